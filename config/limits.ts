@@ -1,0 +1,85 @@
+// Every bound of the system, with its unit in its name. A queue, wait or buffer that is not here
+// is a mistake. Source: PROTOCOL 3.1, 3.6, 3.10, 3.12; CONTRACT 0.
+
+const KiB = 1024
+const MiB = 1024 * KiB
+
+export const LIMITS = {
+  // HTTP
+  bodyBytesMax: 10 * MiB,
+  bulkLineBytesMax: 10 * MiB,
+  /** Bulk lines of one request under way at once; beyond it the socket is paused. */
+  bulkLinesInFlightMax: 512,
+  /** Bytes of bulk lines of one request under way at once. */
+  bulkBytesInFlightMax: 16 * MiB,
+  /** Answer bytes waiting in one socket before the source is paused. */
+  responseBufferBytesMax: 1 * MiB,
+  requestIdCharsMax: 128,
+  idempotencyKeyCharsMax: 255,
+  urlCharsMax: 8 * KiB,
+  /** A client that sends nothing of an announced body for this long is closed. */
+  bodyIdleMs: 30_000,
+  requestBudgetMs: 30_000,
+  shutdownMs: 30_000,
+  jsonDepthMax: 64,
+  // Messages
+  messagesMax: 1_000,
+  commandsMax: 10_000,
+  // Runtime (PROTOCOL 3.1, 3.10)
+  shardInFlightMax: 1_000,
+  actorInFlightMax: 100,
+  groupEntriesMax: 256,
+  groupBytesMax: 256 * KiB,
+  entryBytesMax: 2 * MiB,
+  stateBytesMax: 3 * MiB,
+  /** Entries above flush, per shard: past it groups wait. */
+  unflushedBytesMax: 32 * MiB,
+  unflushedMs: 5_000,
+  turnMs: 10_000,
+  turnSlowMs: 50,
+  unknownOutcomeMs: 5_000,
+  /** Answers waiting for the index before acknowledgements slow down (ARCHITECTURE 8). */
+  indexLagEntriesMax: 60_000,
+  indexLagMs: 3_000,
+  // Marks (PROTOCOL 3.6)
+  marksMax: 1_000,
+  marksBytesMax: 512 * KiB,
+  markAnswerBytesMax: 1 * KiB,
+  callerMarkMs: 24 * 3_600_000,
+  edgeMarkMs: 10 * 60_000,
+  claimAgeMs: 60_000,
+  // Activations and snapshots (PROTOCOL 3.12)
+  activationIdleMs: 10 * 60_000,
+  activationsMax: 20_000,
+  activationsBytesMax: 64 * MiB,
+  snapshotRecordsMax: 50,
+  snapshotEntryBytesMax: 64 * KiB,
+  systemImageEntries: 10_000,
+  feedRetentionBytes: 1024 * MiB,
+  feedRetentionMs: 24 * 3_600_000,
+  outboxInFlightMax: 64,
+  checkpointsMax: 1_000,
+  // Graph
+  filterCharsMax: 8 * KiB,
+  navigationDepthMax: 8,
+  navigationsMax: 32,
+  fieldsMax: 200,
+  graphLimitDefault: 100,
+  graphNestedLimitDefault: 1_000,
+  graphLimitMax: 1_000,
+  graphDeadlineMs: 10_000,
+  graphResultNodesMax: 100_000,
+  graphQueueMax: 1_000,
+  consistencyWaitMs: 5_000,
+  // Registry
+  registryKeyCharsMax: 512,
+  registryValueBytesMax: 1 * MiB,
+  // Order domain
+  orderLinesMax: 10_000,
+  textCharsMax: 10_000,
+  keyCharsMax: 200,
+  tagCharsMax: 100,
+  // Access
+  sessionsMax: 100_000,
+  tokenCacheMax: 10_000,
+} as const

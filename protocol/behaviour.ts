@@ -1,0 +1,137 @@
+// What an actor type does: the contract between the actor runtime (cluster/), which knows no
+// business word, and the types (commerce/, the stations of node/). A behaviour is pure: decide is
+// a generator that yields what it needs on the way and returns records, answer and effects; time,
+// ids and identity come in with the turn. Source: ARCHITECTURE 2, PROTOCOL 3.0, 3.6.
+
+import type { ErrorItem } from './errors.ts'
+import type { NodeType } from './graph/node-type.ts'
+import type { Address, Message } from './message.ts'
+
+/** One event of an actor. Plain JSON; `t` names its kind; the rest is the kind's own. */
+export interface ActorRecord {
+  readonly t: string
+  readonly [member: string]: unknown
+}
+
+/** What a turn brings from the world. */
+export interface Turn {
+  readonly actorId: string
+  /** Milliseconds since 1970, never below the actor's last time. */
+  readonly nowMs: number
+  /** Identity id of the caller. */
+  readonly by: string
+  readonly messageId: string
+  /** Number of records the actor has before this message. */
+  readonly version: number
+  readonly preview: boolean
+  /** New UUIDv7, seeded by message id and version: the same turn makes the same ids again. */
+  readonly newId: () => string
+  /** The hook table; empty until rules join (COMMERCE 6). */
+  readonly hooks: { has(hook: string): boolean }
+}
+
+/** What decide may ask for on the way. Only this actor waits; its shard goes on. */
+export type Ask =
+  /** Take a natural key for this actor. Answer: `true`, or `false` when another actor has it. */
+  | { readonly ask: 'reserve'; readonly keyType: string; readonly key: string }
+  /** The next generated number of this shard with that prefix, already reserved. Answer: the text. */
+  | { readonly ask: 'number'; readonly keyType: string; readonly prefix: string }
+  /** Effects of the rules of a hook. Answer: `unknown[]`. */
+  | { readonly ask: 'effects'; readonly hook: string; readonly payload: unknown }
+  /** Checkpoints of this actor, oldest first, at most `limit`, newest kept. Answer: `Checkpoint[]`. */
+  | { readonly ask: 'checkpoints'; readonly limit: number }
+  /** This actor's state as it was right after a checkpoint. Answer: the state, or null: no such. */
+  | { readonly ask: 'state-at'; readonly checkpointId: string }
+  /** Read of the actor's own graph node for `query` inside the turn. Answer: the nested result. */
+  | { readonly ask: 'query'; readonly node: unknown; readonly state: unknown }
+
+export interface Checkpoint {
+  readonly checkpointId: string
+  readonly timestamp: string
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+/** A message to another actor (or to a key) that leaves after the commit (PROTOCOL 3.6 outbox). */
+export interface Effect {
+  readonly to: Address
+  readonly messages: readonly Message[]
+}
+
+export type Decision<S> =
+  | {
+      readonly ok: true
+      /** Empty for messages that change nothing (`query`, `getCheckpoints`): no entry then. */
+      readonly records: readonly ActorRecord[]
+      /** The state after the records: equal to folding them with `evolve` (a property test). */
+      readonly state: S
+      readonly data?: unknown
+      /** Natural keys given up by this message; freed after the commit. */
+      readonly releases?: readonly { readonly keyType: string; readonly key: string }[]
+      readonly effects?: readonly Effect[]
+    }
+  | { readonly ok: false; readonly errors: readonly ErrorItem[] }
+
+/** What a record was committed with; handed to `evolve` and to the journal. */
+export interface RecordMeta {
+  readonly actorId: string
+  /** The record's own version: 1 for an actor's first record. */
+  readonly version: number
+  readonly timeMs: number
+  readonly by: string
+  /** Message id of the entry: all records of an entry share one checkpoint. */
+  readonly messageId: string
+}
+
+/** A graph node by its type and its id within the actor. */
+export interface NodeRef {
+  readonly node: string
+  readonly id: string
+}
+
+/** A graph node's content. `doc` holds the node type's fields, and the ids its edges go by. */
+export interface NodeDoc extends NodeRef {
+  readonly doc: Readonly<Record<string, unknown>>
+}
+
+export interface Behaviour<S = unknown> {
+  readonly type: string
+  /** `system`: lives in the system shard and is told by its key, not by UUID (PROTOCOL 3.0). */
+  readonly home: 'shards' | 'system'
+  /** Message types this actor answers, for ACEs and for UNAUTHORIZED_MESSAGE / unknown types. */
+  readonly messageTypes: readonly string[]
+  /** Message types that make the actor when it is not there (`create`, a registry `put`). */
+  readonly creates: readonly string[]
+  /** True for messages that commit nothing and may run again (`query`, `getCheckpoints`). */
+  isRead(messageType: string): boolean
+  /**
+   * Shape check at the edge, before any entry: bad bodies never reach a mailbox. Returns the
+   * errors (400 INVALID_MESSAGE_BODY, 422 INVALID_COMMAND), or null. May be asked again; pure.
+   */
+  check(message: Message): readonly ErrorItem[] | null
+  /** The natural key that a creating message chooses (an order's `orderNumber`), or null. */
+  chosenKey(message: Message): { readonly keyType: string; readonly key: string } | null
+  /** `state` null: the actor is not there (never made). Must not change `state`. */
+  decide(state: S | null, message: Message, turn: Turn): Generator<Ask, Decision<S>, unknown>
+  /** Folds one record. May change and return the given state: the caller owns it. */
+  evolve(state: S | null, record: ActorRecord, meta: RecordMeta): S
+  /** True when the state is a tombstone: messages get 404, `create` 409, nodes are gone. */
+  isDeleted(state: S): boolean
+  /** Natural keys of the actor, first the one its path shows. */
+  keys(state: S): readonly string[]
+  /** JSON form for snapshots, and back. */
+  toSnapshot(state: S): unknown
+  fromSnapshot(snapshot: unknown): S
+  /** Node types this actor type brings to the graph. */
+  readonly nodeTypes: readonly NodeType[]
+  /** Nodes that a record adds, changes or removes (PROTOCOL 3.13.1): row-stored nodes only. */
+  touched(record: ActorRecord, actorId: string): readonly NodeRef[]
+  /** A node's content in a state, or null when it is not (or no longer) there. */
+  project(state: S, ref: NodeRef): NodeDoc | null
+  /** All row-stored nodes of a state: for rebuilds, removals and `query` inside a turn. */
+  nodes(state: S): readonly NodeRef[]
+  /**
+   * History nodes (journal and activity entries) that one record shows, in order: they are never
+   * rows, they are read from the actor's records (ARCHITECTURE 5).
+   */
+  history(record: ActorRecord, meta: RecordMeta): readonly NodeDoc[]
+}

@@ -1,0 +1,115 @@
+// Entries as they stand in a shard's log: what one message did to one actor or one key, and their
+// binary form. It stands between the runtime, which makes entries, and the stores, which keep
+// bytes. JSON inside a length-prefixed frame: measured on an order with two lines, JSON.stringify
+// takes 3.9 us and parse 5.9 us, self-contained msgpackr 6.5 us and 7.3 us at 10 % less space.
+// Source: PROTOCOL 3.0.
+
+import type { ActorRecord, Effect, RecordMeta } from './behaviour.ts'
+import type { MessageResult } from './message.ts'
+import { assert } from './errors.ts'
+
+/** Format number of entries; a newer one than this is refused with a clear message. */
+export const ENTRY_FORMAT = 1
+
+/** A change of a natural key that commits with its entry. */
+export interface KeyChange {
+  readonly keyType: string
+  readonly key: string
+  /** `take`: the alias leads to the actor from now; `free`: it leads nowhere. */
+  readonly change: 'take' | 'claim' | 'confirm' | 'free'
+  readonly actorId: string
+}
+
+/** Members are short because every order pays for them twice; absent ones are left out. */
+export interface Entry {
+  /** Actor type. */
+  readonly y: string
+  /** Actor UUID; for an entry of a key alone (a refused create, a claim) the UUID it was for. */
+  readonly p: string
+  /** Version of the actor before this entry's records. */
+  readonly v: number
+  /** Number of this entry in its actor, from 1 (0 for an entry of a key alone). */
+  readonly n: number
+  readonly r: readonly ActorRecord[]
+  /** Message id. */
+  readonly m: string
+  /** Its life: 1 = the caller's key (24 h), 0 = made at the edge (10 min). */
+  readonly l: 0 | 1
+  /** Hash of the request body. */
+  readonly h?: string
+  /** What the caller was told. */
+  readonly a: MessageResult
+  readonly e?: readonly Effect[]
+  readonly k?: readonly KeyChange[]
+  /** Milliseconds since 1970. */
+  readonly t: number
+  /** The shard's clock, milliseconds (PROTOCOL 3.0). */
+  readonly c: number
+  /** Identity id. */
+  readonly b: string
+  /** Numbers handed out by this entry: prefix -> highest counter used. */
+  readonly g?: Readonly<Record<string, number>>
+}
+
+/** An entry with its place, as readers of the feed see it. */
+export interface PlacedEntry {
+  readonly shard: number
+  readonly offset: number
+  readonly entry: Entry
+}
+
+export function encodeEntry(entry: Entry): Buffer {
+  return Buffer.from(JSON.stringify(entry))
+}
+
+export function decodeEntry(bytes: Uint8Array): Entry {
+  return JSON.parse(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
+  ) as Entry
+}
+
+/** Joins entries into a group's body: format byte, then per entry its length (u32) and bytes. */
+export function joinEntries(entries: readonly Uint8Array[]): Buffer {
+  let size = 1
+  for (const e of entries) size += 4 + e.length
+  const body = Buffer.allocUnsafe(size)
+  body[0] = ENTRY_FORMAT
+  let at = 1
+  for (const e of entries) {
+    body.writeUInt32LE(e.length, at)
+    body.set(e, at + 4)
+    at += 4 + e.length
+  }
+  return body
+}
+
+/** The entries' bytes of a group's body, as views. Throws on a newer format or a torn frame. */
+export function splitEntries(body: Uint8Array): Buffer[] {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  if (bytes[0] !== ENTRY_FORMAT) {
+    throw new Error(
+      `entry format ${String(bytes[0])} is not readable by this version (${ENTRY_FORMAT}): ` +
+        'it was written by a newer Kontor; start that version',
+    )
+  }
+  const entries: Buffer[] = []
+  let at = 1
+  while (at < bytes.length) {
+    const length = bytes.readUInt32LE(at)
+    assert(at + 4 + length <= bytes.length, 'an entry frame ends behind its group')
+    entries.push(bytes.subarray(at + 4, at + 4 + length))
+    at += 4 + length
+  }
+  return entries
+}
+
+/** What the i-th record of an entry was committed with. */
+export function metaOf(entry: Entry, i: number): RecordMeta {
+  return {
+    actorId: entry.p,
+    version: entry.v + 1 + i,
+    timeMs: entry.t,
+    by: entry.b,
+    messageId: entry.m,
+  }
+}

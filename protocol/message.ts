@@ -1,0 +1,67 @@
+// Messages, envelopes and replies: what travels from the edge (the member with the caller's
+// connection) to the owner of an actor's shard, and back. Source: PROTOCOL 3.6, CONTRACT 1.3.
+
+import type { ErrorItem } from './errors.ts'
+import type { Position } from './ids.ts'
+
+export interface Message {
+  readonly type: string
+  readonly body: unknown
+}
+
+/** Where an envelope goes: an actor by its UUID, or by a natural key of its type. */
+export type Address =
+  | { readonly type: string; readonly id: string }
+  | { readonly type: string; readonly key: string }
+
+export interface MessageId {
+  /** 32 hex digits: a hash of (scope, key), or a UUID made at the edge without its dashes. */
+  readonly id: string
+  /** `caller` ids are remembered 24 h, `edge` ids 10 min of the shard's clock (PROTOCOL 3.6). */
+  readonly kind: 'caller' | 'edge'
+}
+
+/** All messages of one request to one actor. */
+export interface Envelope {
+  readonly messageId: MessageId
+  readonly to: Address
+  /**
+   * Set when the envelope's first message creates the actor under a virtual id (`new`): `to.id`
+   * then was made by this edge, and a repeat of the same key finds the actor that was made first.
+   */
+  readonly virtual: boolean
+  readonly messages: readonly Message[]
+  /** Hash of the whole request body; a repeat of the id with another is IDEMPOTENCY_MISMATCH. */
+  readonly bodyHash: string
+  /** Remaining time in milliseconds, never a timestamp. */
+  readonly budgetMs: number
+  /** Identity (client or principal id) on whose behalf this is done. */
+  readonly by: string
+  readonly preview: boolean
+  /** How often an incarnation died while this was outstanding (PROTOCOL 3.11). */
+  readonly crashes: number
+  /** Request id for logs over members. */
+  readonly trace: string
+}
+
+/** What became of one message, as the caller sees it (CONTRACT 1.3 `results[i]`). */
+export type MessageResult =
+  | { readonly type: string; readonly success: true; readonly data?: unknown }
+  | { readonly type: string; readonly success: false; readonly errors: readonly ErrorItem[] }
+
+/** The answer to an envelope. */
+export type Reply =
+  | {
+      readonly outcome: 'answered'
+      /** UUID of the actor; null when there is none (a refused `create`). */
+      readonly actorId: string | null
+      /** Natural keys of the actor after the last message, first the one shown in `paths`. */
+      readonly keys: readonly string[]
+      readonly results: readonly MessageResult[]
+      /** Where this can be read in the journal; null when nothing was committed for it. */
+      readonly position: Position | null
+    }
+  /** Nothing was done, for certain: 404 by key, 413, 429, 503, 507, budget over. */
+  | { readonly outcome: 'refused'; readonly error: ErrorItem }
+  /** Unknown outcome: 504 (PROTOCOL 3.2.6). */
+  | { readonly outcome: 'unknown'; readonly error: ErrorItem }

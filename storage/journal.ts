@@ -1,0 +1,187 @@
+// The journal port: a log per shard, each append fenced by epoch and head, and the rows that are
+// derived from it. It stands between cluster/sharding and the drivers (memory/, embedded/, later
+// cassandra/). It speaks shards, entries and keys, never the database. Every driver passes
+// conformance/journal.ts. Source: PROTOCOL 3.0, 3.1, 3.12, 3.16.
+
+/** A value, or the promise of one: embedded reads are answered at once, a server's are not. */
+export type Maybe<T> = T | Promise<T>
+
+/** What a claim finds. `flush`: up to here the derived rows are written. */
+export interface ClaimedShard {
+  readonly epoch: number
+  readonly head: number
+  readonly flush: number
+}
+
+/** One group: entries of one shard, committed together as one row. */
+export interface Group {
+  readonly shard: number
+  readonly epoch: number
+  /** Head that this group goes on from. */
+  readonly head: number
+  /** Number of entries; the row's offset is head + count. */
+  readonly count: number
+  /** UUID. Sending the same bytes again with the same id is safe (PROTOCOL 3.2). */
+  readonly commitId: string
+  /** `joinEntries` of protocol/entry.ts. */
+  readonly body: Uint8Array
+}
+
+export type AppendOutcome =
+  | 'committed'
+  /** Another epoch or head is in the store: this owner must step down. Nothing of it is in. */
+  | 'fenced'
+  /** The disk is full; nothing of it is in. */
+  | 'full'
+  /** May be in or not, now or later: hold the answers and resolve (PROTOCOL 3.2). */
+  | 'unknown'
+
+export interface LogRow {
+  readonly shard: number
+  readonly epoch: number
+  /** Offset of the last entry in it. */
+  readonly offset: number
+  readonly count: number
+  readonly commitId: string
+  readonly body: Uint8Array
+}
+
+export interface ShardStatus {
+  readonly epoch: number
+  readonly head: number
+  readonly lastCommit: string | null
+}
+
+export interface LogStore {
+  /** Appends that may be in flight at once: 1 embedded, 8 on a server. */
+  readonly appendsMax: number
+  /** Groups (of different shards) that one append merges: all embedded, 1 on a server. */
+  readonly groupsMax: number
+  /** Takes the shard: raises its epoch, so that every older owner's append is false for ever. */
+  claim(shard: number): Promise<ClaimedShard>
+  /** Appends the groups in one go; each has its own outcome, one failing fails that one only. */
+  append(groups: readonly Group[]): Promise<readonly AppendOutcome[]>
+  /** What the store says now, for unknown outcomes and for the check before a read is released. */
+  status(shard: number): Maybe<ShardStatus>
+  /** Epoch of the shard as a fresh read: before an answer that commits nothing is released. */
+  epochNow(shard: number): Maybe<number>
+  /** Rows with offset > after, in order, at most about `bytesMax` (at least one row). */
+  read(shard: number, after: number, bytesMax: number): Maybe<readonly LogRow[]>
+  /** Deletes rows at or below `upTo`. Never the head's own memory of epoch and offset. */
+  trim(shard: number, epoch: number, upTo: number): Promise<void>
+}
+
+/** A natural key's row (ARCHITECTURE 4). Free when `claims` is empty. */
+export interface AliasRow {
+  readonly keyType: string
+  readonly key: string
+  readonly claims: readonly AliasClaim[]
+}
+
+export interface AliasClaim {
+  readonly actorId: string
+  /** Message that made the claim. */
+  readonly messageId: string
+  /** False while the actor's own commit has not been heard of ("Apart"). */
+  readonly confirmed: boolean
+  /** Shard clock of the claim, milliseconds. */
+  readonly clock: number
+  /** For keys of creates: hash of the body, and the answer when the create was refused. */
+  readonly bodyHash?: string
+  readonly refused?: unknown
+}
+
+/** Rows derived from the committed log: registers that only move forward by `offset`. */
+export type DerivedRow =
+  | {
+      readonly kind: 'entry'
+      readonly actorId: string
+      /** Number of the entry in its actor, from 1, dense. */
+      readonly n: number
+      readonly offset: number
+      readonly body: Uint8Array
+    }
+  | { readonly kind: 'alias'; readonly offset: number; readonly row: AliasRow }
+  | {
+      readonly kind: 'snapshot'
+      readonly actorId: string
+      readonly offset: number
+      readonly body: Uint8Array
+    }
+  | {
+      readonly kind: 'mark'
+      readonly actorId: string
+      /** Number of the day by the shard's clock. */
+      readonly day: number
+      readonly messageId: string
+      readonly offset: number
+      readonly body: Uint8Array
+    }
+  /** What the shard itself remembers (counters, clock). */
+  | { readonly kind: 'shard'; readonly offset: number; readonly body: Uint8Array }
+  /** A consumer of the feed: done up to and including `offset`. `flush` is one of them. */
+  | { readonly kind: 'consumer'; readonly consumer: string; readonly offset: number }
+  /** A projection that failed: kept until it is tried again (PROTOCOL 3.11). */
+  | {
+      readonly kind: 'parked'
+      readonly consumer: string
+      readonly actorId: string
+      /** null: done with. */
+      readonly body: Uint8Array | null
+      readonly offset: number
+    }
+  /** One part of an image of the `system` maps. */
+  | {
+      readonly kind: 'image'
+      readonly offset: number
+      readonly part: number
+      readonly body: Uint8Array
+    }
+
+/** A stored entry of an actor. */
+export interface EntryRow {
+  readonly n: number
+  readonly offset: number
+  readonly body: Uint8Array
+}
+
+export interface DerivedStore {
+  /**
+   * Writes rows of one shard, in order; resolves when they are durable. Under a newer epoch than
+   * the given one nothing is written and the outcome is `fenced`. Embedded, the rows ride in the
+   * transaction of the next append, or in one of their own when none comes.
+   */
+  write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome>
+  alias(keyType: string, key: string): Maybe<AliasRow | null>
+  snapshot(actorId: string): Maybe<{ offset: number; body: Uint8Array } | null>
+  /** Entries with after < n, ascending (or descending: from the newest with n < before). */
+  entries(actorId: string, range: EntryRange): Maybe<readonly EntryRow[]>
+  mark(actorId: string, day: number, messageId: string): Maybe<Uint8Array | null>
+  shard(shard: number): Maybe<{ offset: number; body: Uint8Array } | null>
+  consumer(shard: number, consumer: string): Maybe<number | null>
+  parked(shard: number, consumer: string): Maybe<readonly { actorId: string; body: Uint8Array }[]>
+  /** The newest whole image of the `system` maps. */
+  image(): Maybe<{ offset: number; parts: readonly Uint8Array[] } | null>
+  /** Deletes older images than the newest but one. */
+  trimImages(): Promise<void>
+}
+
+export type EntryRange =
+  | { readonly order: 'ascending'; readonly after: number; readonly bytesMax: number }
+  | { readonly order: 'descending'; readonly before: number; readonly countMax: number }
+
+/** What a store is: written once when it is made; another number at start is refused. */
+export interface StoreIdentity {
+  readonly format: number
+  readonly shards: number
+  /** New for every store that was restored or moved: cursors and indexes name it. */
+  readonly generation: string
+}
+
+/** A journal as a member opens it. */
+export interface Journal {
+  readonly identity: StoreIdentity
+  readonly log: LogStore
+  readonly derived: DerivedStore
+  close(): Promise<void>
+}
