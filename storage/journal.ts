@@ -52,7 +52,17 @@ export interface ShardStatus {
   readonly lastCommit: string | null
 }
 
-export interface LogStore {
+/** The log as any thread may read it. */
+export interface LogReader {
+  /** What the store says now, for unknown outcomes and for the check before a read is released. */
+  status(shard: number): Maybe<ShardStatus>
+  /** Epoch of the shard as a fresh read: before an answer that commits nothing is released. */
+  epochNow(shard: number): Maybe<number>
+  /** Rows with offset > after, in order, at most about `bytesMax` (at least one row). */
+  read(shard: number, after: number, bytesMax: number): Maybe<readonly LogRow[]>
+}
+
+export interface LogStore extends LogReader {
   /** Appends that may be in flight at once: 1 embedded, 8 on a server. */
   readonly appendsMax: number
   /** Groups (of different shards) that one append merges: all embedded, 1 on a server. */
@@ -61,12 +71,6 @@ export interface LogStore {
   claim(shard: number): Promise<ClaimedShard>
   /** Appends the groups in one go; each has its own outcome, one failing fails that one only. */
   append(groups: readonly Group[]): Promise<readonly AppendOutcome[]>
-  /** What the store says now, for unknown outcomes and for the check before a read is released. */
-  status(shard: number): Maybe<ShardStatus>
-  /** Epoch of the shard as a fresh read: before an answer that commits nothing is released. */
-  epochNow(shard: number): Maybe<number>
-  /** Rows with offset > after, in order, at most about `bytesMax` (at least one row). */
-  read(shard: number, after: number, bytesMax: number): Maybe<readonly LogRow[]>
   /** Deletes rows at or below `upTo`. Never the head's own memory of epoch and offset. */
   trim(shard: number, epoch: number, upTo: number): Promise<void>
 }
@@ -145,13 +149,8 @@ export interface EntryRow {
   readonly body: Uint8Array
 }
 
-export interface DerivedStore {
-  /**
-   * Writes rows of one shard, in order; resolves when they are durable. Under a newer epoch than
-   * the given one nothing is written and the outcome is `fenced`. Embedded, the rows ride in the
-   * transaction of the next append, or in one of their own when none comes.
-   */
-  write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome>
+/** The derived rows as any thread may read them. */
+export interface DerivedReader {
   alias(keyType: string, key: string): Maybe<AliasRow | null>
   snapshot(actorId: string): Maybe<{ offset: number; body: Uint8Array } | null>
   /** Entries with after < n, ascending (or descending: from the newest with n < before). */
@@ -160,8 +159,23 @@ export interface DerivedStore {
   shard(shard: number): Maybe<{ offset: number; body: Uint8Array } | null>
   consumer(shard: number, consumer: string): Maybe<number | null>
   parked(shard: number, consumer: string): Maybe<readonly { actorId: string; body: Uint8Array }[]>
-  /** The newest whole image of the `system` maps. */
+  /** The newest whole image of the `system` maps: not above the offset of consumer `image`. */
   image(): Maybe<{ offset: number; parts: readonly Uint8Array[] } | null>
+  /**
+   * Actors that have entries, by UUID, from the one behind `after` (null: from the first); fewer
+   * than `limit` means that there are no more. For the rebuild of an index.
+   */
+  actors(after: string | null, limit: number): Maybe<readonly string[]>
+}
+
+export interface DerivedStore extends DerivedReader {
+  /**
+   * Writes rows of one shard, in order; resolves when they are durable. A row older by `offset`
+   * than what is there changes nothing, one of the same offset replaces it. Under a newer epoch
+   * than the given one nothing is written and the outcome is `fenced`. Embedded, the rows ride in
+   * the transaction of the next append, or in one of their own when none comes.
+   */
+  write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome>
   /** Deletes older images than the newest but one. */
   trimImages(): Promise<void>
 }
@@ -183,5 +197,13 @@ export interface Journal {
   readonly identity: StoreIdentity
   readonly log: LogStore
   readonly derived: DerivedStore
+  close(): Promise<void>
+}
+
+/** The reading half of a journal, which another thread opens for itself (the index worker). */
+export interface JournalReader {
+  readonly identity: StoreIdentity
+  readonly log: LogReader
+  readonly derived: DerivedReader
   close(): Promise<void>
 }

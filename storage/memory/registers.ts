@@ -1,0 +1,152 @@
+// Derived rows in memory: registers that only move forward by offset. It stands between the journal
+// twin and its state. Source: PROTOCOL 3.0 (USING TIMESTAMP <offset>).
+
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { AliasRow, DerivedRow, EntryRange, EntryRow } from '../journal.ts'
+
+interface Register<T> {
+  readonly offset: number
+  readonly value: T
+}
+
+type Bytes = Uint8Array
+
+/** One place for a value: an older one by offset changes nothing. */
+function advance<K, T>(map: Map<K, Register<T>>, key: K, offset: number, value: T): void {
+  const there = map.get(key)
+  if (there === undefined || there.offset <= offset) map.set(key, { offset, value })
+}
+
+/** The map of a key, made when it is asked for to write. */
+function inner<K, T>(map: Map<K, T>, key: K, make: () => T): T {
+  let found = map.get(key)
+  if (found === undefined) map.set(key, (found = make()))
+  return found
+}
+
+export class MemoryRegisters {
+  readonly #entries = new Map<string, Map<number, Register<Bytes>>>()
+  readonly #aliases = new Map<string, Register<string>>()
+  readonly #snapshots = new Map<string, Register<Bytes>>()
+  readonly #marks = new Map<string, Register<Bytes>>()
+  readonly #shards = new Map<number, Register<Bytes>>()
+  readonly #consumers = new Map<string, Register<null>>()
+  readonly #parked = new Map<string, Map<string, Register<Bytes | null>>>()
+  readonly #images = new Map<number, Map<number, Bytes>>()
+  /** Actors with entries, sorted; null when it must be made again. */
+  #sorted: string[] | null = null
+
+  put(shard: number, row: DerivedRow): void {
+    const { offset } = row
+    switch (row.kind) {
+      case 'entry': {
+        if (!this.#entries.has(row.actorId)) this.#sorted = null
+        const entries = inner(this.#entries, row.actorId, () => new Map())
+        return advance(entries, row.n, offset, Buffer.from(row.body))
+      }
+      case 'alias': {
+        // As text: what is kept is what JSON keeps, as in every other driver.
+        const key = `${row.row.keyType}\0${row.row.key}`
+        return advance(this.#aliases, key, offset, JSON.stringify(row.row))
+      }
+      case 'snapshot':
+        return advance(this.#snapshots, row.actorId, offset, Buffer.from(row.body))
+      case 'mark': {
+        const key = `${row.actorId}\0${row.day}\0${row.messageId}`
+        return advance(this.#marks, key, offset, Buffer.from(row.body))
+      }
+      case 'shard':
+        return advance(this.#shards, shard, offset, Buffer.from(row.body))
+      case 'consumer':
+        return advance(this.#consumers, `${shard}\0${row.consumer}`, offset, null)
+      case 'parked': {
+        const parked = inner(this.#parked, `${shard}\0${row.consumer}`, () => new Map())
+        const body = row.body === null ? null : Buffer.from(row.body)
+        return advance(parked, row.actorId, offset, body)
+      }
+      case 'image': {
+        const parts = inner(this.#images, offset, () => new Map<number, Bytes>())
+        parts.set(row.part, Buffer.from(row.body))
+      }
+    }
+  }
+
+  alias(keyType: string, key: string): AliasRow | null {
+    const found = this.#aliases.get(`${keyType}\0${key}`)
+    return found === undefined ? null : (JSON.parse(found.value) as AliasRow)
+  }
+
+  snapshot(actorId: string): { offset: number; body: Bytes } | null {
+    return valueOf(this.#snapshots.get(actorId))
+  }
+
+  shard(shard: number): { offset: number; body: Bytes } | null {
+    return valueOf(this.#shards.get(shard))
+  }
+
+  mark(actorId: string, day: number, messageId: string): Bytes | null {
+    return this.#marks.get(`${actorId}\0${day}\0${messageId}`)?.value ?? null
+  }
+
+  consumer(shard: number, consumer: string): number | null {
+    return this.#consumers.get(`${shard}\0${consumer}`)?.offset ?? null
+  }
+
+  parked(shard: number, consumer: string): readonly { actorId: string; body: Bytes }[] {
+    const found: { actorId: string; body: Bytes }[] = []
+    for (const [actorId, { value }] of this.#parked.get(`${shard}\0${consumer}`) ?? []) {
+      if (value !== null) found.push({ actorId, body: value })
+    }
+    return found.sort((a, b) => (a.actorId < b.actorId ? -1 : 1))
+  }
+
+  entries(actorId: string, range: EntryRange): readonly EntryRow[] {
+    const all: EntryRow[] = []
+    for (const [n, { offset, value }] of this.#entries.get(actorId) ?? []) {
+      all.push({ n, offset, body: value })
+    }
+    if (range.order === 'descending') {
+      all.sort((a, b) => b.n - a.n)
+      return all.filter((row) => row.n < range.before).slice(0, range.countMax)
+    }
+    all.sort((a, b) => a.n - b.n)
+    const found: EntryRow[] = []
+    let bytes = 0
+    for (const row of all) {
+      if (row.n <= range.after) continue
+      bytes += row.body.length
+      if (found.length > 0 && bytes > range.bytesMax) break
+      found.push(row)
+    }
+    return found
+  }
+
+  actors(after: string | null, limit: number): readonly string[] {
+    this.#sorted ??= [...this.#entries.keys()].sort()
+    const from = after === null ? 0 : this.#sorted.findIndex((id) => id > after)
+    return from < 0 ? [] : this.#sorted.slice(from, from + limit)
+  }
+
+  image(): { offset: number; parts: readonly Bytes[] } | null {
+    const offset = this.#wholeImages()[0]
+    if (offset === undefined) return null
+    const parts = [...this.#images.get(offset)!].sort((a, b) => a[0] - b[0])
+    return { offset, parts: parts.map(([, body]) => body) }
+  }
+
+  trimImages(): void {
+    const oldestKept = this.#wholeImages()[1]
+    if (oldestKept === undefined) return
+    for (const offset of this.#images.keys()) if (offset < oldestKept) this.#images.delete(offset)
+  }
+
+  /** Offsets of the images that are whole, newest first. */
+  #wholeImages(): number[] {
+    const upTo = this.consumer(SYSTEM_SHARD, 'image') ?? 0
+    return [...this.#images.keys()].filter((offset) => offset <= upTo).sort((a, b) => b - a)
+  }
+}
+
+function valueOf(register: Register<Bytes> | undefined): { offset: number; body: Bytes } | null {
+  return register === undefined ? null : { offset: register.offset, body: register.value }
+}
