@@ -16,6 +16,8 @@ export interface ActorRecord {
 /** What a turn brings from the world. */
 export interface Turn {
   readonly actorId: string
+  /** Natural key by which an actor of the `system` shard is told; null for all others. */
+  readonly key: string | null
   /** Milliseconds since 1970, never below the actor's last time. */
   readonly nowMs: number
   /** Identity id of the caller. */

@@ -47,8 +47,10 @@ export interface Entry {
   readonly c: number
   /** Identity id. */
   readonly b: string
-  /** Numbers handed out by this entry: prefix -> highest counter used. */
+  /** Numbers handed out by this entry: `keyType/prefix` -> highest counter used. */
   readonly g?: Readonly<Record<string, number>>
+  /** Where a relayed message came from: source shard, its offset, index of the effect. */
+  readonly s?: readonly [shard: number, offset: number, index: number]
 }
 
 /** An entry with its place, as readers of the feed see it. */

@@ -30,6 +30,10 @@ export interface Envelope {
    * then was made by this edge, and a repeat of the same key finds the actor that was made first.
    */
   readonly virtual: boolean
+  /** Number of this copy, from 0: a resend is the next one (PROTOCOL 3.6). */
+  readonly copy: number
+  /** Set on messages of another actor's outbox: source shard, offset, index of the effect. */
+  readonly relay?: readonly [shard: number, offset: number, index: number]
   readonly messages: readonly Message[]
   /** Hash of the whole request body; a repeat of the id with another is IDEMPOTENCY_MISMATCH. */
   readonly bodyHash: string
@@ -49,7 +53,7 @@ export type MessageResult =
   | { readonly type: string; readonly success: true; readonly data?: unknown }
   | { readonly type: string; readonly success: false; readonly errors: readonly ErrorItem[] }
 
-/** The answer to an envelope. */
+/** The answer to an envelope as its caller gets it. */
 export type Reply =
   | {
       readonly outcome: 'answered'
@@ -65,3 +69,11 @@ export type Reply =
   | { readonly outcome: 'refused'; readonly error: ErrorItem }
   /** Unknown outcome: 504 (PROTOCOL 3.2.6). */
   | { readonly outcome: 'unknown'; readonly error: ErrorItem }
+
+/** What an owner answers on the wire: a reply, or where to ask instead. */
+export type WireReply =
+  | Reply
+  /** Not mine (any more): ask the owner of that epoch. */
+  | { readonly outcome: 'moved'; readonly shard: number }
+  /** The key leads to an actor of another shard: ask there. */
+  | { readonly outcome: 'see'; readonly actorId: string }

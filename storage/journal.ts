@@ -90,9 +90,6 @@ export interface AliasClaim {
   readonly confirmed: boolean
   /** Shard clock of the claim, milliseconds. */
   readonly clock: number
-  /** For keys of creates: hash of the body, and the answer when the create was refused. */
-  readonly bodyHash?: string
-  readonly refused?: unknown
 }
 
 /** Rows derived from the committed log: registers that only move forward by `offset`. */
