@@ -71,6 +71,25 @@ export const LIMITS = {
   graphResultNodesMax: 100_000,
   graphQueueMax: 1_000,
   consistencyWaitMs: 5_000,
+  consistencyTokenCharsMax: 4 * KiB,
+  /** Requests that wait for the index at once. */
+  consistencyWaitersMax: 10_000,
+  /** Plans kept by the text of their query. */
+  graphPlansMax: 1_000,
+  /** Past its deadline by this much, a query's thread counts as stuck and is replaced. */
+  graphStuckMs: 1_000,
+  // Projector (PROTOCOL 3.13)
+  projectorActorsMax: 20_000,
+  projectorActorsBytesMax: 24 * MiB,
+  projectorBatchEntries: 2_000,
+  projectorBatchBytes: 4 * MiB,
+  projectorBatchMs: 100,
+  /** Waiting for derived rows that are still under way, or after a failed write. */
+  projectorRetryMs: 20,
+  projectorRetryMsMax: 5_000,
+  projectorParkedMax: 10_000,
+  /** The most that an acknowledgement is held back because the index lags. */
+  ackDelayMsMax: 1_000,
   // Registry
   registryKeyCharsMax: 512,
   registryValueBytesMax: 1 * MiB,
