@@ -95,9 +95,22 @@ export interface NodeDoc extends NodeRef {
   readonly doc: Readonly<Record<string, unknown>>
 }
 
+/**
+ * State of an actor whose home is the system shard. SystemView shows `key` and `value`, and drops
+ * the entry while `deleted`: a tombstone keeps the version rising when its key is written again.
+ */
+export interface SystemState<T = unknown> {
+  readonly key: string
+  readonly value: T
+  readonly deleted: boolean
+}
+
 export interface Behaviour<S = unknown> {
   readonly type: string
-  /** `system`: lives in the system shard and is told by its key, not by UUID (PROTOCOL 3.0). */
+  /**
+   * `system`: lives in the system shard and is told by its key, not by UUID (PROTOCOL 3.0). Its
+   * state is a SystemState, and decide gets the tombstone of a deleted one: a `put` revives it.
+   */
   readonly home: 'shards' | 'system'
   /** Message types this actor answers, for ACEs and for UNAUTHORIZED_MESSAGE / unknown types. */
   readonly messageTypes: readonly string[]
