@@ -54,6 +54,16 @@ export interface NodeType {
   /** Base set, the plural: `orders`. */
   readonly set: string
   readonly idField: string
+  /**
+   * The actor's own node: its id is the actor's UUID, and so is doc[from] of every edge of the same
+   * actor that leads to its `idField`. Lets drivers key such nodes and edges by the actor alone.
+   */
+  readonly root?: boolean
+  /**
+   * Member of `doc` (a number; need not be a field) that gives a node's place among its siblings:
+   * nested lists without `orderBy` go by it, then by node id (CONTRACT 1.4, "their parent's order").
+   */
+  readonly position?: string
   readonly fields: readonly FieldDef[]
   readonly edges: readonly EdgeDef[]
   readonly storage: Storage
