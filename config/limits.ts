@@ -1,6 +1,8 @@
 // Every bound of the system, with its unit in its name. A queue, wait or buffer that is not here
 // is a mistake. Source: PROTOCOL 3.1, 3.6, 3.10, 3.12; CONTRACT 0.
 
+import { ACE_LIMITS } from '../protocol/ace.ts'
+
 const KiB = 1024
 const MiB = 1024 * KiB
 
@@ -52,8 +54,9 @@ export const LIMITS = {
   activationIdleMs: 10 * 60_000,
   activationsMax: 20_000,
   activationsBytesMax: 64 * MiB,
-  snapshotRecordsMax: 50,
-  snapshotEntryBytesMax: 64 * KiB,
+  /** A snapshot is due when entries since the last one outweigh it, and these. */
+  snapshotEntriesMin: 16,
+  snapshotEntryBytesMin: 32 * KiB,
   systemImageEntries: 10_000,
   feedRetentionBytes: 1024 * MiB,
   feedRetentionMs: 24 * 3_600_000,
@@ -101,4 +104,30 @@ export const LIMITS = {
   // Access
   sessionsMax: 100_000,
   tokenCacheMax: 10_000,
+  // The sample of a first start
+  sampleInFlightMax: 32,
+  sampleAttemptsMax: 20,
+  // Access, tokens and entries
+  ...ACE_LIMITS,
+  /** A form of the OAuth endpoints. */
+  formBytesMax: 64 * KiB,
+  secretCharsMax: 1_024,
+  /** Client secrets that are being checked at once: each keeps a pool thread busy for ~50 ms. */
+  secretChecksMax: 2,
+  /** Token requests waiting for such a check; more are told to come back. */
+  secretChecksWaitingMax: 64,
+  /** Secrets known to be right, so that a client that asks often isn't checked at length. */
+  secretCacheMax: 1_000,
+  /** Expired sessions are looked for this often, and deleted so many at once. */
+  sessionSweepMs: 60_000,
+  sessionSweepMax: 1_000,
+  sessionSweepInFlightMax: 16,
+  // Bulk
+  /** A line that finds its shard busy waits this long at first, doubling up to the other. */
+  bulkRetryMs: 10,
+  bulkRetryMsMax: 500,
+  /** However busy it is, so many lines of one request stay under way. */
+  bulkLinesInFlightMin: 8,
+  /** Answer lines that are ready together leave as one write of about this size. */
+  bulkWriteBytes: 64 * KiB,
 } as const

@@ -1,0 +1,353 @@
+// Access control entries: their grammar, and the compiled set that answers "may they?". It stands
+// between roles and scopes, which are text that people write, and the stations, which ask
+// `acl.covers('actors/order', 'create')` on every request. Source: specification "Scopes and
+// ACEs", CONTRACT 1.14.
+//
+//   ace        := "*" | "*:*" | [attribute "@"] resource *("/" segment) ":" permission
+//   permission := "*" | name *(":" name)            -- sub-names only for graph fields
+
+import { toUuid } from './ids.ts'
+
+/** Bounds of entries and of their compiled sets; part of ACE_LIMITS. */
+export const ACE_LIMITS = {
+  aceCharsMax: 1_024,
+  /** Entries of one scope. */
+  acesMax: 1_000,
+  /** Answers that one compiled set remembers. */
+  aclAnswersMax: 4_096,
+} as const
+
+/** One parsed entry. */
+export interface Ace {
+  /** Node field by whose value the entry grants (`customerNumber@graph/order:query`), or null. */
+  readonly attribute: string | null
+  /** Resource and path, by segment; empty = every resource. */
+  readonly path: readonly string[]
+  /** `*` (all), or a permission with its sub-names: `create`, `field:dynamic:myField`. */
+  readonly permission: string
+}
+
+export type AceResult =
+  | { readonly ok: true; readonly ace: Ace }
+  | { readonly ok: false; readonly reason: string }
+
+/** Permissions by resource; null: any message type. The order is the one people are told. */
+const RESOURCES: Readonly<Record<string, readonly string[] | null>> = {
+  actors: null,
+  graph: ['query', 'field'],
+  reactor: ['read', 'write', 'invoke'],
+  components: ['read', 'write'],
+  jobs: ['read', 'write', 'schedule'],
+  'job-definitions': ['read', 'write'],
+  ingresses: ['read', 'write', 'http'],
+  rules: ['read', 'write'],
+  sendings: ['read', 'write'],
+  registry: ['read', 'write'],
+  'iam/principals': ['read', 'write', 'delete'],
+  'iam/clients': ['read', 'write', 'delete'],
+  'iam/roles': ['read', 'write', 'delete'],
+  apps: ['read', 'write'],
+  files: ['read', 'write'],
+  enums: ['read', 'write'],
+  inventories: ['read', 'write'],
+  channels: ['read', 'write'],
+  events: ['read', 'write'],
+  signals: ['read', 'write'],
+  cluster: ['read', 'write'],
+  me: ['read', 'write'],
+}
+
+/** Actor types whose second segment may be a type key instead of a UUID. */
+const TYPED_ACTORS: ReadonlySet<string> = new Set(['asset', 'ticket'])
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/
+/** Node types may be typed ones (`ticket.claim`); attributes may be members (`dynamic.region`). */
+const DOTTED = /^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$/
+/** What a path segment may hold: anything but what the grammar itself uses. */
+// eslint-disable-next-line no-control-regex -- control characters are what it keeps out
+const SEGMENT = /^[^\s:*\/\u0000-\u001f\u007f]+$/
+const ATTRIBUTE = /^([^@:/]+)@/
+
+const wrong = (reason: string): AceResult => ({ ok: false, reason })
+
+/** Reads one entry. A reason names what is wrong and what would be right. */
+export function parseAce(text: string): AceResult {
+  if (text.length > ACE_LIMITS.aceCharsMax) {
+    return wrong(`an ACE has at most ${ACE_LIMITS.aceCharsMax} characters`)
+  }
+  if (text === '*' || text === '*:*') {
+    return { ok: true, ace: { attribute: null, path: [], permission: '*' } }
+  }
+  const attribute = ATTRIBUTE.exec(text)?.[1] ?? null
+  const rest = attribute === null ? text : text.slice(attribute.length + 1)
+  const colon = rest.indexOf(':')
+  if (colon < 0) {
+    return wrong(
+      `"${text}" names no permission: write <resource>:<permission>, ` +
+        'for example registry:read',
+    )
+  }
+  return checkAce(text, attribute, rest.slice(0, colon).split('/'), rest.slice(colon + 1))
+}
+
+function checkAce(
+  text: string,
+  attribute: string | null,
+  segments: readonly string[],
+  permission: string,
+): AceResult {
+  const resource = resourceOf(segments)
+  if (resource === null) {
+    return wrong(
+      `"${text}" names no known resource; resources are ` +
+        `${Object.keys(RESOURCES).join(', ')}, and *:* for all`,
+    )
+  }
+  if (!segments.every((segment) => SEGMENT.test(segment))) {
+    return wrong(
+      `"${text}" has a path segment that is empty or holds a space, a colon or an ` +
+        'asterisk; leave the segment out to cover all below',
+    )
+  }
+  const known = RESOURCES[resource]!
+  const [name, ...sub] = permission.split(':') as [string, ...string[]]
+  const fits = known === null ? NAME.test(name) : known.includes(name)
+  if (name !== '*' && !fits) {
+    return wrong(
+      known === null
+        ? `"${text}" needs a message type as its permission, or *`
+        : `"${text}" names no permission of ${resource}: it has ${known.join(', ')} and *`,
+    )
+  }
+  if (sub.length > 0 && !(resource === 'graph' && name === 'field')) {
+    return wrong(`"${text}" has sub-names behind ${name}; only graph fields have them`)
+  }
+  if (sub.length > 2 || !sub.every((part) => SEGMENT.test(part))) {
+    return wrong(`"${text}" should name a field as field[:<field>[:<sub-field>]]`)
+  }
+  if (resource === 'graph') return graphAce(text, { attribute, path: segments, permission })
+  if (attribute !== null) {
+    return wrong(`"${text}" has an attribute; only graph[/<node type>]:query may have one`)
+  }
+  if (resource === 'actors') return actorAce(text, { attribute, path: segments, permission })
+  return { ok: true, ace: { attribute, path: segments, permission } }
+}
+
+/** `iam/clients` is one resource of two segments. */
+function resourceOf(segments: readonly string[]): string | null {
+  const [first, second] = segments
+  if (Object.hasOwn(RESOURCES, first!)) return first!
+  const two = `${first}/${second}`
+  return Object.hasOwn(RESOURCES, two) ? two : null
+}
+
+function graphAce(text: string, ace: Ace): AceResult {
+  const [, node, id] = ace.path
+  if (ace.path.length > 3 || (node !== undefined && !DOTTED.test(node))) {
+    return wrong(
+      `"${text}" should be graph[/<node type>[/<node id>]]:query or ` +
+        'graph[/<node type>]:field[:<field>]',
+    )
+  }
+  if (id !== undefined && ace.permission !== 'query') {
+    return wrong(
+      `"${text}" is on a node id, which takes query only; ` +
+        `fields go by node type: graph/${node}:field`,
+    )
+  }
+  if (ace.attribute !== null) {
+    if (!DOTTED.test(ace.attribute)) {
+      return wrong(`"${text}" should name a node field before the @`)
+    }
+    if (ace.permission !== 'query' || id !== undefined) {
+      return wrong(`"${text}" has an attribute; only graph[/<node type>]:query may have one`)
+    }
+  }
+  return { ok: true, ace }
+}
+
+function actorAce(text: string, ace: Ace): AceResult {
+  const [, type, id] = ace.path
+  if (type !== undefined && !NAME.test(type)) {
+    return wrong(`"${text}" should name an actor type: actors/order:create`)
+  }
+  if (ace.path.length > 3) {
+    return wrong(`"${text}" should be actors[/<type>[/<uuid>]]:<message type>`)
+  }
+  if (id === undefined) return { ok: true, ace }
+  const uuid = toUuid(id)
+  if (uuid !== null) return { ok: true, ace: { ...ace, path: ['actors', type!, uuid] } }
+  if (TYPED_ACTORS.has(type!) && NAME.test(id)) return { ok: true, ace }
+  return wrong(`"${text}" should name the actor by its UUID: authorization always uses it`)
+}
+
+/** The text of an entry; `parseAce` reads it back to the same. */
+export function formatAce(ace: Ace): string {
+  const attribute = ace.attribute === null ? '' : `${ace.attribute}@`
+  return `${attribute}${ace.path.length === 0 ? '*' : ace.path.join('/')}:${ace.permission}`
+}
+
+export type ScopeResult =
+  | { readonly ok: true; readonly aces: readonly Ace[] }
+  | { readonly ok: false; readonly reason: string }
+
+/** Reads a space-separated list of entries (RFC 6749 3.3). */
+export function parseScope(text: string): ScopeResult {
+  const aces = new Map<string, Ace>()
+  for (const part of text.split(' ')) {
+    if (part === '') continue
+    const parsed = parseAce(part)
+    if (!parsed.ok) return parsed
+    aces.set(formatAce(parsed.ace), parsed.ace)
+    if (aces.size > ACE_LIMITS.acesMax) {
+      return { ok: false, reason: `a scope has at most ${ACE_LIMITS.acesMax} ACEs` }
+    }
+  }
+  return { ok: true, aces: [...aces.values()] }
+}
+
+/** Grants at one place of the resource tree. */
+class Place {
+  all = false
+  readonly permissions = new Set<string>()
+  readonly children = new Map<string, Place>()
+
+  /** `field` covers `field:dynamic`, which covers `field:dynamic:myField`. */
+  grants(permission: string): boolean {
+    if (this.all || this.permissions.has(permission)) return true
+    for (let at = permission.indexOf(':'); at > 0; at = permission.indexOf(':', at + 1)) {
+      if (this.permissions.has(permission.slice(0, at))) return true
+    }
+    return false
+  }
+
+  /** True when this place or one below it grants the permission. */
+  grantsBelow(permission: string): boolean {
+    if (this.grants(permission)) return true
+    for (const child of this.children.values()) if (child.grantsBelow(permission)) return true
+    return false
+  }
+}
+
+/**
+ * What somebody may do: a set of entries, compiled. Answers are remembered, so that the questions
+ * of the hot path cost two map look-ups. Never changes; a changed role makes a new one.
+ */
+export class Acl {
+  /** True for the owner: every resource and permission. */
+  readonly everything: boolean
+  /** The entries as granted; of a narrowed one, those asked for. */
+  readonly aces: readonly Ace[]
+  /**
+   * Attribute-based entries in force. They grant nothing in `covers`: the graph planner turns
+   * each into a condition (the node's field equals one of the identity's access attributes) for
+   * the node types that have the field, and a node seen through none of them stays hidden.
+   */
+  readonly attributed: readonly Ace[]
+  readonly #root = new Place()
+  readonly #base: Acl | null
+  readonly #answers = new Map<string, Map<string, boolean>>()
+  #remembered = 0
+
+  constructor(aces: readonly Ace[], base: Acl | null = null) {
+    this.aces = aces
+    this.#base = base
+    for (const ace of aces) if (ace.attribute === null) this.#grant(ace)
+    this.everything = this.#root.all && (base === null || base.everything)
+    this.attributed = this.#attributedOf(aces.filter((ace) => ace.attribute !== null))
+  }
+
+  #grant(ace: Ace): void {
+    let place = this.#root
+    for (const segment of ace.path) {
+      let child = place.children.get(segment)
+      if (!child) place.children.set(segment, (child = new Place()))
+      place = child
+    }
+    if (ace.permission === '*') place.all = true
+    else place.permissions.add(ace.permission)
+  }
+
+  /** An attribute entry holds in a narrowed set when both sides have it, plainly or as it is. */
+  #attributedOf(own: readonly Ace[]): readonly Ace[] {
+    const base = this.#base
+    if (base === null) return own
+    const kept = own.filter((ace) => base.coversAce(ace))
+    const names = new Set(kept.map(formatAce))
+    for (const ace of base.attributed) {
+      if (!names.has(formatAce(ace)) && this.#evaluate(ace.path, ace.permission)) kept.push(ace)
+    }
+    return kept
+  }
+
+  /**
+   * May they do `permission` on `resource` (`actors/order`, `registry/channels/web`)? An entry on
+   * a resource covers all below it.
+   */
+  covers(resource: string, permission: string): boolean {
+    if (this.everything) return true
+    const known = this.#answers.get(resource)?.get(permission)
+    return known === undefined ? this.#learn(resource, permission) : known
+  }
+
+  #learn(resource: string, permission: string): boolean {
+    const answer =
+      this.#evaluate(resource.split('/'), permission) &&
+      (this.#base === null || this.#base.covers(resource, permission))
+    if (this.#remembered >= ACE_LIMITS.aclAnswersMax) {
+      this.#answers.clear()
+      this.#remembered = 0
+    }
+    let answers = this.#answers.get(resource)
+    if (!answers) this.#answers.set(resource, (answers = new Map()))
+    answers.set(permission, answer)
+    this.#remembered++
+    return answer
+  }
+
+  #evaluate(path: readonly string[], permission: string): boolean {
+    let place: Place | undefined = this.#root
+    for (const segment of path) {
+      if (place.grants(permission)) return true
+      place = place.children.get(segment)
+      if (!place) return false
+    }
+    return place.grants(permission)
+  }
+
+  /**
+   * True when something at, above or below `resource` may grant the permission: whether it is
+   * worth finding out which one is meant before refusing. Never false where `covers` is true.
+   */
+  reaches(resource: string, permission: string): boolean {
+    if (this.everything) return true
+    if (this.#base !== null && !this.#base.reaches(resource, permission)) return false
+    const path = resource.split('/')
+    if (this.#evaluate(path, permission)) return true
+    let place: Place | undefined = this.#root
+    for (const segment of path) place = place?.children.get(segment)
+    return place?.grantsBelow(permission) ?? false
+  }
+
+  /** True when everything that the entry grants is granted here: a scope may not ask for more. */
+  coversAce(ace: Ace): boolean {
+    if (this.everything) return true
+    if (ace.attribute !== null) {
+      const text = formatAce(ace)
+      if (this.attributed.some((own) => formatAce(own) === text)) return true
+    }
+    if (this.#base !== null && !this.#base.coversAce({ ...ace, attribute: null })) return false
+    if (this.#evaluate(ace.path, ace.permission)) return true
+    if (ace.permission !== '*' || ace.path.length === 0) return false
+    const all = RESOURCES[resourceOf(ace.path)!] ?? null
+    return all !== null && all.every((permission) => this.#evaluate(ace.path, permission))
+  }
+}
+
+/** The set of the owner: every resource and permission. */
+export const OWNER_ACL = new Acl([{ attribute: null, path: [], permission: '*' }])
+
+/** What a token may do: what its client has, cut to the scopes it asked for (CONTRACT 1.14). */
+export function narrow(acl: Acl, scopes: readonly Ace[]): Acl {
+  return new Acl(scopes, acl)
+}
