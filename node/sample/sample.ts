@@ -1,0 +1,137 @@
+// The sample orders of a first start: reads the bundled file and creates its orders through the
+// actor system. It stands between node/sample/orders.csv and the order actors. A load that was cut
+// off by a crash is gone on with at the next start: a marker says that it had begun, and each
+// order's idempotency key and number make repeats harmless. Source: CONTRACT 0 (KONTOR_SAMPLE).
+
+import { LIMITS } from '../../config/limits.ts'
+import type { ActorSystem } from '../../cluster/actor-system.ts'
+import type { ErrorItem } from '../../protocol/errors.ts'
+import { isRetryable } from '../../protocol/errors.ts'
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { Reply } from '../../protocol/message.ts'
+import { orderCreateBody, orderKey, type OrderCreateBody } from '../../protocol/online-retail/order.ts'
+import { OnlineRetailReader } from '../../protocol/online-retail/reader.ts'
+
+/** Where it is kept that a load has begun or is done: survives a crash. */
+export interface SampleMarker {
+  read(): 'begun' | 'done' | null
+  write(state: 'begun' | 'done'): void
+}
+
+export interface SampleOptions {
+  readonly actorSystem: ActorSystem
+  /** Text of the sample file, asked for only when it is to be loaded. */
+  readonly readText: () => string
+  readonly marker: SampleMarker
+  /** Identity in whose name the orders are made. */
+  readonly by: string
+  /** Resolves after so many milliseconds; injected so that tests need not wait. */
+  readonly delay: (ms: number) => Promise<void>
+  readonly log: { info(what: string): void; error(what: string): void }
+}
+
+/** `skipped`: the store is in use already, or its sample was loaded before. */
+export type SampleOutcome =
+  | { readonly outcome: 'loaded'; readonly orders: number; readonly rejectedRows: number }
+  | { readonly outcome: 'skipped' }
+  | { readonly outcome: 'failed'; readonly reason: string }
+
+export interface SampleOrder {
+  readonly body: OrderCreateBody
+  readonly idempotencyKey: string
+  /** Hash-like text of the whole request, for the comparison of repeats. */
+  readonly bodyHash: string
+  readonly totalPennies: bigint
+}
+
+/** The orders of an Online Retail text, and how many of its rows are none. */
+export function sampleOrders(text: string): { orders: SampleOrder[]; rejectedRows: number } {
+  const reader = new OnlineRetailReader()
+  const pieces = [reader.push(text), reader.end()]
+  const orders = pieces
+    .flatMap((piece) => piece.invoices)
+    .map((invoice) => {
+      const body = orderCreateBody(invoice)
+      const key = orderKey('sample', JSON.stringify(body))
+      return { body, idempotencyKey: key, bodyHash: key, totalPennies: invoice.totalPennies }
+    })
+  return { orders, rejectedRows: pieces.reduce((n, piece) => n + piece.rejected.length, 0) }
+}
+
+/** Loads the sample into an empty store. Never throws; the node is ready once this is not failed. */
+export async function loadSample(options: SampleOptions): Promise<SampleOutcome> {
+  const { marker, log } = options
+  try {
+    const state = marker.read()
+    if (state === 'done' || (state === null && !isEmpty(options.actorSystem))) {
+      return { outcome: 'skipped' }
+    }
+    marker.write('begun')
+    const { orders, rejectedRows } = sampleOrders(options.readText())
+    const failure = await createAll(orders, options)
+    if (failure !== null) {
+      const reason = `the sample orders are not in: ${failure.code}: ${failure.message}`
+      log.error(reason)
+      return { outcome: 'failed', reason }
+    }
+    marker.write('done')
+    log.info(`${orders.length} sample orders are in (KONTOR_SAMPLE=false leaves them out)`)
+    return { outcome: 'loaded', orders: orders.length, rejectedRows }
+  } catch (error) {
+    const reason = `the sample orders are not in: ${error instanceof Error ? error.message : String(error)}`
+    log.error(reason)
+    return { outcome: 'failed', reason }
+  }
+}
+
+/** No shard has an entry; the system shard has some from the first moment (its first client). */
+function isEmpty(actorSystem: ActorSystem): boolean {
+  return actorSystem.heads().every((head) => head.shard === SYSTEM_SHARD || head.offset === 0)
+}
+
+/** Creates the orders, some at a time; the first failure that stays one ends it. */
+async function createAll(
+  orders: readonly SampleOrder[],
+  options: SampleOptions,
+): Promise<ErrorItem | null> {
+  let next = 0
+  let failure: ErrorItem | null = null
+  const work = async (): Promise<void> => {
+    while (next < orders.length && failure === null) {
+      const error = await create(orders[next++]!, options)
+      failure ??= error
+    }
+  }
+  await Promise.all(Array.from({ length: LIMITS.sampleInFlightMax }, work))
+  return failure
+}
+
+async function create(order: SampleOrder, options: SampleOptions): Promise<ErrorItem | null> {
+  for (let attempt = 1; ; attempt++) {
+    const reply = await options.actorSystem.ask({
+      type: 'order',
+      id: 'new',
+      messages: [{ type: 'create', body: order.body }],
+      idempotencyKey: order.idempotencyKey,
+      bodyHash: order.bodyHash,
+      by: options.by,
+      preview: false,
+      budgetMs: LIMITS.requestBudgetMs,
+      trace: 'sample',
+    })
+    const error = failureOf(reply)
+    if (error === null) return null
+    const again = reply.outcome === 'unknown' || isRetryable(error.code)
+    if (!again || attempt === LIMITS.sampleAttemptsMax) return error
+    await options.delay(Math.min(100 * 2 ** attempt, 5_000))
+  }
+}
+
+function failureOf(reply: Reply): ErrorItem | null {
+  if (reply.outcome !== 'answered') return reply.error
+  const result = reply.results[0]!
+  if (result.success) return null
+  const error = result.errors[0]!
+  // Its key is older than the journal remembers keys, but the order is in: a load that went on.
+  return error.code === 'ALREADY_EXISTS' ? null : error
+}
