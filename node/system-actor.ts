@@ -1,0 +1,165 @@
+// Configuration actors: one generic behaviour for all that is kept as a value under a key (registry
+// entries, clients, roles, sessions, ...). It stands between their stations, which check values and
+// serve HTTP, and the system shard, whose log is the one order of such changes. Two messages: `put`
+// writes the whole value, `delete` takes it away; the ETag is the actor's version. Source:
+// ARCHITECTURE 2, PROTOCOL 3.0, CONTRACT 0 "ETags".
+
+import type { ActorRequest } from '../cluster/actor-system.ts'
+import { LIMITS } from '../config/limits.ts'
+import type { ActorRecord, Behaviour, Decision, SystemState, Turn } from '../protocol/behaviour.ts'
+import { assert, errorItem } from '../protocol/errors.ts'
+import type { ErrorItem } from '../protocol/errors.ts'
+import type { Message } from '../protocol/message.ts'
+import type { ShapeError } from '../protocol/validation.ts'
+
+/** When a write takes effect; without a condition always. */
+export interface WriteCondition {
+  /** ETags of which one must be the newest (`If-Match`). */
+  readonly ifMatch?: readonly string[]
+  /** The key must be free (`If-None-Match: *`). */
+  readonly ifAbsent?: boolean
+}
+
+export interface PutBody<T> extends WriteCondition {
+  readonly value: T
+}
+
+/** ETag of a configuration actor's version, quotes included (RFC 9110 8.8.3). */
+export function etagOf(version: number): string {
+  return `"${version}"`
+}
+
+/**
+ * Reads `If-Match` and `If-None-Match`. `If-Match: *` sets no condition: it upserts (CONTRACT 0).
+ * Weak tags count as strong ones: a proxy that compresses marks them so.
+ */
+export function readCondition(ifMatch: string, ifNoneMatch: string): WriteCondition {
+  if (ifNoneMatch.trim() === '*') return { ifAbsent: true }
+  const wanted = ifMatch.trim()
+  if (wanted === '' || wanted === '*') return {}
+  return { ifMatch: wanted.split(',').map((tag) => tag.trim().replace(/^W\//, '')) }
+}
+
+/** A `put` as a request to the actor system; for internal writes without a caller's key. */
+export function putRequest<T>(
+  type: string,
+  key: string,
+  body: PutBody<T>,
+  origin: { readonly by: string; readonly trace: string },
+): ActorRequest {
+  return systemRequest(type, key, { type: 'put', body }, origin)
+}
+
+/** A `delete` as a request to the actor system. */
+export function deleteRequest(
+  type: string,
+  key: string,
+  condition: WriteCondition,
+  origin: { readonly by: string; readonly trace: string },
+): ActorRequest {
+  return systemRequest(type, key, { type: 'delete', body: condition }, origin)
+}
+
+function systemRequest(
+  type: string,
+  id: string,
+  message: Message,
+  origin: { readonly by: string; readonly trace: string },
+): ActorRequest {
+  return {
+    type,
+    id,
+    messages: [message],
+    idempotencyKey: null,
+    bodyHash: '',
+    by: origin.by,
+    preview: false,
+    budgetMs: LIMITS.requestBudgetMs,
+    trace: origin.trace,
+  }
+}
+
+/** What is wrong with a value at its key, or null. */
+export type ValueCheck = (value: unknown) => ShapeError | null
+
+/** The behaviour of one type of configuration actors. `check` guards every `put`. */
+export function systemActor<T>(type: string, check: ValueCheck): Behaviour<SystemState<T>> {
+  return {
+    type,
+    home: 'system',
+    messageTypes: ['put', 'delete'],
+    creates: ['put'],
+    isRead: () => false,
+    check: (message) => checkMessage(type, check, message),
+    chosenKey: () => null,
+    decide: (state, message, turn) => decide<T>(type, state, message, turn),
+    evolve: (state, record) => evolve<T>(state, record),
+    isDeleted: (state) => state.deleted,
+    keys: (state) => [state.key],
+    toSnapshot: (state) => state,
+    fromSnapshot: (snapshot) => snapshot as SystemState<T>,
+    nodeTypes: [],
+    touched: () => [],
+    project: () => null,
+    nodes: () => [],
+    history: () => [],
+  }
+}
+
+function checkMessage(
+  type: string,
+  check: ValueCheck,
+  message: Message,
+): readonly ErrorItem[] | null {
+  if (message.type === 'delete') return null
+  if (message.type !== 'put') {
+    const what = `${type} has no message "${message.type}"; it has put and delete`
+    return [errorItem('INVALID_MESSAGE_BODY', what)]
+  }
+  const wrong = check((message.body as PutBody<unknown> | undefined)?.value)
+  if (wrong === null) return null
+  const member = wrong.member === '' ? 'value' : `value.${wrong.member}`
+  return [errorItem('INVALID_MESSAGE_BODY', `${member} ${wrong.message}`, { member })]
+}
+
+// eslint-disable-next-line require-yield -- nothing has to be fetched on the way
+function* decide<T>(
+  type: string,
+  state: SystemState<T> | null,
+  message: Message,
+  turn: Turn,
+): Generator<never, Decision<SystemState<T>>, unknown> {
+  assert(turn.key !== null, `${type} is an actor of the system shard and has a key`)
+  const there = state !== null && !state.deleted
+  if (message.type === 'delete' && !there) {
+    return refuse('NOT_FOUND', `there is no ${type} "${turn.key}"`)
+  }
+  const condition = (message.body ?? {}) as WriteCondition
+  if (condition.ifAbsent && there) {
+    return refuse('CONFLICT', `${type} "${turn.key}" exists already`)
+  }
+  if (condition.ifMatch && !(there && condition.ifMatch.includes(etagOf(turn.version)))) {
+    const now = there ? `its ETag is now ${etagOf(turn.version)}` : 'it does not exist (any more)'
+    return refuse('CONFLICT', `${type} "${turn.key}" has changed: ${now}; read it again`)
+  }
+  const data = { version: turn.version + 1 }
+  if (message.type === 'delete') {
+    const records: ActorRecord[] = [{ t: 'deleted' }]
+    return { ok: true, records, state: { ...state!, deleted: true }, data }
+  }
+  const { value } = message.body as PutBody<T>
+  const records: ActorRecord[] = [{ t: 'put', key: turn.key, value }]
+  return { ok: true, records, state: { key: turn.key, value, deleted: false }, data }
+}
+
+function refuse(code: 'NOT_FOUND' | 'CONFLICT', message: string): Decision<never> {
+  return { ok: false, errors: [errorItem(code, message)] }
+}
+
+function evolve<T>(state: SystemState<T> | null, record: ActorRecord): SystemState<T> {
+  if (record.t === 'put') {
+    return { key: record['key'] as string, value: record['value'] as T, deleted: false }
+  }
+  assert(record.t === 'deleted' && state !== null, `a record "${record.t}" of a system actor`)
+  return { ...state, deleted: true }
+}

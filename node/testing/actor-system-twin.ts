@@ -1,0 +1,196 @@
+// An actor system in memory, for tests of the stations: it runs real behaviours, one message after
+// the other, keeps nothing, and can be told to be busy, slow or away. It stands in for cluster/.
+
+import type {
+  ActorRequest,
+  ActorSystem,
+  SystemEntry,
+  SystemView,
+} from '../../cluster/actor-system.ts'
+import type { Ask, Behaviour, SystemState, Turn } from '../../protocol/behaviour.ts'
+import { errorItem } from '../../protocol/errors.ts'
+import type { ErrorItem } from '../../protocol/errors.ts'
+import { turnIds } from '../../protocol/checkpoint.ts'
+import { isUuid, uuidMaker } from '../../protocol/ids.ts'
+import type { Position } from '../../protocol/ids.ts'
+import type { Message, MessageResult, Reply } from '../../protocol/message.ts'
+
+interface Kept {
+  readonly id: string
+  state: unknown
+  version: number
+}
+
+type Changed = (key: string, entry: SystemEntry | null) => void
+
+/** Runs before a request is served; a reply that it gives is the answer instead. */
+export type Before = (request: ActorRequest) => Promise<Reply | null> | Reply | null
+
+export class ActorSystemTwin implements ActorSystem {
+  readonly behaviours: ReadonlyMap<string, Behaviour>
+  readonly system: SystemView
+  /** Requests in the order in which they came. */
+  readonly asked: ActorRequest[] = []
+  before: Before = () => null
+  nowMs = 1_700_000_000_000
+  readonly #actors = new Map<string, Kept>()
+  readonly #keys = new Map<string, string>()
+  readonly #maps = new Map<string, Map<string, SystemEntry>>()
+  readonly #listeners = new Map<string, Set<Changed>>()
+  readonly #newId: (nowMs: number) => string
+  #seed = 1
+  #offset = 0
+  #numbers = 0
+
+  constructor(behaviours: readonly Behaviour[]) {
+    this.behaviours = new Map(behaviours.map((b) => [b.type, b]))
+    this.#newId = uuidMaker((bytes) => {
+      for (let i = 0; i < bytes.length; i++)
+        bytes[i] = (this.#seed = (this.#seed * 69069 + 1) >>> 0) >>> 24
+    })
+    this.system = {
+      get: (type, key) => (this.#maps.get(type)?.get(key) ?? null) as never,
+      withPrefix: (type, prefix) => this.#withPrefix(type, prefix) as never,
+      size: (type) => this.#maps.get(type)?.size ?? 0,
+      onChange: (type, changed) => {
+        const all = this.#listeners.get(type) ?? new Set()
+        this.#listeners.set(type, all.add(changed))
+        return () => all.delete(changed)
+      },
+    }
+  }
+
+  heads(): readonly Position[] {
+    return [{ shard: 0, offset: this.#offset }]
+  }
+
+  async ask(request: ActorRequest): Promise<Reply> {
+    this.asked.push(request)
+    const instead = await this.before(request)
+    return instead ?? this.#serve(request)
+  }
+
+  /** Writes a configuration actor as if a station had. */
+  put(type: string, key: string, value: unknown): void {
+    const to = this.#resolve({ type, id: key } as ActorRequest)
+    const message = { type: 'put', body: { value } }
+    this.#run(this.behaviours.get(type)!, to, key, message, { by: 'test', preview: false })
+  }
+
+  #resolve(request: ActorRequest): Kept {
+    const behaviour = this.behaviours.get(request.type)!
+    const system = behaviour.home === 'system'
+    let id =
+      system || !isUuid(request.id) ? this.#keys.get(`${request.type} ${request.id}`) : request.id
+    if (request.id === 'new' && !system) id = undefined
+    id ??= this.#newId(this.nowMs)
+    return this.#actors.get(id) ?? { id, state: null, version: 0 }
+  }
+
+  #serve(request: ActorRequest): Reply {
+    const behaviour = this.behaviours.get(request.type)!
+    const first = request.messages[0]!
+    const to = this.#resolve(request)
+    const virtual = request.id === 'new' || behaviour.home === 'system' || isUuid(request.id)
+    if (to.state === null && !(virtual && behaviour.creates.includes(first.type))) {
+      return { outcome: 'refused', error: errorItem('NOT_FOUND', `there is no ${request.id}`) }
+    }
+    const before = this.#offset
+    const key = behaviour.home === 'system' ? request.id : null
+    const kept = request.preview ? { ...to } : to
+    const results = request.messages.map((message) =>
+      this.#run(behaviour, kept, key, message, request),
+    )
+    const there = kept.state !== null
+    return {
+      outcome: 'answered',
+      actorId: there ? kept.id : null,
+      keys: there ? behaviour.keys(kept.state) : [],
+      results,
+      position: this.#offset > before ? { shard: 0, offset: this.#offset } : null,
+    }
+  }
+
+  #run(
+    behaviour: Behaviour,
+    kept: Kept,
+    key: string | null,
+    message: Message,
+    request: { readonly by: string; readonly preview: boolean },
+  ): MessageResult {
+    const fail = (errors: readonly ErrorItem[]): MessageResult => ({
+      type: message.type,
+      success: false,
+      errors,
+    })
+    const { preview, by } = request
+    if (kept.state === null && !behaviour.creates.includes(message.type)) {
+      return fail([errorItem('NOT_FOUND', 'there is no such actor')])
+    }
+    const messageId = `m${this.#offset}`
+    const turn: Turn = {
+      actorId: kept.id,
+      key,
+      nowMs: this.nowMs,
+      by,
+      messageId,
+      version: kept.version,
+      preview,
+      newId: turnIds(messageId, kept.version, this.nowMs),
+      hooks: { has: () => false },
+    }
+    const deciding = behaviour.decide(kept.state, message, turn)
+    let step = deciding.next()
+    while (!step.done) step = deciding.next(this.#answer(step.value, kept.id))
+    const decision = step.value
+    if (!decision.ok) return fail(decision.errors)
+    decision.records.forEach((record, i) => {
+      const meta = {
+        actorId: kept.id,
+        version: kept.version + 1 + i,
+        timeMs: this.nowMs,
+        by,
+        messageId,
+      }
+      kept.state = behaviour.evolve(kept.state, record, meta)
+    })
+    kept.version += decision.records.length
+    if (decision.records.length > 0 && !preview) this.#commit(behaviour, kept)
+    return decision.data === undefined
+      ? { type: message.type, success: true }
+      : { type: message.type, success: true, data: decision.data }
+  }
+
+  #answer(ask: Ask, actorId: string): unknown {
+    switch (ask.ask) {
+      case 'reserve': {
+        const taken = this.#keys.get(`${ask.keyType} ${ask.key}`)
+        return taken === undefined || taken === actorId
+      }
+      case 'number':
+        return `${ask.prefix}${++this.#numbers}`
+      default:
+        return []
+    }
+  }
+
+  #commit(behaviour: Behaviour, kept: Kept): void {
+    this.#offset++
+    this.#actors.set(kept.id, kept)
+    for (const key of behaviour.keys(kept.state))
+      this.#keys.set(`${behaviour.type} ${key}`, kept.id)
+    if (behaviour.home !== 'system') return
+    const { key, value, deleted } = kept.state as SystemState
+    const entry = deleted ? null : { key, actorId: kept.id, version: kept.version, value }
+    const map = this.#maps.get(behaviour.type) ?? new Map<string, SystemEntry>()
+    this.#maps.set(behaviour.type, map)
+    if (entry) map.set(key, entry)
+    else map.delete(key)
+    for (const changed of this.#listeners.get(behaviour.type) ?? []) changed(key, entry)
+  }
+
+  *#withPrefix(type: string, prefix: string): Iterable<SystemEntry> {
+    const keys = [...(this.#maps.get(type)?.keys() ?? [])].filter((key) => key.startsWith(prefix))
+    for (const key of keys.sort()) yield this.#maps.get(type)!.get(key)!
+  }
+}
