@@ -130,4 +130,24 @@ export const LIMITS = {
   bulkLinesInFlightMin: 8,
   /** Answer lines that are ready together leave as one write of about this size. */
   bulkWriteBytes: 64 * KiB,
+  // Embedded journal (PROTOCOL 3.16)
+  /** Address space of the data file to begin with; it grows by itself. */
+  journalMapBytes: 16 * 1024 * MiB,
+  /** Page of the data file: two entries of 1 KB more in each than at the usual 4 KiB. */
+  journalPageBytes: 8 * KiB,
+  /** Kept back on the disk, to finish what is committed when the disk is full. */
+  journalReserveBytes: 64 * MiB,
+  /** Between two looks whether a full disk has room again. */
+  journalFullRetryMs: 1_000,
+  /** Derived rows wait this long, or until there are so many bytes, to share pages and flushes. */
+  derivedWaitMs: 20,
+  derivedWaitBytes: 64 * KiB,
+  /** Derived rows that ride in one transaction at most: appends wait for them. */
+  derivedTransactionBytesMax: 1 * MiB,
+  /** A key text in the data file; of a longer one, its beginning and a hash. */
+  journalKeyBytesMax: 64,
+  /** Offsets that are left out behind an accepted loss, so that none is given out twice. */
+  lossOffsets: 1_000_000,
+  /** Claims of one shard that lose against another process before it is given up. */
+  claimAttemptsMax: 10,
 } as const
