@@ -24,6 +24,22 @@ export const LIMITS = {
   requestBudgetMs: 30_000,
   shutdownMs: 30_000,
   jsonDepthMax: 64,
+  /** Below this mean rate a body is closed, once it has taken `bodyIdleMs`. */
+  bodyBytesPerSecondMin: 240,
+  /** Bytes of all bodies that are still arriving; past it a body gets 429. */
+  bodiesBytesMax: 256 * MiB,
+  /** Requests of all connections under way at once; past it 429. */
+  requestsInFlightMax: 20_000,
+  /** Request line and headers together; uWebSockets.js answers 431 past it. */
+  headersBytesMax: 32 * KiB,
+  /** Bytes of a streamed body that wait for the handler before the socket is paused. */
+  streamReadAheadBytesMax: 1 * MiB,
+  /** Answer lines are gathered up to this before they are written. */
+  streamWriteBytes: 32 * KiB,
+  /** Answers below are not worth compressing. */
+  gzipBytesMin: 1 * KiB,
+  /** Answers above are compressed on the thread pool. */
+  gzipInlineBytesMax: 8 * KiB,
   // Messages
   messagesMax: 1_000,
   commandsMax: 10_000,
@@ -64,6 +80,8 @@ export const LIMITS = {
   checkpointsMax: 1_000,
   // Graph
   filterCharsMax: 8 * KiB,
+  /** Nesting of parentheses and `not`; terms of one sum. */
+  filterDepthMax: 32,
   navigationDepthMax: 8,
   navigationsMax: 32,
   fieldsMax: 200,

@@ -49,6 +49,7 @@ t.test('escapes of lone surrogates are refused with their place', (t) => {
   t.equal(positionOf('"ab\\ud800"'), 3)
   t.equal(positionOf('["\\udc00x"]'), 2)
   t.equal(positionOf('"\\ud800\\u0041"'), 1)
+  t.equal(positionOf('"\\udc00\\udc00"'), 1)
   t.equal(positionOf('"\\uD83D\\uD83D\\uDE00"'), 1)
   t.match(messageOf('{"\\uDBFF":1}'), /half of a surrogate pair/)
   t.same(parse('"\\\\ud800"'), '\\ud800', 'an escaped backslash starts no escape')

@@ -2,27 +2,37 @@
 // OpenAPI document is made from them. A station never sees a socket.
 
 import type { TSchema } from '@sinclair/typebox'
+import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Identity } from '../access/identity.ts'
 
 export interface OperationRequest {
+  /** Who calls; reading it in an operation with access `none` is an assertion error. */
   readonly identity: Identity
   /** Path parameters by name; `{**rest}` holds the rest of the path with its slashes. */
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
+  /** A header by its lower-case name, repeated ones joined by `, `; empty when it was not sent. */
   header(name: string): string
-  /** Parsed and checked JSON body; undefined without one. */
+  /**
+   * Parsed and checked JSON body, or the URLSearchParams of a form (a repeated name shows in
+   * `getAll`); undefined without a body.
+   */
   readonly body: unknown
   /** Raw body bytes, for hashes; empty without a body. */
   readonly bodyBytes: Uint8Array
   readonly requestId: string
-  /** Remaining time. */
+  /** Remaining time, at the moment it is read. */
   readonly budgetMs: number
-  /** True once the caller has gone; what was begun still ends. */
+  /**
+   * True once the caller is known to have gone; what was begun still ends. A clean close during a
+   * GET, PUT or DELETE shows only when the answer is written.
+   */
   readonly aborted: () => boolean
 }
 
 export interface OperationResponse {
   readonly status: number
+  /** Names in their usual spelling; a value with a line break is our mistake (500). */
   readonly headers?: Readonly<Record<string, string>>
   /** JSON value; undefined: empty body. */
   readonly body?: unknown
@@ -38,6 +48,14 @@ export interface LineStream {
   write(line: string): Promise<void> | void
 }
 
+export interface OperationParameter {
+  readonly name: string
+  readonly in: 'query' | 'header'
+  readonly description: string
+  readonly required?: boolean
+  readonly schema?: TSchema
+}
+
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** `/resources/registry/{**key}`, `/resources/actors/{type}/{id}`. */
@@ -49,7 +67,13 @@ export interface Operation {
     readonly schema?: TSchema
     readonly type: 'json' | 'form' | 'ndjson'
     readonly required: boolean
+    /** Code of a body that doesn't fit the schema; MALFORMED_REQUEST by default. */
+    readonly code?: ErrorCode
   }
+  /** How refusals made before `handle` look: `oauth` is `{error, error_description}` (RFC 6749). */
+  readonly errors?: 'platform' | 'oauth'
+  /** Query parameters and headers for the OpenAPI document; nothing is checked by them. */
+  readonly parameters?: readonly OperationParameter[]
   readonly response?: TSchema
   handle(request: OperationRequest): OperationResponse | Promise<OperationResponse>
   /** Instead of `handle` for `Content-Type: application/x-ndjson`. */
