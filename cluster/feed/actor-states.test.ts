@@ -1,0 +1,91 @@
+// The cache of folded states: what it reads, what it refuses and what it lets go.
+
+import t from 'tap'
+import { type Entry, encodeEntry } from '../../protocol/entry.ts'
+import type { EntryRange } from '../../storage/journal.ts'
+import { ActorStates, ProjectionError, type SnapshotView } from './actor-states.ts'
+import { decodeTestSnapshot } from './testing/feed-store.ts'
+import { type Notebook, notebookBehaviour } from './testing/notebook.ts'
+
+const behaviour = notebookBehaviour({ fold: true, project: true })
+
+function entry(p: string, v: number, ...titles: string[]): Entry {
+  const r = titles.map((title) => ({ t: 'opened', title }))
+  const a = { type: 'test', success: true } as const
+  return { y: 'notebook', p, v, n: v + 1, r, m: 'm', l: 0, a, t: 0, c: 0, b: 'x' }
+}
+
+function statesOf(
+  rows: Record<string, Entry[]>,
+  options: { snapshot?: SnapshotView | Error; actorsMax?: number; bytesMax?: number } = {},
+): ActorStates {
+  const { snapshot, ...bounds } = options
+  return new ActorStates({
+    behaviours: new Map([['notebook', behaviour]]),
+    decodeSnapshot: decodeTestSnapshot,
+    derived: {
+      snapshot() {
+        if (snapshot instanceof Error) throw snapshot
+        if (snapshot === undefined) return null
+        return { offset: 1, body: Buffer.from(JSON.stringify(snapshot)) }
+      },
+      entries(actorId, range: EntryRange) {
+        const after = range.order === 'ascending' ? range.after : 0
+        const found = (rows[actorId] ?? []).filter(({ n }) => n > after)
+        // One at a time: a bound on bytes may cut anywhere.
+        return found.slice(0, 1).map((e) => ({ n: e.n, offset: e.n, body: encodeEntry(e) }))
+      },
+    },
+    ...bounds,
+  })
+}
+
+t.test('folds what is dense and stops at a hole', async (t) => {
+  const states = statesOf({ a: [entry('a', 0, 'x'), entry('a', 1, 'y'), entry('a', 3, 'z')] })
+  const actor = await states.load('a')
+  t.match(actor, { version: 2, actorId: 'a' })
+  t.equal((actor!.state as Notebook).title, 'y')
+  t.equal(await states.load('b'), null)
+})
+
+t.test('entries without records may be missing: they expire', async (t) => {
+  const snapshot = { type: 'notebook', version: 1, n: 1, state: snapshotOf('x') }
+  const rows = [{ ...entry('a', 1, 'y'), n: 5 }]
+  t.match(await statesOf({ a: rows }, { snapshot }).load('a'), { version: 2 })
+})
+
+t.test('tells an actor that can not be read from a store that can not', async (t) => {
+  const bad = { type: 'notebook', version: 1, n: 1, state: { notes: 5 } }
+  await t.rejects(statesOf({}, { snapshot: bad }).load('a'), /snapshot can't be read/)
+  const unknown = { type: 'poem', version: 1, n: 1, state: {} }
+  const refused = await statesOf({}, { snapshot: unknown })
+    .load('a')
+    .catch((e: unknown) => e)
+  t.ok(refused instanceof ProjectionError)
+  t.match(refused, { message: /no actor type 'poem'/ })
+  const away = statesOf({}, { snapshot: new Error('the store is away') })
+  const error = await away.load('a').catch((e: unknown) => e)
+  t.notOk(error instanceof ProjectionError)
+})
+
+t.test('drops what was used longest ago, by number and by weight', async (t) => {
+  const states = statesOf({}, { actorsMax: 2, bytesMax: 1_000 })
+  for (const id of ['a', 'b', 'c']) {
+    states.fold(states.begin(id, 'notebook'), entry(id, 0, 'x'), 300)
+  }
+  states.touch(states.find('a')!)
+  states.trim()
+  t.equal(states.find('b'), null)
+  t.equal(states.size, 2)
+  t.equal(states.bytes, 600)
+  states.fold(states.find('a')!, entry('a', 1, 'y'), 500)
+  states.trim()
+  t.equal(states.find('c'), null)
+  t.equal(states.bytes, 800)
+  states.drop('a')
+  t.equal(states.bytes, 0)
+})
+
+function snapshotOf(title: string): unknown {
+  return { title, closed: false, broken: false, notes: [], id: 'a' }
+}

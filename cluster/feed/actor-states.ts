@@ -1,0 +1,201 @@
+// States of actors as a consumer of the feed has folded them: a bounded cache, filled from the
+// entries that pass by and, for an actor that is not in it, from the derived rows (snapshot, then
+// the entries above it). It stands between the projector and storage. Source: PROTOCOL 3.12, 3.13.
+
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import { type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
+import { assert } from '../../protocol/errors.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { DerivedStore } from '../../storage/journal.ts'
+
+/** What a consumer of the feed needs of a snapshot. */
+export interface SnapshotView {
+  readonly type: string
+  /** Number of records in it. */
+  readonly version: number
+  /** Number of the newest entry in it. */
+  readonly n: number
+  /** For `Behaviour.fromSnapshot`; null: the actor has only rejected entries. */
+  readonly state: unknown
+}
+
+/** A record or snapshot that the actor type can't read: the actor's fault, not the store's. */
+export class ProjectionError extends Error {}
+
+export type DecodeSnapshot = (body: Uint8Array) => SnapshotView
+
+export interface FoldedActor {
+  readonly actorId: string
+  readonly behaviour: Behaviour
+  state: unknown
+  /** Number of records folded. */
+  version: number
+  /** What it is taken to weigh: bytes of the entries folded, at most an actor's state bound. */
+  bytes: number
+}
+
+export interface ActorStatesOptions {
+  readonly behaviours: ReadonlyMap<string, Behaviour>
+  readonly derived: Pick<DerivedStore, 'snapshot' | 'entries'>
+  readonly decodeSnapshot: DecodeSnapshot
+  readonly actorsMax?: number
+  readonly bytesMax?: number
+}
+
+/** Bytes of entries that one read of an actor's entries asks for. */
+const READ_BYTES = 1024 * 1024
+
+export class ActorStates {
+  readonly #behaviours: ReadonlyMap<string, Behaviour>
+  readonly #derived: Pick<DerivedStore, 'snapshot' | 'entries'>
+  readonly #decodeSnapshot: DecodeSnapshot
+  readonly #actorsMax: number
+  readonly #bytesMax: number
+  /** In order of last use: the first is the first to go. */
+  readonly #actors = new Map<string, FoldedActor>()
+  #bytes = 0
+
+  constructor(options: ActorStatesOptions) {
+    this.#behaviours = options.behaviours
+    this.#derived = options.derived
+    this.#decodeSnapshot = options.decodeSnapshot
+    this.#actorsMax = options.actorsMax ?? LIMITS.projectorActorsMax
+    this.#bytesMax = options.bytesMax ?? LIMITS.projectorActorsBytesMax
+  }
+
+  get size(): number {
+    return this.#actors.size
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  find(actorId: string): FoldedActor | null {
+    return this.#actors.get(actorId) ?? null
+  }
+
+  /** A new actor, before its first record. Nothing is read. */
+  begin(actorId: string, type: string): FoldedActor {
+    const actor: FoldedActor = {
+      actorId,
+      behaviour: this.#behaviour(type),
+      state: null,
+      version: 0,
+      bytes: 0,
+    }
+    this.#keep(actor)
+    return actor
+  }
+
+  /**
+   * Folds the entry's records. The actor must stand right before it: versions are dense. Throws
+   * ProjectionError when a record can't be applied; the actor's state is then of no use.
+   */
+  fold(actor: FoldedActor, entry: Entry, bytes: number): void {
+    assert(actor.version === entry.v, 'an entry is folded onto another version than its own')
+    const records = entry.r
+    try {
+      for (let i = 0; i < records.length; i++) {
+        actor.state = actor.behaviour.evolve(actor.state, records[i]!, metaOf(entry, i))
+      }
+    } catch (error) {
+      throw new ProjectionError(
+        `a record above version ${entry.v} can't be applied: ${String(error)}`,
+        { cause: error },
+      )
+    }
+    actor.version += records.length
+    const weight = Math.min(actor.bytes + bytes, LIMITS.stateBytesMax)
+    this.#bytes += weight - actor.bytes
+    actor.bytes = weight
+  }
+
+  /**
+   * The actor from the derived rows, kept from now on; null when there are none. They may end
+   * before the log does (they are written after the commit): the caller compares versions.
+   */
+  async load(actorId: string): Promise<FoldedActor | null> {
+    this.drop(actorId)
+    const row = await this.#derived.snapshot(actorId)
+    let actor: FoldedActor | null = null
+    let after = 0
+    if (row !== null) {
+      const snapshot = this.#decodeSnapshot(row.body)
+      after = snapshot.n
+      actor = this.#fromSnapshot(actorId, snapshot, row.body.length)
+    }
+    for (;;) {
+      const range = { order: 'ascending', after, bytesMax: READ_BYTES } as const
+      const rows = await this.#derived.entries(actorId, range)
+      for (const { n, body } of rows) {
+        after = n
+        const entry = decodeEntry(body)
+        if (entry.r.length === 0) continue
+        actor ??= this.begin(actorId, entry.y)
+        // A hole: the row before it is still under way. What is there up to it is whole.
+        if (entry.v !== actor.version) return actor
+        this.fold(actor, entry, body.length)
+      }
+      if (rows.length === 0) return actor
+    }
+  }
+
+  /** Marks an actor as used now. */
+  touch(actor: FoldedActor): void {
+    if (this.#actors.delete(actor.actorId)) this.#actors.set(actor.actorId, actor)
+  }
+
+  /** Forgets an actor: its state can't be trusted any more. */
+  drop(actorId: string): void {
+    const actor = this.#actors.get(actorId)
+    if (actor === undefined) return
+    this.#actors.delete(actorId)
+    this.#bytes -= actor.bytes
+  }
+
+  clear(): void {
+    this.#actors.clear()
+    this.#bytes = 0
+  }
+
+  /** Drops the actors used longest ago until the bounds hold. Called between batches. */
+  trim(): void {
+    if (this.#actors.size <= this.#actorsMax && this.#bytes <= this.#bytesMax) return
+    for (const actorId of this.#actors.keys()) {
+      this.drop(actorId)
+      if (this.#actors.size <= this.#actorsMax && this.#bytes <= this.#bytesMax) return
+    }
+  }
+
+  #fromSnapshot(actorId: string, snapshot: SnapshotView, bytes: number): FoldedActor {
+    const behaviour = this.#behaviour(snapshot.type)
+    let state: unknown
+    try {
+      state = snapshot.state === null ? null : behaviour.fromSnapshot(snapshot.state)
+    } catch (error) {
+      throw new ProjectionError(`the snapshot can't be read: ${String(error)}`, { cause: error })
+    }
+    const { version } = snapshot
+    const weight = Math.min(bytes, LIMITS.stateBytesMax)
+    const actor: FoldedActor = { actorId, behaviour, state, version, bytes: weight }
+    this.#keep(actor)
+    return actor
+  }
+
+  #keep(actor: FoldedActor): void {
+    this.drop(actor.actorId)
+    this.#actors.set(actor.actorId, actor)
+    this.#bytes += actor.bytes
+  }
+
+  #behaviour(type: string): Behaviour {
+    const behaviour = this.#behaviours.get(type)
+    if (behaviour === undefined) {
+      throw new ProjectionError(
+        `there is no actor type '${type}' in this version; it was written by another`,
+      )
+    }
+    return behaviour
+  }
+}

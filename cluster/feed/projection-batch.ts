@@ -1,0 +1,135 @@
+// One batch of the projector: which nodes the entries touched, each written once with the newest
+// content of its actor, and what could not be projected. It stands between the projector, which
+// fills it from the log, and the index, which takes it whole. Source: PROTOCOL 3.13.1.
+
+import type { NodeRef } from '../../protocol/behaviour.ts'
+import type { Entry } from '../../protocol/entry.ts'
+import type { Position } from '../../protocol/ids.ts'
+import type { IndexWrite } from '../../storage/search.ts'
+import type { FoldedActor } from './actor-states.ts'
+
+/** An actor whose projection failed (PROTOCOL 3.11): set aside until it is tried again. */
+export interface ParkedActor {
+  readonly actorId: string
+  readonly type: string
+  readonly shard: number
+  /** Offset of the entry at which it failed. */
+  readonly offset: number
+  readonly version: number
+  readonly nodes: readonly NodeRef[]
+  readonly reason: string
+}
+
+/** How a parked actor is kept in its row's body. */
+export function encodeParked(parked: ParkedActor): Buffer {
+  return Buffer.from(JSON.stringify(parked))
+}
+
+export function decodeParked(body: Uint8Array): ParkedActor {
+  return JSON.parse(Buffer.from(body).toString()) as ParkedActor
+}
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}
+
+/** Where an entry stands, and how long it is. */
+export interface Place {
+  readonly shard: number
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** A node's name within its actor. */
+export function refKey(ref: NodeRef): string {
+  return `${ref.node}\0${ref.id}`
+}
+
+export function positionsOf(offsets: ReadonlyMap<number, number>): Position[] {
+  return Array.from(offsets, ([shard, offset]) => ({ shard, offset }))
+}
+
+interface TouchedActor {
+  readonly actor: FoldedActor
+  /** Place of the newest entry that touched it. */
+  at: Place
+  readonly refs: Map<string, NodeRef>
+}
+
+export class ProjectionBatch {
+  /** Entries taken, those without records included. */
+  entries = 0
+  bytes = 0
+  /** Time of the newest entry taken, by shard. */
+  readonly timesMs = new Map<number, number>()
+  readonly #offsets = new Map<number, number>()
+  readonly #touched = new Map<string, TouchedActor>()
+
+  /** Moves the shard's offset over an entry. */
+  pass(shard: number, offset: number, bytes: number): void {
+    this.#offsets.set(shard, offset)
+    this.entries++
+    this.bytes += bytes
+  }
+
+  /** Adds the nodes that the entry's records name. The content is taken when the batch is full. */
+  touch(actor: FoldedActor, entry: Entry, at: Place): void {
+    let touched = this.#touched.get(actor.actorId)
+    if (touched === undefined) {
+      touched = { actor, at, refs: new Map() }
+      this.#touched.set(actor.actorId, touched)
+    }
+    touched.at = at
+    for (const record of entry.r) {
+      const refs = actor.behaviour.touched(record, actor.actorId)
+      for (const ref of refs) touched.refs.set(refKey(ref), ref)
+    }
+  }
+
+  /** Takes an actor out: nothing of it is written by this batch. Answers what it had touched. */
+  remove(actorId: string): NodeRef[] {
+    const touched = this.#touched.get(actorId)
+    this.#touched.delete(actorId)
+    return touched === undefined ? [] : [...touched.refs.values()]
+  }
+
+  get offsets(): Position[] {
+    return positionsOf(this.#offsets)
+  }
+
+  /** Contents of all touched nodes. An actor that throws is handed to `park`, the others go on. */
+  writes(park: (parked: ParkedActor) => void): IndexWrite[] {
+    const writes: IndexWrite[] = []
+    for (const [actorId, { actor, refs }] of this.#touched) {
+      const before = writes.length
+      try {
+        for (const ref of refs.values()) writes.push(writeOf(actor, ref))
+      } catch (error) {
+        writes.length = before
+        park({ ...this.parkedOf(actorId), reason: reasonOf(error) })
+        this.#touched.delete(actorId)
+      }
+    }
+    return writes
+  }
+
+  /** An actor of this batch as it would be parked, but for the reason. */
+  parkedOf(actorId: string): Omit<ParkedActor, 'reason'> {
+    const { actor, at, refs } = this.#touched.get(actorId)!
+    return {
+      actorId,
+      type: actor.behaviour.type,
+      shard: at.shard,
+      offset: at.offset,
+      version: actor.version,
+      nodes: [...refs.values()],
+    }
+  }
+}
+
+/** A node's newest content, or its removal when the state no longer has it. */
+export function writeOf(actor: FoldedActor, ref: NodeRef): IndexWrite {
+  const { actorId, behaviour, state, version } = actor
+  const node = state === null || behaviour.isDeleted(state) ? null : behaviour.project(state, ref)
+  return { node: ref.node, actorId, id: ref.id, version, doc: node === null ? null : node.doc }
+}

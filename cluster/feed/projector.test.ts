@@ -1,0 +1,518 @@
+// The projector on the twins: what the index holds must be what the actors are, whatever fails,
+// repeats, lags or is trimmed on the way.
+
+import { deepStrictEqual } from 'node:assert'
+import t, { type Test } from 'tap'
+import fc from 'fast-check'
+import type { ActorRecord } from '../../protocol/behaviour.ts'
+import type { IndexWrite } from '../../storage/search.ts'
+import type { ParkedActor } from './projection-batch.ts'
+import { Projector, type ProjectorLimits, type Step } from './projector.ts'
+import { FeedStore, PlainIndex, actorIdOf, decodeTestSnapshot } from './testing/feed-store.ts'
+import { type Defects, notebookBehaviour } from './testing/notebook.ts'
+
+const opened = (title: string): ActorRecord => ({ t: 'opened', title })
+const noted = (id: string, text: string): ActorRecord => ({ t: 'noted', id, text })
+const erased = (id: string): ActorRecord => ({ t: 'erased', id })
+
+const A = actorIdOf(1, 0)
+const B = actorIdOf(2, 1)
+const C = actorIdOf(3, 0)
+
+interface Scene {
+  readonly store: FeedStore
+  readonly index: PlainIndex
+  readonly defects: Defects
+  readonly parked: ParkedActor[]
+  readonly unparked: string[]
+  generation: string
+  projector(limits?: Partial<ProjectorLimits>): Projector
+}
+
+function scene(): Scene {
+  const defects = { fold: true, project: true }
+  const store = new FeedStore(notebookBehaviour(defects), { shards: 2, generation: 'g1' })
+  const index = new PlainIndex()
+  const parked: ParkedActor[] = []
+  const unparked: string[] = []
+  const { log, derived } = store.journal
+  return {
+    store,
+    index,
+    defects,
+    parked,
+    unparked,
+    generation: 'g1',
+    projector: (limits = {}) =>
+      new Projector({
+        behaviours: new Map([['notebook', notebookBehaviour(defects)]]),
+        log,
+        derived,
+        index,
+        decodeSnapshot: decodeTestSnapshot,
+        shards: 2,
+        park: async (actor) => {
+          parked.push(actor)
+        },
+        unpark: async (actor) => {
+          unparked.push(actor.actorId)
+        },
+        pause: () => Promise.resolve(),
+        clock: () => 0,
+        limits,
+      }),
+  }
+}
+
+async function started(s: Scene, limits?: Partial<ProjectorLimits>): Promise<Projector> {
+  const projector = s.projector(limits)
+  await projector.start(s.store.heads, s.generation)
+  return projector
+}
+
+/** Steps until there is nothing left to do; the index's rows must then be the actors' nodes. */
+async function follow(s: Scene, projector: Projector): Promise<Step[]> {
+  const steps: Step[] = []
+  for (let i = 0; i < 1_000; i++) {
+    const step = await projector.step(s.store.heads)
+    steps.push(step)
+    if (step.next === 'idle') return steps
+    if (step.next === 'later') return steps
+  }
+  throw new Error('the projector does not come to an end')
+}
+
+function check(t: Test, s: Scene): void {
+  t.strictSame(s.index.docs(), s.store.expected())
+  for (const [shard, head] of s.store.heads) t.equal(s.index.offsets().get(shard) ?? 0, head)
+}
+
+t.test('follows the shards and writes what the actors are', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('one'), noted('n1', 'x')], [C, opened('three')])
+  await s.store.commit([B, opened('two')])
+  const projector = await started(s)
+  await follow(s, projector)
+  t.equal(s.index.docs().size, 4)
+  check(t, s)
+  await s.store.commit([A, noted('n2', 'y')], [A], [C, opened('other')])
+  t.equal((await follow(s, projector))[0]!.entries, 3)
+  check(t, s)
+})
+
+t.test('a node is written once per batch, with its newest content and version', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('one')], [A, noted('n', 'a')], [A, noted('n', 'b'), opened('z')])
+  await follow(s, await started(s))
+  const writes = s.index.applied.flat()
+  t.strictSame(
+    writes.map((w) => [w.node, w.version, w.doc]),
+    [
+      ['notebook', 4, { notebookId: A, title: 'z', size: 1 }],
+      ['note', 4, { noteId: 'n', text: 'b', notebookId: A }],
+    ],
+  )
+})
+
+t.test('nodes that go are removed, with the actor or alone', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('one'), noted('n1', 'x'), noted('n2', 'y')])
+  const projector = await started(s)
+  await follow(s, projector)
+  await s.store.commit([A, erased('n1')])
+  await follow(s, projector)
+  check(t, s)
+  t.equal(s.index.docs().size, 2)
+  await s.store.commit([A, { t: 'closed', notes: ['n2'] }])
+  await follow(s, projector)
+  check(t, s)
+  t.equal(s.index.docs().size, 0)
+})
+
+t.test('bounds of a batch are kept, and no shard starves', async (t) => {
+  const s = scene()
+  for (let i = 0; i < 20; i++) await s.store.commit([actorIdOf(100 + i, 0), opened(`${i}`)])
+  await s.store.commit([B, opened('b')])
+  const projector = await started(s, { entries: 2 })
+  const steps: Step[] = []
+  while (!s.index.docs().has(`${B} notebook ${B}`)) {
+    steps.push(await projector.step(s.store.heads))
+    t.ok(steps.at(-1)!.entries <= 2)
+    t.ok(steps.length <= 11, 'the other shard gets its turn')
+  }
+  await follow(s, projector)
+  check(t, s)
+})
+
+t.test('a step also ends by time', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')])
+  await s.store.commit([B, opened('b')])
+  const projector = await started(s, { ms: 0 })
+  const step = await projector.step(s.store.heads)
+  t.match(step, { entries: 1, next: 'now' })
+})
+
+t.test('rows above the given head are not taken: they may not be durable', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')])
+  const early = new Map(s.store.heads)
+  await s.store.commit([A, opened('b')])
+  const projector = s.projector()
+  await projector.start(early, 'g1')
+  await projector.step(early)
+  t.equal(s.index.offsets().get(0), 1)
+})
+
+t.test('an actor that is not in memory is read: snapshot, then the entries above it', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a'), noted('n', '1')])
+  await follow(s, await started(s))
+  await s.store.flush()
+  await s.store.snapshot(A)
+  await s.store.commit([A, noted('m', '2')])
+  await s.store.commit([A, noted('n', '3')])
+  await s.store.flush()
+  await follow(s, await started(s))
+  check(t, s)
+  t.equal(s.parked.length, 0)
+})
+
+t.test('missing derived rows are waited for, never guessed; others go on', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')])
+  await follow(s, await started(s))
+  await s.store.commit([A, noted('n', '1')])
+  await s.store.commit([B, opened('b')])
+  const projector = await started(s)
+  const steps = await follow(s, projector)
+  t.equal(steps.at(-1)!.next, 'later')
+  t.equal(s.index.offsets().get(0), 1)
+  t.equal(s.index.offsets().get(1), 1)
+  await s.store.flush()
+  await follow(s, projector)
+  check(t, s)
+})
+
+t.test('derived rows that end too early are waited for as well', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')], [A, opened('b')])
+  await follow(s, await started(s))
+  await s.store.flush(1)
+  await s.store.commit([A, noted('n', '1')])
+  const projector = await started(s)
+  const steps = await follow(s, projector)
+  t.equal(steps.at(-1)!.next, 'later')
+  t.equal(s.index.offsets().get(0), 2)
+  await s.store.flush()
+  await follow(s, projector)
+  check(t, s)
+})
+
+t.test('an index of another store, or ahead of the log, is filled anew', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')])
+  t.equal(await s.projector().start(s.store.heads, 'g1'), 'reset')
+  await follow(s, await started(s))
+  t.equal(s.index.resets, 1)
+  s.generation = 'g2'
+  await follow(s, await started(s))
+  t.equal(s.index.resets, 2)
+  check(t, s)
+  s.index.apply([], [{ shard: 1, offset: 7 }])
+  t.equal(await s.projector().start(s.store.heads, 'g2'), 'reset')
+  await follow(s, await started(s))
+  check(t, s)
+})
+
+t.test('below a trimmed log the actors themselves are read', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a'), noted('n', '1')], [C, opened('c')])
+  await s.store.commit([B, opened('b')])
+  await s.store.flush()
+  await s.store.trim()
+  await s.store.commit([A, noted('m', '2')])
+  await follow(s, await started(s))
+  check(t, s)
+  t.equal(s.index.resets, 1)
+  // Now the index stays behind while the log is trimmed: what went in between is in no entry.
+  await s.store.commit([A, erased('n')])
+  await s.store.flush()
+  await s.store.trim()
+  await follow(s, await started(s))
+  t.equal(s.index.resets, 2)
+  check(t, s)
+})
+
+for (const restarted of [true, false])
+  t.test('a rebuild that was cut off begins again', async (t) => {
+    const s = scene()
+    for (let i = 0; i < 5; i++)
+      await s.store.commit([actorIdOf(i, 0), opened('x'), noted('n', '1')])
+    await s.store.flush()
+    await s.store.trim()
+    let left = 0
+    s.index.fault = (when) => {
+      if (when === 'after' && left-- === 0) throw new Error('power cut')
+    }
+    const projector = await started(s)
+    await t.rejects(follow(s, projector), { message: 'power cut' })
+    s.index.fault = () => undefined
+    await s.store.commit([actorIdOf(0, 0), erased('n')])
+    await s.store.flush()
+    await s.store.trim()
+    await follow(s, restarted ? await started(s) : projector)
+    check(t, s)
+  })
+
+t.test('an index that took a refused batch all the same is emptied before a rebuild', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a'), noted('n', '1')])
+  await s.store.flush()
+  const projector = await started(s)
+  s.index.fault = (when) => {
+    if (when === 'after') throw new Error('unknown outcome')
+  }
+  await t.rejects(projector.step(s.store.heads), { message: 'unknown outcome' })
+  s.index.fault = () => undefined
+  await s.store.commit([A, { t: 'closed', notes: ['n'] }])
+  await s.store.trim()
+  await s.store.flush()
+  await follow(s, projector)
+  check(t, s)
+})
+
+t.test('a record that can not be folded parks its actor only', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')], [A, { t: 'unfoldable' }], [C, opened('c')])
+  const projector = await started(s)
+  await follow(s, projector)
+  t.strictSame([...s.index.docs().keys()], [`${C} notebook ${C}`])
+  t.match(s.parked, [{ actorId: A, shard: 0, offset: 2, type: 'notebook', version: 1 }])
+  t.match(s.parked[0]!.reason, /record above version 1.*no meaning/)
+  t.equal(s.index.offsets().get(0), 3)
+  t.equal(projector.parkedCount, 1)
+  await s.store.commit([A, noted('n', 'later')])
+  await s.store.flush()
+  await follow(s, projector)
+  t.equal(s.parked.length, 1, 'it is not tried again by itself')
+  projector.retryParked()
+  await follow(s, projector)
+  t.equal(s.parked.length, 2, 'tried again in vain')
+  s.defects.fold = false
+  projector.retryParked(A)
+  await follow(s, projector)
+  check(t, s)
+  t.strictSame(s.unparked, [A])
+  t.equal(projector.parkedCount, 0)
+})
+
+t.test(
+  'a state that can not be projected parks; nodes that went meanwhile are removed',
+  async (t) => {
+    const s = scene()
+    await s.store.commit([A, opened('a'), noted('n', '1'), noted('m', '1')])
+    const projector = await started(s)
+    await follow(s, projector)
+    await s.store.commit([A, { t: 'unshowable' }])
+    await follow(s, projector)
+    await s.store.commit([A, erased('n')])
+    await s.store.commit([C, opened('c')])
+    await follow(s, projector)
+    t.ok(s.index.docs().has(`${A} note n`), 'what was there stays')
+    t.ok(s.index.docs().has(`${C} notebook ${C}`))
+    s.defects.project = false
+    await s.store.flush()
+    projector.retryParked()
+    await follow(s, projector)
+    check(t, s)
+  },
+)
+
+t.test('what was parked before a restart is tried again then', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')], [A, { t: 'unfoldable' }])
+  await follow(s, await started(s))
+  const body = Buffer.from(JSON.stringify(s.parked[0]))
+  await s.store.journal.derived.write(0, 9, [
+    { kind: 'parked', consumer: 'index', actorId: A, body, offset: 2 },
+  ])
+  s.defects.fold = false
+  const projector = await started(s)
+  const steps = await follow(s, projector)
+  t.equal(steps.at(-1)!.next, 'later', 'its entries have not arrived yet')
+  await s.store.flush()
+  await follow(s, projector)
+  check(t, s)
+  t.strictSame(s.unparked, [A])
+})
+
+t.test('the parked row is durable before the offset moves over it', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a'), { t: 'unfoldable' }])
+  const { log, derived } = s.store.journal
+  let refuse = true
+  const rows: string[] = []
+  const projector = new Projector({
+    behaviours: new Map([['notebook', notebookBehaviour(s.defects)]]),
+    log,
+    derived,
+    index: s.index,
+    decodeSnapshot: decodeTestSnapshot,
+    shards: 2,
+    park: async (actor) => {
+      if (refuse) throw new Error('not now')
+      rows.push(actor.actorId)
+    },
+    unpark: () => Promise.resolve(),
+    pause: () => Promise.resolve(),
+    clock: () => 0,
+  })
+  await projector.start(s.store.heads, 'g1')
+  await t.rejects(projector.step(s.store.heads), { message: 'not now' })
+  t.equal(s.index.offsets().get(0), undefined)
+  refuse = false
+  await projector.step(s.store.heads)
+  t.strictSame(rows, [A])
+  t.equal(s.index.offsets().get(0), 1)
+})
+
+t.test(
+  'content that the index refuses parks its actor, an index that is away parks none',
+  async (t) => {
+    const s = scene()
+    const holds = (writes: readonly IndexWrite[], actorId: string): boolean =>
+      writes.some((w) => w.actorId === actorId)
+    s.index.fault = (when, writes) => {
+      if (when === 'before' && holds(writes, A)) throw new Error('mapping')
+    }
+    await s.store.commit([A, opened('a')], [C, opened('c')])
+    const projector = await started(s)
+    await follow(s, projector)
+    t.match(s.parked, [{ actorId: A, reason: 'Error: mapping' }])
+    t.strictSame([...s.index.docs().keys()], [`${C} notebook ${C}`])
+    t.equal(s.index.offsets().get(0), 2)
+    s.index.fault = () => {
+      throw new Error('disk full')
+    }
+    await s.store.commit([B, opened('b')])
+    await t.rejects(projector.step(s.store.heads), { message: 'disk full' })
+    t.equal(s.parked.length, 1)
+    s.index.fault = () => undefined
+    await s.store.flush()
+    projector.retryParked()
+    await follow(s, projector)
+    check(t, s)
+  },
+)
+
+t.test('an actor of an unknown type is parked, not lost', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')])
+  const { log, derived } = s.store.journal
+  const parked: ParkedActor[] = []
+  const projector = new Projector({
+    behaviours: new Map(),
+    log,
+    derived,
+    index: s.index,
+    decodeSnapshot: decodeTestSnapshot,
+    shards: 2,
+    park: async (actor) => void parked.push(actor),
+    unpark: () => Promise.resolve(),
+    pause: () => Promise.resolve(),
+    clock: () => 0,
+  })
+  await projector.start(s.store.heads, 'g1')
+  await projector.step(s.store.heads)
+  t.match(parked, [{ actorId: A, reason: /no actor type 'notebook'/ }])
+})
+
+interface Act {
+  readonly kind: 'write' | 'flush' | 'snapshot' | 'trim' | 'step' | 'restart' | 'fail'
+  readonly actor: number
+  readonly note: number
+  readonly choice: number
+}
+
+const act: fc.Arbitrary<Act> = fc.record({
+  kind: fc.constantFrom<Act['kind'][]>(
+    'write',
+    'write',
+    'write',
+    'step',
+    'step',
+    'flush',
+    'snapshot',
+    'trim',
+    'restart',
+    'fail',
+  ),
+  actor: fc.nat(3),
+  note: fc.nat(2),
+  choice: fc.nat(9),
+})
+
+async function play(s: Scene, acts: readonly Act[], limits: Partial<ProjectorLimits>) {
+  let projector = await started(s, limits)
+  const open = new Map<string, boolean>()
+  const write = async ({ actor, note, choice }: Act): Promise<void> => {
+    const actorId = actorIdOf(actor, actor % 2)
+    if (!open.has(actorId)) {
+      open.set(actorId, true)
+      await s.store.commit([actorId, opened('x'), noted('n0', 'first')])
+    } else if (open.get(actorId) === false) {
+      await s.store.commit([actorId])
+    } else if (choice === 0) {
+      open.set(actorId, false)
+      await s.store.commit([actorId, { t: 'closed', notes: ['n0', 'n1', 'n2'] }])
+    } else {
+      const record = choice < 4 ? erased(`n${note}`) : noted(`n${note}`, `${choice}`)
+      await s.store.commit([actorId, record], [actorId], [actorId, opened(`t${choice}`)])
+    }
+  }
+  const flushAll = async ({ actor }: Act): Promise<void> => {
+    const actorId = actorIdOf(actor, actor % 2)
+    await s.store.flush()
+    if (open.has(actorId)) await s.store.snapshot(actorId)
+  }
+  for (const a of acts) {
+    if (a.kind === 'write') await write(a)
+    else if (a.kind === 'flush') await s.store.flush(a.choice)
+    else if (a.kind === 'snapshot') await flushAll(a)
+    else if (a.kind === 'trim') await s.store.trim()
+    else if (a.kind === 'restart') projector = await started(s, limits)
+    else if (a.kind === 'step') await projector.step(s.store.heads)
+    else {
+      const when = a.choice % 2 === 0 ? 'before' : 'after'
+      s.index.fault = (at) => {
+        if (at === when) throw new Error('failed')
+      }
+      await projector.step(s.store.heads).catch(() => undefined)
+      s.index.fault = () => undefined
+    }
+  }
+  await s.store.flush()
+  const last = await follow(s, projector)
+  if (last.at(-1)!.next !== 'idle') throw new Error('something is still awaited')
+}
+
+t.test('whatever fails on the way, the index ends as the actors are', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(act, { maxLength: 60 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 0, max: 2 }),
+      async (acts, entries, actors) => {
+        const s = scene()
+        await play(s, acts, { entries, actors })
+        deepStrictEqual(s.index.docs(), s.store.expected())
+        for (const [shard, head] of s.store.heads) {
+          if ((s.index.offsets().get(shard) ?? 0) !== head) throw new Error('an offset is behind')
+        }
+        if (s.parked.length > 0) throw new Error(`parked: ${s.parked[0]!.reason}`)
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
