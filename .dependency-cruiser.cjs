@@ -1,0 +1,126 @@
+// The direction of imports as rules. It stands between the layout of the folders (each may use what
+// stands before it, never what stands after it) and dependency-cruiser, which reads every import.
+
+/** What each top-level folder may import besides itself. */
+const MAY_IMPORT = {
+  protocol: [],
+  config: ['protocol'],
+  commerce: ['protocol', 'config'],
+  storage: ['protocol', 'config'],
+  cluster: ['protocol', 'config', 'storage'],
+  node: ['protocol', 'config', 'commerce', 'storage', 'cluster'],
+  cli: ['protocol'],
+  bench: ['protocol'],
+}
+
+/** The one door of each driver: which folders may import it. */
+const DOORS = {
+  'uWebSockets\\.js': ['node/http', 'bench/floors'],
+  lmdb: ['storage/embedded', 'bench/floors'],
+  'node:sqlite': ['storage/embedded'],
+  ioredis: ['cluster/redis'],
+  'cassandra-driver': ['storage/cassandra'],
+  '@elastic/elasticsearch': ['storage/elastic'],
+  'isolated-vm': ['node/components'],
+  graphql: ['node/graph/graphql'],
+  jose: ['node/access'],
+  nodemailer: ['node/sendings'],
+  'cron-parser': ['node/jobs'],
+}
+
+/** Tests may look at anything, and so may what only tests use. */
+const TEST = '\\.test\\.ts$|/testing/|/conformance/|^test/'
+
+/** Reads a store's files while no node runs: the one tool that is let past its folder. */
+const VERIFY_LOG = '^cli/verify-log'
+
+function direction(folder) {
+  const allowed = [folder, ...MAY_IMPORT[folder]]
+  const others = Object.keys(MAY_IMPORT).filter((name) => !allowed.includes(name))
+  return {
+    name: `${folder}-imports-up`,
+    comment: `${folder}/ may import ${allowed.join(', ')}; not ${others.join(', ')}`,
+    severity: 'error',
+    from: {
+      path: `^${folder}/`,
+      pathNot: folder === 'cli' ? [TEST, VERIFY_LOG] : [TEST],
+    },
+    to: { path: `^(${[...others, 'test'].join('|')})/` },
+  }
+}
+
+function door([driver, folders]) {
+  const core = driver.startsWith('node:')
+  const name = driver.replace('\\', '')
+  return {
+    name: `door-${name.replace(/[^a-z]+/gi, '-').replace(/^-/, '')}`,
+    comment: `${name} is imported in ${folders.join(' and ')} only`,
+    severity: 'error',
+    from: { pathNot: `^(test/|(${folders.join('|')})(/|-|\\.))` },
+    to: {
+      path: core ? `^(node:)?${driver.slice(5)}$` : `(^|/)node_modules/${driver}/|^${driver}$`,
+    },
+  }
+}
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    ...Object.keys(MAY_IMPORT).map(direction),
+    ...Object.entries(DOORS).map(door),
+    {
+      name: 'verify-log-reads-stores',
+      comment: 'cli/verify-log may read stores, but no running system',
+      severity: 'error',
+      from: { path: VERIFY_LOG },
+      to: { path: '^(commerce|cluster|node|bench|test)/' },
+    },
+    {
+      name: 'no-cycle',
+      comment: 'two files that need each other are one file, or miss a third',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-test-imports',
+      comment: 'what runs in production never imports a test or a harness',
+      severity: 'error',
+      from: { pathNot: TEST },
+      to: { path: '\\.test\\.ts$|/testing/|/conformance/' },
+    },
+    {
+      name: 'resolvable',
+      comment: 'an import that leads nowhere',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'declared',
+      comment: 'production imports dependencies of package.json, not what happens to be installed',
+      severity: 'error',
+      from: { path: '^(protocol|config|commerce|storage|cluster|node|cli)/', pathNot: TEST },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+    },
+    {
+      name: 'no-orphan',
+      comment: 'a file that nothing imports and that imports nothing',
+      severity: 'error',
+      from: { orphan: true, pathNot: `${TEST}|^(cli|bench)/[^/]+\\.ts$|^node/main\\.ts$` },
+      to: {},
+    },
+  ],
+  options: {
+    // TypeScript 7 has no compiler API for the cruiser: without swc it would see no module at all.
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '\\.d\\.ts$' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.mjs', '.js', '.json'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node', 'default'],
+    },
+  },
+}

@@ -1,0 +1,29 @@
+// Starts a TypeScript program of this project: `node cli/run.mjs [node options] file.ts [args]`.
+// It stands between `npm start` on any Node and the program on Node 22, and passes on everything:
+// environment, arguments, standard streams, signals and the exit code.
+
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { ROOT, setUp } from './set-up.mjs'
+
+const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
+
+/** Exit code of a set-up that failed: EX_UNAVAILABLE of sysexits. */
+const SET_UP_FAILED = 69
+
+async function main() {
+  const { node, env } = await setUp({ root: ROOT })
+  const child = spawn(node, process.argv.slice(2), { env, stdio: 'inherit' })
+  for (const signal of FORWARDED) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => fail(`Can't start ${node}: ${error.message}`))
+  child.on('exit', (code, signal) => {
+    process.exit(code ?? 128 + (constants.signals[signal] ?? 0))
+  })
+}
+
+function fail(message) {
+  process.stderr.write(`${message}\n`)
+  process.exit(SET_UP_FAILED)
+}
+
+main().catch((error) => fail(error.message))

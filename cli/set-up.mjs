@@ -1,0 +1,203 @@
+// The set-up that every npm script passes through: it stands between a fresh clone, on whatever
+// Node the machine has (18 or newer), and Node 22 with the packages of the lock file. Plain
+// JavaScript without packages, for nothing is installed yet when it runs. CONTRACT 0, Settings.
+
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { withLock } from './set-up-lock.mjs'
+
+export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** The first Node 22 that runs TypeScript sources without a flag. */
+const NODE_MAJOR = 22
+const NODE_MINOR_MIN = 18
+const INSTALL_MS_MAX = 15 * 60_000
+
+/** Written after an install: the hash of the lock file that it followed. */
+const STAMP = '.lock-hash'
+const TAP_STAMP = '.tap-built'
+
+/**
+ * Makes sure that node_modules is what the lock file says and returns the Node 22 to go on with.
+ *
+ * @param {{ root?: string, dev?: boolean }} options `dev`: tests and checks follow, so development
+ *   packages are needed too, and tap is built for its plugins.
+ * @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} path of Node 22; environment whose
+ *   PATH finds it and the installed tools first.
+ * @throws {Error} with a message for people: what is missing and how to get it.
+ */
+export async function setUp({ root = ROOT, dev = false } = {}) {
+  const lockBytes = readFileSync(join(root, 'package-lock.json'))
+  const hash = createHash('sha256').update(lockBytes).digest('hex')
+  if (!isInstalled(root, lockBytes, hash, dev)) {
+    await withLock(join(root, '.set-up'), async (track) => {
+      if (!isInstalled(root, lockBytes, hash, dev)) await install(root, lockBytes, hash, track)
+    })
+  }
+  const node = findNode(root)
+  const env = { ...process.env, PATH: searchPath(root, node) }
+  if (dev && !isTapBuilt(root, hash)) {
+    await withLock(join(root, '.set-up'), async (track) => {
+      if (!isTapBuilt(root, hash)) await buildTap(root, hash, { node, env, track })
+    })
+  }
+  return { node, env }
+}
+
+/** True when node_modules matches the lock file, whoever installed it. */
+function isInstalled(root, lockBytes, hash, dev) {
+  const modules = join(root, 'node_modules')
+  if (readText(join(modules, STAMP)) === `${hash}\n`) return true
+  const missing = missingPackages(root, lockBytes)
+  if (missing.length === 0) writeStamp(join(modules, STAMP), hash)
+  return missing.every((wanted) => !dev && wanted.dev)
+}
+
+/** Packages of the lock file that this platform needs and that aren't there in that version. */
+function missingPackages(root, lockBytes) {
+  const installed = readText(join(root, 'node_modules', '.package-lock.json'))
+  const there = installed === null ? {} : (JSON.parse(installed).packages ?? {})
+  const missing = []
+  for (const [path, wanted] of Object.entries(JSON.parse(lockBytes.toString('utf8')).packages)) {
+    if (path === '' || there[path]?.version === wanted.version) continue
+    const optional = wanted.optional || wanted.devOptional || wanted.peer
+    const needed = optional ? isForThisPlatform(wanted) : true
+    if (needed || there[path]) missing.push({ path, dev: wanted.dev === true })
+  }
+  return missing
+}
+
+/** True for a prebuilt package of exactly this platform: npm skips it silently when it fails. */
+function isForThisPlatform({ os, cpu, libc }) {
+  if (os === undefined || cpu === undefined) return false
+  if (!os.includes(process.platform) || !cpu.includes(process.arch)) return false
+  return libc === undefined || libc.includes(hasGlibc() ? 'glibc' : 'musl')
+}
+
+function hasGlibc() {
+  return process.report.getReport().header.glibcVersionRuntime !== undefined
+}
+
+async function install(root, lockBytes, hash, track) {
+  process.stderr.write('Installing packages (once, about half a minute) ...\n')
+  const started = Date.now()
+  // --ignore-scripts: everything native comes prebuilt, as a platform package of the lock file.
+  const args = ['ci', '--ignore-scripts', '--loglevel=error', '--no-audit', '--no-fund']
+  await run(npmCommand(), args, { cwd: root, env: npmEnvironment(), track })
+  const missing = missingPackages(root, lockBytes).map((wanted) => wanted.path)
+  if (missing.length > 0) {
+    throw new Error(`npm ci left out ${missing.slice(0, 5).join(', ')}. Is the registry in reach?`)
+  }
+  linkNode(root)
+  writeStamp(join(root, 'node_modules', STAMP), hash)
+  process.stderr.write(`Installed in ${((Date.now() - started) / 1000).toFixed(1)} s.\n`)
+}
+
+/** npm by the path that npm itself gives to its scripts, else by name. */
+function npmCommand() {
+  const path = process.env.npm_execpath
+  return path !== undefined && /npm-cli\.c?js$/.test(path) && existsSync(path) ? path : 'npm'
+}
+
+/** Without what an outer npm sets for its own run (`--omit=dev` of somebody else's install). */
+function npmEnvironment() {
+  const env = { ...process.env }
+  delete env.NODE_ENV
+  for (const name of ['omit', 'only', 'production', 'dry_run']) delete env[`npm_config_${name}`]
+  return env
+}
+
+function platformPackages() {
+  const { platform, arch } = process
+  return [`node-${platform}-${arch}`, `node-bin-${platform}-${arch}`]
+}
+
+/** The Node that runs this when it is a Node 22 that strips types, else the packaged one. */
+function findNode(root) {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major === NODE_MAJOR && minor >= NODE_MINOR_MIN) return process.execPath
+  const found = packagedNode(root)
+  if (found !== null) return found
+  throw new Error(
+    `Kontor runs on Node ${NODE_MAJOR}.${NODE_MINOR_MIN} or a later ${NODE_MAJOR}; this is ` +
+      `${process.versions.node}, and node_modules has no Node for ${process.platform} on ` +
+      `${process.arch}. Install Node ${NODE_MAJOR}, or the optional packages (npm ci without ` +
+      '--omit=optional).',
+  )
+}
+
+function packagedNode(root) {
+  for (const name of platformPackages()) {
+    const path = join(root, 'node_modules', name, 'bin', 'node')
+    if (existsSync(path)) return path
+  }
+  return null
+}
+
+/** `node_modules/.bin/node`, for people and for tools that start `node`; npm 9 and 10 leave it out. */
+function linkNode(root) {
+  const link = join(root, 'node_modules', '.bin', 'node')
+  if (existsSync(link)) return
+  for (const name of platformPackages()) {
+    if (!existsSync(join(root, 'node_modules', name))) continue
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(join('..', name, 'bin', 'node'), link)
+    return
+  }
+}
+
+function searchPath(root, node) {
+  return [dirname(node), join(root, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter)
+}
+
+function isTapBuilt(root, hash) {
+  return readText(join(root, 'node_modules', TAP_STAMP)) === `${hash}\n`
+}
+
+/** tap is generated for its plugins; the one that it comes with can't run TypeScript 7 sources. */
+async function buildTap(root, hash, { node, env, track }) {
+  const tap = join(root, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
+  await run(node, [tap, 'build'], { cwd: root, env, track })
+  writeStamp(join(root, 'node_modules', TAP_STAMP), hash)
+}
+
+/** Runs a program to its end. What it prints goes to standard error: ours is the program's own. */
+function run(command, args, { cwd, env, track }) {
+  const [program, ...before] = /\.c?js$/.test(command) ? [process.execPath, command] : [command]
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, [...before, ...args], {
+      cwd,
+      env,
+      stdio: ['ignore', process.stderr, 'inherit'],
+      timeout: INSTALL_MS_MAX,
+    })
+    if (child.pid !== undefined) track(child.pid)
+    child.on('error', (error) => reject(new Error(`Can't start ${command}: ${error.message}`)))
+    child.on('exit', (code, signal) => {
+      const ended = signal === null ? `exit code ${code}` : `ended by ${signal}`
+      if (code === 0) resolve()
+      else reject(new Error(`${[command, ...args].join(' ')}: ${ended}. See the lines above.`))
+    })
+  })
+}
+
+function readText(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+    throw error
+  }
+}
+
+/** A stamp only saves time: where node_modules can't be written, the long look is taken again. */
+function writeStamp(path, hash) {
+  try {
+    writeFileSync(path, `${hash}\n`)
+  } catch (error) {
+    if (!['EROFS', 'EACCES', 'EPERM'].includes(error.code)) throw error
+  }
+}

@@ -1,0 +1,54 @@
+// Reads what tap prints: it stands between the Test Anything Protocol (version 14, as tap's `tap`
+// reporter writes it) and the counts and failures that cli/verify.mjs shows.
+
+const SUMMARY = /^# (\{ total: .*\})$/m
+const FILE_OPENS = /^# Subtest: /
+const FILE_CLOSES = /^(not )?ok \d+/
+const PASSED = /^\s+ok \d+ /
+
+/**
+ * @param {string} output
+ * @returns {{ passed: number, failed: number, skipped: number, failures: string[] }} counts of
+ *   assertions (a test that is still to be written counts as skipped), and for every test file that
+ *   failed its lines without the assertions that passed
+ */
+export function readTap(output) {
+  const [, summary = ''] = SUMMARY.exec(output) ?? []
+  const count = (name) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
+  return {
+    passed: count('pass'),
+    failed: count('fail'),
+    skipped: count('skip') + count('todo'),
+    failures: failedFiles(output.split('\n')),
+  }
+}
+
+function failedFiles(lines) {
+  const failures = []
+  let block = null
+  let failed = false
+  const close = () => {
+    if (failed && block !== null) failures.push(block.join('\n'))
+    block = null
+    failed = false
+  }
+  for (const line of lines) {
+    if (FILE_OPENS.test(line)) {
+      close()
+      block = [line]
+      continue
+    }
+    const verdict = FILE_CLOSES.exec(line)
+    if (verdict !== null) {
+      if (block === null || failed) {
+        close()
+        block = []
+      }
+      failed = verdict[1] !== undefined
+      if (!failed) block = null
+    }
+    if (block !== null && !PASSED.test(line)) block.push(line)
+  }
+  close()
+  return failures
+}
