@@ -1,0 +1,71 @@
+// Lag and what follows from it: exact in entries, an upper bound in time, a smooth brake.
+
+import t from 'tap'
+import fc from 'fast-check'
+import { LIMITS } from '../../config/limits.ts'
+import { LagMeter, ackDelayMs } from './lag.ts'
+
+function meter() {
+  const state = { nowMs: 10_000, applied: 0, appliedTimeMs: 0 }
+  const progress = {
+    applied: (shard: number) => (shard === 0 ? state.applied : 0),
+    appliedTimeMs: (shard: number) => (shard === 0 ? state.appliedTimeMs : 0),
+  }
+  return { state, lag: new LagMeter(progress, () => state.nowMs) }
+}
+
+t.test('counts entries over all shards, and time from the oldest that is missing', async (t) => {
+  const { state, lag } = meter()
+  t.strictSame(lag.lag(), { entries: 0, ageMs: 0 })
+  lag.committed(0, 5)
+  state.nowMs += 100
+  lag.committed(0, 9)
+  lag.committed(1, 2)
+  t.strictSame(lag.lag(), { entries: 11, ageMs: 100 })
+  state.nowMs += 50
+  t.strictSame(lag.lag(), { entries: 11, ageMs: 150 })
+})
+
+t.test('progress makes it younger, catching up ends it', async (t) => {
+  const { state, lag } = meter()
+  lag.committed(0, 5)
+  state.nowMs += 1_000
+  state.applied = 3
+  state.appliedTimeMs = 10_600
+  t.strictSame(lag.lag(), { entries: 2, ageMs: 400 })
+  state.applied = 5
+  t.strictSame(lag.lag(), { entries: 0, ageMs: 0 })
+  state.nowMs += 60_000
+  lag.committed(0, 6)
+  state.nowMs += 5
+  t.strictSame(lag.lag(), { entries: 1, ageMs: 5 }, 'the quiet minute is not counted')
+})
+
+t.test('a head never falls', async (t) => {
+  const { lag } = meter()
+  lag.committed(0, 5)
+  lag.committed(0, 4)
+  t.equal(lag.heads.get(0), 5)
+})
+
+const lagOf = fc.record({
+  entries: fc.nat(LIMITS.indexLagEntriesMax * 5),
+  ageMs: fc.nat(LIMITS.indexLagMs * 5),
+})
+
+t.test('the brake: nothing within the bounds, bounded above, rising without a jump', async () => {
+  fc.assert(
+    fc.property(lagOf, lagOf, (a, b) => {
+      const [delayA, delayB] = [ackDelayMs(a), ackDelayMs(b)]
+      if (a.entries <= LIMITS.indexLagEntriesMax && a.ageMs <= LIMITS.indexLagMs) {
+        if (delayA !== 0) throw new Error('within the bounds')
+      } else if (delayA <= 0 || delayA > LIMITS.ackDelayMsMax) throw new Error('out of range')
+      if (a.entries <= b.entries && a.ageMs <= b.ageMs && delayA > delayB) {
+        throw new Error('more lag, less delay')
+      }
+      const next = ackDelayMs({ ...a, entries: a.entries + LIMITS.indexLagEntriesMax / 100 })
+      if (Math.abs(next - delayA) > LIMITS.ackDelayMsMax / 50) throw new Error('a jump')
+    }),
+    { numRuns: 2_000 },
+  )
+})

@@ -1,0 +1,72 @@
+// How far a consumer of the feed is behind, in entries and in time, and how much acknowledgements
+// slow down because of it. It stands between the projector, whose offsets it compares with the
+// heads, and the runtime, which holds answers back for as long as it is told. Source: PROTOCOL
+// 3.10, ARCHITECTURE 8.
+
+import { LIMITS } from '../../config/limits.ts'
+
+export interface Lag {
+  /** Committed entries that the consumer has not taken. */
+  readonly entries: number
+  /** Upper bound on the age of the oldest of them, milliseconds. */
+  readonly ageMs: number
+}
+
+/**
+ * How long an acknowledgement is held back, milliseconds: 0 within both bounds, then in proportion
+ * to how far the worse of them is passed, up to LIMITS.ackDelayMsMax at twice the bound. Callers
+ * that wait for their answers send less by it, until both rates agree; none gets an error.
+ */
+export function ackDelayMs(lag: Lag): number {
+  const over = Math.max(lag.entries / LIMITS.indexLagEntriesMax, lag.ageMs / LIMITS.indexLagMs)
+  if (over <= 1) return 0
+  return Math.min(over - 1, 1) * LIMITS.ackDelayMsMax
+}
+
+/** Where the consumer stands. Offsets never fall. */
+export interface Progress {
+  /** Done up to and including; 0 at the beginning. */
+  applied(shard: number): number
+  /** Time of the newest entry taken, milliseconds since 1970; 0 when none was. */
+  appliedTimeMs(shard: number): number
+}
+
+/** Compares heads, as they are committed, with a consumer's progress. */
+export class LagMeter {
+  readonly #progress: Progress
+  readonly #nowMs: () => number
+  readonly #heads = new Map<number, number>()
+  /** When the shard's head left a consumer behind that had all of it. */
+  readonly #sinceMs = new Map<number, number>()
+
+  constructor(progress: Progress, nowMs: () => number) {
+    this.#progress = progress
+    this.#nowMs = nowMs
+  }
+
+  get heads(): ReadonlyMap<number, number> {
+    return this.#heads
+  }
+
+  /** The shard's newest committed offset. */
+  committed(shard: number, head: number): void {
+    const before = this.#heads.get(shard) ?? 0
+    if (this.#progress.applied(shard) >= before) this.#sinceMs.set(shard, this.#nowMs())
+    if (head > before) this.#heads.set(shard, head)
+  }
+
+  lag(): Lag {
+    let entries = 0
+    let ageMs = 0
+    const nowMs = this.#nowMs()
+    for (const [shard, head] of this.#heads) {
+      const applied = this.#progress.applied(shard)
+      if (applied >= head) continue
+      entries += head - applied
+      // The oldest entry that is missing is no older than the newest one that is there.
+      const sinceMs = this.#sinceMs.get(shard) ?? nowMs
+      ageMs = Math.max(ageMs, nowMs - Math.max(sinceMs, this.#progress.appliedTimeMs(shard)))
+    }
+    return { entries, ageMs }
+  }
+}
