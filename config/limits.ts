@@ -53,6 +53,11 @@ export const LIMITS = {
   /** Entries above flush, per shard: past it groups wait. */
   unflushedBytesMax: 32 * MiB,
   unflushedMs: 5_000,
+  /** The flush offset is stored after so many entries or so long: what lies above is replayed. */
+  flushStoredEntries: 1_000,
+  flushStoredMs: 2_000,
+  flushRetryMs: 250,
+  relayRetryMsMax: 5_000,
   turnMs: 10_000,
   turnSlowMs: 50,
   unknownOutcomeMs: 5_000,
@@ -70,6 +75,8 @@ export const LIMITS = {
   activationIdleMs: 10 * 60_000,
   activationsMax: 20_000,
   activationsBytesMax: 64 * MiB,
+  /** Activations looked at in one sweep. */
+  sweepMax: 256,
   /** A snapshot is due when entries since the last one outweigh it, and these. */
   snapshotEntriesMin: 16,
   snapshotEntryBytesMin: 32 * KiB,
@@ -119,6 +126,23 @@ export const LIMITS = {
   textCharsMax: 10_000,
   keyCharsMax: 200,
   tagCharsMax: 100,
+  orderDeliveriesMax: 1_000,
+  orderDiscountsMax: 10_000,
+  orderReturnsMax: 10_000,
+  orderInvoiceLinesMax: 20_000,
+  /** Shares of order discounts: discounts of the whole order times lines and deliveries. */
+  orderSharesMax: 100_000,
+  tagsMax: 100,
+  skusMax: 100,
+  /** One `dynamic` or `fields` of a command, as JSON text. */
+  dynamicCharsMax: 64 * KiB,
+  /** Prices, values and totals, in the currency's major unit. */
+  amountMax: 1e12,
+  /** The same in minor units: so many are exact as JSON numbers in every currency. */
+  amountUnitsMax: 1e15,
+  quantityMax: 1e9,
+  /** Tax factors: 1 is 100 %. */
+  factorMax: 1_000,
   // Access
   sessionsMax: 100_000,
   tokenCacheMax: 10_000,

@@ -4,10 +4,30 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
 import type { TSchema } from '@sinclair/typebox'
+import { instantMs } from './graph/instants.ts'
+import { toUuid } from './ids.ts'
 
 const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true, verbose: false })
 // The package's default export is typed for CommonJS callers.
 ;(formats as unknown as (a: Ajv, names: string[]) => void)(ajv, ['email', 'date', 'uri'])
+
+/** Formats of our own, and what a value of each format is, for messages. */
+const FORMATS: Readonly<Record<string, { is?: (text: string) => boolean; what: string }>> = {
+  uuid: { is: (text) => toUuid(text) !== null, what: 'a UUID' },
+  timestamp: {
+    is: (text) => instantMs(text) !== null,
+    what: 'an ISO 8601 timestamp with its zone, such as 2026-01-31T12:00:00.000Z',
+  },
+  /** A name that can stand in a path, a log line or an index. */
+  key: {
+    is: (text) => !/[\u0000-\u001f\u007f]/.test(text) && text.trim() === text,
+    what: 'text without control characters or spaces at its ends',
+  },
+  email: { what: 'an e-mail address' },
+  date: { what: 'a date such as 2026-01-31' },
+  uri: { what: 'a URI' },
+}
+for (const [name, { is }] of Object.entries(FORMATS)) if (is) ajv.addFormat(name, is)
 
 /** What is wrong with a value, or null. `member` is a dotted path from the checked value. */
 export interface ShapeError {
@@ -36,6 +56,8 @@ function explain(error: ErrorObject): ShapeError {
         member: path,
         message: `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`,
       }
+    case 'format':
+      return { member: path, message: `must be ${FORMATS[String(params['format'])]!.what}` }
     case 'const':
       return { member: path, message: `must be ${JSON.stringify(params['allowedValue'])}` }
     default:
