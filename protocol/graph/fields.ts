@@ -1,0 +1,70 @@
+// Field paths resolved against a node type: what a path of the grammar reads and which type it has.
+// It stands between the parser, which knows only names, and the planner. Source: CONTRACT 1.4.
+
+import type { FieldDef, FieldType } from './node-type.ts'
+import type { PathExpr } from './parser.ts'
+import type { FieldPath } from './plan.ts'
+import type { GraphNode } from './schema.ts'
+import { suggestion } from './near-names.ts'
+
+export interface ResolvedField {
+  readonly path: FieldPath
+  /** `member`: a member of a `dynamic`, any JSON. */
+  readonly type: FieldType | 'member'
+}
+
+/** What is wrong with a path; the caller of `resolveField` makes INVALID_QUERY or _FILTER of it. */
+export class FieldMistake extends Error {}
+
+/** Throws FieldMistake for a name that is not there, with the names near it. */
+export function resolveField(expr: PathExpr, node: GraphNode): ResolvedField {
+  const [first, ...rest] = expr.names
+  let field = find(first!, node.fields, `${node.type.name} has no field ${first}`)
+  const path = [first!]
+  for (const name of rest) {
+    const owner = path.join('.')
+    if (field.type === 'dynamic') {
+      throw new FieldMistake(`${owner} has no fixed members; write ${owner}->'${name}'`)
+    }
+    if (field.type !== 'object') {
+      throw new FieldMistake(`${owner} is ${article(field.type)}, it has no member ${name}`)
+    }
+    const members = new Map((field.members ?? []).map((m) => [m.name, m]))
+    field = find(name, members, `${owner} has no member ${name}`)
+    path.push(name)
+  }
+  if (expr.members.length === 0) return { path, type: field.type }
+  if (field.type !== 'dynamic') {
+    const right = field.type === 'object' ? `; write ${path.join('.')}.${expr.members[0]!}` : ''
+    throw new FieldMistake(`${path.join('.')} is ${article(field.type)}, -> is for dynamic${right}`)
+  }
+  for (const member of expr.members) {
+    // Reading it would find the prototype of every object; no JSON that comes in may hold it.
+    if (member === '__proto__') throw new FieldMistake(`${member} can't be the name of a member`)
+    path.push(member)
+  }
+  return { path, type: 'member' }
+}
+
+function find(name: string, known: ReadonlyMap<string, FieldDef>, message: string): FieldDef {
+  const field = known.get(name)
+  if (!field) throw new FieldMistake(message + suggestion(name, [...known.keys()]))
+  return field
+}
+
+const SHOWN: Readonly<Record<string, string>> = {
+  '[text]': 'a list of text',
+  member: 'a member of dynamic',
+  instant: 'a timestamp',
+  uuid: 'a UUID',
+  text: 'text',
+  enum: 'text',
+  value: 'a JSON value',
+  object: 'an object',
+  nothing: 'nothing',
+}
+
+/** A type as a message names it: `a number`, `text`, `a timestamp`. */
+export function article(type: string): string {
+  return SHOWN[type] ?? `a ${type}`
+}

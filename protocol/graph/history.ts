@@ -1,0 +1,50 @@
+// History nodes: journal and activity entries, which are read from an actor's records and never
+// indexed. It stands between the executions of a plan, which need such nodes, and node/graph, which
+// reads the journal. Source: ARCHITECTURE 5, CONTRACT 1.4.
+
+import type { NodeDoc } from '../behaviour.ts'
+import type { Condition } from './plan.ts'
+
+/** Reads history nodes; given to executions by node/graph. */
+export interface HistorySource {
+  /**
+   * Nodes of type `node` of an actor, newest first, none for an actor that isn't there or is
+   * deleted. Read lazily: the caller stops when it has enough, so an implementation should fetch
+   * records in small pages.
+   */
+  read(actorId: string, node: string): Iterable<NodeDoc>
+}
+
+/** A source for places without a journal. */
+export const NO_HISTORY: HistorySource = { read: () => [] }
+
+/**
+ * Actors that a filter confines history nodes to, by `parentField == id` or `parentField in [...]`
+ * in its outermost `and`; null when it doesn't.
+ */
+export function historyActors(
+  filter: Condition | null,
+  parentField: string,
+): readonly string[] | null {
+  if (filter === null) return null
+  if (filter.kind === 'and') {
+    for (const part of filter.of) {
+      const actors = historyActors(part, parentField)
+      if (actors !== null) return actors
+    }
+    return null
+  }
+  if (filter.kind === 'in') {
+    const { operand, values } = filter
+    return isField(operand, parentField) ? (values as readonly string[]) : null
+  }
+  if (filter.kind !== 'compare' || filter.operator !== '==') return null
+  const { left, right } = filter
+  if (isField(left, parentField) && right.kind === 'value') return [String(right.value)]
+  if (isField(right, parentField) && left.kind === 'value') return [String(left.value)]
+  return null
+}
+
+function isField(operand: Extract<Condition, { kind: 'in' }>['operand'], field: string): boolean {
+  return operand.kind === 'field' && operand.path.length === 1 && operand.path[0] === field
+}

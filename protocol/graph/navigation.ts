@@ -1,0 +1,464 @@
+// The planner: makes the plan of a graph request from the JSON a caller sent, applying every rule of
+// the contract on the way: names, bounds, permissions, filters, order. It stands between
+// node/graph (and `query` messages) and the executions of a plan. Source: spec "Navigation object",
+// "Scopes and ACEs"; CONTRACT 1.4, Appendix A.
+
+import { Type, type TSchema } from '@sinclair/typebox'
+import { RequestError } from '../errors.ts'
+import { compileShape, type ShapeCheck } from '../validation.ts'
+import { FieldMistake, resolveField } from './fields.ts'
+import { SyntaxMistake } from './lexer.ts'
+import { suggestion } from './near-names.ts'
+import type { EdgeDef } from './node-type.ts'
+import { parseOrderBy, parsePath } from './parser.ts'
+import type { Condition, FieldPath, GraphPlan, NodePlan, SortKey, Step } from './plan.ts'
+import type { GraphNode, GraphSchema } from './schema.ts'
+import { historyActors } from './history.ts'
+import { typeFilter } from './typing.ts'
+
+/** What a caller may see, by node type and field path. Made from ACEs by node/access. */
+export interface GraphAccess {
+  /** True: all nodes of the type; ids: only these (`graph/<node>/<id>:query`); false: none. */
+  mayQuery(node: string): boolean | readonly string[]
+  /** `['dynamic', 'x']` is `graph/<node>:field:dynamic:x`. */
+  mayField(node: string, path: FieldPath): boolean
+}
+
+export const FULL_ACCESS: GraphAccess = { mayQuery: () => true, mayField: () => true }
+
+/** The bounds of config/limits.ts that planning needs; pass LIMITS. */
+export interface GraphLimits {
+  readonly filterCharsMax: number
+  readonly filterDepthMax: number
+  readonly navigationDepthMax: number
+  readonly navigationsMax: number
+  readonly fieldsMax: number
+  readonly graphLimitDefault: number
+  readonly graphNestedLimitDefault: number
+  readonly graphLimitMax: number
+}
+
+export interface PlanOptions {
+  /** What `now` stands for, milliseconds since 1970. */
+  readonly nowMs: number
+  readonly limits: GraphLimits
+}
+
+interface NodeBody {
+  readonly fields?: readonly string[]
+  readonly navigate?: readonly NavigationBody[]
+}
+
+interface NavigationBody {
+  readonly edge: string
+  readonly alias?: string
+  readonly filter?: string
+  readonly phrase?: string
+  readonly orderBy?: string
+  readonly limit?: number
+  readonly count?: boolean
+  readonly require?: 'any' | 'some' | 'none' | boolean
+  readonly node?: NodeBody
+}
+
+const object = (members: Record<string, TSchema>): TSchema =>
+  Type.Object(members, { additionalProperties: false })
+
+const nodeOf = (navigation: TSchema): TSchema =>
+  object({
+    fields: Type.Optional(Type.Array(Type.String())),
+    navigate: Type.Optional(Type.Array(navigation)),
+  })
+
+/** One navigation object, nested ones included: the form that the OpenAPI document shows. */
+export const NavigationSchema: TSchema = Type.Recursive(
+  (navigation) =>
+    object({
+      edge: Type.String({ description: 'Base set, or an edge of the parent node.' }),
+      alias: Type.Optional(Type.String({ description: 'Letters, digits and _.' })),
+      filter: Type.Optional(Type.String()),
+      phrase: Type.Optional(Type.String()),
+      orderBy: Type.Optional(Type.String()),
+      limit: Type.Optional(Type.Integer({ minimum: 1 })),
+      count: Type.Optional(Type.Boolean()),
+      require: Type.Optional(Type.Union([Type.Boolean(), Type.String()])),
+      node: Type.Optional(nodeOf(navigation)),
+    }),
+  { $id: 'Navigation' },
+)
+
+/** Body of `POST /resources/graph`. */
+export const NavigationsSchema: TSchema = Type.Array(NavigationSchema)
+
+const checkNavigations = compileShape(Type.Array(Type.Unknown()))
+const checkNavigation = compileShape(NavigationSchema)
+const checkNode = compileShape(nodeOf(Type.Unknown()))
+
+const ALIAS = /^[A-Za-z_]\w{0,99}$/
+
+interface Planning {
+  readonly schema: GraphSchema
+  readonly access: GraphAccess
+  readonly options: PlanOptions
+  /** Navigations met so far, all levels. */
+  navigations: number
+}
+
+/** Where in the body something stands: told to the caller as `details.path`. */
+type Place = string
+
+/**
+ * The plan of a graph request. Throws RequestError: 400 INVALID_QUERY, INVALID_FILTER (with
+ * `details.position`), DUPLICATE_ALIAS, 403 FORBIDDEN_NODE, FORBIDDEN_FIELD; each with
+ * `details.path`, the place in the body.
+ */
+export function planNavigations(
+  body: unknown,
+  schema: GraphSchema,
+  access: GraphAccess,
+  options: PlanOptions,
+): GraphPlan {
+  const planning: Planning = { schema, access, options, navigations: 0 }
+  checkShape(checkNavigations, body, '')
+  // Deep bodies are refused before anything walks them without a bound.
+  countNavigations(body as readonly NavigationBody[], planning, 1)
+  for (const [i, one] of (body as unknown[]).entries()) checkShape(checkNavigation, one, String(i))
+  const steps = (body as readonly NavigationBody[]).map((navigation, i) => {
+    const node = schema.sets.get(navigation.edge)
+    const place = String(i)
+    if (node) return planStep(navigation, { node, place, depth: 1, parent: null }, planning)
+    throw invalid(
+      place,
+      `there is no base set ${shownName(navigation.edge)}` +
+        suggestion(navigation.edge, [...schema.sets.keys()]),
+    )
+  })
+  checkNames([], steps, '')
+  return { steps }
+}
+
+/**
+ * The plan of a `query` message: a `node` object `{fields, navigate}` asked of an actor's own node
+ * of type `node` (CONTRACT 1.3). Throws as planNavigations.
+ */
+export function planNode(
+  body: unknown,
+  node: string,
+  schema: GraphSchema,
+  { access, ...options }: PlanOptions & { readonly access: GraphAccess },
+): NodePlan {
+  const planning: Planning = { schema, access, options, navigations: 0 }
+  checkShape(checkNode, body, '')
+  const { navigate = [] } = body as NodeBody
+  countNavigations(navigate, planning, 2)
+  for (const [i, one] of navigate.entries()) checkShape(checkNavigation, one, `navigate/${i}`)
+  return planFields(body as NodeBody, { node: schema.nodes.get(node)!, place: '', depth: 1 }, planning)
+}
+
+function checkShape(check: ShapeCheck, body: unknown, place: Place): void {
+  const error = check(body)
+  if (!error) return
+  const member = error.member.replaceAll('.', '/')
+  const path = [place, member].filter((part) => part !== '').join('/')
+  throw invalid(path, error.message)
+}
+
+/** Counts all navigations, also of bodies whose shape is not checked yet. */
+function countNavigations(list: unknown, planning: Planning, depth: number): void {
+  if (!Array.isArray(list)) return
+  const { navigationsMax, navigationDepthMax } = planning.options.limits
+  planning.navigations += list.length
+  if (planning.navigations > navigationsMax) {
+    throw new RequestError('INVALID_QUERY', `The query has more than ${navigationsMax} navigations`)
+  }
+  if (list.length > 0 && depth > navigationDepthMax) {
+    throw new RequestError(
+      'INVALID_QUERY',
+      `The query nests deeper than ${navigationDepthMax} levels`,
+    )
+  }
+  for (const one of list) {
+    const node = (one as NavigationBody | null)?.node
+    countNavigations(node?.navigate, planning, depth + 1)
+  }
+}
+
+interface Spot {
+  readonly node: GraphNode
+  readonly place: Place
+  readonly depth: number
+}
+
+interface StepSpot extends Spot {
+  readonly parent: { readonly node: GraphNode; readonly edge: EdgeDef } | null
+}
+
+function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Step {
+  const { node, place, parent } = spot
+  const { type } = node
+  checkAlias(body.alias, place)
+  const allowed = allowedNodes(node, place, planning)
+  checkPhrase(body, place)
+  const require = planRequire(body.require, spot)
+  const filter = both(planFilter(body.filter, node, place, planning), allowed)
+  const returned = planReturns(body, require)
+  const plan: NodePlan =
+    returned === 'nodes' || returned === 'both'
+      ? planFields(body.node ?? {}, { ...spot, place: under(place, 'node') }, planning)
+      : { node: type.name, fields: [], steps: [] }
+  const returns = require !== 'any' && returned === 'nodes' && isBare(plan) ? 'nothing' : returned
+  return {
+    name: body.alias ?? body.edge,
+    source: parent === null ? { kind: 'set' } : edgeSource(parent.node, parent.edge),
+    storage: type.storage,
+    idField: type.idField,
+    position: type.position ?? null,
+    cardinality: parent === null ? 'many' : parent.edge.cardinality,
+    plan,
+    filter,
+    phrase: null,
+    orderBy: planOrder(body.orderBy, node, place),
+    limit: planLimit(body.limit, spot, planning),
+    returns,
+    require,
+    historyOf: parent === null ? planHistory(type.storage, filter, place) : null,
+  }
+}
+
+function edgeSource(parent: GraphNode, edge: EdgeDef): Step['source'] {
+  const { name, from, to, sameActor } = edge
+  return { kind: 'edge', edge: name, parent: parent.type.name, from, to, sameActor }
+}
+
+function allowedNodes(node: GraphNode, place: Place, planning: Planning): Condition | null {
+  const { name, idField } = node.type
+  const may = planning.access.mayQuery(name)
+  if (may === true) return null
+  if (may === false || may.length === 0) {
+    throw new RequestError(
+      'FORBIDDEN_NODE',
+      `The token doesn't cover graph/${name}:query, which ${at(place)} needs`,
+      { node: name, path: `/${place}` },
+    )
+  }
+  const operand = { kind: 'field', path: [idField], type: 'text' } as const
+  return { kind: 'in', as: 'text', operand, values: may }
+}
+
+function both(a: Condition | null, b: Condition | null): Condition | null {
+  if (a === null || b === null) return a ?? b
+  return { kind: 'and', of: [a, b] }
+}
+
+function checkAlias(alias: string | undefined, place: Place): void {
+  if (alias === undefined || (ALIAS.test(alias) && alias !== '__proto__')) return
+  throw invalid(place, `alias must be letters, digits and _, found ${shownName(alias)}`)
+}
+
+function checkPhrase(body: NavigationBody, place: Place): void {
+  if (body.phrase === undefined) return
+  if (body.orderBy !== undefined) {
+    throw invalid(place, 'phrase and orderBy exclude each other: hits of a phrase go by rank')
+  }
+  throw invalid(place, 'phrase comes with search, which this version does not have; use filter')
+}
+
+function planRequire(require: NavigationBody['require'], spot: StepSpot): Step['require'] {
+  const asked = require === true ? 'some' : require === false ? 'any' : (require ?? 'any')
+  if (asked !== 'any' && asked !== 'some' && asked !== 'none') {
+    throw invalid(spot.place, `require must be any, some or none, found ${shownName(asked)}`)
+  }
+  if (asked === 'any') return asked
+  if (spot.parent === null) {
+    throw invalid(spot.place, `require ${asked} belongs to a nested navigation: it gates the parent`)
+  }
+  if (spot.node.type.storage.kind === 'history') {
+    throw invalid(
+      spot.place,
+      `${spot.parent.edge.name} can't gate its parent: they are read from its records, not indexed`,
+    )
+  }
+  return asked
+}
+
+/** A gate without `node` and `count` brings nothing into the answer. */
+function planReturns(body: NavigationBody, require: Step['require']): Step['returns'] {
+  if (body.count) return body.node ? 'both' : 'count'
+  return require === 'any' || body.node ? 'nodes' : 'nothing'
+}
+
+/** A `node` that asks for nothing but gates below it: a gate with such a node is a mere gate too. */
+function isBare(plan: NodePlan): boolean {
+  return plan.fields.length === 0 && plan.steps.every((step) => step.returns === 'nothing')
+}
+
+function planFilter(
+  filter: string | undefined,
+  node: GraphNode,
+  place: Place,
+  planning: Planning,
+): Condition | null {
+  if (filter === undefined || filter.trim() === '') return null
+  const { nowMs, limits } = planning.options
+  const path = `/${under(place, 'filter')}`
+  if (filter.length > limits.filterCharsMax) {
+    throw new RequestError(
+      'INVALID_FILTER',
+      `The filter ${at(place)} is longer than ${limits.filterCharsMax} characters`,
+      { position: limits.filterCharsMax, path },
+    )
+  }
+  try {
+    return typeFilter(filter, { node, nowMs, depthMax: limits.filterDepthMax })
+  } catch (mistake) {
+    if (!(mistake instanceof SyntaxMistake)) throw mistake
+    const { position, message } = mistake
+    throw new RequestError(
+      'INVALID_FILTER',
+      `The filter ${at(place)} is wrong at position ${position}: ${message}`,
+      { position, path },
+    )
+  }
+}
+
+function planLimit(limit: number | undefined, spot: StepSpot, planning: Planning): number {
+  const { graphLimitMax, graphLimitDefault, graphNestedLimitDefault } = planning.options.limits
+  if (limit === undefined) return spot.parent === null ? graphLimitDefault : graphNestedLimitDefault
+  if (limit > graphLimitMax) {
+    throw invalid(spot.place, `limit is at most ${graphLimitMax}, found ${limit}`)
+  }
+  return limit
+}
+
+const SORTED_AS: Readonly<Record<string, SortKey['as']>> = {
+  text: 'text',
+  uuid: 'text',
+  enum: 'text',
+  instant: 'text',
+  date: 'text',
+  number: 'number',
+  boolean: 'boolean',
+  member: 'any',
+}
+
+function planOrder(orderBy: string | undefined, node: GraphNode, place: Place): SortKey[] {
+  if (orderBy === undefined) return []
+  return attempt(under(place, 'orderBy'), () =>
+    parseOrderBy(orderBy).map(({ path: expr, direction }) => {
+      const { path, type } = resolveField(expr, node)
+      const as = SORTED_AS[type]
+      if (as === undefined) throw new FieldMistake(`${path.join('.')} has no order`)
+      return { path, direction, as }
+    }),
+  )
+}
+
+function planFields(body: NodeBody, spot: Spot, planning: Planning): NodePlan {
+  const { node, place, depth } = spot
+  const { name, idField } = node.type
+  const { fieldsMax } = planning.options.limits
+  const asked = body.fields ?? (body.navigate ? [] : [idField])
+  if (asked.length > fieldsMax) {
+    throw invalid(place, `at most ${fieldsMax} fields can be asked for, found ${asked.length}`)
+  }
+  const fields = asked.map((text, i) => planField(text, node, under(place, `fields/${i}`)))
+  for (const [i, path] of fields.entries()) {
+    if (planning.access.mayField(name, path)) continue
+    throw new RequestError(
+      'FORBIDDEN_FIELD',
+      `The token doesn't cover graph/${name}:field:${path.join(':')}`,
+      { node: name, field: path.join('.'), path: `/${under(place, `fields/${i}`)}` },
+    )
+  }
+  const steps = (body.navigate ?? []).map((navigation, i) => {
+    const edge = node.edges.get(navigation.edge)
+    const below = under(place, `navigate/${i}`)
+    if (!edge) {
+      throw invalid(
+        below,
+        `${name} has no edge ${shownName(navigation.edge)}` +
+          suggestion(navigation.edge, [...node.edges.keys()]),
+      )
+    }
+    const target = planning.schema.nodes.get(edge.node)!
+    const parent = { node, edge }
+    return planStep(navigation, { node: target, place: below, depth: depth + 1, parent }, planning)
+  })
+  checkNames(fields, steps, place)
+  return { node: name, fields: withoutParts(fields), steps }
+}
+
+function planField(text: string, node: GraphNode, place: Place): FieldPath {
+  return attempt(place, () => resolveField(parsePath(text), node).path)
+}
+
+/** Runs `parse`, turning a mistake of the text into INVALID_QUERY. */
+function attempt<T>(place: Place, parse: () => T): T {
+  try {
+    return parse()
+  } catch (mistake) {
+    if (mistake instanceof FieldMistake) throw invalid(place, mistake.message)
+    if (!(mistake instanceof SyntaxMistake)) throw mistake
+    const { position, message } = mistake
+    throw new RequestError('INVALID_QUERY', `${at(place)}, position ${position}: ${message}`, {
+      position,
+      path: `/${place}`,
+    })
+  }
+}
+
+/** Every member of the answer has one meaning: no field or navigation twice, no `HasMore` taken. */
+function checkNames(fields: readonly FieldPath[], steps: readonly Step[], place: Place): void {
+  const paths = new Set<string>()
+  const members = new Set<string>()
+  const duplicate = (name: string): RequestError =>
+    new RequestError(
+      'DUPLICATE_ALIAS',
+      `${name} would be in the answer twice ${at(place)}; give one of them an alias`,
+      { name, path: `/${place}` },
+    )
+  for (const path of fields) {
+    const key = JSON.stringify(path)
+    if (paths.has(key)) throw duplicate(path.join('.'))
+    paths.add(key)
+    members.add(path[0]!)
+  }
+  for (const { name, returns } of steps) {
+    if (returns === 'nothing') continue
+    if (members.has(name)) throw duplicate(name)
+    members.add(name)
+  }
+  for (const { name } of steps) {
+    if (members.has(`${name}HasMore`)) throw duplicate(`${name}HasMore`)
+  }
+}
+
+/** Paths that are not inside another one: `invoiceAddress` brings `invoiceAddress.name` along. */
+function withoutParts(fields: readonly FieldPath[]): FieldPath[] {
+  const whole = new Set(fields.map((path) => JSON.stringify(path)))
+  return fields.filter(
+    (path) => !path.some((_, i) => i > 0 && whole.has(JSON.stringify(path.slice(0, i)))),
+  )
+}
+
+function planHistory(storage: Step['storage'], filter: Condition | null, place: Place) {
+  if (storage.kind !== 'history') return null
+  const actors = historyActors(filter, storage.parentField)
+  if (actors !== null) return actors
+  throw invalid(
+    place,
+    `this set is read from its ${storage.parent}'s records: follow an edge from ` +
+      `${storage.parent}, or filter by ${storage.parentField} == '...'`,
+  )
+}
+
+function invalid(place: Place, message: string): RequestError {
+  return new RequestError('INVALID_QUERY', `${capital(at(place))}: ${message}`, {
+    path: `/${place}`,
+  })
+}
+
+const under = (place: Place, member: string): Place => (place === '' ? member : `${place}/${member}`)
+const at = (place: Place): string => (place === '' ? 'in the query' : `at /${place}`)
+const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1)
+const shownName = (name: unknown): string => JSON.stringify(String(name).slice(0, 100))

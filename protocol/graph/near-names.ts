@@ -1,0 +1,47 @@
+// Names near a misspelt one, for messages that say what would be right. It stands between the
+// planner's refusals and the person who reads them.
+
+/** At most three of `known`, nearest first: by edits, or because one holds the other. */
+export function nearNames(wrong: string, known: Iterable<string>): string[] {
+  const asked = wrong.slice(0, 100).toLowerCase()
+  const bound = Math.max(2, Math.floor(asked.length / 3))
+  const found: { name: string; distance: number }[] = []
+  for (const name of known) {
+    const candidate = name.toLowerCase()
+    const within =
+      asked.length >= 3 && (candidate.includes(asked) || asked.includes(candidate))
+    const distance = within ? 1 : edits(asked, candidate)
+    if (distance <= bound) found.push({ name, distance })
+  }
+  found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+  return found.slice(0, 3).map((f) => f.name)
+}
+
+/** `; did you mean a or b?` or, when nothing is near, `; there are a, b, c, ...`. */
+export function suggestion(wrong: string, known: readonly string[]): string {
+  const near = nearNames(wrong, known)
+  if (near.length > 0) return `; did you mean ${near.join(' or ')}?`
+  if (known.length === 0) return ''
+  const shown = known.slice(0, 12).join(', ')
+  return `; there ${known.length === 1 ? 'is' : 'are'} ${shown}${known.length > 12 ? ', ...' : ''}`
+}
+
+/** Edits (insert, delete, replace, swap of neighbours) that turn one text into the other. */
+function edits(a: string, b: string): number {
+  let before: number[] = []
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1]
+      let best = Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + (same ? 0 : 1))
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        best = Math.min(best, before[j - 2]! + 1)
+      }
+      next.push(best)
+    }
+    before = row
+    row = next
+  }
+  return row[b.length]!
+}

@@ -1,0 +1,84 @@
+// The graph schema: all node types by name and by base set, with their fields and edges ready to be
+// looked up. It stands between the node types that actor types declare and all who plan, keep or
+// describe graph nodes. Source: CONTRACT 1.4, COMMERCE 7.
+
+import { assert } from '../errors.ts'
+import type { EdgeDef, FieldDef, NodeType } from './node-type.ts'
+
+/** A node type with its members by name. */
+export interface GraphNode {
+  readonly type: NodeType
+  readonly fields: ReadonlyMap<string, FieldDef>
+  readonly edges: ReadonlyMap<string, EdgeDef>
+}
+
+export interface GraphSchema {
+  /** By node type name: `order`. */
+  readonly nodes: ReadonlyMap<string, GraphNode>
+  /** By base set: `orders`. */
+  readonly sets: ReadonlyMap<string, GraphNode>
+}
+
+/**
+ * Builds the schema. Edges to node types that are not here are left out, and so are embedded and
+ * history nodes whose parent is not here: a node type may name others that join later. Anything
+ * else that doesn't fit together is our own mistake and throws AssertionError.
+ */
+export function graphSchema(types: readonly NodeType[]): GraphSchema {
+  const declared = new Map(types.map((type) => [type.name, type]))
+  assert(declared.size === types.length, 'two node types have the same name')
+  const nodes = new Map<string, GraphNode>()
+  const sets = new Map<string, GraphNode>()
+  for (const type of types) {
+    const parent = parentOf(type)
+    if (parent !== null && !declared.has(parent)) continue
+    const node = graphNode(type, declared)
+    assert(!sets.has(type.set), `two node types have the set ${type.set}`)
+    nodes.set(type.name, node)
+    sets.set(type.set, node)
+  }
+  for (const { type } of nodes.values()) checkStorage(type, nodes)
+  return { nodes, sets }
+}
+
+function parentOf(type: NodeType): string | null {
+  if (type.storage.kind === 'embedded') return type.storage.node
+  return type.storage.kind === 'history' ? type.storage.parent : null
+}
+
+function graphNode(type: NodeType, declared: ReadonlyMap<string, NodeType>): GraphNode {
+  const fields = new Map(type.fields.map((field) => [field.name, field]))
+  assert(fields.size === type.fields.length, `node ${type.name} has a field twice`)
+  assert(fields.has(type.idField), `node ${type.name} has no field ${type.idField}, its id`)
+  const edges = new Map<string, EdgeDef>()
+  for (const edge of type.edges) {
+    assert(!edges.has(edge.name), `node ${type.name} has the edge ${edge.name} twice`)
+    assert(!fields.has(edge.name), `node ${type.name} has ${edge.name} as a field and as an edge`)
+    const target = declared.get(edge.node)
+    if (!target) continue
+    const parent = parentOf(target)
+    if (parent === null || declared.has(parent)) edges.set(edge.name, edge)
+  }
+  return { type, fields, edges }
+}
+
+function checkStorage(type: NodeType, nodes: ReadonlyMap<string, GraphNode>): void {
+  const parent = parentOf(type)
+  if (parent === null) return
+  const kept = nodes.get(parent)!.type.storage.kind
+  assert(kept === 'row', `node ${type.name} is kept in ${parent}, which has no row of its own`)
+}
+
+/**
+ * Fields of a node type by which the actor's UUID is told: its own id when it is the root, and what
+ * its edges to the root's id go by (NodeType.root).
+ */
+export function actorFields(schema: GraphSchema, type: NodeType): ReadonlySet<string> {
+  const fields = new Set<string>()
+  if (type.root) fields.add(type.idField)
+  for (const edge of type.edges) {
+    const target = schema.nodes.get(edge.node)?.type
+    if (edge.sameActor && target?.root && edge.to === target.idField) fields.add(edge.from)
+  }
+  return fields
+}
