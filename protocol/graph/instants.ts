@@ -9,11 +9,11 @@ const TIMESTAMP =
   /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(?:Z|([+-])(\d{2}):?(\d{2}))$/i
 
 /** Milliseconds of a timestamp (digits past them are dropped), or null when it is none. */
-export function parseInstant(text: string): number | null {
+export function instantMs(text: string): number | null {
   const match = TIMESTAMP.exec(text)
   if (!match) return null
   const [, day, hour, minute, second = '0', fraction = '0', sign, zoneHour, zoneMinute] = match
-  const midnight = parseDate(day!)
+  const midnight = dateMs(day!)
   if (midnight === null) return null
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null
   if (Number(zoneHour ?? 0) > 23 || Number(zoneMinute ?? 0) > 59) return null
@@ -24,7 +24,7 @@ export function parseInstant(text: string): number | null {
 }
 
 /** Milliseconds of a date's midnight (UTC), or null when there is no such day. */
-export function parseDate(text: string): number | null {
+export function dateMs(text: string): number | null {
   const match = DATE.exec(text)
   if (!match) return null
   const ms = Date.parse(`${text}T00:00:00.000Z`)

@@ -2,7 +2,14 @@
 // between the text a caller wrote and the parser. Source: CONTRACT Appendix A.
 
 export type TokenKind =
-  'name' | 'text' | 'number' | 'uuid' | 'date' | 'timestamp' | 'symbol' | 'end'
+  | 'name'
+  | 'text'
+  | 'number'
+  | 'uuid'
+  | 'date'
+  | 'timestamp'
+  | 'symbol'
+  | 'end'
 
 export interface Token {
   readonly kind: TokenKind

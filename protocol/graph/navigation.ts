@@ -152,7 +152,11 @@ export function planNode(
   const { navigate = [] } = body as NodeBody
   countNavigations(navigate, planning, 2)
   for (const [i, one] of navigate.entries()) checkShape(checkNavigation, one, `navigate/${i}`)
-  return planFields(body as NodeBody, { node: schema.nodes.get(node)!, place: '', depth: 1 }, planning)
+  return planFields(
+    body as NodeBody,
+    { node: schema.nodes.get(node)!, place: '', depth: 1 },
+    planning,
+  )
 }
 
 function checkShape(check: ShapeCheck, body: unknown, place: Place): void {
@@ -270,7 +274,10 @@ function planRequire(require: NavigationBody['require'], spot: StepSpot): Step['
   }
   if (asked === 'any') return asked
   if (spot.parent === null) {
-    throw invalid(spot.place, `require ${asked} belongs to a nested navigation: it gates the parent`)
+    throw invalid(
+      spot.place,
+      `require ${asked} belongs to a nested navigation: it gates the parent`,
+    )
   }
   if (spot.node.type.storage.kind === 'history') {
     throw invalid(
@@ -458,7 +465,8 @@ function invalid(place: Place, message: string): RequestError {
   })
 }
 
-const under = (place: Place, member: string): Place => (place === '' ? member : `${place}/${member}`)
+const under = (place: Place, member: string): Place =>
+  place === '' ? member : `${place}/${member}`
 const at = (place: Place): string => (place === '' ? 'in the query' : `at /${place}`)
 const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1)
 const shownName = (name: unknown): string => JSON.stringify(String(name).slice(0, 100))

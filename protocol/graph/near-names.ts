@@ -8,8 +8,7 @@ export function nearNames(wrong: string, known: Iterable<string>): string[] {
   const found: { name: string; distance: number }[] = []
   for (const name of known) {
     const candidate = name.toLowerCase()
-    const within =
-      asked.length >= 3 && (candidate.includes(asked) || asked.includes(candidate))
+    const within = asked.length >= 3 && (candidate.includes(asked) || asked.includes(candidate))
     const distance = within ? 1 : edits(asked, candidate)
     if (distance <= bound) found.push({ name, distance })
   }

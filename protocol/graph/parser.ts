@@ -227,10 +227,7 @@ class Parser {
   #literal(): LiteralExpr | null {
     const token = this.#token()
     const { position, text } = token
-    const literal = (
-      type: LiteralExpr['type'],
-      value: LiteralExpr['value'],
-    ): LiteralExpr => {
+    const literal = (type: LiteralExpr['type'], value: LiteralExpr['value']): LiteralExpr => {
       this.#at++
       return { kind: 'literal', type, value, position }
     }
@@ -264,7 +261,8 @@ class Parser {
     const [digits, exponent] = text.toLowerCase().split('e')
     const power = Number(exponent ?? 0) - (percent ? 2 : 0)
     const value = Number(`${sign}${digits}e${power}`)
-    if (!Number.isFinite(value)) throw new SyntaxMistake(position, `the number ${text} is too large`)
+    if (!Number.isFinite(value))
+      throw new SyntaxMistake(position, `the number ${text} is too large`)
     return { kind: 'literal', type: 'number', value, position }
   }
 

@@ -4,7 +4,7 @@
 
 import { isUuid, toUuid } from '../ids.ts'
 import { article, FieldMistake, resolveField } from './fields.ts'
-import { DAY_MS, parseDate, parseInstant, instantText } from './instants.ts'
+import { DAY_MS, dateMs, instantMs, instantText } from './instants.ts'
 import { SyntaxMistake } from './lexer.ts'
 import type { Expr, LiteralExpr } from './parser.ts'
 import type { FieldPath, Operand, OperandType, ValueKind } from './plan.ts'
@@ -106,9 +106,9 @@ export function typedLiteral(expr: LiteralExpr): Typed {
 
 /** Reads text as a date or an instant; a date is also an instant, its midnight (UTC). */
 export function momentOf(text: string, type: 'instant' | 'date', position: number): Moment {
-  const day = parseDate(text)
+  const day = dateMs(text)
   if (day !== null) return atMs(day, type, position)
-  const ms = type === 'instant' ? parseInstant(text) : null
+  const ms = type === 'instant' ? instantMs(text) : null
   if (ms !== null) return atMs(ms, type, position)
   const right =
     type === 'date'
@@ -143,7 +143,7 @@ export function convertQuoted(value: string, to: Typed, position: number): Typed
 
 function convertMoment(value: string, type: 'instant' | 'date', position: number): Typed {
   // A timestamp beside a date field: the date is taken as its midnight.
-  if (type === 'date' && parseInstant(value) !== null) {
+  if (type === 'date' && instantMs(value) !== null) {
     return { type: 'instant', moment: momentOf(value, 'instant', position) }
   }
   return { type, moment: momentOf(value, type, position) }
@@ -211,7 +211,7 @@ export function typedSum(expr: SumExpr, first: Typed, second: Typed): Typed {
 function inSum(typed: Typed, position: number): Exclude<Typed, { type: 'quoted' | 'member' }> {
   if (typed.type === 'member') return { type: 'number', operand: typed.operand }
   if (typed.type !== 'quoted') return typed
-  const type = parseDate(typed.value) === null ? 'instant' : 'date'
+  const type = dateMs(typed.value) === null ? 'instant' : 'date'
   return { type, moment: momentOf(typed.value, type, position) }
 }
 

@@ -240,16 +240,16 @@ function momentIn(typed: Typed): Moment {
 
 function plainOperand(left: Typed, expr: Expr): Operand {
   if (left.type === 'nothing' || kindOf(left) === null) {
-    throw new SyntaxMistake(expr.position, `${article(shownType(left))} can't be looked up in a list`)
+    throw new SyntaxMistake(
+      expr.position,
+      `${article(shownType(left))} can't be looked up in a list`,
+    )
   }
   return operandOf(left, expr)
 }
 
 /** The values of a list by the kind as which they are compared, each value once. */
-function grouped(
-  values: readonly LiteralExpr[],
-  left: Typed,
-): Map<ValueKind | 'millis', Scalar[]> {
+function grouped(values: readonly LiteralExpr[], left: Typed): Map<ValueKind | 'millis', Scalar[]> {
   const groups = new Map<ValueKind | 'millis', Set<Scalar>>()
   for (const literal of values) {
     const { as, value } = listValue(literal, left)
@@ -260,10 +260,7 @@ function grouped(
 }
 
 /** One value of a list, compared with `left` as if by ==. */
-function listValue(
-  literal: LiteralExpr,
-  left: Typed,
-): { as: ValueKind | 'millis'; value: Scalar } {
+function listValue(literal: LiteralExpr, left: Typed): { as: ValueKind | 'millis'; value: Scalar } {
   const value = converted(typedLiteral(literal), left, literal)
   if ('moment' in left && 'moment' in value) {
     if (left.type === value.type && 'at' in left.moment && left.moment.offsetMs === 0) {
@@ -288,8 +285,7 @@ function arrayTest(expr: List, scope: Scope): Condition {
   const { path } = resolved(expr.left as Extract<Expr, { kind: 'path' }>, scope)
   const nothing = expr.values.find((value) => value.type === 'nothing')
   if (nothing) throw new SyntaxMistake(nothing.position, 'a list never holds nothing')
-  const element: Typed =
-    left.type === '[text]' ? { type: 'text', operand: constant('') } : left
+  const element: Typed = left.type === '[text]' ? { type: 'text', operand: constant('') } : left
   const tests: Condition[] = []
   for (const [as, values] of grouped(expr.values, element)) {
     tests.push({ kind: 'array', operator, path, as: as as ValueKind, values })
