@@ -88,10 +88,9 @@ t.test('an empty store gets every order of the bundled file, some at a time', as
 
 t.test('a store in use is left alone, and its file is not read', async (t) => {
   const f = fake(() => answered(true, 'ALREADY_EXISTS'), 7)
-  t.same(
-    await loadSample({ ...f.options, readText: () => t.fail('read') as never }),
-    { outcome: 'skipped' },
-  )
+  t.same(await loadSample({ ...f.options, readText: () => t.fail('read') as never }), {
+    outcome: 'skipped',
+  })
   t.equal(f.asked.length, 0)
   t.equal(f.state, null)
 })

@@ -9,7 +9,11 @@ import type { ErrorItem } from '../../protocol/errors.ts'
 import { isRetryable } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Reply } from '../../protocol/message.ts'
-import { orderCreateBody, orderKey, type OrderCreateBody } from '../../protocol/online-retail/order.ts'
+import {
+  orderCreateBody,
+  orderKey,
+  type OrderCreateBody,
+} from '../../protocol/online-retail/order.ts'
 import { OnlineRetailReader } from '../../protocol/online-retail/reader.ts'
 
 /** Where it is kept that a load has begun or is done: survives a crash. */

@@ -65,7 +65,10 @@ t.test('the sample: counts, and totals exact against an independent calculation'
   const { invoices, rejected, rowsRead } = read(SAMPLE)
   t.equal(rowsRead, SAMPLE.split('\n').length - 2)
   t.equal(invoices.length, 300)
-  t.equal(invoices.reduce((n, invoice) => n + invoice.lines.length, rejected.length), rowsRead)
+  t.equal(
+    invoices.reduce((n, invoice) => n + invoice.lines.length, rejected.length),
+    rowsRead,
+  )
   const expected = independentTotals(SAMPLE)
   t.equal(expected.size, 300)
   for (const invoice of invoices) {
@@ -271,7 +274,18 @@ t.test('amounts equal a calculation with fractions of BigInt', (t) => {
   t.equal(rowPennies(1_000, 499), 0n)
   t.equal(parseE4('-12.5'), -125_000)
   t.ok(Object.is(parseE4('-0.0'), 0))
-  for (const text of ['', '-', '.5', '5.', '1e3', '1,5', '+1', '0x1', '1.00001', '99999999999999']) {
+  for (const text of [
+    '',
+    '-',
+    '.5',
+    '5.',
+    '1e3',
+    '1,5',
+    '+1',
+    '0x1',
+    '1.00001',
+    '99999999999999',
+  ]) {
     t.equal(parseE4(text), null, text)
   }
   t.same([0n, 5n, 482_646_649n, -105n].map(formatPennies), ['0.00', '0.05', '4826466.49', '-1.05'])

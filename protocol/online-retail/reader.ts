@@ -23,7 +23,8 @@ export class OnlineRetailReader {
   rowsRead = 0
   readonly #csv = new CsvReader()
   readonly #grouper = new InvoiceGrouper()
-  #header: readonly string[] | null = null
+  /** The first line, once it was read. */
+  header: readonly string[] | null = null
   #places: readonly number[] = []
   #invoices: Invoice[] = []
   #rejected: RejectedRow[] = []
@@ -39,7 +40,13 @@ export class OnlineRetailReader {
 
   end(): Piece {
     this.#take(this.#csv.end())
-    if (this.#header === null) throw new CsvError('the file is empty: it has not even a header')
+    if (this.header === null) throw new CsvError('the file is empty: it has not even a header')
+    this.#grouper.end(this.#closed)
+    return this.#piece()
+  }
+
+  /** Ends early: the invoices still open, without the row that is half read. */
+  stop(): Piece {
     this.#grouper.end(this.#closed)
     return this.#piece()
   }
@@ -54,7 +61,7 @@ export class OnlineRetailReader {
   #take({ rows, broken }: CsvRows): void {
     for (let i = 0; i < rows.length; i++) {
       const fields = rows[i]!
-      if (this.#header === null) this.#readHeader(fields)
+      if (this.header === null) this.#readHeader(fields)
       else if (fields.length > 1 || fields[0]!.trim() !== '') {
         this.#takeRow(fields, broken !== null && broken.has(i))
       }
@@ -64,14 +71,14 @@ export class OnlineRetailReader {
   #readHeader(fields: readonly string[]): void {
     const places = columnPlaces(fields)
     if ('problem' in places) throw new CsvError(places.problem)
-    this.#header = fields
+    this.header = fields.map((name) => name.trim())
     this.#places = places
   }
 
   #takeRow(fields: readonly string[], broken: boolean): void {
     this.rowsRead++
     const row =
-      broken || fields.length !== this.#header!.length
+      broken || fields.length !== this.header!.length
         ? 'malformed-row'
         : readRow(fields, this.#places)
     if (typeof row === 'string') this.#reject(row, fields)
