@@ -1,0 +1,410 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { World } from '../../cluster/clock.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { RequestError, errorItem } from '../../protocol/errors.ts'
+import type { OperationRequest, OperationResponse } from '../http/operation.ts'
+import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
+import { accessBehaviours, createAccess } from './access.ts'
+import type { Access } from './access.ts'
+import type { Client } from './client.ts'
+import type { Identity } from './identity.ts'
+import type { Session } from './session.ts'
+
+const SECRET = 'correct horse'
+
+interface Setup {
+  readonly access: Access
+  readonly system: ActorSystemTwin
+  readonly dir: string
+  readonly printed: string[]
+  readonly clock: { nowMs: number; timers: { at: number; run: () => void }[] }
+}
+
+let stations = 0
+
+/** An access station on an empty (or the given) system, with a clock that stands still. */
+async function station(
+  t: Pick<Test, 'teardown' | 'fail'>,
+  options: { system?: ActorSystemTwin; secret?: string | null; dir?: string; ready?: boolean } = {},
+): Promise<Setup> {
+  const system = options.system ?? new ActorSystemTwin(accessBehaviours())
+  const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'kontor-access-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  const clock: Setup['clock'] = { nowMs: Date.parse('2026-03-01T12:00:00Z'), timers: [] }
+  let seed = ++stations
+  const world: World = {
+    clock: {
+      nowMs: () => clock.nowMs,
+      monotonicMs: () => clock.nowMs,
+      after(ms, run) {
+        const timer = { at: clock.nowMs + ms, run }
+        clock.timers.push(timer)
+        return () => void clock.timers.splice(clock.timers.indexOf(timer), 1)
+      },
+      defer: (run) => run(),
+    },
+    random(bytes) {
+      for (let i = 0; i < bytes.length; i++) bytes[i] = (seed = (seed * 69069 + 1) >>> 0) >>> 24
+    },
+  }
+  const printed: string[] = []
+  const access = createAccess({
+    actorSystem: system,
+    world,
+    dataDir: join(dir, 'data'),
+    bootstrapSecret: options.secret === undefined ? SECRET : options.secret,
+    accessTokenMs: 60 * 60_000,
+    baseUrl: 'http://127.0.0.1:8080',
+    print: (text) => printed.push(text),
+    onError: (error) => t.fail(String(error)),
+    ...(options.ready !== undefined && { ready: () => options.ready! }),
+  })
+  await access.start()
+  t.teardown(() => access.stop())
+  return { access, system, dir, printed, clock }
+}
+
+type Body = Record<string, string>
+
+function call(
+  { access }: Setup,
+  path: string,
+  form: Body | URLSearchParams = {},
+  headers: Body = {},
+): Promise<OperationResponse> {
+  const operation = access.operations.find((one) => one.path === path)!
+  const body = form instanceof URLSearchParams ? form : new URLSearchParams(form)
+  const request = {
+    body,
+    bodyBytes: Buffer.from(body.toString()),
+    header: (name: string) => headers[name] ?? '',
+    requestId: 'r1',
+  } as unknown as OperationRequest
+  return Promise.resolve(operation.handle(request))
+}
+
+const credentials = { client_id: 'bootstrap', client_secret: SECRET }
+const asked = (scope?: string): Body => ({
+  grant_type: 'client_credentials',
+  ...credentials,
+  ...(scope !== undefined && { scope }),
+})
+
+async function token(setup: Setup, scope?: string, form: Body = {}): Promise<string> {
+  const answer = await call(setup, '/oauth/token', { ...asked(scope), ...form })
+  const body = answer.body as { access_token?: string }
+  if (body.access_token === undefined) throw new Error(JSON.stringify(answer.body))
+  return body.access_token
+}
+
+function who(setup: Setup, accessToken: string): Identity | string {
+  const answer = setup.access.authenticate(`Bearer ${accessToken}`)
+  return answer instanceof RequestError ? answer.errors[0]!.code : answer
+}
+
+/** Adds a client with that secret's hash taken from `bootstrap`. */
+function addClient(setup: Setup, id: string, change: (client: Client) => Client): void {
+  const first = setup.system.system.get<Client>('client', 'bootstrap')!.value
+  setup.system.put('client', id, change({ ...first, roles: [] }))
+}
+
+t.test('a first start with a secret from the settings', async (t) => {
+  const setup = await station(t)
+  t.same(setup.printed, [])
+  const client = setup.system.system.get<Client>('client', 'bootstrap')!.value
+  t.same(client.roles, ['system:owner'])
+  t.same(client.properties.grantTypes, ['client_credentials'])
+  t.notMatch(JSON.stringify(client), new RegExp(SECRET))
+  t.throws(() => statSync(join(setup.dir, 'data', 'bootstrap.json')), { code: 'ENOENT' })
+  const answer = await call(setup, '/oauth/token', asked())
+  t.equal(answer.status, 200)
+  t.match(answer.headers, { 'Cache-Control': 'no-store' })
+  t.match(answer.body, { token_type: 'Bearer', expires_in: 3600, scope: '*:*' })
+})
+
+t.test('a first start without one: random, written once, printed once', async (t) => {
+  const setup = await station(t, { secret: null })
+  const path = join(setup.dir, 'data', 'bootstrap.json')
+  const content = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>
+  t.equal(statSync(path).mode & 0o777, 0o600)
+  t.equal(content['clientId'], 'bootstrap')
+  t.equal(Buffer.from(content['clientSecret']!, 'base64url').length, 32)
+  t.equal(setup.printed.length, 1)
+  t.match(setup.printed[0], content['clientSecret']!)
+  const own = { client_secret: content['clientSecret']! }
+  t.type(who(setup, await token(setup, undefined, own)), 'object')
+
+  const again = await station(t, { system: setup.system, dir: setup.dir, secret: null })
+  t.same(again.printed, [], 'a second start says nothing and changes nothing')
+  t.equal(setup.system.system.get('client', 'bootstrap')!.version, 1)
+  t.type(who(again, await token(again, undefined, own)), 'object')
+})
+
+t.test('a first start that broke off after the file goes on with its secret', async (t) => {
+  const setup = await station(t, { secret: null })
+  const path = join(setup.dir, 'data', 'bootstrap.json')
+  const before = readFileSync(path, 'utf8')
+  const fresh = new ActorSystemTwin(accessBehaviours())
+  await station(t, { system: fresh, dir: setup.dir, secret: null })
+  t.equal(readFileSync(path, 'utf8'), before)
+  writeFileSync(path, '{"clientSe')
+  const torn = new ActorSystemTwin(accessBehaviours())
+  const mended = await station(t, { system: torn, dir: setup.dir, secret: null })
+  const content = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>
+  const own = { client_secret: content['clientSecret']! }
+  t.type(who(mended, await token(mended, undefined, own)), 'object')
+})
+
+t.test('a later start with another secret replaces the bootstrap secret', async (t) => {
+  const setup = await station(t)
+  const old = await token(setup)
+  const again = await station(t, { system: setup.system, secret: 'another' })
+  t.equal(again.printed.length, 1)
+  t.notMatch(again.printed[0], /another"|: another/)
+  t.equal((await call(again, '/oauth/token', asked())).status, 401)
+  t.type(who(again, await token(again, undefined, { client_secret: 'another' })), 'object')
+  t.type(who(again, old), 'object', 'tokens that are out stay good over a restart')
+  const third = await station(t, { system: setup.system, secret: 'another' })
+  t.same(third.printed, [])
+  t.equal(setup.system.system.get('client', 'bootstrap')!.version, 2)
+})
+
+t.test('credentials: in the form, by Basic, wrong, missing, twice', async (t) => {
+  const setup = await station(t)
+  const basic = (text: string): Body => ({
+    authorization: `Basic ${Buffer.from(text).toString('base64')}`,
+  })
+  const grant = { grant_type: 'client_credentials' }
+  const status = async (form: Body, headers: Body = {}): Promise<number> =>
+    (await call(setup, '/oauth/token', form, headers)).status
+  t.equal(await status({ ...grant, ...credentials }), 200)
+  t.equal(await status(grant, basic('bootstrap:correct%20horse')), 200)
+  t.equal(await status(grant, basic('bootstrap:correct+horse')), 200)
+  t.equal(await status(grant, basic(`bootstrap:${SECRET}`)), 200)
+  t.equal(await status({ ...grant, client_id: 'bootstrap' }, basic(`bootstrap:${SECRET}`)), 200)
+
+  const wrong = await call(setup, '/oauth/token', { ...asked(), client_secret: 'wrong' })
+  t.equal(wrong.status, 401)
+  t.match(wrong.body, { error: 'invalid_client' })
+  t.match(wrong.headers, { 'WWW-Authenticate': /^Basic /, 'Cache-Control': 'no-store' })
+  t.equal(await status({ ...asked(), client_id: 'nobody' }), 401)
+  t.equal(await status(grant), 401)
+  t.equal(await status(grant, basic('bootstrap')), 401)
+  t.equal(await status({ ...asked(), client_secret: 'x'.repeat(LIMITS.secretCharsMax + 1) }), 401)
+  for (const [form, headers] of [
+    [asked(), basic(`bootstrap:${SECRET}`)],
+    [{ ...grant, client_id: 'other' }, basic(`bootstrap:${SECRET}`)],
+    [{ ...grant, client_secret: SECRET }, {}],
+    [credentials, {}],
+  ] as const) {
+    const answer = await call(setup, '/oauth/token', form, headers)
+    t.equal(answer.status, 400)
+    t.match(answer.body, { error: 'invalid_request' })
+  }
+  const twice = new URLSearchParams({ ...asked() })
+  twice.append('scope', 'a')
+  twice.append('scope', 'b')
+  t.match((await call(setup, '/oauth/token', twice)).body, { error: 'invalid_request' })
+})
+
+t.test('grants and suspension', async (t) => {
+  const setup = await station(t)
+  const form = { ...asked(), grant_type: 'password' }
+  t.match((await call(setup, '/oauth/token', form)).body, { error: 'unsupported_grant_type' })
+  const properties = { name: 'x', redirectUris: [], grantTypes: [] }
+  addClient(setup, 'web', (client) => ({ ...client, properties }))
+  const web = { ...asked(), client_id: 'web' }
+  t.match((await call(setup, '/oauth/token', web)).body, { error: 'unauthorized_client' })
+  addClient(setup, 'shut', (client) => ({ ...client, suspendedAt: '2026-01-01T00:00:00.000Z' }))
+  const shut = { ...asked(), client_id: 'shut' }
+  t.match((await call(setup, '/oauth/token', shut)).body, { error: 'invalid_client' })
+})
+
+t.test('scopes: cut to what is asked, refused when wider or unreadable', async (t) => {
+  const setup = await station(t)
+  const narrow = who(setup, await token(setup, 'registry:read graph:*')) as Identity
+  t.ok(narrow.acl.covers('registry/x', 'read'))
+  t.notOk(narrow.acl.covers('registry/x', 'write'))
+  t.notOk(narrow.acl.everything)
+  t.ok((who(setup, await token(setup, '*:*')) as Identity).acl.everything)
+  t.ok((who(setup, await token(setup, '*')) as Identity).acl.everything)
+  t.ok((who(setup, await token(setup, '')) as Identity).acl.everything)
+  const bad = await call(setup, '/oauth/token', asked('nonsense'))
+  t.equal(bad.status, 400)
+  t.match(bad.body, { error: 'invalid_scope' })
+  t.notMatch((bad.body as Body)['error_description'], /["\\]/)
+
+  const entries = [{ resource: 'actors/order', permission: '*' }]
+  setup.system.put('role', 'shop:sales', { description: '', acl: { entries } })
+  addClient(setup, 'shop', (client) => ({ ...client, roles: ['shop:sales', 'gone:role'] }))
+  const shop = { client_id: 'shop' }
+  const wider = await call(setup, '/oauth/token', { ...asked('*:*'), ...shop })
+  t.match(wider.body, { error: 'invalid_scope' })
+  const all = await call(setup, '/oauth/token', { ...asked(), ...shop })
+  t.match(all.body, { scope: 'actors/order:*' })
+  const some = who(setup, await token(setup, 'actors/order:create', shop)) as Identity
+  t.ok(some.acl.covers('actors/order', 'create'))
+  t.notOk(some.acl.covers('actors/order', 'delete'))
+
+  const properties = {
+    name: 'x',
+    redirectUris: [],
+    grantTypes: ['client_credentials' as const],
+    scopes: ['registry:read'],
+  }
+  addClient(setup, 'cut', (client) => ({ ...client, properties, roles: ['system:owner'] }))
+  const cut = { client_id: 'cut' }
+  t.equal((await call(setup, '/oauth/token', { ...asked('*'), ...cut })).status, 400)
+  t.notOk((who(setup, await token(setup, undefined, cut)) as Identity).acl.everything)
+})
+
+t.test('what a role grants changes for tokens that are out', async (t) => {
+  const setup = await station(t)
+  const role = (permission: string): void =>
+    setup.system.put('role', 'shop:sales', {
+      description: '',
+      acl: { entries: [{ resource: 'registry', permission }] },
+    })
+  role('read')
+  addClient(setup, 'shop', (client) => ({ ...client, roles: ['shop:sales'] }))
+  const held = await token(setup, 'registry:read', { client_id: 'shop' })
+  t.ok((who(setup, held) as Identity).acl.covers('registry', 'read'))
+  role('write')
+  t.notOk((who(setup, held) as Identity).acl.covers('registry', 'read'))
+  addClient(setup, 'shop', (client) => ({ ...client, suspendedAt: '2026-03-01T12:00:00.000Z' }))
+  t.equal(who(setup, held), 'UNAUTHENTICATED')
+})
+
+t.test('tokens: form, hash, life, restart', async (t) => {
+  const setup = await station(t)
+  const held = await token(setup)
+  const bytes = Buffer.from(held, 'base64url')
+  t.equal(bytes.length, 48)
+  const { sessionId } = who(setup, held) as Identity
+  t.equal(sessionId.replaceAll('-', ''), bytes.subarray(0, 16).toString('hex'))
+  t.equal(sessionId[14], '4')
+  const kept = setup.system.system.get<Session>('session', sessionId)!.value
+  t.notMatch(JSON.stringify(kept), held)
+  t.equal(who(setup, held), who(setup, held), 'the second time out of the cache')
+
+  const restarted = await station(t, { system: setup.system })
+  t.match(who(restarted, held), { id: 'bootstrap', kind: 'client', sessionId })
+  for (const late of [setup, restarted]) {
+    late.clock.nowMs += 60 * 60_000 - 1
+    t.type(who(late, held), 'object')
+    late.clock.nowMs += 1
+    t.equal(who(late, held), 'UNAUTHENTICATED', 'expired to the millisecond')
+    t.equal(who(late, held), 'UNAUTHENTICATED')
+  }
+})
+
+t.test('what is no token of ours is 401, whatever it is', async (t) => {
+  const setup = await station(t)
+  const held = await token(setup)
+  const last = held.endsWith('A') ? 'B' : 'A'
+  for (const header of [
+    '',
+    'Bearer',
+    'Bearer ',
+    `Basic ${held}`,
+    `Bearer ${held}x`,
+    `Bearer ${held.slice(0, -1)}${last}`,
+    `Bearer ${'A'.repeat(64)}`,
+    `Bearer ${'!'.repeat(64)}`,
+    `Bearer ${held} ${held}`,
+  ]) {
+    const answer = setup.access.authenticate(header)
+    t.ok(answer instanceof RequestError && answer.status === 401, header.slice(0, 20))
+  }
+  t.notOk(setup.access.authenticate(`bearer  ${held}`) instanceof RequestError)
+})
+
+t.test('while sessions cannot be looked up it is 503, never 401', async (t) => {
+  const setup = await station(t, { ready: false })
+  t.equal(who(setup, 'A'.repeat(64)), 'UNAVAILABLE')
+})
+
+t.test('revocation', async (t) => {
+  const setup = await station(t)
+  const revoke = (form: Body): Promise<OperationResponse> => call(setup, '/oauth/revoke', form)
+  const held = await token(setup)
+  const other = await token(setup)
+  t.type(who(setup, held), 'object')
+  t.equal((await revoke({ token: held, token_type_hint: 'access_token' })).status, 200)
+  t.equal(who(setup, held), 'UNAUTHENTICATED')
+  t.type(who(setup, other), 'object')
+  t.equal((await revoke({ token: held })).status, 200)
+  t.equal((await revoke({ token: 'unknown' })).status, 200)
+  t.match((await revoke({})).body, { error: 'invalid_request' })
+  t.equal((await revoke({ token: other, ...credentials, client_secret: 'no' })).status, 401)
+  t.type(who(setup, other), 'object')
+  addClient(setup, 'web', (client) => client)
+  t.equal((await revoke({ token: other, ...credentials, client_id: 'web' })).status, 400)
+  t.type(who(setup, other), 'object')
+  t.equal((await revoke({ token: other, ...credentials })).status, 200)
+  t.equal(who(setup, other), 'UNAUTHENTICATED')
+  const sessionOnly = Buffer.alloc(48)
+  const third = await token(setup)
+  Buffer.from(third, 'base64url').copy(sessionOnly, 0, 0, 16)
+  await revoke({ token: sessionOnly.toString('base64url') })
+  t.type(who(setup, third), 'object', 'the session id alone ends nothing')
+})
+
+t.test('expired sessions are removed in the background', async (t) => {
+  const setup = await station(t)
+  for (let i = 0; i < 20; i++) await token(setup)
+  t.equal(setup.system.system.size('session'), 20)
+  const tick = async (): Promise<void> => {
+    setup.clock.nowMs += LIMITS.sessionSweepMs
+    for (const timer of setup.clock.timers.splice(0)) timer.run()
+    await new Promise((done) => setImmediate(done))
+  }
+  await tick()
+  t.equal(setup.system.system.size('session'), 20)
+  setup.clock.nowMs += 60 * 60_000
+  await tick()
+  t.equal(setup.system.system.size('session'), 0)
+  t.equal(setup.clock.timers.length, 1, 'and it goes on')
+})
+
+t.test('an engine that is away is temporarily_unavailable', async (t) => {
+  const setup = await station(t)
+  for (const [outcome, code] of [
+    ['refused', 'UNAVAILABLE'],
+    ['refused', 'STORAGE_FULL'],
+    ['unknown', 'OUTCOME_UNKNOWN'],
+  ] as const) {
+    setup.system.before = () => ({ outcome, error: errorItem(code, 'away') })
+    const answer = await call(setup, '/oauth/token', asked())
+    t.ok(answer.status === 503 || answer.status === 507)
+    t.match(answer.body, { error: 'temporarily_unavailable' })
+    t.match(answer.headers, { 'Retry-After': '1' })
+  }
+})
+
+t.test('wrong secrets wait in a bounded line', async (t) => {
+  const setup = await station(t)
+  await token(setup)
+  const before = LIMITS.secretChecksMax + LIMITS.secretChecksWaitingMax
+  const guesses = Array.from({ length: before + 5 }, (_, i) =>
+    call(setup, '/oauth/token', { ...asked(), client_secret: `guess ${i}` }),
+  )
+  t.type(who(setup, await token(setup)), 'object', 'a secret known to be right overtakes them')
+  const statuses = (await Promise.all(guesses)).map((answer) => answer.status)
+  t.equal(statuses.filter((status) => status === 429).length, 5)
+  t.equal(statuses.filter((status) => status === 401).length, before)
+})
+
+t.test('discovery', async (t) => {
+  const setup = await station(t)
+  const answer = await call(setup, '/.well-known/oauth-authorization-server')
+  t.match(answer.body, {
+    issuer: 'http://127.0.0.1:8080',
+    token_endpoint: 'http://127.0.0.1:8080/oauth/token',
+    grant_types_supported: ['client_credentials'],
+  })
+})

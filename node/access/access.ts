@@ -1,0 +1,83 @@
+// The access station as node.ts wires it: who calls and what they may do. It stands between the
+// system shard, which keeps clients, roles and sessions, and every operation that wants a token.
+
+import type { ActorSystem } from '../../cluster/actor-system.ts'
+import type { World } from '../../cluster/clock.ts'
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import type { RequestError } from '../../protocol/errors.ts'
+import type { Operation } from '../http/operation.ts'
+import { Authenticator } from './authenticate.ts'
+import { bootstrap } from './bootstrap.ts'
+import { clientBehaviour } from './client.ts'
+import type { Identity } from './identity.ts'
+import { oauthOperations } from './oauth.ts'
+import { roleBehaviour } from './role.ts'
+import { Secrets } from './secret.ts'
+import { Sessions, sessionBehaviour } from './session.ts'
+
+/** Actor types of this station, for the runtime's table. */
+export function accessBehaviours(): Behaviour[] {
+  return [clientBehaviour, roleBehaviour, sessionBehaviour] as Behaviour[]
+}
+
+export interface AccessOptions {
+  readonly actorSystem: ActorSystem
+  readonly world: World
+  readonly dataDir: string
+  /** KONTOR_BOOTSTRAP_SECRET, or null. */
+  readonly bootstrapSecret: string | null
+  /** Life of an access token, milliseconds. */
+  readonly accessTokenMs: number
+  /** Public address, without a slash at its end. */
+  readonly baseUrl: string
+  /** Shows a text to the operator. */
+  readonly print: (text: string) => void
+  /** Failures in the background. */
+  readonly onError: (error: unknown) => void
+  /** False while this member can't know whether a session still stands (503, never 401). */
+  readonly ready?: () => boolean
+}
+
+export interface Access {
+  readonly operations: readonly Operation[]
+  /** Who sent this Authorization header; a RequestError (401, 503) is returned, not thrown. */
+  authenticate(authorization: string): Identity | RequestError
+  /** Makes the first identity if there is none, and begins to remove expired sessions. */
+  start(): Promise<void>
+  stop(): void
+}
+
+/** Call it when the system maps are there: they are read at `start`. */
+export function createAccess(options: AccessOptions): Access {
+  const { actorSystem, world, accessTokenMs, baseUrl } = options
+  const { system } = actorSystem
+  const nowMs = (): number => world.clock.nowMs()
+  const secrets = new Secrets(world.random)
+  const sessions = new Sessions({ actorSystem, world, accessTokenMs, onError: options.onError })
+  const authenticator = new Authenticator({
+    system,
+    nowMs,
+    ...(options.ready && { ready: options.ready }),
+  })
+  return {
+    operations: oauthOperations({
+      system,
+      sessions,
+      secrets,
+      authenticator,
+      nowMs,
+      accessTokenMs,
+      baseUrl,
+    }),
+    authenticate: (authorization) => authenticator.authenticate(authorization),
+    async start() {
+      sessions.start()
+      const { dataDir, bootstrapSecret: secret, print } = options
+      await bootstrap({ actorSystem, world, secrets, dataDir, secret, print })
+    },
+    stop() {
+      sessions.stop()
+      authenticator.stop()
+    },
+  }
+}

@@ -1,0 +1,71 @@
+// Clients: applications with an identity of their own. They stand between the OAuth endpoints,
+// which check their secrets, and the tokens that act for them. Source: specification "Identity
+// resources", CONTRACT 1.8.
+
+import { Type } from '@sinclair/typebox'
+import type { Static } from '@sinclair/typebox'
+import type { SystemView } from '../../cluster/actor-system.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { narrow, parseScope } from '../../protocol/ace.ts'
+import type { Acl } from '../../protocol/ace.ts'
+import { compileShape } from '../../protocol/validation.ts'
+import { systemActor } from '../system-actor.ts'
+import { aclOfRoles } from './role.ts'
+
+export const GRANT_TYPES = [
+  'authorization_code',
+  'client_credentials',
+  'implicit',
+  'refresh_token',
+] as const
+
+const text = (maxLength: number): ReturnType<typeof Type.String> => Type.String({ maxLength })
+
+const ClientSchema = Type.Object(
+  {
+    properties: Type.Object(
+      {
+        name: text(LIMITS.keyCharsMax),
+        description: Type.Optional(text(LIMITS.textCharsMax)),
+        redirectUris: Type.Array(text(2048), { maxItems: 100 }),
+        grantTypes: Type.Array(Type.Union(GRANT_TYPES.map((grant) => Type.Literal(grant)))),
+        /** ACEs that its tokens may have at most; absent: all that its roles grant. */
+        scopes: Type.Optional(Type.Array(text(LIMITS.aceCharsMax), { maxItems: LIMITS.acesMax })),
+      },
+      { additionalProperties: false },
+    ),
+    roles: Type.Array(text(LIMITS.keyCharsMax), { maxItems: 1_000 }),
+    secrets: Type.Array(
+      Type.Object(
+        {
+          secretId: Type.String(),
+          /** `secret.ts` says what is in it; never the secret. */
+          hash: Type.String(),
+          /** `bootstrap`: replaced when the settings name another one. */
+          source: Type.Union([Type.Literal('bootstrap'), Type.Literal('issued')]),
+          createdAt: Type.String(),
+          expiresAt: Type.Union([Type.String(), Type.Null()]),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: 10 },
+    ),
+    isSystem: Type.Boolean(),
+    createdAt: Type.String(),
+    suspendedAt: Type.Union([Type.String(), Type.Null()]),
+  },
+  { additionalProperties: false },
+)
+
+/** Value of a client; its id is the actor's key. */
+export type Client = Static<typeof ClientSchema>
+
+export const clientBehaviour = systemActor<Client>('client', compileShape(ClientSchema))
+
+/** What a client may do at most: its roles, cut to its registered scopes when it has any. */
+export function aclOfClient(client: Client, system: SystemView): Acl {
+  const acl = aclOfRoles(client.roles, system)
+  if (client.properties.scopes === undefined) return acl
+  const scopes = parseScope(client.properties.scopes.join(' '))
+  return narrow(acl, scopes.ok ? scopes.aces : [])
+}

@@ -1,0 +1,215 @@
+// The OAuth 2.0 endpoints: tokens by client credentials, revocation, discovery. They stand between
+// applications that sign in and the sessions that their tokens name. Bodies and codes are those of
+// RFC 6749, 7009 and 8414, not the platform's. Source: specification "OAuth", CONTRACT 1.11.
+
+import { Type } from '@sinclair/typebox'
+import type { SystemView } from '../../cluster/actor-system.ts'
+import { formatAce, parseScope } from '../../protocol/ace.ts'
+import type { Acl } from '../../protocol/ace.ts'
+import { RequestError, isRetryable } from '../../protocol/errors.ts'
+import type { Operation, OperationRequest, OperationResponse } from '../http/operation.ts'
+import type { Authenticator } from './authenticate.ts'
+import { aclOfClient } from './client.ts'
+import type { Client } from './client.ts'
+import { OAuthError, readClientCredentials, readForm } from './oauth-request.ts'
+import type { Form } from './oauth-request.ts'
+import type { Secrets } from './secret.ts'
+import type { Sessions } from './session.ts'
+
+export interface OAuthOptions {
+  readonly system: SystemView
+  readonly sessions: Sessions
+  readonly secrets: Secrets
+  readonly authenticator: Authenticator
+  /** Wall clock, milliseconds. */
+  readonly nowMs: () => number
+  /** Life of an access token, milliseconds. */
+  readonly accessTokenMs: number
+  /** Public address, without a slash at its end. */
+  readonly baseUrl: string
+}
+
+const NO_STORE = { 'Cache-Control': 'no-store', Pragma: 'no-cache' }
+
+const TokenResponse = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer(),
+  scope: Type.String(),
+})
+
+const FORM = { type: 'form', required: true } as const
+
+export function oauthOperations(options: OAuthOptions): Operation[] {
+  return [
+    {
+      method: 'POST',
+      path: '/oauth/token',
+      summary: 'Issue an access token (RFC 6749): grant_type=client_credentials',
+      access: 'none',
+      body: FORM,
+      errors: 'oauth',
+      response: TokenResponse,
+      handle: (request) => answered(issueToken(options, request)),
+    },
+    {
+      method: 'POST',
+      path: '/oauth/revoke',
+      summary: 'Revoke the session of a token (RFC 7009)',
+      access: 'none',
+      body: FORM,
+      errors: 'oauth',
+      handle: (request) => answered(revokeToken(options, request)),
+    },
+    {
+      method: 'GET',
+      path: '/.well-known/oauth-authorization-server',
+      summary: 'Metadata of the authorization server (RFC 8414)',
+      access: 'none',
+      handle: () => ({ status: 200, body: metadata(options.baseUrl) }),
+    },
+  ]
+}
+
+/** Failures leave in the form of RFC 6749 5.2, whatever they were. */
+async function answered(answer: Promise<OperationResponse>): Promise<OperationResponse> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof OAuthError) return error.response(NO_STORE)
+    if (!(error instanceof RequestError)) throw error
+    // The store is away, or busy, or may have the session or not: asking again does no harm.
+    const status = isRetryable(error.errors[0]!.code) ? error.status : 503
+    return new OAuthError('temporarily_unavailable', error.message, {
+      status,
+      headers: { 'Retry-After': '1' },
+    }).response(NO_STORE)
+  }
+}
+
+async function issueToken(
+  options: OAuthOptions,
+  request: OperationRequest,
+): Promise<OperationResponse> {
+  const form = readForm(request)
+  const grant = form.get('grant_type')
+  if (grant === undefined) {
+    throw new OAuthError('invalid_request', 'grant_type is missing; client_credentials is known')
+  }
+  const { clientId, client } = await authenticateClient(options, request, form)
+  if (grant !== 'client_credentials') {
+    throw new OAuthError(
+      'unsupported_grant_type',
+      `grant_type "${grant}" is not known here; use client_credentials`,
+    )
+  }
+  if (!client.properties.grantTypes.includes(grant)) {
+    throw new OAuthError(
+      'unauthorized_client',
+      `client "${clientId}" is not registered for the grant ${grant}`,
+    )
+  }
+  const scope = grantedScope(aclOfClient(client, options.system), form.get('scope') ?? '')
+  const subject = {
+    identity: clientId,
+    kind: 'client',
+    clientId,
+    grant,
+    scope: scope.kept,
+  } as const
+  const issued = await options.sessions.issue(subject, request.requestId)
+  options.authenticator.remember(issued.token, issued.sessionId, issued.session)
+  return {
+    status: 200,
+    headers: NO_STORE,
+    body: {
+      access_token: issued.token,
+      token_type: 'Bearer',
+      expires_in: Math.floor(options.accessTokenMs / 1000),
+      scope: scope.shown,
+    },
+  }
+}
+
+/** Scopes are ACEs; none asked = all that the client has, as it will be (CONTRACT 1.14). */
+function grantedScope(acl: Acl, asked: string): { kept: string | null; shown: string } {
+  const scopes = parseScope(asked)
+  if (!scopes.ok) throw new OAuthError('invalid_scope', scopes.reason)
+  if (scopes.aces.length === 0) {
+    return { kept: null, shown: acl.aces.map(formatAce).join(' ') }
+  }
+  for (const ace of scopes.aces) {
+    if (!acl.coversAce(ace)) {
+      const what = `the client does not have "${formatAce(ace)}"; ask for less, or for no scope`
+      throw new OAuthError('invalid_scope', what)
+    }
+  }
+  const text = scopes.aces.map(formatAce).join(' ')
+  return { kept: text, shown: text }
+}
+
+async function authenticateClient(
+  { system, secrets, nowMs }: OAuthOptions,
+  request: OperationRequest,
+  form: Form,
+): Promise<{ clientId: string; client: Client }> {
+  const credentials = readClientCredentials(request.header('authorization'), form)
+  if (credentials === null) {
+    throw new OAuthError(
+      'invalid_client',
+      'send client_id and client_secret in the form, or by HTTP Basic',
+    )
+  }
+  const { clientId, clientSecret } = credentials
+  const client = system.get<Client>('client', clientId)?.value ?? null
+  const now = nowMs()
+  const hashes = (client?.secrets ?? [])
+    .filter((one) => one.expiresAt === null || Date.parse(one.expiresAt) > now)
+    .map((one) => one.hash)
+  const answer = await secrets.check(clientSecret, hashes)
+  if (answer === 'busy') {
+    throw new OAuthError('temporarily_unavailable', 'too many sign-ins at once; try again', {
+      status: 429,
+      headers: { 'Retry-After': '1' },
+    })
+  }
+  if (answer === 'wrong' || client === null || client.suspendedAt !== null) {
+    throw new OAuthError('invalid_client', 'the client is not known, or its secret is another')
+  }
+  return { clientId, client }
+}
+
+async function revokeToken(
+  options: OAuthOptions,
+  request: OperationRequest,
+): Promise<OperationResponse> {
+  const form = readForm(request)
+  const token = form.get('token')
+  if (token === undefined) throw new OAuthError('invalid_request', 'token is missing')
+  // Who holds a token may end it; credentials, when they are sent, must be right all the same.
+  const sent = readClientCredentials(request.header('authorization'), form) !== null
+  const caller = sent ? await authenticateClient(options, request, form) : null
+  const found = options.sessions.find(token)
+  if (found === null) return { status: 200, headers: NO_STORE }
+  if (caller !== null && caller.clientId !== found.session.clientId) {
+    throw new OAuthError('unauthorized_client', 'the token was issued to another client')
+  }
+  const by = found.session.identity
+  await options.sessions.end(found.sessionId, { by, trace: request.requestId })
+  options.authenticator.forget(found.sessionId)
+  return { status: 200, headers: NO_STORE }
+}
+
+function metadata(baseUrl: string): Record<string, unknown> {
+  const methods = ['client_secret_basic', 'client_secret_post']
+  return {
+    issuer: baseUrl,
+    token_endpoint: `${baseUrl}/oauth/token`,
+    token_endpoint_auth_methods_supported: methods,
+    revocation_endpoint: `${baseUrl}/oauth/revoke`,
+    revocation_endpoint_auth_methods_supported: ['none', ...methods],
+    grant_types_supported: ['client_credentials'],
+    response_types_supported: [],
+    service_documentation: `${baseUrl}/docs`,
+  }
+}

@@ -1,0 +1,84 @@
+// Roles: named lists of ACEs. They stand between identities, which carry role keys, and the
+// compiled sets that every request is checked against. Source: specification "Identity resources",
+// CONTRACT 1.8, 1.14.
+
+import { Type } from '@sinclair/typebox'
+import type { Static } from '@sinclair/typebox'
+import type { SystemView } from '../../cluster/actor-system.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { Acl, OWNER_ACL, parseAce } from '../../protocol/ace.ts'
+import type { Ace } from '../../protocol/ace.ts'
+import { compileShape } from '../../protocol/validation.ts'
+import type { ShapeError } from '../../protocol/validation.ts'
+import { systemActor } from '../system-actor.ts'
+
+const RoleSchema = Type.Object(
+  {
+    description: Type.String({ maxLength: LIMITS.textCharsMax }),
+    acl: Type.Object(
+      {
+        entries: Type.Array(
+          Type.Object(
+            { resource: Type.String(), permission: Type.String() },
+            { additionalProperties: false },
+          ),
+          { maxItems: LIMITS.acesMax },
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Value of a role; its key (`<namespace>:<capability>`) is the actor's. */
+export type Role = Static<typeof RoleSchema>
+
+const roleShape = compileShape(RoleSchema)
+
+/** What is wrong with a role's value, or null: its shape, or an entry that is no ACE. */
+export function checkRole(value: unknown): ShapeError | null {
+  const wrong = roleShape(value)
+  if (wrong !== null) return wrong
+  for (const [i, entry] of (value as Role).acl.entries.entries()) {
+    const parsed = parseAce(`${entry.resource}:${entry.permission}`)
+    if (!parsed.ok) return { member: `acl.entries.${i}`, message: `is no ACE: ${parsed.reason}` }
+  }
+  return null
+}
+
+export const roleBehaviour = systemActor<Role>('role', checkRole)
+
+/** Full access; authorization checks are bypassed. */
+export const OWNER_ROLE = 'system:owner'
+/** Full access to what the portal works with; not to the cluster, nor to changing identities. */
+export const PORTAL_ROLE = 'system:portal:full'
+
+const PORTAL_ACES: readonly Ace[] = [
+  ...['actors', 'graph', 'reactor', 'components', 'jobs', 'job-definitions', 'ingresses'],
+  ...['rules', 'sendings', 'registry', 'apps', 'files', 'enums', 'inventories', 'channels'],
+  ...['events', 'signals', 'me'],
+]
+  .map((resource): Ace => ({ attribute: null, path: [resource], permission: '*' }))
+  .concat(
+    ['principals', 'clients', 'roles'].map((which) => ({
+      attribute: null,
+      path: ['iam', which],
+      permission: 'read',
+    })),
+  )
+
+/** What the roles of an identity grant together. A role that is gone grants nothing. */
+export function aclOfRoles(roles: readonly string[], system: SystemView): Acl {
+  if (roles.includes(OWNER_ROLE)) return OWNER_ACL
+  const aces: Ace[] = []
+  for (const key of roles) {
+    if (key === PORTAL_ROLE) aces.push(...PORTAL_ACES)
+    const role = system.get<Role>('role', key)
+    for (const entry of role?.value.acl.entries ?? []) {
+      const parsed = parseAce(`${entry.resource}:${entry.permission}`)
+      if (parsed.ok) aces.push(parsed.ace)
+    }
+  }
+  return new Acl(aces)
+}

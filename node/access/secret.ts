@@ -1,0 +1,109 @@
+// Client secrets: how they are kept and checked. It stands between the token endpoint and the
+// hashes in client records. All are kept as salted scrypt, not as a plain digest, because an
+// operator may choose a short one (KONTOR_BOOTSTRAP_SECRET). A check takes some 50 ms of a pool
+// thread: it never blocks the loop, few run at once, and a secret that was right is remembered for
+// as long as the process lives, so that a client that asks often costs microseconds.
+
+import { createHmac, scrypt, timingSafeEqual } from 'node:crypto'
+import { LIMITS } from '../../config/limits.ts'
+import type { FillRandom } from '../../protocol/ids.ts'
+
+/** log2 of scrypt's cost: 16 MiB and about 50 ms a check. */
+const COST_LOG2 = 14
+const BLOCK_SIZE = 8
+const HASH_BYTES = 32
+
+export type SecretAnswer =
+  | 'right'
+  | 'wrong'
+  /** Too many checks are waiting; nothing was checked. */
+  | 'busy'
+
+export class Secrets {
+  readonly #random: FillRandom
+  /** Key of the memory's digests: what is remembered is of no use outside this process. */
+  readonly #key: Buffer
+  readonly #right = new Set<string>()
+  readonly #waiting: (() => void)[] = []
+  #running = 0
+
+  constructor(random: FillRandom) {
+    this.#random = random
+    this.#key = this.#bytes(32)
+  }
+
+  /** A new secret of 256 bits, base64url. */
+  make(): string {
+    return this.#bytes(32).toString('base64url')
+  }
+
+  /** The form that is stored: `scrypt$<log2 cost>$<salt>$<hash>`. */
+  async hash(secret: string): Promise<string> {
+    const salt = this.#bytes(16)
+    const hashed = await derive(secret, salt, COST_LOG2)
+    return `scrypt$${COST_LOG2}$${salt.toString('base64url')}$${hashed.toString('base64url')}`
+  }
+
+  /** Is it the secret of one of these hashes? An empty list takes as long as a wrong secret. */
+  async check(secret: string, hashes: readonly string[]): Promise<SecretAnswer> {
+    if (secret.length > LIMITS.secretCharsMax) return 'wrong'
+    for (const hash of hashes) if (this.#right.has(this.#digest(secret, hash))) return 'right'
+    if (!(await this.#enter())) return 'busy'
+    try {
+      for (const hash of hashes.length > 0 ? hashes : [NOBODYS]) {
+        if (await matches(secret, hash)) {
+          this.#remember(this.#digest(secret, hash))
+          return 'right'
+        }
+      }
+      return 'wrong'
+    } finally {
+      this.#running--
+      this.#waiting.shift()?.()
+    }
+  }
+
+  async #enter(): Promise<boolean> {
+    if (this.#running >= LIMITS.secretChecksMax) {
+      if (this.#waiting.length >= LIMITS.secretChecksWaitingMax) return false
+      await new Promise<void>((turn) => this.#waiting.push(turn))
+    }
+    this.#running++
+    return true
+  }
+
+  #remember(digest: string): void {
+    if (this.#right.size >= LIMITS.secretCacheMax) this.#right.clear()
+    this.#right.add(digest)
+  }
+
+  #digest(secret: string, hash: string): string {
+    return createHmac('sha256', this.#key).update(`${hash}\n${secret}`).digest('base64url')
+  }
+
+  #bytes(count: number): Buffer {
+    const bytes = Buffer.alloc(count)
+    this.#random(bytes)
+    return bytes
+  }
+}
+
+/** A hash that no secret has: checked for clients that aren't there, to take the same time. */
+const NOBODYS = `scrypt$${COST_LOG2}$${'A'.repeat(22)}$${'A'.repeat(43)}`
+
+async function matches(secret: string, stored: string): Promise<boolean> {
+  const [form, cost, salt, hash] = stored.split('$')
+  if (form !== 'scrypt' || salt === undefined || hash === undefined) return false
+  const derived = await derive(secret, Buffer.from(salt, 'base64url'), Number(cost))
+  const kept = Buffer.from(hash, 'base64url')
+  return kept.length === HASH_BYTES && timingSafeEqual(derived, kept)
+}
+
+function derive(secret: string, salt: Buffer, costLog2: number): Promise<Buffer> {
+  const options = { N: 2 ** costLog2, r: BLOCK_SIZE, p: 1, maxmem: 64 * 1024 * 1024 }
+  return new Promise((resolve, reject) => {
+    scrypt(secret, salt, HASH_BYTES, options, (error, key) =>
+      error ? reject(error) : resolve(key),
+    )
+  })
+}

@@ -1,0 +1,66 @@
+// Access tokens: base64url(16-byte session UUID ‖ 32 random bytes). They stand between a caller's
+// Authorization header and the session that the first 16 bytes name; the session keeps a SHA-256
+// of the whole, which is enough for 256 random bits. Source: CONTRACT 1.11.
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { formatUuid } from '../../protocol/ids.ts'
+import type { FillRandom } from '../../protocol/ids.ts'
+
+const TOKEN_BYTES = 48
+const TOKEN_CHARS = 64
+/** Base64 characters that hold nothing but the session's UUID. */
+const SESSION_CHARS = 21
+
+export interface NewToken {
+  readonly sessionId: string
+  readonly token: string
+  /** base64url SHA-256 of the token's bytes. */
+  readonly hash: string
+}
+
+/** The session's UUID is of version 4: a token must not tell when it was made. */
+export function makeToken(random: FillRandom): NewToken {
+  const bytes = Buffer.alloc(TOKEN_BYTES)
+  random(bytes)
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  return {
+    sessionId: formatUuid(bytes),
+    token: bytes.toString('base64url'),
+    hash: sha256(bytes).toString('base64url'),
+  }
+}
+
+export interface ReadToken {
+  readonly sessionId: string
+  readonly bytes: Buffer
+}
+
+/** The parts of a token's text, or null: not a token of ours. */
+export function readToken(text: string): ReadToken | null {
+  if (text.length !== TOKEN_CHARS) return null
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.length === TOKEN_BYTES ? { sessionId: formatUuid(bytes), bytes } : null
+}
+
+/** True when the token is the one whose hash is kept. Takes the same time either way. */
+export function isTokenOf(token: ReadToken, hash: string): boolean {
+  const kept = Buffer.from(hash, 'base64url')
+  return kept.length === 32 && timingSafeEqual(sha256(token.bytes), kept)
+}
+
+/** Name of a token in memory: only what its session is called, nothing of its secret. */
+export function sessionPart(token: string): string {
+  return token.slice(0, SESSION_CHARS)
+}
+
+/** The same name, from the session's UUID. */
+export function sessionPartOf(sessionId: string): string {
+  return Buffer.from(sessionId.replaceAll('-', ''), 'hex')
+    .toString('base64url')
+    .slice(0, SESSION_CHARS)
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest()
+}
