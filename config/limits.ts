@@ -126,6 +126,7 @@ export const LIMITS = {
   textCharsMax: 10_000,
   keyCharsMax: 200,
   tagCharsMax: 100,
+  addressCharsMax: 500,
   orderDeliveriesMax: 1_000,
   orderDiscountsMax: 10_000,
   orderReturnsMax: 10_000,

@@ -1,0 +1,279 @@
+// An activation: one actor loaded in its shard's owner, with its speculative state (the newest
+// decided one), its marks and its mailbox. It stands between the shard, which routes envelopes
+// here, and the turns. Source: PROTOCOL 3.6, 3.10, 3.12.
+
+import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import { decodeEntry, metaOf } from '../../protocol/entry.ts'
+import type { Entry } from '../../protocol/entry.ts'
+import type { Maybe } from '../../storage/journal.ts'
+import { Marks, markOf } from './marks.ts'
+import type { Mark } from './marks.ts'
+import { idOf } from './keys.ts'
+import type { SnapshotCapture } from './gate.ts'
+import type { Work } from './work.ts'
+
+const NO_KEYS: readonly string[] = []
+
+/** A natural key that this actor holds, and the message that took it. */
+export interface HeldKey {
+  readonly keyType: string
+  readonly key: string
+  readonly messageId: string
+}
+
+export class Activation {
+  readonly behaviour: Behaviour
+  readonly id: string
+  /** Natural key of an actor of the `system` shard. */
+  readonly key: string | null
+  /** null: the actor was never made. */
+  state: unknown = null
+  /** Number of its records. */
+  version = 0
+  /** Number of its entries. */
+  n = 0
+  lastTimeMs = 0
+  /** Offset of its newest decided entry. */
+  newest = 0
+  keys: readonly string[] = NO_KEYS
+  readonly marks = new Marks()
+  readonly held = new Map<string, HeldKey>()
+  /** Per source shard the last relayed message taken: offset and index of the effect. */
+  readonly relays = new Map<number, readonly [number, number]>()
+  /** Why it can't be written (a record that the reducer can't apply); reads go on. */
+  quarantined: string | null = null
+
+  /** Entries waiting for their turn. */
+  readonly mailbox: Work[] = []
+  running: Work | null = null
+  loaded = false
+
+  /** Bytes of entries since the last snapshot, and of that snapshot: when the next one is due. */
+  bytesSinceSnapshot = 0
+  entriesSinceSnapshot = 0
+  snapshotBytes = 0
+  /** At most so many bytes its state takes: checked exactly only when this passes the bound. */
+  stateBytesBound = 0
+  /** Set at each use, cleared by the sweep: what is still clear then may be put to rest. */
+  used = true
+  /** Weight as its shard has counted it. */
+  counted = 0
+  /** Told of marks that leave the window while entries are replayed. */
+  onSpilled: ((marks: readonly Mark[]) => void) | null = null
+
+  constructor(behaviour: Behaviour, id: string, key: string | null) {
+    this.behaviour = behaviour
+    this.id = id
+    this.key = key
+  }
+
+  /** About how much memory it takes. */
+  get weight(): number {
+    return 1_000 + this.snapshotBytes + this.bytesSinceSnapshot + this.marks.bytes
+  }
+
+  get isIdle(): boolean {
+    return this.running === null && this.mailbox.length === 0 && this.loaded
+  }
+
+  /** Takes over an entry that was decided here; the state is the decision's. */
+  decided(entry: Entry, offset: number, bytes: number, state: unknown): readonly Mark[] {
+    if (entry.r.length > 0) {
+      this.state = state
+      const keys = this.behaviour.keys(state)
+      if (!sameKeys(keys, this.keys)) this.keys = keys
+    }
+    return this.#advance(entry, offset, bytes)
+  }
+
+  /** Folds an entry read from the journal. Throws when the reducer can't apply a record. */
+  replay(entry: Entry, offset: number, bytes: number): void {
+    assert(entry.v === this.version, `versions of ${this.id} are dense`)
+    let state = this.state
+    for (let i = 0; i < entry.r.length; i++) {
+      state = this.behaviour.evolve(state, entry.r[i]!, metaOf(entry, i))
+    }
+    const spilled = this.decided(entry, offset, bytes, state)
+    if (spilled.length > 0) this.onSpilled?.(spilled)
+  }
+
+  #advance(entry: Entry, offset: number, bytes: number): readonly Mark[] {
+    this.version += entry.r.length
+    this.n = entry.n
+    this.lastTimeMs = entry.t
+    this.newest = offset
+    this.bytesSinceSnapshot += bytes
+    this.entriesSinceSnapshot++
+    if (entry.k) this.#remember(entry)
+    if (entry.s) this.relays.set(entry.s[0], [entry.s[1], entry.s[2]])
+    return this.marks.add(markOf(entry, offset, this.keys))
+  }
+
+  #remember(entry: Entry): void {
+    for (const { keyType, key, change } of entry.k!) {
+      if (change === 'take' || change === 'claim') {
+        this.held.set(idOf(keyType, key), { keyType, key, messageId: entry.m })
+      } else if (change === 'free') this.held.delete(idOf(keyType, key))
+    }
+  }
+
+  /** What a snapshot taken now would need, when one is due; else null. */
+  snapshotDue(): SnapshotCapture | null {
+    if (
+      this.entriesSinceSnapshot < LIMITS.snapshotEntriesMin ||
+      this.bytesSinceSnapshot < Math.max(LIMITS.snapshotEntryBytesMin, this.snapshotBytes)
+    ) {
+      return null
+    }
+    this.bytesSinceSnapshot = 0
+    this.entriesSinceSnapshot = 0
+    return {
+      activation: this,
+      state: this.state,
+      version: this.version,
+      n: this.n,
+      timeMs: this.lastTimeMs,
+      offset: this.newest,
+      held: [...this.held.values()],
+      relays: [...this.relays],
+    }
+  }
+}
+
+function sameKeys(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((key, i) => key === b[i])
+}
+
+/** Format number of snapshots; a newer one than this is refused with a clear message. */
+const SNAPSHOT_FORMAT = 1
+
+interface SnapshotBody {
+  readonly format: number
+  readonly type: string
+  readonly version: number
+  readonly n: number
+  readonly offset: number
+  readonly timeMs: number
+  readonly state: unknown
+  readonly marks: readonly Mark[]
+  readonly spilled: boolean
+  readonly held: readonly HeldKey[]
+  readonly relays: readonly (readonly [number, readonly [number, number]])[]
+}
+
+/** One blob: on equal timestamps two columns could come from two writers (PROTOCOL 3.0). */
+export function encodeSnapshot(capture: SnapshotCapture, clock: number): Buffer {
+  const { activation } = capture
+  const body: SnapshotBody = {
+    format: SNAPSHOT_FORMAT,
+    type: activation.behaviour.type,
+    version: capture.version,
+    n: capture.n,
+    offset: capture.offset,
+    timeMs: capture.timeMs,
+    state: activation.behaviour.toSnapshot(capture.state),
+    marks: activation.marks.upTo(capture.n, clock),
+    spilled: activation.marks.spilled,
+    held: capture.held,
+    relays: capture.relays,
+  }
+  return Buffer.from(JSON.stringify(body))
+}
+
+/** A snapshot as the projector and the activation read it. */
+export function decodeSnapshot(bytes: Uint8Array): SnapshotBody {
+  const body = JSON.parse(Buffer.from(bytes).toString()) as SnapshotBody
+  if (body.format !== SNAPSHOT_FORMAT) {
+    throw new Error(
+      `snapshot format ${body.format} is not readable by this version (${SNAPSHOT_FORMAT}): ` +
+        'it was written by a newer Kontor; start that version',
+    )
+  }
+  return body
+}
+
+export function restore(activation: Activation, bytes: Uint8Array): void {
+  const body = decodeSnapshot(bytes)
+  activation.state = activation.behaviour.fromSnapshot(body.state)
+  activation.keys = activation.behaviour.keys(activation.state)
+  activation.version = body.version
+  activation.n = body.n
+  activation.newest = body.offset
+  activation.lastTimeMs = body.timeMs
+  activation.snapshotBytes = bytes.length
+  activation.stateBytesBound = bytes.length
+  for (const mark of body.marks) activation.marks.add(mark)
+  activation.marks.spilled ||= body.spilled
+  for (const held of body.held) activation.held.set(idOf(held.keyType, held.key), held)
+  for (const [shard, at] of body.relays) activation.relays.set(shard, at)
+}
+
+/** Where an activation is loaded from. */
+export interface LoadSource {
+  snapshot(actorId: string): Maybe<{ readonly body: Uint8Array } | null>
+  entries(actorId: string, after: number): Maybe<readonly LoadedEntry[]>
+  /** Committed entries whose derived rows are not there yet, oldest first. */
+  tail(actorId: string): readonly LoadedEntry[]
+}
+
+export interface LoadedEntry {
+  readonly offset: number
+  readonly body: Uint8Array
+}
+
+/**
+ * Brings an activation to its newest committed state: snapshot, the entries above it, the tail in
+ * memory. A record that the reducer can't apply quarantines the actor (PROTOCOL 3.11).
+ */
+export function load(activation: Activation, source: LoadSource): Maybe<void> {
+  const snapshot = source.snapshot(activation.id)
+  if (snapshot instanceof Promise) return snapshot.then((s) => loadFrom(activation, source, s))
+  return loadFrom(activation, source, snapshot)
+}
+
+function loadFrom(
+  activation: Activation,
+  source: LoadSource,
+  snapshot: { readonly body: Uint8Array } | null,
+): Maybe<void> {
+  if (snapshot) restore(activation, snapshot.body)
+  return loadEntries(activation, source)
+}
+
+function loadEntries(activation: Activation, source: LoadSource): Maybe<void> {
+  for (;;) {
+    const rows = source.entries(activation.id, activation.n)
+    if (rows instanceof Promise) {
+      return rows.then((some) => {
+        replayAll(activation, some)
+        return some.length > 0 ? loadEntries(activation, source) : finish(activation, source)
+      })
+    }
+    if (rows.length === 0) return finish(activation, source)
+    replayAll(activation, rows)
+  }
+}
+
+function finish(activation: Activation, source: LoadSource): void {
+  replayAll(activation, source.tail(activation.id))
+  activation.loaded = true
+}
+
+function replayAll(activation: Activation, rows: readonly LoadedEntry[]): void {
+  for (const { body, offset } of rows) {
+    const entry = decodeEntry(body)
+    if (entry.n <= activation.n) continue
+    if (activation.quarantined !== null) {
+      activation.n = entry.n
+      continue
+    }
+    try {
+      activation.replay(entry, offset, body.length)
+    } catch (error) {
+      activation.quarantined = `record of entry ${entry.n} can't be applied: ${String(error)}`
+      activation.n = entry.n
+    }
+  }
+}

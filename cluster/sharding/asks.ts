@@ -1,0 +1,141 @@
+// Answers to what decide asks for on the way: keys, numbers, effects of rules, history. Only the
+// asking actor waits for an answer that isn't at hand; its shard goes on. It stands between the
+// turn runner and the shard's tables. Source: ARCHITECTURE 2, 4; PROTOCOL 3.6.
+
+import { placeOfKey, shardOf } from '../../protocol/ids.ts'
+import type { Ask } from '../../protocol/behaviour.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { AliasRow, Maybe } from '../../storage/journal.ts'
+import type { Activation } from './activation.ts'
+import { claimApart, inquire } from './claims.ts'
+import type { ShardCore } from './core.ts'
+import { checkpointsOf, entriesOf, stateAt } from './history.ts'
+import { holderOf, idOf } from './keys.ts'
+import type { Work } from './work.ts'
+
+/** The answer, or the promise of it. */
+export function answerAsk(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+  ask: Ask,
+): Maybe<unknown> {
+  switch (ask.ask) {
+    case 'reserve':
+      return reserve(shard, activation, work, ask)
+    case 'number':
+      return nextNumber(shard, activation, work, ask)
+    case 'effects':
+      return shard.context.hooks.effects(ask.hook, ask.payload)
+    case 'checkpoints':
+      return checkpointsOf(shard, activation, Math.min(ask.limit, LIMITS.checkpointsMax))
+    case 'state-at':
+      return stateAt(shard, activation, ask.checkpointId)
+    case 'query':
+      return shard.context.query({
+        behaviour: activation.behaviour,
+        state: ask.state,
+        actorId: activation.id,
+        node: ask.node,
+        entries: () => entriesOf(shard, activation),
+      })
+  }
+}
+
+interface KeyAsk {
+  readonly keyType: string
+  readonly key: string
+}
+
+function reserve(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+  ask: KeyAsk,
+): Maybe<boolean> {
+  const home = shardOf(placeOfKey(ask.keyType, ask.key), shard.context.shards)
+  if (home !== shard.number) {
+    if (work.preview) return claimApart(shard, ask, { work, activation, look: true })
+    return claimApart(shard, ask, { work, activation, look: false })
+  }
+  const id = idOf(ask.keyType, ask.key)
+  const other = shard.reserved.get(id)
+  if (other && other.work !== work) {
+    return new Promise<void>((resolve) => other.waiting.push(resolve)).then(() =>
+      reserve(shard, activation, work, ask),
+    )
+  }
+  const row = shard.keys.lookup(ask.keyType, ask.key)
+  if (row instanceof Promise) {
+    hold(shard, work, id)
+    return row.then((r) => take(shard, activation, work, { ask, row: r }))
+  }
+  return take(shard, activation, work, { ask, row })
+}
+
+function take(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+  found: { readonly ask: KeyAsk; readonly row: AliasRow | null },
+): Maybe<boolean> {
+  const { ask, row } = found
+  const clock = shard.clockMs()
+  const holder = holderOf(row, clock)
+  const id = idOf(ask.keyType, ask.key)
+  work.gate = Math.max(work.gate, work.preview ? shard.gate.newest : 0)
+  if (holder && holder.actorId !== activation.id) {
+    if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) return false
+    return inquire(shard, ask, holder).then((holds) =>
+      holds ? false : reserve(shard, activation, work, ask),
+    )
+  }
+  if (work.preview) return true
+  hold(shard, work, id)
+  work.bases.set(id, row)
+  work.changes.push({ keyType: ask.keyType, key: ask.key, change: 'take', actorId: activation.id })
+  return true
+}
+
+/** Another turn that asks for the key from now on waits for the end of this one. */
+function hold(shard: ShardCore, work: Work, id: string): void {
+  if (!shard.reserved.has(id)) shard.reserved.set(id, { work, waiting: [] })
+}
+
+function nextNumber(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+  ask: { readonly keyType: string; readonly prefix: string },
+): Maybe<string> {
+  for (;;) {
+    const counter = `${ask.keyType}/${ask.prefix}`
+    const after = work.counters?.[counter] ?? 0
+    const { text, n } = work.preview
+      ? shard.numbers.peek(ask.keyType, ask.prefix, after)
+      : shard.numbers.next(ask.keyType, ask.prefix)
+    work.counters ??= {}
+    work.counters[counter] = n
+    if (shard.reserved.has(idOf(ask.keyType, text))) continue
+    const free = reserve(shard, activation, work, { keyType: ask.keyType, key: text })
+    if (free instanceof Promise) {
+      return free.then((ok) => (ok ? text : nextNumber(shard, activation, work, ask)))
+    }
+    if (free) return text
+  }
+}
+
+/** Ends the reservations of the message at which the work stands, and wakes who waits for them. */
+export function endReservations(shard: ShardCore, work: Work): void {
+  if (shard.reserved.size > 0) {
+    for (const [id, reservation] of shard.reserved) {
+      if (reservation.work !== work) continue
+      shard.reserved.delete(id)
+      for (const wake of reservation.waiting) wake()
+    }
+  }
+  work.changes = []
+  work.bases.clear()
+  work.claims = []
+  work.counters = null
+}

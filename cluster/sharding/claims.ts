@@ -1,0 +1,229 @@
+// Keys apart: a natural key whose shard is not its actor's. The actor's turn claims it in the
+// key's shard, its outbox confirms or frees the claim after the commit, and a claim that was left
+// behind is ended only by asking the actor whether it holds the key by that message. It stands
+// between turns, the key tables of other shards and the outbox. Source: ARCHITECTURE 4 "Apart",
+// model-checked as `keys`.
+
+import { LIMITS } from '../../config/limits.ts'
+import { errorItem } from '../../protocol/errors.ts'
+import { encodeEntry } from '../../protocol/entry.ts'
+import type { Entry, KeyChange } from '../../protocol/entry.ts'
+import type { Address, Envelope, Message, WireReply } from '../../protocol/message.ts'
+import type { AliasClaim, AliasRow, Maybe } from '../../storage/journal.ts'
+import type { Activation } from './activation.ts'
+import type { ShardCore } from './core.ts'
+import { refused } from './core.ts'
+import { holderOf, idOf } from './keys.ts'
+import type { Work } from './work.ts'
+import { messageIdOf } from './work.ts'
+
+interface Key {
+  readonly keyType: string
+  readonly key: string
+}
+
+/** Body of the messages `!claim`, `!look`, `!confirm`, `!free`. */
+interface ClaimBody {
+  readonly actorId: string
+  readonly messageId: string
+}
+
+/** Asks the key's shard for a claim, or just looks. Answer: true when the actor may have it. */
+export function claimApart(
+  shard: ShardCore,
+  key: Key,
+  asker: { readonly work: Work; readonly activation: Activation; readonly look: boolean },
+): Promise<boolean> {
+  const { work, activation, look } = asker
+  const body: ClaimBody = { actorId: activation.id, messageId: messageIdOf(work) }
+  const message = { type: look ? '!look' : '!claim', body }
+  return internal(shard, { type: key.keyType, key: key.key }, message).then((free) => {
+    if (free && !look) work.claims.push({ keyType: key.keyType, key: key.key })
+    return free
+  })
+}
+
+/** Asks the actor of an old unconfirmed claim whether it holds the key by that message. */
+export function inquire(shard: ShardCore, key: Key, claim: AliasClaim): Promise<boolean> {
+  const type = key.keyType.split('!')[0]!
+  return internal(
+    shard,
+    { type, id: claim.actorId },
+    { type: '!holds', body: { ...key, messageId: claim.messageId } },
+  ).then(async (holds) => {
+    if (!holds) await endClaim(shard, key, claim)
+    return holds
+  })
+}
+
+/** The actor said no: the claim goes, by an entry of the key. */
+function endClaim(shard: ShardCore, key: Key, claim: AliasClaim): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const row = shard.keys.lookup(key.keyType, key.key)
+    const end = (base: AliasRow | null): void => {
+      const change: KeyChange = {
+        ...key,
+        change: 'free',
+        actorId: claim.actorId,
+        by: claim.messageId,
+      }
+      const offset = joinKeyEntry(shard, change, base, shard.context.newUuid())
+      shard.gate.wait(offset, (failure) =>
+        failure ? reject(new ClaimFailed(failure)) : resolve(),
+      )
+    }
+    if (row instanceof Promise) row.then(end, reject)
+    else end(row)
+  })
+}
+
+/** A question of the runtime's own that got no answer: the turn that asked is refused. */
+export class ClaimFailed extends Error {
+  readonly reply: WireReply
+  constructor(reply: WireReply) {
+    super('a key in another shard could not be asked for')
+    this.reply = reply
+  }
+}
+
+/** Sends one message of the runtime's own; resolves with its boolean answer. */
+function internal(shard: ShardCore, to: Address, message: Message): Promise<boolean> {
+  const envelope: Envelope = {
+    messageId: { id: shard.context.newUuid().replaceAll('-', ''), kind: 'edge' },
+    to,
+    virtual: false,
+    copy: 0,
+    messages: [message],
+    bodyHash: '',
+    budgetMs: LIMITS.turnMs / 2,
+    by: 'kontor',
+    preview: false,
+    crashes: 0,
+    trace: '',
+  }
+  return new Promise((resolve, reject) => {
+    shard.context.send(envelope, (reply) => {
+      const result = reply.outcome === 'answered' ? reply.results[0] : undefined
+      if (result?.success) resolve(result.data === true)
+      else reject(new ClaimFailed(reply))
+    })
+  })
+}
+
+/** Nothing of this turn will be committed: its claims are freed at once, best effort. */
+export function freeAtOnce(shard: ShardCore, activation: Activation, work: Work): void {
+  for (const claim of work.claims) {
+    const body: ClaimBody = { actorId: activation.id, messageId: messageIdOf(work) }
+    internal(shard, { type: claim.keyType, key: claim.key }, { type: '!free', body }).catch(
+      // What can't be freed now is ended when the key is next asked for.
+      () => undefined,
+    )
+  }
+}
+
+/** An envelope to a key from the runtime itself. */
+export function isKeyMessage(envelope: Envelope): boolean {
+  return 'key' in envelope.to && envelope.messages[0]!.type.startsWith('!')
+}
+
+/** Handles `!claim`, `!look`, `!confirm` and `!free` in the key's shard. */
+export function onKeyMessage(
+  shard: ShardCore,
+  envelope: Envelope,
+  respond: (reply: WireReply) => void,
+): void {
+  const to = envelope.to as { readonly type: string; readonly key: string }
+  const key: Key = { keyType: to.type, key: to.key }
+  const held = shard.reserved.get(idOf(key.keyType, key.key))
+  if (held) {
+    held.waiting.push(() => onKeyMessage(shard, envelope, respond))
+    return
+  }
+  const row = shard.keys.lookup(key.keyType, key.key)
+  const run = (base: AliasRow | null): Maybe<void> => change(shard, { envelope, key, base }, respond)
+  const failed = (error: unknown): void =>
+    respond(
+      error instanceof ClaimFailed && error.reply.outcome === 'refused'
+        ? error.reply
+        : refused(errorItem('UNAVAILABLE', 'the key could not be read; try again')),
+    )
+  if (row instanceof Promise) row.then(run).catch(failed)
+  else {
+    const running = run(row)
+    if (running instanceof Promise) running.catch(failed)
+  }
+}
+
+function change(
+  shard: ShardCore,
+  asked: { readonly envelope: Envelope; readonly key: Key; readonly base: AliasRow | null },
+  respond: (reply: WireReply) => void,
+): Maybe<void> {
+  const { envelope, key, base } = asked
+  const { type } = envelope.messages[0]!
+  const { actorId, messageId } = envelope.messages[0]!.body as ClaimBody
+  const clock = shard.clockMs()
+  const known = base?.claims.find((c) => c.actorId === actorId && c.messageId === messageId)
+  const answer = (offset: number, data: boolean): void => {
+    const reply: WireReply = {
+      outcome: 'answered',
+      actorId: null,
+      keys: [],
+      results: [{ type, success: true, data }],
+      position: null,
+    }
+    shard.releaseRead(offset, reply, respond)
+  }
+  if (type === '!confirm' || type === '!free') {
+    if (!known || (type === '!confirm' && known.confirmed)) return answer(shard.gate.newest, true)
+    const done: KeyChange = {
+      ...key,
+      change: type === '!confirm' ? 'confirm' : 'free',
+      actorId,
+      by: messageId,
+    }
+    return answer(joinKeyEntry(shard, done, base, envelope.messageId.id), true)
+  }
+  const holder = holderOf(base, clock)
+  if (holder && holder.actorId !== actorId) {
+    if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) {
+      return answer(shard.gate.newest, false)
+    }
+    return inquire(shard, key, holder).then((holds) => {
+      if (holds) answer(shard.gate.newest, false)
+      else onKeyMessage(shard, envelope, respond)
+    })
+  }
+  if (type === '!look' || known) return answer(shard.gate.newest, true)
+  answer(joinKeyEntry(shard, { ...key, change: 'claim', actorId }, base, messageId), true)
+}
+
+/** An entry of a key alone: no actor, no records; it changes the key's row. */
+function joinKeyEntry(
+  shard: ShardCore,
+  change: KeyChange,
+  base: AliasRow | null,
+  messageId: string,
+): number {
+  const entry: Entry = {
+    y: change.keyType,
+    p: change.actorId,
+    v: 0,
+    n: 0,
+    r: [],
+    m: messageId,
+    l: 0,
+    a: { type: `!${change.change}`, success: true },
+    k: [change],
+    t: shard.context.clock.nowMs(),
+    c: shard.clockMs(),
+    b: 'kontor',
+  }
+  return shard.join({
+    entry,
+    bytes: encodeEntry(entry),
+    activation: null,
+    state: null,
+    bases: new Map([[idOf(change.keyType, change.key), base]]),
+  })
+}

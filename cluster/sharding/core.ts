@@ -1,0 +1,116 @@
+// What the parts of one shard share: its place in the log, its tables, and what it has from its
+// member. It stands between shard.ts, which routes and commits, and the parts that run turns,
+// answer asks, hold keys, flush and relay.
+
+import type { Behaviour, Effect } from '../../protocol/behaviour.ts'
+import type { ErrorItem } from '../../protocol/errors.ts'
+import type { Entry } from '../../protocol/entry.ts'
+import type { Envelope, WireReply } from '../../protocol/message.ts'
+import type { AliasRow, Journal } from '../../storage/journal.ts'
+import type { Clock } from '../clock.ts'
+import type { Activation, LoadedEntry } from './activation.ts'
+import type { Committer } from './committer.ts'
+import type { ShardMemory } from './flusher.ts'
+import type { Gate } from './gate.ts'
+import type { KeyTable } from './keys.ts'
+import type { Numbers } from './numbers.ts'
+import type { Work } from './work.ts'
+
+/** Rules of hooks (COMMERCE 6); an empty table answers `has` with false and costs nothing. */
+export interface HookTable {
+  has(hook: string): boolean
+  effects(hook: string, payload: unknown): Promise<readonly unknown[]> | readonly unknown[]
+}
+
+/** Evaluates a `query` message on one actor's own nodes (CONTRACT 1.3). */
+export type ActorQuery = (request: {
+  readonly behaviour: Behaviour
+  readonly state: unknown
+  readonly actorId: string
+  readonly node: unknown
+  /** The actor's entries so far, oldest first. */
+  readonly entries: () => readonly LoadedEntry[] | Promise<readonly LoadedEntry[]>
+}) => unknown
+
+export interface Log {
+  info(fields: object, text: string): void
+  warn(fields: object, text: string): void
+  error(fields: object, text: string): void
+}
+
+/** What a shard has from its member. */
+export interface ShardContext {
+  readonly behaviours: ReadonlyMap<string, Behaviour>
+  readonly journal: Journal
+  /** Number of shards, a power of two. */
+  readonly shards: number
+  readonly clock: Clock
+  readonly newUuid: () => string
+  readonly committer: Committer
+  readonly hooks: HookTable
+  readonly query: ActorQuery
+  readonly log: Log
+  /** Sends an envelope of this member's own making and waits for its end. */
+  readonly send: (envelope: Envelope, respond: (reply: WireReply) => void) => void
+  /** The log of a shard is committed and its derived rows are written up to here. */
+  readonly onFlushed: (shard: number, offset: number) => void
+  /** Committed entries, in order, at once: for what every member follows in memory. */
+  readonly onCommitted: (shard: number, entries: readonly Entry[], first: number) => void
+  /** This shard is no longer ours. */
+  readonly onStepDown: (shard: number, why: string) => void
+}
+
+/** One decided entry before it has its place. */
+export interface Joining {
+  readonly entry: Entry
+  readonly bytes: Uint8Array
+  readonly activation: Activation | null
+  readonly state: unknown
+  readonly bases: ReadonlyMap<string, AliasRow | null>
+}
+
+export interface ShardCore {
+  readonly number: number
+  readonly context: ShardContext
+  readonly gate: Gate
+  readonly keys: KeyTable
+  readonly numbers: Numbers
+  readonly epoch: number
+  /** Keys that a turn under way has taken; another that asks for one waits for its end. */
+  readonly reserved: Map<string, Reservation>
+  /** Counts how often the speculative state was dropped: a resumed turn of before is void. */
+  readonly life: number
+  /** The shard's clock, milliseconds (PROTOCOL 3.0). */
+  clockMs(): number
+  /** Gives an entry its offset and puts it into the open group. Returns the offset. */
+  join(joining: Joining): number
+  /** Releases an answer that commits nothing: gate, then lease (PROTOCOL 3.6.5). */
+  releaseRead(offset: number, reply: WireReply, respond: (reply: WireReply) => void): void
+  /** What the shard's own row should hold when everything up to `offset` is flushed. */
+  memory(offset: number): ShardMemory
+  /** Entries of an actor that are decided but not yet in the derived rows, oldest first. */
+  unflushed(actorId: string): readonly LoadedEntry[]
+}
+
+export interface Reservation {
+  readonly work: Work | null
+  readonly waiting: (() => void)[]
+}
+
+/** An answer without an entry: nothing was done, for certain. */
+export function refused(error: ErrorItem): WireReply {
+  return { outcome: 'refused', error }
+}
+
+/** Effects of an entry that tell a key in another shard what became of its claim. */
+export function keyEffect(
+  message: '!confirm' | '!free',
+  key: { readonly keyType: string; readonly key: string },
+  actorId: string,
+  messageId: string,
+): Effect {
+  return {
+    to: { type: key.keyType, key: key.key },
+    messages: [{ type: message, body: { actorId, messageId } }],
+  }
+}

@@ -1,0 +1,110 @@
+// Dedup: whether a message took effect on an actor before, and what its caller was told then. It
+// stands between an envelope and its turn, before every bound. Source: PROTOCOL 3.6 (owner 2).
+
+import { errorItem } from '../../protocol/errors.ts'
+import { decodeEntry } from '../../protocol/entry.ts'
+import type { MessageResult } from '../../protocol/message.ts'
+import type { Maybe } from '../../storage/journal.ts'
+import type { Activation } from './activation.ts'
+import type { ShardCore } from './core.ts'
+import type { Mark } from './marks.ts'
+import { markDay } from './marks.ts'
+import { messageIdOf } from './work.ts'
+import type { Work } from './work.ts'
+
+/** A recorded answer, with where it stands in the log. */
+export interface Recalled {
+  readonly result: MessageResult
+  readonly keys: readonly string[]
+  readonly offset: number
+}
+
+/** The recorded answer of the message at which the work stands, or null: it is new. */
+export function recall(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+): Maybe<Recalled | null> {
+  const messageId = messageIdOf(work)
+  const { relay } = work.envelope
+  const mark = activation.marks.find(messageId, shard.clockMs())
+  if (mark) return answerOf(shard, activation, work, mark)
+  if (relay && wasTaken(activation, relay)) return relayed(activation)
+  if (!activation.marks.spilled) return null
+  return readSpilled(shard, activation, messageId, (spilled) =>
+    spilled ? answerOf(shard, activation, work, spilled) : null,
+  )
+}
+
+/** A relay's offsets never expire: what is at or below the last one taken was taken. */
+function wasTaken(activation: Activation, relay: readonly [number, number, number]): boolean {
+  const last = activation.relays.get(relay[0])
+  if (!last) return false
+  return last[0] > relay[1] || (last[0] === relay[1] && last[1] >= relay[2])
+}
+
+function relayed(activation: Activation): Recalled {
+  return {
+    result: { type: '!relayed', success: true },
+    keys: activation.keys,
+    offset: activation.newest,
+  }
+}
+
+/** Marks that fell out of the window are kept by the day of the shard's clock: today's, yesterday's. */
+function readSpilled(
+  shard: ShardCore,
+  activation: Activation,
+  messageId: string,
+  use: (mark: Mark | null) => Maybe<Recalled | null>,
+): Maybe<Recalled | null> {
+  const { derived } = shard.context.journal
+  const day = markDay(shard.clockMs())
+  const today = derived.mark(activation.id, day, messageId)
+  const before = (bytes: Uint8Array | null): Maybe<Recalled | null> => {
+    if (bytes) return use(parseMark(bytes))
+    const yesterday = derived.mark(activation.id, day - 1, messageId)
+    if (yesterday instanceof Promise) return yesterday.then((b) => use(b && parseMark(b)))
+    return use(yesterday && parseMark(yesterday))
+  }
+  return today instanceof Promise ? today.then(before) : before(today)
+}
+
+function parseMark(bytes: Uint8Array): Mark {
+  return JSON.parse(Buffer.from(bytes).toString()) as Mark
+}
+
+function answerOf(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+  mark: Mark,
+): Maybe<Recalled> {
+  const { bodyHash, messages } = work.envelope
+  const { keys, offset } = mark
+  if (mark.bodyHash !== '' && bodyHash !== '' && mark.bodyHash !== bodyHash) {
+    const text = 'this Idempotency-Key was used before with another body; use a new key'
+    const errors = [errorItem('IDEMPOTENCY_MISMATCH', text)]
+    return { result: { type: messages[work.i]!.type, success: false, errors }, keys: [], offset: 0 }
+  }
+  if (mark.result) return { result: mark.result, keys, offset }
+  const unflushed = shard.unflushed(activation.id)
+  const rows = shard.context.journal.derived.entries(activation.id, {
+    order: 'ascending',
+    after: mark.n - 1,
+    bytesMax: 1,
+  })
+  if (rows instanceof Promise) {
+    return rows.then((some) => ({ result: fromEntry(mark, [...some, ...unflushed]), keys, offset }))
+  }
+  return { result: fromEntry(mark, [...rows, ...unflushed]), keys, offset }
+}
+
+/** Answers too long for a mark are read from their entry. */
+function fromEntry(mark: Mark, rows: readonly { readonly body: Uint8Array }[]): MessageResult {
+  for (const { body } of rows) {
+    const entry = decodeEntry(body)
+    if (entry.n === mark.n) return entry.a
+  }
+  throw new Error(`the entry of a recorded answer is missing: ${mark.messageId}`)
+}

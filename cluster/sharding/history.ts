@@ -1,0 +1,102 @@
+// An actor's past: its entries, its checkpoints, its state as it was. Read from the derived rows
+// and what is decided above them, never kept in the state. It stands between asks of a turn and
+// the derived store. Source: CONTRACT 1.3 (getCheckpoints, rewind), PROTOCOL 3.12.
+
+import { LIMITS } from '../../config/limits.ts'
+import { checkpointId } from '../../protocol/checkpoint.ts'
+import { decodeEntry, metaOf } from '../../protocol/entry.ts'
+import type { Entry } from '../../protocol/entry.ts'
+import type { Checkpoint } from '../../protocol/behaviour.ts'
+import type { EntryRow } from '../../storage/journal.ts'
+import type { Activation, LoadedEntry } from './activation.ts'
+import type { ShardCore } from './core.ts'
+
+/** Bytes of entries read at a time; between two reads other actors have their turns. */
+const PAGE_BYTES = 256 * 1024
+
+/** Every entry of the actor, oldest first, page by page. */
+async function* pages(
+  shard: ShardCore,
+  actorId: string,
+): AsyncGenerator<readonly LoadedEntry[], void> {
+  let after = 0
+  for (;;) {
+    const rows: readonly EntryRow[] = await shard.context.journal.derived.entries(actorId, {
+      order: 'ascending',
+      after,
+      bytesMax: PAGE_BYTES,
+    })
+    if (rows.length === 0) break
+    after = rows.at(-1)!.n
+    yield rows
+    await new Promise<void>((resolve) => shard.context.clock.defer(resolve))
+  }
+  const rest = shard.unflushed(actorId).filter(({ body }) => decodeEntry(body).n > after)
+  if (rest.length > 0) yield rest
+}
+
+/** The actor's entries so far, oldest first. */
+export async function entriesOf(
+  shard: ShardCore,
+  activation: Activation,
+): Promise<readonly LoadedEntry[]> {
+  const all: LoadedEntry[] = []
+  for await (const page of pages(shard, activation.id)) all.push(...page)
+  return all
+}
+
+/** One per message that committed records, oldest first; the newest `limit` of them. */
+export async function checkpointsOf(
+  shard: ShardCore,
+  activation: Activation,
+  limit: number,
+): Promise<readonly Checkpoint[]> {
+  const unflushed = shard.unflushed(activation.id).map(({ body }) => decodeEntry(body))
+  let before = unflushed[0]?.n ?? activation.n + 1
+  const newestFirst: Entry[] = unflushed.filter(isCheckpoint).toReversed()
+  while (newestFirst.length < limit && before > 1) {
+    const rows = await shard.context.journal.derived.entries(activation.id, {
+      order: 'descending',
+      before,
+      countMax: LIMITS.checkpointsMax,
+    })
+    if (rows.length === 0) break
+    before = rows.at(-1)!.n
+    for (const { body } of rows) {
+      const entry = decodeEntry(body)
+      if (isCheckpoint(entry)) newestFirst.push(entry)
+    }
+  }
+  return newestFirst.slice(0, limit).toReversed().map(checkpointOf)
+}
+
+function isCheckpoint(entry: Entry): boolean {
+  return entry.r.length > 0
+}
+
+function checkpointOf(entry: Entry): Checkpoint {
+  return {
+    checkpointId: checkpointId(entry.p, entry.m, entry.t),
+    timestamp: new Date(entry.t).toISOString(),
+    metadata: { message: entry.a.type, records: entry.r.map((record) => record.t) },
+  }
+}
+
+/** The actor's state right after a checkpoint, folded from its first record; null: no such. */
+export async function stateAt(
+  shard: ShardCore,
+  activation: Activation,
+  wanted: string,
+): Promise<unknown> {
+  let state: unknown = null
+  for await (const page of pages(shard, activation.id)) {
+    for (const { body } of page) {
+      const entry = decodeEntry(body)
+      for (let i = 0; i < entry.r.length; i++) {
+        state = activation.behaviour.evolve(state, entry.r[i]!, metaOf(entry, i))
+      }
+      if (isCheckpoint(entry) && checkpointId(entry.p, entry.m, entry.t) === wanted) return state
+    }
+  }
+  return null
+}

@@ -1,0 +1,135 @@
+// The natural keys of one shard: which actor a key leads to, and how entries change that. Newest
+// rows are in memory until they are flushed; below that one point read answers. It stands between
+// turns that ask for keys and the alias rows of the derived store. Source: ARCHITECTURE 4.
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Entry, KeyChange } from '../../protocol/entry.ts'
+import type { AliasClaim, AliasRow, DerivedStore, Maybe } from '../../storage/journal.ts'
+
+/** Keys of creates are forgotten with the callers' keys; every other key is kept (PROTOCOL 3.6). */
+export const CREATE_KEY_SUFFIX = '!key'
+
+interface Unflushed {
+  readonly row: AliasRow
+  readonly offset: number
+  /** What it goes on from, while that is not flushed either: entries above may be dropped. */
+  before: Unflushed | null
+}
+
+export class KeyTable {
+  readonly #derived: DerivedStore
+  readonly #unflushed = new Map<string, Unflushed>()
+  /** Flushed rows that a point read asked for earlier may not have seen yet. */
+  #lingering: { id: string; offset: number; freeFrom: number }[] = []
+  readonly #reads = new Set<number>()
+  #nextRead = 0
+
+  constructor(derived: DerivedStore) {
+    this.#derived = derived
+  }
+
+  /** The row of a key as the newest decided entry leaves it; null when it was never taken. */
+  lookup(keyType: string, key: string): Maybe<AliasRow | null> {
+    const id = idOf(keyType, key)
+    const known = this.#unflushed.get(id)
+    if (known) return known.row
+    const stored = this.#derived.alias(keyType, key)
+    if (!(stored instanceof Promise)) return stored
+    const read = this.#nextRead++
+    this.#reads.add(read)
+    return stored.finally(() => this.#readEnded(read)).then(
+      (row) => this.#unflushed.get(id)?.row ?? row,
+    )
+  }
+
+  /** Applies an entry's changes of keys of this shard, given the rows that they go on from. */
+  apply(entry: Entry, offset: number, bases: ReadonlyMap<string, AliasRow | null>): AliasRow[] {
+    const rows: AliasRow[] = []
+    for (const change of entry.k ?? []) {
+      const id = idOf(change.keyType, change.key)
+      const before = this.#unflushed.get(id) ?? null
+      const base = before ? before.row : bases.get(id)
+      if (base === undefined) continue // of another shard: only the actor remembers it
+      const row = {
+        keyType: change.keyType,
+        key: change.key,
+        claims: claimsAfter(base?.claims ?? [], change, entry),
+      }
+      this.#unflushed.set(id, { row, offset, before })
+      rows.push(row)
+    }
+    return rows
+  }
+
+  /** Entries above `head` never happened: their rows are forgotten. */
+  dropAbove(head: number): void {
+    for (const [id, newest] of this.#unflushed) {
+      let known: Unflushed | null = newest
+      while (known && known.offset > head) known = known.before
+      if (known) this.#unflushed.set(id, known)
+      else this.#unflushed.delete(id)
+    }
+  }
+
+  /** Rows of entries up to `offset` are durable: memory may forget them. */
+  flushed(rows: readonly AliasRow[], offset: number): void {
+    for (const row of rows) {
+      const id = idOf(row.keyType, row.key)
+      const known = this.#unflushed.get(id)
+      if (!known) continue
+      if (known.offset > offset) {
+        if (known.before && known.before.offset <= offset) known.before = null
+        continue
+      }
+      if (this.#reads.size === 0) this.#unflushed.delete(id)
+      else this.#lingering.push({ id, offset: known.offset, freeFrom: this.#nextRead })
+    }
+  }
+
+  #readEnded(read: number): void {
+    this.#reads.delete(read)
+    if (this.#lingering.length === 0) return
+    let oldest = Infinity
+    for (const r of this.#reads) oldest = Math.min(oldest, r)
+    this.#lingering = this.#lingering.filter(({ id, offset, freeFrom }) => {
+      if (freeFrom > oldest) return true
+      if (this.#unflushed.get(id)?.offset === offset) this.#unflushed.delete(id)
+      return false
+    })
+  }
+}
+
+export function idOf(keyType: string, key: string): string {
+  return `${keyType}\0${key}`
+}
+
+/** The claim that counts: of the actor that has the key, or null when the key is free. */
+export function holderOf(row: AliasRow | null, clock: number): AliasClaim | null {
+  const claim = row?.claims[0]
+  if (!claim) return null
+  const forgotten =
+    row.keyType.endsWith(CREATE_KEY_SUFFIX) && clock - claim.clock >= LIMITS.callerMarkMs
+  return forgotten ? null : claim
+}
+
+function claimsAfter(
+  claims: readonly AliasClaim[],
+  change: KeyChange,
+  entry: Entry,
+): readonly AliasClaim[] {
+  const { actorId } = change
+  switch (change.change) {
+    case 'take':
+      return [{ actorId, messageId: entry.m, confirmed: true, clock: entry.c }]
+    case 'claim': {
+      const others = claims.filter((c) => c.actorId === actorId && c.messageId !== entry.m)
+      return [...others, { actorId, messageId: entry.m, confirmed: false, clock: entry.c }]
+    }
+    case 'confirm':
+      return claims.map((c) =>
+        c.actorId === actorId && c.messageId === change.by ? { ...c, confirmed: true } : c,
+      )
+    case 'free':
+      return claims.filter((c) => !(c.actorId === actorId && c.messageId === change.by))
+  }
+}

@@ -1,0 +1,131 @@
+// Marks: the message ids that took effect on an actor, with what their callers were told. They
+// stand between an envelope and its turn: a repeat finds the recorded answer instead of running
+// again. A window lives with the actor's state; what falls out of it before its time is spilled
+// to an own row. Source: PROTOCOL 3.6 "Marks".
+
+import { LIMITS } from '../../config/limits.ts'
+import type { MessageResult } from '../../protocol/message.ts'
+import type { Entry } from '../../protocol/entry.ts'
+
+export interface Mark {
+  readonly messageId: string
+  readonly kind: 0 | 1
+  readonly bodyHash: string
+  /** null: the answer is long; read it from the entry. */
+  readonly result: MessageResult | null
+  /** Number of the entry in its actor. */
+  readonly n: number
+  readonly offset: number
+  /** The shard's clock at the entry. */
+  readonly clock: number
+  /** Natural keys of the actor after the message: repeats show the first `paths`. */
+  readonly keys: readonly string[]
+  readonly bytes: number
+}
+
+const MARK_OVERHEAD_BYTES = 120
+
+/** The mark of an entry. `answerBytes` is about the size of its answer as JSON. */
+export function markOf(entry: Entry, offset: number, keys: readonly string[]): Mark {
+  const data = entry.a.success ? entry.a.data : entry.a.errors
+  const answerBytes = data === undefined ? 0 : JSON.stringify(data).length
+  const long = answerBytes > LIMITS.markAnswerBytesMax
+  return {
+    messageId: entry.m,
+    kind: entry.l,
+    bodyHash: entry.h ?? '',
+    result: long ? null : entry.a,
+    n: entry.n,
+    offset,
+    clock: entry.c,
+    keys,
+    bytes: MARK_OVERHEAD_BYTES + (long ? 0 : answerBytes),
+  }
+}
+
+export function lifeMs(kind: 0 | 1): number {
+  return kind === 1 ? LIMITS.callerMarkMs : LIMITS.edgeMarkMs
+}
+
+/** Days by the shard's clock under which a spilled mark is kept. */
+export function markDay(clock: number): number {
+  return Math.floor(clock / 86_400_000)
+}
+
+/** Beyond this many marks a map is worth its memory. */
+const MAP_FROM = 8
+
+export class Marks {
+  /** Oldest first from `first` on. */
+  #list: Mark[] = []
+  #first = 0
+  #bytes = 0
+  #byId: Map<string, Mark> | null = null
+  /** True once a mark has left the window before its time: only then does a miss cost a read. */
+  spilled = false
+
+  get size(): number {
+    return this.#list.length - this.#first
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  find(messageId: string, clock: number): Mark | null {
+    let mark: Mark | undefined
+    if (this.#byId) mark = this.#byId.get(messageId)
+    else {
+      for (let i = this.#list.length - 1; i >= this.#first; i--) {
+        if (this.#list[i]!.messageId === messageId) {
+          mark = this.#list[i]
+          break
+        }
+      }
+    }
+    return mark && clock - mark.clock < lifeMs(mark.kind) ? mark : null
+  }
+
+  /** Adds the newest mark; returns those that leave the window before their time. */
+  add(mark: Mark): readonly Mark[] {
+    this.#list.push(mark)
+    this.#bytes += mark.bytes
+    if (this.#byId) this.#byId.set(mark.messageId, mark)
+    else if (this.size > MAP_FROM) this.#index()
+    return this.size > LIMITS.marksMax || this.#bytes > LIMITS.marksBytesMax
+      ? this.#shrink(mark.clock)
+      : NONE
+  }
+
+  #index(): void {
+    this.#byId = new Map()
+    for (let i = this.#first; i < this.#list.length; i++) {
+      this.#byId.set(this.#list[i]!.messageId, this.#list[i]!)
+    }
+  }
+
+  #shrink(clock: number): readonly Mark[] {
+    const out: Mark[] = []
+    while (this.size > 1 && (this.size > LIMITS.marksMax || this.#bytes > LIMITS.marksBytesMax)) {
+      const oldest = this.#list[this.#first++]!
+      this.#bytes -= oldest.bytes
+      if (this.#byId?.get(oldest.messageId) === oldest) this.#byId.delete(oldest.messageId)
+      if (clock - oldest.clock < lifeMs(oldest.kind)) out.push(oldest)
+    }
+    if (this.#first > LIMITS.marksMax) {
+      this.#list = this.#list.slice(this.#first)
+      this.#first = 0
+    }
+    if (out.length > 0) this.spilled = true
+    return out
+  }
+
+  /** Marks that still live, of entries up to number `n`: for a snapshot of the actor as it was. */
+  upTo(n: number, clock: number): Mark[] {
+    return this.#list
+      .slice(this.#first)
+      .filter((mark) => mark.n <= n && clock - mark.clock < lifeMs(mark.kind))
+  }
+}
+
+const NONE: readonly Mark[] = []

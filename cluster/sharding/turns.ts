@@ -1,0 +1,324 @@
+// The turn runner: takes the works of a mailbox one after the other, each message of a work once,
+// in order; runs decide, answers its asks, and makes an entry of what it decided. It stands
+// between the mailboxes and the open group. Source: PROTOCOL 3.6 (owner, steps 2-5), 3.14.
+
+import { LIMITS } from '../../config/limits.ts'
+import { turnIds } from '../../protocol/checkpoint.ts'
+import { errorItem } from '../../protocol/errors.ts'
+import type { ErrorItem } from '../../protocol/errors.ts'
+import type { Decision, Turn } from '../../protocol/behaviour.ts'
+import { encodeEntry } from '../../protocol/entry.ts'
+import type { Entry } from '../../protocol/entry.ts'
+import type { Message, MessageResult, WireReply } from '../../protocol/message.ts'
+import type { Maybe } from '../../storage/journal.ts'
+import type { Activation } from './activation.ts'
+import { answerAsk, endReservations } from './asks.ts'
+import { ClaimFailed, freeAtOnce } from './claims.ts'
+import type { ShardCore } from './core.ts'
+import { recall } from './dedup.ts'
+import type { Recalled } from './dedup.ts'
+import { entryOf, plainEntry, tooLarge } from './entry-maker.ts'
+import { idOf } from './keys.ts'
+import { messageIdOf } from './work.ts'
+import type { Work } from './work.ts'
+
+export class TurnRunner {
+  readonly #shard: ShardCore
+  /** Turns that took longer than LIMITS.turnSlowMs. */
+  slow = 0
+
+  constructor(shard: ShardCore) {
+    this.#shard = shard
+  }
+
+  /** Runs what waits in the mailbox until it is empty or a turn has to wait. */
+  pump(activation: Activation): void {
+    while (activation.running === null && activation.loaded && activation.mailbox.length > 0) {
+      const work = activation.mailbox.shift()!
+      activation.running = work
+      if (work.envelope.preview) {
+        work.preview = {
+          state: activation.state,
+          version: activation.version,
+          timeMs: activation.lastTimeMs,
+        }
+      }
+      if (!this.#go(activation, work)) return
+      activation.running = null
+    }
+  }
+
+  /** Goes on with a work; false when it has to wait for an answer. */
+  #go(activation: Activation, work: Work): boolean {
+    const { messages } = work.envelope
+    while (work.i < messages.length) {
+      const message = messages[work.i]!
+      try {
+        if (work.generator === null) {
+          const ready = this.#begin(activation, work, message)
+          if (ready instanceof Promise) {
+            this.#resume(activation, work, ready, (is) => {
+              if (!is) this.#next(work)
+            })
+            return false
+          }
+          if (!ready) {
+            this.#next(work)
+            continue
+          }
+        }
+        const decision = this.#drive(activation, work)
+        if (decision === null) return false
+        this.#settle(activation, work, message, decision)
+      } catch (error) {
+        this.#failed(activation, work, message, error)
+      }
+      this.#next(work)
+    }
+    this.#finish(activation, work)
+    return true
+  }
+
+  #next(work: Work): void {
+    if (work.generator !== null) {
+      const tookMs = this.#shard.context.clock.monotonicMs() - work.startedMs
+      if (tookMs > LIMITS.turnSlowMs) this.slow++
+      work.generator = null
+      work.input = undefined
+      endReservations(this.#shard, work)
+    }
+    work.i++
+  }
+
+  /** Starts the turn of a message; false: the message has its result without one. */
+  #begin(activation: Activation, work: Work, message: Message): Maybe<boolean> {
+    if (message.type.startsWith('!')) {
+      this.#holds(activation, work, message)
+      return false
+    }
+    if (work.preview !== null || activation.behaviour.isRead(message.type)) {
+      return this.#start(activation, work, message)
+    }
+    const known = recall(this.#shard, activation, work)
+    if (known instanceof Promise) {
+      return known.then((recalled) => this.#startNew(activation, work, message, recalled))
+    }
+    return this.#startNew(activation, work, message, known)
+  }
+
+  #startNew(
+    activation: Activation,
+    work: Work,
+    message: Message,
+    known: Recalled | null,
+  ): boolean {
+    if (known) {
+      work.results.push(known.result)
+      work.keys = known.keys
+      work.position = Math.max(work.position, known.offset)
+      work.gate = Math.max(work.gate, known.offset)
+      return false
+    }
+    if (activation.quarantined !== null) {
+      const text = `this actor can only be read: ${activation.quarantined}`
+      work.results.push(failure(message, [errorItem('QUARANTINED', text)]))
+      return false
+    }
+    return this.#start(activation, work, message)
+  }
+
+  #start(activation: Activation, work: Work, message: Message): true {
+    const { clock, hooks } = this.#shard.context
+    const from = work.preview ?? activation
+    const lastMs = work.preview ? work.preview.timeMs : activation.lastTimeMs
+    work.nowMs = Math.max(clock.nowMs(), lastMs)
+    work.startedMs = clock.monotonicMs()
+    work.keys = NO_KEYS
+    const messageId = messageIdOf(work)
+    const turn: Turn = {
+      actorId: activation.id,
+      key: activation.key,
+      nowMs: work.nowMs,
+      by: work.envelope.by,
+      messageId,
+      version: from.version,
+      preview: work.preview !== null,
+      newId: turnIds(messageId, from.version, work.nowMs),
+      hooks,
+    }
+    work.generator = activation.behaviour.decide(from.state, message, turn)
+    return true
+  }
+
+  /** Runs the generator until it decides; null when an answer has to be waited for. */
+  #drive(activation: Activation, work: Work): Decision<unknown> | null {
+    for (;;) {
+      const step = work.generator!.next(work.input)
+      if (step.done) return step.value
+      const answer = answerAsk(this.#shard, activation, work, step.value)
+      if (answer instanceof Promise) {
+        this.#resume(activation, work, answer, (value) => (work.input = value))
+        return null
+      }
+      work.input = answer
+    }
+  }
+
+  /** Goes on when a promise ends, unless the speculative state was dropped meanwhile. */
+  #resume<T>(activation: Activation, work: Work, wait: Promise<T>, use: (value: T) => void): void {
+    const { life } = this.#shard
+    const goOn = (): void => {
+      if (!this.#go(activation, work)) return
+      activation.running = null
+      this.pump(activation)
+    }
+    wait.then(
+      (value) => {
+        if (this.#shard.life !== life) return
+        use(value)
+        goOn()
+      },
+      (error: unknown) => {
+        if (this.#shard.life !== life) return
+        this.#failed(activation, work, work.envelope.messages[work.i]!, error)
+        this.#next(work)
+        goOn()
+      },
+    )
+  }
+
+  /** Whether this actor holds a key by a message; "no" voids that message (ARCHITECTURE 4). */
+  #holds(activation: Activation, work: Work, message: Message): void {
+    const { keyType, key, messageId } = message.body as {
+      keyType: string
+      key: string
+      messageId: string
+    }
+    const holds = activation.held.get(idOf(keyType, key))?.messageId === messageId
+    if (!holds && !activation.marks.find(messageId, this.#shard.clockMs())) {
+      const text = 'this message came too late: its key was given up; use a new Idempotency-Key'
+      const errors = [errorItem('VOID', text)]
+      work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
+      const result: MessageResult = { type: '!void', success: false, errors }
+      const voided: Entry = {
+        ...plainEntry(this.#shard, activation, work, result),
+        m: messageId,
+        l: 1,
+      }
+      this.#join(activation, work, voided, encodeEntry(voided))
+    }
+    work.gate = Math.max(work.gate, activation.newest)
+    work.results.push({ type: message.type, success: true, data: holds })
+  }
+
+  #settle(
+    activation: Activation,
+    work: Work,
+    message: Message,
+    decision: Decision<unknown>,
+  ): void {
+    const result = resultFrom(message, decision)
+    if (work.preview || activation.behaviour.isRead(message.type)) {
+      if (work.preview && decision.ok) {
+        work.preview.state = decision.state
+        work.preview.version += decision.records.length
+        work.preview.timeMs = work.nowMs
+      }
+      work.gate = Math.max(work.gate, activation.newest)
+      work.results.push(result)
+      return
+    }
+    const entry = entryOf(this.#shard, activation, work, { result, decision })
+    const bytes = encodeEntry(entry)
+    const state = decision.ok ? decision.state : activation.state
+    const over = tooLarge(activation, bytes.length, state)
+    if (over !== null) {
+      freeAtOnce(this.#shard, activation, work)
+      work.results.push(failure(message, [errorItem('TOO_LARGE', over)]))
+      return
+    }
+    this.#join(activation, work, entry, bytes, state)
+    work.position = activation.newest
+    work.gate = activation.newest
+    work.results.push(result)
+  }
+
+  #join(
+    activation: Activation,
+    work: Work,
+    entry: Entry,
+    bytes: Uint8Array,
+    state: unknown = activation.state,
+  ): void {
+    this.#shard.join({ entry, bytes, activation, state, bases: work.bases })
+  }
+
+  #failed(activation: Activation, work: Work, message: Message, error: unknown): void {
+    freeAtOnce(this.#shard, activation, work)
+    if (error instanceof ClaimFailed) {
+      const text = 'a key in another shard could not be asked for; nothing was done, try again'
+      const { reply } = error
+      const item = reply.outcome === 'refused' ? reply.error : errorItem('UNAVAILABLE', text)
+      work.results.push(failure(message, [item]))
+      return
+    }
+    this.#shard.context.log.error(
+      { err: error, actor: activation.id, message: message.type, trace: work.envelope.trace },
+      'a turn failed',
+    )
+    const text = 'this message could not be processed because of a mistake in Kontor'
+    work.results.push(failure(message, [errorItem('INTERNAL_ERROR', text)]))
+  }
+
+  #finish(activation: Activation, work: Work): void {
+    const state = work.preview ? work.preview.state : activation.state
+    const made = state !== null
+    let { keys } = work
+    if (keys.length === 0 && made) {
+      keys = work.preview ? activation.behaviour.keys(state) : activation.keys
+    }
+    const { number, gate } = this.#shard
+    const reply: WireReply = {
+      outcome: 'answered',
+      actorId: made ? activation.id : null,
+      keys,
+      results: work.results,
+      position: work.position > 0 ? { shard: number, offset: work.position } : null,
+    }
+    const { respond } = work
+    if (work.position > 0 && work.position >= work.gate) {
+      gate.wait(work.gate, (lost) => respond(lost ?? reply))
+    } else this.#shard.releaseRead(work.gate, reply, respond)
+  }
+
+  /** Answers everything that waits in an activation that is dropped. */
+  abandon(activation: Activation, reply: WireReply): void {
+    const { running, mailbox } = activation
+    for (const work of running ? [running, ...mailbox] : mailbox) {
+      work.generator?.return(undefined as never)
+      const partly = work.position > 0 && work.position <= this.#shard.gate.head
+      work.respond(partly ? partlyDone() : reply)
+    }
+    mailbox.length = 0
+    activation.running = null
+  }
+}
+
+const NO_KEYS: readonly string[] = []
+
+/** Part of the request is in the log, the rest is not: only a repeat with its key can tell. */
+function partlyDone(): WireReply {
+  const text = 'part of this request took effect; repeat it with the same Idempotency-Key'
+  return { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text) }
+}
+
+function failure(message: Message, errors: readonly ErrorItem[]): MessageResult {
+  return { type: message.type, success: false, errors }
+}
+
+function resultFrom(message: Message, decision: Decision<unknown>): MessageResult {
+  if (!decision.ok) return failure(message, decision.errors)
+  return decision.data === undefined
+    ? { type: message.type, success: true }
+    : { type: message.type, success: true, data: decision.data }
+}

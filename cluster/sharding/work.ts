@@ -1,0 +1,77 @@
+// Work: one envelope on its way through an activation, and what its turns have gathered so far.
+// It stands between the mailbox and the turn runner.
+
+import type { ActorRecord, Ask, Decision } from '../../protocol/behaviour.ts'
+import type { KeyChange } from '../../protocol/entry.ts'
+import type { Envelope, MessageResult, WireReply } from '../../protocol/message.ts'
+import type { AliasRow } from '../../storage/journal.ts'
+
+/** What a `?preview` changes, seen by the later messages of its own request and by nobody else. */
+export interface PreviewState {
+  state: unknown
+  version: number
+  timeMs: number
+}
+
+/** A natural key in another shard that this turn has claimed (ARCHITECTURE 4 "Apart"). */
+export interface ApartClaim {
+  readonly keyType: string
+  readonly key: string
+}
+
+export interface Work {
+  readonly envelope: Envelope
+  readonly respond: (reply: WireReply) => void
+  /** Message at which the work stands. */
+  i: number
+  readonly results: MessageResult[]
+  /** Newest entry that the results were computed on. */
+  gate: number
+  /** Newest entry that holds one of the results; 0: nothing was committed for it. */
+  position: number
+  keys: readonly string[]
+  preview: PreviewState | null
+  /** Alias of the key of a create that commits with the first message. */
+  createKey: { readonly key: string; readonly base: AliasRow | null } | null
+
+  // The turn under way
+  generator: Generator<Ask, Decision<unknown>, unknown> | null
+  input: unknown
+  nowMs: number
+  startedMs: number
+  changes: KeyChange[]
+  readonly bases: Map<string, AliasRow | null>
+  claims: ApartClaim[]
+  counters: Record<string, number> | null
+}
+
+export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void): Work {
+  return {
+    envelope,
+    respond,
+    i: 0,
+    results: [],
+    gate: 0,
+    position: 0,
+    keys: NONE,
+    preview: null,
+    createKey: null,
+    generator: null,
+    input: undefined,
+    nowMs: 0,
+    startedMs: 0,
+    changes: [],
+    bases: new Map(),
+    claims: [],
+    counters: null,
+  }
+}
+
+const NONE: readonly string[] = []
+export const NO_RECORDS: readonly ActorRecord[] = []
+
+/** Id of the message at which the work stands: the envelope's, with `#i` from the second on. */
+export function messageIdOf(work: Work): string {
+  const { id } = work.envelope.messageId
+  return work.i === 0 ? id : `${id}#${work.i}`
+}
