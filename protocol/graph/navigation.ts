@@ -121,7 +121,7 @@ export function planNavigations(
   const planning: Planning = { schema, access, options, navigations: 0 }
   checkShape(checkNavigations, body, '')
   // Deep bodies are refused before anything walks them without a bound.
-  countNavigations(body as readonly NavigationBody[], planning, 1)
+  countNavigations(body, planning, 1)
   for (const [i, one] of (body as unknown[]).entries()) checkShape(checkNavigation, one, String(i))
   const steps = (body as readonly NavigationBody[]).map((navigation, i) => {
     const node = schema.sets.get(navigation.edge)

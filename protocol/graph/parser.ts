@@ -148,7 +148,7 @@ class Parser {
     if (token.kind !== 'name') return { path, direction: 'asc' }
     if (token.text !== 'asc' && token.text !== 'desc') this.#fail('asc, desc, a comma or the end')
     this.#at++
-    return { path, direction: token.text as 'asc' | 'desc' }
+    return { path, direction: token.text }
   }
 
   takeSymbol(symbol: string): boolean {

@@ -41,7 +41,7 @@ function condition(expr: Expr, scope: Scope): Condition {
     case 'text':
       return textTest(expr, scope)
     default:
-      return truthOf(typed(expr, scope), expr)
+      return truthOf(typeOf(expr, scope), expr)
   }
 }
 
@@ -61,9 +61,9 @@ function unwrapped(operand: Operand): Condition {
   return { kind: 'true', operand }
 }
 
-function typed(expr: Expr, scope: Scope): Typed {
+function typeOf(expr: Expr, scope: Scope): Typed {
   if (expr.kind === 'sum') {
-    return typedSum(expr, typed(expr.left, scope), typed(expr.right, scope))
+    return typedSum(expr, typeOf(expr.left, scope), typeOf(expr.right, scope))
   }
   if (expr.kind === 'path' || expr.kind === 'literal') return typedValue(expr, scope)
   if (expr.kind === 'now' || expr.kind === 'duration') return typedValue(expr, scope)
@@ -74,8 +74,8 @@ type Compare = Extract<Expr, { kind: 'compare' }>
 
 function comparison(expr: Compare, scope: Scope): Condition {
   const { operator } = expr
-  const first = typed(expr.left, scope)
-  const second = typed(expr.right, scope)
+  const first = typeOf(expr.left, scope)
+  const second = typeOf(expr.right, scope)
   if (first.type === 'nothing' || second.type === 'nothing') return nothingTest(expr, scope)
   const left = converted(first, second, expr.left)
   const right = converted(second, first, expr.right)
@@ -110,7 +110,7 @@ function nothingTest(expr: Compare, scope: Scope): Condition {
   if (expr.operator !== '==' && expr.operator !== '!=') {
     throw new SyntaxMistake(expr.position, `nothing has no order; use == or !=`)
   }
-  const other = typed(expr.left, scope).type === 'nothing' ? expr.right : expr.left
+  const other = typeOf(expr.left, scope).type === 'nothing' ? expr.right : expr.left
   const equal = expr.operator === '=='
   if (other.kind === 'literal' && other.type === 'nothing') {
     return { kind: 'constant', value: equal }
@@ -212,7 +212,7 @@ function shifted(at: Operand, byMs: number, kind: MomentKind): string {
 type List = Extract<Expr, { kind: 'list' }>
 
 function membership(expr: List, scope: Scope): Condition {
-  const left = typed(expr.left, scope)
+  const left = typeOf(expr.left, scope)
   if (left.type === '[text]') {
     throw new SyntaxMistake(expr.position, 'a list of text is tested with anyof or allof, not in')
   }
@@ -275,7 +275,7 @@ function listValue(literal: LiteralExpr, left: Typed): { as: ValueKind | 'millis
 
 function arrayTest(expr: List, scope: Scope): Condition {
   const operator = expr.operator === 'allof' ? 'allof' : 'anyof'
-  const left = typed(expr.left, scope)
+  const left = typeOf(expr.left, scope)
   if (left.type !== '[text]' && left.type !== 'member') {
     throw new SyntaxMistake(
       expr.position,
@@ -297,7 +297,7 @@ function arrayTest(expr: List, scope: Scope): Condition {
 
 function textTest(expr: Extract<Expr, { kind: 'text' }>, scope: Scope): Condition {
   const side = (of: Expr): Operand => {
-    const value = typed(of, scope)
+    const value = typeOf(of, scope)
     if (value.type === 'quoted') return constant(value.value)
     if (value.type === 'text' || value.type === 'uuid' || value.type === 'member') {
       return value.operand

@@ -1,0 +1,147 @@
+// The finder over nodes in memory: filters, gates, order and limits on plain documents. It stands
+// between the shared walk of a plan and any source of nodes: one actor's own (a `query` message),
+// or the index's memory twin. Source: CONTRACT 1.4.
+
+import {
+  compareDocs,
+  compareText,
+  compileCondition,
+  placeOf,
+  type Doc,
+  type Test,
+} from './evaluate.ts'
+import { executeNodes, type Budget, type Found, type GraphRow, type NodeFinder } from './execute.ts'
+import type { HistorySource } from './history.ts'
+import type { NodePlan, Step } from './plan.ts'
+
+/** Nodes at hand. */
+export interface NodeSource {
+  /**
+   * All nodes of a row-stored type, of one actor or (`actorId` null) of all, in any order. A source
+   * of one actor's nodes has no others: edges that leave the actor then lead nowhere.
+   */
+  rows(node: string, actorId: string | null): Iterable<GraphRow>
+}
+
+/**
+ * Answers a `query` message: a node plan asked of one actor's own node, with that actor's nodes
+ * alone. Null when a gate (`require`) doesn't let the node through.
+ */
+export function queryNode(
+  plan: NodePlan,
+  root: GraphRow,
+  source: NodeSource,
+  options: { readonly history: HistorySource; readonly budget: Budget },
+): Record<string, unknown> | null {
+  const finder = new MemoryFinder(source, options.budget)
+  if (!finder.passes(plan, root)) return null
+  return executeNodes(plan, [root], { finder, ...options })[0]!
+}
+
+export class MemoryFinder implements NodeFinder {
+  readonly #source: NodeSource
+  readonly #budget: Budget
+  readonly #tests = new Map<Step, Test | null>()
+  #looked = 0
+
+  constructor(source: NodeSource, budget: Budget) {
+    this.#source = source
+    this.#budget = budget
+  }
+
+  find(step: Step, parents: readonly GraphRow[] | null): Found[] {
+    return parents === null
+      ? [this.#select(step, null)]
+      : parents.map((parent) => this.#select(step, parent))
+  }
+
+  #select(step: Step, parent: GraphRow | null): Found {
+    const rows: GraphRow[] = []
+    for (const row of this.#candidates(step, parent)) {
+      if (this.#matches(step, row)) rows.push(row)
+    }
+    const count = rows.length
+    if (step.returns === 'count') return { rows: [], more: false, count }
+    rows.sort((a, b) => order(step, a, b))
+    const more = count > step.limit
+    return { rows: more ? rows.slice(0, step.limit) : rows, more, count }
+  }
+
+  #matches(step: Step, row: GraphRow): boolean {
+    if (++this.#looked % 256 === 0) this.#budget.check()
+    let test = this.#tests.get(step)
+    if (test === undefined) {
+      test = step.filter === null ? null : compileCondition(step.filter)
+      this.#tests.set(step, test)
+    }
+    return (test === null || test(row.doc)) && this.passes(step.plan, row)
+  }
+
+  /** True when every gate below a node lets it through. */
+  passes(plan: NodePlan, row: GraphRow): boolean {
+    return plan.steps.every(
+      (step) => step.require === 'any' || this.#hasMatch(step, row) === (step.require === 'some'),
+    )
+  }
+
+  #hasMatch(step: Step, parent: GraphRow): boolean {
+    for (const row of this.#candidates(step, parent)) {
+      if (this.#matches(step, row)) return true
+    }
+    return false
+  }
+
+  /** Nodes that the step leads to, before its filter. */
+  *#candidates(step: Step, parent: GraphRow | null): Generator<GraphRow> {
+    const { source } = step
+    if (parent === null || source.kind === 'set') {
+      yield* this.#kept(step, null, null)
+      return
+    }
+    const value = parent.doc[source.from]
+    if (value === undefined || value === null) return
+    const actorId = source.sameActor ? parent.actorId : null
+    for (const row of this.#kept(step, actorId, parent)) {
+      if (row.doc[source.to] === value) yield row
+    }
+  }
+
+  /** Nodes of the step's type as they are kept, in their holder's order. */
+  *#kept(step: Step, actorId: string | null, parent: GraphRow | null): Generator<GraphRow> {
+    const { storage, source, idField, plan } = step
+    if (storage.kind !== 'embedded') {
+      yield* this.#source.rows(plan.node, actorId)
+      return
+    }
+    if (parent !== null && source.kind === 'edge' && source.parent === storage.node) {
+      if (source.sameActor) {
+        yield* elements(parent, storage.member, idField)
+        return
+      }
+    }
+    const holders = [...this.#source.rows(storage.node, actorId)]
+    for (const holder of holders.sort(byId)) yield* elements(holder, storage.member, idField)
+  }
+}
+
+function* elements(holder: GraphRow, member: string, idField: string): Generator<GraphRow> {
+  const list = holder.doc[member]
+  if (!Array.isArray(list)) return
+  for (const doc of list as readonly Doc[]) {
+    yield { actorId: holder.actorId, id: String(doc[idField]), doc }
+  }
+}
+
+const byId = (a: GraphRow, b: GraphRow): number =>
+  compareText(a.id, b.id) || compareText(a.actorId, b.actorId)
+
+/**
+ * Order of a step's nodes: its keys, then by id; without keys nested lists go by the place that
+ * their parent gives them. Embedded ones are found in that order, which sorting keeps.
+ */
+function order(step: Step, a: GraphRow, b: GraphRow): number {
+  if (step.orderBy.length > 0) return compareDocs(step.orderBy, a.doc, b.doc) || byId(a, b)
+  if (step.source.kind === 'set') return byId(a, b)
+  if (step.storage.kind === 'embedded') return 0
+  return placeOf(a.doc, step.position) - placeOf(b.doc, step.position) || byId(a, b)
+}

@@ -1,0 +1,97 @@
+// The memory twin of the graph index: the same promises as the drivers, on maps. It stands in for
+// them in tests and simulations, and passes the same conformance suite.
+
+import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
+import { Budget, executePlan, type GraphRow } from '../../protocol/graph/execute.ts'
+import { MemoryFinder, type NodeSource } from '../../protocol/graph/find-in-memory.ts'
+import { NO_HISTORY, type HistorySource } from '../../protocol/graph/history.ts'
+import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { Position } from '../../protocol/ids.ts'
+import type { GraphIndex, IndexWrite } from '../search.ts'
+
+interface Kept {
+  readonly version: number
+  /** null: removed, remembered by its version. */
+  readonly row: GraphRow | null
+}
+
+export interface MemoryIndexOptions {
+  readonly schema: GraphSchema
+  /** Where history nodes come from; none without it. */
+  readonly history?: HistorySource
+  /** Monotonic milliseconds, for budgets. */
+  readonly now?: () => number
+}
+
+export class MemoryGraphIndex implements GraphIndex, NodeSource {
+  readonly #schema: GraphSchema
+  readonly #history: HistorySource
+  readonly #now: () => number
+  readonly #offsets = new Map<number, number>()
+  /** By node type, then actor, then node id. */
+  readonly #nodes = new Map<string, Map<string, Map<string, Kept>>>()
+  #generation: string | null = null
+
+  constructor(options: MemoryIndexOptions) {
+    this.#schema = options.schema
+    this.#history = options.history ?? NO_HISTORY
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  apply(writes: readonly IndexWrite[], offsets: readonly Position[]): void {
+    for (const { node, actorId, id, version, doc } of writes) {
+      const kind = this.#schema.nodes.get(node)?.type.storage.kind
+      assert(kind === 'row', `node type ${node} has no rows in the index`)
+      const kept = this.#ofActor(node, actorId)
+      const there = kept.get(id)
+      if (there !== undefined && there.version > version) continue
+      // A copy, as a driver has one: what is kept must not change with the state it was made of.
+      const copy = doc === null ? null : (structuredClone(doc) as Record<string, unknown>)
+      kept.set(id, { version, row: copy === null ? null : { actorId, id, doc: copy } })
+    }
+    for (const { shard, offset } of offsets) this.#offsets.set(shard, offset)
+  }
+
+  #ofActor(node: string, actorId: string): Map<string, Kept> {
+    const byActor = this.#nodes.get(node) ?? new Map<string, Map<string, Kept>>()
+    this.#nodes.set(node, byActor)
+    const kept = byActor.get(actorId) ?? new Map<string, Kept>()
+    byActor.set(actorId, kept)
+    return kept
+  }
+
+  offsets(): ReadonlyMap<number, number> {
+    return this.#offsets
+  }
+
+  generation(): string | null {
+    return this.#generation
+  }
+
+  reset(generation: string): void {
+    this.#nodes.clear()
+    this.#offsets.clear()
+    this.#generation = generation
+  }
+
+  *rows(node: string, actorId: string | null): Generator<GraphRow> {
+    const byActor = this.#nodes.get(node)
+    if (!byActor) return
+    const actors = actorId === null ? byActor.values() : [byActor.get(actorId) ?? new Map()]
+    for (const kept of actors as Iterable<Map<string, Kept>>) {
+      for (const { row } of kept.values()) if (row !== null) yield row
+    }
+  }
+
+  query(plan: GraphPlan, budgetMs: number): GraphResult {
+    const budget = new Budget(this.#now, budgetMs, LIMITS.graphResultNodesMax)
+    const finder = new MemoryFinder(this, budget)
+    return executePlan(plan, { finder, history: this.#history, budget })
+  }
+
+  close(): void {
+    this.#nodes.clear()
+  }
+}
