@@ -164,7 +164,8 @@ function findHistory(
     return parents.map((parent) => {
       const value = source.kind === 'edge' ? parent.doc[source.from] : undefined
       const to = source.kind === 'edge' ? source.to : ''
-      const keep = (row: GraphRow): boolean => value != null && row.doc[to] === value
+      const keep = (row: GraphRow): boolean =>
+        value !== undefined && value !== null && row.doc[to] === value
       return collectHistory(step, historyRows(step, [parent.actorId], execution), keep, execution)
     })
   }

@@ -1,0 +1,81 @@
+// What there is to ask for: base sets, node types, their fields and edges, as far as a caller may
+// see them. It stands between the graph schema and `GET /resources/graph/meta`. Source: CONTRACT 1.4.
+
+import type { FieldDef } from './node-type.ts'
+import type { GraphAccess } from './navigation.ts'
+import type { FieldPath } from './plan.ts'
+import type { GraphNode, GraphSchema } from './schema.ts'
+
+export interface GraphMeta {
+  readonly sets: readonly { readonly name: string; readonly node: string }[]
+  readonly nodes: readonly NodeMeta[]
+}
+
+export interface NodeMeta {
+  readonly name: string
+  readonly idField: string
+  readonly fields: readonly FieldMeta[]
+  readonly edges: readonly {
+    readonly name: string
+    readonly node: string
+    readonly cardinality: 'single' | 'many'
+  }[]
+}
+
+export interface FieldMeta {
+  /** As it is written in `fields` and filters: `invoiceAddress.name`. */
+  readonly name: string
+  readonly type: string
+  /** Values of an `enum`. */
+  readonly enum?: readonly string[]
+  /** Found by phrase; comes with search. */
+  readonly searchIndexed: boolean
+  /** Matched as a whole by phrase. */
+  readonly keyword: boolean
+  /** Defined in the registry, not by the platform. */
+  readonly custom: boolean
+}
+
+/** Nodes the caller may query, with the fields they may read and the edges between such nodes. */
+export function metaOf(schema: GraphSchema, access: GraphAccess): GraphMeta {
+  const visible = new Map<string, GraphNode>()
+  for (const [name, node] of schema.nodes) {
+    const may = access.mayQuery(name)
+    if (may === true || (may !== false && may.length > 0)) visible.set(name, node)
+  }
+  const all = Array.from(visible.values())
+  return {
+    sets: all.map(({ type }) => ({ name: type.set, node: type.name })),
+    nodes: all.map(({ type, edges }) => ({
+      name: type.name,
+      idField: type.idField,
+      fields: type.fields.flatMap((field) =>
+        fieldMeta(field, [field.name], (path) => access.mayField(type.name, path)),
+      ),
+      edges: Array.from(edges.values())
+        .filter((edge) => visible.has(edge.node))
+        .map(({ name, node, cardinality }) => ({ name, node, cardinality })),
+    })),
+  }
+}
+
+/** A field and, for an object, its members: each by itself, since each has its own permission. */
+function fieldMeta(
+  field: FieldDef,
+  path: FieldPath,
+  mayRead: (path: FieldPath) => boolean,
+): FieldMeta[] {
+  const members = (field.members ?? []).flatMap((member) =>
+    fieldMeta(member, [...path, member.name], mayRead),
+  )
+  if (!mayRead(path)) return members
+  const own: FieldMeta = {
+    name: path.join('.'),
+    type: field.type,
+    ...(field.values === undefined ? {} : { enum: field.values }),
+    searchIndexed: false,
+    keyword: false,
+    custom: false,
+  }
+  return [own, ...members]
+}
