@@ -1,4 +1,5 @@
-// The settings of one process and their defaults; load.ts reads and checks them. Source: CONTRACT 0.
+// The settings of one process: what stands between the person who starts a node and its parts.
+// table.ts has their names and defaults, load.ts reads and checks them. Source: CONTRACT 0.
 
 export interface Settings {
   readonly http: {
@@ -22,5 +23,28 @@ export interface Settings {
   readonly shutdownMs: number
   readonly accessTokenMs: number
   /** `--accept-loss shard:offset` given at start (PROTOCOL 3.16). */
-  readonly acceptLoss: readonly { shard: number; offset: number }[]
+  readonly acceptLoss: readonly { readonly shard: number; readonly offset: number }[]
+  /** `smtp://` or `smtps://` address of the mail server; null: none. */
+  readonly smtpUrl: string | null
+  readonly cluster: ClusterSettings
+}
+
+/** Where the engines of a cluster are; looked at only with the storage driver `cluster`. */
+export interface ClusterSettings {
+  /** `redis://` or `rediss://` addresses; empty: not set. */
+  readonly redisUrls: readonly string[]
+  readonly cassandra: {
+    /** `host:port`; empty: not set. */
+    readonly contactPoints: readonly string[]
+    readonly keyspace: string
+    readonly datacenter: string | null
+    /** Copies of each row in a keyspace that is made; null: min(3, nodes of the data centre). */
+    readonly replication: number | null
+  }
+  readonly elasticsearch: {
+    /** `http://` or `https://` addresses; empty: not set. */
+    readonly urls: readonly string[]
+    /** Put before every index name. */
+    readonly prefix: string
+  }
 }

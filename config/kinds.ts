@@ -1,0 +1,127 @@
+// The kinds of values that settings have. Each stands between a text (of the environment, the file
+// or the command line) and a checked value, and says in words what would be right.
+
+export interface Kind<T> {
+  /** What would be right, to follow 'must be': `a port number from 0 to 65535`. */
+  readonly rule: string
+  /** undefined: not of this kind. The text is trimmed and not empty. */
+  parse(text: string): T | undefined
+}
+
+export function oneOf<const T extends string>(...choices: readonly T[]): Kind<T> {
+  const last = choices.at(-1)!
+  return {
+    rule: choices.length === 1 ? last : `${choices.slice(0, -1).join(', ')} or ${last}`,
+    parse: (text) => choices.find((choice) => choice === text),
+  }
+}
+
+/** Integer from `min` to `max`; `unit` is said in the rule. */
+export function integer(min: number, max: number, unit: string): Kind<number> {
+  return {
+    rule: `${unit} from ${min} to ${max}`,
+    parse(text) {
+      if (!/^\d{1,15}$/.test(text)) return undefined
+      const value = Number(text)
+      return value >= min && value <= max ? value : undefined
+    },
+  }
+}
+
+export function powerOfTwo(max: number): Kind<number> {
+  return {
+    rule: `a power of two from 1 to ${max}`,
+    parse(text) {
+      if (!/^\d{1,9}$/.test(text)) return undefined
+      const value = Number(text)
+      return value >= 1 && value <= max && (value & (value - 1)) === 0 ? value : undefined
+    },
+  }
+}
+
+export const BOOLEAN: Kind<boolean> = {
+  rule: 'true or false',
+  parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+}
+
+/** A text that matches; `rule` says in words what the expression asks for. */
+export function matching(rule: string, pattern: RegExp): Kind<string> {
+  return { rule, parse: (text) => (pattern.test(text) ? text : undefined) }
+}
+
+/** Text of 1 to `max` characters. */
+export function plainText(max: number): Kind<string> {
+  const pattern = new RegExp(`^\\P{Cc}{1,${max}}$`, 'u')
+  return matching(`1 to ${max} characters without control characters`, pattern)
+}
+
+export const PATH: Kind<string> = matching('a path without control characters', /^\P{Cc}+$/u)
+
+const HOST_NAME = /^(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*\.?$/i
+const IPV6 = /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*(%[a-z0-9]+)?$/i
+
+function isHost(text: string): boolean {
+  return text.length <= 253 && (HOST_NAME.test(text) || IPV6.test(text))
+}
+
+export const HOST: Kind<string> = {
+  rule: 'a host name or an IP address to listen on, such as 127.0.0.1, 0.0.0.0 or ::1',
+  parse: (text) => (isHost(text) ? text : undefined),
+}
+
+/** Absolute URL of one of the schemes, without query and fragment; a slash at its end goes. */
+function parseUrl(text: string, schemes: readonly string[]): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const parsed = new URL(text)
+  if (!schemes.includes(parsed.protocol.slice(0, -1)) || parsed.hostname === '') return undefined
+  if (parsed.search !== '' || parsed.hash !== '') return undefined
+  return text.replace(/\/+$/, '')
+}
+
+export function url(...schemes: readonly string[]): Kind<string> {
+  const forms = schemes.map((scheme) => `${scheme}://`).join(' or ')
+  return {
+    rule: `an address that begins with ${forms}, without a query`,
+    parse: (text) => parseUrl(text, schemes),
+  }
+}
+
+/** `host[:port]`, `[v6][:port]` or a bare IPv6 address; the port is filled in. */
+function parseAddress(text: string, port: number): string | undefined {
+  const [, v6, host, given] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(text) ?? []
+  const name = v6 ?? host
+  if (name === undefined) return IPV6.test(text) ? `[${text}]:${port}` : undefined
+  const number = given === undefined ? port : Number(given)
+  if (!isHost(name) || number < 1 || number > 65_535) return undefined
+  return `${v6 === undefined ? name : `[${v6}]`}:${number}`
+}
+
+/** Every part between commas must be right; an empty part is not. */
+function several<T>(part: Kind<T>): Kind<readonly T[]> {
+  return {
+    rule: `${part.rule}; several are divided by commas`,
+    parse(text) {
+      const values = text.split(',').map((piece) => part.parse(piece.trim()))
+      return values.every((value) => value !== undefined) ? values : undefined
+    },
+  }
+}
+
+export function addresses(port: number): Kind<readonly string[]> {
+  return several({
+    rule: `host or host:port (port ${port} where none is given)`,
+    parse: (text) => parseAddress(text, port),
+  })
+}
+
+/** URLs, or `host[:port]`, which is taken for the first scheme. */
+export function urls(port: number, ...schemes: readonly string[]): Kind<readonly string[]> {
+  return several({
+    rule: `host, host:port or ${schemes.map((scheme) => `${scheme}://host:port`).join(' or ')}`,
+    parse(text) {
+      if (text.includes('://')) return parseUrl(text, schemes)
+      const address = parseAddress(text, port)
+      return address === undefined ? undefined : `${schemes[0]}://${address}`
+    },
+  })
+}

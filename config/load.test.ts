@@ -1,0 +1,225 @@
+// Settings from the environment, the file and the command line, and what is said of mistakes.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { EXIT_CONFIG, loadSettings } from './load.ts'
+import { settingsReference } from './reference.ts'
+import type { Settings } from './settings.ts'
+import { SETTING_NAMES, TABLE } from './table.ts'
+
+const PEM = '-----BEGIN CERTIFICATE-----\n'
+
+/** A reader of these files and no others. */
+function files(contents: Record<string, string> = {}) {
+  return (path: string) => {
+    const content = contents[path]
+    if (content === undefined) throw new Error(`no such file: ${path}`)
+    return content
+  }
+}
+
+function load(env: Record<string, string>, argv: string[] = [], read = files()): Settings {
+  const loaded = loadSettings(env, argv, read)
+  if ('problems' in loaded) throw new Error(loaded.problems.join('\n'))
+  return loaded.ok
+}
+
+function problems(env: Record<string, string>, argv: string[] = [], read = files()) {
+  const loaded = loadSettings(env, argv, read)
+  return 'problems' in loaded ? loaded.problems : []
+}
+
+t.test('without anything given the defaults hold', async (t) => {
+  const settings = load({ PATH: '/bin' })
+  t.match(settings, {
+    http: { host: '127.0.0.1', port: 8080, baseUrl: 'http://127.0.0.1:8080', tlsKeyFile: null },
+    dataDir: './data',
+    storageDriver: 'embedded',
+    shards: null,
+    sample: false,
+    bootstrapSecret: null,
+    logLevel: 'info',
+    shutdownMs: 30_000,
+    accessTokenMs: 3_600_000,
+    acceptLoss: [],
+  })
+  t.equal(EXIT_CONFIG, 78)
+})
+
+t.test('the environment counts before the file, the file before --default', async (t) => {
+  const argv = [
+    '--config',
+    's.json',
+    '--default',
+    'KONTOR_SAMPLE=true',
+    '--default=KONTOR_SHARDS=4',
+  ]
+  const read = files({ 's.json': '{"shards": 8, "http": {"port": 9000, "host": "::1"}}' })
+  const settings = load({ KONTOR_HTTP_PORT: '9001' }, argv, read)
+  t.equal(settings.http.port, 9001, 'environment')
+  t.equal(settings.shards, 8, 'file')
+  t.equal(settings.sample, true, '--default')
+  t.equal(settings.http.baseUrl, 'http://[::1]:9001')
+  t.equal(load({ KONTOR_SAMPLE: 'false' }, argv, read).sample, false)
+})
+
+t.test('an empty variable counts as not set', async (t) => {
+  t.equal(load({ KONTOR_BOOTSTRAP_SECRET: '', KONTOR_HTTP_PORT: ' ' }).http.port, 8080)
+})
+
+t.test('the public address is made of host, port and scheme', async (t) => {
+  const of = (env: Record<string, string>) => load(env, [], files({ k: PEM, c: PEM })).http.baseUrl
+  const tls = { KONTOR_HTTP_TLS_KEY_FILE: 'k', KONTOR_HTTP_TLS_CERT_FILE: 'c' }
+  t.equal(of({ KONTOR_HTTP_HOST: '0.0.0.0', KONTOR_HTTP_PORT: '80' }), 'http://localhost')
+  t.equal(of({ ...tls, KONTOR_HTTP_HOST: '::', KONTOR_HTTP_PORT: '443' }), 'https://localhost')
+  t.equal(of({ ...tls, KONTOR_HTTP_PORT: '80' }), 'https://127.0.0.1:80')
+  t.equal(of({ KONTOR_BASE_URL: 'https://shop.example/api/' }), 'https://shop.example/api')
+})
+
+t.test('all mistakes are listed at once, each with what would be right', async (t) => {
+  const found = problems(
+    {
+      KONTOR_HTTP_PORT: '99999',
+      KONTOR_HTPP_HOST: 'x',
+      KONTOR_SHARDS: '12',
+      KONTOR_SAMPLE: 'yes',
+      KONTOR_HTTP_TLS_KEY_FILE: 'gone.pem',
+    },
+    ['--config', 's.json', '--confg', '--accept-loss', '3', '--default', 'KONTOR_X'],
+    files({ 's.json': '{"http": {"prt": 1, "port": true}, "dataDir": {}, "logLevel": "loud"}' }),
+  )
+  const expected = [
+    /^--confg: there is no such option; did you mean --config\?$/,
+    /^--accept-loss 3: must be SHARD:OFFSET, such as 3:1200$/,
+    /^--default KONTOR_X: must be NAME=VALUE with the name of a setting/,
+    /^s\.json: http\.prt: there is no such setting; did you mean .*http\.port/,
+    /^s\.json: dataDir: is an object; must be a path/,
+    /^KONTOR_HTPP_HOST: there is no such setting; did you mean KONTOR_HTTP_HOST/,
+    /^KONTOR_HTTP_PORT: "99999" is not valid; must be a port number from 0 to 65535$/,
+    /^KONTOR_SHARDS: "12" is not valid; must be a power of two from 1 to 1024$/,
+    /^KONTOR_SAMPLE: "yes" is not valid; must be true or false$/,
+    /^s\.json: logLevel: "loud" is not valid; must be trace, .* or silent$/,
+    /^KONTOR_HTTP_TLS_CERT_FILE: not set, but KONTOR_HTTP_TLS_KEY_FILE is/,
+    /^KONTOR_HTTP_TLS_KEY_FILE: gone\.pem can't be read: no such file/,
+  ]
+  for (const pattern of expected)
+    t.ok(
+      found.some((line) => pattern.test(line)),
+      `${pattern}`,
+    )
+  t.equal(found.length, expected.length, found.join('\n'))
+})
+
+t.test('the settings file: unreadable, not JSON, not an object', async (t) => {
+  const of = (content: string) => problems({}, ['--config=s.json'], files({ 's.json': content }))[0]
+  t.match(problems({}, ['--config', 'none.json'])[0], /^--config none\.json: no such file/)
+  t.match(of('{"http":'), /^--config s\.json: .*JSON/)
+  t.match(of('[]'), /must hold one JSON object/)
+  t.match(problems({}, ['--config'])[0], /^--config: must be followed by FILE$/)
+  const twice = problems({}, ['--config=s', '--config=s'], files({ s: '{}' }))
+  t.match(twice[0], /given twice/)
+})
+
+t.test('a member of the file that is null counts as not set', async (t) => {
+  t.equal(load({}, ['--config=s'], files({ s: '{"shards": null, "smtpUrl": null}' })).shards, null)
+})
+
+t.test('secrets are never shown', async (t) => {
+  const secret = 'hunter2\u0001'
+  const found = problems({
+    KONTOR_BOOTSTRAP_SECRET: secret,
+    KONTOR_SMTP_URL: 'ftp://user:hunter2@mail',
+    KONTOR_REDIS_URL: 'redis://:hunter2@a?x=1',
+  })
+  t.equal(found.length, 3)
+  t.notMatch(found.join('\n'), /hunter2/)
+})
+
+t.test("variables that a service named kontor brings along are nobody's mistake", async (t) => {
+  const env = {
+    KONTOR_SERVICE_HOST: '10.0.0.1',
+    KONTOR_SERVICE_PORT: '8080',
+    KONTOR_SERVICE_PORT_HTTP: '8080',
+    KONTOR_PORT: 'tcp://10.0.0.1:8080',
+    KONTOR_PORT_8080_TCP: 'tcp://10.0.0.1:8080',
+    KONTOR_PORT_8080_TCP_ADDR: '10.0.0.1',
+  }
+  t.strictSame(problems(env), [])
+  t.equal(problems({ KONTOR_PORT: '8080' }).length, 1, 'a mistyped KONTOR_HTTP_PORT is')
+})
+
+t.test('--accept-loss', async (t) => {
+  const argv = ['--accept-loss', '3:1200', '--accept-loss=0:0']
+  const expected = [
+    { shard: 3, offset: 1200 },
+    { shard: 0, offset: 0 },
+  ]
+  t.strictSame(load({}, argv).acceptLoss, expected)
+  t.match(problems({ KONTOR_SHARDS: '2' }, argv), [/^--accept-loss 3:1200: there are 2 shards/])
+})
+
+t.test(
+  'the cluster: its addresses are read, what is missing is named, it is not there',
+  async (t) => {
+    const env = {
+      KONTOR_REDIS_URL: 'redis-1, rediss://redis-2:7000',
+      KONTOR_CASSANDRA_CONTACT_POINTS: 'c1,c2:9999,::1,[::2]:9998',
+      KONTOR_CASSANDRA_DATACENTER: 'dc1',
+      KONTOR_CASSANDRA_REPLICATION: '3',
+      KONTOR_ELASTICSEARCH_URL: 'e1:9201',
+    }
+    t.strictSame(load(env).cluster, {
+      redisUrls: ['redis://redis-1:6379', 'rediss://redis-2:7000'],
+      cassandra: {
+        contactPoints: ['c1:9042', 'c2:9999', '[::1]:9042', '[::2]:9998'],
+        keyspace: 'kontor',
+        datacenter: 'dc1',
+        replication: 3,
+      },
+      elasticsearch: { urls: ['http://e1:9201'], prefix: 'kontor-' },
+    })
+    const chosen = { KONTOR_STORAGE_DRIVER: 'cluster' }
+    t.match(problems({ ...env, ...chosen }), [/cluster is not available in this version yet/])
+    const names = problems(chosen).map((line) => line.split(':')[0])
+    t.strictSame(names, [
+      'KONTOR_REDIS_URL',
+      'KONTOR_CASSANDRA_CONTACT_POINTS',
+      'KONTOR_CASSANDRA_DATACENTER',
+      'KONTOR_ELASTICSEARCH_URL',
+      'KONTOR_STORAGE_DRIVER',
+    ])
+    for (const wrong of ['c1,,c2', 'c1:0', 'c1:65536', 'a b', '-x']) {
+      t.equal(problems({ KONTOR_CASSANDRA_CONTACT_POINTS: wrong }).length, 1, wrong)
+    }
+  },
+)
+
+t.test('every setting takes its own default, from the environment and from the file', async (t) => {
+  for (const name of SETTING_NAMES) {
+    const { initial, key, kind } = TABLE[name]
+    if (initial === null || typeof initial === 'object') continue
+    t.equal(kind.parse(String(initial)), initial, name)
+    const nested = key
+      .split('.')
+      .reduceRight<unknown>((inner, part) => ({ [part]: inner }), initial)
+    t.strictSame(problems({}, ['--config=s'], files({ s: JSON.stringify(nested) })), [], key)
+  }
+})
+
+t.test('whatever is given, the answer is settings or problems that name it', async () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...SETTING_NAMES), fc.string(), (name, text) => {
+      const loaded = loadSettings({ [name]: text }, [], files())
+      return 'ok' in loaded || loaded.problems.every((line) => line.includes('KONTOR_'))
+    }),
+  )
+})
+
+t.test('the reference names every setting and option in lines of at most 100', async (t) => {
+  const reference = settingsReference()
+  for (const name of SETTING_NAMES) t.match(reference, `  ${name}  (${TABLE[name].key})`)
+  for (const option of ['--config FILE', '--accept-loss', '--default', '--help']) {
+    t.match(reference, option)
+  }
+  t.ok(reference.split('\n').every((line) => line.length <= 100))
+})

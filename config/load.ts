@@ -1,0 +1,237 @@
+// Reads the settings of a process. It stands between the person who starts a node (environment over
+// settings file over `--default`) and the parts that get one checked object: every mistake is named
+// at once, with what was given and what would be right. Source: CONTRACT 0, Settings.
+
+import { suggestion } from '../protocol/graph/near-names.ts'
+import { readArguments, type Arguments } from './arguments.ts'
+import type { Settings } from './settings.ts'
+import { SETTING_NAMES, TABLE, type SettingName, type SettingValues } from './table.ts'
+
+/** Exit code of a process whose settings are wrong: EX_CONFIG of sysexits. */
+export const EXIT_CONFIG = 78
+
+export type LoadedSettings = { readonly ok: Settings } | { readonly problems: readonly string[] }
+
+/**
+ * The settings out of `env` (its `KONTOR_` variables; an empty one counts as not set) and `argv`
+ * (without program and script).
+ *
+ * @param readFile reads a text file; what it throws becomes a problem
+ * @returns the settings, or every mistake as a line for people; the caller then exits with 78
+ */
+export function loadSettings(
+  env: Readonly<Record<string, string | undefined>>,
+  argv: readonly string[],
+  readFile: (path: string) => string,
+): LoadedSettings {
+  const problems: string[] = []
+  const given = readArguments(argv, problems)
+  const texts = new Map<SettingName, Given>()
+  for (const { name, text } of given.defaults) texts.set(name, { text, from: `--default ${name}` })
+  if (given.configFile !== null) readSettingsFile(given.configFile, { readFile, texts, problems })
+  readEnvironment(env, texts, problems)
+
+  const values = valuesOf(texts, problems)
+  checkTls(values, problems)
+  if (values.KONTOR_STORAGE_DRIVER === 'cluster') checkCluster(texts, problems)
+  for (const name of ['KONTOR_HTTP_TLS_KEY_FILE', 'KONTOR_HTTP_TLS_CERT_FILE'] as const) {
+    checkPem(name, values[name], { readFile, problems })
+  }
+  checkAcceptedLoss(given, values.KONTOR_SHARDS, problems)
+  return problems.length > 0 ? { problems } : { ok: settingsOf(values, given) }
+}
+
+/** What was given for a setting, and where: the start of a message about it. */
+interface Given {
+  readonly text: string
+  readonly from: string
+}
+
+interface Reading {
+  readonly readFile: (path: string) => string
+  readonly problems: string[]
+}
+
+function readEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  texts: Map<SettingName, Given>,
+  problems: string[],
+): void {
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith('KONTOR_') || text === undefined) continue
+    if (name in TABLE) {
+      if (text.trim() !== '') texts.set(name as SettingName, { text, from: name })
+    } else if (!isServiceLink(name, text)) {
+      problems.push(`${name}: there is no such setting${suggestion(name, SETTING_NAMES)}`)
+    }
+  }
+}
+
+/** Kubernetes and Docker links set these for a service that is called kontor; nobody meant them. */
+function isServiceLink(name: string, text: string): boolean {
+  if (/_SERVICE_(HOST|PORT(_\w+)?)$/.test(name)) return true
+  if (/_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true
+  return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(text)
+}
+
+function readSettingsFile(
+  path: string,
+  { readFile, texts, problems }: Reading & { readonly texts: Map<SettingName, Given> },
+): void {
+  let content: unknown
+  try {
+    content = JSON.parse(readFile(path))
+  } catch (error) {
+    problems.push(`--config ${path}: ${(error as Error).message}`)
+    return
+  }
+  if (!isObject(content)) {
+    problems.push(`--config ${path}: must hold one JSON object, such as {"http": {"port": 8080}}`)
+    return
+  }
+  for (const [key, value] of leaves(content, '')) {
+    const name = SETTING_NAMES.find((candidate) => TABLE[candidate].key === key)
+    if (name === undefined) {
+      const keys = SETTING_NAMES.map((candidate) => TABLE[candidate].key)
+      problems.push(`${path}: ${key}: there is no such setting${suggestion(key, keys)}`)
+    } else if (isObject(value)) {
+      problems.push(`${path}: ${key}: is an object; must be ${TABLE[name].kind.rule}`)
+    } else if (value !== null && value !== '') {
+      const text = typeof value === 'string' ? value : textOf(value)
+      texts.set(name, { text, from: `${path}: ${key}` })
+    }
+  }
+}
+
+/** What the environment would hold for a value of the file: lists are divided by commas. */
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? value.join(',') : JSON.stringify(value)
+}
+
+/** Members that are settings, and those inside members that are not. */
+function* leaves(object: Record<string, unknown>, prefix: string): Generator<[string, unknown]> {
+  for (const [member, value] of Object.entries(object)) {
+    const key = `${prefix}${member}`
+    const isGroup = SETTING_NAMES.some((name) => TABLE[name].key.startsWith(`${key}.`))
+    if (isGroup && isObject(value)) yield* leaves(value, `${key}.`)
+    else yield [key, value]
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The checked value of every setting; one that is wrong becomes a problem and its default. */
+function valuesOf(texts: ReadonlyMap<SettingName, Given>, problems: string[]): SettingValues {
+  const values: Partial<Record<SettingName, unknown>> = {}
+  for (const name of SETTING_NAMES) {
+    const { kind, initial, ...row } = TABLE[name]
+    const given = texts.get(name)
+    const value = given === undefined ? initial : kind.parse(given.text.trim())
+    if (given !== undefined && value === undefined) {
+      const shown = 'secret' in row ? 'this value' : JSON.stringify(given.text)
+      problems.push(`${given.from}: ${shown} is not valid; must be ${kind.rule}`)
+    }
+    values[name] = value ?? initial
+  }
+  return values as SettingValues
+}
+
+function checkTls(values: SettingValues, problems: string[]): void {
+  const { KONTOR_HTTP_TLS_KEY_FILE: key, KONTOR_HTTP_TLS_CERT_FILE: certificate } = values
+  if ((key === null) === (certificate === null)) return
+  const [there, missing] = key === null ? ['CERT', 'KEY'] : ['KEY', 'CERT']
+  problems.push(
+    `KONTOR_HTTP_TLS_${missing}_FILE: not set, but KONTOR_HTTP_TLS_${there}_FILE is; ` +
+      'HTTPS needs both, HTTP neither',
+  )
+}
+
+const NEEDED_BY_CLUSTER: readonly SettingName[] = [
+  'KONTOR_REDIS_URL',
+  'KONTOR_CASSANDRA_CONTACT_POINTS',
+  'KONTOR_CASSANDRA_DATACENTER',
+  'KONTOR_ELASTICSEARCH_URL',
+]
+
+function checkCluster(texts: ReadonlyMap<SettingName, Given>, problems: string[]): void {
+  for (const name of NEEDED_BY_CLUSTER) {
+    if (texts.has(name)) continue
+    problems.push(`${name}: not set, but a cluster needs it; must be ${TABLE[name].kind.rule}`)
+  }
+  problems.push(
+    'KONTOR_STORAGE_DRIVER: cluster is not available in this version yet; ' +
+      'embedded keeps everything in KONTOR_DATA_DIR',
+  )
+}
+
+function checkPem(name: SettingName, path: string | null, { readFile, problems }: Reading): void {
+  if (path === null) return
+  try {
+    if (!readFile(path).includes('-----BEGIN ')) {
+      problems.push(`${name}: ${path} is not a PEM file; it must hold a line -----BEGIN ...-----`)
+    }
+  } catch (error) {
+    problems.push(`${name}: ${path} can't be read: ${(error as Error).message}`)
+  }
+}
+
+function checkAcceptedLoss(
+  { acceptLoss }: Arguments,
+  shards: number | null,
+  problems: string[],
+): void {
+  for (const { shard, offset } of acceptLoss) {
+    if (shards === null || shard < shards) continue
+    problems.push(
+      `--accept-loss ${shard}:${offset}: there are ${shards} shards; must be 0 to ${shards - 1}`,
+    )
+  }
+}
+
+function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings {
+  return {
+    http: {
+      host: values.KONTOR_HTTP_HOST,
+      port: values.KONTOR_HTTP_PORT,
+      baseUrl: values.KONTOR_BASE_URL ?? baseUrlOf(values),
+      tlsKeyFile: values.KONTOR_HTTP_TLS_KEY_FILE,
+      tlsCertFile: values.KONTOR_HTTP_TLS_CERT_FILE,
+    },
+    dataDir: values.KONTOR_DATA_DIR,
+    storageDriver: values.KONTOR_STORAGE_DRIVER,
+    shards: values.KONTOR_SHARDS,
+    memberId: values.KONTOR_MEMBER_ID,
+    sample: values.KONTOR_SAMPLE,
+    bootstrapSecret: values.KONTOR_BOOTSTRAP_SECRET,
+    logLevel: values.KONTOR_LOG_LEVEL,
+    shutdownMs: values.KONTOR_SHUTDOWN_MS,
+    accessTokenMs: values.KONTOR_ACCESS_TOKEN_MS,
+    acceptLoss,
+    smtpUrl: values.KONTOR_SMTP_URL,
+    cluster: {
+      redisUrls: values.KONTOR_REDIS_URL,
+      cassandra: {
+        contactPoints: values.KONTOR_CASSANDRA_CONTACT_POINTS,
+        keyspace: values.KONTOR_CASSANDRA_KEYSPACE,
+        datacenter: values.KONTOR_CASSANDRA_DATACENTER,
+        replication: values.KONTOR_CASSANDRA_REPLICATION,
+      },
+      elasticsearch: {
+        urls: values.KONTOR_ELASTICSEARCH_URL,
+        prefix: values.KONTOR_ELASTICSEARCH_PREFIX,
+      },
+    },
+  }
+}
+
+/** A link to where the node listens; one that listens everywhere is reached as localhost. */
+function baseUrlOf(values: SettingValues): string {
+  const { KONTOR_HTTP_HOST: host, KONTOR_HTTP_PORT: port } = values
+  const scheme = values.KONTOR_HTTP_TLS_KEY_FILE === null ? 'http' : 'https'
+  const everywhere = host === '0.0.0.0' || host === '::'
+  const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  const usual = scheme === 'http' ? 80 : 443
+  return port === usual ? `${scheme}://${name}` : `${scheme}://${name}:${port}`
+}

@@ -1,0 +1,195 @@
+// Every setting once: its name in the environment, its key in the settings file, what it means,
+// what may be given and what holds when nothing is. It stands between the person who starts a node
+// and load.ts, which reads by it; the printed reference is made of it too. Source: CONTRACT 0.
+
+import {
+  addresses,
+  BOOLEAN,
+  HOST,
+  integer,
+  matching,
+  oneOf,
+  PATH,
+  powerOfTwo,
+  plainText,
+  url,
+  urls,
+  type Kind,
+} from './kinds.ts'
+import { LIMITS } from './limits.ts'
+
+export interface SettingRow<T> {
+  /** Key in the settings file: its members, divided by dots. */
+  readonly key: string
+  readonly what: string
+  readonly kind: Kind<T>
+  readonly initial: T
+  /** Said in the reference instead of `initial`, where the default is made of something else. */
+  readonly initially?: string
+  /** Never shown in a message. */
+  readonly secret?: true
+}
+
+/** Rows of optional settings need their type said, for the default is null. */
+const row = <T>(setting: SettingRow<T>): SettingRow<T> => setting
+
+export const TABLE = {
+  KONTOR_HTTP_HOST: row({
+    key: 'http.host',
+    what: 'Address to listen on; 0.0.0.0 for every IPv4 address of the machine.',
+    kind: HOST,
+    initial: '127.0.0.1',
+  }),
+  KONTOR_HTTP_PORT: row({
+    key: 'http.port',
+    what: 'Port to listen on; 0 for one that is free.',
+    kind: integer(0, 65_535, 'a port number'),
+    initial: 8080,
+  }),
+  KONTOR_BASE_URL: row<string | null>({
+    key: 'http.baseUrl',
+    what: 'Public address of the service, used in links.',
+    kind: url('http', 'https'),
+    initial: null,
+    initially: 'made of host and port',
+  }),
+  KONTOR_HTTP_TLS_KEY_FILE: row<string | null>({
+    key: 'http.tlsKeyFile',
+    what: 'PEM file of the private key; with it and the certificate the node speaks HTTPS.',
+    kind: PATH,
+    initial: null,
+  }),
+  KONTOR_HTTP_TLS_CERT_FILE: row<string | null>({
+    key: 'http.tlsCertFile',
+    what: 'PEM file of the certificate and its chain.',
+    kind: PATH,
+    initial: null,
+  }),
+  KONTOR_DATA_DIR: row({
+    key: 'dataDir',
+    what: 'Folder of the embedded store; made when it is missing.',
+    kind: PATH,
+    initial: './data',
+  }),
+  KONTOR_STORAGE_DRIVER: row<'embedded' | 'cluster'>({
+    key: 'storageDriver',
+    what: 'Where state is kept: embedded in the data folder, or in the engines of a cluster.',
+    kind: oneOf('embedded', 'cluster'),
+    initial: 'embedded',
+  }),
+  KONTOR_SHARDS: row<number | null>({
+    key: 'shards',
+    what: 'Number of shards of a new store; a store that is there refuses another number.',
+    kind: powerOfTwo(1_024),
+    initial: null,
+    initially: 'as the store says, 32 for a new one',
+  }),
+  KONTOR_MEMBER_ID: row({
+    key: 'memberId',
+    what: 'Name of this process in the cluster.',
+    kind: matching(
+      '1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit',
+      /^[a-z0-9][a-z0-9._-]{0,63}$/i,
+    ),
+    initial: 'local',
+  }),
+  KONTOR_SAMPLE: row({
+    key: 'sample',
+    what: 'Load the sample orders into an empty embedded store (npm start does, unless told).',
+    kind: BOOLEAN,
+    initial: false,
+  }),
+  KONTOR_BOOTSTRAP_SECRET: row<string | null>({
+    key: 'bootstrapSecret',
+    what: 'Secret of the first client, `bootstrap`, in a store without identities.',
+    kind: plainText(1_000),
+    initial: null,
+    initially: 'random, written to bootstrap.json in the data folder',
+    secret: true,
+  }),
+  KONTOR_LOG_LEVEL: row<'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'>({
+    key: 'logLevel',
+    what: 'The least level that is logged.',
+    kind: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
+    initial: 'info',
+  }),
+  KONTOR_SHUTDOWN_MS: row({
+    key: 'shutdownMs',
+    what: 'Longest time from SIGTERM to the end, draining included.',
+    kind: integer(0, 600_000, 'milliseconds'),
+    initial: LIMITS.shutdownMs,
+  }),
+  KONTOR_ACCESS_TOKEN_MS: row({
+    key: 'accessTokenMs',
+    what: 'Lifetime of an access token.',
+    kind: integer(1_000, 30 * 24 * 3_600_000, 'milliseconds'),
+    initial: 3_600_000,
+  }),
+  KONTOR_SMTP_URL: row<string | null>({
+    key: 'smtpUrl',
+    what: 'Mail server of the sendings.',
+    kind: url('smtp', 'smtps'),
+    initial: null,
+    secret: true,
+  }),
+  KONTOR_REDIS_URL: row<readonly string[]>({
+    key: 'cluster.redisUrl',
+    what: 'Redis of the cluster.',
+    kind: urls(6379, 'redis', 'rediss'),
+    initial: [],
+    secret: true,
+  }),
+  KONTOR_CASSANDRA_CONTACT_POINTS: row<readonly string[]>({
+    key: 'cluster.cassandra.contactPoints',
+    what: 'Cassandra nodes to begin with.',
+    kind: addresses(9042),
+    initial: [],
+  }),
+  KONTOR_CASSANDRA_KEYSPACE: row({
+    key: 'cluster.cassandra.keyspace',
+    what: 'Keyspace; made when it is missing.',
+    kind: matching(
+      '1 to 48 letters, digits or underscores, beginning with a letter',
+      /^[a-z]\w{0,47}$/i,
+    ),
+    initial: 'kontor',
+  }),
+  KONTOR_CASSANDRA_DATACENTER: row<string | null>({
+    key: 'cluster.cassandra.datacenter',
+    what: 'Data centre of this node.',
+    kind: plainText(100),
+    initial: null,
+  }),
+  KONTOR_CASSANDRA_REPLICATION: row<number | null>({
+    key: 'cluster.cassandra.replication',
+    what: 'Copies of each row in a keyspace that is made.',
+    kind: integer(1, 15, 'a number of copies'),
+    initial: null,
+    initially: '3, or the nodes of the data centre where there are fewer',
+  }),
+  KONTOR_ELASTICSEARCH_URL: row<readonly string[]>({
+    key: 'cluster.elasticsearch.url',
+    what: 'Elasticsearch of the cluster.',
+    kind: urls(9200, 'http', 'https'),
+    initial: [],
+    secret: true,
+  }),
+  KONTOR_ELASTICSEARCH_PREFIX: row({
+    key: 'cluster.elasticsearch.prefix',
+    what: 'Put before the name of every index.',
+    kind: matching(
+      '1 to 50 lower-case letters, digits, hyphens or underscores, beginning with a letter',
+      /^[a-z][a-z0-9_-]{0,49}$/,
+    ),
+    initial: 'kontor-',
+  }),
+} as const
+
+export type SettingName = keyof typeof TABLE
+
+/** The checked value of every setting, by its name. */
+export type SettingValues = {
+  readonly [Name in SettingName]: (typeof TABLE)[Name] extends SettingRow<infer T> ? T : never
+}
+
+export const SETTING_NAMES = Object.keys(TABLE) as SettingName[]
