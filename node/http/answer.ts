@@ -1,0 +1,78 @@
+// What goes into an answer before it meets a socket: status lines, error bodies, encoders. It stands
+// between an operation's response and the exchange that writes it.
+
+import type { TSchema } from '@sinclair/typebox'
+import fastJson from 'fast-json-stringify'
+import type { Schema } from 'fast-json-stringify'
+import { STATUS_CODES } from 'node:http'
+import { AssertionError, statusOf } from '../../protocol/errors.ts'
+import type { ErrorItem, RequestError } from '../../protocol/errors.ts'
+import type { OperationResponse } from './operation.ts'
+
+/** Turns a response's value into JSON text. */
+export type Encode = (value: unknown) => string
+
+/** An encoder for answers of a schema; values that don't fit it are our mistake and throw. */
+export function encoderOf(schema: TSchema | undefined): Encode {
+  if (schema === undefined) return JSON.stringify
+  // A TypeBox schema is a JSON schema; the packages' types don't know each other.
+  return fastJson(schema as unknown as Schema)
+}
+
+const STATUS_LINES: readonly string[] = Array.from(
+  { length: 600 },
+  (_, status) => `${status} ${STATUS_CODES[status] ?? 'Unknown'}`,
+)
+
+export function statusLine(status: number): string {
+  return STATUS_LINES[status] ?? STATUS_LINES[500]!
+}
+
+/** Statuses that say "nothing was done, try again": they carry `Retry-After` (CONTRACT 1.13). */
+export function asksToRetry(status: number): boolean {
+  return status === 429 || status === 503 || status === 507
+}
+
+export const RETRY_AFTER_SECONDS = '1'
+
+// uWebSockets.js writes a header by one call into C++, and each call costs more than its bytes. So
+// the headers that every answer has ride behind the value of X-Request-Id, in one call.
+export const NO_SNIFF = '\r\nX-Content-Type-Options: nosniff'
+export const PLAIN_TAIL = `${NO_SNIFF}\r\nCache-Control: no-store`
+export const JSON_TAIL = `${PLAIN_TAIL}\r\nContent-Type: application/json`
+
+/** Throws for a header that would end early: a line break in it is our mistake. */
+export function checkHeader(name: string, value: string): void {
+  if (/[\r\n\0]/.test(value) || !/^[A-Za-z0-9-]+$/.test(name)) {
+    throw new AssertionError(`the answer's header ${JSON.stringify(name)} can't be written`)
+  }
+}
+
+/** The response of a refusal, in the platform's form or in that of RFC 6749. */
+export function refusal(
+  error: RequestError,
+  requestId: string,
+  form: 'platform' | 'oauth',
+): OperationResponse {
+  const first = error.errors[0]!
+  if (form === 'platform')
+    return { status: statusOf(first.code), body: errorBody(error, requestId) }
+  return {
+    status: statusOf(first.code),
+    body: { error: oauthError(statusOf(first.code)), error_description: first.message },
+  }
+}
+
+function oauthError(status: number): string {
+  if (status === 401) return 'invalid_token'
+  if (status === 429 || status === 503) return 'temporarily_unavailable'
+  return status >= 500 ? 'server_error' : 'invalid_request'
+}
+
+/** `{errors, requestId}` (CONTRACT 0). */
+export function errorBody(
+  error: { readonly errors: readonly ErrorItem[] },
+  requestId: string,
+): { readonly errors: readonly ErrorItem[]; readonly requestId: string } {
+  return { errors: error.errors, requestId }
+}

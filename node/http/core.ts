@@ -1,0 +1,86 @@
+// What all exchanges of one server share: its bounds, clock, log and state. It stands between the
+// server, which owns it, and the exchanges, which count themselves in and out.
+
+import type { RequestError } from '../../protocol/errors.ts'
+import type { Identity } from '../access/identity.ts'
+import type { LIMITS } from '../../config/limits.ts'
+import type { Counter, Histogram } from '../metrics.ts'
+import type { Encode } from './answer.ts'
+import type { Operation } from './operation.ts'
+import type { ShapeCheck } from '../../protocol/validation.ts'
+
+export interface Clock {
+  /** Milliseconds since 1970. */
+  nowMs(): number
+  /** Milliseconds from any start, never going back. */
+  monotonicMs(): number
+}
+
+/** The part of a logger that this folder uses (pino's has it). */
+export interface Log {
+  error(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  info(fields: object, message: string): void
+}
+
+/** Whose token this is; '' when none was sent. A promise only where the answer isn't at hand. */
+export type Authenticate = (
+  authorization: string,
+) => Identity | RequestError | Promise<Identity | RequestError>
+
+/** The bounds of this folder; a test may have its own. */
+export type HttpLimits = { readonly [Name in HttpLimit]: number }
+
+type HttpLimit = Extract<
+  keyof typeof LIMITS,
+  | 'bodyBytesMax'
+  | 'bulkLineBytesMax'
+  | 'requestIdCharsMax'
+  | 'urlCharsMax'
+  | 'bodyIdleMs'
+  | 'requestBudgetMs'
+  | 'unknownOutcomeMs'
+  | 'jsonDepthMax'
+  | 'bodyBytesPerSecondMin'
+  | 'bodiesBytesMax'
+  | 'requestsInFlightMax'
+  | 'streamReadAheadBytesMax'
+  | 'streamWriteBytes'
+  | 'gzipBytesMin'
+  | 'gzipInlineBytesMax'
+>
+
+/** One row of the table with what was compiled from it. */
+export interface Route {
+  readonly operation: Operation
+  readonly check: ShapeCheck | null
+  readonly encode: Encode
+  readonly counts: RouteCounts
+}
+
+/** Requests of one route by status, and how long they took. */
+export interface RouteCounts {
+  readonly seconds: Histogram
+  /** The counter of a status, made when it first appears. */
+  status(status: number): Counter
+}
+
+/** State of one server. */
+export interface HttpCore {
+  readonly limits: HttpLimits
+  readonly clock: Clock
+  readonly log: Log
+  readonly newRequestId: () => string
+  /** Counts of requests that met no operation. */
+  readonly strays: RouteCounts
+  /** Exchanges that outlived the callback they began in. */
+  readonly open: Set<object>
+  /** Bytes of bodies that are still arriving. */
+  arrivingBytes: number
+  /** True while uWebSockets.js is calling us: the socket is corked already. */
+  corked: boolean
+  /** Shutting down: every answer closes its connection. */
+  closing: boolean
+  /** Connections that are idle may be closed after this time, on the monotonic clock. */
+  quietFromMs: number
+}

@@ -1,0 +1,210 @@
+// A request's way through the server, step by step: route, framing, who, body, operation. It stands
+// between the listener and the table of operations; each step may end the way with a refusal.
+
+import { RequestError } from '../../protocol/errors.ts'
+import type { Identity } from '../access/identity.ts'
+import {
+  framingOf,
+  gatherBody,
+  isNdjson,
+  isPacked,
+  mediaFault,
+  readBody,
+  unpacked,
+} from './body.ts'
+import type { BodyHeaders } from './body.ts'
+import type { Authenticate, HttpCore, Route } from './core.ts'
+import { Exchange } from './exchange.ts'
+import type { OperationResponse } from './operation.ts'
+import type { Found, Router } from './router.ts'
+import { serveStream } from './stream.ts'
+import type { HttpRequest, HttpResponse } from './uws.ts'
+
+export class Dispatcher {
+  private readonly core: HttpCore
+  private readonly router: Router<Route>
+  private readonly authenticate: Authenticate
+
+  constructor(core: HttpCore, router: Router<Route>, authenticate: Authenticate) {
+    this.core = core
+    this.router = router
+    this.authenticate = authenticate
+  }
+
+  /** Takes a request from uWebSockets.js. Never throws: there is nobody to catch it. */
+  accept(res: HttpResponse, req: HttpRequest): void {
+    const { core } = this
+    const x = new Exchange(core, res, req)
+    core.corked = true
+    try {
+      this.begin(x)
+    } catch (error) {
+      x.fail(error)
+    } finally {
+      core.corked = false
+    }
+  }
+
+  private begin(x: Exchange): void {
+    const framing = framingOf(x)
+    if (framing instanceof RequestError) {
+      x.failAndClose(framing)
+      return
+    }
+    x.bodyPending = framing.present
+    if (x.urlChars > this.core.limits.urlCharsMax) {
+      const { urlCharsMax } = this.core.limits
+      x.fail(new RequestError('TOO_LARGE', `the URL has more than ${urlCharsMax} characters`))
+      return
+    }
+    const found = this.find(x)
+    if (found === null) {
+      this.refuseStray(x)
+      return
+    }
+    x.route = found.target
+    if (!setParams(x, found)) {
+      x.fail(new RequestError('MALFORMED_REQUEST', 'the path has a % that starts no UTF-8 escape'))
+      return
+    }
+    if (this.core.open.size >= this.core.limits.requestsInFlightMax) {
+      x.fail(new RequestError('TOO_BUSY', 'too many requests are under way; nothing was done'))
+      return
+    }
+    if (found.target.operation.access === 'none') {
+      this.enter(x, framing, null)
+      return
+    }
+    const who = this.authenticate(x.header('authorization'))
+    if (who instanceof Promise) {
+      x.hold()
+      this.enter(
+        x,
+        framing,
+        who.then((known) => void this.admit(x, known)),
+      )
+    } else if (this.admit(x, who)) {
+      this.enter(x, framing, null)
+    }
+  }
+
+  /** A HEAD is served as the GET of its path, without the body. */
+  private find(x: Exchange): Found<Route> | null {
+    return this.router.find(x.method === 'HEAD' ? 'GET' : x.method, x.path)
+  }
+
+  private refuseStray(x: Exchange): void {
+    const methods = this.router.methodsOf(x.path)
+    if (methods.length === 0) {
+      x.fail(new RequestError('NOT_FOUND', `there is nothing at ${x.path.slice(0, 200)}`))
+      return
+    }
+    if (methods.includes('GET')) methods.push('HEAD')
+    const allow = [...methods, 'OPTIONS'].join(', ')
+    if (x.method === 'OPTIONS') {
+      x.answer({ status: 204, headers: { Allow: allow } })
+      return
+    }
+    const message = `${x.method.slice(0, 20)} is not known here; allowed: ${allow}`
+    x.fail(new RequestError('METHOD_NOT_ALLOWED', message), { Allow: allow })
+  }
+
+  private admit(x: Exchange, who: Identity | RequestError): boolean {
+    if (!(who instanceof RequestError)) {
+      x.who = who
+      return true
+    }
+    if (who.errors[0]!.code !== 'UNAUTHENTICATED') {
+      x.fail(who)
+      return false
+    }
+    // RFC 6750 3.1: no error code where no token was sent.
+    const challenge = x.header('authorization') === '' ? 'Bearer' : 'Bearer error="invalid_token"'
+    x.fail(who, { 'WWW-Authenticate': challenge })
+    return false
+  }
+
+  /**
+   * Reads the body on the way to the operation. `admitted`: the token is still being looked up; the
+   * body is gathered meanwhile, and the operation waits.
+   */
+  private enter(x: Exchange, framing: BodyHeaders, admitted: Promise<void> | null): void {
+    const { stream, body } = x.route!.operation
+    const contentType = x.header('content-type')
+    if (stream !== undefined && (body?.type === 'ndjson' || isNdjson(contentType))) {
+      const refused = mediaFault(contentType, 'ndjson')
+      const packed = refused ?? isPacked(x)
+      if (packed instanceof RequestError) x.fail(packed)
+      else serveStream(x, { present: framing.present, packed, admitted })
+      return
+    }
+    if (body === undefined || !framing.present) {
+      this.after(x, admitted, () => this.take(x, EMPTY))
+      return
+    }
+    const refused = mediaFault(contentType, body.type)
+    const packed = refused ?? isPacked(x)
+    if (packed instanceof RequestError) x.fail(packed)
+    else
+      gatherBody(x, framing.length, (bytes) => this.after(x, admitted, () => this.take(x, bytes)))
+  }
+
+  private after(x: Exchange, admitted: Promise<void> | null, proceed: () => void): void {
+    if (admitted === null) proceed()
+    else admitted.then(proceed).catch((error: unknown) => x.fail(error))
+  }
+
+  private take(x: Exchange, bytes: Buffer): void {
+    if (x.done) return
+    const packed = bytes.length > 0 && isPacked(x) === true
+    if (!packed) {
+      this.read(x, bytes)
+      return
+    }
+    x.hold()
+    unpacked(bytes, this.core.limits.bodyBytesMax)
+      .then((plain) => {
+        if (plain instanceof RequestError) x.fail(plain)
+        else this.read(x, plain)
+      })
+      .catch((error: unknown) => x.fail(error))
+  }
+
+  private read(x: Exchange, bytes: Buffer): void {
+    const declared = x.route!.operation.body
+    const fault = declared === undefined ? null : readBody(x, bytes, declared)
+    if (fault === null) this.handle(x)
+    else x.fail(fault)
+  }
+
+  private handle(x: Exchange): void {
+    let response: OperationResponse | Promise<OperationResponse>
+    try {
+      response = x.route!.operation.handle(x)
+    } catch (error) {
+      x.fail(error)
+      return
+    }
+    if (response instanceof Promise) x.settleWith(response)
+    else x.answer(response)
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+
+function setParams(x: Exchange, found: Found<Route>): boolean {
+  const { names, values } = found
+  for (let i = 0; i < names.length; i++) {
+    const value = values[i]!
+    if (!value.includes('%')) {
+      x.params[names[i]!] = value
+      continue
+    }
+    try {
+      x.params[names[i]!] = decodeURIComponent(value)
+    } catch {
+      return false
+    }
+  }
+  return true
+}

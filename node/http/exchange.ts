@@ -1,0 +1,399 @@
+// One request and its answer. It stands between a uWebSockets.js response, which must not be touched
+// once it has ended or its client has gone, and everybody else: all writing goes through here, and
+// here alone is known whether it still may.
+
+import { promisify } from 'node:util'
+import { constants, gzip, gzipSync } from 'node:zlib'
+import { RequestError, assert } from '../../protocol/errors.ts'
+import type { Identity } from '../access/identity.ts'
+import {
+  JSON_TAIL,
+  NO_SNIFF,
+  PLAIN_TAIL,
+  RETRY_AFTER_SECONDS,
+  asksToRetry,
+  checkHeader,
+  refusal,
+  statusLine,
+} from './answer.ts'
+import type { HttpCore, Route } from './core.ts'
+import type { OperationRequest, OperationResponse } from './operation.ts'
+import type { HttpRequest, HttpResponse } from './uws.ts'
+
+const gzipAsync = promisify(gzip)
+// Level 1 takes half the time of the default for a tenth more bytes.
+const GZIP = { level: constants.Z_BEST_SPEED }
+/** An answer this large may take a slow reader a while: closing waits for it longer. */
+const LARGE_ANSWER_BYTES = 64 * 1024
+const LARGE_ANSWER_MS = 5_000
+const SMALL_ANSWER_MS = 250
+/** A longer list of encodings is nobody's honest wish. */
+const ACCEPT_CHARS_MAX = 256
+
+// Headers arrive by a callback for each; one function for all requests saves a closure for each.
+let arriving: string[] = []
+function arrive(name: string, value: string): void {
+  arriving.push(name, value)
+}
+
+export class Exchange implements OperationRequest {
+  readonly core: HttpCore
+  readonly res: HttpResponse
+  readonly method: string
+  readonly path: string
+  readonly requestId: string
+  readonly startedMs: number
+  route: Route | null = null
+  params: Record<string, string> = {}
+  body: unknown = undefined
+  bodyBytes: Uint8Array = NOTHING
+  who: Identity | null = null
+  /** The answer has been given (or dropped). */
+  done = false
+  /** The client has gone: `res` is dead. */
+  gone = false
+  /** Body bytes are still to come; an answer now leaves the connection to its client to close. */
+  bodyPending = false
+  /** Waiting for body bytes on purpose: the sweep neither closes nor re-arms. */
+  paused = false
+  /** Of the body, for the sweep; on the monotonic clock. */
+  lastByteMs: number
+  received = 0
+  /** A stream has its own pace: it has no deadline and no least rate. */
+  streaming = false
+  /** When the client has gone, after `gone` is set. */
+  onGone: (() => void) | null = null
+  readonly aborted = (): boolean => this.gone
+  private readonly headers: readonly string[]
+  private readonly queryText: string
+  private queryParsed: URLSearchParams | null = null
+  private closeAfter = false
+  private held = false
+  private failing = false
+
+  constructor(core: HttpCore, res: HttpResponse, req: HttpRequest) {
+    this.core = core
+    this.res = res
+    this.method = req.getCaseSensitiveMethod()
+    this.path = req.getUrl()
+    this.queryText = req.getQuery() ?? ''
+    arriving = []
+    req.forEach(arrive)
+    this.headers = arriving
+    this.requestId = this.chooseRequestId()
+    this.startedMs = core.clock.monotonicMs()
+    this.lastByteMs = this.startedMs
+  }
+
+  get identity(): Identity {
+    assert(this.who !== null, 'an operation without a token has no identity')
+    return this.who
+  }
+
+  get query(): URLSearchParams {
+    return (this.queryParsed ??= new URLSearchParams(this.queryText))
+  }
+
+  get budgetMs(): number {
+    const spent = this.core.clock.monotonicMs() - this.startedMs
+    return Math.max(0, this.core.limits.requestBudgetMs - spent)
+  }
+
+  get urlChars(): number {
+    return this.path.length + this.queryText.length
+  }
+
+  header(name: string): string {
+    const headers = this.headers
+    let value = ''
+    for (let i = 0; i < headers.length; i += 2) {
+      if (headers[i] === name)
+        value = value === '' ? headers[i + 1]! : `${value}, ${headers[i + 1]}`
+    }
+    return value
+  }
+
+  /** How often a header was sent. */
+  headerCount(name: string): number {
+    let count = 0
+    for (let i = 0; i < this.headers.length; i += 2) if (this.headers[i] === name) count++
+    return count
+  }
+
+  /** From here on the answer may come later: counted in, and told when the client goes. */
+  hold(): void {
+    if (this.held) return
+    this.held = true
+    this.core.open.add(this)
+    this.res.onAborted(() => this.goAway())
+  }
+
+  /** Stops reading from the connection until `readOn`. */
+  readNoFurther(): void {
+    if (this.done || this.gone || this.paused) return
+    this.paused = true
+    this.res.pause()
+  }
+
+  readOn(): void {
+    if (!this.paused) return
+    this.paused = false
+    // The silence was ours.
+    this.lastByteMs = this.core.clock.monotonicMs()
+    if (!this.done && !this.gone) this.res.resume()
+  }
+
+  /** Ends a streamed answer: `last` writes what is left of it. */
+  endStream(last: () => void, bytes: number): void {
+    if (this.done) return
+    this.done = true
+    if (!this.gone) {
+      this.readOnForTheNext()
+      const close = this.core.closing && !this.bodyPending
+      this.corked(() => {
+        last()
+        this.res.end('', close)
+      })
+    }
+    this.finish(200, bytes)
+  }
+
+  /** Answers when the promise does. */
+  settleWith(promise: Promise<OperationResponse>): void {
+    this.hold()
+    // uWebSockets.js closes a connection whose next request comes before the answer to the last; in
+    // the kernel's buffer it waits its turn. Two system calls, so only for methods that a client
+    // may pipeline (RFC 9112 9.3.2).
+    if (this.method !== 'POST' && this.method !== 'PATCH') this.readNoFurther()
+    promise.then(
+      (response) => this.answer(response),
+      (error: unknown) => this.fail(error),
+    )
+  }
+
+  /** Answers a refusal; anything but a RequestError is our mistake: 500, and the log has it. */
+  fail(error: unknown, headers?: Readonly<Record<string, string>>): void {
+    if (this.done) {
+      if (!(error instanceof RequestError)) this.logFault(error)
+      return
+    }
+    let refused = error
+    if (!(refused instanceof RequestError)) {
+      this.logFault(error)
+      refused = new RequestError(
+        'INTERNAL_ERROR',
+        'a mistake of the server; its log has the details under the request id',
+      )
+    }
+    const form = this.route?.operation.errors ?? 'platform'
+    const response = refusal(refused as RequestError, this.requestId, form)
+    this.answer(headers === undefined ? response : { ...response, headers })
+  }
+
+  /** Refuses and closes: what follows on this connection can't be told from the body. */
+  failAndClose(error: RequestError): void {
+    this.closeAfter = true
+    this.fail(error)
+  }
+
+  /** Answers once; later calls and answers to clients that have gone are dropped. */
+  answer(response: OperationResponse): void {
+    if (this.done) return
+    this.done = true
+    try {
+      this.encodeAndSend(response)
+    } catch (error) {
+      if (this.failing) {
+        // Not even the refusal can be written: the connection ends rather than hang.
+        this.logFault(error)
+        if (!this.gone) this.res.close()
+        return
+      }
+      this.failing = true
+      this.done = false
+      this.fail(error)
+    }
+  }
+
+  /** Takes the exchange out of the count: its last byte is given to the socket, or dropped. */
+  finish(status: number, bytes: number): void {
+    const { core } = this
+    core.open.delete(this)
+    const now = core.clock.monotonicMs()
+    const counts = this.route?.counts ?? core.strays
+    counts.status(status).add()
+    counts.seconds.observe((now - this.startedMs) / 1000)
+    const quietMs = bytes > LARGE_ANSWER_BYTES ? LARGE_ANSWER_MS : SMALL_ANSWER_MS
+    core.quietFromMs = Math.max(core.quietFromMs, now + quietMs)
+  }
+
+  /** Runs `write` on the living socket as one packet. */
+  corked(write: () => void): void {
+    if (this.gone) return
+    if (this.core.corked) write()
+    else this.res.cork(write)
+  }
+
+  /** Status line and headers; the body follows by `write` or `end`. */
+  writeHead(response: OperationResponse, encoding: string | null): void {
+    const { res } = this
+    const { status, headers } = response
+    if (status !== 200) res.writeStatus(statusLine(status))
+    if (headers === undefined && encoding === null) {
+      const tail = hasBody(response) ? JSON_TAIL : PLAIN_TAIL
+      res.writeHeader('X-Request-Id', this.requestId + tail)
+    } else {
+      this.writeOwnHeaders(response, encoding)
+    }
+    if (asksToRetry(status) && headers?.['Retry-After'] === undefined) {
+      res.writeHeader('Retry-After', RETRY_AFTER_SECONDS)
+    }
+  }
+
+  logFault(error: unknown): void {
+    const { requestId, method, path } = this
+    this.core.log.error({ err: error, requestId, method, path }, 'request failed by our mistake')
+  }
+
+  private writeOwnHeaders(response: OperationResponse, encoding: string | null): void {
+    const headers = response.headers ?? NO_HEADERS
+    let typed = !hasBody(response)
+    let cached = false
+    for (const name in headers) {
+      if (name === 'Content-Type') typed = true
+      if (name === 'Cache-Control') cached = true
+    }
+    let value = this.requestId + (cached ? NO_SNIFF : PLAIN_TAIL)
+    if (!typed) value += '\r\nContent-Type: application/json'
+    this.res.writeHeader('X-Request-Id', value)
+    for (const name in headers) this.res.writeHeader(name, headers[name]!)
+    if (encoding === null) return
+    this.res.writeHeader('Content-Encoding', encoding)
+    this.res.writeHeader('Vary', 'Accept-Encoding')
+  }
+
+  private encodeAndSend(response: OperationResponse): void {
+    const { headers } = response
+    if (headers !== undefined) for (const name in headers) checkHeader(name, headers[name]!)
+    const payload = this.payloadOf(response)
+    const { limits } = this.core
+    // Characters are at most bytes, and near enough to decide by.
+    if (payload.length >= limits.gzipBytesMin && this.wantsGzip(response)) {
+      if (payload.length > limits.gzipInlineBytesMax) {
+        this.hold()
+        gzipAsync(payload, GZIP).then(
+          (packed) => this.send(response, packed, 'gzip'),
+          (error: unknown) => {
+            this.logFault(error)
+            this.send(response, payload, null)
+          },
+        )
+        return
+      }
+      this.send(response, gzipSync(payload, GZIP), 'gzip')
+      return
+    }
+    this.send(response, payload, null)
+  }
+
+  private payloadOf(response: OperationResponse): string | Uint8Array {
+    if (response.raw !== undefined) return response.raw
+    if (response.body === undefined) return ''
+    const encode = response.status < 400 ? this.route?.encode : undefined
+    return (encode ?? JSON.stringify)(response.body)
+  }
+
+  private wantsGzip(response: OperationResponse): boolean {
+    if (response.headers?.['Content-Encoding'] !== undefined) return false
+    return this.method !== 'HEAD' && acceptsGzip(this.header('accept-encoding'))
+  }
+
+  private send(
+    response: OperationResponse,
+    payload: string | Uint8Array,
+    encoding: string | null,
+  ): void {
+    if (!this.gone) {
+      this.readOnForTheNext()
+      if (this.core.corked) this.put(response, payload, encoding)
+      else this.res.cork(() => this.put(response, payload, encoding))
+    }
+    this.finish(response.status, payload.length)
+  }
+
+  private put(
+    response: OperationResponse,
+    payload: string | Uint8Array,
+    encoding: string | null,
+  ): void {
+    const { res } = this
+    this.writeHead(response, encoding)
+    let close = this.closeAfter
+    if (this.core.closing && !close) {
+      // Closing while body bytes are on their way resets the connection and may take the answer
+      // with it; then the header asks the client to close.
+      if (!this.bodyPending) close = true
+      else if (response.headers?.['Connection'] === undefined)
+        res.writeHeader('Connection', 'close')
+    }
+    const { status } = response
+    if (status === 204 || status === 304) res.endWithoutBody(undefined, close)
+    else if (this.method === 'HEAD') res.endWithoutBody(Buffer.byteLength(payload), close)
+    else res.end(payload, close)
+  }
+
+  /** A socket that was paused goes on to its next request. */
+  private readOnForTheNext(): void {
+    if (!this.paused) return
+    this.paused = false
+    this.res.resume()
+  }
+
+  private goAway(): void {
+    this.gone = true
+    this.bodyPending = false
+    this.core.arrivingBytes -= this.arrivingBytes
+    this.arrivingBytes = 0
+    this.core.open.delete(this)
+    this.onGone?.()
+  }
+
+  /** Of this body, in the core's count. */
+  arrivingBytes = 0
+
+  private chooseRequestId(): string {
+    const sent = this.header('x-request-id')
+    if (sent !== '' && sent.length <= this.core.limits.requestIdCharsMax && isPrintable(sent)) {
+      return sent
+    }
+    return this.core.newRequestId()
+  }
+}
+
+const NOTHING = new Uint8Array(0)
+const NO_HEADERS: Readonly<Record<string, string>> = {}
+
+function hasBody(response: OperationResponse): boolean {
+  return response.body !== undefined || response.raw !== undefined
+}
+
+function isPrintable(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c < 0x20 || c > 0x7e) return false
+  }
+  return true
+}
+
+/** Whether an Accept-Encoding names gzip with a weight above 0 (RFC 9110 12.5.3). */
+export function acceptsGzip(accepted: string): boolean {
+  if (accepted === '' || accepted.length > ACCEPT_CHARS_MAX) return false
+  for (const choice of accepted.toLowerCase().split(',')) {
+    const [coding, weight] = choice.split(';')
+    const name = coding!.trim()
+    if (name !== 'gzip' && name !== 'x-gzip' && name !== '*') continue
+    const q = weight?.trim().startsWith('q=') === true ? Number(weight.trim().slice(2)) : 1
+    return q > 0
+  }
+  return false
+}

@@ -1,0 +1,222 @@
+// The HTTP server: compiles the table of operations, listens, and closes gracefully. It stands
+// between the composition root, which hands it the stations' tables, and uWebSockets.js.
+
+import { randomFillSync } from 'node:crypto'
+import { accessSync, constants } from 'node:fs'
+import { LIMITS } from '../../config/limits.ts'
+import type { Settings } from '../../config/settings.ts'
+import { assert } from '../../protocol/errors.ts'
+import { uuidMaker } from '../../protocol/ids.ts'
+import type { FillRandom } from '../../protocol/ids.ts'
+import { compileShape } from '../../protocol/validation.ts'
+import { SECONDS } from '../metrics.ts'
+import type { Counter, Metrics } from '../metrics.ts'
+import { encoderOf } from './answer.ts'
+import type { Authenticate, Clock, HttpCore, HttpLimits, Log, Route, RouteCounts } from './core.ts'
+import { Dispatcher } from './dispatch.ts'
+import type { Exchange } from './exchange.ts'
+import { openApiOperation } from './openapi.ts'
+import type { Operation } from './operation.ts'
+import { Router } from './router.ts'
+import { SWEEP_MS, sweep } from './sweep.ts'
+import { App, SSLApp, us_listen_socket_close, us_socket_local_port } from './uws.ts'
+import type { TemplatedApp, us_listen_socket } from './uws.ts'
+
+export interface HttpServerOptions {
+  readonly settings: Pick<Settings['http'], 'host' | 'port' | 'tlsKeyFile' | 'tlsCertFile'>
+  readonly operations: readonly Operation[]
+  readonly authenticate: Authenticate
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly clock: Clock
+  /** Random bytes for request ids. */
+  readonly random?: FillRandom
+  /** Other bounds than LIMITS, for tests. */
+  readonly limits?: Partial<HttpLimits>
+  /** Shown in the OpenAPI document. */
+  readonly version?: string
+}
+
+export interface HttpServer {
+  /** Port that is listened on; 0 before `listen`. */
+  readonly port: number
+  /** Rejects when the address can't be had. */
+  listen(): Promise<{ readonly port: number }>
+  /**
+   * Stops accepting; open connections are served on, each answer with `Connection: close`; resolves
+   * when all are closed, at the latest after `graceMs`.
+   */
+  close(graceMs: number): Promise<void>
+}
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { metrics, clock } = options
+  const makeId = uuidMaker(options.random ?? ((bytes) => void randomFillSync(bytes)))
+  const open = new Set<Exchange>()
+  const core: HttpCore = {
+    limits: { ...LIMITS, ...options.limits },
+    clock,
+    log: options.log,
+    newRequestId: () => makeId(clock.nowMs()),
+    strays: countsOf(metrics, 'none'),
+    open,
+    arrivingBytes: 0,
+    corked: false,
+    closing: false,
+    quietFromMs: 0,
+  }
+  const operations = [...options.operations]
+  operations.push(openApiOperation(options.operations, options.version ?? '0'))
+  const dispatcher = new Dispatcher(core, compile(operations, metrics), options.authenticate)
+  metrics.collect(function* () {
+    yield {
+      name: 'kontor_http_requests_in_flight',
+      help: 'Requests whose answer is still to come.',
+      type: 'gauge',
+      value: core.open.size,
+    }
+  })
+  return new Listener({ core, open }, dispatcher, options.settings)
+}
+
+function compile(operations: readonly Operation[], metrics: Metrics): Router<Route> {
+  const router = new Router<Route>()
+  for (const operation of operations) {
+    const schema = operation.body?.schema
+    router.add(operation.method, operation.path, {
+      operation,
+      check: schema === undefined ? null : compileShape(schema),
+      encode: encoderOf(operation.response),
+      counts: countsOf(metrics, `${operation.method} ${operation.path}`),
+    })
+  }
+  return router
+}
+
+function countsOf(metrics: Metrics, route: string): RouteCounts {
+  const byStatus: (Counter | undefined)[] = []
+  return {
+    seconds: metrics.histogram(
+      'kontor_http_request_seconds',
+      { help: 'Time from the head of a request to its answer.', bounds: SECONDS },
+      { route },
+    ),
+    status: (status) =>
+      (byStatus[status] ??= metrics.counter(
+        'kontor_http_requests_total',
+        'Answers by route and status.',
+        { route, status: String(status) },
+      )),
+  }
+}
+
+/** Ports are ours alone: sharing one silently would split the requests of two processes. */
+const EXCLUSIVE_PORT = 1
+const CLOSE_POLL_MS = 10
+
+class Listener implements HttpServer {
+  port = 0
+  private readonly core: HttpCore
+  private readonly open: ReadonlySet<Exchange>
+  private readonly dispatcher: Dispatcher
+  private readonly settings: HttpServerOptions['settings']
+  private app: TemplatedApp | null = null
+  private socket: us_listen_socket | null = null
+  private sweeper: NodeJS.Timeout | null = null
+  private connections = 0
+  private closed: Promise<void> | null = null
+
+  constructor(
+    state: { readonly core: HttpCore; readonly open: ReadonlySet<Exchange> },
+    dispatcher: Dispatcher,
+    settings: HttpServerOptions['settings'],
+  ) {
+    this.core = state.core
+    this.open = state.open
+    this.dispatcher = dispatcher
+    this.settings = settings
+  }
+
+  listen(): Promise<{ readonly port: number }> {
+    assert(this.app === null, 'the server listens once')
+    const { host, port } = this.settings
+    const app = this.makeApp()
+    app.any('/*', (res, req) => this.dispatcher.accept(res, req))
+    app.filter((_, change) => {
+      this.connections += change
+    })
+    return new Promise((resolve, reject) => {
+      const listening = (socket: us_listen_socket | false): void => {
+        if (socket === false) {
+          reject(new Error(`can't listen on ${host}:${port}: the port is taken, or not allowed`))
+          return
+        }
+        this.app = app
+        this.socket = socket
+        this.port = us_socket_local_port(socket)
+        const { bodyIdleMs } = this.core.limits
+        this.sweeper = setInterval(
+          () => sweep(this.core, this.open),
+          Math.min(SWEEP_MS, bodyIdleMs / 4),
+        )
+        this.sweeper.unref()
+        resolve({ port: this.port })
+      }
+      listenExclusively(app, { host, port }, listening)
+    })
+  }
+
+  close(graceMs: number): Promise<void> {
+    return (this.closed ??= this.drain(graceMs))
+  }
+
+  private async drain(graceMs: number): Promise<void> {
+    const { core } = this
+    if (this.app === null) return
+    core.closing = true
+    if (this.socket !== null) us_listen_socket_close(this.socket)
+    this.socket = null
+    const start = core.clock.monotonicMs()
+    // An idle connection may have a request on its way: it gets a moment to arrive.
+    core.quietFromMs = Math.max(core.quietFromMs, start + Math.min(graceMs / 2, QUIET_MS))
+    while (this.connections > 0) {
+      const now = core.clock.monotonicMs()
+      if (now - start >= graceMs) break
+      if (core.open.size === 0 && now >= core.quietFromMs) break
+      await new Promise((resolve) => setTimeout(resolve, CLOSE_POLL_MS))
+    }
+    if (this.sweeper !== null) clearInterval(this.sweeper)
+    this.app.close()
+  }
+
+  private makeApp(): TemplatedApp {
+    const { tlsKeyFile, tlsCertFile } = this.settings
+    if (tlsKeyFile === null && tlsCertFile === null) return App()
+    if (tlsKeyFile === null || tlsCertFile === null) {
+      throw new Error('TLS needs both files, the key and the certificate')
+    }
+    // uWebSockets.js says nothing about a file that it can't read.
+    accessSync(tlsKeyFile, constants.R_OK)
+    accessSync(tlsCertFile, constants.R_OK)
+    return SSLApp({ key_file_name: tlsKeyFile, cert_file_name: tlsCertFile })
+  }
+}
+
+const QUIET_MS = 500
+
+// The typed overloads leave out the one with host and options, which is there.
+type ListenOn = (
+  host: string,
+  port: number,
+  options: number,
+  listening: (socket: us_listen_socket | false) => void,
+) => void
+
+function listenExclusively(
+  app: TemplatedApp,
+  address: { readonly host: string; readonly port: number },
+  listening: (socket: us_listen_socket | false) => void,
+): void {
+  const listen = app.listen.bind(app) as unknown as ListenOn
+  listen(address.host, address.port, EXCLUSIVE_PORT, listening)
+}
