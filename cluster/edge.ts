@@ -17,6 +17,8 @@ export interface EdgeOptions {
   readonly shards: number
   readonly clock: Clock
   readonly newUuid: (tail?: number) => string
+  /** The wire delivers each copy exactly once: a call inside the process. */
+  readonly deliversOnce: boolean
   /** Sends one copy to the present owner of the shard; false: it has none that we know. */
   readonly send: (
     shard: number,
@@ -41,6 +43,7 @@ interface Asked {
   againAtMs: number
 }
 
+const FRESH = { fresh: true } as const
 const MOVED_WAIT_MS = 50
 const SILENCE_MS = 1_000
 const TICK_MS = 50
@@ -115,6 +118,7 @@ export class Edge {
       preview: request.preview,
       crashes: 0,
       trace: request.trace,
+      ...(virtual && this.#options.deliversOnce ? FRESH : null),
     }
     return { envelope, shard: this.#shardOf(to, behaviour) }
   }

@@ -97,6 +97,8 @@ export class Projector {
   /** Shards of which the index, emptied in this run, certainly holds nothing yet. */
   #fresh = new Set<number>()
   #generation = ''
+  /** Offsets that must be reached before the index is whole. */
+  #awaited = new Map<number, number>()
   /** Which shard begins the next batch, so that a busy one can't starve the others. */
   #turn = 0
 
@@ -123,6 +125,17 @@ export class Projector {
     return this.#timesMs
   }
 
+  /**
+   * False until the index has had what was committed when it was opened or emptied: before that its
+   * answers would have holes.
+   */
+  get whole(): boolean {
+    for (const [shard, head] of this.#awaited) {
+      if ((this.#offsets.get(shard) ?? 0) >= head) this.#awaited.delete(shard)
+    }
+    return this.#awaited.size === 0
+  }
+
   get parkedCount(): number {
     return this.#parked.size
   }
@@ -141,6 +154,7 @@ export class Projector {
     this.#states.clear()
     if (kept) for (const [shard, offset] of offsets) this.#offsets.set(shard, offset)
     else this.#reset(heads, generation)
+    this.#awaited = new Map(heads)
     await this.#parked.recall(heads.keys(), this.#offsets)
     return kept ? 'kept' : 'reset'
   }
@@ -186,6 +200,7 @@ export class Projector {
     this.#offsets.clear()
     this.#timesMs.clear()
     this.#fresh = new Set(heads.keys())
+    this.#awaited = new Map(heads)
   }
 
   async #collect(batch: ProjectionBatch, shard: number, head: number): Promise<Reach> {

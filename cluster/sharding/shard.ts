@@ -220,8 +220,7 @@ export class Shard implements ShardCore, Committing {
       const behaviour = this.context.behaviours.get(envelope.to.type)!
       activation = new Activation(behaviour, id, key)
       this.activations.set(id, activation)
-      // An id that this edge has just made can't be in any journal yet.
-      if (envelope.virtual && envelope.copy === 0) activation.loaded = true
+      if (envelope.fresh && envelope.copy === 0) activation.loaded = true
       else this.#load(activation)
     } else if (activation.behaviour.type !== envelope.to.type) {
       const text = `${id} is not a ${envelope.to.type}`

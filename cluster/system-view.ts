@@ -1,0 +1,173 @@
+// The maps of the `system` shard: registry, clients, roles, sessions, ... as sorted maps in
+// memory, followed from that shard's log before this member serves. One order of configuration
+// changes, reads without a round trip. It stands between the log of shard -1 and every station
+// that needs configuration at hand. Source: ARCHITECTURE 2, PROTOCOL 3.0 "The system shard".
+
+import type { Behaviour, SystemState } from '../protocol/behaviour.ts'
+import { metaOf } from '../protocol/entry.ts'
+import type { Entry } from '../protocol/entry.ts'
+import type { SystemEntry, SystemView } from './actor-system.ts'
+
+interface Followed {
+  readonly actorId: string
+  state: unknown
+  version: number
+  /** What the view shows; null for a tombstone. */
+  entry: SystemEntry | null
+}
+
+interface TypeMap {
+  readonly byKey: Map<string, Followed>
+  /** Keys of living entries in order; null: must be sorted again. */
+  sorted: string[] | null
+  living: number
+  readonly watchers: Set<(key: string, entry: SystemEntry | null) => void>
+}
+
+/** One actor of the maps as an image keeps it. */
+interface ImageItem {
+  readonly type: string
+  readonly key: string
+  readonly actorId: string
+  readonly version: number
+  readonly state: unknown
+}
+
+const IMAGE_PART_ITEMS = 1_000
+
+export class SystemMaps implements SystemView {
+  readonly #behaviours: ReadonlyMap<string, Behaviour>
+  readonly #types = new Map<string, TypeMap>()
+  /** Done up to and including this offset of the system shard. */
+  offset = 0
+
+  constructor(behaviours: ReadonlyMap<string, Behaviour>) {
+    this.#behaviours = behaviours
+  }
+
+  /** Folds a committed entry; what it has already is skipped. */
+  follow(entry: Entry, offset: number): void {
+    if (offset <= this.offset) return
+    this.offset = offset
+    if (entry.q === undefined || entry.r.length === 0) return
+    const behaviour = this.#behaviours.get(entry.y)!
+    const map = this.#map(entry.y)
+    let known = map.byKey.get(entry.q)
+    if (!known) {
+      known = { actorId: entry.p, state: null, version: 0, entry: null }
+      map.byKey.set(entry.q, known)
+    }
+    for (let i = 0; i < entry.r.length; i++) {
+      known.state = behaviour.evolve(known.state, entry.r[i]!, metaOf(entry, i))
+    }
+    known.version = entry.v + entry.r.length
+    this.#show(map, entry.q, known)
+  }
+
+  #show(map: TypeMap, key: string, known: Followed): void {
+    const was = known.entry
+    const { value, deleted } = known.state as SystemState
+    known.entry = deleted ? null : { key, actorId: known.actorId, version: known.version, value }
+    if ((was === null) !== (known.entry === null)) {
+      map.living += known.entry === null ? -1 : 1
+      map.sorted = null
+    }
+    for (const changed of map.watchers) changed(key, known.entry)
+  }
+
+  #map(type: string): TypeMap {
+    let map = this.#types.get(type)
+    if (!map) {
+      map = { byKey: new Map(), sorted: null, living: 0, watchers: new Set() }
+      this.#types.set(type, map)
+    }
+    return map
+  }
+
+  get<T>(type: string, key: string): SystemEntry<T> | null {
+    const known = this.#types.get(type)?.byKey.get(key)
+    return (known?.entry ?? null) as SystemEntry<T> | null
+  }
+
+  *withPrefix<T>(type: string, prefix: string): Iterable<SystemEntry<T>> {
+    const map = this.#types.get(type)
+    if (!map) return
+    map.sorted ??= [...map.byKey]
+      .filter(([, known]) => known.entry !== null)
+      .map(([key]) => key)
+      .sort(byCodePoint)
+    const { sorted } = map
+    let low = 0
+    let high = sorted.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (byCodePoint(sorted[middle]!, prefix) < 0) low = middle + 1
+      else high = middle
+    }
+    for (let i = low; i < sorted.length && sorted[i]!.startsWith(prefix); i++) {
+      const entry = map.byKey.get(sorted[i]!)?.entry
+      if (entry) yield entry as SystemEntry<T>
+    }
+  }
+
+  size(type: string): number {
+    return this.#types.get(type)?.living ?? 0
+  }
+
+  onChange(
+    type: string,
+    changed: (key: string, entry: SystemEntry | null) => void,
+  ): () => void {
+    const { watchers } = this.#map(type)
+    watchers.add(changed)
+    return () => void watchers.delete(changed)
+  }
+
+  /** The maps at their present offset, in parts. */
+  image(): Buffer[] {
+    const items: ImageItem[] = []
+    for (const [type, map] of this.#types) {
+      const behaviour = this.#behaviours.get(type)!
+      for (const [key, { actorId, version, state }] of map.byKey) {
+        items.push({ type, key, actorId, version, state: behaviour.toSnapshot(state) })
+      }
+    }
+    const parts: Buffer[] = []
+    for (let i = 0; i === 0 || i < items.length; i += IMAGE_PART_ITEMS) {
+      parts.push(Buffer.from(JSON.stringify(items.slice(i, i + IMAGE_PART_ITEMS))))
+    }
+    return parts
+  }
+
+  /** Starts from an image instead of the first entry. */
+  load(offset: number, parts: readonly Uint8Array[]): void {
+    for (const part of parts) {
+      for (const item of JSON.parse(Buffer.from(part).toString()) as ImageItem[]) {
+        const behaviour = this.#behaviours.get(item.type)
+        if (!behaviour) continue
+        const { actorId, version } = item
+        const state = behaviour.fromSnapshot(item.state)
+        const known: Followed = { actorId, version, state, entry: null }
+        const map = this.#map(item.type)
+        map.byKey.set(item.key, known)
+        this.#show(map, item.key, known)
+      }
+    }
+    this.offset = offset
+  }
+}
+
+/** Order of Unicode code points, which UTF-16 code units don't keep. */
+function byCodePoint(a: string, b: string): number {
+  if (a === b) return 0
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x === y) continue
+    const surrogateX = x >= 0xd800 && x <= 0xdfff
+    const surrogateY = y >= 0xd800 && y <= 0xdfff
+    if (surrogateX !== surrogateY) return surrogateX ? 1 : -1
+    return x - y
+  }
+  return a.length - b.length
+}
