@@ -187,6 +187,19 @@ export interface StoreIdentity {
   readonly shards: number
   /** New for every store that was restored or moved: cursors and indexes name it. */
   readonly generation: string
+  /** Losses that were accepted (PROTOCOL 3.16), oldest first; absent when there were none. */
+  readonly losses?: readonly AcceptedLoss[]
+}
+
+/**
+ * What a shard held behind `offset` was given up; its log goes on behind `resumedAt`. An actor whose
+ * last entry is at or below `offset` goes on with versions and entry numbers as much higher as the
+ * offsets are, so that none is given out twice.
+ */
+export interface AcceptedLoss {
+  readonly shard: number
+  readonly offset: number
+  readonly resumedAt: number
 }
 
 /** A journal as a member opens it. */

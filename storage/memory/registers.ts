@@ -140,6 +140,11 @@ export class MemoryRegisters {
     for (const offset of this.#images.keys()) if (offset < oldestKept) this.#images.delete(offset)
   }
 
+  /** Offsets of which there are parts of images, rising. */
+  imageOffsets(): number[] {
+    return [...this.#images.keys()].sort((a, b) => a - b)
+  }
+
   /** Offsets of the images that are whole, newest first. */
   #wholeImages(): number[] {
     const upTo = this.consumer(SYSTEM_SHARD, 'image') ?? 0

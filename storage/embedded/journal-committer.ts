@@ -1,0 +1,278 @@
+// The one way into the data file: a transaction at a time, over all groups that wait and the derived
+// rows that ride with them. It stands between the journal's stores and the LMDB environment, and
+// decides what a failed transaction means. Source: PROTOCOL 3.16, ARCHITECTURE 2.
+
+import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
+import type { AppendOutcome, Group } from '../journal.ts'
+import { causeOfFailure, isFull, type JournalEnvironment } from './journal-environment.ts'
+import { GroupArena } from './journal-arena.ts'
+import { derivedOffset, isWhole, logKey, readGroup, shardKey } from './journal-layout.ts'
+import type { Reserve } from './journal-reserve.ts'
+import { WaitingRows, type TakenRows } from './journal-waiting.ts'
+import type { EncodedRow } from './journal-rows.ts'
+
+export interface CommitterOptions {
+  readonly env: JournalEnvironment
+  readonly reserve: Reserve
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  /** A flush has failed: ends the process. Should it return, nothing is written any more. */
+  readonly onFatal: (error: Error) => void
+  /** Called once when the disk turns full and once when there is room again. */
+  readonly onFull: (isFull: boolean) => void
+}
+
+type Written = 'committed' | 'full' | 'unknown'
+
+/** What goes into one transaction for one shard under one epoch. */
+interface Section {
+  readonly shard: number
+  readonly epoch: number
+  readonly groups: Group[]
+  readonly rows: TakenRows[]
+  hasEpoch: Promise<boolean> | null
+  readonly hasHead: Promise<boolean>[]
+}
+
+export class Committer {
+  readonly #env: JournalEnvironment
+  readonly #reserve: Reserve
+  readonly #options: CommitterOptions
+  readonly #arena = new GroupArena()
+  readonly #waiting: WaitingRows
+  #running: Promise<unknown> | null = null
+  #isFull = false
+  #isMaking = false
+  #triedAt = 0
+  #end: 'closed' | 'failed' | null = null
+
+  constructor(options: CommitterOptions) {
+    this.#options = options
+    this.#env = options.env
+    this.#reserve = options.reserve
+    this.#waiting = new WaitingRows(() => void this.#inTurn(() => this.#writeDueRows()))
+    // Without the reserve, what is committed next might not be finished.
+    if (!options.reserve.isHeld) this.#becomeFull()
+  }
+
+  /** Appends the groups and, when it is their time, waiting rows, in one transaction. */
+  append(groups: readonly Group[]): Promise<readonly AppendOutcome[]> {
+    if (this.#isFull && !this.#hasRoomAgain()) {
+      return Promise.resolve(groups.map((): AppendOutcome => 'full'))
+    }
+    return this.#inTurn(() => this.#append(groups))
+  }
+
+  /** Derived rows of a shard: with the next append, or in a while by themselves. */
+  write(shard: number, epoch: number, rows: readonly EncodedRow[]): Promise<AppendOutcome> {
+    assert(this.#end !== 'closed', 'the journal is open')
+    if (rows.length === 0) return Promise.resolve('committed')
+    return this.#waiting.add(shard, epoch, rows)
+  }
+
+  /**
+   * One transaction of its own, for what must be possible on a full disk too (claims, trims): the
+   * reserve is freed for it. `build` queues the writes and returns the promises of its conditions.
+   */
+  essential(build: () => Promise<boolean>[]): Promise<Written> {
+    return this.#inTurn(() => this.#writeEssential(build))
+  }
+
+  /** Writes what waits, then lets nothing in any more. */
+  async close(): Promise<void> {
+    await this.#inTurn(async () => {
+      while (this.#waiting.size > 0 && this.#end === null) await this.#writeRows()
+      this.#end ??= 'closed'
+    })
+    this.#waiting.refuse('unknown')
+  }
+
+  /** One at a time: what a transaction reads before it is built includes all earlier ones. */
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#running !== null) await this.#running
+    const done = work()
+    this.#running = done.then(
+      () => {
+        this.#running = null
+      },
+      () => {
+        this.#running = null
+      },
+    )
+    return done
+  }
+
+  async #append(groups: readonly Group[]): Promise<readonly AppendOutcome[]> {
+    assert(this.#end !== 'closed', 'the journal is open')
+    if (groups.length === 0) return []
+    const taken = this.#waiting.take('due')
+    const sections = sectionsOf(groups, taken)
+    const written = await this.#transact(sections)
+    if (written === 'full') {
+      this.#becomeFull()
+      if (taken.length > 0) await this.#finishRows(taken)
+    } else {
+      await this.#settleRows(sections, written)
+    }
+    if (written !== 'committed') return groups.map(() => written)
+    return this.#outcomes(groups, sections)
+  }
+
+  async #writeDueRows(): Promise<void> {
+    if (this.#waiting.isDue) await this.#writeRows()
+  }
+
+  /** A transaction of waiting rows alone. */
+  async #writeRows(): Promise<void> {
+    const taken = this.#waiting.take('all')
+    if (taken.length > 0) await this.#finishRows(taken)
+  }
+
+  async #finishRows(taken: readonly TakenRows[]): Promise<void> {
+    const sections = sectionsOf([], taken)
+    await this.#settleRows(sections, await this.#writeEssential(() => this.#build(sections)))
+  }
+
+  async #writeEssential(build: () => Promise<boolean>[]): Promise<Written> {
+    const written = await this.#run(build)
+    if (written !== 'full') return written
+    this.#becomeFull()
+    this.#reserve.release()
+    return this.#run(build)
+  }
+
+  #transact(sections: readonly Section[]): Promise<Written> {
+    return this.#run(() => this.#build(sections))
+  }
+
+  /**
+   * Queues the sections' writes. Each block is applied only if its condition holds, which LMDB's
+   * write thread looks at under the lock of the file: no other process can come between.
+   */
+  #build(sections: readonly Section[]): Promise<boolean>[] {
+    const { epochs, heads, log } = this.#env
+    const all: Promise<boolean>[] = []
+    const put = new Map<string, number>()
+    this.#arena.reset(sections.flatMap((section) => section.groups))
+    for (const section of sections) {
+      section.hasHead.length = 0
+      section.hasEpoch = epochs.ifVersion(shardKey(section.shard), section.epoch, () => {
+        for (const group of section.groups) {
+          const row = this.#arena.put(group)
+          const isIn = heads.ifVersion(row.headKey, group.head, () => {
+            void log.put(row.key, row.value)
+            void heads.put(row.headKey, row.headValue, group.head + group.count)
+          })
+          section.hasHead.push(isIn)
+          all.push(isIn)
+        }
+        for (const { rows } of section.rows) for (const row of rows) this.#putRow(row, put)
+      })
+      all.push(section.hasEpoch)
+    }
+    return all
+  }
+
+  /** `put`: offsets of the registers that this transaction has put so far. */
+  #putRow(row: EncodedRow, put: Map<string, number>): void {
+    const { table, key, value, offset } = row
+    if (row.isRegister) {
+      const there = table.getBinaryFast(key)
+      if (there !== undefined && derivedOffset(there) > offset) return
+      const place = `${(table as unknown as { name: string }).name} ${key.toString('latin1')}`
+      if ((put.get(place) ?? 0) > offset) return
+      put.set(place, offset)
+    }
+    void table.put(key, value)
+  }
+
+  async #run(build: () => Promise<boolean>[]): Promise<Written> {
+    if (this.#end === 'failed') return 'unknown'
+    let conditions: Promise<boolean>[] = []
+    try {
+      const whole = this.#env.root.batch(() => {
+        conditions = build()
+      })
+      await Promise.all([whole, ...conditions])
+      return 'committed'
+    } catch (error) {
+      const cause = await causeOfFailure(error)
+      if (isFull(cause)) return 'full'
+      // Whatever it was, what the disk holds is not known any more: pages that a failed flush left
+      // may be marked clean, and a later flush would succeed without them.
+      this.#end = 'failed'
+      this.#options.onFatal(cause)
+      this.#waiting.refuse('unknown')
+      return 'unknown'
+    }
+  }
+
+  async #settleRows(sections: readonly Section[], written: Written): Promise<void> {
+    for (const section of sections) {
+      const isIn = written !== 'committed' || (await section.hasEpoch)
+      for (const taken of section.rows) this.#waiting.settle(taken, isIn ? written : 'fenced')
+    }
+  }
+
+  async #outcomes(
+    groups: readonly Group[],
+    sections: readonly Section[],
+  ): Promise<readonly AppendOutcome[]> {
+    const outcomes = new Map<Group, AppendOutcome>()
+    for (const section of sections) {
+      for (const [i, group] of section.groups.entries()) {
+        const isIn = (await section.hasHead[i]!) || this.#isInAlready(group)
+        outcomes.set(group, isIn ? 'committed' : 'fenced')
+      }
+    }
+    return groups.map((group) => outcomes.get(group)!)
+  }
+
+  /** True when an earlier copy of the same group won (PROTOCOL 3.2.4). */
+  #isInAlready(group: Group): boolean {
+    this.#env.root.resetReadTxn()
+    const key = logKey(group.shard, group.head + group.count)
+    const value = this.#env.log.get(key)
+    if (value === undefined || !isWhole(key, value)) return false
+    return readGroup(group.shard, value).commitId === group.commitId
+  }
+
+  #becomeFull(): void {
+    if (!this.#isFull) this.#options.onFull(true)
+    this.#isFull = true
+    this.#triedAt = this.#options.now()
+  }
+
+  /** While the disk is full: looks now and then whether the reserve can be held again. */
+  #hasRoomAgain(): boolean {
+    const now = this.#options.now()
+    if (!this.#isMaking && now - this.#triedAt >= LIMITS.journalFullRetryMs) {
+      this.#isMaking = true
+      this.#triedAt = now
+      void this.#reserve.make().then((isHeld) => {
+        this.#isMaking = false
+        if (!isHeld) return
+        this.#isFull = false
+        this.#options.onFull(false)
+      })
+    }
+    return !this.#isFull
+  }
+}
+
+function sectionsOf(groups: readonly Group[], taken: readonly TakenRows[]): Section[] {
+  const byPlace = new Map<string, Section>()
+  const sectionOf = (shard: number, epoch: number): Section => {
+    const place = `${shard} ${epoch}`
+    let section = byPlace.get(place)
+    if (section === undefined) {
+      section = { shard, epoch, groups: [], rows: [], hasEpoch: null, hasHead: [] }
+      byPlace.set(place, section)
+    }
+    return section
+  }
+  for (const group of groups) sectionOf(group.shard, group.epoch).groups.push(group)
+  for (const rows of taken) sectionOf(rows.shard, rows.epoch).rows.push(rows)
+  return [...byPlace.values()]
+}

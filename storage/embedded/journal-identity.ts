@@ -1,0 +1,134 @@
+// What the store is: its identity in the data file, and the same beside it in `store.json`, so that
+// a data file that is gone is not taken for a new store. It stands between the opening of a journal
+// and both files. Source: PROTOCOL 3.0, 3.16.
+
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { StoreIdentity } from '../journal.ts'
+import { JournalDamage } from './journal-damage.ts'
+import type { JournalEnvironment } from './journal-environment.ts'
+import {
+  derivedBody,
+  derivedValue,
+  HEAD_BYTES,
+  isWhole,
+  JOURNAL_FORMAT,
+  NIL_UUID,
+  numberValue,
+  putHead,
+  shardKey,
+} from './journal-layout.ts'
+
+const SHARDS_DEFAULT = 32
+const SHARDS_MAX = 4096
+const STORE_FILE = 'store.json'
+const IDENTITY_KEY = Buffer.from('identity')
+
+/** The identity in the data file, or null when none was written yet. Throws JournalDamage. */
+export function readIdentity(env: JournalEnvironment): StoreIdentity | null {
+  const value = env.meta.get(IDENTITY_KEY)
+  if (value === undefined) return null
+  if (!isWhole(IDENTITY_KEY, value)) {
+    throw new JournalDamage(
+      `${env.file}: the row that says what this store is doesn't match its checksum. Nothing was ` +
+        'changed. Way back: restore the data directory from a backup',
+      { file: env.file, shard: null, offset: null },
+    )
+  }
+  const identity = JSON.parse(derivedBody(value).toString()) as StoreIdentity
+  if (identity.format > JOURNAL_FORMAT) {
+    throw new Error(
+      `${env.file}: the store's format is ${identity.format}, this version of Kontor reads up to ` +
+        `${JOURNAL_FORMAT}: start the newer version`,
+    )
+  }
+  return identity
+}
+
+/** Puts the identity; within a transaction. */
+export function putIdentity(env: JournalEnvironment, identity: StoreIdentity): void {
+  const body = Buffer.from(JSON.stringify(identity))
+  env.meta.putSync(IDENTITY_KEY, derivedValue(IDENTITY_KEY, { shard: 0, offset: 0 }, body))
+}
+
+/** What `store.json` says, or null when there is none. */
+export function readStoreFile(dir: string): StoreIdentity | null {
+  const path = join(dir, STORE_FILE)
+  if (!existsSync(path)) return null
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as StoreIdentity
+  } catch (error) {
+    throw new Error(`${path} is not JSON (${String(error)}): restore it, or delete it`)
+  }
+}
+
+/** Writes `store.json` so that after a crash it is there whole or as it was. */
+export function writeStoreFile(dir: string, identity: StoreIdentity): void {
+  const path = join(dir, STORE_FILE)
+  const text = `${JSON.stringify(identity, null, 2)}\n`
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return
+  const made = `${path}.new`
+  const file = openSync(made, 'w', 0o600)
+  try {
+    writeSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(made, path)
+  const folder = openSync(dir, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}
+
+/**
+ * The identity of the store, made now if this is a new one. Throws when `shards` is another number
+ * than the store's, naming both.
+ */
+export function establishIdentity(
+  env: JournalEnvironment,
+  shards: number | null,
+  newGeneration: () => string,
+): StoreIdentity {
+  const identity = readIdentity(env) ?? makeStore(env, shards ?? SHARDS_DEFAULT, newGeneration())
+  if (shards !== null && shards !== identity.shards) {
+    throw new Error(
+      `${env.file}: the store was made with ${identity.shards} shards and ${shards} are configured ` +
+        '(KONTOR_SHARDS): leave the setting out, or set it to what the store has',
+    )
+  }
+  return identity
+}
+
+function makeStore(env: JournalEnvironment, shards: number, generation: string): StoreIdentity {
+  if (shards < 1 || shards > SHARDS_MAX || (shards & (shards - 1)) !== 0) {
+    throw new Error(`the number of shards must be a power of two up to ${SHARDS_MAX}: ${shards}`)
+  }
+  // Looked for again under the lock: another process may be making the same store.
+  return env.root.transactionSync(() => {
+    const there = readIdentity(env)
+    if (there !== null) return there
+    for (let shard = SYSTEM_SHARD; shard < shards; shard++) {
+      const key = shardKey(shard)
+      const head = Buffer.alloc(HEAD_BYTES)
+      putHead(head, key, { epoch: 0, head: 0, groupCrc: 0, commitId: NIL_UUID })
+      env.heads.putSync(key, head, 0)
+      env.epochs.putSync(key, numberValue(shard, 0), 0)
+    }
+    const identity = { format: JOURNAL_FORMAT, shards, generation }
+    putIdentity(env, identity)
+    return identity
+  })
+}

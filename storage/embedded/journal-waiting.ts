@@ -1,0 +1,104 @@
+// Derived rows that wait for a transaction to ride in. It stands between whoever derives rows from
+// the log and the committer: rows that go together share pages and a flush. Its bound is the
+// caller's, who keeps at most LIMITS.unflushedBytesMax above a shard's flush offset.
+
+import { LIMITS } from '../../config/limits.ts'
+import type { AppendOutcome } from '../journal.ts'
+import type { EncodedRow } from './journal-rows.ts'
+
+/** One call of `write`, all or part of which may be under way. */
+interface WaitingWrite {
+  readonly shard: number
+  readonly epoch: number
+  readonly rows: readonly EncodedRow[]
+  /** Rows before this one were taken. */
+  next: number
+  readonly resolve: (outcome: AppendOutcome) => void
+}
+
+/** Rows that go into one transaction. */
+export interface TakenRows {
+  readonly write: WaitingWrite
+  readonly shard: number
+  readonly epoch: number
+  readonly rows: readonly EncodedRow[]
+}
+
+export class WaitingRows {
+  #writes: WaitingWrite[] = []
+  #bytes = 0
+  #timer: NodeJS.Timeout | null = null
+  #hasWaited = false
+  readonly #whenDue: () => void
+
+  /** `whenDue` is called when rows have waited for their time and no append has taken them. */
+  constructor(whenDue: () => void) {
+    this.#whenDue = whenDue
+  }
+
+  get size(): number {
+    return this.#writes.length
+  }
+
+  get isDue(): boolean {
+    return this.size > 0 && (this.#hasWaited || this.#bytes >= LIMITS.derivedWaitBytes)
+  }
+
+  add(shard: number, epoch: number, rows: readonly EncodedRow[]): Promise<AppendOutcome> {
+    return new Promise((resolve) => {
+      this.#writes.push({ shard, epoch, rows, next: 0, resolve })
+      for (const row of rows) this.#bytes += row.value.length
+      this.#startTimer()
+    })
+  }
+
+  #startTimer(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null
+      this.#hasWaited = true
+      this.#whenDue()
+    }, LIMITS.derivedWaitMs)
+  }
+
+  /** Rows for the next transaction, oldest first: LIMITS.derivedTransactionBytesMax or one row. */
+  take(which: 'due' | 'all'): TakenRows[] {
+    if (which === 'due' && !this.isDue) return []
+    const taken: TakenRows[] = []
+    let room: number = LIMITS.derivedTransactionBytesMax
+    while (this.#writes.length > taken.length && room > 0) {
+      const write = this.#writes[taken.length]!
+      const from = write.next
+      while (write.next < write.rows.length && room > 0) {
+        room -= write.rows[write.next]!.value.length
+        write.next++
+      }
+      const { shard, epoch } = write
+      taken.push({ write, shard, epoch, rows: write.rows.slice(from, write.next) })
+    }
+    const isLastWhole = taken.every(({ write }) => write.next === write.rows.length)
+    this.#writes.splice(0, isLastWhole ? taken.length : taken.length - 1)
+    this.#bytes -= LIMITS.derivedTransactionBytesMax - room
+    this.#hasWaited = false
+    if (this.#writes.length > 0) this.#startTimer()
+    return taken
+  }
+
+  /** Says how the transaction ended; a write with rows to come goes on waiting when it went well. */
+  settle(taken: TakenRows, outcome: AppendOutcome): void {
+    const { write } = taken
+    if (outcome === 'committed' && write.next < write.rows.length) return
+    write.resolve(outcome)
+    if (write.next === write.rows.length) return
+    for (const row of write.rows.slice(write.next)) this.#bytes -= row.value.length
+    this.#writes = this.#writes.filter((other) => other !== write)
+  }
+
+  /** Ends all that wait with this outcome. */
+  refuse(outcome: AppendOutcome): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    for (const write of this.#writes) write.resolve(outcome)
+    this.#writes = []
+    this.#bytes = 0
+  }
+}
