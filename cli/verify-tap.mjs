@@ -4,22 +4,25 @@
 const SUMMARY = /^# (\{ total: .*\})$/m
 const FILE_OPENS = /^# Subtest: /
 const FILE_CLOSES = /^(not )?ok \d+/
+const SKIPPED = /^\s*(not )?ok \d+.* # (skip|todo)\b/i
 const PASSED = /^\s+ok \d+ /
 
 /**
  * @param {string} output
- * @returns {{ passed: number, failed: number, skipped: number, failures: string[] }} counts of
+ * @returns {{ passed: number, failed: number, skipped: number, failures: string[], skips: string[] }} counts of
  *   assertions (a test that is still to be written counts as skipped), and for every test file that
- *   failed its lines without the assertions that passed
+ *   failed its lines without the assertions that passed; and the lines of what was skipped
  */
 export function readTap(output) {
+  const lines = output.split('\n')
   const [, summary = ''] = SUMMARY.exec(output) ?? []
   const count = (name) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
   return {
     passed: count('pass'),
     failed: count('fail'),
     skipped: count('skip') + count('todo'),
-    failures: failedFiles(output.split('\n')),
+    failures: failedFiles(lines),
+    skips: lines.filter((line) => SKIPPED.test(line)).map((line) => line.trim()),
   }
 }
 

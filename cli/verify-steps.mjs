@@ -1,0 +1,117 @@
+// The checks and tests of the project as a table, and how one step of it is run and judged. It
+// stands between cli/verify.mjs, which goes through it, and the tools that do the work.
+
+import { spawn } from 'node:child_process'
+import { readTap } from './verify-tap.mjs'
+
+const MINUTE_MS = 60_000
+/** From the end of a tool to the end of its output. */
+const OUTPUT_MS_MAX = 5_000
+const OUTPUT_CHARS_SHOWN_MAX = 8_000
+const FOLDERS = [
+  'protocol',
+  'config',
+  'commerce',
+  'storage',
+  'cluster',
+  'node',
+  'cli',
+  'bench',
+  'test',
+]
+
+/**
+ * @typedef {{ name: string, command: string, minutes: number, expect?: RegExp, tap?: true }} Step
+ * @typedef {{ passed: number, failed: number, skipped: number }} Counts
+ */
+
+/**
+ * The steps in their order, the fast ones first. `command` names an installed tool; `expect` must
+ * be found in what it prints, for a tool that checks nothing reports success too; `minutes` is its
+ * bound; a step with `tap` is counted by its assertions, any other as one check.
+ *
+ * @type {readonly Step[]}
+ */
+export const STEPS = [
+  { name: 'lint', command: 'oxlint --type-aware', expect: /on [1-9]\d* files/, minutes: 3 },
+  { name: 'format', command: 'oxfmt --check', expect: /on [1-9]\d* files/, minutes: 1 },
+  { name: 'types', command: 'tsc -p .', minutes: 5 },
+  {
+    name: 'imports',
+    command: `depcruise --config .dependency-cruiser.cjs ${FOLDERS.join(' ')}`,
+    expect: /no dependency violations found \([1-9]\d* modules/,
+    minutes: 3,
+  },
+  { name: 'dead', command: 'knip --no-progress', minutes: 3 },
+  { name: 'tests', command: 'tap --reporter=tap', tap: true, minutes: 25 },
+]
+
+/**
+ * Runs one step in the folder `cwd`.
+ *
+ * @param {Step} step
+ * @param {{ cwd: string, env: NodeJS.ProcessEnv, paths?: readonly string[] }} options `paths`: the
+ *   tests to run instead of all
+ * @returns {Promise<{ counts: Counts, shown: string }>} `shown`: what a person needs to see of it
+ *   when it failed
+ */
+export async function runStep(step, { cwd, env, paths = [] }) {
+  const command = [step.command, ...paths].join(' ')
+  const ended = await run(command, { cwd, env, timeout: step.minutes * MINUTE_MS })
+  return step.tap ? judgeTests(ended, env) : judgeCheck(step, ended)
+}
+
+function judgeCheck(step, { output, problem }) {
+  const empty = step.expect && !step.expect.test(output) ? `${step.name}: nothing was checked` : ''
+  const failed = problem !== null || empty !== ''
+  return {
+    counts: { passed: failed ? 0 : 1, failed: failed ? 1 : 0, skipped: 0 },
+    shown: [output, problem ?? empty].join('\n'),
+  }
+}
+
+function judgeTests({ output, problem }, env) {
+  const { passed, failed, skipped, failures, skips } = readTap(output)
+  const counts = { passed, failed, skipped }
+  const reasons = [...failures]
+  if (passed + failed === 0) reasons.push('no test ran')
+  if (problem !== null && failures.length === 0) {
+    reasons.push(output.slice(-OUTPUT_CHARS_SHOWN_MAX), problem)
+  }
+  // A machine that can't run a test must not look like one where it passes.
+  if (env.CI === 'true' && skipped > 0) {
+    reasons.push('skipped, which counts as failed where CI=true:', ...skips)
+    counts.failed += skipped
+  }
+  if (counts.failed === 0 && reasons.length > 0) counts.failed = 1
+  return { counts, shown: reasons.join('\n') }
+}
+
+/** Runs a tool to its end and keeps what it prints, in order; `problem` says how it failed. */
+function run(command, { cwd, env, timeout }) {
+  const [program, ...args] = command.trim().split(/\s+/)
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {
+      cwd,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout,
+    })
+    const chunks = []
+    child.stdout.on('data', (chunk) => chunks.push(chunk))
+    child.stderr.on('data', (chunk) => chunks.push(chunk))
+    // What a tool that was stopped has started may hold its output open for ever.
+    child.on('exit', () => setTimeout(() => closeOutput(child), OUTPUT_MS_MAX).unref())
+    child.on('error', (error) => resolve({ output: '', problem: `${program}: ${error.message}` }))
+    child.on('close', (code, signal) => {
+      const how = signal === null ? `exit code ${code}` : `ended by ${signal}`
+      const problem = code === 0 ? null : `${program}: ${how}`
+      resolve({ output: Buffer.concat(chunks).toString('utf8'), problem })
+    })
+  })
+}
+
+function closeOutput({ stdout, stderr }) {
+  stdout.destroy()
+  stderr.destroy()
+}
