@@ -75,6 +75,8 @@ export const LIMITS = {
   activationIdleMs: 10 * 60_000,
   activationsMax: 20_000,
   activationsBytesMax: 64 * MiB,
+  sweepEveryMs: 30_000,
+  trimEveryMs: 60_000,
   /** Activations looked at in one sweep. */
   sweepMax: 256,
   /** A snapshot is due when entries since the last one outweigh it, and these. */
@@ -106,6 +108,8 @@ export const LIMITS = {
   graphPlansMax: 1_000,
   /** Past its deadline by this much, a query's thread counts as stuck and is replaced. */
   graphStuckMs: 1_000,
+  /** A `query` message runs inside a turn, on the thread that answers all requests. */
+  actorQueryMs: 500,
   // Projector (PROTOCOL 3.13)
   projectorActorsMax: 20_000,
   projectorActorsBytesMax: 24 * MiB,
@@ -171,8 +175,6 @@ export const LIMITS = {
   bulkRetryMsMax: 500,
   /** However busy it is, so many lines of one request stay under way. */
   bulkLinesInFlightMin: 8,
-  /** Answer lines that are ready together leave as one write of about this size. */
-  bulkWriteBytes: 64 * KiB,
   // Embedded journal (PROTOCOL 3.16)
   /** Address space of the data file to begin with; it grows by itself. */
   journalMapBytes: 16 * 1024 * MiB,

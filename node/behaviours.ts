@@ -1,0 +1,11 @@
+// Every actor type of the platform, in one table. It stands between the types (commerce/, the
+// stations) and all who need the whole of them: the runtime, and the worker threads of the graph,
+// which fold and project the same actors. A type that is missing here is parked by the projector.
+
+import type { Behaviour } from '../protocol/behaviour.ts'
+import { accessBehaviours } from './access/access.ts'
+
+/** The actor types. The workers call it without arguments: they only fold and project. */
+export function behaviours(): Behaviour[] {
+  return [...accessBehaviours()]
+}

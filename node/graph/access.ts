@@ -1,0 +1,44 @@
+// What a caller may see of the graph: their access control entries as the planner asks for them. It
+// stands between protocol/ace.ts, which knows no nodes, and protocol/graph, which knows no entries.
+// Source: specification "Scopes and ACEs", CONTRACT 1.4 "ACL failures".
+
+import type { Acl } from '../../protocol/ace.ts'
+import type { GraphAccess } from '../../protocol/graph/navigation.ts'
+import type { FieldPath } from '../../protocol/graph/plan.ts'
+
+/** The entries of one identity, for the planner and for the meta document. */
+export function graphAccess(acl: Acl): GraphAccess {
+  return {
+    mayQuery(node) {
+      return acl.covers(`graph/${node}`, 'query') || idsOf(acl, node)
+    },
+    mayField(node, path) {
+      return acl.covers(`graph/${node}`, fieldPermission(path))
+    },
+  }
+}
+
+/** Ids named by entries on single nodes (`graph/order/<id>:query`). */
+function idsOf(acl: Acl, node: string): readonly string[] {
+  const ids: string[] = []
+  for (const { attribute, path, permission } of acl.aces) {
+    if (attribute !== null || path[0] !== 'graph' || path[1] !== node) continue
+    const id = path[2]
+    if (id === undefined || (permission !== 'query' && permission !== '*')) continue
+    if (acl.covers(`graph/${node}/${id}`, 'query')) ids.push(id)
+  }
+  return ids
+}
+
+/**
+ * `field:dynamic:myField`. Entries can't name a member that holds a colon, so such a member, and
+ * what is below it, is covered only by an entry on what is above it.
+ */
+function fieldPermission(path: FieldPath): string {
+  let permission = 'field'
+  for (const member of path) {
+    if (member.includes(':')) break
+    permission += `:${member}`
+  }
+  return permission
+}

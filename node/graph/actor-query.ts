@@ -1,0 +1,118 @@
+// `query` messages: a graph node object evaluated on one actor's own nodes, inside a turn, so that it
+// sees what the same request has done before it. It stands between the actor runtime, which has the
+// state, and the evaluator in memory. Source: CONTRACT 1.3 "query message".
+
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import { decodeEntry } from '../../protocol/entry.ts'
+import { RequestError, assert } from '../../protocol/errors.ts'
+import { Budget, type GraphRow } from '../../protocol/graph/execute.ts'
+import { type NodeSource, queryNode } from '../../protocol/graph/find-in-memory.ts'
+import { type HistorySource, NO_HISTORY } from '../../protocol/graph/history.ts'
+import { FULL_ACCESS, planNode } from '../../protocol/graph/navigation.ts'
+import type { NodePlan } from '../../protocol/graph/plan.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { historyOfEntry } from './history.ts'
+
+/** An actor as its turn sees it. */
+export interface ActorQueryRequest {
+  readonly behaviour: Behaviour
+  readonly state: unknown
+  readonly actorId: string
+  /** The `node` object `{fields, navigate}`: the body of the message. */
+  readonly node: unknown
+  /** The actor's entries so far, oldest first; asked for only when the query shows history. */
+  readonly entries: () =>
+    | readonly { readonly body: Uint8Array }[]
+    | Promise<readonly { readonly body: Uint8Array }[]>
+}
+
+export interface ActorQueryOptions {
+  readonly schema: GraphSchema
+  /** Wall clock, milliseconds since 1970. */
+  readonly nowMs: () => number
+  /** Monotonic milliseconds. */
+  readonly monotonicMs: () => number
+}
+
+/**
+ * Makes the function that answers `query` messages. Its answer is the node, null when a gate
+ * (`require`) keeps it out. It throws, or rejects with, RequestError: 400 as the planner does, 422
+ * INVALID_STATE for an actor type without graph nodes, 503 UNAVAILABLE when it takes too long.
+ */
+export function actorQuery(
+  options: ActorQueryOptions,
+): (request: ActorQueryRequest) => unknown | Promise<unknown> {
+  const { schema, nowMs, monotonicMs } = options
+  return (request) => {
+    const { behaviour, node } = request
+    const root = rootOf(behaviour)
+    const plan = planNode(node, root, schema, {
+      access: FULL_ACCESS,
+      nowMs: nowMs(),
+      limits: LIMITS,
+    })
+    const answer = (history: HistorySource): unknown => {
+      const budget = new Budget(monotonicMs, LIMITS.actorQueryMs, LIMITS.graphResultNodesMax)
+      const own = ownNodes(request)
+      const row = own.rows(root)[0]
+      assert(row !== undefined, `an actor that is asked has its own ${root}`)
+      return queryNode(plan, row, own, { history, budget })
+    }
+    if (!showsHistory(plan)) return answer(NO_HISTORY)
+    const entries = request.entries()
+    if (!(entries instanceof Promise)) return answer(historyAtHand(behaviour, entries))
+    return entries.then((some) => answer(historyAtHand(behaviour, some)))
+  }
+}
+
+function rootOf(behaviour: Behaviour): string {
+  const rows = behaviour.nodeTypes.filter(({ storage }) => storage.kind === 'row')
+  const root = rows.find((type) => type.root === true) ?? rows[0]
+  if (root !== undefined) return root.name
+  throw new RequestError(
+    'INVALID_STATE',
+    `actors of type ${behaviour.type} have no graph node that could be queried`,
+  )
+}
+
+function showsHistory(plan: NodePlan): boolean {
+  return plan.steps.some((step) => step.storage.kind === 'history' || showsHistory(step.plan))
+}
+
+interface OwnNodes extends NodeSource {
+  rows(node: string): readonly GraphRow[]
+}
+
+/** The actor's nodes by type, projected when they are first asked for. */
+function ownNodes({ behaviour, state, actorId }: ActorQueryRequest): OwnNodes {
+  const refs = Map.groupBy(behaviour.nodes(state), (ref) => ref.node)
+  const rows = new Map<string, readonly GraphRow[]>()
+  return {
+    rows(node) {
+      let known = rows.get(node)
+      if (known === undefined) {
+        known = (refs.get(node) ?? []).flatMap((ref) => {
+          const found = behaviour.project(state, ref)
+          return found === null ? [] : [{ actorId, id: ref.id, doc: found.doc }]
+        })
+        rows.set(node, known)
+      }
+      return known
+    },
+  }
+}
+
+/** History out of entries that the turn has. */
+function historyAtHand(
+  behaviour: Behaviour,
+  entries: readonly { readonly body: Uint8Array }[],
+): HistorySource {
+  return {
+    *read(_actorId, node) {
+      for (let i = entries.length - 1; i >= 0; i--) {
+        yield* historyOfEntry(behaviour, decodeEntry(entries[i]!.body), node)
+      }
+    },
+  }
+}

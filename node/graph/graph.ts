@@ -1,0 +1,121 @@
+// The graph as the routes see it: takes navigations with the caller's permissions, waits for the
+// index where a consistency token asks for it, and answers with ready JSON. It stands between HTTP
+// and what runs plans (a reader thread embedded, Elasticsearch in a cluster). Plans are made here,
+// on the main thread: what a caller may not see never leaves it. Source: CONTRACT 0, 1.4, PROTOCOL
+// 3.13.6.
+
+import type { Acl } from '../../protocol/ace.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import type { Position } from '../../protocol/ids.ts'
+import { metaOf as graphMeta } from '../../protocol/graph/meta.ts'
+import { planNavigations } from '../../protocol/graph/navigation.ts'
+import type { GraphPlan, Step } from '../../protocol/graph/plan.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { graphAccess } from './access.ts'
+import type { ConsistencyTokens } from './consistency.ts'
+import { PlanCache, type ReadyPlan } from './plan-cache.ts'
+
+/** Runs plans against the index. */
+export interface PlanRunner {
+  /**
+   * The answer as JSON. Rejects with RequestError: TOO_BUSY past the queue's bound, UNAVAILABLE
+   * past the deadline or when the index can't be read now.
+   */
+  run(plan: ReadyPlan, deadlineMs: number): Promise<string>
+}
+
+/** What the graph needs to know of its index. */
+export interface IndexWatch {
+  /** Null, or why the index can't answer at all now (it is being filled). */
+  unready(): string | null
+  head(shard: number): number
+  /** Resolves with true when the index has all of the positions, with false after `waitMs`. */
+  reached(positions: readonly Position[], waitMs: number): Promise<boolean> | true
+  /** The same for what history is read from: the actors' records. */
+  recorded(positions: readonly Position[], waitMs: number): Promise<boolean> | true
+}
+
+export interface GraphOptions {
+  readonly schema: GraphSchema
+  readonly runner: PlanRunner
+  readonly index: IndexWatch
+  readonly tokens: ConsistencyTokens
+  /** Wall clock, milliseconds since 1970: what `now` means in filters. */
+  readonly nowMs: () => number
+  /** Monotonic milliseconds. */
+  readonly monotonicMs: () => number
+}
+
+export interface GraphRequest {
+  /** Array of navigations, as the caller sent it. */
+  readonly body: unknown
+  /** The body's text, for finding its plan again; null: don't look. */
+  readonly text: string | null
+  readonly acl: Acl
+  /** Value of X-Consistency; empty: none. */
+  readonly consistency: string
+  readonly budgetMs: number
+}
+
+export class Graph {
+  readonly #options: GraphOptions
+  readonly #plans: PlanCache
+
+  constructor(options: GraphOptions) {
+    this.#options = options
+    this.#plans = new PlanCache(LIMITS.graphPlansMax)
+  }
+
+  /** The answer to a graph request (CONTRACT 1.4 "Response shape"). Rejects with RequestError. */
+  async run(request: GraphRequest): Promise<{ readonly json: string }> {
+    const { runner, monotonicMs } = this.#options
+    const plan = this.#plan(request)
+    const startedMs = monotonicMs()
+    if (request.consistency !== '') await this.#await(request, plan)
+    const unready = this.#options.index.unready()
+    if (unready !== null) throw new RequestError('INDEX_BEHIND', unready)
+    const leftMs = request.budgetMs - (monotonicMs() - startedMs)
+    const json = await runner.run(plan, Math.min(leftMs, LIMITS.graphDeadlineMs))
+    return { json }
+  }
+
+  /** What there is to ask for, as far as the entries go (`GET /resources/graph/meta`). */
+  meta(acl: Acl): unknown {
+    return graphMeta(this.#options.schema, graphAccess(acl))
+  }
+
+  #plan({ body, text, acl }: GraphRequest): ReadyPlan {
+    const known = text === null ? null : this.#plans.find(acl, text)
+    if (known !== null) return known
+    const { schema, nowMs } = this.#options
+    const options = { nowMs: nowMs(), limits: LIMITS }
+    const plan = planNavigations(body, schema, graphAccess(acl), options)
+    const ready = { plan, json: JSON.stringify(plan), usesHistory: usesHistory(plan) }
+    if (text !== null) this.#plans.keep(acl, text, ready)
+    return ready
+  }
+
+  async #await({ consistency, budgetMs }: GraphRequest, plan: ReadyPlan): Promise<void> {
+    const { index, tokens, monotonicMs } = this.#options
+    const positions = tokens.decode(consistency, (shard) => index.head(shard))
+    const waitMs = Math.min(budgetMs, LIMITS.consistencyWaitMs)
+    const startedMs = monotonicMs()
+    let isThere = await index.reached(positions, waitMs)
+    if (isThere && plan.usesHistory) {
+      isThere = await index.recorded(positions, waitMs - (monotonicMs() - startedMs))
+    }
+    if (isThere) return
+    throw new RequestError(
+      'INDEX_BEHIND',
+      `the graph has not come to the write that X-Consistency names within ${waitMs} ms; ` +
+        'the write is safe: ask again, or without the header for what the graph has now',
+    )
+  }
+}
+
+function usesHistory(plan: GraphPlan): boolean {
+  const reads = (step: Step): boolean =>
+    step.storage.kind === 'history' || step.plan.steps.some(reads)
+  return plan.steps.some(reads)
+}

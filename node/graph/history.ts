@@ -1,0 +1,112 @@
+// History nodes (journal and activity entries) out of an actor's entries, newest first. It stands
+// between the executions of a plan and where entries are: the derived rows (graph requests), or
+// what a turn has at hand (`query` messages). Source: ARCHITECTURE 5, CONTRACT 1.4.
+
+import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
+import { type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
+import { assert } from '../../protocol/errors.ts'
+import type { HistorySource } from '../../protocol/graph/history.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { DecodeSnapshot } from '../../cluster/feed/actor-states.ts'
+import type { DerivedReader, Maybe } from '../../storage/journal.ts'
+
+/** Entries that one read of an actor's past asks for: about a screenful of history. */
+const PAGE = 32
+
+/** Bytes of entries that one read of a fold asks for. */
+const READ_BYTES = 1024 * 1024
+
+/** The nodes of a type that one entry shows, newest first. */
+export function* historyOfEntry(
+  behaviour: Behaviour,
+  entry: Entry,
+  node: string,
+): Generator<NodeDoc> {
+  for (let i = entry.r.length - 1; i >= 0; i--) {
+    const shown = behaviour.history(entry.r[i]!, metaOf(entry, i))
+    for (let k = shown.length - 1; k >= 0; k--) if (shown[k]!.node === node) yield shown[k]!
+  }
+}
+
+export interface DerivedHistoryOptions {
+  readonly behaviours: ReadonlyMap<string, Behaviour>
+  readonly derived: Pick<DerivedReader, 'entries' | 'snapshot'>
+  readonly decodeSnapshot: DecodeSnapshot
+}
+
+/**
+ * History from the derived rows, page by page as far as the caller reads. The rows must be at hand
+ * (an embedded store): a plan's execution can't wait in its middle.
+ */
+export function derivedHistory(options: DerivedHistoryOptions): HistorySource {
+  const { behaviours } = options
+  const tombstones = new Tombstones(options)
+  return {
+    *read(actorId, node) {
+      let rows = page(options, actorId, Number.MAX_SAFE_INTEGER)
+      const newest = rows[0]
+      const behaviour = newest && behaviours.get(decodeEntry(newest.body).y)
+      if (behaviour === undefined || tombstones.has(actorId, newest!.n, behaviour)) return
+      while (rows.length > 0) {
+        for (const { body } of rows) yield* historyOfEntry(behaviour, decodeEntry(body), node)
+        rows = rows.length < PAGE ? [] : page(options, actorId, rows.at(-1)!.n)
+      }
+    },
+  }
+}
+
+function page(options: DerivedHistoryOptions, actorId: string, before: number) {
+  return atHand(options.derived.entries(actorId, { order: 'descending', before, countMax: PAGE }))
+}
+
+function atHand<T>(value: Maybe<T>): T {
+  assert(!(value instanceof Promise), 'history is read from a store in this process')
+  return value
+}
+
+/**
+ * Which actors are deleted: their history is no longer shown. Nothing but the state says so, so it
+ * is folded once per actor and remembered until there is a newer entry.
+ */
+class Tombstones {
+  readonly #options: DerivedHistoryOptions
+  /** In order of learning: number of the newest entry then, and the answer. */
+  readonly #known = new Map<string, { readonly n: number; readonly isDeleted: boolean }>()
+
+  constructor(options: DerivedHistoryOptions) {
+    this.#options = options
+  }
+
+  has(actorId: string, newest: number, behaviour: Behaviour): boolean {
+    const known = this.#known.get(actorId)
+    if (known?.n === newest) return known.isDeleted
+    const state = this.#fold(actorId, behaviour)
+    const isDeleted = state === null || behaviour.isDeleted(state)
+    if (this.#known.size >= LIMITS.projectorActorsMax) {
+      this.#known.delete(this.#known.keys().next().value!)
+    }
+    this.#known.delete(actorId)
+    this.#known.set(actorId, { n: newest, isDeleted })
+    return isDeleted
+  }
+
+  #fold(actorId: string, behaviour: Behaviour): unknown {
+    const { derived, decodeSnapshot } = this.#options
+    const row = atHand(derived.snapshot(actorId))
+    const snapshot = row === null ? null : decodeSnapshot(row.body)
+    let state: unknown =
+      snapshot === null || snapshot.state === null ? null : behaviour.fromSnapshot(snapshot.state)
+    for (let after = snapshot?.n ?? 0; ;) {
+      const range = { order: 'ascending', after, bytesMax: READ_BYTES } as const
+      const rows = atHand(derived.entries(actorId, range))
+      if (rows.length === 0) return state
+      for (const { body } of rows) {
+        const entry = decodeEntry(body)
+        entry.r.forEach((record, i) => {
+          state = behaviour.evolve(state, record, metaOf(entry, i))
+        })
+      }
+      after = rows.at(-1)!.n
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// Waiting for the index: requests that name positions sleep until the index has come there. It
+// stands between the graph and the shared numbers of the index's thread. Source: PROTOCOL 3.13.6.
+
+import { RequestError } from '../../protocol/errors.ts'
+import type { Position } from '../../protocol/ids.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { Clock } from '../../cluster/clock.ts'
+import type { Maybe } from '../../storage/journal.ts'
+import type { IndexWatch } from './graph.ts'
+import type { SharedProgress } from './shared-progress.ts'
+
+/** How often the derived rows are asked how far they are, while somebody waits for them. */
+const RECORDED_POLL_MS = 5
+
+export interface ProgressWatchOptions {
+  readonly progress: SharedProgress
+  readonly clock: Clock
+  /** Offset up to which the shard's derived rows are written (consumer `flush`). */
+  readonly flushed: (shard: number) => Maybe<number>
+}
+
+interface Waiter {
+  readonly positions: readonly Position[]
+  readonly end: (isThere: boolean) => void
+}
+
+export class ProgressWatch implements IndexWatch {
+  readonly #options: ProgressWatchOptions
+  readonly #waiters = new Set<Waiter>()
+
+  constructor(options: ProgressWatchOptions) {
+    this.#options = options
+  }
+
+  unready(): string | null {
+    if (this.#options.progress.ready) return null
+    return 'the graph index is being filled from the journal; it answers when it is complete'
+  }
+
+  head(shard: number): number {
+    return this.#options.progress.head(shard)
+  }
+
+  get waiting(): number {
+    return this.#waiters.size
+  }
+
+  reached(positions: readonly Position[], waitMs: number): Promise<boolean> | true {
+    if (this.#has(positions)) return true
+    if (this.#waiters.size >= LIMITS.consistencyWaitersMax) {
+      throw new RequestError(
+        'TOO_BUSY',
+        `${LIMITS.consistencyWaitersMax} requests wait for the graph index already`,
+      )
+    }
+    const { progress, clock } = this.#options
+    return new Promise<boolean>((resolve) => {
+      const cancel = clock.after(Math.max(0, waitMs), () => waiter.end(this.#has(positions)))
+      const waiter: Waiter = {
+        positions,
+        end: (isThere) => {
+          cancel()
+          this.#waiters.delete(waiter)
+          progress.awaited = this.#waiters.size > 0
+          resolve(isThere)
+        },
+      }
+      this.#waiters.add(waiter)
+      progress.awaited = true
+      // The index may have come there before it could see that it is awaited.
+      if (this.#has(positions)) waiter.end(true)
+    })
+  }
+
+  /** The index has moved. */
+  applied(): void {
+    for (const waiter of this.#waiters) if (this.#has(waiter.positions)) waiter.end(true)
+  }
+
+  async recorded(positions: readonly Position[], waitMs: number): Promise<boolean> {
+    const { clock, flushed } = this.#options
+    const endMs = clock.monotonicMs() + waitMs
+    for (const { shard, offset } of positions) {
+      while ((await flushed(shard)) < offset) {
+        if (clock.monotonicMs() >= endMs) return false
+        await new Promise<void>((resolve) => void clock.after(RECORDED_POLL_MS, resolve))
+      }
+    }
+    return true
+  }
+
+  #has(positions: readonly Position[]): boolean {
+    const { progress } = this.#options
+    return positions.every(({ shard, offset }) => progress.applied(shard) >= offset)
+  }
+}

@@ -1,0 +1,75 @@
+// What the graph shows of itself on /metrics. It stands between its threads' counters and the page.
+// Source: CONTRACT 0 "Operations" (index lag, heads and applied offsets).
+
+import type { Sample } from '../metrics.ts'
+import type { IndexThread } from './index-thread.ts'
+import type { ReaderThread } from './reader-thread.ts'
+
+type Measure = readonly [name: string, help: string, type: Sample['type'], value: number]
+
+/** The graph's numbers, one after the other. */
+export function* graphNumbers(index: IndexThread, reader: ReaderThread): Generator<Sample> {
+  for (const [name, help, type, value] of [...indexNumbers(index), ...readerNumbers(reader)]) {
+    yield { name: `kontor_${name}`, help, type, value }
+  }
+  const { progress } = index
+  for (const [shard, head] of progress.heads()) {
+    const labels = { shard: String(shard) }
+    yield {
+      name: 'kontor_journal_head',
+      help: 'Newest committed offset.',
+      type: 'gauge',
+      labels,
+      value: head,
+    }
+    yield {
+      name: 'kontor_index_applied_offset',
+      help: 'Offset up to which the graph index holds the journal.',
+      type: 'gauge',
+      labels,
+      value: progress.applied(shard),
+    }
+  }
+}
+
+function indexNumbers(index: IndexThread): Measure[] {
+  const { progress } = index
+  const lag = index.lag()
+  const count = progress.counter.bind(progress)
+  return [
+    ['index_lag_entries', 'Committed entries not in the graph index.', 'gauge', lag.entries],
+    ['index_lag_seconds', 'Age of the oldest entry not in it.', 'gauge', lag.ageMs / 1_000],
+    ['index_ready', '0 while the index is filled anew.', 'gauge', progress.ready ? 1 : 0],
+    ['index_throttle_seconds', 'Delay of acks for its lag.', 'gauge', index.throttleMs() / 1_000],
+    ['index_entries_total', 'Entries taken into the index.', 'counter', count('entries')],
+    ['index_rows_total', 'Rows written to the index.', 'counter', count('writes')],
+    ['index_batches_total', 'Batches written to the index.', 'counter', count('batches')],
+    ['index_batch_seconds_total', 'Time spent on them.', 'counter', count('batchUs') / 1e6],
+    [
+      'index_failures_total',
+      'Batches that failed and were repeated.',
+      'counter',
+      count('failures'),
+    ],
+    [
+      'index_rebuilds_total',
+      'Times the index was emptied and refilled.',
+      'counter',
+      count('resets'),
+    ],
+    ['index_parked_actors', 'Actors that can not be projected.', 'gauge', count('parked')],
+    ['index_waiting_requests', 'Requests waiting for the index.', 'gauge', index.watch.waiting],
+    ['index_restarts_total', 'Restarts of the index thread.', 'counter', index.restarts],
+  ]
+}
+
+function readerNumbers({ stats, waiting }: ReaderThread): Measure[] {
+  return [
+    ['graph_queries_total', 'Graph queries run.', 'counter', stats.queries],
+    ['graph_query_seconds_total', 'Time spent on them.', 'counter', stats.queryUs / 1e6],
+    ['graph_queries_refused_total', 'Queries refused, queue full.', 'counter', stats.refused],
+    ['graph_queries_failed_total', 'Queries that ended with an error.', 'counter', stats.failed],
+    ['graph_queries_waiting', 'Queries on their way.', 'gauge', waiting],
+    ['graph_reader_restarts_total', 'Restarts of the reader thread.', 'counter', stats.restarts],
+  ]
+}

@@ -1,0 +1,52 @@
+// What a reader thread does with what it is sent: runs plans, one after the other, and answers with
+// ready JSON or with errors. It stands between the thread's messages and the index's reader.
+
+import { RequestError } from '../../protocol/errors.ts'
+import type { GraphPlan } from '../../protocol/graph/plan.ts'
+import { reasonOf } from '../../cluster/feed/projection-batch.ts'
+import type { GraphReader } from '../../storage/search.ts'
+import type { FromReader, ToReader } from './reader-messages.ts'
+
+/** Plans kept by their JSON: the same object again lets a driver find its statements again. */
+const PLANS_MAX = 256
+
+export class PlanServer {
+  readonly #reader: Pick<GraphReader, 'query'>
+  readonly #nowMs: () => number
+  readonly #plans = new Map<string, GraphPlan>()
+
+  /** `nowMs`: the clock by which deadlines are given. */
+  constructor(reader: Pick<GraphReader, 'query'>, nowMs: () => number) {
+    this.#reader = reader
+    this.#nowMs = nowMs
+  }
+
+  /** Never throws: whatever happens is an answer. */
+  answer({ id, plan, endsAtMs }: ToReader): FromReader {
+    const startedMs = this.#nowMs()
+    const us = (): number => Math.round((this.#nowMs() - startedMs) * 1_000)
+    try {
+      const leftMs = endsAtMs - startedMs
+      if (leftMs <= 0) {
+        throw new RequestError(
+          'UNAVAILABLE',
+          'the query waited for others until its time was over; it was not run',
+        )
+      }
+      const json = JSON.stringify(this.#reader.query(this.#plan(plan), leftMs))
+      return { id, json, us: us() }
+    } catch (error) {
+      if (error instanceof RequestError) return { id, errors: error.errors, us: us() }
+      return { id, failure: reasonOf(error), us: us() }
+    }
+  }
+
+  #plan(json: string): GraphPlan {
+    const known = this.#plans.get(json)
+    if (known !== undefined) return known
+    const plan = JSON.parse(json) as GraphPlan
+    if (this.#plans.size >= PLANS_MAX) this.#plans.delete(this.#plans.keys().next().value!)
+    this.#plans.set(json, plan)
+    return plan
+  }
+}

@@ -1,0 +1,31 @@
+// What the main thread and a reader thread say to each other: plans out, ready JSON back.
+
+import type { ErrorItem } from '../../protocol/errors.ts'
+
+/** Monotonic milliseconds on which all threads agree; performance.now() begins with each thread. */
+export function threadsMs(): number {
+  const [s, ns] = process.hrtime()
+  return s * 1_000 + ns / 1e6
+}
+
+/** How a reader thread is started. */
+export interface ReaderWorkerData {
+  /** Directory of the store: journal and index. */
+  readonly dir: string
+  /** URL of the module that exports `behaviours()`. */
+  readonly table: string
+}
+
+export interface ToReader {
+  readonly id: number
+  /** GraphPlan as JSON. */
+  readonly plan: string
+  /** When the answer is of no use any more, by `threadsMs`. */
+  readonly endsAtMs: number
+}
+
+export type FromReader =
+  | { readonly id: number; readonly json: string; readonly us: number }
+  | { readonly id: number; readonly errors: readonly ErrorItem[]; readonly us: number }
+  /** Something that was not expected: ours to find out. */
+  | { readonly id: number; readonly failure: string; readonly us: number }

@@ -1,0 +1,94 @@
+// The graph over HTTP: queries by POST and GET, and what there is to ask for. It stands between
+// node/http, which serves the table, and the graph. Source: specification "Graph", CONTRACT 1.4.
+
+import { Type } from '@sinclair/typebox'
+import { RequestError } from '../../protocol/errors.ts'
+import { NavigationsSchema } from '../../protocol/graph/navigation.ts'
+import { parseJson } from '../../protocol/json.ts'
+import type {
+  Operation,
+  OperationParameter,
+  OperationRequest,
+  OperationResponse,
+} from '../http/operation.ts'
+import { CONSISTENCY_HEADER } from './consistency.ts'
+import type { Graph } from './graph.ts'
+
+const JSON_TYPE = { 'Content-Type': 'application/json' } as const
+
+const consistency: OperationParameter = {
+  name: CONSISTENCY_HEADER,
+  in: 'header',
+  description:
+    'From the answer to a write: the query sees that write, or waits for it, else 503 INDEX_BEHIND.',
+  schema: Type.String(),
+}
+
+/** The operations of the graph. */
+export function graphRoutes(graph: Graph): Operation[] {
+  const answer = async (
+    request: OperationRequest,
+    body: unknown,
+    text: string,
+  ): Promise<OperationResponse> => {
+    const { json } = await graph.run({
+      body,
+      text,
+      acl: request.identity.acl,
+      consistency: request.header('x-consistency'),
+      budgetMs: request.budgetMs,
+    })
+    return { status: 200, headers: JSON_TYPE, raw: json }
+  }
+  return [
+    {
+      method: 'POST',
+      path: '/resources/graph',
+      summary: 'Query the graph with nested navigations',
+      access: 'token',
+      body: { schema: NavigationsSchema, type: 'json', required: true, code: 'INVALID_QUERY' },
+      parameters: [consistency],
+      // Latin-1 keeps every byte apart, and that is all a key of the plan cache needs.
+      handle: (request) => answer(request, request.body, latin1(request.bodyBytes)),
+    },
+    {
+      method: 'GET',
+      path: '/resources/graph',
+      summary: 'Query the graph, the navigations in the query string',
+      access: 'token',
+      parameters: [
+        {
+          name: 'q',
+          in: 'query',
+          description: 'JSON array of navigation objects, URL-encoded.',
+          required: true,
+          schema: Type.String(),
+        },
+        consistency,
+      ],
+      handle: (request) => {
+        const q = request.query.get('q')
+        if (q === null || q === '') {
+          throw new RequestError(
+            'INVALID_PARAMETERS',
+            'the parameter q is missing: it holds the JSON array of navigations, URL-encoded',
+            { parameter: 'q' },
+          )
+        }
+        const bytes = Buffer.from(q)
+        return answer(request, parseJson(bytes), latin1(bytes))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/resources/graph/meta',
+      summary: 'Base sets, node types, their fields and edges, as far as the token covers them',
+      access: 'token',
+      handle: ({ identity }) => ({ status: 200, body: graph.meta(identity.acl) }),
+    },
+  ]
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}
