@@ -1,0 +1,52 @@
+// Registry entries: JSON values under path-like keys. They stand between the registry's HTTP
+// surface and the system shard. Source: specification "Registry entry", CONTRACT 1.1.
+
+import { Type } from '@sinclair/typebox'
+import type { Static } from '@sinclair/typebox'
+import { LIMITS } from '../../config/limits.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import { compileShape } from '../../protocol/validation.ts'
+import { systemActor } from '../system-actor.ts'
+
+const EntrySchema = Type.Object(
+  { value: Type.Unknown(), isSecret: Type.Boolean() },
+  { additionalProperties: false },
+)
+
+/** What is kept under a key. A secret one is readable for components, not over HTTP. */
+export type RegistryEntry = Static<typeof EntrySchema>
+
+export const registryBehaviour = systemActor<RegistryEntry>('registry', compileShape(EntrySchema))
+
+// eslint-disable-next-line no-control-regex -- control characters are what it looks for
+const CONTROL = /[\u0000-\u001f\u007f]/
+
+/**
+ * A key as it is kept: without one leading slash, segments between slashes. Throws RequestError
+ * 400 INVALID_PARAMETERS that names what is wrong.
+ */
+export function readKey(text: string): string {
+  const key = readPrefix(text)
+  if (key === '') throw invalid('a key is missing: /resources/registry/<key>')
+  for (const segment of key.split('/')) {
+    if (segment === '') throw invalid('a key has no empty segments: no slash at its end or twice')
+    if (segment === '.' || segment === '..') throw invalid('a key has no segments "." or ".."')
+  }
+  return key
+}
+
+/** The beginning of keys, which may end anywhere. Throws RequestError 400 INVALID_PARAMETERS. */
+export function readPrefix(text: string): string {
+  const key = text.startsWith('/') ? text.slice(1) : text
+  if (key.length > LIMITS.registryKeyCharsMax) {
+    throw invalid(`a key has at most ${LIMITS.registryKeyCharsMax} characters`)
+  }
+  if (CONTROL.test(key) || !key.isWellFormed()) {
+    throw invalid('a key has no control characters and no halves of surrogate pairs')
+  }
+  return key
+}
+
+function invalid(message: string): RequestError {
+  return new RequestError('INVALID_PARAMETERS', message)
+}
