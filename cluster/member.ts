@@ -34,8 +34,8 @@ export interface MemberOptions {
   readonly query: ActorQuery
   /** How much acknowledgements should slow down because consumers are behind, milliseconds. */
   readonly throttleMs: () => number
-  /** The feed of a shard reaches to here: committed, and derived rows written. */
-  readonly onFlushed: (shard: number, offset: number) => void
+  /** The feed of a shard reaches to here. */
+  readonly onCommitted: (shard: number, head: number) => void
   /** Lowest offset of a shard that the consumers outside the runtime (the index) have stored. */
   readonly doneWith: (shard: number) => number
   /** A shard was lost to somebody else: embedded, another process has the store. */
@@ -88,7 +88,7 @@ export class Member implements ActorSystem {
   }
 
   #context(newUuid: () => string): ShardContext {
-    const { journal, world, hooks, query, log, onFlushed } = this.#options
+    const { journal, world, hooks, query, log } = this.#options
     return {
       behaviours: this.behaviours,
       journal,
@@ -100,7 +100,6 @@ export class Member implements ActorSystem {
       query,
       log,
       send: (envelope, respond) => this.edge.send(envelope, respond),
-      onFlushed,
       onCommitted: (shard, entries, first) => this.#committed(shard, entries, first),
       onStepDown: (shard, why) => {
         log.error({ shard, why }, 'stepped down from a shard')
@@ -145,7 +144,10 @@ export class Member implements ActorSystem {
   }
 
   #committed(shard: number, entries: readonly Entry[], first: number): void {
-    if (shard !== SYSTEM_SHARD) return
+    if (shard !== SYSTEM_SHARD) {
+      this.#options.onCommitted(shard, first + entries.length - 1)
+      return
+    }
     for (let i = 0; i < entries.length; i++) this.system.follow(entries[i]!, first + i)
     if (this.system.offset - this.#imageAt >= LIMITS.systemImageEntries) void this.#writeImage()
   }

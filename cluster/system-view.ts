@@ -12,7 +12,7 @@ interface Followed {
   readonly actorId: string
   state: unknown
   version: number
-  /** What the view shows; null for a tombstone. */
+  /** What the view shows; null when it is deleted. */
   entry: SystemEntry | null
 }
 
@@ -68,6 +68,8 @@ export class SystemMaps implements SystemView {
     const was = known.entry
     const { value, deleted } = known.state as SystemState
     known.entry = deleted ? null : { key, actorId: known.actorId, version: known.version, value }
+    // The actor's own rows keep its version; a later `put` brings the whole value again.
+    if (deleted) map.byKey.delete(key)
     if ((was === null) !== (known.entry === null)) {
       map.living += known.entry === null ? -1 : 1
       map.sorted = null

@@ -1,86 +1,24 @@
 // The projector on the twins: what the index holds must be what the actors are, whatever fails,
 // repeats, lags or is trimmed on the way.
 
-import { deepStrictEqual } from 'node:assert'
 import t, { type Test } from 'tap'
-import fc from 'fast-check'
-import type { ActorRecord } from '../../protocol/behaviour.ts'
 import type { IndexWrite } from '../../storage/search.ts'
 import type { ParkedActor } from './projection-batch.ts'
-import { Projector, type ProjectorLimits, type Step } from './projector.ts'
-import { FeedStore, PlainIndex, actorIdOf, decodeTestSnapshot } from './testing/feed-store.ts'
-import { type Defects, notebookBehaviour } from './testing/notebook.ts'
-
-const opened = (title: string): ActorRecord => ({ t: 'opened', title })
-const noted = (id: string, text: string): ActorRecord => ({ t: 'noted', id, text })
-const erased = (id: string): ActorRecord => ({ t: 'erased', id })
-
-const A = actorIdOf(1, 0)
-const B = actorIdOf(2, 1)
-const C = actorIdOf(3, 0)
-
-interface Scene {
-  readonly store: FeedStore
-  readonly index: PlainIndex
-  readonly defects: Defects
-  readonly parked: ParkedActor[]
-  readonly unparked: string[]
-  generation: string
-  projector(limits?: Partial<ProjectorLimits>): Projector
-}
-
-function scene(): Scene {
-  const defects = { fold: true, project: true }
-  const store = new FeedStore(notebookBehaviour(defects), { shards: 2, generation: 'g1' })
-  const index = new PlainIndex()
-  const parked: ParkedActor[] = []
-  const unparked: string[] = []
-  const { log, derived } = store.journal
-  return {
-    store,
-    index,
-    defects,
-    parked,
-    unparked,
-    generation: 'g1',
-    projector: (limits = {}) =>
-      new Projector({
-        behaviours: new Map([['notebook', notebookBehaviour(defects)]]),
-        log,
-        derived,
-        index,
-        decodeSnapshot: decodeTestSnapshot,
-        shards: 2,
-        park: async (actor) => {
-          parked.push(actor)
-        },
-        unpark: async (actor) => {
-          unparked.push(actor.actorId)
-        },
-        pause: () => Promise.resolve(),
-        clock: () => 0,
-        limits,
-      }),
-  }
-}
-
-async function started(s: Scene, limits?: Partial<ProjectorLimits>): Promise<Projector> {
-  const projector = s.projector(limits)
-  await projector.start(s.store.heads, s.generation)
-  return projector
-}
-
-/** Steps until there is nothing left to do; the index's rows must then be the actors' nodes. */
-async function follow(s: Scene, projector: Projector): Promise<Step[]> {
-  const steps: Step[] = []
-  for (let i = 0; i < 1_000; i++) {
-    const step = await projector.step(s.store.heads)
-    steps.push(step)
-    if (step.next === 'idle') return steps
-    if (step.next === 'later') return steps
-  }
-  throw new Error('the projector does not come to an end')
-}
+import { Projector, type Step } from './projector.ts'
+import { actorIdOf, decodeTestSnapshot } from './testing/feed-store.ts'
+import { notebookBehaviour } from './testing/notebook.ts'
+import {
+  A,
+  B,
+  C,
+  type Scene,
+  erased,
+  follow,
+  noted,
+  opened,
+  scene,
+  started,
+} from './testing/scene.ts'
 
 function check(t: Test, s: Scene): void {
   t.strictSame(s.index.docs(), s.store.expected())
@@ -426,93 +364,4 @@ t.test('an actor of an unknown type is parked, not lost', async (t) => {
   await projector.start(s.store.heads, 'g1')
   await projector.step(s.store.heads)
   t.match(parked, [{ actorId: A, reason: /no actor type 'notebook'/ }])
-})
-
-interface Act {
-  readonly kind: 'write' | 'flush' | 'snapshot' | 'trim' | 'step' | 'restart' | 'fail'
-  readonly actor: number
-  readonly note: number
-  readonly choice: number
-}
-
-const act: fc.Arbitrary<Act> = fc.record({
-  kind: fc.constantFrom<Act['kind'][]>(
-    'write',
-    'write',
-    'write',
-    'step',
-    'step',
-    'flush',
-    'snapshot',
-    'trim',
-    'restart',
-    'fail',
-  ),
-  actor: fc.nat(3),
-  note: fc.nat(2),
-  choice: fc.nat(9),
-})
-
-async function play(s: Scene, acts: readonly Act[], limits: Partial<ProjectorLimits>) {
-  let projector = await started(s, limits)
-  const open = new Map<string, boolean>()
-  const write = async ({ actor, note, choice }: Act): Promise<void> => {
-    const actorId = actorIdOf(actor, actor % 2)
-    if (!open.has(actorId)) {
-      open.set(actorId, true)
-      await s.store.commit([actorId, opened('x'), noted('n0', 'first')])
-    } else if (open.get(actorId) === false) {
-      await s.store.commit([actorId])
-    } else if (choice === 0) {
-      open.set(actorId, false)
-      await s.store.commit([actorId, { t: 'closed', notes: ['n0', 'n1', 'n2'] }])
-    } else {
-      const record = choice < 4 ? erased(`n${note}`) : noted(`n${note}`, `${choice}`)
-      await s.store.commit([actorId, record], [actorId], [actorId, opened(`t${choice}`)])
-    }
-  }
-  const flushAll = async ({ actor }: Act): Promise<void> => {
-    const actorId = actorIdOf(actor, actor % 2)
-    await s.store.flush()
-    if (open.has(actorId)) await s.store.snapshot(actorId)
-  }
-  for (const a of acts) {
-    if (a.kind === 'write') await write(a)
-    else if (a.kind === 'flush') await s.store.flush(a.choice)
-    else if (a.kind === 'snapshot') await flushAll(a)
-    else if (a.kind === 'trim') await s.store.trim()
-    else if (a.kind === 'restart') projector = await started(s, limits)
-    else if (a.kind === 'step') await projector.step(s.store.heads)
-    else {
-      const when = a.choice % 2 === 0 ? 'before' : 'after'
-      s.index.fault = (at) => {
-        if (at === when) throw new Error('failed')
-      }
-      await projector.step(s.store.heads).catch(() => undefined)
-      s.index.fault = () => undefined
-    }
-  }
-  await s.store.flush()
-  const last = await follow(s, projector)
-  if (last.at(-1)!.next !== 'idle') throw new Error('something is still awaited')
-}
-
-t.test('whatever fails on the way, the index ends as the actors are', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(act, { maxLength: 60 }),
-      fc.integer({ min: 1, max: 4 }),
-      fc.integer({ min: 0, max: 2 }),
-      async (acts, entries, actors) => {
-        const s = scene()
-        await play(s, acts, { entries, actors })
-        deepStrictEqual(s.index.docs(), s.store.expected())
-        for (const [shard, head] of s.store.heads) {
-          if ((s.index.offsets().get(shard) ?? 0) !== head) throw new Error('an offset is behind')
-        }
-        if (s.parked.length > 0) throw new Error(`parked: ${s.parked[0]!.reason}`)
-      },
-    ),
-    { numRuns: 300 },
-  )
 })

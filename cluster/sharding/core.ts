@@ -52,8 +52,6 @@ export interface ShardContext {
   readonly log: Log
   /** Sends an envelope of this member's own making and waits for its end. */
   readonly send: (envelope: Envelope, respond: (reply: WireReply) => void) => void
-  /** The log of a shard is committed and its derived rows are written up to here. */
-  readonly onFlushed: (shard: number, offset: number) => void
   /** Committed entries, in order, at once: for what every member follows in memory. */
   readonly onCommitted: (shard: number, entries: readonly Entry[], first: number) => void
   /** This shard is no longer ours. */

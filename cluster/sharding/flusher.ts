@@ -193,9 +193,7 @@ export class Flusher {
           tail.filter((kept) => kept.offset !== offset),
         )
     }
-    if (done.upTo <= this.flushed) return
-    this.flushed = done.upTo
-    shard.context.onFlushed(shard.number, done.upTo)
+    if (done.upTo > this.flushed) this.flushed = done.upTo
   }
 }
 

@@ -92,7 +92,6 @@ export class Shard implements ShardCore, Committing {
     this.outbox = new Outbox(this.number, this.context, claimed.head)
     for (const { entry, offset } of found.effects) this.outbox.committed(entry, offset)
     this.state = 'serving'
-    this.context.onFlushed(this.number, claimed.head)
   }
 
   #newFlusher(flush: number): Flusher {

@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { turnIds } from '../../protocol/checkpoint.ts'
-import { errorItem } from '../../protocol/errors.ts'
+import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Decision, Turn } from '../../protocol/behaviour.ts'
 import { encodeEntry } from '../../protocol/entry.ts'
@@ -121,7 +121,7 @@ export class TurnRunner {
     }
     if (activation.quarantined !== null) {
       const text = `this actor can only be read: ${activation.quarantined}`
-      work.results.push(failure(message, [errorItem('QUARANTINED', text)]))
+      this.#refuse(activation, work, message, errorItem('QUARANTINED', text))
       return false
     }
     return this.#start(activation, work, message)
@@ -234,7 +234,7 @@ export class TurnRunner {
     const over = tooLarge(activation, bytes.length, state)
     if (over !== null) {
       freeAtOnce(this.#shard, activation, work)
-      work.results.push(failure(message, [errorItem('TOO_LARGE', over)]))
+      this.#refuse(activation, work, message, errorItem('TOO_LARGE', over))
       return
     }
     this.#join(activation, work, entry, bytes, state)
@@ -259,7 +259,11 @@ export class TurnRunner {
       const text = 'a key in another shard could not be asked for; nothing was done, try again'
       const { reply } = error
       const item = reply.outcome === 'refused' ? reply.error : errorItem('UNAVAILABLE', text)
-      work.results.push(failure(message, [item]))
+      this.#refuse(activation, work, message, item)
+      return
+    }
+    if (error instanceof RequestError) {
+      work.results.push(failure(message, error.errors))
       return
     }
     this.#shard.context.log.error(
@@ -267,7 +271,22 @@ export class TurnRunner {
       'a turn failed',
     )
     const text = 'this message could not be processed because of a mistake in Kontor'
-    work.results.push(failure(message, [errorItem('INTERNAL_ERROR', text)]))
+    this.#refuse(activation, work, message, errorItem('INTERNAL_ERROR', text))
+  }
+
+  /**
+   * A refusal without an entry: nothing was done, and a repeat may succeed. Only a relayed message
+   * always ends in an entry, so that its relay goes on (PROTOCOL 3.6 "Outbox").
+   */
+  #refuse(activation: Activation, work: Work, message: Message, item: ErrorItem): void {
+    const result = failure(message, [item])
+    work.results.push(result)
+    if (!work.envelope.relay) return
+    work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
+    const entry = plainEntry(this.#shard, activation, work, result)
+    this.#join(activation, work, entry, encodeEntry(entry))
+    work.position = activation.newest
+    work.gate = activation.newest
   }
 
   #finish(activation: Activation, work: Work): void {

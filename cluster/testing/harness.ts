@@ -134,7 +134,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
     hooks: options.rules ?? NO_RULES,
     query: () => null,
     throttleMs: () => 0,
-    onFlushed: () => undefined,
+    onCommitted: () => undefined,
     doneWith: () => Infinity,
     onLost: (shard, why) => void lost.push(`${shard}: ${why}`),
   })

@@ -1,0 +1,30 @@
+// What a person sees when a node is up: where to look, and lines to paste. It stands between
+// main.ts and the terminal.
+
+import { join } from 'node:path'
+import type { Settings } from '../config/settings.ts'
+
+/** The text of a start. Names the file of the secret, never the secret. */
+export function greeting(settings: Settings, port: number): string {
+  const { host, tlsCertFile } = settings.http
+  const at = `${tlsCertFile === null ? 'http' : 'https'}://${host}:${port}`
+  const secret =
+    settings.bootstrapSecret === null
+      ? `$(node -p 'require("${join(settings.dataDir, 'bootstrap.json')}").clientSecret')`
+      : '$KONTOR_BOOTSTRAP_SECRET'
+  return `
+Kontor is up at ${at}, its data in ${settings.dataDir}.
+
+  ${at}/openapi.json   every operation
+  ${at}/health/ready   whether it serves
+  ${at}/metrics        its numbers
+
+Paste this to see the newest orders:
+
+  TOKEN=$(curl -s ${at}/oauth/token -d grant_type=client_credentials -d client_id=bootstrap \\
+    -d client_secret="${secret}" \\
+    | node -p 'JSON.parse(require("fs").readFileSync(0)).access_token')
+  curl -s ${at}/resources/graph -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+    -d '[{"edge":"orders","orderBy":"createdAt desc","limit":3,"node":{"fields":["orderNumber","orderTotal","createdAt"]}}]'
+`
+}

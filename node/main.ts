@@ -1,0 +1,45 @@
+// One node is one process: reads the settings, starts the node, stops it on SIGTERM and SIGINT.
+// Everything else that starts a node (npm start, containers, tests) ends here.
+
+import { readFileSync } from 'node:fs'
+import { EXIT_CONFIG, loadSettings } from '../config/load.ts'
+import { createLog } from './log.ts'
+import { startNode } from './node.ts'
+import { greeting } from './greeting.ts'
+
+const EXIT_DATA = 65
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+const loaded = loadSettings(process.env, process.argv.slice(2), (path) =>
+  readFileSync(path, 'utf8'),
+)
+if ('problems' in loaded) {
+  process.stderr.write(`Kontor can't start with these settings:\n`)
+  for (const problem of loaded.problems) process.stderr.write(`  - ${problem}\n`)
+  process.exit(EXIT_CONFIG)
+}
+const settings = loaded.ok
+const log = createLog(settings)
+const { version } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string }
+
+const fatal = (error: Error): void => {
+  log.error({ err: error }, 'this node can not go on')
+  process.stderr.write(`Kontor stops at once: ${error.message}\n`)
+  process.exit(1)
+}
+
+try {
+  const node = await startNode({ settings, log, version, print, onFatal: fatal })
+  print(greeting(settings, node.port))
+  const stop = (signal: string): void => {
+    log.info({ signal }, 'stopping')
+    node.stop().then(() => process.exit(0), fatal)
+  }
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
+} catch (error) {
+  process.stderr.write(`Kontor can't start: ${(error as Error).message}\n`)
+  process.exit(EXIT_DATA)
+}
