@@ -76,7 +76,9 @@ export function graphRoutes(graph: Graph): Operation[] {
           )
         }
         const bytes = Buffer.from(q)
-        return answer(request, parseJson(bytes), latin1(bytes))
+        const body = parseJson(bytes)
+        if (body instanceof RequestError) throw body
+        return answer(request, body, latin1(bytes))
       },
     },
     {
