@@ -123,7 +123,7 @@ function failTooLarge(x: Exchange, what?: string): void {
 export function gatherBody(
   x: Exchange,
   length: number | null,
-  take: (bytes: Buffer) => void,
+  take: (x: Exchange, bytes: Buffer) => void,
 ): void {
   const { core } = x
   const bytesMax = core.limits.bodyBytesMax
@@ -147,14 +147,14 @@ export function gatherBody(
       // The bytes are the socket's own and end with this call.
       const bytes = Buffer.from(new Uint8Array(chunk))
       if (last && chunks === null) {
-        take(bytes)
+        take(x, bytes)
         return
       }
       chunks ??= []
       chunks.push(bytes)
       if (last) {
         release(x)
-        take(Buffer.concat(chunks))
+        take(x, Buffer.concat(chunks))
       } else {
         x.lastByteMs = core.clock.monotonicMs()
         x.arrivingBytes += bytes.length

@@ -138,21 +138,24 @@ export class Dispatcher {
       else serveStream(x, { present: framing.present, packed, admitted })
       return
     }
+    const take =
+      admitted === null
+        ? this.takeNow
+        : (_: Exchange, bytes: Buffer): void => {
+            admitted.then(() => this.take(x, bytes)).catch((error: unknown) => x.fail(error))
+          }
     if (body === undefined || !framing.present) {
-      this.after(x, admitted, () => this.take(x, EMPTY))
+      take(x, EMPTY)
       return
     }
     const refused = mediaFault(contentType, body.type)
     const packed = refused ?? isPacked(x)
     if (packed instanceof RequestError) x.fail(packed)
-    else
-      gatherBody(x, framing.length, (bytes) => this.after(x, admitted, () => this.take(x, bytes)))
+    else gatherBody(x, framing.length, take)
   }
 
-  private after(x: Exchange, admitted: Promise<void> | null, proceed: () => void): void {
-    if (admitted === null) proceed()
-    else admitted.then(proceed).catch((error: unknown) => x.fail(error))
-  }
+  // One function for all requests: a closure for each would cost more than the step.
+  private readonly takeNow = (x: Exchange, bytes: Buffer): void => this.take(x, bytes)
 
   private take(x: Exchange, bytes: Buffer): void {
     if (x.done) return

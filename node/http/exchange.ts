@@ -328,6 +328,14 @@ export class Exchange implements OperationRequest {
   ): void {
     const { res } = this
     this.writeHead(response, encoding)
+    const { status } = response
+    if (status === 204 || status === 304 || this.method === 'HEAD') {
+      if (this.method === 'HEAD') res.writeHeader('Content-Length', `${Buffer.byteLength(payload)}`)
+      if (this.core.closing) res.writeHeader('Connection', 'close')
+      // With arguments it leaves the answer unfinished in this version of uWebSockets.js.
+      res.endWithoutBody()
+      return
+    }
     let close = this.closeAfter
     if (this.core.closing && !close) {
       // Closing while body bytes are on their way resets the connection and may take the answer
@@ -336,10 +344,7 @@ export class Exchange implements OperationRequest {
       else if (response.headers?.['Connection'] === undefined)
         res.writeHeader('Connection', 'close')
     }
-    const { status } = response
-    if (status === 204 || status === 304) res.endWithoutBody(undefined, close)
-    else if (this.method === 'HEAD') res.endWithoutBody(Buffer.byteLength(payload), close)
-    else res.end(payload, close)
+    res.end(payload, close)
   }
 
   /** A socket that was paused goes on to its next request. */
