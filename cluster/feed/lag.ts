@@ -52,7 +52,7 @@ export class LagMeter {
   committed(shard: number, head: number): void {
     const before = this.#heads.get(shard) ?? 0
     if (this.#progress.applied(shard) >= before) this.#sinceMs.set(shard, this.#nowMs())
-    if (head > before) this.#heads.set(shard, head)
+    this.#heads.set(shard, Math.max(head, before))
   }
 
   lag(): Lag {

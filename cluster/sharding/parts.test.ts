@@ -1,0 +1,151 @@
+// The small parts of a shard, each against its rule: gate, marks, keys, numbers.
+
+import t from 'tap'
+import fc from 'fast-check'
+import { LIMITS } from '../../config/limits.ts'
+import type { Entry } from '../../protocol/entry.ts'
+import { placeOfKey, shardOf } from '../../protocol/ids.ts'
+import type { WireReply } from '../../protocol/message.ts'
+import { memoryJournal } from '../../storage/memory/journal.ts'
+import { Gate } from './gate.ts'
+import type { OpenEntry } from './gate.ts'
+import { KeyTable, holderOf, idOf } from './keys.ts'
+import { Marks } from './marks.ts'
+import type { Mark } from './marks.ts'
+import { Numbers } from './numbers.ts'
+
+const ENTRY: Entry = {
+  y: 'ledger',
+  p: 'a',
+  v: 0,
+  n: 1,
+  r: [],
+  m: 'm',
+  l: 0,
+  a: { type: 'x', success: true },
+  t: 0,
+  c: 0,
+  b: 'me',
+}
+
+function open(offset: number, size = 10): OpenEntry {
+  return {
+    entry: ENTRY,
+    bytes: new Uint8Array(size),
+    offset,
+    activation: null,
+    aliases: [],
+    spilled: [],
+    snapshot: null,
+    waiters: null,
+  }
+}
+
+t.test('gate: an answer leaves when its entry is committed, not before, and only once', async (t) => {
+  const gate = new Gate(5)
+  const out: string[] = []
+  gate.join(open(6))
+  gate.join(open(7))
+  gate.wait(5, () => out.push('5'))
+  gate.wait(6, (lost) => out.push(lost ? 'lost' : '6'))
+  t.same(out, ['5'])
+  t.equal(gate.take().length, 2)
+  gate.join(open(8))
+  gate.wait(8, (lost) => out.push(lost ? 'lost' : '8'))
+  t.same(out, ['5'])
+  gate.committed()
+  t.same(out, ['5', '6'])
+  t.equal(gate.head, 7)
+  gate.drop({ outcome: 'moved', shard: 0 } satisfies WireReply)
+  t.same(out, ['5', '6', 'lost'])
+  t.equal(gate.newest, 7)
+})
+
+t.test('gate: groups keep to their bounds, a larger entry goes alone', async (t) => {
+  const gate = new Gate(0)
+  for (let i = 1; i <= LIMITS.groupEntriesMax + 1; i++) gate.join(open(i))
+  t.equal(gate.take().length, LIMITS.groupEntriesMax)
+  gate.committed()
+  gate.join(open(gate.newest + 1, LIMITS.groupBytesMax * 2))
+  t.equal(gate.take().length, 1)
+  gate.committed()
+  t.equal(gate.take().length, 1, 'the large one')
+})
+
+function mark(n: number, clock: number, bytes = 100, kind: 0 | 1 = 1): Mark {
+  const result = { type: 'x', success: true as const }
+  return { messageId: `m${n}`, kind, bodyHash: '', result, n, offset: n, clock, keys: [], bytes }
+}
+
+t.test('marks: the window is bounded, what leaves it early is handed out', async (t) => {
+  const marks = new Marks()
+  const spilled: Mark[] = []
+  for (let n = 0; n < 2_500; n++) spilled.push(...marks.add(mark(n, n)))
+  t.equal(marks.size, LIMITS.marksMax)
+  t.equal(spilled.length, 1_500)
+  t.equal(marks.find('m2499', 2_500)?.n, 2_499)
+  t.equal(marks.find('m10', 2_500), null)
+  t.ok(marks.spilled)
+  for (let n = 0; n < 10; n++) marks.add(mark(9_000 + n, 2_500, LIMITS.marksBytesMax / 4))
+  t.ok(marks.size <= 4)
+})
+
+t.test('marks: each kind lives as long as it must', async (t) => {
+  const marks = new Marks()
+  marks.add(mark(1, 0, 100, 0))
+  marks.add(mark(2, 0, 100, 1))
+  t.ok(marks.find('m1', LIMITS.edgeMarkMs - 1))
+  t.equal(marks.find('m1', LIMITS.edgeMarkMs), null)
+  t.ok(marks.find('m2', LIMITS.callerMarkMs - 1))
+  t.equal(marks.find('m2', LIMITS.callerMarkMs), null)
+})
+
+t.test('keys: newest row first, dropped entries never happened', async (t) => {
+  const journal = memoryJournal({ shards: 1, generation: 'g' })
+  const keys = new KeyTable(journal.derived)
+  const id = idOf('order', 'A')
+  const take = (offset: number, actorId: string): void => {
+    const entry = { ...ENTRY, k: [{ keyType: 'order', key: 'A', change: 'take' as const, actorId }] }
+    keys.apply(entry, offset, new Map([[id, null]]))
+  }
+  take(1, 'first')
+  take(2, 'second')
+  const holder = async (): Promise<string | undefined> =>
+    holderOf(await keys.lookup('order', 'A'), 0)?.actorId
+  t.equal(await holder(), 'second')
+  keys.dropAbove(1)
+  t.equal(await holder(), 'first')
+  keys.dropAbove(0)
+  t.equal(await holder(), undefined)
+})
+
+t.test('keys: a create is forgotten after a day, a number never', async (t) => {
+  const claims = [{ actorId: 'a', messageId: 'm', confirmed: true, clock: 0 }]
+  const late = LIMITS.callerMarkMs
+  t.equal(holderOf({ keyType: 'order!key', key: 'k', claims }, late), null)
+  t.equal(holderOf({ keyType: 'order', key: 'k', claims }, late)?.actorId, 'a')
+})
+
+t.test('numbers: each shard takes its own, together they take all', async (t) => {
+  fc.assert(
+    fc.property(fc.constantFrom('O', '', 'X-'), fc.constantFrom(1, 4, 32), (prefix, shards) => {
+      const seen = new Set<string>()
+      for (let shard = 0; shard < shards; shard++) {
+        const numbers = new Numbers(shard, shards)
+        let last = 0
+        for (let i = 0; i < 20; i++) {
+          const peeked = numbers.peek('order', prefix).n
+          const { text, n } = numbers.next('order', prefix)
+          if (n <= last || peeked !== n || seen.has(text)) return false
+          if (shardOf(placeOfKey('order', text), shards) !== shard) return false
+          seen.add(text)
+          last = n
+        }
+        const again = new Numbers(shard, shards)
+        again.heard(numbers.all())
+        if (again.next('order', prefix).n <= last) return false
+      }
+      return true
+    }),
+  )
+})
