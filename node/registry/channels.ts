@@ -1,0 +1,50 @@
+// Sales channels as orders ask for them. It stands between the registry, where channels are kept
+// under `channels/<key>`, and the order domain, which checks inventories and countries against
+// them. Kept in a map that follows the registry: a command costs a look-up. Source: CONTRACT 1.1
+// "Channel fields".
+
+import type { SystemEntry, SystemView } from '../../cluster/actor-system.ts'
+import type { Channel, ChannelView } from '../../commerce/order/channels.ts'
+import type { RegistryEntry } from './entry.ts'
+
+const PREFIX = 'channels/'
+
+/** The channels of a registry, followed from now on. */
+export class RegistryChannels implements ChannelView {
+  readonly #channels = new Map<string, Channel>()
+
+  /** Takes in what is there. Call it once, when the system maps are there. */
+  follow(system: SystemView): void {
+    for (const entry of system.withPrefix<RegistryEntry>('registry', PREFIX)) {
+      this.#learn(entry.key, entry)
+    }
+    system.onChange('registry', (key, entry) =>
+      this.#learn(key, entry as SystemEntry<RegistryEntry> | null),
+    )
+  }
+
+  any(): boolean {
+    return this.#channels.size > 0
+  }
+
+  get(key: string): Channel | null {
+    return this.#channels.get(key) ?? null
+  }
+
+  #learn(path: string, entry: SystemEntry<RegistryEntry> | null): void {
+    if (!path.startsWith(PREFIX)) return
+    const key = path.slice(PREFIX.length)
+    // Apps may keep more below a channel.
+    if (key.includes('/')) return
+    if (entry === null) {
+      this.#channels.delete(key)
+      return
+    }
+    // Checked when it was written (well-known.ts).
+    const value = entry.value.value as { inventories?: string[]; countries?: object }
+    this.#channels.set(key, {
+      inventories: value.inventories ?? [],
+      countries: Object.keys(value.countries ?? {}),
+    })
+  }
+}

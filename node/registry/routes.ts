@@ -1,0 +1,215 @@
+// The registry's HTTP surface. It stands between node/http, which serves this table, and the
+// registry entries of the system shard. Reads come out of the maps in memory; writes go through
+// the shard's log. Source: specification "Registry", CONTRACT 1.1.
+
+import { Type } from '@sinclair/typebox'
+import type { ActorSystem, SystemEntry } from '../../cluster/actor-system.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import type { Position } from '../../protocol/ids.ts'
+import type { Reply } from '../../protocol/message.ts'
+import type { Identity } from '../access/identity.ts'
+import type {
+  Operation,
+  OperationParameter,
+  OperationRequest,
+  OperationResponse,
+} from '../http/operation.ts'
+import { deleteRequest, etagOf, putRequest, readCondition } from '../system-actor.ts'
+import { readKey, readPrefix } from './entry.ts'
+import type { RegistryEntry } from './entry.ts'
+import { checkValue } from './well-known.ts'
+
+export interface RegistryOptions {
+  readonly actorSystem: ActorSystem
+  /** Makes the X-Consistency token (node/graph/consistency.ts). */
+  readonly consistency: { encode(positions: readonly Position[]): string }
+}
+
+const INDEX: OperationParameter = {
+  name: 'index',
+  in: 'query',
+  description: 'true: only an array of keys',
+}
+
+const CONDITIONS: readonly OperationParameter[] = [
+  { name: 'If-Match', in: 'header', description: 'ETag as last read; 409 when it is stale' },
+  { name: 'If-None-Match', in: 'header', description: '*: only when the key is free' },
+]
+
+/** The key is known by its form; the value is anyone's. */
+const VALUE = Type.Unknown({ description: 'Any JSON value', examples: [{ label: 'Web shop' }] })
+
+/** Operations of the station. */
+export function registryOperations(options: RegistryOptions): Operation[] {
+  const station = new RegistryStation(options)
+  const path = '/resources/registry/{**key}'
+  return [
+    {
+      method: 'GET',
+      path: '/resources/registry',
+      summary: 'All readable entries, as {key, value}, sorted by key',
+      access: 'token',
+      parameters: [INDEX],
+      handle: (request) => station.list(request, ''),
+    },
+    {
+      method: 'GET',
+      path,
+      summary: 'An entry, or with searchType=prefix all whose key begins so',
+      access: 'token',
+      parameters: [
+        { name: 'searchType', in: 'query', description: '`exact` (the default) or `prefix`' },
+        INDEX,
+      ],
+      handle: (request) => station.get(request),
+    },
+    {
+      method: 'POST',
+      path,
+      summary: 'Create or overwrite an entry',
+      access: 'token',
+      body: { type: 'json', required: true, schema: VALUE },
+      parameters: [
+        { name: 'isSecret', in: 'query', description: 'Hide the value from HTTP reads from now' },
+        ...CONDITIONS,
+      ],
+      handle: (request) => station.put(request),
+    },
+    {
+      method: 'DELETE',
+      path,
+      summary: 'Delete an entry; one that is not there is deleted already',
+      access: 'token',
+      parameters: CONDITIONS.slice(0, 1),
+      handle: (request) => station.delete(request),
+    },
+  ]
+}
+
+class RegistryStation {
+  readonly #options: RegistryOptions
+
+  constructor(options: RegistryOptions) {
+    this.#options = options
+  }
+
+  get(request: OperationRequest): OperationResponse {
+    const searchType = request.query.get('searchType') ?? 'exact'
+    if (searchType === 'prefix') return this.list(request, readPrefix(request.params['key']!))
+    if (searchType !== 'exact') {
+      throw invalid(`searchType is "exact" or "prefix", not "${searchType}"`)
+    }
+    const key = readKey(request.params['key']!)
+    allow(request.identity, key, 'read')
+    const entry = this.#options.actorSystem.system.get<RegistryEntry>('registry', key)
+    if (readFlag(request, 'index')) return { status: 200, body: entry === null ? [] : [key] }
+    if (entry === null) throw new RequestError('NOT_FOUND', `there is no registry entry "${key}"`)
+    return { status: 200, headers: { ETag: etagOf(entry.version) }, body: shown(entry) }
+  }
+
+  /** Entries that the caller may read; the others are left out silently (CONTRACT 1.1). */
+  list(request: OperationRequest, prefix: string): OperationResponse {
+    const { acl } = request.identity
+    const index = readFlag(request, 'index')
+    const all = acl.covers('registry', 'read')
+    const { system } = this.#options.actorSystem
+    const body: unknown[] = []
+    for (const entry of system.withPrefix<RegistryEntry>('registry', prefix)) {
+      if (!all && !acl.covers(`registry/${entry.key}`, 'read')) continue
+      body.push(index ? entry.key : shown(entry))
+    }
+    return { status: 200, body }
+  }
+
+  async put(request: OperationRequest): Promise<OperationResponse> {
+    const key = readKey(request.params['key']!)
+    allow(request.identity, key, 'write')
+    const bytes = request.bodyBytes.length
+    if (bytes > LIMITS.registryValueBytesMax) {
+      const what = `a registry value has at most ${LIMITS.registryValueBytesMax} bytes`
+      throw new RequestError('TOO_LARGE', `${what}, this one has ${bytes}`)
+    }
+    const value = request.body
+    const fault = checkValue(key, value)
+    if (fault !== null) {
+      throw new RequestError('INVALID_REGISTRY_VALUE', fault.message, { member: fault.member })
+    }
+    const { actorSystem } = this.#options
+    const before = actorSystem.system.get<RegistryEntry>('registry', key)
+    // What was secret stays so until somebody says otherwise.
+    const isSecret = request.query.has('isSecret')
+      ? readFlag(request, 'isSecret')
+      : (before?.value.isSecret ?? false)
+    const body = { value: { value, isSecret }, ...conditionOf(request) }
+    const reply = await actorSystem.ask(putRequest('registry', key, body, originOf(request)))
+    const data = dataOf(reply) as { version: number }
+    return this.#written(reply, { ETag: etagOf(data.version) })
+  }
+
+  async delete(request: OperationRequest): Promise<OperationResponse> {
+    const key = readKey(request.params['key']!)
+    allow(request.identity, key, 'write')
+    const condition = conditionOf(request)
+    const ask = deleteRequest('registry', key, condition, originOf(request))
+    const reply = await this.#options.actorSystem.ask(ask)
+    if (isMissing(reply)) {
+      if (condition.ifMatch === undefined) return { status: 200 }
+      throw new RequestError('CONFLICT', `registry "${key}" does not exist (any more)`)
+    }
+    dataOf(reply)
+    return this.#written(reply, {})
+  }
+
+  #written(reply: Reply, headers: Record<string, string>): OperationResponse {
+    if (reply.outcome === 'answered' && reply.position !== null) {
+      headers['X-Consistency'] = this.#options.consistency.encode([reply.position])
+    }
+    return { status: 200, headers }
+  }
+}
+
+/** An entry as HTTP shows it: secret values stay where components can read them. */
+function shown({ key, value }: SystemEntry<RegistryEntry>): Record<string, unknown> {
+  return value.isSecret ? { key, value: null, isSecret: true } : { key, value: value.value }
+}
+
+function allow({ acl }: Identity, key: string, permission: 'read' | 'write'): void {
+  if (acl.covers(`registry/${key}`, permission)) return
+  throw new RequestError('FORBIDDEN', `this needs the ACE registry/${key}:${permission}`)
+}
+
+function conditionOf(request: OperationRequest): ReturnType<typeof readCondition> {
+  return readCondition(request.header('if-match'), request.header('if-none-match'))
+}
+
+function originOf(request: OperationRequest): { by: string; trace: string } {
+  return { by: request.identity.id, trace: request.requestId }
+}
+
+/** `?index`, `?index=true`, `?index=false`. Throws RequestError 400 for anything else. */
+function readFlag(request: OperationRequest, name: string): boolean {
+  const value = request.query.get(name)
+  if (value === null || value === 'false') return false
+  if (value === '' || value === 'true') return true
+  throw invalid(`${name} is true or false, not "${value}"`)
+}
+
+function invalid(message: string): RequestError {
+  return new RequestError('INVALID_PARAMETERS', message)
+}
+
+function isMissing(reply: Reply): boolean {
+  if (reply.outcome !== 'answered') return reply.error.code === 'NOT_FOUND'
+  const result = reply.results[0]!
+  return !result.success && result.errors[0]!.code === 'NOT_FOUND'
+}
+
+/** The data of a write that took effect; throws its refusal as RequestError. */
+function dataOf(reply: Reply): unknown {
+  const result = reply.outcome === 'answered' ? reply.results[0]! : null
+  if (result?.success) return result.data
+  const error = reply.outcome === 'answered' ? result!.errors[0]! : reply.error
+  throw new RequestError(error.code as ErrorCode, error.message, error.details)
+}
