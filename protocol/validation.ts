@@ -19,15 +19,22 @@ const FORMATS: Readonly<Record<string, { is?: (text: string) => boolean; what: s
     what: 'an ISO 8601 timestamp with its zone, such as 2026-01-31T12:00:00.000Z',
   },
   /** A name that can stand in a path, a log line or an index. */
-  key: {
-    is: (text) => !/[\u0000-\u001f\u007f]/.test(text) && text.trim() === text,
-    what: 'text without control characters or spaces at its ends',
+  key: { is: isKey, what: 'text without control characters or spaces at its ends' },
+  /** The same where it stands beside UUIDs and virtual ids: an actor's natural key. */
+  naturalKey: {
+    is: (text) => isKey(text) && text !== 'new' && toUuid(text) === null,
+    what: 'text without control characters or spaces at its ends, not "new" and not a UUID',
   },
   email: { what: 'an e-mail address' },
   date: { what: 'a date such as 2026-01-31' },
   uri: { what: 'a URI' },
 }
 for (const [name, { is }] of Object.entries(FORMATS)) if (is) ajv.addFormat(name, is)
+
+function isKey(text: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  return !/[\u0000-\u001f\u007f]/.test(text) && text.trim() === text
+}
 
 /** What is wrong with a value, or null. `member` is a dotted path from the checked value. */
 export interface ShapeError {

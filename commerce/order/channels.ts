@@ -1,0 +1,19 @@
+// What an order needs to know of sales channels. It stands between the commands that name a
+// channel, an inventory or a country, and wherever channels are kept (the registry). It is asked
+// while a command is checked, never in a replay. Source: COMMERCE 5 rows 2 and 15.
+
+export interface Channel {
+  /** Inventory keys that deliveries may use; empty: any. */
+  readonly inventories: readonly string[]
+  /** Country codes that are served; empty: any. */
+  readonly countries: readonly string[]
+}
+
+export interface ChannelView {
+  /** True when any channel is configured; then an order's channel must be one of them. */
+  any(): boolean
+  get(key: string): Channel | null
+}
+
+/** No channel is configured: every key is accepted. */
+export const NO_CHANNELS: ChannelView = { any: () => false, get: () => null }

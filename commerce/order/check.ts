@@ -1,0 +1,188 @@
+// The shape of order messages, checked at the edge before anything is decided: body, then each
+// command by its own schema, with messages that say what is wrong, where, and what would be right.
+// It stands between callers and decide.ts, which trusts what passed. Source: CONTRACT 1.13.
+
+import { Type } from '@sinclair/typebox'
+import { LIMITS } from '../../config/limits.ts'
+import { type ErrorItem, errorItem } from '../../protocol/errors.ts'
+import { suggestion } from '../../protocol/graph/near-names.ts'
+import type { Message } from '../../protocol/message.ts'
+import { isCurrency } from '../../protocol/money.ts'
+import { compileShape, type ShapeCheck } from '../../protocol/validation.ts'
+import { COMMANDS, LATER_COMMANDS } from './command-table.ts'
+import type { Command, CommandDefinition } from './command.ts'
+import { jsonProblem } from './json.ts'
+import { Id, Key, members, OrderNumber, Timestamp } from './shapes.ts'
+
+/** Body of `create`. */
+export interface CreateBody {
+  readonly currencyCode: string
+  readonly taxIncluded: boolean
+  readonly orderNumber?: string
+  readonly createdAt?: string
+  readonly channelKey?: string
+  readonly commands?: readonly Command[]
+}
+
+const noMembers = Type.Unsafe<object | null>({
+  type: ['object', 'null'],
+  maxProperties: 0,
+})
+
+/** Body schemas by message type. */
+export const BODIES = {
+  create: members({
+    currencyCode: Type.String(),
+    taxIncluded: Type.Boolean(),
+    orderNumber: Type.Optional(OrderNumber),
+    createdAt: Type.Optional(Timestamp),
+    channelKey: Type.Optional(Key),
+    commands: Type.Optional(Type.Array(Type.Unknown(), { maxItems: LIMITS.commandsMax })),
+  }),
+  applyCommands: members({
+    commands: Type.Array(Type.Unknown(), { minItems: 1, maxItems: LIMITS.commandsMax }),
+  }),
+  query: members({
+    fields: Type.Optional(Type.Array(Type.String(), { maxItems: LIMITS.fieldsMax })),
+    navigate: Type.Optional(
+      Type.Array(Type.Object({}, { additionalProperties: true }), {
+        maxItems: LIMITS.navigationsMax,
+      }),
+    ),
+  }),
+  delete: noMembers,
+  getCheckpoints: noMembers,
+  rewind: members({ checkpointId: Id }),
+} as const
+
+export const MESSAGE_TYPES = [...Object.keys(BODIES), 'capturePayments'] as const
+
+const bodyChecks = new Map<string, ShapeCheck>(
+  Object.entries(BODIES).map(([type, schema]) => [type, compileShape(schema)]),
+)
+const commandChecks = new Map<string, ShapeCheck>(
+  [...COMMANDS.values()].map(({ type, schema }) => [type, compileShape(schema)]),
+)
+
+/** Errors of a message's shape, or null. Stops at the first. */
+export function checkMessage(message: Message): readonly ErrorItem[] | null {
+  const { type, body } = message
+  const check = bodyChecks.get(type)
+  if (check === undefined) return [unknownMessage(type)]
+  const problem = check(body ?? null)
+  if (problem !== null) {
+    const where = problem.member === '' ? 'the body' : problem.member
+    return [
+      errorItem('INVALID_MESSAGE_BODY', `${type}: ${where} ${problem.message}`, {
+        ...(problem.member !== '' && { member: problem.member }),
+      }),
+    ]
+  }
+  if (type === 'create') return checkCreate(body as CreateBody)
+  if (type === 'applyCommands') {
+    return checkCommands((body as { commands: readonly unknown[] }).commands)
+  }
+  return null
+}
+
+function unknownMessage(type: string): ErrorItem {
+  if (type === 'capturePayments') {
+    return errorItem('NOT_AVAILABLE', 'capturePayments is not available yet: it needs payments')
+  }
+  return errorItem(
+    'INVALID_MESSAGE_BODY',
+    `an order has no message ${JSON.stringify(String(type).slice(0, 100))}; it knows ` +
+      MESSAGE_TYPES.join(', '),
+  )
+}
+
+function checkCreate(body: CreateBody): readonly ErrorItem[] | null {
+  if (!isCurrency(body.currencyCode)) {
+    return [
+      errorItem(
+        'INVALID_MESSAGE_BODY',
+        `create: currencyCode ${JSON.stringify(body.currencyCode.slice(0, 20))} is not a currency ` +
+          'of ISO 4217 such as EUR',
+        { member: 'currencyCode' },
+      ),
+    ]
+  }
+  return body.commands === undefined ? null : checkCommands(body.commands)
+}
+
+function checkCommands(commands: readonly unknown[]): readonly ErrorItem[] | null {
+  for (let i = 0; i < commands.length; i++) {
+    const error = checkCommand(commands[i], i)
+    if (error !== null) return [error]
+  }
+  return null
+}
+
+/** What is wrong with the shape of one command, or null. `index`: its place in the batch. */
+export function checkCommand(command: unknown, index: number): ErrorItem | null {
+  if (typeof command !== 'object' || command === null || Array.isArray(command)) {
+    return commandError('must be an object with a `type`', { commandIndex: index })
+  }
+  const { type } = command as { type?: unknown }
+  const check = commandChecks.get(type as string)
+  if (check === undefined) return unknownCommand(type, index)
+  const problem = check(command) ?? checkJson(COMMANDS.get(type as string)!, command as Command)
+  if (problem === null) return null
+  const where = problem.member === '' ? '' : `${problem.member} `
+  return commandError(`${where}${problem.message}`, {
+    commandIndex: index,
+    commandType: type,
+    ...(problem.member !== '' && { member: problem.member }),
+  })
+}
+
+function checkJson(
+  { json }: CommandDefinition,
+  command: Command,
+): { member: string; message: string } | null {
+  for (const member of json) {
+    const value = command[member]
+    if (value === undefined) continue
+    const message = jsonProblem(value)
+    if (message !== null) return { member, message }
+  }
+  return null
+}
+
+function unknownCommand(type: unknown, index: number): ErrorItem {
+  if (typeof type !== 'string') {
+    return commandError('type is missing: it names the command', {
+      commandIndex: index,
+      member: 'type',
+    })
+  }
+  if (LATER_COMMANDS.has(type)) {
+    return errorItem('NOT_AVAILABLE', `commands[${index}]: ${type} is not available yet`, {
+      commandIndex: index,
+      commandType: type,
+    })
+  }
+  const shown = type.slice(0, 100)
+  const near = suggestion(type, [...COMMANDS.keys()])
+  return commandError(`there is no command ${JSON.stringify(shown)}${near}`, {
+    commandIndex: index,
+    commandType: shown,
+    member: 'type',
+  })
+}
+
+function commandError(
+  message: string,
+  details: { readonly commandIndex: number; readonly [member: string]: unknown },
+): ErrorItem {
+  return errorItem('INVALID_COMMAND', placed(message, details), details)
+}
+
+/** `commands[2] createOrderLine: quantity must be > 0`: what, where. */
+export function placed(
+  message: string,
+  { commandIndex, commandType }: { commandIndex?: unknown; commandType?: unknown },
+): string {
+  const name = typeof commandType === 'string' ? ` ${commandType}` : ''
+  return `commands[${String(commandIndex)}]${name}: ${message}`
+}

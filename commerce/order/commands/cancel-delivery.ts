@@ -1,0 +1,19 @@
+// cancelDelivery: open or processing -> cancelled: its lines and its fee count nothing then, so
+// none of them may be on an invoice. Source: COMMERCE 3, 5 row 22.
+
+import { command } from '../command.ts'
+import { deliveryOnly, moveDelivery } from './move-delivery.ts'
+
+export const cancelDelivery = command('cancelDelivery', deliveryOnly, (draft, given) => {
+  const delivery = draft.delivery(given.deliveryId)
+  if (delivery.state === 'open' || delivery.state === 'processing') {
+    draft.uninvoicedShipping(delivery)
+    // Only an order with invoices can have a line on one.
+    if (draft.state.invoices.size > 0) {
+      for (const line of draft.state.lines.values()) {
+        if (line.deliveryId === delivery.deliveryId) draft.uninvoicedLine(line)
+      }
+    }
+  }
+  moveDelivery(draft, delivery, 'cancel')
+})

@@ -1,0 +1,11 @@
+// completeDelivery: open or processing -> completed, of a confirmed order; the delivery is final
+// from then on. Source: COMMERCE 3, 5 row 21.
+
+import { command } from '../command.ts'
+import { checkConfirmed, deliveryOnly, moveDelivery } from './move-delivery.ts'
+
+export const completeDelivery = command('completeDelivery', deliveryOnly, (draft, given) => {
+  const delivery = draft.delivery(given.deliveryId)
+  checkConfirmed(draft)
+  moveDelivery(draft, delivery, 'complete')
+})

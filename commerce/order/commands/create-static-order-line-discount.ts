@@ -1,0 +1,14 @@
+// createStaticOrderLineDiscount: a discount on one line. Source: COMMERCE 1, 5 row 40.
+
+import { command } from '../command.ts'
+import { commandMembers, Id } from '../shapes.ts'
+import { createDiscount, discountProperties } from './create-discount.ts'
+
+export const createStaticOrderLineDiscount = command(
+  'createStaticOrderLineDiscount',
+  commandMembers({ orderLineId: Id, ...discountProperties }),
+  (draft, given) => {
+    const { orderLineId } = draft.openLine(given.orderLineId)
+    createDiscount(draft, { scope: 'orderLine', targetId: orderLineId }, given)
+  },
+)

@@ -1,0 +1,20 @@
+// deleteDiscount: takes a discount away, none of whose shares is invoiced. Source: COMMERCE 5 row 45.
+
+import { command } from '../command.ts'
+import { commandMembers, Id } from '../shapes.ts'
+import { openDiscount } from './open-discount.ts'
+
+export const deleteDiscount = command(
+  'deleteDiscount',
+  commandMembers({ discountId: Id }),
+  (draft, given) => {
+    const { discountId, scope, targetId, value } = openDiscount(draft, given.discountId)
+    draft.commit({
+      t: 'discountDeleted',
+      discountId,
+      scope,
+      ...(targetId !== null && { targetId }),
+      value,
+    })
+  },
+)

@@ -1,0 +1,98 @@
+// invoice: all that is released and not yet invoiced goes on an invoice; what is credited (returns)
+// on one of its own unless `mixed`. The amounts are those that the order shows, so that they are
+// brought up to date first. Source: COMMERCE 2, 3 (invoicing, return), 5 row 61.
+
+import { Type } from '@sinclair/typebox'
+import { LIMITS } from '../../../config/limits.ts'
+import { RequestError } from '../../../protocol/errors.ts'
+import { fromUnits, toUnits } from '../../../protocol/money.ts'
+import { command } from '../command.ts'
+import type { Draft } from '../draft.ts'
+import { creditLine, lineOfLine, lineOfShipping } from '../invoice-lines.ts'
+import { invalidState } from '../refuse.ts'
+import { commandMembers, Tag } from '../shapes.ts'
+import { type InvoiceLine, isCancelled } from '../state.ts'
+
+const DEFAULT_PREFIX = 'I'
+
+const schema = commandMembers({
+  numberPrefix: Type.Optional(Tag),
+  mixed: Type.Optional(Type.Boolean()),
+})
+
+export const invoice = command('invoice', schema, (draft, { numberPrefix, mixed }) => {
+  const { state } = draft
+  if (state.state === 'cancelled') {
+    invalidState(`order ${state.orderNumber} is cancelled: it can't be invoiced`)
+  }
+  draft.calculate()
+  const debits = debitDrafts(draft)
+  const credits = creditDrafts(draft)
+  const count = debits.length + credits.length
+  if (count === 0) {
+    throw new RequestError(
+      'NOTHING_TO_INVOICE',
+      'nothing is released to invoicing that is not invoiced yet: use releaseOrderLineToInvoicing ' +
+        'or releaseShippingToInvoicing first',
+    )
+  }
+  draft.room(state.invoiceLines.size + count - 1, LIMITS.orderInvoiceLinesMax, 'invoice lines')
+  const prefix = numberPrefix ?? DEFAULT_PREFIX
+  if (mixed === true) {
+    issue(draft, prefix, [...debits, ...credits])
+    return
+  }
+  if (debits.length > 0) issue(draft, prefix, debits)
+  if (credits.length > 0) issue(draft, prefix, credits)
+})
+
+/** Makes a line once its invoice has an id and the line a number. */
+type LineDraft = (invoiceId: string, number: number) => InvoiceLine
+
+function debitDrafts(draft: Draft): LineDraft[] {
+  const { state } = draft
+  const drafts: LineDraft[] = []
+  for (const line of state.lines.values()) {
+    if (!line.released || line.invoiceId !== null) continue
+    if (isCancelled(state.deliveries.get(line.deliveryId)!)) continue
+    drafts.push((invoiceId, number) => lineOfLine(draft, line, { invoiceId, number }))
+  }
+  for (const delivery of state.deliveries.values()) {
+    if (!delivery.released || delivery.invoiceId !== null || isCancelled(delivery)) continue
+    drafts.push((invoiceId, number) => lineOfShipping(draft, delivery, { invoiceId, number }))
+  }
+  return drafts
+}
+
+function creditDrafts(draft: Draft): LineDraft[] {
+  const drafts: LineDraft[] = []
+  for (const item of draft.state.returns.values()) {
+    if (!item.released || item.invoiceId !== null) continue
+    drafts.push((invoiceId, number) => creditLine(draft, item, { invoiceId, number }))
+  }
+  return drafts
+}
+
+function issue(draft: Draft, prefix: string, drafts: readonly LineDraft[]): void {
+  const { state, digits } = draft
+  const invoiceId = draft.turn.newId()
+  const lines = drafts.map((make, i) => make(invoiceId, i + 1))
+  let net = 0
+  let tax = 0
+  for (const line of lines) {
+    net += toUnits(line.net, digits)
+    tax += toUnits(line.tax, digits)
+  }
+  const n = state.lastInvoiceNumber + 1
+  draft.commit({
+    t: 'invoiceCreated',
+    invoiceId,
+    invoiceNumber: `${prefix}${state.orderNumber}-${n}`,
+    n,
+    invoiceAddress: state.invoiceAddress,
+    invoiceTotal: fromUnits(net + tax, digits),
+    invoiceNetTotal: fromUnits(net, digits),
+    invoiceTaxTotal: fromUnits(tax, digits),
+    lines,
+  })
+}

@@ -1,0 +1,15 @@
+// moveOrderLine: a line into another delivery of the order, both of them open; it keeps its id,
+// number and discounts. Source: specification (release 2026.1), COMMERCE 5 row 36.
+
+import { command } from '../command.ts'
+import { commandMembers, Id } from '../shapes.ts'
+
+export const moveOrderLine = command(
+  'moveOrderLine',
+  commandMembers({ orderLineId: Id, deliveryId: Id }),
+  (draft, given) => {
+    const { orderLineId, deliveryId: from } = draft.openLine(given.orderLineId)
+    const { deliveryId: to } = draft.openDelivery(given.deliveryId)
+    if (from !== to) draft.commit({ t: 'orderLineMoved', orderLineId, from, to })
+  },
+)

@@ -1,0 +1,13 @@
+// reopenDelivery: cancelled -> open, unless the order is cancelled. Source: COMMERCE 3, 5 row 23.
+
+import { command } from '../command.ts'
+import { invalidState } from '../refuse.ts'
+import { deliveryOnly, moveDelivery } from './move-delivery.ts'
+
+export const reopenDelivery = command('reopenDelivery', deliveryOnly, (draft, given) => {
+  const delivery = draft.delivery(given.deliveryId)
+  if (draft.state.state === 'cancelled') {
+    invalidState(`order ${draft.state.orderNumber} is cancelled: reopen it with setOrderState`)
+  }
+  moveDelivery(draft, delivery, 'reopen')
+})

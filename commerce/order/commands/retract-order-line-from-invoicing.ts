@@ -1,0 +1,11 @@
+// retractOrderLineFromInvoicing: a released line is held back again. Source: COMMERCE 5 row 57.
+
+import { command } from '../command.ts'
+import { commandMembers, Id } from '../shapes.ts'
+import { namedLine, retract } from './release.ts'
+
+export const retractOrderLineFromInvoicing = command(
+  'retractOrderLineFromInvoicing',
+  commandMembers({ orderLineId: Id }),
+  (draft, given) => retract(draft, ...namedLine(draft, given.orderLineId)),
+)

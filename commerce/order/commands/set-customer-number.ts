@@ -1,0 +1,15 @@
+// setCustomerNumber: the customer of the order; null clears. Source: COMMERCE 5 row 3.
+
+import { command } from '../command.ts'
+import { difference } from '../difference.ts'
+import { commandMembers, Key, nullable } from '../shapes.ts'
+
+export const setCustomerNumber = command(
+  'setCustomerNumber',
+  commandMembers({ value: nullable(Key) }),
+  (draft, { value }) => {
+    const { customerNumber } = draft.state
+    const changed = difference({ customerNumber }, { customerNumber: value })
+    if (changed !== null) draft.commit({ t: 'orderChanged', ...changed })
+  },
+)

@@ -1,0 +1,15 @@
+// setOrderLineDynamicFields: the caller's own data on a line, merged by key; null removes one.
+// Source: COMMERCE 5 row 35.
+
+import { command } from '../command.ts'
+import { commandMembers, Id, JsonMembers } from '../shapes.ts'
+import { mergeDynamic } from './set-dynamic-fields.ts'
+
+export const setOrderLineDynamicFields = command(
+  'setOrderLineDynamicFields',
+  commandMembers({ orderLineId: Id, fields: JsonMembers }),
+  (draft, { orderLineId, fields }) => {
+    const line = draft.line(orderLineId)
+    mergeDynamic(draft, { owner: 'orderLine', id: line.orderLineId }, line.dynamic, fields)
+  },
+)

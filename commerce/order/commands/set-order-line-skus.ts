@@ -1,0 +1,17 @@
+// setOrderLineSkus: which skus one unit of a line takes, all of them anew.
+// Source: COMMERCE 5 row 34.
+
+import { command } from '../command.ts'
+import { commandMembers, Id, Skus } from '../shapes.ts'
+import { changeLine } from './change-line.ts'
+import { checkSkus } from './quantity.ts'
+
+export const setOrderLineSkus = command(
+  'setOrderLineSkus',
+  commandMembers({ orderLineId: Id, skus: Skus }),
+  (draft, { orderLineId, skus }) => {
+    const line = draft.openLine(orderLineId)
+    checkSkus(skus)
+    changeLine(draft, line, { skus })
+  },
+)

@@ -1,0 +1,43 @@
+// setOrderNumber: another natural key for the order, unique over all orders; pending orders only.
+// The number that it had is given up. Source: COMMERCE 5 row 4, ARCHITECTURE 4.
+
+import type { Ask } from '../../../protocol/behaviour.ts'
+import { RequestError } from '../../../protocol/errors.ts'
+import { askingCommand } from '../command.ts'
+import type { Draft } from '../draft.ts'
+import { invalidState } from '../refuse.ts'
+import { commandMembers, OrderNumber } from '../shapes.ts'
+
+/** Type of the natural key `orderNumber`. */
+export const ORDER_NUMBER_KEY = 'order'
+
+export const setOrderNumber = askingCommand(
+  'setOrderNumber',
+  commandMembers({ value: OrderNumber }),
+  function* (draft, { value }) {
+    checkRenumbering(draft)
+    if (value === draft.state.orderNumber) return
+    yield* reserveNumber(value, 'value')
+    renumber(draft, value)
+  },
+)
+
+/** Takes a chosen number, or refuses the command. */
+export function* reserveNumber(key: string, member: string): Generator<Ask, void, unknown> {
+  const reserved = yield { ask: 'reserve', keyType: ORDER_NUMBER_KEY, key }
+  if (reserved === true) return
+  throw new RequestError('ALREADY_EXISTS', `order number ${key} is already used`, { member })
+}
+
+export function checkRenumbering(draft: Draft): void {
+  const { state, orderNumber } = draft.state
+  if (state === 'pending') return
+  invalidState(`order ${orderNumber} is ${state}: only a pending one can get another number`)
+}
+
+/** Gives the order a number that is reserved for it, and its old one back. */
+export function renumber(draft: Draft, orderNumber: string): void {
+  const before = draft.state.orderNumber
+  draft.releases.push({ keyType: ORDER_NUMBER_KEY, key: before })
+  draft.commit({ t: 'orderChanged', before: { orderNumber: before }, after: { orderNumber } })
+}

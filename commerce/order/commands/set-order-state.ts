@@ -1,0 +1,64 @@
+// setOrderState: the order's own state machine; deliveries that are not final go with a
+// cancellation and come back with it. Source: COMMERCE 3, 5 row 1.
+
+import { Type } from '@sinclair/typebox'
+import { command } from '../command.ts'
+import type { Draft } from '../draft.ts'
+import { DELIVERY_MOVES, moveTo, ORDER_MOVES } from '../machines.ts'
+import type { DeliveryMove } from '../records.ts'
+import { invalidState } from '../refuse.ts'
+import { commandMembers } from '../shapes.ts'
+import { ORDER_STATES, type OrderStateName } from '../state.ts'
+
+const schema = commandMembers({
+  orderState: Type.Unsafe<OrderStateName>(Type.String({ enum: [...ORDER_STATES] })),
+})
+
+export const setOrderState = command('setOrderState', schema, (draft, { orderState }) => {
+  const { state } = draft
+  if (state.state === orderState) return
+  const to = moveTo(`order ${state.orderNumber}`, state.state, orderState, ORDER_MOVES)
+  if (state.state === 'confirmed' && to === 'pending') checkUntouched(draft)
+  if (to === 'cancelled') checkCancellable(draft)
+  const reopens = state.state === 'cancelled'
+  const deliveries = moves(draft, to === 'cancelled' ? 'orderCancelled' : 'orderReopened')
+  const moved = (to === 'cancelled' || reopens) && deliveries.length > 0
+  draft.commit({ t: 'orderStateChanged', from: state.state, to, ...(moved && { deliveries }) })
+})
+
+/** confirmed -> pending: nothing may be under way yet. */
+function checkUntouched(draft: Draft): void {
+  for (const delivery of draft.state.deliveries.values()) {
+    if (delivery.state !== 'processing' && delivery.state !== 'completed') continue
+    invalidState(
+      `delivery ${delivery.deliveryNumber} is ${delivery.state}: the order can't go back to pending`,
+    )
+  }
+  checkNoInvoice(draft, 'go back to pending')
+}
+
+function checkCancellable(draft: Draft): void {
+  for (const delivery of draft.state.deliveries.values()) {
+    if (delivery.state !== 'completed') continue
+    invalidState(`delivery ${delivery.deliveryNumber} is completed: the order can't be cancelled`)
+  }
+  checkNoInvoice(draft, 'be cancelled')
+}
+
+function checkNoInvoice(draft: Draft, what: string): void {
+  for (const invoice of draft.state.invoices.values()) {
+    if (invoice.isCancelled) continue
+    invalidState(
+      `invoice ${invoice.invoiceNumber} is not cancelled: the order can't ${what} before that`,
+    )
+  }
+}
+
+function moves(draft: Draft, name: 'orderCancelled' | 'orderReopened'): DeliveryMove[] {
+  const { from, to } = DELIVERY_MOVES[name]
+  const found: DeliveryMove[] = []
+  for (const { deliveryId, state } of draft.state.deliveries.values()) {
+    if ((from as readonly string[]).includes(state)) found.push([deliveryId, state, to])
+  }
+  return found
+}

@@ -1,0 +1,310 @@
+// Decides on order messages: what records follow, what is answered, what is asked on the way. It
+// stands between the runtime, which plays the asks and commits, and the domain: commands, totals,
+// hooks. All commands of a message are one batch: one refusal and nothing of it remains.
+// Source: COMMERCE 4, 6; CONTRACT 1.3.
+
+import type { ActorRecord, Ask, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
+import { checkpointId } from '../../protocol/checkpoint.ts'
+import { assert, type ErrorItem, errorItem, RequestError } from '../../protocol/errors.ts'
+import { instantMs } from '../../protocol/graph/instants.ts'
+import type { Message } from '../../protocol/message.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { ChannelView } from './channels.ts'
+import { checkMessage, type CreateBody, placed } from './check.ts'
+import { COMMANDS } from './command-table.ts'
+import type { Command } from './command.ts'
+import { EXTERNAL_REFERENCE_KEY } from './commands/set-external-reference.ts'
+import { ORDER_NUMBER_KEY, reserveNumber } from './commands/set-order-number.ts'
+import { checkChannel } from './commands/set-channel-key.ts'
+import { decideDelete } from './delete.ts'
+import { Draft, type KeyRelease } from './draft.ts'
+import { effectsOf, journalEffects } from './hooks.ts'
+import type { OrderCreated, OrderRecord } from './records.ts'
+import { Refused } from './refuse.ts'
+import { decideRewind } from './rewind.ts'
+import { newOrderState, type OrderState } from './state.ts'
+import { orderView } from './view.ts'
+
+export const DEFAULT_NUMBER_PREFIX = 'O'
+/** Commands that give a new order its number: the first of them takes effect first. */
+const NUMBERING: ReadonlySet<string> = new Set(['setOrderNumber', 'generateOrderNumberByPrefix'])
+
+export type Deciding = Generator<Ask, Decision<OrderState>, unknown>
+
+export function* decide(
+  state: OrderState | null,
+  message: Message,
+  turn: Turn,
+  channels: ChannelView,
+): Deciding {
+  try {
+    if (message.type === 'create') {
+      return yield* decideCreate(state, message.body as CreateBody, turn, channels)
+    }
+    if (state === null || state.deleted) {
+      return refused(errorItem('NOT_FOUND', `there is no order ${turn.actorId}`))
+    }
+    return yield* decideOn(state, message, turn, channels)
+  } catch (error) {
+    if (error instanceof RequestError || error instanceof Refused) {
+      return { ok: false, errors: error.errors }
+    }
+    throw error
+  }
+}
+
+function* decideOn(
+  state: OrderState,
+  message: Message,
+  turn: Turn,
+  channels: ChannelView,
+): Deciding {
+  switch (message.type) {
+    case 'applyCommands': {
+      const { commands } = message.body as { commands: readonly Command[] }
+      return yield* decideCommands(state, commands, turn, channels)
+    }
+    case 'query': {
+      const data = yield { ask: 'query', node: message.body, state }
+      return { ok: true, records: [], state, data }
+    }
+    case 'getCheckpoints': {
+      const data = yield { ask: 'checkpoints', limit: LIMITS.checkpointsMax }
+      return { ok: true, records: [], state, data }
+    }
+    case 'rewind':
+      return yield* decideRewind(state, message.body as { checkpointId: string }, turn)
+    case 'delete':
+      return yield* decideDelete(state, turn)
+    default:
+      return { ok: false, errors: checkMessage(message) ?? [] }
+  }
+}
+
+function* decideCreate(
+  state: OrderState | null,
+  body: CreateBody,
+  turn: Turn,
+  channels: ChannelView,
+): Deciding {
+  if (state !== null) {
+    return refused(errorItem('ALREADY_EXISTS', `order ${turn.actorId} is already there`))
+  }
+  if (body.channelKey !== undefined) checkChannel(channels, body.channelKey, 'channelKey')
+  const asked = body.createdAt === undefined ? turn.nowMs : instantMs(body.createdAt)
+  assert(asked !== null, 'createdAt was checked')
+  const createdMs = Math.min(asked, turn.nowMs)
+  const effects: Effect[] = []
+  const before = yield* beforeCreated(body, createdMs, turn, effects)
+  const commands = batchOf(body.commands ?? [], before)
+  const numbering = body.orderNumber === undefined ? takeNumbering(commands) : null
+  const orderNumber = yield* firstNumber(body.orderNumber, numbering)
+  const birth: OrderCreated = {
+    t: 'orderCreated',
+    orderNumber,
+    currencyCode: body.currencyCode,
+    taxIncluded: body.taxIncluded,
+    createdMs,
+    ...(body.channelKey !== undefined && { channelKey: body.channelKey }),
+  }
+  const draft = new Draft(birth, turn, channels)
+  yield* run(draft, commands)
+  if (turn.hooks.has('OnOrderCreated')) {
+    draft.calculate()
+    const outcome = yield* effectsOf('OnOrderCreated', { order: orderView(draft) })
+    effects.push(...outcome.effects)
+    yield* run(draft, ruleBatch(outcome.commands))
+  }
+  yield* finish(draft, null, effects)
+  const data = { orderId: turn.actorId, orderNumber: draft.state.orderNumber }
+  return decided(draft, commands, data, effects)
+}
+
+/** Commands of OnOrderBeforeCreated rules; its order has no number yet. */
+function* beforeCreated(
+  body: CreateBody,
+  createdMs: number,
+  turn: Turn,
+  effects: Effect[],
+): Generator<Ask, readonly Command[], unknown> {
+  if (!turn.hooks.has('OnOrderBeforeCreated')) return []
+  const { currencyCode, taxIncluded, channelKey = null } = body
+  const order = newOrderState({
+    orderId: turn.actorId,
+    orderNumber: body.orderNumber ?? '',
+    currencyCode,
+    taxIncluded,
+    createdMs,
+    channelKey,
+  })
+  const payload = { order: orderView({ state: order }) }
+  const outcome = yield* effectsOf('OnOrderBeforeCreated', payload)
+  effects.push(...outcome.effects)
+  return outcome.commands
+}
+
+/** The first numbering command of a batch, taken out of it: the number comes before all else. */
+function takeNumbering(commands: Placed[]): Placed | null {
+  const at = commands.findIndex(({ command }) => NUMBERING.has(command.type))
+  return at === -1 ? null : commands.splice(at, 1)[0]!
+}
+
+function* firstNumber(
+  chosen: string | undefined,
+  numbering: Placed | null,
+): Generator<Ask, string, unknown> {
+  if (chosen !== undefined) {
+    yield* reserveNumber(chosen, 'orderNumber')
+    return chosen
+  }
+  try {
+    if (numbering?.command.type === 'setOrderNumber') {
+      const number = numbering.command['value'] as string
+      yield* reserveNumber(number, 'value')
+      return number
+    }
+    const prefix = (numbering?.command['prefix'] as string | undefined) ?? DEFAULT_NUMBER_PREFIX
+    const number = yield { ask: 'number', keyType: ORDER_NUMBER_KEY, prefix }
+    assert(typeof number === 'string', 'the answer to a number is its text')
+    return number
+  } catch (error) {
+    throw numbering === null ? error : located(error, numbering)
+  }
+}
+
+function* decideCommands(
+  state: OrderState,
+  commands: readonly Command[],
+  turn: Turn,
+  channels: ChannelView,
+): Deciding {
+  const draft = new Draft(state, turn, channels)
+  const effects: Effect[] = []
+  const batch = batchOf(commands)
+  yield* run(draft, batch)
+  yield* finish(draft, state, effects)
+  if (draft.records.length === 0) {
+    return { ok: true, records: [], state, data: { checkpointId: currentCheckpoint(state) } }
+  }
+  const data = { checkpointId: currentCheckpoint(draft.state) }
+  return decided(draft, batch, data, effects)
+}
+
+/** The checkpoint that an order stands at: that of the last message that changed it. */
+function currentCheckpoint(state: OrderState): string {
+  return checkpointId(state.orderId, state.messageId, state.messageMs)
+}
+
+/** A command with its place in the message; commands of rules have none. */
+interface Placed {
+  readonly command: Command
+  readonly index: number | null
+}
+
+function batchOf(commands: readonly Command[], ofRules: readonly Command[] = []): Placed[] {
+  const batch = ruleBatch(ofRules)
+  for (let index = 0; index < commands.length; index++) {
+    batch.push({ command: commands[index]!, index })
+  }
+  return batch
+}
+
+function ruleBatch(commands: readonly Command[]): Placed[] {
+  return commands.map((command) => ({ command, index: null }))
+}
+
+function* run(draft: Draft, batch: readonly Placed[]): Generator<Ask, void, unknown> {
+  for (const item of batch) {
+    const definition = COMMANDS.get(item.command.type)
+    assert(definition !== undefined, `no such command: ${item.command.type}`)
+    try {
+      if (definition.ask === undefined) definition.apply(draft, item.command)
+      else yield* definition.ask(draft, item.command)
+    } catch (error) {
+      throw located(error, item)
+    }
+  }
+}
+
+/** Puts the command's place into a refusal; anything else is passed on as it is. */
+function located(error: unknown, { command, index }: Placed): unknown {
+  if (!(error instanceof RequestError)) return error
+  return new Refused(
+    error.errors.map((item): ErrorItem => {
+      const where = { commandIndex: index, commandType: command.type }
+      return {
+        code: item.code,
+        message: placed(item.message, index === null ? { commandType: command.type } : where),
+        details: { ...where, ...item.details },
+      }
+    }),
+  )
+}
+
+/** Hooks and totals after the commands, in the order of COMMERCE 6. `before` null: a new order. */
+function* finish(
+  draft: Draft,
+  before: OrderState | null,
+  effects: Effect[],
+): Generator<Ask, void, unknown> {
+  const { hooks } = draft.turn
+  const beforeView = (): unknown => (before === null ? null : orderView({ state: before }))
+  if (hooks.has('OnOrderCommands')) {
+    draft.calculate()
+    const payload = { before: beforeView(), order: orderView(draft) }
+    const outcome = yield* effectsOf('OnOrderCommands', payload)
+    effects.push(...outcome.effects)
+    yield* run(draft, ruleBatch(outcome.commands))
+  }
+  draft.calculate()
+  if (hooks.has('OnOrderValidate')) {
+    yield* effectsOf('OnOrderValidate', { before: beforeView(), order: orderView(draft) })
+  }
+  if (hooks.has('OnOrderInvoiceCreated')) {
+    const invoices = draft.records.filter((record) => record.t === 'invoiceCreated')
+    if (invoices.length > 0) {
+      const payload = { order: orderView(draft), invoices }
+      const outcome = yield* effectsOf('OnOrderInvoiceCreated', payload)
+      effects.push(...outcome.effects)
+    }
+  }
+  if (hooks.has('OnOrderJournal')) effects.push(...(yield* journalEffects(draft)))
+}
+
+function decided(
+  draft: Draft,
+  batch: readonly Placed[],
+  data: unknown,
+  effects: readonly Effect[],
+): Decision<OrderState> {
+  const { records, state } = draft
+  if (batch.length > 0) {
+    // Kinds of commands, for the checkpoint that this message makes (CONTRACT 1.3).
+    const types = new Set<string>()
+    for (const { command } of batch) types.add(command.type)
+    ;(records[0] as { commands?: readonly string[] }).commands = [...types]
+  }
+  const releases = keptOut(draft)
+  return {
+    ok: true,
+    records: records as readonly OrderRecord[] as unknown as readonly ActorRecord[],
+    state,
+    data,
+    ...(releases.length > 0 && { releases }),
+    ...(effects.length > 0 && { effects }),
+  }
+}
+
+/** Keys given up on the way, without those that the order took again. */
+function keptOut({ releases, state }: Draft): readonly KeyRelease[] {
+  if (releases.length === 0) return releases
+  const givenUp = new Map<string, KeyRelease>()
+  for (const release of releases) givenUp.set(`${release.keyType}/${release.key}`, release)
+  givenUp.delete(`${ORDER_NUMBER_KEY}/${state.orderNumber}`)
+  givenUp.delete(`${EXTERNAL_REFERENCE_KEY}/${state.externalReference}`)
+  return [...givenUp.values()]
+}
+
+function refused(error: ErrorItem): Decision<OrderState> {
+  return { ok: false, errors: [error] }
+}

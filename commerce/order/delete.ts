@@ -1,0 +1,44 @@
+// The message `delete`: the order goes, its keys stay taken. Refused while an invoice is not
+// cancelled: an issued document is never unmade. Source: CONTRACT 1.3, COMMERCE 4, 6.
+
+import type { ActorRecord, Ask, Decision, Turn } from '../../protocol/behaviour.ts'
+import { evolve } from './evolve.ts'
+import { effectsOf } from './hooks.ts'
+import { refs } from './project.ts'
+import { invalidState } from './refuse.ts'
+import type { OrderDeleted } from './records.ts'
+import { copyState, type OrderState } from './state.ts'
+import { orderView } from './view.ts'
+
+export function* decideDelete(
+  state: OrderState,
+  turn: Turn,
+): Generator<Ask, Decision<OrderState>, unknown> {
+  for (const { isCancelled, invoiceNumber } of state.invoices.values()) {
+    if (isCancelled) continue
+    invalidState(`invoice ${invoiceNumber} is not cancelled: the order can't be deleted`)
+  }
+  if (turn.hooks.has('OnOrderBeforeDeleted')) {
+    yield* effectsOf('OnOrderBeforeDeleted', { order: orderView({ state }) })
+  }
+  const outcome = turn.hooks.has('OnOrderDeleted')
+    ? yield* effectsOf('OnOrderDeleted', { order: orderView({ state }) })
+    : null
+  const record: OrderDeleted = {
+    t: 'orderDeleted',
+    nodes: refs(state).map(({ node, id }) => [node, id] as const),
+  }
+  const meta = {
+    actorId: turn.actorId,
+    version: turn.version + 1,
+    timeMs: turn.nowMs,
+    by: turn.by,
+    messageId: turn.messageId,
+  }
+  return {
+    ok: true,
+    records: [record as unknown as ActorRecord],
+    state: evolve(copyState(state), record, meta),
+    ...(outcome !== null && outcome.effects.length > 0 && { effects: outcome.effects }),
+  }
+}

@@ -1,0 +1,47 @@
+// States and sums of an order that follow from its parts and are only shown: nothing is decided by
+// them and nothing keeps them. Source: COMMERCE 3 (read-only derived), 7.
+
+import { addDecimals } from '../../protocol/money.ts'
+import { isCancelled, type OrderState } from './state.ts'
+
+export type Extent = 'none' | 'partial' | 'complete'
+
+/** How much of what is to be delivered is completed; cancelled deliveries don't count. */
+export function fulfilmentState(state: OrderState): Extent {
+  let open = 0
+  let completed = 0
+  for (const delivery of state.deliveries.values()) {
+    if (delivery.state === 'completed') completed++
+    else if (!isCancelled(delivery)) open++
+  }
+  return extent(completed, open)
+}
+
+/** How much of what costs something is invoiced; cancelled deliveries don't count. */
+export function invoiceState(state: OrderState): Extent {
+  let open = 0
+  let invoiced = 0
+  for (const line of state.lines.values()) {
+    if (line.invoiceId !== null) invoiced++
+    else if (!isCancelled(state.deliveries.get(line.deliveryId)!)) open++
+  }
+  for (const delivery of state.deliveries.values()) {
+    if (delivery.invoiceId !== null) invoiced++
+    else if (!isCancelled(delivery) && (delivery.shippingPrice ?? 0) > 0) open++
+  }
+  return extent(invoiced, open)
+}
+
+/** What is to be paid by all invoices that are not cancelled. */
+export function invoicedTotal(state: OrderState): number {
+  let sum = 0
+  for (const invoice of state.invoices.values()) {
+    if (!invoice.isCancelled) sum = addDecimals(sum, invoice.invoiceTotal)
+  }
+  return sum
+}
+
+function extent(done: number, open: number): Extent {
+  if (done === 0) return 'none'
+  return open === 0 ? 'complete' : 'partial'
+}

@@ -1,0 +1,177 @@
+// A decision under way: a copy of the state that takes the records of a batch one by one, so that
+// a refusal leaves the original as it was. It stands between the commands, which look things up and
+// commit records here, and decide.ts, which makes the decision of it. Source: ARCHITECTURE 2.
+
+import type { RecordMeta, Turn } from '../../protocol/behaviour.ts'
+import { assert, RequestError } from '../../protocol/errors.ts'
+import { minorDigits } from '../../protocol/money.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { ChannelView } from './channels.ts'
+import { evolve } from './evolve.ts'
+import type { OrderCreated, OrderRecord } from './records.ts'
+import { REPRICES } from './records.ts'
+import { invalid, invalidState, notFound } from './refuse.ts'
+import {
+  copyState,
+  type Delivery,
+  isCancelled,
+  type OrderLine,
+  type OrderState,
+  type Return,
+  type StaticDiscount,
+} from './state.ts'
+import { calculate } from './totals.ts'
+
+export interface KeyRelease {
+  readonly keyType: string
+  readonly key: string
+}
+
+/** What records are committed with while a decision is made; `version` moves on. */
+type DraftMeta = { -readonly [K in keyof RecordMeta]: RecordMeta[K] }
+
+export class Draft {
+  readonly state: OrderState
+  readonly records: OrderRecord[] = []
+  readonly releases: KeyRelease[] = []
+  readonly turn: Turn
+  readonly channels: ChannelView
+  /** Decimals of the order's currency. */
+  readonly digits: number
+  readonly #meta: DraftMeta
+  #repriced = false
+  #lineNumbers: Set<string> | null = null
+
+  /** `from`: the state to go on from (it is copied), or the record that makes a new order. */
+  constructor(from: OrderState | OrderCreated, turn: Turn, channels: ChannelView) {
+    this.turn = turn
+    this.channels = channels
+    this.#meta = {
+      actorId: turn.actorId,
+      version: turn.version,
+      timeMs: turn.nowMs,
+      by: turn.by,
+      messageId: turn.messageId,
+    }
+    if ('t' in from) {
+      this.#meta.version++
+      this.records.push(from)
+      this.state = evolve(null, from, this.#meta)
+    } else {
+      this.state = copyState(from)
+    }
+    this.digits = minorDigits(this.state.currencyCode)
+  }
+
+  /** Takes a record: from here on the draft is as it says. */
+  commit(record: OrderRecord): void {
+    assert(record.t !== 'rewound', 'a rewind replaces the state and is decided without a draft')
+    this.#meta.version++
+    this.records.push(record)
+    evolve(this.state, record, this.#meta)
+    if (REPRICES[record.t]) this.#repriced = true
+  }
+
+  /** Brings all amounts up to date; throws INVALID_COMMAND when one is out of bounds. */
+  calculate(): void {
+    if (!this.#repriced) return
+    this.#repriced = false
+    const changed = calculate(this.state, this.digits)
+    if (changed !== null) this.commit(changed)
+  }
+
+  delivery(id: string, member = 'deliveryId'): Delivery {
+    const { deliveries } = this.state
+    return (
+      deliveries.get(id) ?? deliveries.get(id.toLowerCase()) ?? notFound('delivery', id, member)
+    )
+  }
+
+  line(id: string): OrderLine {
+    const { lines } = this.state
+    return lines.get(id) ?? lines.get(id.toLowerCase()) ?? notFound('order line', id, 'orderLineId')
+  }
+
+  discount(id: string): StaticDiscount {
+    const discount = this.state.discounts.get(id.toLowerCase())
+    return discount ?? notFound('discount', id, 'discountId')
+  }
+
+  return(id: string): Return {
+    return this.state.returns.get(id.toLowerCase()) ?? notFound('return', id, 'returnId')
+  }
+
+  /** A delivery in which lines, prices and addresses may still be changed. */
+  openDelivery(id: string, member = 'deliveryId'): Delivery {
+    const delivery = this.delivery(id, member)
+    if (delivery.state === 'completed' || isCancelled(delivery)) {
+      invalidState(
+        `delivery ${delivery.deliveryNumber} is ${delivery.state}: only an open or processing ` +
+          'one can be changed',
+      )
+    }
+    return delivery
+  }
+
+  /** A line that may still be changed: its delivery is open, and it is not invoiced. */
+  openLine(id: string): OrderLine {
+    const line = this.line(id)
+    this.openDelivery(line.deliveryId)
+    this.uninvoicedLine(line)
+    return line
+  }
+
+  uninvoicedLine(line: OrderLine): void {
+    if (line.invoiceId !== null) {
+      invalidState(
+        `order line ${line.orderLineNumber} is invoiced: cancel invoice ` +
+          `${this.state.invoices.get(line.invoiceId)!.invoiceNumber} first`,
+      )
+    }
+  }
+
+  uninvoicedShipping(delivery: Delivery): void {
+    if (delivery.invoiceId !== null) {
+      invalidState(
+        `shipping of delivery ${delivery.deliveryNumber} is invoiced: cancel invoice ` +
+          `${this.state.invoices.get(delivery.invoiceId)!.invoiceNumber} first`,
+      )
+    }
+  }
+
+  /** The id of a new child: the caller's, which must be free in this order, or one made here. */
+  childId(chosen: string | undefined, member: string): string {
+    if (chosen === undefined) return this.turn.newId()
+    const id = chosen.toLowerCase()
+    const { state } = this
+    const taken =
+      id === state.orderId ||
+      state.deliveries.has(id) ||
+      state.lines.has(id) ||
+      state.discounts.has(id) ||
+      state.returns.has(id) ||
+      state.invoices.has(id) ||
+      state.invoiceLines.has(id)
+    if (!taken) return id
+    throw new RequestError('DUPLICATE_ID', `${member} ${id} is already used in this order`, {
+      member,
+    })
+  }
+
+  /** Line numbers in use; made once a batch. Commands that add or free one keep it true. */
+  lineNumbers(): Set<string> {
+    if (this.#lineNumbers === null) {
+      this.#lineNumbers = new Set()
+      for (const line of this.state.lines.values()) this.#lineNumbers.add(line.orderLineNumber)
+    }
+    return this.#lineNumbers
+  }
+
+  room(count: number, max: number, what: string): void {
+    if (count >= max) invalid(`an order has at most ${max} ${what}`)
+  }
+
+  roomForLine(): void {
+    this.room(this.state.lines.size, LIMITS.orderLinesMax, 'order lines')
+  }
+}

@@ -1,0 +1,50 @@
+// The order actor: the one door of this folder. It stands between the actor runtime, which knows
+// behaviours only, and the domain behind it. Source: ARCHITECTURE 2, COMMERCE.
+
+import type { ActorRecord, Behaviour } from '../../protocol/behaviour.ts'
+import { type ChannelView, NO_CHANNELS } from './channels.ts'
+import { checkMessage, type CreateBody, MESSAGE_TYPES } from './check.ts'
+import { ORDER_NUMBER_KEY } from './commands/set-order-number.ts'
+import { decide } from './decide.ts'
+import { evolve } from './evolve.ts'
+import { ORDER_NODE_TYPES } from './graph-nodes.ts'
+import { history } from './journal.ts'
+import { project, refs } from './project.ts'
+import type { OrderRecord } from './records.ts'
+import { fromSnapshot, toSnapshot } from './snapshot.ts'
+import type { OrderState } from './state.ts'
+import { touched } from './touched.ts'
+
+/** The behaviour of orders. `channels` is asked while commands are checked, never in a replay. */
+export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<OrderState> {
+  return {
+    type: 'order',
+    home: 'shards',
+    messageTypes: MESSAGE_TYPES,
+    creates: ['create'],
+    isRead: (messageType) => messageType === 'query' || messageType === 'getCheckpoints',
+    check: checkMessage,
+    chosenKey: (message) => {
+      const { orderNumber } = (message.body ?? {}) as Partial<CreateBody>
+      if (message.type !== 'create' || typeof orderNumber !== 'string') return null
+      return { keyType: ORDER_NUMBER_KEY, key: orderNumber }
+    },
+    decide: (state, message, turn) => decide(state, message, turn, channels),
+    evolve: (state, record, meta) => evolve(state, recordOf(record), meta),
+    isDeleted: (state) => state.deleted,
+    keys: ({ orderNumber, externalReference }) =>
+      externalReference === null ? [orderNumber] : [orderNumber, externalReference],
+    toSnapshot,
+    fromSnapshot,
+    nodeTypes: ORDER_NODE_TYPES,
+    touched: (record, actorId) => touched(recordOf(record), actorId),
+    project,
+    nodes: refs,
+    history: (record, meta) => history(recordOf(record), meta),
+  }
+}
+
+/** Records come back from the journal as they were written; evolve refuses kinds it doesn't know. */
+function recordOf(record: ActorRecord): OrderRecord {
+  return record as unknown as OrderRecord
+}

@@ -1,0 +1,27 @@
+// How a command is refused: one way to say no, with what, where and what would be right. It stands
+// between the rules of the domain and decide.ts, which turns a refusal into the whole batch's
+// answer. Source: CONTRACT 1.13.
+
+import { type ErrorItem, RequestError } from '../../protocol/errors.ts'
+
+/** `member`: the command's member that is wrong. */
+export function invalid(message: string, member?: string): never {
+  throw new RequestError('INVALID_COMMAND', message, member === undefined ? undefined : { member })
+}
+
+export function invalidState(message: string): never {
+  throw new RequestError('INVALID_STATE', message)
+}
+
+export function notFound(what: string, id: string, member: string): never {
+  invalid(`there is no ${what} ${id} in this order`, member)
+}
+
+/** A refusal with items that are already made: a command's with its place, a rule's with its code. */
+export class Refused extends Error {
+  readonly errors: readonly ErrorItem[]
+  constructor(errors: readonly ErrorItem[]) {
+    super(errors[0]?.message)
+    this.errors = errors
+  }
+}

@@ -1,0 +1,122 @@
+// The message `rewind`: the order as it was at a checkpoint, written as one new record. What was
+// given to the outside stays as it is: keys, invoices, and the counters that numbers come from.
+// Refused past an invoice that is not cancelled. Source: CONTRACT 1.3, PROTOCOL 3.12.
+
+import type { ActorRecord, Ask, Decision, NodeRef, Turn } from '../../protocol/behaviour.ts'
+import { checkpointId } from '../../protocol/checkpoint.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import { minorDigits } from '../../protocol/money.ts'
+import { sameJson } from './difference.ts'
+import { evolve } from './evolve.ts'
+import type { Rewound } from './records.ts'
+import { invalidState } from './refuse.ts'
+import { toSnapshot } from './snapshot.ts'
+import { type Billable, copyState, type OrderState } from './state.ts'
+import { calculate } from './totals.ts'
+
+export function* decideRewind(
+  state: OrderState,
+  body: { readonly checkpointId: string },
+  turn: Turn,
+): Generator<Ask, Decision<OrderState>, unknown> {
+  const wanted = body.checkpointId.toLowerCase()
+  const then = (yield { ask: 'state-at', checkpointId: wanted }) as OrderState | null
+  if (then === null) {
+    throw new RequestError(
+      'NOT_FOUND',
+      `order ${state.orderNumber} has no checkpoint ${wanted}: getCheckpoints lists them`,
+      { member: 'checkpointId' },
+    )
+  }
+  for (const { invoiceId, invoiceNumber, isCancelled } of state.invoices.values()) {
+    if (isCancelled || then.invoices.has(invoiceId)) continue
+    invalidState(
+      `invoice ${invoiceNumber} was made after that checkpoint and is not cancelled: an issued ` +
+        'document is never unmade',
+    )
+  }
+  const meta = {
+    actorId: turn.actorId,
+    version: turn.version + 1,
+    timeMs: turn.nowMs,
+    by: turn.by,
+    messageId: turn.messageId,
+  }
+  const target = targetOf(state, then)
+  const totals = calculate(target, minorDigits(target.currencyCode))
+  if (totals !== null) evolve(target, totals, meta)
+  const nodes = settleChildren(state, target, turn.nowMs)
+  const record: Rewound = {
+    t: 'rewound',
+    checkpointId: wanted,
+    state: toSnapshot(target),
+    nodes: nodes.map(({ node, id }) => [node, id] as const),
+  }
+  return {
+    ok: true,
+    records: [record as unknown as ActorRecord],
+    state: evolve(state, record, meta),
+    data: {
+      success: true,
+      checkpointId: checkpointId(turn.actorId, turn.messageId, turn.nowMs),
+    },
+  }
+}
+
+/** The business state of then, with what a rewind never touches as it is now. */
+function targetOf(now: OrderState, then: OrderState): OrderState {
+  const target: OrderState = {
+    ...copyState(then),
+    orderNumber: now.orderNumber,
+    externalReference: now.externalReference,
+    invoices: new Map(now.invoices),
+    invoiceLines: new Map(now.invoiceLines),
+    seq: Math.max(now.seq, then.seq),
+    lastDeliveryNumber: now.lastDeliveryNumber,
+    lastLineNumber: now.lastLineNumber,
+    lastInvoiceNumber: now.lastInvoiceNumber,
+  }
+  freeCancelled(target.lines, now)
+  freeCancelled(target.deliveries, now)
+  freeCancelled(target.returns, now)
+  return target
+}
+
+/** What stood on an invoice that is cancelled by now is released again. */
+function freeCancelled<T extends Billable>(things: Map<string, T>, now: OrderState): void {
+  for (const [id, thing] of things) {
+    if (thing.invoiceId === null || !now.invoices.get(thing.invoiceId)!.isCancelled) continue
+    things.set(id, { ...thing, invoiceId: null, invoiceLineId: null })
+  }
+}
+
+/** Nodes that came, changed or went; a child that is as it is now keeps its time of change. */
+function settleChildren(now: OrderState, target: OrderState, nowMs: number): NodeRef[] {
+  return [
+    { node: 'order', id: now.orderId },
+    ...settleMap('delivery', now.deliveries, target.deliveries, nowMs),
+    ...settleMap('orderLine', now.lines, target.lines, nowMs),
+    ...settleMap('staticDiscount', now.discounts, target.discounts, nowMs),
+    ...settleMap('return', now.returns, target.returns, nowMs),
+  ]
+}
+
+function settleMap<T extends { readonly modifiedMs: number }>(
+  node: string,
+  now: ReadonlyMap<string, T>,
+  target: Map<string, T>,
+  nowMs: number,
+): NodeRef[] {
+  const changed: NodeRef[] = []
+  for (const [id, child] of target) {
+    const current = now.get(id)
+    if (current !== undefined && sameJson({ ...child, modifiedMs: current.modifiedMs }, current)) {
+      target.set(id, current)
+    } else {
+      target.set(id, { ...child, modifiedMs: nowMs })
+      changed.push({ node, id })
+    }
+  }
+  for (const id of now.keys()) if (!target.has(id)) changed.push({ node, id })
+  return changed
+}
