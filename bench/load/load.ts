@@ -1,0 +1,49 @@
+// A load and what came of it. Closed loop: each connection sends its next request when it has an
+// answer. Open loop: requests are due at fixed times whatever the answers do, and latency counts
+// from the due time, so a stalled server can't hide requests that it kept from being sent
+// (coordinated omission). Bulk: lines over a streamed request (bulk-load.ts).
+
+import type { Destination, PreparedRequest } from './requests.ts'
+import type { Latencies, Slice } from './recorder.ts'
+import type { Recorder } from './recorder.ts'
+
+/** Called at the edges of the measured time, for readings of CPU and memory. */
+export interface Readings {
+  started(): void
+  ended(): void
+}
+
+export interface LoadOptions {
+  readonly to: Destination
+  readonly connections: number
+  /** Unmeasured seconds before: caches and compilers warm up. */
+  readonly warmUpSeconds: number
+  readonly seconds: number
+  readonly next: () => PreparedRequest
+  readonly readings: Readings
+}
+
+export interface LoadResult {
+  readonly acknowledged: Recorder['acknowledged']
+  readonly failures: ReadonlyMap<string, number>
+  readonly latencies: Latencies
+  readonly slices: readonly Slice[]
+  /** Acknowledged a second in the measured time. */
+  readonly rate: number
+  readonly measuredMs: number
+}
+
+/** Answers under way at the end are waited for this long. */
+export const DRAIN_MS = 30_000
+
+export function loadResult(recorder: Recorder, measuredMs: number): LoadResult {
+  const latencies = recorder.latencies()
+  return {
+    acknowledged: recorder.acknowledged,
+    failures: recorder.failures,
+    latencies,
+    slices: recorder.slices,
+    rate: (latencies.count * 1000) / measuredMs,
+    measuredMs,
+  }
+}

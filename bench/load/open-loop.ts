@@ -1,0 +1,97 @@
+// Open loop: request n is due at start + n / rate, whatever became of those before it. When all
+// connections are busy it leaves late, and its latency still counts from when it was due. Shows
+// what callers who don't wait for each other see at a rate. See load.ts for the other loops.
+
+import type { HttpSocket } from './http-socket.ts'
+import { DRAIN_MS, loadResult, type LoadOptions, type LoadResult } from './load.ts'
+import { Pool } from './pool.ts'
+import { Recorder } from './recorder.ts'
+
+/** Requests that are due stay due; a server that falls behind more than this has lost the rate. */
+const BEHIND_SECONDS_MAX = 30
+const TICK_MS = 1
+
+export interface OpenLoopOptions extends LoadOptions {
+  /** Requests a second. */
+  readonly rate: number
+}
+
+export function openLoop(options: OpenLoopOptions): Promise<LoadResult> {
+  return new OpenLoop(options).run()
+}
+
+class OpenLoop {
+  readonly #o: OpenLoopOptions
+  readonly #recorder = new Recorder()
+  readonly #pool: Pool
+  readonly #idle: HttpSocket[] = []
+  /** Requests of the warm-up and of the measured time. */
+  readonly #total: number
+  #sent = 0
+  #start = 0
+  #done = false
+
+  constructor(options: OpenLoopOptions) {
+    this.#o = options
+    this.#total = Math.round((options.warmUpSeconds + options.seconds) * options.rate)
+    this.#pool = new Pool({
+      to: options.to,
+      connections: options.connections,
+      recorder: this.#recorder,
+      answered: (socket, status) => this.#answered(socket, status),
+      reopened: (socket) => this.#idle.push(socket),
+    })
+  }
+
+  async run(): Promise<LoadResult> {
+    const { warmUpSeconds, seconds, readings } = this.#o
+    await this.#pool.open()
+    this.#idle.push(...this.#pool.sockets)
+    this.#start = performance.now()
+    const measureFrom = this.#start + warmUpSeconds * 1000
+    const giveUp = measureFrom + (seconds + BEHIND_SECONDS_MAX) * 1000
+    this.#recorder.startMeasuring(measureFrom)
+    let measuring = false
+    while (!this.#done && performance.now() < giveUp) {
+      this.#sendDue()
+      if (!measuring && performance.now() >= measureFrom) {
+        measuring = true
+        readings.started()
+      }
+      await new Promise((resolve) => setTimeout(resolve, TICK_MS))
+    }
+    const end = performance.now()
+    for (let n = this.#sent; n < this.#total; n++) this.#recorder.failure('never sent')
+    this.#recorder.stopMeasuring(end)
+    readings.ended()
+    await this.#pool.drain(DRAIN_MS)
+    // A held rate is measured over its own time; a lost one over the time that it took.
+    return loadResult(this.#recorder, Math.max(end - measureFrom, seconds * 1000))
+  }
+
+  #sendDue(): void {
+    const now = performance.now()
+    const due = Math.min(this.#total, Math.ceil(((now - this.#start) * this.#o.rate) / 1000))
+    while (this.#sent < due) {
+      const socket = this.#idle.pop()
+      if (socket === undefined) return
+      const request = this.#o.next()
+      socket.kind = request.kind
+      socket.sentAt = this.#start + (this.#sent * 1000) / this.#o.rate
+      this.#sent++
+      socket.send(request.bytes)
+    }
+    this.#done = this.#sent === this.#total && this.#pool.busy === 0
+  }
+
+  #answered(socket: HttpSocket, status: number): void {
+    if (status === 200) {
+      this.#recorder.success(socket.kind, socket.sentAt, performance.now())
+    } else {
+      this.#recorder.failure(String(status))
+    }
+    this.#idle.push(socket)
+    // Late ones leave at once, not at the next tick.
+    this.#sendDue()
+  }
+}

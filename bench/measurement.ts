@@ -1,0 +1,138 @@
+// One measured run: readings of CPU, memory and metrics around a load, put together with its
+// latencies. It stands between the server's numbers and the figures of the result.
+
+import type { LoadResult, Readings } from './load/load.ts'
+import type { RunFigures } from './result.ts'
+import type { FloorName } from './target/floor.ts'
+import type { Installation } from './target/installation.ts'
+import type { Metrics } from './target/metrics.ts'
+import type { ProcessUsage } from './target/process-usage.ts'
+
+const LAG = 'kontor_index_lag_entries'
+const ENTRIES = 'kontor_commit_entries_total'
+const COMMITS = 'kontor_commits_total'
+const SAMPLE_MS = 500
+
+export interface FiguresOptions {
+  readonly result: LoadResult
+  readonly round: number
+  readonly problems: readonly string[]
+  readonly floors?: ReadonlyMap<FloorName, RunFigures>
+}
+
+export class Measurement implements Readings {
+  readonly #usage: () => ProcessUsage | null
+  #before: ProcessUsage | null = null
+  #after: ProcessUsage | null = null
+  #settled: ProcessUsage | null = null
+  /** The most that was seen. */
+  #rssMiB = 0
+  #rssAnonMiB = 0
+  #generator = process.cpuUsage()
+  #generatorMs = 0
+  #endedAt = 0
+  #caughtUpMs: number | null = null
+  #metricsBefore: Metrics | null = null
+  #metricsAfter: Metrics | null = null
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(usage: () => ProcessUsage | null) {
+    this.#usage = usage
+  }
+
+  started(): void {
+    this.#before = this.#read()
+    this.#generator = process.cpuUsage()
+    this.#timer = setInterval(() => this.#read(), SAMPLE_MS)
+  }
+
+  ended(): void {
+    this.#endedAt = performance.now()
+    this.#after = this.#read()
+    const { user, system } = process.cpuUsage(this.#generator)
+    this.#generatorMs = (user + system) / 1000
+    if (this.#timer !== null) clearInterval(this.#timer)
+  }
+
+  async metricsBefore(installation: Installation): Promise<void> {
+    this.#metricsBefore = await installation.metrics()
+  }
+
+  async metricsAfter(installation: Installation): Promise<void> {
+    this.#metricsAfter = await installation.metrics()
+  }
+
+  /** Entries that the index has not; null when the node doesn't tell. */
+  async lag(installation: Installation): Promise<number | null> {
+    return (await installation.metrics())?.get(LAG) ?? null
+  }
+
+  /** Everything is in the index. */
+  caughtUp(): void {
+    this.#caughtUpMs = performance.now() - this.#endedAt
+    this.#settled = this.#read()
+  }
+
+  figures({ result, round, problems, floors }: FiguresOptions): RunFigures {
+    const { latencies, rate, slices, failures } = result
+    const count = Math.max(latencies.count, 1)
+    const cpu = perAnswer(this.#before, this.#after, count)
+    const failed = [...failures].map(([what, times]) => `${times} x ${what}`)
+    return {
+      round,
+      rate,
+      count: latencies.count,
+      failed: [...failures.values()].reduce((a, b) => a + b, 0),
+      p50: latencies.p50Us,
+      p99: latencies.p99Us,
+      p999: latencies.p999Us,
+      max: latencies.maxUs,
+      cpu,
+      cpuAll: perAnswer(this.#before, this.#settled, count),
+      generatorCpu: (this.#generatorMs * 1000) / count,
+      rssMiB: this.#before && this.#rssMiB,
+      rssAnonMiB: this.#before && this.#rssAnonMiB,
+      lagEntries: this.#metricsAfter?.get(LAG) ?? null,
+      catchUpMs: this.#caughtUpMs,
+      entriesPerCommit: this.#entriesPerCommit(),
+      floors: Object.fromEntries(
+        [...(floors ?? [])].map(([name, floor]) => [
+          name,
+          {
+            rate: rate / floor.rate,
+            cpu: cpu === null || floor.cpu === null ? null : cpu / floor.cpu,
+          },
+        ]),
+      ),
+      slices,
+      problems: failed.length === 0 ? problems : [`failed: ${failed.join(', ')}`, ...problems],
+    }
+  }
+
+  #read(): ProcessUsage | null {
+    const usage = this.#usage()
+    this.#rssMiB = Math.max(this.#rssMiB, usage?.rssMiB ?? 0)
+    this.#rssAnonMiB = Math.max(this.#rssAnonMiB, usage?.rssAnonMiB ?? 0)
+    return usage
+  }
+
+  #entriesPerCommit(): number | null {
+    const entries = this.#grown(ENTRIES)
+    const commits = this.#grown(COMMITS)
+    return entries === null || commits === null || commits === 0 ? null : entries / commits
+  }
+
+  #grown(name: string): number | null {
+    const before = this.#metricsBefore?.get(name)
+    const after = this.#metricsAfter?.get(name)
+    return before === undefined || after === undefined ? null : after - before
+  }
+}
+
+function perAnswer(
+  before: ProcessUsage | null,
+  after: ProcessUsage | null,
+  count: number,
+): number | null {
+  return before === null || after === null ? null : ((after.cpuMs - before.cpuMs) * 1000) / count
+}

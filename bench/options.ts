@@ -1,0 +1,173 @@
+// The bench's arguments. It stands between the command line and a plan of scenarios; all mistakes
+// are told at once.
+
+import { parseArgs } from 'node:util'
+import { SCENARIO_NAMES } from './scenarios/names.ts'
+
+export interface BenchSettings {
+  /** Names of the scenarios to run. */
+  readonly scenarios: readonly string[]
+  readonly concurrencies: readonly number[]
+  readonly seconds: number
+  readonly warmUpSeconds: number
+  readonly runs: number
+  /** Requests a second of an open loop; null: closed loops. */
+  readonly rate: number | null
+  readonly steadyRate: number
+  readonly steadySeconds: number
+  /** Orders in the store of the graph scenarios. */
+  readonly preload: number
+  readonly floors: boolean
+}
+
+export interface BenchOptions {
+  readonly settings: BenchSettings
+  readonly url: string | null
+  readonly token: string | null
+  readonly clientId: string | null
+  readonly clientSecret: string | null
+  readonly pid: number | null
+  readonly out: string | null
+  readonly html: string | null
+  readonly compare: readonly [string, string] | null
+  readonly smoke: boolean
+}
+
+export const USAGE = `usage: npm run bench -- [options]
+       npm run bench -- --compare A.json B.json
+
+Measures the public API beside the floors of the machine, prints a table, writes JSON.
+
+  --scenarios LIST       of ${SCENARIO_NAMES.join(', ')}
+                         (default: all; the beginning of a name stands for all that begin so)
+  --concurrency LIST     connections, default 1,16,64
+  --seconds N            measured time of a run, default 5; --warm-up N before it, default 1
+  --runs N               runs of each case, default 3: medians and spreads
+  --rate N               open loop: N requests a second, whatever the answers do
+  --steady-rate N        rate of the scenario steady, default 7500; --steady-seconds N, default 30
+  --preload N            orders in the store of graph-get and graph-page, default 100000
+  --no-floors            leave the floors out
+  --url URL              a running installation instead of own nodes, with
+                         --token T or --client-id ID --client-secret S; --pid N to read its CPU
+  --out FILE             JSON, default bench-<date>.json; --html FILE draws it as one page
+  --smoke                a short run of everything that asserts correctness, not times
+`
+
+const OPTIONS = {
+  scenarios: { type: 'string' },
+  concurrency: { type: 'string', default: '1,16,64' },
+  seconds: { type: 'string', default: '5' },
+  'warm-up': { type: 'string', default: '1' },
+  runs: { type: 'string', default: '3' },
+  rate: { type: 'string' },
+  'steady-rate': { type: 'string', default: '7500' },
+  'steady-seconds': { type: 'string', default: '30' },
+  preload: { type: 'string', default: '100000' },
+  'no-floors': { type: 'boolean', default: false },
+  url: { type: 'string' },
+  token: { type: 'string' },
+  'client-id': { type: 'string' },
+  'client-secret': { type: 'string' },
+  pid: { type: 'string' },
+  out: { type: 'string' },
+  html: { type: 'string' },
+  compare: { type: 'boolean', default: false },
+  smoke: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const
+
+const SMOKE: BenchSettings = {
+  scenarios: SCENARIO_NAMES,
+  concurrencies: [1, 8],
+  seconds: 0.5,
+  warmUpSeconds: 0.1,
+  runs: 1,
+  rate: null,
+  steadyRate: 200,
+  steadySeconds: 1,
+  preload: 400,
+  floors: true,
+}
+
+export type ParsedOptions =
+  | { readonly options: BenchOptions }
+  | { readonly problems: readonly string[] }
+  | 'help'
+
+export function parseBenchOptions(args: readonly string[]): ParsedOptions {
+  let values, positionals
+  try {
+    ;({ values, positionals } = parseArgs({
+      args: [...args],
+      options: OPTIONS,
+      allowPositionals: true,
+    }))
+  } catch (error) {
+    return { problems: [(error as Error).message] }
+  }
+  if (values.help) return 'help'
+  const problems: string[] = []
+  const check = (right: boolean, what: string): void => void (right || problems.push(what))
+  const positive = (name: 'seconds' | 'runs' | 'preload' | 'steady-rate' | 'steady-seconds') => {
+    const n = Number(values[name])
+    check(n > 0, `--${name} ${values[name]}: must be more than 0`)
+    return n
+  }
+  const concurrencies = values.concurrency.split(',').map(Number)
+  check(concurrencies.every(isConnections), `--concurrency ${values.concurrency}: like 1,16,64`)
+  const rate = values.rate === undefined ? null : Number(values.rate)
+  check(rate === null || rate > 0, `--rate ${values.rate}: must be more than 0`)
+  const pid = values.pid === undefined ? null : Number(values.pid)
+  check(pid === null || Number.isInteger(pid), `--pid ${values.pid}: must be a process id`)
+  const hasAccess = values.token !== undefined || values['client-secret'] !== undefined
+  check(values.url === undefined || hasAccess, '--url needs --token, or --client-id and -secret')
+  check(values.url === undefined || URL.canParse(values.url), `--url ${values.url}: no address`)
+  const pair = values.compare ? positionals : []
+  check(!values.compare || pair.length === 2, '--compare needs two files: A.json B.json')
+  check(values.compare || positionals.length === 0, `not understood: ${positionals.join(' ')}`)
+  const scenarios = chooseScenarios(values.scenarios, problems)
+  const settings: BenchSettings = {
+    scenarios,
+    concurrencies,
+    seconds: positive('seconds'),
+    warmUpSeconds: Number(values['warm-up']),
+    runs: positive('runs'),
+    rate,
+    steadyRate: positive('steady-rate'),
+    steadySeconds: positive('steady-seconds'),
+    preload: positive('preload'),
+    floors: !values['no-floors'],
+  }
+  if (problems.length > 0) return { problems }
+  return {
+    options: {
+      settings: values.smoke ? { ...SMOKE, scenarios } : settings,
+      url: values.url?.replace(/\/+$/, '') ?? null,
+      token: values.token ?? null,
+      clientId: values['client-id'] ?? null,
+      clientSecret: values['client-secret'] ?? null,
+      pid,
+      out: values.out ?? null,
+      html: values.html ?? null,
+      compare: pair.length === 2 ? [pair[0]!, pair[1]!] : null,
+      smoke: values.smoke,
+    },
+  }
+}
+
+function isConnections(n: number): boolean {
+  return Number.isInteger(n) && n >= 1 && n <= 4096
+}
+
+function chooseScenarios(list: string | undefined, problems: string[]): readonly string[] {
+  if (list === undefined) return SCENARIO_NAMES
+  const chosen = new Set<string>()
+  for (const wanted of list.split(',').map((name) => name.trim())) {
+    const matching = SCENARIO_NAMES.filter((name) => name.startsWith(wanted))
+    if (matching.length === 0 || wanted === '') {
+      problems.push(`--scenarios ${wanted}: there are ${SCENARIO_NAMES.join(', ')}`)
+    }
+    for (const name of matching) chosen.add(name)
+  }
+  return SCENARIO_NAMES.filter((name) => chosen.has(name))
+}

@@ -1,0 +1,17 @@
+// Names of the scenarios, in the order in which they run. By itself so that the arguments can be
+// read without loading any.
+
+export const SCENARIO_NAMES = [
+  'order-create',
+  'order-commands-hot',
+  'order-commands-spread',
+  'bulk',
+  'mixed',
+  'graph-get',
+  'graph-page-state',
+  'graph-page-customer',
+  'graph-page-dates',
+  'steady',
+] as const
+
+export type ScenarioName = (typeof SCENARIO_NAMES)[number]

@@ -1,0 +1,157 @@
+// The installation under load: a node of our own in a temporary folder, or a running one behind an
+// address. It stands between the scenarios and the platform's API: token, graph counts, readings.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Destination } from '../load/requests.ts'
+import { newUuid } from '../load/requests.ts'
+import { answers, Child, freePort } from './child.ts'
+import { fetchMetrics, type Metrics } from './metrics.ts'
+import { processUsage, type ProcessUsage } from './process-usage.ts'
+
+const TIMEOUT_MS = 30_000
+const POLL_MS = 100
+
+export interface Credentials {
+  readonly clientId: string
+  readonly clientSecret: string
+}
+
+/** A running installation: its address, and a token or credentials for one. */
+export interface Given {
+  readonly url: string
+  readonly access: { readonly token: string } | Credentials
+  /** Process to read CPU and memory of, when it is on this machine. */
+  readonly pid: number | null
+}
+
+export class Installation {
+  readonly url: string
+  readonly pid: number | null
+  readonly #access: Given['access']
+  #token: string | null = null
+  #tokenMs = 0
+  readonly #stop: () => Promise<void>
+
+  private constructor(given: Given, stop: () => Promise<void>) {
+    this.url = given.url
+    this.pid = given.pid
+    this.#access = given.access
+    this.#stop = stop
+  }
+
+  /** Uses one that runs already; it is not stopped. */
+  static given(given: Given): Installation {
+    return new Installation(given, () => Promise.resolve())
+  }
+
+  /** Starts a node with an empty store of its own. */
+  static async start(name: string): Promise<Installation> {
+    const dir = mkdtempSync(join(tmpdir(), `kontor-bench-${name}-`))
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    const secret = newUuid() + newUuid()
+    try {
+      const child = await Child.start({
+        file: 'node/main.ts',
+        logFile: join(dir, 'node.log'),
+        env: {
+          KONTOR_DATA_DIR: join(dir, 'data'),
+          KONTOR_HTTP_PORT: String(port),
+          KONTOR_SAMPLE: 'false',
+          KONTOR_BOOTSTRAP_SECRET: secret,
+          KONTOR_LOG_LEVEL: 'warn',
+        },
+        ready: () => answers(`${url}/health/ready`),
+      })
+      return new Installation(
+        { url, access: { clientId: 'bootstrap', clientSecret: secret }, pid: child.pid },
+        async () => {
+          await child.stop()
+          rmSync(dir, { recursive: true, force: true })
+        },
+      )
+    } catch (error) {
+      rmSync(dir, { recursive: true, force: true })
+      throw error
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#stop()
+  }
+
+  async destination(): Promise<Destination> {
+    const { hostname, port } = new URL(this.url)
+    return { host: hostname, port: Number(port || 80), token: await this.#freshToken() }
+  }
+
+  /** Sends one request of the preparation; throws with the answer when it is not 200. */
+  async post<T>(path: string, body: unknown): Promise<T> {
+    const response = await fetch(this.url + path, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${await this.#freshToken()}`,
+        'Content-Type': 'application/json',
+      },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${text.slice(0, 500)}`)
+    return JSON.parse(text) as T
+  }
+
+  /** Orders in the graph. */
+  async countOrders(): Promise<number> {
+    const { orders } = await this.post<{ orders: number }>('/resources/graph', [
+      { edge: 'orders', count: true },
+    ])
+    return orders
+  }
+
+  /** Waits until the graph has so many orders; gives the number that it has at the end. */
+  async ordersReach(expected: number, withinMs: number): Promise<number> {
+    const until = performance.now() + withinMs
+    for (;;) {
+      const orders = await this.countOrders()
+      if (orders >= expected || performance.now() > until) return orders
+      await delay(POLL_MS)
+    }
+  }
+
+  metrics(): Promise<Metrics | null> {
+    return fetchMetrics(this.url)
+  }
+
+  usage(): ProcessUsage | null {
+    return processUsage(this.pid)
+  }
+
+  /** Access tokens last an hour; a long bench takes a new one in time. */
+  async #freshToken(): Promise<string> {
+    if ('token' in this.#access) return this.#access.token
+    if (this.#token === null || performance.now() - this.#tokenMs > 30 * 60_000) {
+      this.#token = await this.#fetchToken(this.#access)
+      this.#tokenMs = performance.now()
+    }
+    return this.#token
+  }
+
+  async #fetchToken({ clientId, clientSecret }: Credentials): Promise<string> {
+    const response = await fetch(`${this.url}/oauth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_id: clientId,
+        client_secret: clientSecret,
+      }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`/oauth/token: ${response.status} ${text.slice(0, 300)}`)
+    return (JSON.parse(text) as { access_token: string }).access_token
+  }
+}

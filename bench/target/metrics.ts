@@ -1,0 +1,27 @@
+// The node's /metrics (Prometheus text), as far as the bench reads it: index lag and groups.
+
+/** Sums of the series by metric name, labels put together. */
+export type Metrics = ReadonlyMap<string, number>
+
+const TIMEOUT_MS = 5_000
+
+export function parseMetrics(text: string): Metrics {
+  const sums = new Map<string, number>()
+  for (const line of text.split('\n')) {
+    const match = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{.*\})? (\S+)/.exec(line)
+    if (match === null) continue
+    const value = Number(match[2])
+    if (!Number.isNaN(value)) sums.set(match[1]!, (sums.get(match[1]!) ?? 0) + value)
+  }
+  return sums
+}
+
+/** Null when the node shows none. */
+export async function fetchMetrics(url: string): Promise<Metrics | null> {
+  try {
+    const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    return response.ok ? parseMetrics(await response.text()) : null
+  } catch {
+    return null
+  }
+}
