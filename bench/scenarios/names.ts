@@ -13,5 +13,3 @@ export const SCENARIO_NAMES = [
   'graph-page-dates',
   'steady',
 ] as const
-
-export type ScenarioName = (typeof SCENARIO_NAMES)[number]
