@@ -190,10 +190,15 @@ export class Exchange implements OperationRequest {
     this.answer(headers === undefined ? response : { ...response, headers })
   }
 
-  /** Refuses and closes: what follows on this connection can't be told from the body. */
+  /**
+   * Refuses and closes: what follows on this connection can't be told from the body. The answer
+   * waits until what came with the request was read: were there another request in it,
+   * uWebSockets.js would serve that too, and so it closes the connection at once.
+   */
   failAndClose(error: RequestError): void {
+    this.hold()
     this.closeAfter = true
-    this.fail(error)
+    setImmediate(() => this.fail(error))
   }
 
   /** Answers once; later calls and answers to clients that have gone are dropped. */

@@ -8,7 +8,14 @@ import { acceptsGzip } from './exchange.ts'
 import { createHttpServer } from './server.ts'
 import { eventually } from './testing/raw-client.ts'
 import type { RawResponse } from './testing/raw-client.ts'
-import { authenticate, errorOf, operation, request, startServer } from './testing/test-server.ts'
+import {
+  authenticate,
+  errorOf,
+  operation,
+  pieces,
+  request,
+  startServer,
+} from './testing/test-server.ts'
 
 const later = <T>(value: T): Promise<T> => new Promise((resolve) => setImmediate(resolve, value))
 const LONG = 'lorem ipsum '.repeat(2000)
@@ -297,7 +304,7 @@ t.test('keep-alive and pipelining', async (t) => {
   for (const id of ids) t.same(json(await c.response()), { id })
   c.send(request('GET /later'))
   await eventually(() => http.metrics.text().includes('requests_in_flight'), 'metrics')
-  for (const byte of request('GET /things/6')) c.send(byte)
+  for (const piece of pieces(request('GET /things/6'))) c.send(piece)
   t.same(json(await c.response()), 'later')
   t.same(json(await c.response()), { id: '6' }, 'a request in pieces, behind one that waits')
   c.send(request('GET /small', { Connection: 'close' }))

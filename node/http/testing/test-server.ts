@@ -120,3 +120,12 @@ export function errorOf(response: { readonly body: Buffer }): {
   }
   return errors[0]!
 }
+
+/**
+ * A request in pieces of one byte, its first line excepted: this version of uWebSockets.js answers
+ * 505 to a first line that comes in two (uNetworking/uWebSockets#1776).
+ */
+export function pieces(text: string): string[] {
+  const lineEnd = text.indexOf('\r\n') + 2
+  return [text.slice(0, lineEnd), ...text.slice(lineEnd)]
+}
