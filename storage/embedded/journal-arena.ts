@@ -1,63 +1,56 @@
-// Memory that groups are encoded into for one transaction, used again for the next. It stands
-// between the committer and LMDB's write thread, which reads these bytes until the transaction ends.
+// Memory that rows are encoded into for one transaction, used again for the next: nothing is left to
+// collect at tens of thousands of rows a second. It stands between the committer and LMDB's write
+// thread, which reads these bytes until the transaction ends.
 
-import { assert } from '../../protocol/errors.ts'
-import type { Group } from '../journal.ts'
-import {
-  groupBytes,
-  HEAD_BYTES,
-  LOG_KEY_BYTES,
-  putGroup,
-  putHead,
-  putLogKey,
-  putShardKey,
-  SHARD_KEY_BYTES,
-} from './journal-layout.ts'
+import { crc32 } from 'node:zlib'
+import { CRC_BYTES, type Row } from './journal-layout.ts'
 
-/** Kept between transactions; a larger one gets memory of its own. */
-const KEPT_BYTES = 4 * 1024 * 1024
+const CHUNK_BYTES = 1024 * 1024
+/** Kept between transactions: more than a full one of small groups and derived rows needs. */
+const CHUNKS_MAX = 8
 
-export interface EncodedGroup {
-  readonly key: Buffer
-  readonly value: Buffer
-  readonly headKey: Buffer
-  readonly headValue: Buffer
-}
+export class Arena {
+  /** Where the row that was begun is to be written, from `at` on. */
+  chunk: Buffer
+  at = 0
+  readonly #chunkBytes: number
+  readonly #chunks: Buffer[]
+  #next = 1
 
-export class GroupArena {
-  readonly #kept = Buffer.allocUnsafeSlow(KEPT_BYTES)
-  #bytes = this.#kept
-  #at = 0
+  constructor(chunkBytes = CHUNK_BYTES) {
+    this.#chunkBytes = chunkBytes
+    this.chunk = Buffer.allocUnsafeSlow(chunkBytes)
+    this.#chunks = [this.chunk]
+  }
 
-  /** Makes room for these groups. What was put before must not be in use any more. */
-  reset(groups: readonly Group[]): void {
-    let size = 0
-    for (const { body } of groups) {
-      size += LOG_KEY_BYTES + groupBytes(body) + SHARD_KEY_BYTES + HEAD_BYTES
+  /** Begins anew. What was written before must not be in use any more. */
+  reset(): void {
+    this.chunk = this.#chunks[0]!
+    this.#next = 1
+    this.at = 0
+  }
+
+  /** Makes room for a row of at most so many bytes, key and checksum included. */
+  begin(bytes: number): void {
+    if (this.at + bytes <= this.chunk.length) return
+    this.at = 0
+    if (bytes > this.#chunkBytes) {
+      this.chunk = Buffer.allocUnsafeSlow(bytes)
+      return
     }
-    this.#bytes = size <= KEPT_BYTES ? this.#kept : Buffer.allocUnsafeSlow(size)
-    this.#at = 0
+    this.chunk = this.#chunks[this.#next] ?? Buffer.allocUnsafeSlow(this.#chunkBytes)
+    if (this.#next === this.#chunks.length && this.#next < CHUNKS_MAX) this.#chunks.push(this.chunk)
+    this.#next++
   }
 
-  #take(bytes: number): Buffer {
-    const from = this.#at
-    this.#at += bytes
-    return this.#bytes.subarray(from, this.#at)
-  }
-
-  put(group: Group): EncodedGroup {
-    const { shard, epoch, count, commitId, body } = group
-    assert(count > 0, 'a group has entries')
-    assert(commitId.length === 36, 'a commit id is a UUID')
-    const offset = group.head + count
-    const key = this.#take(LOG_KEY_BYTES)
-    putLogKey(key, 0, shard, offset)
-    const value = this.#take(groupBytes(body))
-    const groupCrc = putGroup(value, key, { epoch, offset, count, commitId, body })
-    const headKey = this.#take(SHARD_KEY_BYTES)
-    putShardKey(headKey, 0, shard)
-    const headValue = this.#take(HEAD_BYTES)
-    putHead(headValue, headKey, { epoch, head: offset, groupCrc, commitId })
-    return { key, value, headKey, headValue }
+  /** Ends the row that stands from `at` to `end`, its key first, with its checksum. */
+  seal(keyBytes: number, end: number): Row {
+    const { chunk, at } = this
+    chunk.writeUInt32LE(crc32(chunk.subarray(at, end)), end)
+    this.at = end + CRC_BYTES
+    return {
+      key: chunk.subarray(at, at + keyBytes),
+      value: chunk.subarray(at + keyBytes, this.at),
+    }
   }
 }

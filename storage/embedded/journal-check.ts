@@ -8,12 +8,12 @@ import type { JournalEnvironment } from './journal-environment.ts'
 import {
   consumerKey,
   derivedOffset,
-  groupCrc,
   isWhole,
   logKey,
   NIL_UUID,
   readGroup,
   readHead,
+  rowCrc,
   shardKey,
 } from './journal-layout.ts'
 
@@ -54,7 +54,8 @@ export class LogWalk {
   readonly #losses: readonly AcceptedLoss[]
   /** Offset up to which everything is whole. */
   good: number
-  #epoch = 0
+  /** Of the newest row. */
+  epoch = 0
   #isFirst = true
 
   /** Rows are expected to go on from `from`; the first may begin before it. */
@@ -72,8 +73,8 @@ export class LogWalk {
     if (!isNext && before !== this.#resumption()) {
       return `the entries behind offset ${this.good} are missing: the next begin at ${before + 1}`
     }
-    if (row.epoch < this.#epoch) return `its epoch falls from ${this.#epoch} to ${row.epoch}`
-    this.#epoch = row.epoch
+    if (row.epoch < this.epoch) return `its epoch falls from ${this.epoch} to ${row.epoch}`
+    this.epoch = row.epoch
     this.#isFirst = false
     this.good = offset
     return null
@@ -91,8 +92,7 @@ export class LogWalk {
     }
     if (head !== this.good || last === null) return null
     const said = readHead(headRow)
-    if (said.groupCrc === groupCrc(last) && said.commitId === readGroup(0, last).commitId)
-      return null
+    if (said.groupCrc === rowCrc(last) && said.commitId === readGroup(0, last).commitId) return null
     return 'the last group is another one than its head says'
   }
 }

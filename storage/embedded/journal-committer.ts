@@ -4,13 +4,13 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
-import type { AppendOutcome, Group } from '../journal.ts'
+import type { AppendOutcome, DerivedRow, Group } from '../journal.ts'
 import { causeOfFailure, isFull, type JournalEnvironment } from './journal-environment.ts'
-import { GroupArena } from './journal-arena.ts'
-import { derivedOffset, isWhole, logKey, readGroup, shardKey } from './journal-layout.ts'
+import { Arena } from './journal-arena.ts'
+import { derivedOffset, isWhole, logKey, readGroup, shardKey, type Row } from './journal-layout.ts'
 import type { Reserve } from './journal-reserve.ts'
+import { encodeGroup, encodeHeadOf, encodeRow, type DerivedTableRow } from './journal-rows.ts'
 import { WaitingRows, type TakenRows } from './journal-waiting.ts'
-import type { EncodedRow } from './journal-rows.ts'
 
 export interface CommitterOptions {
   readonly env: JournalEnvironment
@@ -30,7 +30,10 @@ interface Section {
   readonly shard: number
   readonly epoch: number
   readonly groups: Group[]
-  readonly rows: TakenRows[]
+  readonly taken: TakenRows[]
+  readonly encodedGroups: { readonly row: Row; readonly head: Row }[]
+  /** By rising offset, so that of two rows of one register the newer is put last. */
+  readonly encodedRows: DerivedTableRow[]
   hasEpoch: Promise<boolean> | null
   readonly hasHead: Promise<boolean>[]
 }
@@ -39,7 +42,7 @@ export class Committer {
   readonly #env: JournalEnvironment
   readonly #reserve: Reserve
   readonly #options: CommitterOptions
-  readonly #arena = new GroupArena()
+  readonly #arena = new Arena()
   readonly #waiting: WaitingRows
   #running: Promise<unknown> | null = null
   #isFull = false
@@ -65,7 +68,7 @@ export class Committer {
   }
 
   /** Derived rows of a shard: with the next append, or in a while by themselves. */
-  write(shard: number, epoch: number, rows: readonly EncodedRow[]): Promise<AppendOutcome> {
+  write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
     assert(this.#end !== 'closed', 'the journal is open')
     if (rows.length === 0) return Promise.resolve('committed')
     return this.#waiting.add(shard, epoch, rows)
@@ -107,7 +110,7 @@ export class Committer {
     assert(this.#end !== 'closed', 'the journal is open')
     if (groups.length === 0) return []
     const taken = this.#waiting.take('due')
-    const sections = sectionsOf(groups, taken)
+    const sections = this.#sectionsOf(groups, taken)
     const written = await this.#transact(sections)
     if (written === 'full') {
       this.#becomeFull()
@@ -130,7 +133,7 @@ export class Committer {
   }
 
   async #finishRows(taken: readonly TakenRows[]): Promise<void> {
-    const sections = sectionsOf([], taken)
+    const sections = this.#sectionsOf([], taken)
     await this.#settleRows(sections, await this.#writeEssential(() => this.#build(sections)))
   }
 
@@ -153,36 +156,31 @@ export class Committer {
   #build(sections: readonly Section[]): Promise<boolean>[] {
     const { epochs, heads, log } = this.#env
     const all: Promise<boolean>[] = []
-    const put = new Map<string, number>()
-    this.#arena.reset(sections.flatMap((section) => section.groups))
     for (const section of sections) {
+      const { groups, encodedGroups } = section
       section.hasHead.length = 0
       section.hasEpoch = epochs.ifVersion(shardKey(section.shard), section.epoch, () => {
-        for (const group of section.groups) {
-          const row = this.#arena.put(group)
-          const isIn = heads.ifVersion(row.headKey, group.head, () => {
+        for (const [i, { row, head }] of encodedGroups.entries()) {
+          const group = groups[i]!
+          const isIn = heads.ifVersion(head.key, group.head, () => {
             void log.put(row.key, row.value)
-            void heads.put(row.headKey, row.headValue, group.head + group.count)
+            void heads.put(head.key, head.value, group.head + group.count)
           })
           section.hasHead.push(isIn)
           all.push(isIn)
         }
-        for (const { rows } of section.rows) for (const row of rows) this.#putRow(row, put)
+        for (const row of section.encodedRows) this.#putRow(row)
       })
       all.push(section.hasEpoch)
     }
     return all
   }
 
-  /** `put`: offsets of the registers that this transaction has put so far. */
-  #putRow(row: EncodedRow, put: Map<string, number>): void {
-    const { table, key, value, offset } = row
+  #putRow(row: DerivedTableRow): void {
+    const { table, key, value } = row
     if (row.isRegister) {
       const there = table.getBinaryFast(key)
-      if (there !== undefined && derivedOffset(there) > offset) return
-      const place = `${(table as unknown as { name: string }).name} ${key.toString('latin1')}`
-      if ((put.get(place) ?? 0) > offset) return
-      put.set(place, offset)
+      if (there !== undefined && derivedOffset(there) > row.offset) return
     }
     void table.put(key, value)
   }
@@ -211,7 +209,7 @@ export class Committer {
   async #settleRows(sections: readonly Section[], written: Written): Promise<void> {
     for (const section of sections) {
       const isIn = written !== 'committed' || (await section.hasEpoch)
-      for (const taken of section.rows) this.#waiting.settle(taken, isIn ? written : 'fenced')
+      for (const taken of section.taken) this.#waiting.settle(taken, isIn ? written : 'fenced')
     }
   }
 
@@ -259,20 +257,52 @@ export class Committer {
     }
     return !this.#isFull
   }
+
+  /** Encodes everything: what can throw does so before a transaction is begun. */
+  #sectionsOf(groups: readonly Group[], taken: readonly TakenRows[]): Section[] {
+    const byPlace = new Map<string, Section>()
+    const arena = this.#arena
+    arena.reset()
+    for (const group of groups) {
+      const section = sectionOf(byPlace, group.shard, group.epoch)
+      const row = encodeGroup(arena, group)
+      section.groups.push(group)
+      section.encodedGroups.push({ row, head: encodeHeadOf(arena, group, row) })
+    }
+    for (const rows of taken) {
+      const { taken: all, encodedRows } = sectionOf(byPlace, rows.shard, rows.epoch)
+      all.push(rows)
+      for (const row of rows.rows) encodedRows.push(encodeRow(arena, this.#env, rows.shard, row))
+    }
+    const sections = [...byPlace.values()]
+    for (const { encodedRows } of sections) sortByOffset(encodedRows)
+    return sections
+  }
 }
 
-function sectionsOf(groups: readonly Group[], taken: readonly TakenRows[]): Section[] {
-  const byPlace = new Map<string, Section>()
-  const sectionOf = (shard: number, epoch: number): Section => {
-    const place = `${shard} ${epoch}`
-    let section = byPlace.get(place)
-    if (section === undefined) {
-      section = { shard, epoch, groups: [], rows: [], hasEpoch: null, hasHead: [] }
-      byPlace.set(place, section)
+function sectionOf(byPlace: Map<string, Section>, shard: number, epoch: number): Section {
+  const place = `${shard} ${epoch}`
+  let section = byPlace.get(place)
+  if (section === undefined) {
+    section = {
+      shard,
+      epoch,
+      groups: [],
+      taken: [],
+      encodedGroups: [],
+      encodedRows: [],
+      hasEpoch: null,
+      hasHead: [],
     }
-    return section
+    byPlace.set(place, section)
   }
-  for (const group of groups) sectionOf(group.shard, group.epoch).groups.push(group)
-  for (const rows of taken) sectionOf(rows.shard, rows.epoch).rows.push(rows)
-  return [...byPlace.values()]
+  return section
+}
+
+function sortByOffset(rows: DerivedTableRow[]): void {
+  for (let i = 1; i < rows.length; i++) {
+    if (rows[i]!.offset >= rows[i - 1]!.offset) continue
+    rows.sort((a, b) => a.offset - b.offset)
+    return
+  }
 }

@@ -14,19 +14,11 @@ import {
 import { join } from 'node:path'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { StoreIdentity } from '../journal.ts'
+import { Arena } from './journal-arena.ts'
 import { JournalDamage } from './journal-damage.ts'
 import type { JournalEnvironment } from './journal-environment.ts'
-import {
-  derivedBody,
-  derivedValue,
-  HEAD_BYTES,
-  isWhole,
-  JOURNAL_FORMAT,
-  NIL_UUID,
-  numberValue,
-  putHead,
-  shardKey,
-} from './journal-layout.ts'
+import { derivedBody, isWhole, JOURNAL_FORMAT, NIL_UUID } from './journal-layout.ts'
+import { encodeDerived, encodeHead, encodeNumber } from './journal-rows.ts'
 
 const SHARDS_DEFAULT = 32
 const SHARDS_MAX = 4096
@@ -57,7 +49,8 @@ export function readIdentity(env: JournalEnvironment): StoreIdentity | null {
 /** Puts the identity; within a transaction. */
 export function putIdentity(env: JournalEnvironment, identity: StoreIdentity): void {
   const body = Buffer.from(JSON.stringify(identity))
-  env.meta.putSync(IDENTITY_KEY, derivedValue(IDENTITY_KEY, { shard: 0, offset: 0 }, body))
+  const row = encodeDerived(new Arena(), IDENTITY_KEY, { shard: 0, offset: 0 }, body)
+  env.meta.putSync(row.key, row.value)
 }
 
 /** What `store.json` says, or null when there is none. */
@@ -121,11 +114,10 @@ function makeStore(env: JournalEnvironment, shards: number, generation: string):
     const there = readIdentity(env)
     if (there !== null) return there
     for (let shard = SYSTEM_SHARD; shard < shards; shard++) {
-      const key = shardKey(shard)
-      const head = Buffer.alloc(HEAD_BYTES)
-      putHead(head, key, { epoch: 0, head: 0, groupCrc: 0, commitId: NIL_UUID })
-      env.heads.putSync(key, head, 0)
-      env.epochs.putSync(key, numberValue(shard, 0), 0)
+      const start = { epoch: 0, head: 0, groupCrc: 0, commitId: NIL_UUID }
+      const head = encodeHead(new Arena(256), shard, start)
+      env.heads.putSync(head.key, head.value, 0)
+      env.epochs.putSync(head.key, encodeNumber(shard, 0).value, 0)
     }
     const identity = { format: JOURNAL_FORMAT, shards, generation }
     putIdentity(env, identity)

@@ -4,20 +4,19 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { AcceptedLoss, StoreIdentity } from '../journal.ts'
+import { Arena } from './journal-arena.ts'
 import { DERIVED_TABLES, type JournalEnvironment } from './journal-environment.ts'
 import { putIdentity } from './journal-identity.ts'
 import {
   derivedOffset,
   derivedShard,
-  HEAD_BYTES,
   isWhole,
   logKey,
   NIL_UUID,
-  numberValue,
-  putHead,
   readHead,
   shardKey,
 } from './journal-layout.ts'
+import { encodeHead, encodeNumber } from './journal-rows.ts'
 
 /** Rows that say more than the log that is left, and go with it. The other registers hold counters
  * and offsets: higher ones than the log's do no harm, lower ones would. */
@@ -46,13 +45,13 @@ export function acceptLoss(
     for (const name of FOLLOWS_LOG) dropDerived(env, name, at)
     const resumedAt = highest + LIMITS.lossOffsets
     const key = shardKey(shard)
-    const head = Buffer.alloc(HEAD_BYTES)
-    putHead(head, key, { epoch: 0, head: resumedAt, groupCrc: 0, commitId: NIL_UUID })
-    env.heads.putSync(key, head, resumedAt)
+    const start = { epoch: 0, head: resumedAt, groupCrc: 0, commitId: NIL_UUID }
+    const head = encodeHead(new Arena(256), shard, start)
+    env.heads.putSync(head.key, head.value, resumedAt)
     const epochRow = env.epochs.get(key)
     if (epochRow === undefined || !isWhole(key, epochRow)) {
       // The number is gone; one that was never given out will do.
-      env.epochs.putSync(key, numberValue(shard, LIMITS.lossOffsets), LIMITS.lossOffsets)
+      env.epochs.putSync(key, encodeNumber(shard, LIMITS.lossOffsets).value, LIMITS.lossOffsets)
     }
     const loss: AcceptedLoss = { shard, offset, resumedAt }
     const next = { ...identity, generation, losses: [...(identity.losses ?? []), loss] }

@@ -21,6 +21,7 @@ import {
   derivedBody,
   derivedOffset,
   entryKey,
+  entryNumber,
   imageKey,
   isWhole,
   logKey,
@@ -171,8 +172,7 @@ export class EmbeddedDerivedReader implements DerivedReader {
 
   #entry(key: Uint8Array, value: Uint8Array): EntryRow {
     checkDerived(this.env, this.env.entries, key, value)
-    const n = Buffer.from(key.buffer, key.byteOffset, key.length).readUInt32BE(16)
-    return { n, offset: derivedOffset(value), body: derivedBody(value) }
+    return { n: entryNumber(key), offset: derivedOffset(value), body: derivedBody(value) }
   }
 
   mark(actorId: string, day: number, messageId: string): Uint8Array | null {

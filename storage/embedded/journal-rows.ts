@@ -1,27 +1,40 @@
-// Derived rows on their way into the data file: each row of the port as table, key and value. It
-// stands between the journal port and the committer. Source: PROTOCOL 3.0.
+// Rows on their way into the data file: groups, heads and the derived rows of the port as key and
+// value in an arena. It stands between the journal port and the committer. Source: PROTOCOL 3.0.
 
-import type { AliasRow, DerivedRow } from '../journal.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
+import type { AliasRow, DerivedRow, Group } from '../journal.ts'
+import { Arena } from './journal-arena.ts'
 import type { JournalEnvironment, Table } from './journal-environment.ts'
 import {
   aliasKey,
   consumerKey,
+  CRC_BYTES,
   DERIVED_HEADER_BYTES,
-  derivedValue,
-  entryKey,
+  ENTRY_KEY_BYTES,
+  GROUP_HEADER_BYTES,
+  HEAD_FIELDS_BYTES,
   imageKey,
+  LOG_KEY_BYTES,
   markKey,
   parkedKey,
-  sealDerived,
+  putEntryKey,
+  putGroupHeader,
+  putHeadFields,
+  putLogKey,
+  putOrigin,
+  putShardKey,
+  rowCrc,
+  SHARD_KEY_BYTES,
   shardKey,
   uuidKey,
+  type HeadFields,
   type Origin,
+  type Row,
 } from './journal-layout.ts'
 
-export interface EncodedRow {
+export interface DerivedTableRow extends Row {
   readonly table: Table
-  readonly key: Buffer
-  readonly value: Uint8Array
   readonly offset: number
   /**
    * True for a register, which an older row by offset must not change. An entry's row needs no look
@@ -31,49 +44,149 @@ export interface EncodedRow {
 }
 
 const NOTHING = Buffer.alloc(0)
+/** What a row takes beside its body, about. */
+const ROW_BYTES = 64
 
-/** Encodes at once, so that the caller may go on with its buffers and a bad row throws here. */
-export function encodeRow(env: JournalEnvironment, shard: number, row: DerivedRow): EncodedRow {
+/** About how many bytes a row will take. */
+export function bytesOfRow(row: DerivedRow): number {
+  if (row.kind === 'alias') return ROW_BYTES + row.row.key.length + 128 * row.row.claims.length
+  return ROW_BYTES + ('body' in row ? (row.body?.length ?? 0) : 0)
+}
+
+export function encodeGroup(arena: Arena, group: Group): Row {
+  const { shard, epoch, count, commitId, body } = group
+  assert(count > 0, 'a group has entries')
+  assert(commitId.length === 36, 'a commit id is a UUID')
+  arena.begin(LOG_KEY_BYTES + GROUP_HEADER_BYTES + body.length + CRC_BYTES)
+  const { chunk, at } = arena
+  const offset = group.head + count
+  putLogKey(chunk, at, shard, offset)
+  putGroupHeader(chunk, at + LOG_KEY_BYTES, { shard, epoch, offset, count, commitId })
+  const bodyAt = at + LOG_KEY_BYTES + GROUP_HEADER_BYTES
+  chunk.set(body, bodyAt)
+  return arena.seal(LOG_KEY_BYTES, bodyAt + body.length)
+}
+
+/** The head row that says that this group is the last. */
+export function encodeHeadOf(arena: Arena, group: Group, encoded: Row): Row {
+  const { epoch, commitId } = group
+  const head = group.head + group.count
+  return encodeHead(arena, group.shard, { epoch, head, groupCrc: rowCrc(encoded.value), commitId })
+}
+
+export function encodeHead(arena: Arena, shard: number, head: HeadFields): Row {
+  arena.begin(SHARD_KEY_BYTES + HEAD_FIELDS_BYTES + CRC_BYTES)
+  const { chunk, at } = arena
+  putShardKey(chunk, at, shard)
+  putHeadFields(chunk, at + SHARD_KEY_BYTES, head)
+  return arena.seal(SHARD_KEY_BYTES, at + SHARD_KEY_BYTES + HEAD_FIELDS_BYTES)
+}
+
+/** Any key with an origin and a body. */
+export function encodeDerived(
+  arena: Arena,
+  key: Uint8Array,
+  origin: Origin,
+  body: Uint8Array,
+): Row {
+  arena.begin(key.length + DERIVED_HEADER_BYTES + body.length + CRC_BYTES)
+  const { chunk, at } = arena
+  chunk.set(key, at)
+  putOrigin(chunk, at + key.length, origin)
+  const bodyAt = at + key.length + DERIVED_HEADER_BYTES
+  chunk.set(body, bodyAt)
+  return arena.seal(key.length, bodyAt + body.length)
+}
+
+/** A row that holds a number alone, by shard: its epoch, or how far it was trimmed. */
+export function encodeNumber(shard: number, offset: number): Row {
+  return encodeDerived(new Arena(256), shardKey(shard), { shard, offset }, NOTHING)
+}
+
+export function encodeRow(
+  arena: Arena,
+  env: JournalEnvironment,
+  shard: number,
+  row: DerivedRow,
+): DerivedTableRow {
   const origin = { shard, offset: row.offset }
   switch (row.kind) {
     case 'entry': {
-      const key = entryKey(row.actorId, row.n)
-      const value = derivedValue(key, origin, row.body)
+      const { key, value } = encodeEntry(arena, origin, row)
       return { table: env.entries, key, value, offset: row.offset, isRegister: false }
     }
-    case 'alias':
-      return encodeAlias(env, origin, row.row)
-    case 'snapshot':
-      return register(env.snapshots, uuidKey(row.actorId), origin, row.body)
-    case 'mark': {
-      const key = markKey(row.actorId, row.day, row.messageId)
-      return register(env.marks, key, origin, row.body)
+    case 'alias': {
+      const { key, value } = encodeAlias(arena, origin, row.row)
+      return { table: env.aliases, key, value, offset: row.offset, isRegister: true }
     }
-    case 'shard':
-      return register(env.shards, shardKey(shard), origin, row.body)
-    case 'consumer':
-      return register(env.consumers, consumerKey(shard, row.consumer), origin, NOTHING)
-    case 'parked': {
-      // Done is a value of its own: a deleted row would forget its offset.
-      const body = row.body === null ? Buffer.of(0) : Buffer.concat([Buffer.of(1), row.body])
-      return register(env.parked, parkedKey(shard, row.consumer, row.actorId), origin, body)
+    default: {
+      const [table, key, body] = registerOf(env, shard, row)
+      const encoded = encodeDerived(arena, key, origin, body)
+      return { table, ...encoded, offset: row.offset, isRegister: true }
     }
-    case 'image':
-      return register(env.images, imageKey(row.offset, row.part), origin, row.body)
   }
 }
 
-function register(table: Table, key: Buffer, origin: Origin, body: Uint8Array): EncodedRow {
-  const value = derivedValue(key, origin, body)
-  return { table, key, value, offset: origin.offset, isRegister: true }
+type Register = Exclude<DerivedRow, { kind: 'entry' | 'alias' }>
+
+function registerOf(
+  env: JournalEnvironment,
+  shard: number,
+  row: Register,
+): [table: Table, key: Buffer, body: Uint8Array] {
+  switch (row.kind) {
+    case 'snapshot':
+      return [env.snapshots, uuidKey(row.actorId), row.body]
+    case 'mark':
+      return [env.marks, markKey(row.actorId, row.day, row.messageId), row.body]
+    case 'shard':
+      return [env.shards, shardKey(shard), row.body]
+    case 'consumer':
+      return [env.consumers, consumerKey(shard, row.consumer), NOTHING]
+    case 'parked': {
+      // Done is a value of its own: a deleted row would forget its offset.
+      const body = row.body === null ? Buffer.of(0) : Buffer.concat([Buffer.of(1), row.body])
+      return [env.parked, parkedKey(shard, row.consumer, row.actorId), body]
+    }
+    case 'image':
+      return [env.images, imageKey(row.offset, row.part), row.body]
+  }
 }
 
-function encodeAlias(env: JournalEnvironment, origin: Origin, row: AliasRow): EncodedRow {
-  const key = aliasKey(row.keyType, row.key)
-  // JSON as text straight into the row: one copy less on the way of every order.
+function encodeEntry(
+  arena: Arena,
+  origin: Origin,
+  row: Extract<DerivedRow, { kind: 'entry' }>,
+): Row {
+  const { body } = row
+  arena.begin(ENTRY_KEY_BYTES + DERIVED_HEADER_BYTES + body.length + CRC_BYTES)
+  const { chunk, at } = arena
+  putEntryKey(chunk, at, row.actorId, row.n)
+  putOrigin(chunk, at + ENTRY_KEY_BYTES, origin)
+  const bodyAt = at + ENTRY_KEY_BYTES + DERIVED_HEADER_BYTES
+  chunk.set(body, bodyAt)
+  return arena.seal(ENTRY_KEY_BYTES, bodyAt + body.length)
+}
+
+function encodeAlias(arena: Arena, origin: Origin, row: AliasRow): Row {
   const text = JSON.stringify(row)
-  const value = Buffer.allocUnsafe(DERIVED_HEADER_BYTES + Buffer.byteLength(text))
-  value.write(text, DERIVED_HEADER_BYTES)
-  sealDerived(value, key, origin)
-  return { table: env.aliases, key, value, offset: origin.offset, isRegister: true }
+  // UTF-8 takes at most three bytes a code unit.
+  const bytesMax = 3 * text.length + LIMITS.journalKeyBytesMax + DERIVED_HEADER_BYTES + CRC_BYTES
+  arena.begin(bytesMax)
+  const { chunk, at } = arena
+  const keyBytes = putAliasKey(chunk, at, row)
+  putOrigin(chunk, at + keyBytes, origin)
+  const bodyAt = at + keyBytes + DERIVED_HEADER_BYTES
+  return arena.seal(keyBytes, bodyAt + chunk.write(text, bodyAt))
+}
+
+/** Writes `aliasKey` and returns its length: short ones, which are nearly all, without a copy. */
+function putAliasKey(target: Buffer, at: number, row: AliasRow): number {
+  const { keyType, key } = row
+  if (3 * (keyType.length + 1 + key.length) > LIMITS.journalKeyBytesMax) {
+    const long = aliasKey(keyType, key)
+    target.set(long, at)
+    return long.length
+  }
+  return target.write(`${keyType}\0${key}`, at)
 }

@@ -3,14 +3,14 @@
 // caller's, who keeps at most LIMITS.unflushedBytesMax above a shard's flush offset.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { AppendOutcome } from '../journal.ts'
-import type { EncodedRow } from './journal-rows.ts'
+import type { AppendOutcome, DerivedRow } from '../journal.ts'
+import { bytesOfRow } from './journal-rows.ts'
 
 /** One call of `write`, all or part of which may be under way. */
 interface WaitingWrite {
   readonly shard: number
   readonly epoch: number
-  readonly rows: readonly EncodedRow[]
+  readonly rows: readonly DerivedRow[]
   /** Rows before this one were taken. */
   next: number
   readonly resolve: (outcome: AppendOutcome) => void
@@ -21,7 +21,7 @@ export interface TakenRows {
   readonly write: WaitingWrite
   readonly shard: number
   readonly epoch: number
-  readonly rows: readonly EncodedRow[]
+  readonly rows: readonly DerivedRow[]
 }
 
 export class WaitingRows {
@@ -44,10 +44,10 @@ export class WaitingRows {
     return this.size > 0 && (this.#hasWaited || this.#bytes >= LIMITS.derivedWaitBytes)
   }
 
-  add(shard: number, epoch: number, rows: readonly EncodedRow[]): Promise<AppendOutcome> {
+  add(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
     return new Promise((resolve) => {
       this.#writes.push({ shard, epoch, rows, next: 0, resolve })
-      for (const row of rows) this.#bytes += row.value.length
+      for (const row of rows) this.#bytes += bytesOfRow(row)
       this.#startTimer()
     })
   }
@@ -69,11 +69,13 @@ export class WaitingRows {
       const write = this.#writes[taken.length]!
       const from = write.next
       while (write.next < write.rows.length && room > 0) {
-        room -= write.rows[write.next]!.value.length
+        room -= bytesOfRow(write.rows[write.next]!)
         write.next++
       }
       const { shard, epoch } = write
-      taken.push({ write, shard, epoch, rows: write.rows.slice(from, write.next) })
+      const isWhole = from === 0 && write.next === write.rows.length
+      const rows = isWhole ? write.rows : write.rows.slice(from, write.next)
+      taken.push({ write, shard, epoch, rows })
     }
     const isLastWhole = taken.every(({ write }) => write.next === write.rows.length)
     this.#writes.splice(0, isLastWhole ? taken.length : taken.length - 1)
@@ -89,7 +91,7 @@ export class WaitingRows {
     if (outcome === 'committed' && write.next < write.rows.length) return
     write.resolve(outcome)
     if (write.next === write.rows.length) return
-    for (const row of write.rows.slice(write.next)) this.#bytes -= row.value.length
+    for (const row of write.rows.slice(write.next)) this.#bytes -= bytesOfRow(row)
     this.#writes = this.#writes.filter((other) => other !== write)
   }
 

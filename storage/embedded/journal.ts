@@ -29,18 +29,11 @@ import {
   readStoreFile,
   writeStoreFile,
 } from './journal-identity.ts'
-import {
-  consumerKey,
-  derivedOffset,
-  imageKey,
-  logKey,
-  numberValue,
-  shardKey,
-} from './journal-layout.ts'
+import { consumerKey, derivedOffset, imageKey, logKey, shardKey } from './journal-layout.ts'
 import { acceptLoss } from './journal-loss.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader, getDerived } from './journal-read.ts'
 import { Reserve } from './journal-reserve.ts'
-import { encodeRow } from './journal-rows.ts'
+import { encodeNumber } from './journal-rows.ts'
 
 /** What of a pino logger the journal uses. */
 export interface JournalLog {
@@ -204,7 +197,7 @@ class EmbeddedLog extends EmbeddedLogReader implements LogStore {
       const epoch = this.epochNow(shard) + 1
       let isMine = false
       const written = await this.#committer.essential(() => {
-        const put = epochs.put(key, numberValue(shard, epoch), epoch, epoch - 1)
+        const put = epochs.put(key, encodeNumber(shard, epoch).value, epoch, epoch - 1)
         return [put.then((isIn) => (isMine = isIn))]
       })
       if (written !== 'committed') {
@@ -234,7 +227,7 @@ class EmbeddedLog extends EmbeddedLogReader implements LogStore {
       const written = await this.#committer.essential(() => {
         const isIn = epochs.ifVersion(shardKey(shard), epoch, () => {
           for (const key of keys) void log.remove(key)
-          void trims.put(shardKey(shard), numberValue(shard, trimmed))
+          void trims.put(shardKey(shard), encodeNumber(shard, trimmed).value)
         })
         return [isIn.then((is) => (isMine = is))]
       })
@@ -251,9 +244,8 @@ class EmbeddedDerived extends EmbeddedDerivedReader implements DerivedStore {
     this.#committer = committer
   }
 
-  async write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
-    const encoded = rows.map((row) => encodeRow(this.env, shard, row))
-    return this.#committer.write(shard, epoch, encoded)
+  write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
+    return this.#committer.write(shard, epoch, rows)
   }
 
   async trimImages(): Promise<void> {
