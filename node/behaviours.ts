@@ -2,10 +2,13 @@
 // stations) and all who need the whole of them: the runtime, and the worker threads of the graph,
 // which fold and project the same actors. A type that is missing here is parked by the projector.
 
+import type { ChannelView } from '../commerce/order/channels.ts'
+import { orderBehaviour } from '../commerce/order/order.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { accessBehaviours } from './access/access.ts'
+import { registryBehaviour } from './registry/entry.ts'
 
 /** The actor types. The workers call it without arguments: they only fold and project. */
-export function behaviours(): Behaviour[] {
-  return [...accessBehaviours()]
+export function behaviours(channels?: ChannelView): Behaviour[] {
+  return [...accessBehaviours(), registryBehaviour as Behaviour, orderBehaviour(channels) as Behaviour]
 }

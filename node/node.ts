@@ -31,9 +31,10 @@ import { collectRuntimeMetrics } from './health/runtime-metrics.ts'
 import { createHttpServer } from './http/server.ts'
 import type { HttpServer } from './http/server.ts'
 import { Metrics } from './metrics.ts'
-import { registryChannels } from './registry/channels.ts'
+import { RegistryChannels } from './registry/channels.ts'
 import { registryOperations } from './registry/routes.ts'
-import { sampleMarker } from './sample/file.ts'
+import { readSampleFile } from './sample/file.ts'
+import { fileMarker } from './sample/marker.ts'
 import { loadSample } from './sample/sample.ts'
 
 export interface NodeOptions {
@@ -70,7 +71,8 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
     onFatal,
   })
   const metrics = new Metrics()
-  const table = behaviours()
+  const channels = new RegistryChannels()
+  const table = behaviours(channels)
   const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
   const clocks = { nowMs: world.clock.nowMs, monotonicMs: world.clock.monotonicMs }
   let index: IndexThread | null = null
@@ -90,7 +92,7 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
     onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),
   })
   await member.start()
-  registryChannels.follow(member.system)
+  channels.follow(member.system)
   index = startIndex({ settings, journal, member, world, log })
   const reader = new ReaderThread({ dir: settings.dataDir, clock: world.clock, log })
   const tokens = consistencyTokens(journal.identity)
@@ -175,11 +177,10 @@ function readiness(member: Member, index: IndexThread, sampleReady: boolean): re
 }
 
 async function fillSample(member: Member, { settings, log, print }: NodeOptions): Promise<boolean> {
-  const { marker, readText } = sampleMarker(settings.dataDir)
   const outcome = await loadSample({
     actorSystem: member,
-    readText,
-    marker,
+    readText: readSampleFile,
+    marker: fileMarker(settings.dataDir),
     by: 'sample',
     delay: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
     log: {

@@ -122,7 +122,6 @@ function checkMessage(
   return [errorItem('INVALID_MESSAGE_BODY', `${member} ${wrong.message}`, { member })]
 }
 
-// eslint-disable-next-line require-yield -- nothing has to be fetched on the way
 function* decide<T>(
   type: string,
   state: SystemState<T> | null,

@@ -65,7 +65,7 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/
 const DOTTED = /^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$/
 /** What a path segment may hold: anything but what the grammar itself uses. */
 // eslint-disable-next-line no-control-regex -- control characters are what it keeps out
-const SEGMENT = /^[^\s:*\/\u0000-\u001f\u007f]+$/
+const SEGMENT = /^[^\s:*/\u0000-\u001f\u007f]+$/
 const ATTRIBUTE = /^([^@:/]+)@/
 
 const wrong = (reason: string): AceResult => ({ ok: false, reason })

@@ -18,6 +18,8 @@ export interface KeyChange {
   /** `take`: the alias leads to the actor from now; `free`: it leads nowhere. */
   readonly change: 'take' | 'claim' | 'confirm' | 'free'
   readonly actorId: string
+  /** For `confirm` and `free`: the message that had made the claim. */
+  readonly by?: string
 }
 
 /** Members are short because every order pays for them twice; absent ones are left out. */
@@ -26,6 +28,8 @@ export interface Entry {
   readonly y: string
   /** Actor UUID; for an entry of a key alone (a refused create, a claim) the UUID it was for. */
   readonly p: string
+  /** Natural key of an actor of the `system` shard. */
+  readonly q?: string
   /** Version of the actor before this entry's records. */
   readonly v: number
   /** Number of this entry in its actor, from 1 (0 for an entry of a key alone). */

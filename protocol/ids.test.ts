@@ -70,7 +70,7 @@ t.test('only a UUID is read as one', async (t) => {
   }
 })
 
-t.test('ids of turns differ by message, version and time', async (t) => {
+t.test('ids of turns differ by message, version and time', async () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.nat(), (a, b, version) => {
       const first = turnIds(a, version, 5)()

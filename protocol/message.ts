@@ -32,6 +32,11 @@ export interface Envelope {
   readonly virtual: boolean
   /** Number of this copy, from 0: a resend is the next one (PROTOCOL 3.6). */
   readonly copy: number
+  /**
+   * Set by an edge whose wire delivers each copy once (a call inside the process): an id that it
+   * has just made can't be in any journal, so the owner need not look. Never leaves the process.
+   */
+  readonly fresh?: true
   /** Set on messages of another actor's outbox: source shard, offset, index of the effect. */
   readonly relay?: readonly [shard: number, offset: number, index: number]
   readonly messages: readonly Message[]

@@ -126,7 +126,7 @@ t.test('keys: a create is forgotten after a day, a number never', async (t) => {
   t.equal(holderOf({ keyType: 'order', key: 'k', claims }, late)?.actorId, 'a')
 })
 
-t.test('numbers: each shard takes its own, together they take all', async (t) => {
+t.test('numbers: each shard takes its own, together they take all', async () => {
   fc.assert(
     fc.property(fc.constantFrom('O', '', 'X-'), fc.constantFrom(1, 4, 32), (prefix, shards) => {
       const seen = new Set<string>()

@@ -91,7 +91,7 @@ function unknownMessage(type: string): ErrorItem {
   }
   return errorItem(
     'INVALID_MESSAGE_BODY',
-    `an order has no message ${JSON.stringify(String(type).slice(0, 100))}; it knows ` +
+    `an order has no message ${JSON.stringify(type.slice(0, 100))}; it knows ` +
       MESSAGE_TYPES.join(', '),
   )
 }

@@ -33,7 +33,7 @@ export function command<T extends TObject>(
     type,
     schema,
     json: jsonMembers(schema),
-    apply: apply as unknown as CommandDefinition['apply'],
+    apply,
   }
 }
 
@@ -48,7 +48,7 @@ export function askingCommand<T extends TObject>(
     schema,
     json: jsonMembers(schema),
     apply: () => undefined,
-    ask: ask as unknown as NonNullable<CommandDefinition['ask']>,
+    ask,
   }
 }
 

@@ -19,7 +19,7 @@ export function difference<P extends object>(
     before ??= {}
     after ??= {}
     before[key] = current[key]
-    after[key] = value as P[keyof P]
+    after[key] = value
   }
   return before === null ? null : { before, after: after! }
 }

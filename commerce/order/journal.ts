@@ -50,7 +50,7 @@ export const JOURNAL_TYPES = [
 export type JournalType = (typeof JOURNAL_TYPES)[number]
 
 /** What an entry says; ids, time and author are the same for all. */
-interface Said {
+interface Saying {
   readonly type: JournalType
   readonly references: Readonly<Record<string, string>>
   readonly before?: object
@@ -72,19 +72,19 @@ export function history(record: OrderRecord, meta: RecordMeta): NodeDoc[] {
   if (record.t === 'activityLogged') return [activityEntry(record, meta)]
   if (record.t === 'orderStateChanged') {
     const { from, to, deliveries = [] } = record
-    const own: Said = {
+    const own: Saying = {
       type: 'orderStateChanged',
       references: {},
       before: { orderState: from },
       after: { orderState: to },
     }
     const moved = deliveries.map(([deliveryId, was, is]) => deliveryMoved(deliveryId, was, is))
-    return [own, ...moved].map((said, i) => journalEntry(said, meta, i))
+    return [own, ...moved].map((entry, i) => journalEntry(entry, meta, i))
   }
   return [journalEntry(said(record), meta, 0)]
 }
 
-function journalEntry(entry: Said, meta: RecordMeta, index: number): NodeDoc {
+function journalEntry(entry: Saying, meta: RecordMeta, index: number): NodeDoc {
   const id = derivedId(`journal/${meta.actorId}/${meta.version}/${index}`, meta.timeMs)
   const timestamp = iso(meta.timeMs)
   const { type, references, before, after, amount } = entry
@@ -120,7 +120,7 @@ function activityEntry(record: OrderRecord & { t: 'activityLogged' }, meta: Reco
   return { node: 'activityLog', id, doc }
 }
 
-function deliveryMoved(deliveryId: string, from: string, to: string): Said {
+function deliveryMoved(deliveryId: string, from: string, to: string): Saying {
   return {
     type: 'deliveryStateChanged',
     references: { deliveryId },
@@ -129,19 +129,15 @@ function deliveryMoved(deliveryId: string, from: string, to: string): Said {
   }
 }
 
+type RecordWithCommands = OrderRecord & { readonly commands?: unknown }
+
 /** A record's own members, without its kind and what is of the message. */
 function content(record: OrderRecord): object {
-  const {
-    t: _kind,
-    commands: _commands,
-    ...members
-  } = record as OrderRecord & {
-    commands?: unknown
-  }
+  const { t: _kind, commands: _commands, ...members } = record as RecordWithCommands
   return members
 }
 
-function said(record: OrderRecord): Said {
+function said(record: OrderRecord): Saying {
   switch (record.t) {
     case 'orderCreated': {
       const { createdMs, ...after } = content(record) as { createdMs: number }
@@ -192,11 +188,11 @@ function said(record: OrderRecord): Said {
   }
 }
 
-function saidOfLines(record: OrderRecord): Said {
+function saidOfLines(record: OrderRecord): Saying {
   switch (record.t) {
     case 'orderLineCreated': {
       const references = { orderLineId: record.orderLineId, deliveryId: record.deliveryId }
-      return { type: record.t, references, after: newLine(content(record) as { n?: number }) }
+      return { type: record.t, references, after: newLine(content(record)) }
     }
     case 'orderLineChanged':
       return { type: record.t, references: { orderLineId: record.orderLineId }, ...changes(record) }
@@ -233,7 +229,7 @@ function saidOfLines(record: OrderRecord): Said {
   }
 }
 
-function saidOfBilling(record: OrderRecord): Said {
+function saidOfBilling(record: OrderRecord): Saying {
   switch (record.t) {
     case 'discountCreated':
       return { type: record.t, references: ofDiscount(record), after: content(record) }

@@ -32,8 +32,8 @@ export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<O
     decide: (state, message, turn) => decide(state, message, turn, channels),
     evolve: (state, record, meta) => evolve(state, recordOf(record), meta),
     isDeleted: (state) => state.deleted,
-    keys: ({ orderNumber, externalReference }) =>
-      externalReference === null ? [orderNumber] : [orderNumber, externalReference],
+    // An order is reached by its number; its external reference is unique, but no address.
+    keys: ({ orderNumber }) => [orderNumber],
     toSnapshot,
     fromSnapshot,
     nodeTypes: ORDER_NODE_TYPES,

@@ -110,7 +110,7 @@ export function checkMessages(
     const own = permissionError(type, message, who) ?? shapeError(type, message)
     const errors = scene === null ? own : scene.look(message, own)
     if (errors === null) continue
-    failed ??= new Array<MessageResult | null>(messages.length).fill(null)
+    failed ??= messages.map(() => null)
     failed[i] = { type: message.type, success: false, errors }
   }
   if (failed === null) return { send: messages, failed: null }

@@ -29,11 +29,11 @@ class Client implements LineStream {
   readonly #queue: (Buffer | 'too-large')[] = []
   #ended = false
   #arrived: (() => void) | null = null
-  #readers: (() => void)[] = []
+  readonly #readers: (() => void)[] = []
   reading = true
   readonly lines: LineStream['lines'] = { [Symbol.asyncIterator]: () => this.#iterate() }
 
-  send(...lines: (object | string | 'too-large')[]): this {
+  send(...lines: (object | string)[]): this {
     for (const line of lines) {
       const text = typeof line === 'string' ? line : JSON.stringify(line)
       this.#queue.push(line === 'too-large' ? 'too-large' : Buffer.from(text))

@@ -78,7 +78,7 @@ export class BulkRun {
   #writing = false
   #wake: (() => void) | null = null
   /** A mistake of ours: ends the run. */
-  #fault: unknown = null
+  #fault: Error | null = null
 
   constructor(options: BulkOptions) {
     this.#options = options
@@ -162,7 +162,7 @@ export class BulkRun {
         this.#finish(slot, failedLine(slot.number, line.id, error))
         return
       }
-      this.#fault ??= error
+      this.#fault ??= asError(error)
       this.#woken()
     }
   }
@@ -263,7 +263,7 @@ export class BulkRun {
         room.then(
           () => this.#written(),
           (error: unknown) => {
-            this.#fault ??= error
+            this.#fault ??= asError(error)
             this.#written()
           },
         )
@@ -292,4 +292,8 @@ export class BulkRun {
     const token = this.#options.consistency.encode(positions)
     return `${answer.slice(0, -1)},"consistency":"${token}"}`
   }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }

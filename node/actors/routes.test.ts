@@ -74,6 +74,7 @@ function station() {
 
 const create = (orderNumber?: string): unknown => ({ type: 'create', body: { orderNumber } })
 const note = (text: string): unknown => ({ type: 'note', body: { note: text } })
+const many = (length: number, message: object): object[] => Array.from({ length }, () => message)
 const failing = (code: string): unknown => ({ type: 'note', body: { fail: code } })
 
 t.test('creating and messaging: the answer of CONTRACT 1.3', async (t) => {
@@ -113,7 +114,7 @@ t.test('what is no array of messages is 400, and says where', async (t) => {
     [{}, /array of messages/],
     [null, /array of messages/],
     [[], /1 to 1000 messages, this one has 0/],
-    [Array(1001).fill({ type: 'read' }), /this one has 1001/],
+    [many(1001, { type: 'read' }), /this one has 1001/],
     [[{ type: 'read' }, 7], /message 1 should be an object/],
     [[[]], /message 0 should be an object/],
     [[{ body: {} }], /message 0 needs a "type"/],
@@ -124,7 +125,7 @@ t.test('what is no array of messages is 400, and says where', async (t) => {
     t.equal(answer.errors[0]!.code, 'MALFORMED_REQUEST')
     t.match(answer.errors[0]!.message, message)
   }
-  t.equal((await call('new', Array(1000).fill({ type: 'create' }))).status, 200)
+  t.equal((await call('new', many(1000, { type: 'create' }))).status, 200)
 })
 
 t.test('failing messages do not stop the others; all failing is the first status', async (t) => {

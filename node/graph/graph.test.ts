@@ -49,6 +49,7 @@ async function stage(t: Test): Promise<Stage> {
   const watch = new ProgressWatch({
     progress,
     clock,
+    follows: (shard) => shard >= 0,
     flushed: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,
   })
   const projector = new Projector({
@@ -294,6 +295,12 @@ t.test('a token that was never handed out is refused', async (t) => {
   const ahead = s.tokens.encode([{ shard: 0, offset: 1 }])
   t.equal(await refusal(s, { body: titles, token: ahead }), '400 INVALID_PARAMETERS')
   t.equal(await refusal(s, { body: titles, token: 'x' }), '400 INVALID_PARAMETERS')
+})
+
+t.test('a shard without graph nodes is not waited for', async (t) => {
+  const s = await stage(t)
+  const token = s.tokens.encode([{ shard: -1, offset: 7 }])
+  t.strictSame(await ask(s, { body: titles, token }), { notebooks: [] })
 })
 
 t.test('while the index is filled anew there are no answers with holes', async (t) => {

@@ -27,7 +27,10 @@ export interface IndexThreadOptions {
   readonly generation: string
   readonly clock: Clock
   readonly log: ThreadLog
-  /** Newest committed offsets of all shards at the start. */
+  /**
+   * Newest committed offsets, at the start, of the shards that are to be followed: one whose actors
+   * have no graph nodes can be left out.
+   */
   readonly heads: Iterable<{ readonly shard: number; readonly offset: number }>
   /** Writes derived rows of a shard; rejects when they are not durable. */
   readonly writeRows: (shard: number, rows: readonly DerivedRow[]) => Promise<void>
@@ -63,7 +66,8 @@ export class IndexThread {
     this.progress = new SharedProgress(options.shards)
     this.#meter = new LagMeter(this.progress, () => options.clock.nowMs())
     const { clock, flushed } = options
-    this.watch = new ProgressWatch({ progress: this.progress, clock, flushed })
+    const follows = (shard: number): boolean => this.heads.has(shard)
+    this.watch = new ProgressWatch({ progress: this.progress, clock, flushed, follows })
     for (const { shard, offset } of options.heads) this.#setHead(shard, offset)
     this.#start()
   }
@@ -72,6 +76,11 @@ export class IndexThread {
   committed(shard: number, head: number): void {
     this.#setHead(shard, head)
     if (this.progress.takeAsleep()) this.#post({ kind: 'wake' })
+  }
+
+  /** Newest committed offsets of the shards that are followed. */
+  get heads(): ReadonlyMap<number, number> {
+    return this.#meter.heads
   }
 
   /** How far the index is behind the journal. */

@@ -15,6 +15,8 @@ const RECORDED_POLL_MS = 5
 export interface ProgressWatchOptions {
   readonly progress: SharedProgress
   readonly clock: Clock
+  /** False for a shard that brings nothing to the graph: it need not be waited for. */
+  readonly follows: (shard: number) => boolean
   /** Offset up to which the shard's derived rows are written (consumer `flush`). */
   readonly flushed: (shard: number) => Maybe<number>
 }
@@ -38,7 +40,8 @@ export class ProgressWatch implements IndexWatch {
   }
 
   head(shard: number): number {
-    return this.#options.progress.head(shard)
+    const { progress, follows } = this.#options
+    return follows(shard) ? progress.head(shard) : Number.POSITIVE_INFINITY
   }
 
   get waiting(): number {
@@ -78,9 +81,10 @@ export class ProgressWatch implements IndexWatch {
   }
 
   async recorded(positions: readonly Position[], waitMs: number): Promise<boolean> {
-    const { clock, flushed } = this.#options
+    const { clock, flushed, follows } = this.#options
     const endMs = clock.monotonicMs() + waitMs
     for (const { shard, offset } of positions) {
+      if (!follows(shard)) continue
       while ((await flushed(shard)) < offset) {
         if (clock.monotonicMs() >= endMs) return false
         await new Promise<void>((resolve) => void clock.after(RECORDED_POLL_MS, resolve))
@@ -90,7 +94,9 @@ export class ProgressWatch implements IndexWatch {
   }
 
   #has(positions: readonly Position[]): boolean {
-    const { progress } = this.#options
-    return positions.every(({ shard, offset }) => progress.applied(shard) >= offset)
+    const { progress, follows } = this.#options
+    return positions.every(
+      ({ shard, offset }) => progress.applied(shard) >= offset || !follows(shard),
+    )
   }
 }

@@ -29,6 +29,9 @@ export interface ReaderThreadOptions {
   readonly entry?: URL
 }
 
+/** How often a thread with work is looked at. */
+const WATCH_MS = 250
+
 interface Pending {
   readonly endsAtMs: number
   readonly resolve: (json: string) => void
@@ -123,21 +126,21 @@ export class ReaderThread implements PlanRunner {
     return pending.reject(new Error(message.failure))
   }
 
-  /** Looks when the oldest query's time is over for good; a thread that is still at it is stuck. */
+  /** Looks now and then whether the oldest query's time is over for good: then it is stuck. */
   #watch(): void {
     if (this.#watching !== null) return
-    const oldest = this.#pending.values().next().value
-    if (oldest === undefined) return
-    const { clock, stuckMs, log } = this.#options
-    const endsAtMs = oldest.endsAtMs + (stuckMs ?? LIMITS.graphStuckMs)
-    this.#watching = clock.after(Math.max(1, endsAtMs - clock.monotonicMs()), () => {
+    const { clock, log } = this.#options
+    const stuckMs = this.#options.stuckMs ?? LIMITS.graphStuckMs
+    const look = (): void => {
       this.#watching = null
-      const first = this.#pending.values().next().value
-      if (first === oldest && clock.monotonicMs() >= endsAtMs) {
-        log.error({ waiting: this.#pending.size }, 'the graph reader thread is stuck; replaced')
-        this.#replace()
-      } else this.#watch()
-    })
+      const oldest = this.#pending.values().next().value
+      if (oldest === undefined) return
+      if (clock.monotonicMs() < oldest.endsAtMs + stuckMs) return this.#watch()
+      log.error({ waiting: this.#pending.size }, 'the graph reader thread is stuck; replaced')
+      this.#replace()
+    }
+    // Not in the timer itself: after a long pause of this thread answers may lie there unread.
+    this.#watching = clock.after(Math.min(stuckMs, WATCH_MS), () => clock.defer(look))
   }
 
   #replace(): void {

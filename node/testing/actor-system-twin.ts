@@ -17,6 +17,8 @@ import type { Message, MessageResult, Reply } from '../../protocol/message.ts'
 
 interface Kept {
   readonly id: string
+  /** Key of an actor of the system shard, else null. */
+  readonly key: string | null
   state: unknown
   version: number
 }
@@ -74,7 +76,7 @@ export class ActorSystemTwin implements ActorSystem {
   put(type: string, key: string, value: unknown): void {
     const to = this.#resolve({ type, id: key } as ActorRequest)
     const message = { type: 'put', body: { value } }
-    this.#run(this.behaviours.get(type)!, to, key, message, { by: 'test', preview: false })
+    this.#run(this.behaviours.get(type)!, to, message, { by: 'test', preview: false })
   }
 
   #resolve(request: ActorRequest): Kept {
@@ -84,7 +86,8 @@ export class ActorSystemTwin implements ActorSystem {
       system || !isUuid(request.id) ? this.#keys.get(`${request.type} ${request.id}`) : request.id
     if (request.id === 'new' && !system) id = undefined
     id ??= this.#newId(this.nowMs)
-    return this.#actors.get(id) ?? { id, state: null, version: 0 }
+    const key = system ? request.id : null
+    return this.#actors.get(id) ?? { id, key, state: null, version: 0 }
   }
 
   #serve(request: ActorRequest): Reply {
@@ -96,11 +99,8 @@ export class ActorSystemTwin implements ActorSystem {
       return { outcome: 'refused', error: errorItem('NOT_FOUND', `there is no ${request.id}`) }
     }
     const before = this.#offset
-    const key = behaviour.home === 'system' ? request.id : null
     const kept = request.preview ? { ...to } : to
-    const results = request.messages.map((message) =>
-      this.#run(behaviour, kept, key, message, request),
-    )
+    const results = request.messages.map((message) => this.#run(behaviour, kept, message, request))
     const there = kept.state !== null
     return {
       outcome: 'answered',
@@ -114,7 +114,6 @@ export class ActorSystemTwin implements ActorSystem {
   #run(
     behaviour: Behaviour,
     kept: Kept,
-    key: string | null,
     message: Message,
     request: { readonly by: string; readonly preview: boolean },
   ): MessageResult {
@@ -130,7 +129,7 @@ export class ActorSystemTwin implements ActorSystem {
     const messageId = `m${this.#offset}`
     const turn: Turn = {
       actorId: kept.id,
-      key,
+      key: kept.key,
       nowMs: this.nowMs,
       by,
       messageId,

@@ -27,7 +27,8 @@ type Kind = ValueKind | 'any'
 export function readPath(doc: Doc, path: FieldPath): unknown {
   let value: unknown = doc
   for (const name of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    if (!Object.hasOwn(value, name)) return undefined
     value = (value as Record<string, unknown>)[name]
   }
   return value ?? undefined

@@ -1,19 +1,26 @@
 // What the graph shows of itself on /metrics. It stands between its threads' counters and the page.
 // Source: CONTRACT 0 "Operations" (index lag, heads and applied offsets).
 
-import type { Sample } from '../metrics.ts'
+import type { Metrics, Sample } from '../metrics.ts'
 import type { IndexThread } from './index-thread.ts'
 import type { ReaderThread } from './reader-thread.ts'
 
 type Measure = readonly [name: string, help: string, type: Sample['type'], value: number]
 
-/** The graph's numbers, one after the other. */
-export function* graphNumbers(index: IndexThread, reader: ReaderThread): Generator<Sample> {
+/** Has the graph's numbers shown at every scrape. */
+export function collectGraphMetrics(
+  metrics: Metrics,
+  { index, reader }: { readonly index: IndexThread; readonly reader: ReaderThread },
+): void {
+  metrics.collect(() => graphSamples(index, reader))
+}
+
+function* graphSamples(index: IndexThread, reader: ReaderThread): Generator<Sample> {
   for (const [name, help, type, value] of [...indexNumbers(index), ...readerNumbers(reader)]) {
     yield { name: `kontor_${name}`, help, type, value }
   }
-  const { progress } = index
-  for (const [shard, head] of progress.heads()) {
+  const { progress, heads } = index
+  for (const [shard, head] of heads) {
     const labels = { shard: String(shard) }
     yield {
       name: 'kontor_journal_head',

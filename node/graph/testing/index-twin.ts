@@ -1,0 +1,45 @@
+// The index worker's stand-in for tests: takes every head at once, parks when the head says so, and
+// dies at head 666.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from '../index-messages.ts'
+import { SharedProgress } from '../shared-progress.ts'
+
+const port = parentPort!
+const { shards, progress: buffer } = workerData as IndexWorkerData
+const progress = new SharedProgress(shards, buffer)
+const post = (message: FromIndexWorker): void => port.postMessage(message)
+
+function follow(): void {
+  for (;;) {
+    progress.fallAsleep()
+    let moved = false
+    for (const [shard, head] of progress.heads()) {
+      if (head <= progress.applied(shard)) continue
+      if (head === 666) process.exit(1)
+      moved = true
+      progress.setApplied(shard, head, 0)
+      if (head % 100 === 99) park(shard, head)
+    }
+    if (!moved) break
+    if (progress.awaited) post({ kind: 'applied' })
+  }
+}
+
+function park(shard: number, offset: number): void {
+  const nodes = [{ node: 'notebook', id: 'a' }]
+  const parked = { actorId: 'a', type: 'notebook', shard, offset, version: 1, nodes, reason: 'r' }
+  post({ kind: 'park', id: offset, parked })
+}
+
+port.on('message', (message: ToIndexWorker) => {
+  if (message.kind === 'wake') follow()
+  else if (message.kind === 'stop') port.close()
+  else if (message.kind === 'kept') {
+    progress.set('failures', message.error === null ? 1 : 2)
+  }
+})
+
+post({ kind: 'opened' })
+progress.ready = true
+follow()
