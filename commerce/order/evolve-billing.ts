@@ -27,20 +27,24 @@ export function foldBilling(state: OrderState, record: OrderRecord, now: number)
     case 'deliveryDeleted':
       state.deliveries.delete(record.deliveryId)
       dropDiscounts(state, record.discounts)
+      state.modifiedMs = now
       break
     case 'orderLineDeleted':
       countLine(state, present(state.lines, record.orderLineId).deliveryId, -1)
       state.lines.delete(record.orderLineId)
       dropDiscounts(state, record.discounts)
+      state.modifiedMs = now
       break
     case 'discountCreated':
       addDiscount(state, record, now)
       break
     case 'discountChanged':
       patch(state.discounts, record.discountId, record.after, now)
+      state.modifiedMs = now
       break
     case 'discountDeleted':
       dropDiscount(state, record.discountId)
+      state.modifiedMs = now
       break
     case 'returnCreated':
       addReturn(state, record, now)
@@ -82,6 +86,7 @@ function addDiscount(state: OrderState, record: DiscountCreated, now: number): v
     modifiedMs: now,
   }
   state.discounts.set(discount.discountId, discount)
+  state.modifiedMs = now
   if (targetId === null) return
   state.discountsOf.set(targetId, [...(state.discountsOf.get(targetId) ?? []), discount.discountId])
 }
@@ -123,6 +128,7 @@ function addReturned(state: OrderState, orderLineId: string, quantity: number, n
 }
 
 function addInvoice(state: OrderState, record: InvoiceCreated, now: number): void {
+  state.modifiedMs = now
   state.invoices.set(record.invoiceId, {
     invoiceId: record.invoiceId,
     invoiceNumber: record.invoiceNumber,
@@ -144,6 +150,7 @@ function addInvoice(state: OrderState, record: InvoiceCreated, now: number): voi
 }
 
 function cancelInvoice(state: OrderState, record: InvoiceCancelled, now: number): void {
+  state.modifiedMs = now
   patch(state.invoices, record.invoiceId, { isCancelled: true }, now)
   for (const ref of record.frees) bill(state, ref, { invoiceId: null, invoiceLineId: null }, now)
 }
@@ -157,14 +164,11 @@ function bill(
   if (kind === 'orderLine') patch(state.lines, id, change, now)
   else if (kind === 'delivery') patch(state.deliveries, id, change, now)
   else patch(state.returns, id, change, now)
-  state.modifiedMs = now
 }
 
 export function setTotals(state: OrderState, record: TotalsChanged, now: number): void {
-  if (record.order !== undefined) {
-    state.totals = record.order
-    state.modifiedMs = now
-  }
+  if (record.order !== undefined) state.totals = record.order
+  state.modifiedMs = now
   for (const [id, total, tax, shares] of record.lines ?? []) {
     const line = present(state.lines, id)
     const own = shares === undefined ? line.shares : sharesOf(shares)

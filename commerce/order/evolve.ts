@@ -29,7 +29,10 @@ import {
   type OrderState,
 } from './state.ts'
 
-/** Changes and returns `state`; `null` only before the first record. */
+/**
+ * Changes and returns `state`; `null` only before the first record. The order's own `modifiedMs`
+ * moves with the records that touched.ts says touch its node.
+ */
 export function evolve(
   state: OrderState | null,
   record: OrderRecord,
@@ -78,6 +81,7 @@ function fold(state: OrderState, record: OrderRecord, meta: RecordMeta): OrderSt
       break
     case 'deliveryChanged':
       patch(state.deliveries, record.deliveryId, record.after, now)
+      if (record.after.shippingPrice !== undefined) state.modifiedMs = now
       break
     case 'deliveryStateChanged':
       setDeliveryState(state, record.deliveryId, record.to, now)
@@ -144,6 +148,7 @@ function addDelivery(state: OrderState, record: DeliveryCreated, now: number): v
     modifiedMs: now,
   }
   state.deliveries.set(delivery.deliveryId, delivery)
+  state.modifiedMs = now
   if (record.n > state.lastDeliveryNumber) state.lastDeliveryNumber = record.n
 }
 
@@ -174,6 +179,7 @@ function addLine(state: OrderState, record: NewLine, now: number): void {
   }
   state.lines.set(line.orderLineId, line)
   countLine(state, line.deliveryId, 1)
+  state.modifiedMs = now
   if (record.n !== undefined) state.lastLineNumber = record.n
 }
 

@@ -109,7 +109,7 @@ function calculatedDiscounts(state: OrderState): Doc[] {
         value,
         referenceId,
         referenceType: 'staticDiscount',
-        lastModified: iso(of.modifiedMs),
+        lastModified: iso(state.modifiedMs),
       }
       set(doc, 'description', description)
       docs.push(doc)

@@ -177,12 +177,8 @@ function spread(
   bounded(whole, digits, 'orderTotal')
   const amount = amountOf(item, whole, given, digits)
   if (amount === 0) return
-  const shares = new Array<number>(targets.length)
-  let rest = amount
-  for (let i = 0; i < targets.length; i++) {
-    shares[i] = shareOf(amount, targets[i]!.left, whole)
-    rest -= shares[i]!
-  }
+  const shares = targets.map((target) => shareOf(amount, target.left, whole))
+  const rest = shares.reduce((left, share) => left - share, amount)
   if (rest !== 0) settleRest(shares, targets, rest)
   for (let i = 0; i < targets.length; i++) take(targets[i]!, item.discountId, shares[i]!)
 }

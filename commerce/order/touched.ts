@@ -32,7 +32,9 @@ export function touched(record: OrderRecord, orderId: string): NodeRef[] {
     case 'deliveryStateChanged':
       return [{ node: 'delivery', id: record.deliveryId }, order]
     case 'deliveryChanged':
-      return [{ node: 'delivery', id: record.deliveryId }]
+      return record.after.shippingPrice === undefined
+        ? [{ node: 'delivery', id: record.deliveryId }]
+        : [{ node: 'delivery', id: record.deliveryId }, order]
     case 'deliveryDeleted':
       return [
         { node: 'delivery', id: record.deliveryId },
@@ -42,9 +44,8 @@ export function touched(record: OrderRecord, orderId: string): NodeRef[] {
     case 'orderLineCreated':
       return [{ node: 'orderLine', id: record.orderLineId }, order]
     case 'orderLineChanged':
-      return [{ node: 'orderLine', id: record.orderLineId }]
     case 'orderLineMoved':
-      return [{ node: 'orderLine', id: record.orderLineId }, order]
+      return [{ node: 'orderLine', id: record.orderLineId }]
     case 'orderLineSplit':
       return [
         { node: 'orderLine', id: record.orderLineId },

@@ -100,15 +100,15 @@ export class OrderDriver {
     return this.behaviour.toSnapshot(this.state!)
   }
 
-  doc(node: string, id: string = this.orderId): Readonly<Record<string, unknown>> {
-    const found = this.behaviour.project(this.state!, { node, id })
-    if (found === null) throw new Error(`there is no ${node} ${id}`)
+  doc(node: string, nodeId: string = this.orderId): Readonly<Record<string, unknown>> {
+    const found = this.behaviour.project(this.state!, { node, id: nodeId })
+    if (found === null) throw new Error(`there is no ${node} ${nodeId}`)
     return found.doc
   }
 
   docs(node: string): readonly Readonly<Record<string, unknown>>[] {
     const refs = this.behaviour.nodes(this.state!).filter((ref) => ref.node === node)
-    return refs.map(({ id }) => this.doc(node, id))
+    return refs.map((ref) => this.doc(node, ref.id))
   }
 
   /** Journal and activity entries, oldest first. */
