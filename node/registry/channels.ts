@@ -48,9 +48,3 @@ export class RegistryChannels implements ChannelView {
     })
   }
 }
-
-/**
- * The channels of this process: the table of actor types (behaviours.ts) is made before the
- * registry can be read, so it gets this view, and node.ts has it follow the registry later.
- */
-export const registryChannels = new RegistryChannels()
