@@ -1,0 +1,217 @@
+// A real node in a process of its own, with plain verbs: start, kill, stop, ask. It stands between
+// whole-system tests and node/main.ts. Waiting is polling with a deadline, never a sleep.
+
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
+const START_MS = 30_000
+const SECRET = 'a-secret-for-tests-only-0123456789'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+  /** Parsed body; throws when it is no JSON. */
+  json<T = Record<string, unknown>>(): T
+}
+
+export interface Ask {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: unknown
+  /** Bytes as they are, instead of a JSON body. */
+  readonly raw?: string | Buffer
+}
+
+export class NodeProcess {
+  readonly dir: string
+  port = 0
+  /** All that it printed. */
+  output = ''
+  exitCode: number | null = null
+  #child: ChildProcess | null = null
+  #token = ''
+  #ended: Promise<void> = Promise.resolve()
+  readonly #env: Record<string, string>
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 })
+
+  constructor(env: Record<string, string> = {}, dir?: string) {
+    this.dir = dir ?? mkdtempSync(join(tmpdir(), 'kontor-'))
+    this.#env = env
+  }
+
+  get pid(): number {
+    return this.#child!.pid!
+  }
+
+  /** Starts it and waits until it is ready. Rejects when it ends before. */
+  async start(args: readonly string[] = []): Promise<this> {
+    this.launch(args)
+    const until = Date.now() + START_MS
+    for (;;) {
+      if (this.exitCode !== null) throw new Error(`ended with ${this.exitCode}:\n${this.output}`)
+      if (Date.now() > until) throw new Error(`not ready in time:\n${this.output}`)
+      this.port ||= Number(/is up at https?:\/\/[^:]+:(\d+)/.exec(this.output)?.[1] ?? 0)
+      if (this.port > 0 && (await this.#isReady())) break
+      await tick()
+    }
+    this.#token = await this.token()
+    return this
+  }
+
+  /** Starts it without waiting. */
+  launch(args: readonly string[] = []): void {
+    this.exitCode = null
+    this.output = ''
+    this.port = 0
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        KONTOR_DATA_DIR: this.dir,
+        KONTOR_HTTP_PORT: '0',
+        KONTOR_SAMPLE: 'false',
+        KONTOR_LOG_LEVEL: 'warn',
+        KONTOR_BOOTSTRAP_SECRET: SECRET,
+        ...this.#env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#child = child
+    const hear = (text: Buffer): void => void (this.output += text.toString())
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    this.#ended = new Promise((resolve) => {
+      child.on('exit', (code) => {
+        this.exitCode = code ?? -1
+        resolve()
+      })
+    })
+  }
+
+  async ended(): Promise<number> {
+    await this.#ended
+    return this.exitCode!
+  }
+
+  /** kill -9: it gets no chance to tidy up. */
+  async kill(): Promise<void> {
+    this.#child?.kill('SIGKILL')
+    await this.#ended
+  }
+
+  /** SIGTERM: drains and ends. */
+  async stop(): Promise<number> {
+    this.#child?.kill('SIGTERM')
+    await this.#ended
+    return this.exitCode!
+  }
+
+  /** Kills it if it still runs, and removes its data. */
+  async clear(): Promise<void> {
+    await this.kill()
+    this.#agent.destroy()
+    rmSync(this.dir, { recursive: true, force: true })
+  }
+
+  async #isReady(): Promise<boolean> {
+    try {
+      return (await this.send('/health/ready')).status === 200
+    } catch {
+      return false
+    }
+  }
+
+  async token(): Promise<string> {
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: 'bootstrap',
+      client_secret: SECRET,
+    })
+    const answer = await this.send('/oauth/token', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      raw: form.toString(),
+    })
+    return answer.json<{ access_token: string }>().access_token
+  }
+
+  /** A request with the node's token. Rejects when the connection breaks. */
+  ask(path: string, ask: Ask = {}): Promise<Answer> {
+    return this.send(path, {
+      ...ask,
+      headers: { Authorization: `Bearer ${this.#token}`, ...ask.headers },
+    })
+  }
+
+  /** A request as it is. */
+  send(path: string, ask: Ask = {}): Promise<Answer> {
+    const body = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body))
+    const headers: Record<string, string> = { ...ask.headers }
+    if (body !== undefined) {
+      headers['Content-Type'] ??= 'application/json'
+      headers['Content-Length'] ??= String(Buffer.byteLength(body))
+    }
+    const method = ask.method ?? (body === undefined ? 'GET' : 'POST')
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        { host: '127.0.0.1', port: this.port, path, method, headers, agent: this.#agent },
+        (response) => {
+          const parts: Buffer[] = []
+          response.on('data', (part: Buffer) => parts.push(part))
+          response.on('error', reject)
+          response.on('end', () => {
+            const text = Buffer.concat(parts).toString()
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              text,
+              json: <T>() => JSON.parse(text) as T,
+            })
+          })
+        },
+      )
+      sent.on('error', reject)
+      sent.end(body)
+    })
+  }
+
+  /** Messages to an order. */
+  order(id: string, messages: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.ask(`/resources/actors/order/${id}`, { body: messages, headers })
+  }
+
+  /** The answer of the graph, once it has what `after` (an answer with X-Consistency) wrote. */
+  async graph<T>(navigations: unknown, after?: Answer): Promise<T> {
+    const token = after?.headers['x-consistency']
+    const headers = typeof token === 'string' ? { 'X-Consistency': token } : {}
+    const answer = await this.ask('/resources/graph', { body: navigations, headers })
+    if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`)
+    return answer.json<T>()
+  }
+
+  /** One number of /metrics; 0 when it is not there. */
+  async metric(name: string): Promise<number> {
+    const { text } = await this.send('/metrics')
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
+  }
+}
+
+/** Lets a moment pass between two looks. */
+export function tick(ms = 20): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms))
+}
+
+/** Looks again until it holds; throws after the deadline. */
+export async function until(what: string, holds: () => Promise<boolean>, ms = 20_000): Promise<void> {
+  const end = Date.now() + ms
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`in ${ms} ms it did not come true: ${what}`)
+    await tick()
+  }
+}
