@@ -13,6 +13,7 @@ export interface DamagePlace {
 
 /** The store holds less or other than what was committed. It is never served short. */
 export class JournalDamage extends Error {
+  override readonly name = 'JournalDamage'
   readonly place: DamagePlace
 
   constructor(what: string, place: DamagePlace) {

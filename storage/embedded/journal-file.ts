@@ -107,8 +107,8 @@ class PageFile {
 
   #damage(what: string): JournalDamage {
     return new JournalDamage(
-      `${this.#file}: ${what}. Nothing was changed. Way back: restore the data directory from a ` +
-        'backup',
+      `${this.#file}: ${what}: no shard can be read, from offset 1 on. Nothing was changed. Way ` +
+        'back: restore the data directory from a backup',
       { file: this.#file, shard: null, offset: null },
     )
   }

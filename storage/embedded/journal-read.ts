@@ -13,7 +13,7 @@ import type {
   LogRow,
   ShardStatus,
 } from '../journal.ts'
-import { JournalDamage, logDamage } from './journal-damage.ts'
+import { JournalDamage } from './journal-damage.ts'
 import type { JournalEnvironment, Table } from './journal-environment.ts'
 import {
   aliasKey,
@@ -28,6 +28,7 @@ import {
   markKey,
   NIL_UUID,
   parkedPrefix,
+  placeOfLogKey,
   readGroup,
   readHead,
   shardKey,
@@ -111,8 +112,13 @@ export class EmbeddedLogReader implements LogReader {
       bytes += value.length
       if (rows.length > 0 && bytes > bytesMax) break
       if (!isWhole(key, value)) {
-        const good = rows.at(-1)?.offset ?? after
-        throw logDamage("a group's checksum doesn't match", this.env.file, shard, good)
+        const { offset } = placeOfLogKey(key)
+        throw new JournalDamage(
+          `${this.env.file}: shard ${shard}, offset ${offset}: the group's checksum doesn't match: ` +
+            'stop this node, see what else verify-log finds, and restore the data directory from a ' +
+            'backup',
+          { file: this.env.file, shard, offset },
+        )
       }
       rows.push(readGroup(shard, value))
     }

@@ -1,0 +1,110 @@
+// The SQLite file of the graph index: opening it for the writer and for readers, and making it anew.
+// It stands between the data directory and the classes that write and read the index. What is in
+// the file can always be made again from the journal, so a file that can't be used is replaced.
+
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { ddlOf, type IndexLayoutOfAll } from './search-layout.ts'
+
+/** Name of the file in the data directory. */
+const FILE = 'graph.sqlite'
+const PAGE_BYTES = 8192
+/** The log is copied into the file past this many pages (64 MB): a page that changed often, once. */
+const CHECKPOINT_PAGES = 8_000
+const WRITER_CACHE_KIB = 32 * 1024
+const READER_CACHE_KIB = 8 * 1024
+/** Readers see the file's pages through the kernel's memory instead of copies of their own. */
+const MMAP_BYTES = 1024 ** 3
+/** A reader or writer that finds the file locked (only while it is made) waits this long. */
+const BUSY_MS = 5_000
+
+/** SQLite's result codes for a file that is damaged or none of its own. */
+const CORRUPT = 11
+const NOT_A_DATABASE = 26
+
+/**
+ * Opens the index for writing, makes it when it is missing, damaged, or made for another layout.
+ * A file that was made here holds no generation: it has to be filled.
+ */
+export function openForWriting(dir: string, layout: IndexLayoutOfAll): DatabaseSync {
+  mkdirSync(dir, { recursive: true })
+  const file = join(dir, FILE)
+  try {
+    return openMade(file, layout)
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    removeFile(file)
+    return openMade(file, layout)
+  }
+}
+
+function openMade(file: string, layout: IndexLayoutOfAll): DatabaseSync {
+  let db = openWriter(file)
+  try {
+    const found = fingerprintOf(db)
+    if (found === layout.fingerprint) return db
+    if (found !== null) {
+      // Another layout: a new file is cheaper than dropping tables page by page.
+      db.close()
+      removeFile(file)
+      db = openWriter(file)
+    }
+    make(db, layout)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function openWriter(file: string): DatabaseSync {
+  const db = new DatabaseSync(file, { timeout: BUSY_MS })
+  try {
+    db.exec(
+      `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;` +
+        `PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA temp_store = MEMORY;` +
+        `PRAGMA cache_size = -${WRITER_CACHE_KIB};`,
+    )
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function make(db: DatabaseSync, layout: IndexLayoutOfAll): void {
+  db.exec('BEGIN IMMEDIATE')
+  for (const statement of ddlOf(layout)) db.exec(statement)
+  db.prepare(`INSERT INTO meta VALUES ('fingerprint', ?)`).run(layout.fingerprint)
+  db.exec('COMMIT')
+  // Statistics are read when a schema is loaded.
+  db.exec('ANALYZE sqlite_schema')
+}
+
+/** What the file was made for, or null when it is empty. */
+export function fingerprintOf(db: DatabaseSync): string | null {
+  const made = db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'meta'`).get()
+  if (made === undefined) return null
+  const row = db.prepare(`SELECT value FROM meta WHERE name = 'fingerprint'`).get()
+  return row === undefined ? '' : String(row['value'])
+}
+
+/** Opens the index for reading; throws when it is not there. */
+export function openForReading(dir: string): DatabaseSync {
+  const db = new DatabaseSync(join(dir, FILE), { readOnly: true, timeout: BUSY_MS })
+  db.exec(
+    `PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = ${MMAP_BYTES};` +
+      `PRAGMA cache_size = -${READER_CACHE_KIB};`,
+  )
+  return db
+}
+
+function removeFile(file: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
+}
+
+export function isDamage(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode
+  return code !== undefined && ((code & 0xff) === CORRUPT || (code & 0xff) === NOT_A_DATABASE)
+}

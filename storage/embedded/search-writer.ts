@@ -1,0 +1,172 @@
+// Writing the embedded graph index: node documents into SQLite rows, with the offsets they bring
+// the index to, in one transaction. It stands between the projector and the file. One writer at a
+// time; readers have connections of their own (search-reader.ts). Source: ARCHITECTURE 5,
+// PROTOCOL 3.13.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { Position } from '../../protocol/ids.ts'
+import type { GraphWriter, IndexWrite } from '../search.ts'
+import { openForWriting } from './search-file.ts'
+import { keyBytes, layoutOf, NODES_PER_ACTOR, type IndexLayoutOfAll } from './search-layout.ts'
+import { NodeTable, type ActorRows } from './search-table.ts'
+
+export interface GraphWriterOptions {
+  /** The data directory. */
+  readonly dir: string
+  readonly schema: GraphSchema
+  /** Wall clock, milliseconds since 1970: the age of removals. */
+  readonly nowMs?: () => number
+}
+
+/** Removals are looked through for old ones this often. */
+const PURGE_EVERY_MS = 60_000
+
+export class SqliteGraphWriter implements GraphWriter {
+  readonly #db: DatabaseSync
+  readonly #layout: IndexLayoutOfAll
+  readonly #nowMs: () => number
+  readonly #tables = new Map<string, NodeTable>()
+  readonly #begin: StatementSync
+  readonly #commit: StatementSync
+  readonly #findActor: StatementSync
+  readonly #addActor: StatementSync
+  readonly #moveOffset: StatementSync
+  readonly #setMeta: StatementSync
+  readonly #tombstone: StatementSync
+  readonly #forgetTombstone: StatementSync
+  readonly #oldTombstones: StatementSync
+  #offsets: Map<number, number>
+  #generation: string | null
+  /** The next actor's number; below it all are taken. */
+  #nextActor: number
+  #purgedMs = 0
+
+  constructor(options: GraphWriterOptions) {
+    this.#layout = layoutOf(options.schema)
+    this.#nowMs = options.nowMs ?? (() => Date.now())
+    const db = openForWriting(options.dir, this.#layout)
+    this.#db = db
+    for (const [name, layout] of this.#layout.nodes) {
+      this.#tables.set(name, new NodeTable(db, layout))
+    }
+    this.#begin = db.prepare('BEGIN IMMEDIATE')
+    this.#commit = db.prepare('COMMIT')
+    this.#findActor = db.prepare('SELECT number FROM actor WHERE id = ?')
+    this.#addActor = db.prepare('INSERT INTO actor VALUES (?, ?)')
+    this.#moveOffset = db.prepare('INSERT OR REPLACE INTO shard_offset VALUES (?, ?)')
+    this.#setMeta = db.prepare('INSERT OR REPLACE INTO meta VALUES (?, ?)')
+    this.#tombstone = db.prepare('INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?)')
+    this.#forgetTombstone = db.prepare('DELETE FROM tombstone WHERE node = ? AND k = ?')
+    this.#oldTombstones = db.prepare(
+      'SELECT node, k FROM tombstone WHERE at < ? ORDER BY at LIMIT ?',
+    )
+    const offsets = db.prepare('SELECT shard, offset FROM shard_offset').all()
+    this.#offsets = new Map(offsets.map((row) => [Number(row['shard']), Number(row['offset'])]))
+    this.#generation = this.#meta('generation')
+    this.#nextActor = Number(this.#meta('nextActor') ?? 1)
+  }
+
+  #meta(name: string): string | null {
+    const row = this.#db.prepare('SELECT value FROM meta WHERE name = ?').get(name)
+    return row === undefined ? null : String(row['value'])
+  }
+
+  apply(writes: readonly IndexWrite[], offsets: readonly Position[]): void {
+    const nextActor = this.#nextActor
+    this.#inTransaction(() => {
+      this.#write(writes)
+      for (const { shard, offset } of offsets) this.#moveOffset.run(shard, offset)
+      if (this.#nextActor !== nextActor) this.#setMeta.run('nextActor', String(this.#nextActor))
+      this.#purge()
+    })
+    for (const { shard, offset } of offsets) this.#offsets.set(shard, offset)
+  }
+
+  /** All or nothing: what fails leaves the file and this object's memory of it as they were. */
+  #inTransaction(work: () => void): void {
+    const nextActor = this.#nextActor
+    this.#begin.run()
+    try {
+      work()
+      this.#commit.run()
+    } catch (error) {
+      this.#nextActor = nextActor
+      // A failed COMMIT (disk full) may have rolled back by itself.
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  #write(writes: readonly IndexWrite[]): void {
+    const actors = new Map<string, ActorRows>()
+    let nowMs = 0
+    for (const write of writes) {
+      const { node, actorId, doc } = write
+      const table = this.#tables.get(node)
+      assert(table !== undefined, `node type ${node} has no rows in the index`)
+      let actor = actors.get(actorId)
+      if (actor === undefined) {
+        actor = this.#actor(actorId)
+        actors.set(actorId, actor)
+      }
+      const done = table.write(write, actor)
+      if (done === 'stale') continue
+      if (doc === null) {
+        nowMs ||= this.#nowMs()
+        this.#tombstone.run(node, done.k, nowMs)
+      } else if (done.wasRemoved) this.#forgetTombstone.run(node, done.k)
+    }
+  }
+
+  #actor(actorId: string): ActorRows {
+    const key = keyBytes(actorId)
+    const row = this.#findActor.get(key)
+    if (row !== undefined) {
+      return { key, first: Number(row['number']) * NODES_PER_ACTOR, isNew: false, next: new Map() }
+    }
+    const number = this.#nextActor++
+    this.#addActor.run(key, number)
+    return { key, first: number * NODES_PER_ACTOR, isNew: true, next: new Map() }
+  }
+
+  /** Forgets removals that no write can be older than any more (PROTOCOL 3.13.3). */
+  #purge(): void {
+    const nowMs = this.#nowMs()
+    if (nowMs < this.#purgedMs + PURGE_EVERY_MS) return
+    this.#purgedMs = nowMs
+    const old = nowMs - LIMITS.indexTombstoneMs
+    for (const row of this.#oldTombstones.all(old, LIMITS.indexPurgeMax)) {
+      const node = String(row['node'])
+      const k = Number(row['k'])
+      this.#tables.get(node)?.forget(k)
+      this.#forgetTombstone.run(node, k)
+    }
+  }
+
+  offsets(): ReadonlyMap<number, number> {
+    return this.#offsets
+  }
+
+  generation(): string | null {
+    return this.#generation
+  }
+
+  reset(generation: string): void {
+    this.#inTransaction(() => {
+      for (const { table } of this.#layout.nodes.values()) this.#db.exec(`DELETE FROM ${table}`)
+      this.#db.exec('DELETE FROM actor; DELETE FROM tombstone; DELETE FROM shard_offset')
+      this.#setMeta.run('generation', generation)
+      this.#setMeta.run('nextActor', '1')
+      this.#nextActor = 1
+    })
+    this.#offsets = new Map()
+    this.#generation = generation
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}
