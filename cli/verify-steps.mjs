@@ -2,6 +2,7 @@
 // stands between cli/verify.mjs, which goes through it, and the tools that do the work.
 
 import { spawn } from 'node:child_process'
+import { stripVTControlCharacters } from 'node:util'
 import { readTap } from './verify-tap.mjs'
 
 const MINUTE_MS = 60_000
@@ -70,10 +71,11 @@ function judgeCheck(step, { output, problem }) {
   }
 }
 
-function judgeTests({ output, problem }, env) {
+function judgeTests({ output, errors, problem }, env) {
   const { passed, failed, skipped, failures, skips } = readTap(output)
   const counts = { passed, failed, skipped }
   const reasons = [...failures]
+  if (failures.length > 0) reasons.push(errors.slice(-OUTPUT_CHARS_SHOWN_MAX))
   if (passed + failed === 0) reasons.push('no test ran')
   if (problem !== null && failures.length === 0) {
     reasons.push(output.slice(-OUTPUT_CHARS_SHOWN_MAX), problem)
@@ -87,7 +89,10 @@ function judgeTests({ output, problem }, env) {
   return { counts, shown: reasons.join('\n') }
 }
 
-/** Runs a tool to its end and keeps what it prints, in order; `problem` says how it failed. */
+/**
+ * Runs a tool to its end. `output` is all that it prints, in order, `errors` what of it went to
+ * standard error; `problem` says how it failed.
+ */
 function run(command, { cwd, env, timeout }) {
   const [program, ...args] = command.trim().split(/\s+/)
   return new Promise((resolve) => {
@@ -97,18 +102,29 @@ function run(command, { cwd, env, timeout }) {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout,
     })
-    const chunks = []
-    child.stdout.on('data', (chunk) => chunks.push(chunk))
-    child.stderr.on('data', (chunk) => chunks.push(chunk))
+    const all = []
+    const errors = []
+    child.stdout.on('data', (chunk) => all.push(chunk))
+    child.stderr.on('data', (chunk) => {
+      all.push(chunk)
+      errors.push(chunk)
+    })
     // What a tool that was stopped has started may hold its output open for ever.
     child.on('exit', () => setTimeout(() => closeOutput(child), OUTPUT_MS_MAX).unref())
-    child.on('error', (error) => resolve({ output: '', problem: `${program}: ${error.message}` }))
+    child.on('error', (error) => {
+      resolve({ output: '', errors: '', problem: `${program}: ${error.message}` })
+    })
     child.on('close', (code, signal) => {
       const how = signal === null ? `exit code ${code}` : `ended by ${signal}`
       const problem = code === 0 ? null : `${program}: ${how}`
-      resolve({ output: Buffer.concat(chunks).toString('utf8'), problem })
+      resolve({ output: plainText(all), errors: plainText(errors), problem })
     })
   })
+}
+
+/** Without colours: they would stand between the words that `expect` and readTap look for. */
+function plainText(chunks) {
+  return stripVTControlCharacters(Buffer.concat(chunks).toString('utf8'))
 }
 
 function closeOutput({ stdout, stderr }) {

@@ -53,7 +53,7 @@ const CLEAN: Files = {
 }
 
 // Every tool starts anew for every fault that has to be alone: seconds each on a busy machine.
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 /** A project of its own with our tools and these files, outside the checkout; gone at the end. */
 function project(t: Test, files: Files): string {
