@@ -101,6 +101,12 @@ export const LIMITS = {
   graphResultNodesMax: 100_000,
   graphQueueMax: 1_000,
   consistencyWaitMs: 5_000,
+  /** How long a removed node's version is remembered (PROTOCOL 3.13.3). */
+  indexTombstoneMs: 24 * 3_600_000,
+  /** Tombstones forgotten in one transaction. */
+  indexPurgeMax: 1_000,
+  /** Prepared statements a reader of the embedded index keeps. */
+  indexStatementsMax: 256,
   consistencyTokenCharsMax: 4 * KiB,
   /** Requests that wait for the index at once. */
   consistencyWaitersMax: 10_000,
@@ -182,6 +188,8 @@ export const LIMITS = {
   journalPageBytes: 8 * KiB,
   /** Kept back on the disk, to finish what is committed when the disk is full. */
   journalReserveBytes: 64 * MiB,
+  /** A write that failed while there is less room than this failed for lack of it. */
+  journalRoomBytes: 16 * MiB,
   /** Between two looks whether a full disk has room again. */
   journalFullRetryMs: 1_000,
   /** Derived rows wait this long, or until there are so many bytes, to share pages and flushes. */
