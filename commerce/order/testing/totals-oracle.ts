@@ -1,0 +1,170 @@
+// The totals of an order worked out the plain way: big.js in the major unit, no fast path, nothing
+// shared with totals.ts but the steps of COMMERCE 1. It stands against it in property tests.
+
+import { Big } from 'big.js'
+import { isCancelled, type OrderState } from '../state.ts'
+
+const HALF_AWAY = Big.roundHalfUp
+const Exact = Big()
+Exact.DP = 60
+
+interface Target {
+  readonly id: string
+  readonly seq: number
+  readonly frozen: boolean
+  left: Big
+  tax: Big
+  readonly shares: { referenceId: string; value: Big }[]
+}
+
+/** Amounts by the names that the state gives them. */
+export interface OracleTotals {
+  readonly targets: Record<string, { total: number; tax: number; shares: [string, number][] }>
+  readonly discounts: Record<string, number>
+  readonly returns: Record<string, number>
+  readonly order: OrderState['totals']
+}
+
+export function oracleTotals(state: OrderState, digits: number): OracleTotals {
+  const round = (value: Big): Big => value.round(digits, HALF_AWAY)
+  const targets = targetsOf(state, round)
+  applyDiscounts(state, targets, round)
+  for (const target of targets) if (!target.frozen) target.tax = taxOf(state, target, round)
+  return {
+    targets: Object.fromEntries(
+      targets.map(({ id, left, tax, shares }) => [
+        id,
+        {
+          total: Number(left),
+          tax: Number(tax),
+          shares: shares.map((s): [string, number] => [s.referenceId, Number(s.value)]),
+        },
+      ]),
+    ),
+    discounts: Object.fromEntries(
+      [...state.discounts.keys()].map((id) => {
+        const own = targets.flatMap((t) => t.shares).filter((s) => s.referenceId === id)
+        return [id, Number(sum(own.map((s) => s.value)))]
+      }),
+    ),
+    returns: Object.fromEntries(
+      [...state.returns.values()].map((item) => {
+        if (item.invoiceId !== null) return [item.returnId, item.returnTotal]
+        const { left } = targets.find((t) => t.id === item.orderLineId)!
+        const { quantity } = state.lines.get(item.orderLineId)!
+        const worth = Exact(left).times(item.quantity).times(item.refundFactor).div(quantity)
+        return [item.returnId, Number(round(worth))]
+      }),
+    ),
+    order: orderTotals(state, targets),
+  }
+}
+
+function targetsOf(state: OrderState, round: (value: Big) => Big): Target[] {
+  const things = [
+    ...[...state.lines.values()].map((line) => ({
+      of: line,
+      id: line.orderLineId,
+      base: Big(line.quantity).times(line.unitPrice),
+      cancelled: isCancelled(state.deliveries.get(line.deliveryId)!),
+    })),
+    ...[...state.deliveries.values()].map((delivery) => ({
+      of: delivery,
+      id: delivery.deliveryId,
+      base: Big(delivery.shippingPrice ?? 0),
+      cancelled: isCancelled(delivery),
+    })),
+  ]
+  return things.map(({ of, id, base, cancelled }) => {
+    if (of.invoiceId === null) {
+      const left = cancelled ? Big(0) : round(base)
+      return { id, seq: of.seq, frozen: false, left, tax: Big(0), shares: [] }
+    }
+    const shares = of.shares.map((s) => ({ referenceId: s.referenceId, value: Big(s.value) }))
+    return { id, seq: of.seq, frozen: true, left: Big(of.total), tax: Big(of.tax), shares }
+  })
+}
+
+function applyDiscounts(
+  state: OrderState,
+  targets: readonly Target[],
+  round: (value: Big) => Big,
+): void {
+  const all = [...state.discounts.values()]
+  const ordered = [
+    ...all.filter((discount) => discount.scope !== 'order'),
+    ...all.filter((discount) => discount.scope === 'order'),
+  ]
+  for (const discount of ordered) {
+    const reached = targets.filter(
+      (target) => !target.frozen && (discount.targetId === null || target.id === discount.targetId),
+    )
+    const whole = sum(reached.map((target) => target.left))
+    let amount = round(Big(discount.value))
+    if (discount.isPercentage) amount = round(whole.times(discount.value))
+    else if (discount.scope === 'order') amount = most(amount.minus(given(targets, discount)), 0)
+    if (amount.gt(whole)) amount = whole
+    if (whole.eq(0)) continue
+    const shares = reached.map((target) => round(Exact(amount).times(target.left).div(whole)))
+    let rest = amount.minus(sum(shares))
+    const largestFirst = reached
+      .map((target, i) => ({ target, i }))
+      .toSorted((a, b) => b.target.left.cmp(a.target.left) || a.target.seq - b.target.seq)
+    for (const { target, i } of largestFirst) {
+      let share = most(shares[i]!.plus(rest), 0)
+      if (share.gt(target.left)) share = target.left
+      rest = rest.minus(share.minus(shares[i]!))
+      shares[i] = share
+    }
+    reached.forEach((target, i) => {
+      if (shares[i]!.eq(0)) return
+      target.left = target.left.minus(shares[i]!)
+      target.shares.push({ referenceId: discount.discountId, value: shares[i]! })
+    })
+  }
+}
+
+/** What targets that are invoiced hold of a discount already. */
+function given(targets: readonly Target[], { discountId }: { discountId: string }): Big {
+  const frozen = targets.filter((target) => target.frozen).flatMap((target) => target.shares)
+  return sum(frozen.filter((s) => s.referenceId === discountId).map((s) => s.value))
+}
+
+function taxOf(state: OrderState, target: Target, round: (value: Big) => Big): Big {
+  const line = state.lines.get(target.id)
+  const delivery = state.deliveries.get(line?.deliveryId ?? target.id)!
+  const absolute = line === undefined ? delivery.shippingTax : line.salesTax
+  const factor = line === undefined ? delivery.shippingTaxFactor : line.taxFactor
+  if (isCancelled(delivery)) return Big(0)
+  if (absolute !== null) return round(Big(absolute))
+  if (factor === null) return Big(0)
+  if (!state.taxIncluded) return round(target.left.times(factor))
+  // total - total / (1 + f), as one fraction.
+  return round(Exact(target.left).times(factor).div(Exact(factor).plus(1)))
+}
+
+function orderTotals(state: OrderState, targets: readonly Target[]): OrderState['totals'] {
+  const isLine = (target: Target): boolean => state.lines.has(target.id)
+  const product = sum(targets.filter(isLine).map((target) => target.left))
+  const shipping = sum(targets.filter((target) => !isLine(target)).map((target) => target.left))
+  const total = product.plus(shipping)
+  const tax = sum(targets.map((target) => target.tax))
+  const net = state.taxIncluded ? total.minus(tax) : total
+  return {
+    orderTotal: Number(total),
+    orderTaxTotal: Number(tax),
+    orderNetTotal: Number(net),
+    orderGrossTotal: Number(net.plus(tax)),
+    productTotal: Number(product),
+    shippingTotal: Number(shipping),
+    discountTotal: Number(sum(targets.flatMap((target) => target.shares).map((s) => s.value))),
+  }
+}
+
+function sum(values: readonly Big[]): Big {
+  return values.reduce((a, b) => a.plus(b), Big(0))
+}
+
+function most(value: Big, least: number): Big {
+  return value.lt(least) ? Big(least) : value
+}
