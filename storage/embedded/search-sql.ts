@@ -136,7 +136,9 @@ function compareSql(condition: Compare, on: Relation): Sql {
   const kinds: ValueKind[] = ['text', 'number']
   if (operator === '==' || operator === '!=') kinds.push('boolean')
   return joined(
-    kinds.map((kind) => sql`(${operandSql(left, kind, on)} ${word} ${operandSql(right, kind, on)})`),
+    kinds.map(
+      (kind) => sql`(${operandSql(left, kind, on)} ${word} ${operandSql(right, kind, on)})`,
+    ),
     'OR',
   )
 }
@@ -344,12 +346,7 @@ export function textBehind(prefix: string): string | null {
 }
 
 /** Values to sort by, first to last. `any`: by kind, then by value. */
-export function sortSql(
-  path: FieldPath,
-  as: Kind,
-  direction: 'asc' | 'desc',
-  on: Relation,
-): Sql {
+export function sortSql(path: FieldPath, as: Kind, direction: 'asc' | 'desc', on: Relation): Sql {
   const way = direction === 'asc' ? 'ASC NULLS LAST' : 'DESC NULLS LAST'
   if (as === 'any') {
     const json = jsonOf(path, on)
