@@ -118,10 +118,6 @@ class BulkStream {
 
   /** Sends lines while the window has room for a chunk of them. */
   fill(): void {
-    if (!this.#started) {
-      this.#started = true
-      this.#socket.send(this.#head)
-    }
     while (!this.over && !this.#finished && this.#count + CHUNK_LINES <= WINDOW_LINES) {
       const lines: Buffer[] = []
       for (let i = 0; i < CHUNK_LINES; i++) {
@@ -137,7 +133,8 @@ class BulkStream {
   finish(): void {
     if (this.#finished || this.over) return
     this.#finished = true
-    this.#socket.send(LAST_CHUNK)
+    if (this.#started) this.#socket.send(LAST_CHUNK)
+    else this.#end(null)
   }
 
   close(): void {
@@ -146,6 +143,10 @@ class BulkStream {
   }
 
   #send(lines: readonly Buffer[]): void {
+    if (!this.#started) {
+      this.#started = true
+      this.#socket.send(this.#head)
+    }
     const now = performance.now()
     let length = 0
     for (const line of lines) {

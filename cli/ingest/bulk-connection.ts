@@ -6,7 +6,7 @@ import type { Agent } from 'node:http'
 import { isRetryable, type ErrorItem } from '../../protocol/errors.ts'
 import { BulkRequest, type RequestEnd } from './bulk-request.ts'
 import type { Order, OrderSource } from './order-source.ts'
-import { FatalError, timeOfUuid7, type Session } from './session.ts'
+import { FatalError, reasonOf, timeOfUuid7, type Session } from './session.ts'
 
 /** Orders, and characters of them, sent and not yet answered. */
 const WINDOW_ORDERS = 512
@@ -90,7 +90,7 @@ export class BulkConnection {
       token = await this.#o.session.token()
     } catch (error) {
       if (error instanceof FatalError) throw error
-      return { end: 'broken', why: (error as Error).message }
+      return { end: 'broken', why: reasonOf(error as Error) }
     }
     const request = new BulkRequest({
       url: `${this.#o.session.url}/resources/actors/order`,

@@ -69,6 +69,12 @@ export class Session {
   #started = false
 }
 
+/** What is behind an error of `fetch`, whose own message says only that it failed. */
+export function reasonOf(error: Error): string {
+  const { cause } = error
+  return cause instanceof Error ? `${error.message}: ${cause.message}` : error.message
+}
+
 /** Milliseconds since 1970 in a UUIDv7, or null. */
 export function timeOfUuid7(id: string): number | null {
   if (!/^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id)) return null

@@ -1,0 +1,260 @@
+// The bench without a node: rounds over a small installation in memory that keeps or loses orders,
+// the real floors, and the reports over the result.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { parseBenchOptions, type BenchSettings } from './options.ts'
+import { benchOrder, createMessages } from './orders.ts'
+import { compareResults, comparisonText } from './report/compare.ts'
+import { resultPage } from './report/html.ts'
+import { resultTable } from './report/table.ts'
+import { spread, type BenchResult, type CaseResult, type RunFigures } from './result.ts'
+import { Rounds } from './rounds.ts'
+import { SCENARIO_NAMES } from './scenarios/names.ts'
+import { chosenScenarios } from './scenarios/scenarios.ts'
+import { Installation } from './target/installation.ts'
+import { parseMetrics } from './target/metrics.ts'
+import { processUsage } from './target/process-usage.ts'
+
+const SETTINGS: BenchSettings = {
+  scenarios: SCENARIO_NAMES,
+  concurrencies: [2],
+  seconds: 0.05,
+  warmUpSeconds: 0.01,
+  runs: 2,
+  rate: null,
+  steadyRate: 100,
+  steadySeconds: 0.1,
+  preload: 120,
+  floors: false,
+}
+
+interface FakeMessage {
+  readonly body: { readonly orderNumber?: string; readonly createdAt?: string }
+}
+
+/** An installation that acknowledges every order and keeps all but each `loses`-th. */
+class FakeInstallation {
+  readonly orders: { id: string; number: string; createdAt: string }[] = []
+  #made = 0
+  readonly #loses: number
+  readonly #server = createServer((request, response) => this.#serve(request, response))
+
+  constructor(loses: number) {
+    this.#loses = loses
+  }
+
+  async start(t: Test): Promise<Installation> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => this.#server.close())
+    const { port } = this.#server.address() as AddressInfo
+    const access = { clientId: 'bootstrap', clientSecret: 's' }
+    return Installation.given({ url: `http://127.0.0.1:${port}`, access, pid: process.pid })
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    let body = ''
+    request.setEncoding('utf8')
+    request.on('data', (piece) => {
+      body += String(piece)
+      // Bulk is answered line by line, as it comes in.
+      if (request.url !== '/resources/actors/order') return
+      const lines = body.split('\n')
+      body = lines.pop()!
+      for (const line of lines) {
+        const { messages } = JSON.parse(line) as { messages: FakeMessage[] }
+        response.write(`${JSON.stringify(this.#create(messages[0]!))}\n`)
+      }
+    })
+    request.on('end', () => response.end(this.#answer(request.url!, body)))
+  }
+
+  #answer(url: string, body: string): string {
+    if (url === '/oauth/token') return '{"access_token":"t"}'
+    if (url === '/metrics') return 'kontor_index_lag_entries{shard="1"} 0\nkontor_commits_total 5\n'
+    if (url === '/resources/graph') return JSON.stringify(this.#graph(JSON.parse(body)))
+    if (url === '/resources/actors/order/new') {
+      return JSON.stringify(this.#create((JSON.parse(body) as FakeMessage[])[0]!))
+    }
+    return url === '/resources/actors/order' ? '' : '{}'
+  }
+
+  #create({ body }: FakeMessage): object {
+    const n = ++this.#made
+    const order = {
+      id: `id-${n}`,
+      number: body.orderNumber ?? `O${n}`,
+      createdAt: body.createdAt ?? new Date(n).toISOString(),
+    }
+    if (n % this.#loses !== 0) this.orders.push(order)
+    return { id: order.id, data: { orderId: order.id, orderNumber: order.number } }
+  }
+
+  #graph([{ count, filter = '', orderBy }]: [
+    { count?: boolean; filter?: string; orderBy?: string },
+  ]): object {
+    if (count) return { orders: this.orders.length }
+    const orderLines = [{ orderLineTotal: 1.25 }, { orderLineTotal: 2 }]
+    const rest = { orderTotal: 3.25, deliveries: [{ shippingTotal: 0, orderLines }], orderLines }
+    const found =
+      orderBy === undefined
+        ? this.orders.filter(
+            ({ id, number }) => filter.includes(`'${id}'`) || filter.includes(`'${number}'`),
+          )
+        : [...this.orders].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, 50)
+    return { orders: found.map(({ id, createdAt }) => ({ orderId: id, createdAt, ...rest })) }
+  }
+}
+
+function run(settings: BenchSettings, installation: Installation): Promise<readonly CaseResult[]> {
+  return new Rounds({
+    settings,
+    scenarios: chosenScenarios(settings),
+    install: () => Promise.resolve(installation),
+    tell: () => {},
+  }).run()
+}
+
+const about = {
+  format: 1,
+  date: '2026-01-01T00:00:00.000Z',
+  machine: { hostname: 'm', cpu: 'c<pu>', cores: 2, memoryMiB: 1, system: 's', loadBefore: 0 },
+  nodeVersion: '22',
+  revision: 'abc',
+  durability: 'on',
+  target: 'own',
+  settings: {},
+} as const
+
+t.test('all scenarios run, are counted right, and are reported', async (t) => {
+  const fake = new FakeInstallation(Number.MAX_SAFE_INTEGER)
+  const cases = await run(SETTINGS, await fake.start(t))
+  t.same(new Set(cases.map((one) => one.name)), new Set(SCENARIO_NAMES))
+  for (const one of cases) {
+    t.equal(one.runs.length, 2, one.name)
+    for (const figures of one.runs) {
+      t.same(figures.problems, [], one.name)
+      t.ok(figures.count > 0 && figures.rate > 0, one.name)
+      t.ok(figures.p50 <= figures.p99 && figures.p99 <= figures.max)
+      t.type(figures.cpu, 'number')
+      t.ok(figures.rssMiB! > 10)
+    }
+  }
+  const result: BenchResult = { ...about, cases }
+  const table = resultTable(result)
+  t.match(table, /order-create\s+2\s+\d+/)
+  t.notMatch(table, /PROBLEM/)
+  const page = resultPage(JSON.parse(JSON.stringify(result)) as BenchResult)
+  t.match(page, /<svg /)
+  t.match(page, /c&lt;pu&gt;/)
+  t.notMatch(page, /(?:src|href)=|url\(|@import|<script/, 'nothing is loaded from anywhere')
+  t.notMatch(page, /NaN|undefined|Infinity/)
+})
+
+t.test('an installation that loses acknowledged orders is found out', async (t) => {
+  const settings = { ...SETTINGS, scenarios: ['order-create'], runs: 1, seconds: 0.2 }
+  const installation = await new FakeInstallation(50).start(t)
+  // Patience is for real indexes; this one will never have them.
+  installation.ordersReach = () => installation.countOrders()
+  const [one] = await run(settings, installation)
+  t.match(one!.runs[0]!.problems, [/\d+ orders were acknowledged, the graph has \d+ more/])
+  t.match(resultTable({ ...about, cases: [one!] }), /PROBLEM: order-create @2, round 1/)
+})
+
+t.test('floors run as processes of their own and give ratios', async (t) => {
+  const settings = { ...SETTINGS, scenarios: ['order-create'], runs: 1, floors: true }
+  const cases = await run(settings, await new FakeInstallation(Number.MAX_SAFE_INTEGER).start(t))
+  t.same(
+    cases.map((one) => one.name),
+    ['floor-http', 'floor-lmdb', 'order-create'],
+  )
+  const [http, lmdb, scenario] = cases.map((one) => one.runs[0]!)
+  t.same([http!.failed, lmdb!.failed], [0, 0])
+  t.equal(scenario!.floors.http!.rate, scenario!.rate / http!.rate)
+  t.equal(scenario!.floors.lmdb!.rate, scenario!.rate / lmdb!.rate)
+})
+
+function caseOf(rates: readonly number[], p99: number): CaseResult {
+  const runs = rates.map((rate, i) => ({
+    round: i + 1,
+    rate,
+    p50: 1,
+    p99,
+    p999: 1,
+    floors: {},
+    slices: [],
+    problems: [],
+  }))
+  const rest = { kind: 'scenario', connections: 1, loop: 'closed', askedRate: null } as const
+  return { name: 'x', ...rest, runs: runs as unknown as RunFigures[] }
+}
+
+t.test('comparison: what moved, and whether it is more than the spread', (t) => {
+  const result = (rates: readonly number[], p99: number): BenchResult => ({
+    ...about,
+    cases: [caseOf(rates, p99)],
+  })
+  const verdict = (a: readonly number[], b: readonly number[], figure = 'rate/s') =>
+    compareResults(result(a, 10), result(b, 20)).find((change) => change.figure === figure)!
+  t.match(verdict([100, 110, 90], [150, 160, 111]), { verdict: 'better', change: 0.5 })
+  t.match(verdict([100, 110, 90], [80, 70, 89]), { verdict: 'worse' })
+  t.match(verdict([100, 110, 90], [130, 140, 109]), { verdict: 'within the spread' })
+  t.match(verdict([100], [200]), { verdict: 'one run only' })
+  t.match(verdict([1, 2], [1, 2], 'p99 us'), { verdict: 'worse', change: 1 })
+  const other = { ...result([1, 2], 1), machine: { ...about.machine, hostname: 'n' } }
+  t.match(comparisonText(result([1, 2], 1), other), /Different machines/)
+  t.match(comparisonText({ ...about, cases: [] }, other), /x @1: only after/)
+  t.end()
+})
+
+t.test('medians and spreads', (t) => {
+  t.same(spread([3, null, 1, 2]), { median: 2, min: 1, max: 3 })
+  t.same(spread([4, 1]), { median: 2.5, min: 1, max: 4 })
+  t.equal(spread([null, undefined]), null)
+  t.end()
+})
+
+t.test('arguments: all mistakes at once; scenarios by the beginning of their names', (t) => {
+  t.match(parseBenchOptions(['--concurrency', '0', '--url', 'http://x', '--runs', 'x', 'stray']), {
+    problems: [/--concurrency 0/, /--url needs/, /stray/, /--runs x/],
+  })
+  t.match(parseBenchOptions(['--scenarios', 'nope']), { problems: [/there are order-create/] })
+  t.match(parseBenchOptions(['--scenarios', 'order-commands,bulk']), {
+    options: { settings: { scenarios: ['order-commands-hot', 'order-commands-spread', 'bulk'] } },
+  })
+  t.match(parseBenchOptions(['--compare', 'a', 'b']), { options: { compare: ['a', 'b'] } })
+  t.match(parseBenchOptions(['--compare', 'a']), { problems: [/two files/] })
+  t.match(parseBenchOptions(['--smoke']), {
+    options: { smoke: true, settings: { runs: 1, scenarios: SCENARIO_NAMES } },
+  })
+  t.match(parseBenchOptions(['--nope']), { problems: [/--nope/] })
+  t.equal(parseBenchOptions(['--help']), 'help')
+  t.end()
+})
+
+t.test('metrics and process readings', (t) => {
+  const metrics = parseMetrics('# HELP a b\na{x="1"} 2\na{x="2 }"} 3.5\nb NaN\nc 1e3\n')
+  t.same(
+    [...metrics],
+    [
+      ['a', 5.5],
+      ['c', 1000],
+    ],
+  )
+  const usage = processUsage(process.pid)!
+  t.ok(usage.cpuMs > 0 && usage.rssAnonMiB > 0 && usage.rssMiB >= usage.rssAnonMiB)
+  t.equal(processUsage(null), null)
+  t.equal(processUsage(2 ** 30), null)
+  t.end()
+})
+
+t.test('the orders: about 900 bytes, all different', (t) => {
+  const sizes = [1, 2, 77].map((n) => JSON.stringify(createMessages(benchOrder(n))).length)
+  t.ok(
+    sizes.every((size) => size > 850 && size < 1050),
+    sizes.join(),
+  )
+  t.not(JSON.stringify(benchOrder(1).body), JSON.stringify(benchOrder(2).body))
+  t.end()
+})
