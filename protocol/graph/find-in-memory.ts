@@ -17,8 +17,9 @@ import type { NodePlan, Step } from './plan.ts'
 /** Nodes at hand. */
 export interface NodeSource {
   /**
-   * All nodes of a row-stored type, of one actor or (`actorId` null) of all, in any order. A source
-   * of one actor's nodes has no others: edges that leave the actor then lead nowhere.
+   * All nodes of a row-stored type, of one actor or (`actorId` null) of all; those of one actor in
+   * the order in which it made them. A source of one actor's nodes has no others: edges that leave
+   * the actor then lead nowhere.
    */
   rows(node: string, actorId: string | null): Iterable<GraphRow>
 }
@@ -119,8 +120,9 @@ export class MemoryFinder implements NodeFinder {
         return
       }
     }
-    const holders = [...this.#source.rows(storage.node, actorId)]
-    for (const holder of holders.sort(byId)) yield* elements(holder, storage.member, idField)
+    for (const holder of this.#source.rows(storage.node, actorId)) {
+      yield* elements(holder, storage.member, idField)
+    }
   }
 }
 
@@ -136,12 +138,12 @@ const byId = (a: GraphRow, b: GraphRow): number =>
   compareText(a.id, b.id) || compareText(a.actorId, b.actorId)
 
 /**
- * Order of a step's nodes: its keys, then by id; without keys nested lists go by the place that
- * their parent gives them. Embedded ones are found in that order, which sorting keeps.
+ * Order of a step's nodes: its keys, then by id. Without keys nested lists inside an actor are in
+ * its own order, which is the order they are found in unless the node type names a position.
  */
 function order(step: Step, a: GraphRow, b: GraphRow): number {
-  if (step.orderBy.length > 0) return compareDocs(step.orderBy, a.doc, b.doc) || byId(a, b)
-  if (step.source.kind === 'set') return byId(a, b)
-  if (step.storage.kind === 'embedded') return 0
-  return placeOf(a.doc, step.position) - placeOf(b.doc, step.position) || byId(a, b)
+  const { orderBy, source, storage, position } = step
+  if (orderBy.length > 0) return compareDocs(orderBy, a.doc, b.doc) || byId(a, b)
+  if (source.kind === 'set' || !source.sameActor) return byId(a, b)
+  return storage.kind === 'embedded' ? 0 : placeOf(a.doc, position) - placeOf(b.doc, position)
 }

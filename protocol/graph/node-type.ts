@@ -61,7 +61,8 @@ export interface NodeType {
   readonly root?: boolean
   /**
    * Member of `doc` (a number; need not be a field) that gives a node's place among its siblings:
-   * nested lists without `orderBy` go by it, then by node id (CONTRACT 1.4, "their parent's order").
+   * nested lists without `orderBy` go by it (CONTRACT 1.4, "their parent's order"). Without it they
+   * are in the order in which the actor's nodes first came to the index.
    */
   readonly position?: string
   readonly fields: readonly FieldDef[]

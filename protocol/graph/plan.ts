@@ -30,7 +30,7 @@ export interface Step {
   readonly storage: Storage
   /** Member of the doc that holds the node's id. */
   readonly idField: string
-  /** Member of the doc that holds the node's place in its parent's lists; null: go by node id. */
+  /** Member of the doc that holds the node's place in its parent's lists; null: as it was made. */
   readonly position: string | null
   readonly cardinality: 'single' | 'many'
   /** Node type, the fields to return and the steps below. */

@@ -164,11 +164,7 @@ class SqlRow implements GraphRow {
   }
 
   get id(): string {
-    return this.#idField === null ? this.holder : String(this.doc[this.#idField])
-  }
-
-  /** Id of the row: the node's own, or that of the node whose document it is in. */
-  get holder(): string {
+    if (this.#idField !== null) return String(this.doc[this.#idField])
     return typeof this.#id === 'string' ? this.#id : formatUuid(this.#id)
   }
 }
@@ -279,18 +275,13 @@ class StepFind {
   }
 
   #order(a: SqlRow, b: SqlRow): number {
-    const { orderBy, position } = this.#step
-    if (orderBy.length === 0) {
-      if (this.#relation.element !== null) {
-        return compareText(a.holder, b.holder) || compareActors(a, b) || a.place - b.place
-      }
-      const places = placeOf(a.doc, position) - placeOf(b.doc, position)
-      if (places !== 0) return places
-    } else {
-      const keys = compareDocs(orderBy, a.doc, b.doc)
-      if (keys !== 0) return keys
+    const { orderBy, position, source } = this.#step
+    if (orderBy.length === 0 && source.kind === 'edge' && source.sameActor) {
+      const places = this.#relation.element === null ? placeOf(a.doc, position) : 0
+      const others = this.#relation.element === null ? placeOf(b.doc, position) : 0
+      return places - others || a.k - b.k || a.place - b.place
     }
-    return compareText(a.id, b.id) || compareActors(a, b)
+    return compareDocs(orderBy, a.doc, b.doc) || compareText(a.id, b.id) || compareActors(a, b)
   }
 }
 

@@ -130,10 +130,11 @@ export class StepSelect {
     const keys = orderBy.map(({ path, as, direction }) =>
       sortSql(path, as, direction, this.relation),
     )
-    if (keys.length === 0 && source.kind === 'edge') {
-      if (element !== null) return sql`${table}.id, ${table}.actor, ${element}.key`
+    if (keys.length === 0 && source.kind === 'edge' && source.sameActor) {
+      if (element !== null) return sql`${table}.k, ${element}.key`
+      // Keys rise in the order in which the actor's nodes came.
       const place = position === null ? undefined : layout.columnOf.get(position)
-      if (place) keys.push(sql`${table}.${place.name} ASC NULLS LAST`)
+      return place ? sql`${table}.${place.name} ASC NULLS LAST, ${table}.k` : sql`${table}.k`
     }
     const id =
       element === null
