@@ -135,12 +135,13 @@ t.test('all scenarios run, are counted right, and are reported', async (t) => {
     t.equal(one.runs.length, 2, one.name)
     for (const figures of one.runs) {
       t.same(figures.problems, [], one.name)
-      t.ok(figures.count > 0 && figures.rate > 0, one.name)
       t.ok(figures.p50 <= figures.p99 && figures.p99 <= figures.max)
       t.type(figures.cpu, 'number')
       t.ok(figures.rssMiB! > 10)
     }
   }
+  const answers = cases.flatMap((one) => one.runs).reduce((n, figures) => n + figures.count, 0)
+  t.ok(answers > 100, `${answers} answers in the measured times`)
   const result: BenchResult = { ...about, cases }
   const table = resultTable(result)
   t.match(table, /order-create\s+2\s+\d+/)

@@ -74,14 +74,14 @@ export class Measurement implements Readings {
   }
 
   figures({ result, round, problems, floors }: FiguresOptions): RunFigures {
-    const { latencies, rate, slices, failures } = result
-    const count = Math.max(latencies.count, 1)
+    const { answered, latencies, rate, slices, failures } = result
+    const count = Math.max(answered, 1)
     const cpu = perAnswer(this.#before, this.#after, count)
     const failed = [...failures].map(([what, times]) => `${times} x ${what}`)
     return {
       round,
       rate,
-      count: latencies.count,
+      count: answered,
       failed: [...failures.values()].reduce((a, b) => a + b, 0),
       p50: latencies.p50Us,
       p99: latencies.p99Us,

@@ -28,6 +28,8 @@ export interface LoadResult {
   readonly failures: ReadonlyMap<string, number>
   readonly latencies: Latencies
   readonly slices: readonly Slice[]
+  /** Answers with success in the measured time. */
+  readonly answered: number
   /** Acknowledged a second in the measured time. */
   readonly rate: number
   readonly measuredMs: number
@@ -37,13 +39,13 @@ export interface LoadResult {
 export const DRAIN_MS = 30_000
 
 export function loadResult(recorder: Recorder, measuredMs: number): LoadResult {
-  const latencies = recorder.latencies()
   return {
     acknowledged: recorder.acknowledged,
     failures: recorder.failures,
-    latencies,
+    answered: recorder.answered,
+    latencies: recorder.latencies(),
     slices: recorder.slices,
-    rate: (latencies.count * 1000) / measuredMs,
+    rate: (recorder.answered * 1000) / measuredMs,
     measuredMs,
   }
 }

@@ -31,6 +31,8 @@ export class Recorder {
   /** Anything else: status or reason of each, counted. */
   readonly failures = new Map<string, number>()
   readonly slices: Slice[] = []
+  /** Answers with success in the measured time. */
+  answered = 0
   readonly #all = histogram()
   readonly #slice = histogram()
   #sliceStart = 0
@@ -50,8 +52,10 @@ export class Recorder {
 
   success(kind: RequestKind, fromMs: number, nowMs: number): void {
     this.acknowledged[kind]++
-    // What was sent, or due, in the warm-up is not of the measured time.
-    if (!this.#measuring || fromMs < this.#start) return
+    if (!this.#measuring || nowMs < this.#start) return
+    this.answered++
+    // The latency of what was sent, or due, in the warm-up is not of the measured time.
+    if (fromMs < this.#start) return
     if (nowMs - this.#sliceStart >= SLICE_MS) this.#closeSlice(nowMs)
     const us = Math.min(Math.max(1, Math.round((nowMs - fromMs) * 1000)), HIGHEST_US)
     this.#all.record(us)
