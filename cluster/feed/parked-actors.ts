@@ -7,7 +7,7 @@ import { decodeEntry } from '../../protocol/entry.ts'
 import { assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader } from '../../storage/journal.ts'
-import type { GraphIndex, IndexWrite } from '../../storage/search.ts'
+import type { GraphWriter, IndexWrite } from '../../storage/search.ts'
 import { type ActorStates, type FoldedActor, ProjectionError } from './actor-states.ts'
 import {
   type ParkedActor,
@@ -27,7 +27,7 @@ const READ_BYTES = 1024 * 1024
 
 export interface ParkedActorsOptions {
   readonly derived: Pick<DerivedReader, 'entries' | 'consumer' | 'parked'>
-  readonly index: GraphIndex
+  readonly index: GraphWriter
   readonly park: (parked: ParkedActor) => Promise<void>
   readonly unpark: (parked: ParkedActor) => Promise<void>
 }

@@ -8,7 +8,7 @@ import type { Behaviour } from '../../protocol/behaviour.ts'
 import { type Entry, decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader, LogReader, LogRow } from '../../storage/journal.ts'
-import type { GraphIndex, IndexWrite } from '../../storage/search.ts'
+import type { GraphWriter, IndexWrite } from '../../storage/search.ts'
 import {
   ActorStates,
   type DecodeSnapshot,
@@ -49,7 +49,7 @@ export interface ProjectorOptions {
   readonly behaviours: ReadonlyMap<string, Behaviour>
   readonly log: Pick<LogReader, 'read'>
   readonly derived: Pick<DerivedReader, 'snapshot' | 'entries' | 'consumer' | 'parked' | 'actors'>
-  readonly index: GraphIndex
+  readonly index: GraphWriter
   readonly decodeSnapshot: DecodeSnapshot
   /** Number of shards beside `system`. */
   readonly shards: number

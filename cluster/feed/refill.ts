@@ -5,7 +5,7 @@
 import { SYSTEM_SHARD, placeOfActor, shardOf } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader } from '../../storage/journal.ts'
-import type { GraphIndex, IndexWrite } from '../../storage/search.ts'
+import type { GraphWriter, IndexWrite } from '../../storage/search.ts'
 import { type ActorStates, type FoldedActor, ProjectionError } from './actor-states.ts'
 import { type ParkedActor, reasonOf, writeOf } from './projection-batch.ts'
 
@@ -14,7 +14,7 @@ const ACTORS_PER_READ = 1_000
 
 export interface RefillOptions {
   readonly derived: Pick<DerivedReader, 'actors'>
-  readonly index: GraphIndex
+  readonly index: GraphWriter
   readonly shards: number
 }
 

@@ -99,10 +99,10 @@ async function stage(t: Test): Promise<Stage> {
   const graph = new Graph({
     schema,
     runner: {
-      async run(plan, deadlineMs) {
+      async run(plan, deadlineMs, life) {
         made.ran++
         const endsAtMs = clock.monotonicMs() + deadlineMs
-        const answer = server.answer({ id: 1, plan: plan.json, endsAtMs })
+        const answer = server.answer({ id: 1, plan: plan.json, endsAtMs, life })
         if ('json' in answer) return answer.json
         if ('failure' in answer) throw new Error(answer.failure)
         const { code, message, details } = answer.errors[0]!

@@ -20,15 +20,17 @@ import { PlanCache, type ReadyPlan } from './plan-cache.ts'
 export interface PlanRunner {
   /**
    * The answer as JSON. Rejects with RequestError: TOO_BUSY past the queue's bound, UNAVAILABLE
-   * past the deadline or when the index can't be read now.
+   * past the deadline or when the index can't be read now. `life` is IndexWatch.life.
    */
-  run(plan: ReadyPlan, deadlineMs: number): Promise<string>
+  run(plan: ReadyPlan, deadlineMs: number, life: number): Promise<string>
 }
 
 /** What the graph needs to know of its index. */
 export interface IndexWatch {
   /** Null, or why the index can't answer at all now (it is being filled). */
   unready(): string | null
+  /** Changes when the index may have been made anew: who has it open must open it again. */
+  readonly life: number
   head(shard: number): number
   /** Resolves with true when the index has all of the positions, with false after `waitMs`. */
   reached(positions: readonly Position[], waitMs: number): Promise<boolean> | true
@@ -69,14 +71,14 @@ export class Graph {
 
   /** The answer to a graph request (CONTRACT 1.4 "Response shape"). Rejects with RequestError. */
   async run(request: GraphRequest): Promise<{ readonly json: string }> {
-    const { runner, monotonicMs } = this.#options
+    const { runner, index, monotonicMs } = this.#options
     const plan = this.#plan(request)
     const startedMs = monotonicMs()
     if (request.consistency !== '') await this.#await(request, plan)
-    const unready = this.#options.index.unready()
+    const unready = index.unready()
     if (unready !== null) throw new RequestError('INDEX_BEHIND', unready)
     const leftMs = request.budgetMs - (monotonicMs() - startedMs)
-    const json = await runner.run(plan, Math.min(leftMs, LIMITS.graphDeadlineMs))
+    const json = await runner.run(plan, Math.min(leftMs, LIMITS.graphDeadlineMs), index.life)
     return { json }
   }
 

@@ -46,7 +46,7 @@ export class IndexLoop {
       else if (next === 'later') await this.#pause(LIMITS.projectorRetryMs)
       else if (next === 'idle') await this.#sleep()
       // Messages (rows made durable, a stop) must get their turn between batches.
-      else await new Promise<void>((resolve) => this.#options.after(0, resolve))
+      await new Promise<void>((resolve) => this.#options.after(0, resolve))
     }
   }
 

@@ -69,11 +69,10 @@ t.test('a dead worker is started again and goes on', async (t) => {
   await index.opened()
   index.committed(0, 666)
   await until(() => index.restarts === 1)
-  t.equal(index.progress.ready, false)
-  t.match(index.watch.unready(), /being filled/)
   index.committed(0, 700)
   await until(() => index.progress.applied(0) === 700)
   await until(() => index.watch.unready() === null)
+  t.equal(index.restarts, 1)
 })
 
 t.test('writes the rows of parked actors and says when they are durable', async (t) => {

@@ -179,6 +179,7 @@ export class IndexThread {
   #hear(worker: Worker, message: FromIndexWorker): void {
     if (message.kind === 'applied') return this.watch.applied()
     if (message.kind === 'opened') {
+      this.watch.life++
       this.#isOpen = true
       for (const resolve of this.#opened) resolve()
       return this.#opened.clear()

@@ -27,6 +27,7 @@ interface Waiter {
 }
 
 export class ProgressWatch implements IndexWatch {
+  life = 1
   readonly #options: ProgressWatchOptions
   readonly #waiters = new Set<Waiter>()
 

@@ -9,6 +9,7 @@ import { type ParkedActor, reasonOf } from '../../cluster/feed/projection-batch.
 import { Projector } from '../../cluster/feed/projector.ts'
 import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
 import { openEmbeddedJournalReader } from '../../storage/embedded/journal.ts'
+import { discardIndex, isDamage } from '../../storage/embedded/search-file.ts'
 import { SqliteGraphWriter } from '../../storage/embedded/search-writer.ts'
 import { IndexLoop } from './index-loop.ts'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
@@ -62,7 +63,14 @@ const loop = new IndexLoop({
   progress,
   generation: data.generation,
   onApplied: () => post({ kind: 'applied' }),
-  onFailure: (error) => post({ kind: 'failed', error: reasonOf(error) }),
+  onFailure(error) {
+    post({ kind: 'failed', error: reasonOf(error) })
+    if (!isDamage(error)) return
+    // What is in the index can be made again: a new life of this thread begins with a new file.
+    index.close()
+    discardIndex(data.dir)
+    process.exit(1)
+  },
   clock,
   after,
 })

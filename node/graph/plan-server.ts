@@ -11,18 +11,19 @@ import type { FromReader, ToReader } from './reader-messages.ts'
 const PLANS_MAX = 256
 
 export class PlanServer {
-  readonly #reader: Pick<GraphReader, 'query'>
+  readonly #reader: GraphReader
   readonly #nowMs: () => number
   readonly #plans = new Map<string, GraphPlan>()
+  #life: number | null = null
 
   /** `nowMs`: the clock by which deadlines are given. */
-  constructor(reader: Pick<GraphReader, 'query'>, nowMs: () => number) {
+  constructor(reader: GraphReader, nowMs: () => number) {
     this.#reader = reader
     this.#nowMs = nowMs
   }
 
   /** Never throws: whatever happens is an answer. */
-  answer({ id, plan, endsAtMs }: ToReader): FromReader {
+  answer({ id, plan, endsAtMs, life }: ToReader): FromReader {
     const startedMs = this.#nowMs()
     const us = (): number => Math.round((this.#nowMs() - startedMs) * 1_000)
     try {
@@ -33,6 +34,9 @@ export class PlanServer {
           'the query waited for others until its time was over; it was not run',
         )
       }
+      // A reader that is closed opens the index at its next query.
+      if (this.#life !== null && this.#life !== life) this.#reader.close()
+      this.#life = life
       const json = JSON.stringify(this.#reader.query(this.#plan(plan), leftMs))
       return { id, json, us: us() }
     } catch (error) {

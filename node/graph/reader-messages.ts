@@ -22,6 +22,8 @@ export interface ToReader {
   readonly plan: string
   /** When the answer is of no use any more, by `threadsMs`. */
   readonly endsAtMs: number
+  /** With another one than before the index is opened again. */
+  readonly life: number
 }
 
 export type FromReader =

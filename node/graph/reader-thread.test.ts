@@ -37,7 +37,7 @@ async function codeOf(run: Promise<unknown>): Promise<string> {
 async function answered(reader: ReaderThread): Promise<string> {
   const endsAtMs = performance.now() + 20_000
   for (;;) {
-    const code = await codeOf(reader.run(plan('ok'), 20_000))
+    const code = await codeOf(reader.run(plan('ok'), 20_000, 1))
     if (code !== 'UNAVAILABLE' || performance.now() > endsAtMs) return code
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -45,18 +45,18 @@ async function answered(reader: ReaderThread): Promise<string> {
 
 t.test('answers, refusals and failures come back to who asked', async (t) => {
   const { reader, errors } = thread(t)
-  const all = ['ok', 'refuse', 'fail'].map((order) => codeOf(reader.run(plan(order), 20_000)))
+  const all = ['ok', 'refuse', 'fail'].map((order) => codeOf(reader.run(plan(order), 20_000, 1)))
   t.strictSame(await Promise.all(all), ['answered "ok"', 'INVALID_QUERY', 'Error: it broke'])
   t.match(reader.stats, { queries: 3, queryUs: 7, failed: 2, refused: 0 })
   t.strictSame(errors, ['a graph query has failed'])
-  const refused = await reader.run(plan('refuse'), 20_000).catch((e: unknown) => e)
+  const refused = await reader.run(plan('refuse'), 20_000, 1).catch((e: unknown) => e)
   t.match((refused as RequestError).errors, [{ message: 'no', details: { a: 1 } }])
 })
 
 t.test('past its bound the queue says 429 at once', async (t) => {
   const { reader } = thread(t, { queueMax: 2 })
-  const waiting = [reader.run(plan('a'), 20_000), reader.run(plan('b'), 20_000)]
-  t.equal(await codeOf(reader.run(plan('c'), 20_000)), 'TOO_BUSY')
+  const waiting = [reader.run(plan('a'), 20_000, 1), reader.run(plan('b'), 20_000, 1)]
+  t.equal(await codeOf(reader.run(plan('c'), 20_000, 1)), 'TOO_BUSY')
   t.strictSame(await Promise.all(waiting), ['"a"', '"b"'])
   t.equal(reader.stats.refused, 1)
   t.equal(reader.waiting, 0)
@@ -65,7 +65,7 @@ t.test('past its bound the queue says 429 at once', async (t) => {
 for (const order of ['die', 'throw']) {
   t.test(`a thread that ends (${order}) is replaced; who waited gets 503`, async (t) => {
     const { reader } = thread(t)
-    const waiting = [order, 'ok'].map((o) => codeOf(reader.run(plan(o), 20_000)))
+    const waiting = [order, 'ok'].map((o) => codeOf(reader.run(plan(o), 20_000, 1)))
     t.strictSame(await Promise.all(waiting), ['UNAVAILABLE', 'UNAVAILABLE'])
     t.equal(await answered(reader), 'answered "ok"')
     t.equal(reader.stats.restarts, 1)
@@ -75,7 +75,7 @@ for (const order of ['die', 'throw']) {
 t.test('a thread that is stuck past the deadline is replaced', async (t) => {
   const { reader, errors } = thread(t, { stuckMs: 30 })
   t.equal(await answered(reader), 'answered "ok"')
-  const waiting = ['hang', 'ok'].map((o) => codeOf(reader.run(plan(o), 20)))
+  const waiting = ['hang', 'ok'].map((o) => codeOf(reader.run(plan(o), 20, 1)))
   t.strictSame(await Promise.all(waiting), ['UNAVAILABLE', 'UNAVAILABLE'])
   t.match(errors, ['the graph reader thread is stuck; replaced'])
   t.equal(await answered(reader), 'answered "ok"')
@@ -83,9 +83,9 @@ t.test('a thread that is stuck past the deadline is replaced', async (t) => {
 
 t.test('closing refuses what waits and starts nothing again', async (t) => {
   const { reader } = thread(t)
-  const waiting = codeOf(reader.run(plan('hang'), 20_000))
+  const waiting = codeOf(reader.run(plan('hang'), 20_000, 1))
   await reader.close()
   t.equal(await waiting, 'UNAVAILABLE')
-  t.equal(await codeOf(reader.run(plan('ok'), 20_000)), 'UNAVAILABLE')
+  t.equal(await codeOf(reader.run(plan('ok'), 20_000, 1)), 'UNAVAILABLE')
   t.equal(reader.stats.restarts, 0)
 })

@@ -68,7 +68,7 @@ export class ReaderThread implements PlanRunner {
     return this.#pending.size
   }
 
-  run(plan: ReadyPlan, deadlineMs: number): Promise<string> {
+  run(plan: ReadyPlan, deadlineMs: number, life: number): Promise<string> {
     const { clock, queueMax } = this.#options
     if (this.#pending.size >= (queueMax ?? LIMITS.graphQueueMax)) {
       this.stats.refused++
@@ -77,7 +77,7 @@ export class ReaderThread implements PlanRunner {
     }
     if (this.#worker === null) return Promise.reject(away())
     const id = this.#nextId++
-    const message: ToReader = { id, plan: plan.json, endsAtMs: threadsMs() + deadlineMs }
+    const message: ToReader = { id, plan: plan.json, endsAtMs: threadsMs() + deadlineMs, life }
     const endsAtMs = clock.monotonicMs() + deadlineMs
     this.#worker.postMessage(message)
     return new Promise((resolve, reject) => {

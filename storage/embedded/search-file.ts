@@ -100,6 +100,14 @@ export function openForReading(dir: string): DatabaseSync {
   return db
 }
 
+/**
+ * Removes the index, after damage that shows in use: the next writer makes a new one, to be filled.
+ * Readers must open it again.
+ */
+export function discardIndex(dir: string): void {
+  removeFile(join(dir, FILE))
+}
+
 function removeFile(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
 }

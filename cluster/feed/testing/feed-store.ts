@@ -5,9 +5,9 @@
 import type { ActorRecord, Behaviour } from '../../../protocol/behaviour.ts'
 import { type Entry, encodeEntry, joinEntries, metaOf } from '../../../protocol/entry.ts'
 import { type Position, placeOfActor, shardOf } from '../../../protocol/ids.ts'
-import type { DerivedRow } from '../../../storage/journal.ts'
-import { type MemoryJournal, memoryJournal } from '../../../storage/memory/journal.ts'
-import type { GraphIndex, IndexWrite } from '../../../storage/search.ts'
+import type { DerivedRow, Journal } from '../../../storage/journal.ts'
+import { memoryJournal } from '../../../storage/memory/journal.ts'
+import type { GraphWriter, IndexWrite } from '../../../storage/search.ts'
 import type { SnapshotView } from '../actor-states.ts'
 
 interface Written {
@@ -23,7 +23,7 @@ export function actorIdOf(i: number, shard: number): string {
 }
 
 export class FeedStore {
-  readonly journal: MemoryJournal
+  readonly journal: Journal
   readonly shards: number
   readonly heads = new Map<number, number>()
   nowMs = 1_000
@@ -32,11 +32,11 @@ export class FeedStore {
   readonly #unflushed = new Map<number, DerivedRow[]>()
   readonly #epochs = new Map<number, number>()
 
-  constructor(behaviour: Behaviour, options: { shards: number; generation: string }) {
+  constructor(behaviour: Behaviour, store: Journal | { shards: number; generation: string }) {
     this.#behaviour = behaviour
-    this.shards = options.shards
-    this.journal = memoryJournal(options)
-    for (let shard = 0; shard < options.shards; shard++) this.heads.set(shard, 0)
+    this.journal = 'log' in store ? store : memoryJournal(store)
+    this.shards = this.journal.identity.shards
+    for (let shard = 0; shard < this.shards; shard++) this.heads.set(shard, 0)
   }
 
   /** Commits one group: an entry for each list of records. All actors are of one shard. */
@@ -46,8 +46,8 @@ export class FeedStore {
     const bodies = entries.map(([actorId, ...records], i) =>
       this.#entry(actorId, records, head + i + 1),
     )
-    const epoch = await this.#epoch(shard)
-    const commitId = `${shard}-${head}`
+    const epoch = await this.epoch(shard)
+    const commitId = `00000000-0000-4000-8000-${String(head * 64 + shard).padStart(12, '0')}`
     const count = entries.length
     const body = joinEntries(bodies)
     await this.journal.log.append([{ shard, epoch, head, count, commitId, body }])
@@ -62,7 +62,7 @@ export class FeedStore {
       if (some.length === 0) continue
       const { offset } = some.at(-1)!
       const flush: DerivedRow = { kind: 'consumer', consumer: 'flush', offset }
-      await this.journal.derived.write(shard, await this.#epoch(shard), [...some, flush])
+      await this.journal.derived.write(shard, await this.epoch(shard), [...some, flush])
     }
   }
 
@@ -78,14 +78,14 @@ export class FeedStore {
     }
     const body = Buffer.from(JSON.stringify(view))
     const row: DerivedRow = { kind: 'snapshot', actorId, offset: this.heads.get(shard)!, body }
-    await this.journal.derived.write(shard, await this.#epoch(shard), [row])
+    await this.journal.derived.write(shard, await this.epoch(shard), [row])
   }
 
   /** Drops the log up to what has been flushed. */
   async trim(): Promise<void> {
     for (const shard of this.heads.keys()) {
       const flushed = (await this.journal.derived.consumer(shard, 'flush')) ?? 0
-      await this.journal.log.trim(shard, await this.#epoch(shard), flushed)
+      await this.journal.log.trim(shard, await this.epoch(shard), flushed)
     }
   }
 
@@ -133,7 +133,7 @@ export class FeedStore {
     return body
   }
 
-  async #epoch(shard: number): Promise<number> {
+  async epoch(shard: number): Promise<number> {
     let epoch = this.#epochs.get(shard)
     if (epoch === undefined) {
       epoch = (await this.journal.log.claim(shard)).epoch
@@ -148,7 +148,7 @@ export function decodeTestSnapshot(body: Uint8Array): SnapshotView {
 }
 
 /** The plainest index: it keeps the newest version of each node and fails when it is told to. */
-export class PlainIndex implements GraphIndex {
+export class PlainIndex implements GraphWriter {
   /** Called before and after what is applied is in; may throw. */
   fault: (when: 'before' | 'after', writes: readonly IndexWrite[]) => void = () => undefined
   applied: (readonly IndexWrite[])[] = []
@@ -192,10 +192,6 @@ export class PlainIndex implements GraphIndex {
     this.#generation = generation
     this.#offsets = new Map()
     this.#rows = new Map()
-  }
-
-  query(): never {
-    throw new Error('the plainest index answers no queries')
   }
 
   close(): void {}

@@ -1,0 +1,190 @@
+// The embedded graph whole: LMDB and SQLite in a temporary folder, the index's thread and the reader
+// thread as they run in a node.
+
+import { randomFillSync } from 'node:crypto'
+import { appendFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { OWNER_ACL } from '../../protocol/ace.ts'
+import { graphSchema } from '../../protocol/graph/schema.ts'
+import { systemClock } from '../../cluster/clock.ts'
+import { FeedStore, actorIdOf } from '../../cluster/feed/testing/feed-store.ts'
+import { openEmbeddedJournal } from '../../storage/embedded/journal.ts'
+import { type ConsistencyTokens, consistencyTokens } from './consistency.ts'
+import { Graph } from './graph.ts'
+import { IndexThread } from './index-thread.ts'
+import { ReaderThread } from './reader-thread.ts'
+import { behaviours } from './testing/notebook-table.ts'
+
+const table = new URL('./testing/notebook-table.ts', import.meta.url).href
+const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
+
+interface Embedded {
+  readonly store: FeedStore
+  readonly graph: Graph
+  readonly tokens: ConsistencyTokens
+  readonly index: IndexThread
+  readonly dir: string
+  close(): Promise<void>
+}
+
+async function openJournal(dir: string) {
+  return openEmbeddedJournal({
+    dir,
+    shards: 2,
+    log: silent,
+    random: (bytes) => void randomFillSync(bytes),
+    clock: Date.now,
+    now: () => performance.now(),
+    onFatal: (error) => {
+      throw error
+    },
+    reserveBytes: 4096,
+  })
+}
+
+async function open(t: Test, dir: string, store: FeedStore): Promise<Embedded> {
+  const { journal } = store
+  const clock = systemClock()
+  const types = behaviours()
+  const index = new IndexThread({
+    dir,
+    table,
+    shards: 2,
+    generation: journal.identity.generation,
+    clock,
+    log: { ...silent, error: (fields, text) => t.comment(text, fields) },
+    heads: Array.from(store.heads, ([shard, offset]) => ({ shard, offset })),
+    writeRows: async (shard, rows) => {
+      await journal.derived.write(shard, await store.epoch(shard), rows)
+    },
+    flushed: async (shard) => (await journal.derived.consumer(shard, 'flush')) ?? 0,
+  })
+  const reader = new ReaderThread({ dir, table, clock, log: silent })
+  const tokens = consistencyTokens(journal.identity)
+  const graph = new Graph({
+    schema: graphSchema(types.flatMap(({ nodeTypes }) => nodeTypes)),
+    runner: reader,
+    index: index.watch,
+    tokens,
+    nowMs: () => clock.nowMs(),
+    monotonicMs: () => clock.monotonicMs(),
+  })
+  const close = async (): Promise<void> => {
+    await reader.close()
+    await index.close()
+  }
+  t.teardown(close)
+  await index.opened()
+  return { store, graph, tokens, index, dir, close }
+}
+
+async function ask(e: Embedded, body: unknown, token = ''): Promise<unknown> {
+  const request = { body, text: null, acl: OWNER_ACL, consistency: token, budgetMs: 30_000 }
+  return JSON.parse((await e.graph.run(request)).json)
+}
+
+async function ready(e: Embedded): Promise<void> {
+  const endsAtMs = performance.now() + 30_000
+  while (e.index.watch.unready() !== null) {
+    if (performance.now() > endsAtMs) throw new Error('the index never became ready')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+const A = actorIdOf(1, 0)
+const B = actorIdOf(2, 1)
+const notes = [{ edge: 'notes', orderBy: 'text', node: { fields: ['text'] } }]
+
+t.test('a write is seen with its token, over both threads', async (t) => {
+  const dir = t.testdir()
+  const journal = await openJournal(dir)
+  t.teardown(() => journal.close())
+  const e = await open(t, dir, new FeedStore(behaviours()[0]!, journal))
+  await ready(e)
+  for (let i = 0; i < 20; i++) {
+    const records = [{ t: 'noted', id: `n${i}`, text: `text ${i}` }]
+    const first = i < 2 ? [{ t: 'opened', title: `t${i}` }] : []
+    const position = await e.store.commit([i % 2 === 0 ? A : B, ...first, ...records])
+    e.index.committed(position.shard, position.offset)
+    const token = e.tokens.encode([position])
+    const body = [{ edge: 'notes', filter: `text == 'text ${i}'`, count: true }]
+    t.strictSame(await ask(e, body, token), { notes: 1 })
+  }
+  await e.store.flush()
+  const body = [
+    {
+      edge: 'notebooks',
+      filter: `title == 't1'`,
+      node: {
+        fields: ['size'],
+        navigate: [{ edge: 'history', limit: 1, node: { fields: ['version'] } }],
+      },
+    },
+  ]
+  t.strictSame(await ask(e, body), {
+    notebooks: [{ size: 10, history: [{ version: 11 }], historyHasMore: true }],
+  })
+  t.equal(e.index.progress.counter('entries'), 20)
+  t.equal(e.index.lag().entries, 0)
+})
+
+t.test('a restart goes on where the index was, without a rebuild', async (t) => {
+  const dir = t.testdir()
+  const journal = await openJournal(dir)
+  t.teardown(() => journal.close())
+  const store = new FeedStore(behaviours()[0]!, journal)
+  const first = await open(t, dir, store)
+  await store.commit([A, { t: 'opened', title: 'x' }, { t: 'noted', id: 'n', text: 'one' }])
+  first.index.committed(0, 1)
+  t.equal(await first.index.watch.reached([{ shard: 0, offset: 1 }], 20_000), true)
+  await first.close()
+  await store.commit([A, { t: 'noted', id: 'm', text: 'two' }])
+  await store.flush()
+  const second = await open(t, dir, store)
+  await ready(second)
+  t.strictSame(await ask(second, notes), { notes: [{ text: 'one' }, { text: 'two' }] })
+  t.equal(second.index.progress.counter('resets'), 0)
+  t.equal(second.index.progress.counter('entries'), 1)
+})
+
+t.test('a lost or damaged index is made again from the journal', async (t) => {
+  const dir = t.testdir()
+  const journal = await openJournal(dir)
+  t.teardown(() => journal.close())
+  const store = new FeedStore(behaviours()[0]!, journal)
+  await store.commit([A, { t: 'opened', title: 'x' }, { t: 'noted', id: 'n', text: 'one' }])
+  await store.flush()
+  const first = await open(t, dir, store)
+  await ready(first)
+  await first.close()
+  const file = join(
+    dir,
+    readdirSync(dir).find((name) => name.endsWith('.sqlite'))!,
+  )
+  truncateSync(file, 0)
+  appendFileSync(file, 'this is no database')
+  const second = await open(t, dir, store)
+  await ready(second)
+  t.strictSame(await ask(second, notes), { notes: [{ text: 'one' }] })
+  await second.close()
+  await store.trim()
+  writeFileSync(file, '')
+  const third = await open(t, dir, store)
+  await ready(third)
+  t.strictSame(await ask(third, notes), { notes: [{ text: 'one' }] }, 'with the log trimmed')
+})
+
+t.test('an actor that can not be shown gets its row in the journal', async (t) => {
+  const dir = t.testdir()
+  const journal = await openJournal(dir)
+  t.teardown(() => journal.close())
+  const store = new FeedStore(behaviours()[0]!, journal)
+  const e = await open(t, dir, store)
+  await store.commit([A, { t: 'opened', title: 'x' }], [A, { t: 'unfoldable' }])
+  e.index.committed(0, 2)
+  t.equal(await e.index.watch.reached([{ shard: 0, offset: 2 }], 20_000), true)
+  const parked = await journal.derived.parked(0, 'index')
+  t.match(parked, [{ actorId: A }])
+  t.equal(e.index.progress.counter('parked'), 1)
+})
