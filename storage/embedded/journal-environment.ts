@@ -61,6 +61,8 @@ const TABLE = { encoding: 'binary', keyEncoding: 'binary' } as const
 export function openEnvironment(dir: string, readOnly: boolean): JournalEnvironment {
   const options = {
     ...TABLE,
+    // Or a folder with a dot in its name would be taken for a file.
+    noSubdir: false,
     overlappingSync: false,
     eventTurnBatching: false,
     // Leaves whatever the memory held in unused parts of pages: the file is as private as that.
@@ -106,15 +108,4 @@ export async function causeOfFailure(error: unknown): Promise<Error & { code?: u
     if (cause instanceof Error) return cause
   }
   return error
-}
-
-const EFBIG = 27
-const ENOSPC = 28
-const EDQUOT = 122
-const MDB_MAP_FULL = -30792
-
-/** True when a transaction was refused because there is no room: nothing of it is in. */
-export function isFull(error: { readonly code?: unknown }): boolean {
-  const { code } = error
-  return code === ENOSPC || code === EDQUOT || code === EFBIG || code === MDB_MAP_FULL
 }
