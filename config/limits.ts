@@ -188,7 +188,7 @@ export const LIMITS = {
   journalPageBytes: 8 * KiB,
   /** Kept back on the disk, to finish what is committed when the disk is full. */
   journalReserveBytes: 64 * MiB,
-  /** A write that failed while there is less room than this failed for lack of it. */
+  /** The disk counts as full when less than this would be left on it. */
   journalRoomBytes: 16 * MiB,
   /** Between two looks whether a full disk has room again. */
   journalFullRetryMs: 1_000,

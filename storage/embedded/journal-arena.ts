@@ -13,6 +13,8 @@ export class Arena {
   /** Where the row that was begun is to be written, from `at` on. */
   chunk: Buffer
   at = 0
+  /** Bytes of the rows that were written since `reset`. */
+  used = 0
   readonly #chunkBytes: number
   readonly #chunks: Buffer[]
   #next = 1
@@ -28,6 +30,7 @@ export class Arena {
     this.chunk = this.#chunks[0]!
     this.#next = 1
     this.at = 0
+    this.used = 0
   }
 
   /** Makes room for a row of at most so many bytes, key and checksum included. */
@@ -48,6 +51,7 @@ export class Arena {
     const { chunk, at } = this
     chunk.writeUInt32LE(crc32(chunk.subarray(at, end)), end)
     this.at = end + CRC_BYTES
+    this.used += this.at - at
     return {
       key: chunk.subarray(at, at + keyBytes),
       value: chunk.subarray(at + keyBytes, this.at),

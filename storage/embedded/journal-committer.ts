@@ -5,23 +5,32 @@
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { AppendOutcome, DerivedRow, Group } from '../journal.ts'
-import { causeOfFailure, isFull, type JournalEnvironment } from './journal-environment.ts'
+import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
 import { Arena } from './journal-arena.ts'
 import { derivedOffset, isWhole, logKey, readGroup, shardKey, type Row } from './journal-layout.ts'
 import type { Reserve } from './journal-reserve.ts'
+import type { Room } from './journal-room.ts'
 import { encodeGroup, encodeHeadOf, encodeRow, type DerivedTableRow } from './journal-rows.ts'
 import { WaitingRows, type TakenRows } from './journal-waiting.ts'
 
 export interface CommitterOptions {
   readonly env: JournalEnvironment
   readonly reserve: Reserve
+  readonly room: Room
+  /** The disk is full when less would be left. */
+  readonly roomBytes: number
   /** Monotonic milliseconds. */
   readonly now: () => number
-  /** A flush has failed: ends the process. Should it return, nothing is written any more. */
+  /** A commit has failed: ends the process. Should it return, nothing is written any more. */
   readonly onFatal: (error: Error) => void
   /** Called once when the disk turns full and once when there is room again. */
   readonly onFull: (isFull: boolean) => void
 }
+
+/** Pages from the root to the leaf of a large table, and one that splits. */
+const PAGES_OF_A_ROW = 5
+/** What a claim, or one step of a trim, makes the data file grow at most, about. */
+const ESSENTIAL_BYTES = 1024 * 1024
 
 type Written = 'committed' | 'full' | 'unknown'
 
@@ -47,7 +56,7 @@ export class Committer {
   #running: Promise<unknown> | null = null
   #isFull = false
   #isMaking = false
-  #triedAt = 0
+  #triedAt = -Infinity
   #end: 'closed' | 'failed' | null = null
 
   constructor(options: CommitterOptions) {
@@ -55,15 +64,10 @@ export class Committer {
     this.#env = options.env
     this.#reserve = options.reserve
     this.#waiting = new WaitingRows(() => void this.#inTurn(() => this.#writeDueRows()))
-    // Without the reserve, what is committed next might not be finished.
-    if (!options.reserve.isHeld) this.#becomeFull()
   }
 
   /** Appends the groups and, when it is their time, waiting rows, in one transaction. */
   append(groups: readonly Group[]): Promise<readonly AppendOutcome[]> {
-    if (this.#isFull && !this.#hasRoomAgain()) {
-      return Promise.resolve(groups.map((): AppendOutcome => 'full'))
-    }
     return this.#inTurn(() => this.#append(groups))
   }
 
@@ -79,7 +83,9 @@ export class Committer {
    * reserve is freed for it. `build` queues the writes and returns the promises of its conditions.
    */
   essential(build: () => Promise<boolean>[]): Promise<Written> {
-    return this.#inTurn(() => this.#writeEssential(build))
+    return this.#inTurn(async () =>
+      this.#hasRoomToFinish(ESSENTIAL_BYTES) ? this.#run(build) : 'full',
+    )
   }
 
   /** Writes what waits, then lets nothing in any more. */
@@ -111,13 +117,14 @@ export class Committer {
     if (groups.length === 0) return []
     const taken = this.#waiting.take('due')
     const sections = this.#sectionsOf(groups, taken)
-    const written = await this.#transact(sections)
-    if (written === 'full') {
-      this.#becomeFull()
+    if (!this.#hasRoomToAppend(this.#cost(sections))) {
+      this.#setFull(true)
       if (taken.length > 0) await this.#finishRows(taken)
-    } else {
-      await this.#settleRows(sections, written)
+      return groups.map((): AppendOutcome => 'full')
     }
+    this.#setFull(false)
+    const written = await this.#run(() => this.#build(sections))
+    await this.#settleRows(sections, written)
     if (written !== 'committed') return groups.map(() => written)
     return this.#outcomes(groups, sections)
   }
@@ -134,19 +141,16 @@ export class Committer {
 
   async #finishRows(taken: readonly TakenRows[]): Promise<void> {
     const sections = this.#sectionsOf([], taken)
-    await this.#settleRows(sections, await this.#writeEssential(() => this.#build(sections)))
+    const hasRoom = this.#hasRoomToFinish(this.#cost(sections))
+    const written = hasRoom ? await this.#run(() => this.#build(sections)) : 'full'
+    await this.#settleRows(sections, written)
   }
 
-  async #writeEssential(build: () => Promise<boolean>[]): Promise<Written> {
-    const written = await this.#run(build)
-    if (written !== 'full') return written
-    this.#becomeFull()
-    this.#reserve.release()
-    return this.#run(build)
-  }
-
-  #transact(sections: readonly Section[]): Promise<Written> {
-    return this.#run(() => this.#build(sections))
+  /** By how much the data file grows at most, about: every row may touch a path of pages. */
+  #cost(sections: readonly Section[]): number {
+    let rows = 1
+    for (const { groups, encodedRows } of sections) rows += 2 * groups.length + encodedRows.length
+    return 2 * this.#arena.used + rows * PAGES_OF_A_ROW * LIMITS.journalPageBytes
   }
 
   /**
@@ -196,7 +200,6 @@ export class Committer {
       return 'committed'
     } catch (error) {
       const cause = await causeOfFailure(error)
-      if (isFull(cause)) return 'full'
       // Whatever it was, what the disk holds is not known any more: pages that a failed flush left
       // may be marked clean, and a later flush would succeed without them.
       this.#end = 'failed'
@@ -236,26 +239,33 @@ export class Committer {
     return readGroup(group.shard, value).commitId === group.commitId
   }
 
-  #becomeFull(): void {
-    if (!this.#isFull) this.#options.onFull(true)
-    this.#isFull = true
-    this.#triedAt = this.#options.now()
+  #setFull(isFull: boolean): void {
+    if (this.#isFull !== isFull) this.#options.onFull(isFull)
+    this.#isFull = isFull
   }
 
-  /** While the disk is full: looks now and then whether the reserve can be held again. */
-  #hasRoomAgain(): boolean {
+  /** True when an append may be written: the reserve is held, and the disk isn't full behind it. */
+  #hasRoomToAppend(cost: number): boolean {
+    const left = this.#options.room.left() - this.#options.roomBytes
+    if (!this.#reserve.isHeld && left > this.#reserve.bytes) this.#makeReserve()
+    return this.#reserve.isHeld && left >= cost
+  }
+
+  /** True when what must be finished may be written: it has the reserve to spend. */
+  #hasRoomToFinish(cost: number): boolean {
+    const { room, roomBytes } = this.#options
+    if (room.left() - roomBytes >= cost) return true
+    this.#setFull(true)
+    this.#reserve.release()
+    return room.left() >= cost
+  }
+
+  #makeReserve(): void {
     const now = this.#options.now()
-    if (!this.#isMaking && now - this.#triedAt >= LIMITS.journalFullRetryMs) {
-      this.#isMaking = true
-      this.#triedAt = now
-      void this.#reserve.make().then((isHeld) => {
-        this.#isMaking = false
-        if (!isHeld) return
-        this.#isFull = false
-        this.#options.onFull(false)
-      })
-    }
-    return !this.#isFull
+    if (this.#isMaking || now - this.#triedAt < LIMITS.journalFullRetryMs) return
+    this.#isMaking = true
+    this.#triedAt = now
+    void this.#reserve.make().then(() => (this.#isMaking = false))
   }
 
   /** Encodes everything: what can throw does so before a transaction is begun. */

@@ -31,6 +31,10 @@ export class Reserve {
     return this.#isHeld
   }
 
+  get bytes(): number {
+    return this.#options.bytes
+  }
+
   /** Gives the space back to the disk, at once. */
   release(): void {
     this.#isHeld = false

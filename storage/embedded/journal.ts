@@ -33,6 +33,7 @@ import { consumerKey, derivedOffset, imageKey, logKey, shardKey } from './journa
 import { acceptLoss } from './journal-loss.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader, getDerived } from './journal-read.ts'
 import { Reserve } from './journal-reserve.ts'
+import { Room } from './journal-room.ts'
 import { encodeNumber } from './journal-rows.ts'
 
 /** What of a pino logger the journal uses. */
@@ -53,12 +54,14 @@ export interface EmbeddedJournalOptions {
   readonly clock: () => number
   /** Monotonic milliseconds. */
   readonly now: () => number
-  /** A flush has failed: ends the process at once. */
+  /** A commit has failed: ends the process at once. */
   readonly onFatal: (error: Error) => void
   /** `--accept-loss shard:offset`. */
   readonly acceptLoss?: readonly { readonly shard: number; readonly offset: number }[]
   /** LIMITS.journalReserveBytes unless said otherwise. */
   readonly reserveBytes?: number
+  /** LIMITS.journalRoomBytes unless said otherwise. */
+  readonly roomBytes?: number
 }
 
 /**
@@ -149,6 +152,8 @@ class EmbeddedJournal implements Journal {
     this.#committer = new Committer({
       env,
       reserve,
+      room: new Room(options.dir, env.file),
+      roomBytes: options.roomBytes ?? LIMITS.journalRoomBytes,
       now: options.now,
       onFatal: (error) => {
         options.log.error(

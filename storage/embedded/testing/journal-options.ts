@@ -28,5 +28,6 @@ export function optionsIn(dir: string): EmbeddedJournalOptions {
       throw error
     },
     reserveBytes: 64 * 1024,
+    roomBytes: 1024 * 1024,
   }
 }

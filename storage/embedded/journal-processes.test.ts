@@ -1,0 +1,300 @@
+// The embedded journal beside other threads and processes: killed, fenced, out of space, and read
+// while it is written. Source: PROTOCOL 3.16, F1, F2, F21.
+
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import t, { type Test } from 'tap'
+import type { DerivedRow, Journal } from '../journal.ts'
+import { freshUuid, group } from '../conformance/journal.ts'
+import { openEmbeddedJournal, openEmbeddedJournalReader } from './journal.ts'
+import { journalOptions, optionsIn } from './testing/journal-options.ts'
+import { verifyLog } from './verify-log.ts'
+
+const PROCESS = join(import.meta.dirname, 'testing', 'journal-process.ts')
+
+interface Child {
+  readonly process: ChildProcess
+  readonly lines: AsyncIterable<Record<string, unknown>>
+  readonly ended: Promise<unknown>
+}
+
+function start(t: Test, command: string, args: readonly string[]): Child {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const ended = once(child, 'close')
+  async function* lines(): AsyncGenerator<Record<string, unknown>> {
+    for await (const line of createInterface({ input: child.stdout })) {
+      // A line that was cut off by the kill was not said.
+      if (line.endsWith('}')) yield JSON.parse(line) as Record<string, unknown>
+    }
+  }
+  return { process: child, lines: lines(), ended }
+}
+
+function startRole(t: Test, role: string, dir: string): Child {
+  return start(t, process.execPath, [PROCESS, role, dir])
+}
+
+async function findingsIn(dir: string): Promise<string[]> {
+  const lines: string[] = []
+  await verifyLog(dir, (line) => lines.push(line))
+  // The process writes bodies that are no entries.
+  return lines.filter((line) => !/entry format|can't be read/.test(line))
+}
+
+/** Twenty processes are started and killed, on a machine that may be busy with other tests. */
+const KILLS = { timeout: 240_000 }
+
+void t.test('killed at any moment, everything acknowledged is there', KILLS, async (t) => {
+  const { dir } = journalOptions(t)
+  const acknowledged = new Map<string, string>()
+  const indexed = new Map<number, number>()
+  const newest = [0, 0, 0, 0]
+  let random = 1
+  for (let round = 0; round < 20; round++) {
+    const child = startRole(t, 'write', dir)
+    random = (Math.imul(random, 1664525) + 1013904223) >>> 0
+    // Not a time but a number of lines: as good a moment as any, on any machine.
+    let left = 5 + (random % 300)
+    for await (const line of child.lines) {
+      const { shard, offset, commitId, index } = line as Record<string, number>
+      if (commitId !== undefined) {
+        acknowledged.set(`${shard}:${offset}`, String(commitId))
+        newest[shard!] = offset!
+      }
+      if (index !== undefined) indexed.set(shard!, index)
+      if (left-- === 0) child.process.kill('SIGKILL')
+    }
+    await child.ended
+    const journal = await openEmbeddedJournal(optionsIn(dir))
+    const found = new Map<string, string>()
+    for (let shard = 0; shard < 4; shard++) {
+      for (const row of await journal.log.read(shard, 0, 1e9)) {
+        found.set(`${shard}:${row.offset}`, row.commitId)
+      }
+      if ((await journal.log.status(shard)).head < newest[shard]!) t.fail('a head went back')
+      const index = (await journal.derived.consumer(shard, 'index')) ?? 0
+      if (index < (indexed.get(shard) ?? 0)) t.fail('a derived row went back')
+    }
+    for (const [place, commitId] of acknowledged) {
+      if (found.get(place) !== commitId) t.fail(`round ${round}: ${place} is lost`)
+    }
+    await journal.close()
+  }
+  t.ok(acknowledged.size > 100, `${acknowledged.size} groups were acknowledged`)
+  t.ok(indexed.size > 0)
+  t.same(await findingsIn(dir), [])
+})
+
+void t.test('a second process on the same directory fences the first', async (t) => {
+  const options = { ...journalOptions(t), shards: 4 }
+  const journal = await openEmbeddedJournal(options)
+  const [mine, other] = [await journal.log.claim(0), await journal.log.claim(1)]
+  t.same(await journal.log.append([group({ shard: 0, epoch: mine.epoch })]), ['committed'])
+  const child = startRole(t, 'claim', options.dir)
+  const said: Record<string, unknown>[] = []
+  for await (const line of child.lines) said.push(line)
+  t.same(said[1], { epoch: mine.epoch + 1, head: 1, flush: 0 })
+  t.equal(await journal.log.epochNow(0), mine.epoch + 1, 'a fresh read sees it')
+  const [outcomes, written] = await Promise.all([
+    journal.log.append([
+      group({ shard: 0, epoch: mine.epoch, head: 1 }),
+      group({ shard: 1, epoch: other.epoch }),
+    ]),
+    journal.derived.write(0, mine.epoch, [{ kind: 'consumer', consumer: 'flush', offset: 1 }]),
+  ])
+  t.same(outcomes, ['fenced', 'committed'])
+  t.equal(written, 'fenced')
+  t.equal((await journal.log.status(0)).head, 1)
+  await journal.close()
+})
+
+void t.test('another thread reads what was committed', async (t) => {
+  const options = { ...journalOptions(t), shards: 4 }
+  t.throws(() => openEmbeddedJournalReader(options), { message: /holds no journal/ })
+  const journal = await openEmbeddedJournal(options)
+  const thread = new Worker(join(import.meta.dirname, 'testing', 'journal-reading-thread.ts'), {
+    workerData: { dir: options.dir },
+  })
+  const answer = async () => ((await once(thread, 'message')) as [Record<string, unknown>])[0]
+  t.same(await answer(), journal.identity)
+  const { epoch } = await journal.log.claim(2)
+  for (let head = 0; head < 200; head++) {
+    const rows: DerivedRow[] = [
+      { kind: 'entry', actorId: freshUuid(), n: 1, offset: head + 1, body: Buffer.of(1) },
+      { kind: 'consumer', consumer: 'flush', offset: head + 1 },
+    ]
+    const [outcome, written] = await Promise.all([
+      journal.log.append([group({ shard: 2, epoch, head, body: Buffer.alloc(5_000) })]),
+      head % 50 === 0 ? journal.derived.write(2, epoch, rows) : null,
+    ])
+    t.same(outcome, ['committed'])
+    if (written === null) continue
+    thread.postMessage(2)
+    const wanted = { head: head + 1, last: head + 1, flush: head + 1, actors: head / 50 + 1 }
+    t.same(await answer(), wanted, `at head ${head + 1}`)
+  }
+  thread.postMessage(null)
+  t.equal(await answer(), 'closed')
+  t.same(await journal.log.append([group({ shard: 2, epoch, head: 200 })]), ['committed'])
+  await journal.close()
+})
+
+/** Bytes of the mapped data file that the system has not yet written to the disk. */
+function dirtyBytes(file: string): number {
+  let dirty = 0
+  let isFile = false
+  for (const line of readFileSync('/proc/self/smaps', 'utf8').split('\n')) {
+    if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) isFile = line.endsWith(file)
+    const found = isFile ? /^(?:Shared|Private)_Dirty: +(\d+) kB/.exec(line) : null
+    if (found !== null) dirty += 1024 * Number(found[1])
+  }
+  return dirty
+}
+
+void t.test('an append is answered when it is on the disk', async (t) => {
+  // The system itself says so: of pages that were flushed, none are dirty. (On a file system in
+  // memory all would always be: hence the project's own folder and not the one for temporary files.)
+  const dir = join(import.meta.dirname, '..', '..', 'data', `flush-test-${process.pid}`)
+  mkdirSync(dir, { recursive: true })
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  const journal = await openEmbeddedJournal({ ...optionsIn(dir), shards: 4 })
+  const file = join(dir, 'data.mdb')
+  const { epoch } = await journal.log.claim(0)
+  let seen = 0
+  for (let head = 0; head < 20; head++) {
+    const body = Buffer.alloc(50_000, head)
+    t.same(await journal.log.append([group({ shard: 0, epoch, head, body })]), ['committed'])
+    // Reading maps the pages, so that the system counts them.
+    seen += (await journal.log.read(0, head, 1e9)).length
+    t.equal(dirtyBytes(file), 0)
+  }
+  t.equal(seen, 20)
+  await journal.close()
+  t.ok(unflushedIsDirty(dir), 'and what is not flushed would be')
+})
+
+/** Shows that `dirtyBytes` sees pages that were written and not flushed. */
+function unflushedIsDirty(dir: string): boolean {
+  const script = `
+    import { open } from 'lmdb'
+    import { readFileSync } from 'node:fs'
+    const db = open(${JSON.stringify(join(dir, 'unflushed'))}, { noSync: true, encoding: 'binary' })
+    await db.put('a', Buffer.alloc(50000, 1))
+    if (db.get('a').length !== 50000) process.exit(1)
+    const dirtyBytes = ${dirtyBytes.toString()}
+    process.stdout.write(String(dirtyBytes('/unflushed/data.mdb')))
+    await db.close()`
+  const args = ['--experimental-strip-types', '--no-warnings', '--input-type=module', '-e', script]
+  const options = { cwd: join(import.meta.dirname, '..', '..') }
+  return Number(execFileSync(process.execPath, args, options).toString()) >= 50_000
+}
+
+void t.test('files must not grow any more', async (t) => {
+  const { dir } = journalOptions(t)
+  const made = await openEmbeddedJournal({ ...optionsIn(dir), shards: 4 })
+  await made.close()
+  // 8 MiB or 16, as a block of this shell has 512 bytes or 1 KiB.
+  const script = `ulimit -f 16384; exec ${process.execPath} ${PROCESS} fill ${dir}`
+  const child = start(t, 'sh', ['-c', script])
+  const said: Record<string, unknown>[] = []
+  for await (const line of child.lines) said.push(line)
+  const [, full, status, read, flushed] = said as Record<string, number | string>[]
+  t.equal(full!.outcome, 'full')
+  t.ok(Number(full!.head) > 4)
+  t.equal(status!.status, full!.head, 'nothing of the refused group is in')
+  t.equal(read!.read, full!.head, 'and reads go on')
+  t.equal(flushed!.flush, 'committed', 'and what is committed can be finished')
+  t.same(await findingsIn(dir), [])
+})
+
+/** A file system of its own of so many bytes, or null when this process may not mount one. */
+function smallDisk(t: Test, bytes: number): string | null {
+  const dir = join(journalOptions(t).dir, 'disk')
+  mkdirSync(dir)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', dir], { stdio: 'ignore' })
+  } catch {
+    return null
+  }
+  t.teardown(() => execFileSync('umount', [dir]))
+  return dir
+}
+
+async function fillUp(journal: Journal, epoch: number, from: number): Promise<number> {
+  for (let head = from; ; head++) {
+    const body = Buffer.alloc(100_000, head)
+    const [outcome] = await journal.log.append([group({ shard: 0, epoch, head, body })])
+    if (outcome === 'full') return head
+    if (outcome !== 'committed') throw new Error(`at head ${head}: ${outcome}`)
+  }
+}
+
+void t.test('a full disk', async (t) => {
+  const dir = smallDisk(t, 16 * 1024 * 1024)
+  if (dir === null) {
+    t.comment('mounting is not permitted here: the test above, which limits files, stands for it')
+    return
+  }
+  const filler = join(dir, 'filler')
+  writeFileSync(filler, Buffer.alloc(4 * 1024 * 1024))
+  let now = 0
+  const turns: boolean[] = []
+  const log = {
+    ...optionsIn(dir).log,
+    error: () => turns.push(true),
+    info: () => turns.push(false),
+  }
+  const options = { ...optionsIn(dir), shards: 4, now: () => now, log, reserveBytes: 2 ** 20 }
+  const journal = await openEmbeddedJournal(options)
+  const { epoch } = await journal.log.claim(0)
+  const head = await fillUp(journal, epoch, 0)
+  t.ok(head > 20)
+  t.same(turns, [true])
+  t.equal((await journal.log.status(0)).head, head)
+  t.equal((await journal.log.read(0, 0, 1e9)).length, head, 'reads go on')
+
+  // What is committed can be finished: the reserve is there for it.
+  const reserve = join(dir, 'reserve')
+  t.equal(readFileSync(reserve).length, 2 ** 20)
+  const body = Buffer.alloc(300_000, 1)
+  const rows: DerivedRow[] = [
+    { kind: 'snapshot', actorId: freshUuid(), offset: head, body },
+    { kind: 'consumer', consumer: 'flush', offset: head },
+  ]
+  t.equal(await journal.derived.write(0, epoch, rows), 'committed')
+  t.throws(() => readFileSync(reserve), { code: 'ENOENT' }, 'it took the reserve')
+  now += 2_000
+  const append = (at: number) =>
+    journal.log.append([group({ shard: 0, epoch, head: at, body: Buffer.alloc(100_000) })])
+  t.same(await append(head), ['full'])
+
+  rmSync(filler)
+  let outcome = 'full'
+  const deadline = performance.now() + 10_000
+  while (outcome === 'full' && performance.now() < deadline) {
+    now += 2_000
+    outcome = (await append(head))[0]!
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  t.equal(outcome, 'committed', 'there is room again')
+  t.equal(readFileSync(reserve).length, 2 ** 20, 'and the reserve is kept back again')
+  t.same(turns.slice(0, 2), [true, false])
+  const end = await fillUp(journal, epoch, head + 1)
+  t.ok(end > head + 20)
+  await journal.close()
+
+  const { bavail, bsize } = statfsSync(dir)
+  t.ok(bavail * bsize < 2 ** 21, 'the disk is full but for the margin')
+  const again = await openEmbeddedJournal(options)
+  t.equal((await again.log.status(0)).head, end, 'everything acknowledged is there')
+  t.equal((await again.log.claim(0)).flush, head)
+  await again.log.trim(0, (await again.log.status(0)).epoch, head)
+  t.equal((await again.log.read(0, 0, 1e9)).length, end - head, 'and a full disk can be trimmed')
+  await again.close()
+  t.same(await findingsIn(dir), [])
+})

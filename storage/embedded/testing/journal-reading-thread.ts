@@ -1,0 +1,26 @@
+// A thread that reads a journal which the main thread writes, as the index's thread does. For
+// journal-processes.test.ts.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { openEmbeddedJournalReader } from '../journal.ts'
+
+const { dir } = workerData as { dir: string }
+const reader = openEmbeddedJournalReader({ dir })
+const port = parentPort!
+
+port.on('message', async (shard: number | null) => {
+  if (shard === null) {
+    await reader.close()
+    port.postMessage('closed')
+    port.close()
+    return
+  }
+  const rows = await reader.log.read(shard, 0, 1e9)
+  port.postMessage({
+    head: (await reader.log.status(shard)).head,
+    last: rows.at(-1)?.offset ?? 0,
+    flush: await reader.derived.consumer(shard, 'flush'),
+    actors: (await reader.derived.actors(null, 1_000)).length,
+  })
+})
+port.postMessage(reader.identity)
