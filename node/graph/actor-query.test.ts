@@ -1,0 +1,126 @@
+// `query` messages on one actor's own nodes.
+
+import t from 'tap'
+import { encodeEntry } from '../../protocol/entry.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import { graphSchema } from '../../protocol/graph/schema.ts'
+import { actorIdOf } from '../../cluster/feed/testing/feed-store.ts'
+import { type Notebook, notebookBehaviour } from '../../cluster/feed/testing/notebook.ts'
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import { actorQuery } from './actor-query.ts'
+
+const behaviour = notebookBehaviour({ fold: true, project: true })
+const A = actorIdOf(1, 0)
+const records = [
+  { t: 'opened', title: 'one' },
+  { t: 'noted', id: 'n', text: 'x' },
+  { t: 'noted', id: 'm', text: 'y' },
+]
+const meta = { actorId: A, version: 1, timeMs: 0, by: 'b', messageId: 'm' }
+const state = records.reduce<Notebook | null>((s, r) => behaviour.evolve(s, r, meta), null)!
+
+const entries = records.map((record, v) => ({
+  body: encodeEntry({
+    y: 'notebook',
+    p: A,
+    v,
+    n: v + 1,
+    r: [record],
+    m: 'm',
+    l: 0,
+    a: { type: 't', success: true },
+    t: 0,
+    c: 0,
+    b: 'b',
+  }),
+}))
+
+let nowMs = 0
+const query = actorQuery({
+  schema: graphSchema(behaviour.nodeTypes),
+  nowMs: () => 0,
+  monotonicMs: () => nowMs,
+})
+
+function ask(node: unknown, of: Partial<Parameters<typeof query>[0]> = {}): unknown {
+  const own = behaviour as Behaviour
+  return query({ behaviour: own, state, actorId: A, node, entries: () => entries, ...of })
+}
+
+t.test('fields and nested nodes, from the state at hand', async (t) => {
+  const node = {
+    fields: ['title', 'size'],
+    navigate: [{ edge: 'notes', orderBy: 'text desc', node: { fields: ['text'] } }],
+  }
+  t.strictSame(ask(node), { title: 'one', size: 2, notes: [{ text: 'y' }, { text: 'x' }] })
+  const gate = { navigate: [{ edge: 'notes', filter: `text == 'z'`, require: 'some' }] }
+  t.equal(ask(gate), null, 'a gate keeps the node out')
+})
+
+t.test('history, newest first, whether entries are at hand or have to be read', async (t) => {
+  const node = {
+    fields: ['title'],
+    navigate: [{ edge: 'history', limit: 2, node: { fields: ['version', 'kind'] } }],
+  }
+  const expected = {
+    title: 'one',
+    history: [
+      { version: 3, kind: 'noted' },
+      { version: 2, kind: 'noted' },
+    ],
+    historyHasMore: true,
+  }
+  t.strictSame(ask(node), expected)
+  t.strictSame(await ask(node, { entries: () => Promise.resolve(entries) }), expected)
+})
+
+t.test('entries are not read when no history is asked for', async (t) => {
+  const unread = (): never => {
+    throw new Error('read')
+  }
+  t.strictSame(ask({ fields: ['title'] }, { entries: unread }), { title: 'one' })
+})
+
+function refusal(run: () => unknown): string {
+  try {
+    run()
+    return 'none'
+  } catch (error) {
+    return error instanceof RequestError ? error.errors[0]!.code : String(error)
+  }
+}
+
+t.test("mistakes are the planner's; an actor without nodes has nothing to show", async (t) => {
+  t.equal(
+    refusal(() => ask({ fields: ['nothing'] })),
+    'INVALID_QUERY',
+  )
+  t.equal(
+    refusal(() => ask([])),
+    'INVALID_QUERY',
+  )
+  t.equal(
+    refusal(() => ask(undefined)),
+    'INVALID_QUERY',
+  )
+  const bare = { ...behaviour, nodeTypes: [] } as Behaviour
+  t.equal(
+    refusal(() => ask({}, { behaviour: bare })),
+    'INVALID_STATE',
+  )
+})
+
+t.test('it may not hold up the thread', async (t) => {
+  const slow = {
+    ...behaviour,
+    project: (s: Notebook, ref: { node: string; id: string }) => {
+      nowMs += 400
+      return behaviour.project(s, ref)
+    },
+  } as Behaviour
+  const node = { navigate: [{ edge: 'notes', node: { fields: ['text'] } }] }
+  t.equal(
+    refusal(() => ask(node, { behaviour: slow })),
+    'UNAVAILABLE',
+  )
+})
