@@ -43,7 +43,12 @@ function* shards(member: Member): Generator<Sample> {
     const labels = { shard: String(number) }
     const { head } = shard.gate
     yield gauge('shard_head', 'Newest committed offset.', head, labels)
-    yield gauge('shard_flushed', 'Derived rows are written up to here.', shard.flusher.flushed, labels)
+    yield gauge(
+      'shard_flushed',
+      'Derived rows are written up to here.',
+      shard.flusher.flushed,
+      labels,
+    )
     yield gauge('shard_epoch', 'Fencing number of the owner.', shard.epoch, labels)
     activations += shard.activations.size
     slow += shard.turns.slow

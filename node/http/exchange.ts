@@ -61,6 +61,8 @@ export class Exchange implements OperationRequest {
   received = 0
   /** A stream has its own pace: it has no deadline and no least rate. */
   streaming = false
+  /** Since when a streamed answer waits for its client to read; on the monotonic clock. */
+  fullSinceMs: number | null = null
   /** When the client has gone, after `gone` is set. */
   onGone: (() => void) | null = null
   readonly aborted = (): boolean => this.gone
@@ -133,6 +135,11 @@ export class Exchange implements OperationRequest {
     if (this.done || this.gone || this.paused) return
     this.paused = true
     this.res.pause()
+  }
+
+  /** A write that fills the socket makes uWebSockets.js read on; this holds it to the pause. */
+  stayPaused(): void {
+    if (this.paused && !this.gone) this.res.pause()
   }
 
   readOn(): void {

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { request as httpRequest } from 'node:http'
 import type { ClientRequest } from 'node:http'
-import { createGzip, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { RequestError } from '../../protocol/errors.ts'
 import type { LineStream, Operation, OperationRequest } from './operation.ts'
 import { eventually } from './testing/raw-client.ts'
@@ -11,6 +11,9 @@ import { errorOf, operation, request, startServer } from './testing/test-server.
 
 const MiB = 1024 * 1024
 const NDJSON = { 'Content-Type': 'application/x-ndjson' }
+
+/** Lines of 10 kB: more than the buffers of both kernels hold. */
+const FLOOD_LINES = 5_000
 
 let read = 0
 let ended = ''
@@ -60,7 +63,7 @@ const operations = [
     ended = ''
     const line = 'x'.repeat(10_000)
     read = 0
-    for (let i = 0; i < 20_000 && !r.aborted(); i++) {
+    for (let i = 0; i < FLOOD_LINES && !r.aborted(); i++) {
       await write(line)
       read++
     }
@@ -187,11 +190,11 @@ t.test('gzip bodies, good and bad', async (t) => {
   const cut = packed.subarray(0, packed.length - 20)
   const half = await http.client().send(head(cut.length)).send(cut).response()
   t.match(half.body.toString(), /not valid gzip/)
-  const bomb = gzipSync(Buffer.alloc(300 * MiB, 0x20))
+  const bomb = gzipSync(Buffer.alloc(100 * MiB, 0x20))
   const before = process.memoryUsage().rss
   const counted = await http.client().send(head(bomb.length, '/count')).send(bomb).response()
   t.match(counted.body.toString(), /^[0-9]+\n$/)
-  t.ok(process.memoryUsage().rss - before < 150 * MiB, 'a bomb is only as large as what waits')
+  t.ok(process.memoryUsage().rss - before < 60 * MiB, 'a bomb is only as large as what waits')
 })
 
 t.test('ends before the body does', async (t) => {
@@ -263,7 +266,7 @@ t.test('a client that reads slowly holds the operation back', async (t) => {
   t.ok(read < 2_000, `${read} lines were written`)
   t.equal(ended, '')
   c.socket.resume()
-  t.equal((await c.response()).body.length, 20_000 * 10_001)
+  t.equal((await c.response()).body.length, FLOOD_LINES * 10_001)
   t.equal(ended, 'written')
 })
 
@@ -298,36 +301,37 @@ t.test('a silent client is closed, a stream that waits for us is not', async (t)
   t.equal((await waiting.response()).body.toString(), '2\n')
 })
 
+// Reading and writing are both held back here, again and again: a socket that is paused and full at
+// once says nothing of itself.
 t.test('memory stays flat over a long stream', async (t) => {
   const http = await startServer(operations)
   t.teardown(http.stop)
   const line = `${JSON.stringify({ id: 'x', text: 'z'.repeat(1000) })}\n`
-  const total = 200_000
+  const total = 60_000
   const sent: ClientRequest = httpRequest({
     port: http.port,
     method: 'POST',
     path: '/echo',
-    headers: { ...NDJSON, 'Content-Encoding': 'gzip' },
+    headers: NDJSON,
   })
   let received = 0
   const done = new Promise<void>((resolve, reject) => {
     sent.on('error', reject)
     sent.on('response', (response) => {
       response.on('data', (chunk: Buffer) => {
-        received += chunk.length
+        // Spaces between the lines are how a socket is tried; they mean nothing in JSON.
+        received += chunk.toString('latin1').replaceAll(' ', '').length
       })
       response.on('end', resolve)
     })
   })
-  const gzip = createGzip({ level: 1 })
-  gzip.pipe(sent)
   let peak = 0
   const before = process.memoryUsage().rss
   for (let i = 0; i < total; i++) {
-    if (!gzip.write(line)) await new Promise((resolve) => gzip.once('drain', resolve))
+    if (!sent.write(line)) await new Promise((resolve) => sent.once('drain', resolve))
     if (i % 5000 === 0) peak = Math.max(peak, process.memoryUsage().rss - before)
   }
-  gzip.end()
+  sent.end()
   await done
   const numbers = Array.from({ length: total }, (_, i) => `${i + 1}:`.length).reduce(
     (a, b) => a + b,

@@ -11,6 +11,10 @@ import type { Line } from './lines.ts'
 import type { Exchange } from './exchange.ts'
 import type { LineStream } from './operation.ts'
 
+const UNZIP_CHUNK_BYTES = 64 * 1024
+const PROBE_MS_MIN = 5
+const PROBE_MS_MAX = 100
+
 const STREAM_HEAD = { status: 200, headers: { 'Content-Type': 'application/x-ndjson' }, raw: '' }
 
 /** Serves `x` by its operation's `stream`. */
@@ -124,7 +128,7 @@ class ChunkSource implements Chunks {
 /** A gzip body, unpacked as far as it is read: a bomb is only ever as large as what waits. */
 class Inflated implements Chunks {
   private readonly source: ChunkSource
-  private readonly unzip = createGunzip()
+  private readonly unzip = createGunzip({ chunkSize: UNZIP_CHUNK_BYTES })
   private readonly pieces: AsyncIterator<Buffer>
 
   constructor(source: ChunkSource) {
@@ -203,6 +207,8 @@ class LineWriter {
   /** Set while the socket takes no more. */
   private full: Promise<void> | null = null
   private drained: (() => void) | null = null
+  private probeMs = 0
+  private probing: NodeJS.Timeout | undefined = undefined
 
   constructor(x: Exchange) {
     this.x = x
@@ -267,14 +273,44 @@ class LineWriter {
       this.head()
       room = x.res.write(text)
     })
-    if (room) return
+    if (!room) this.wait()
+  }
+
+  private wait(): void {
+    const { x } = this
     this.full = new Promise((resolve) => {
       this.drained = resolve
     })
+    x.fullSinceMs = x.core.clock.monotonicMs()
+    x.stayPaused()
     x.res.onWritable(() => {
       this.release()
       return true
     })
+    this.probeMs = PROBE_MS_MIN
+    this.probing = setTimeout(() => this.probe(), this.probeMs)
+  }
+
+  /**
+   * A paused socket never says that it is writable (uWebSockets.js stops looking at it altogether),
+   * so it is tried now and then: by a space, which before a JSON value means nothing.
+   */
+  private probe(): void {
+    const { x } = this
+    if (this.full === null || x.gone || x.done) return
+    let room = false
+    if (x.paused) {
+      x.corked(() => {
+        room = x.res.write(' ')
+      })
+      x.stayPaused()
+    }
+    if (room) {
+      this.release()
+      return
+    }
+    this.probeMs = Math.min(PROBE_MS_MAX, this.probeMs * 2)
+    this.probing = setTimeout(() => this.probe(), this.probeMs)
   }
 
   private head(): void {
@@ -286,6 +322,8 @@ class LineWriter {
   private release(): void {
     const drained = this.drained
     this.full = null
+    this.x.fullSinceMs = null
+    clearTimeout(this.probing)
     this.drained = null
     drained?.()
     if (this.pending !== '') this.flush()

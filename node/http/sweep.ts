@@ -12,7 +12,8 @@ export function sweep(core: HttpCore, open: Iterable<Exchange>): void {
   const now = core.clock.monotonicMs()
   for (const x of open) {
     if (x.done || x.gone) continue
-    if (x.bodyPending && x.route?.operation.body !== undefined) watchBody(x, now)
+    if (x.fullSinceMs !== null && now - x.fullSinceMs > core.limits.bodyIdleMs) x.res.close()
+    else if (x.bodyPending && x.route?.operation.body !== undefined) watchBody(x, now)
     else if (!x.streaming) watchOperation(x, now)
   }
 }
