@@ -233,4 +233,5 @@ t.test('what is remembered stays bounded, and stays right', async (t) => {
   for (let i = 0; i < ACE_LIMITS.aclAnswersMax * 2; i++) some.covers(`registry/k${i}`, 'read')
   t.ok(some.covers('registry/a', 'read'))
   t.notOk(some.covers('registry/b', 'read'))
+  t.ok(some.remembered <= ACE_LIMITS.aclAnswersMax, String(some.remembered))
 })

@@ -315,6 +315,13 @@ export class Acl {
     return place.grants(permission)
   }
 
+  /** Answers at hand; never more than ACE_LIMITS.aclAnswersMax. */
+  get remembered(): number {
+    let count = 0
+    for (const answers of this.#answers.values()) count += answers.size
+    return count
+  }
+
   /**
    * True when something at, above or below `resource` may grant the permission: whether it is
    * worth finding out which one is meant before refusing. Never false where `covers` is true.

@@ -45,6 +45,8 @@ export interface SessionsOptions {
   /** Life of an access token, milliseconds. */
   readonly accessTokenMs: number
   readonly onError: (error: unknown) => void
+  /** LIMITS.sessionsMax, unless a test wants fewer. */
+  readonly sessionsMax?: number
 }
 
 interface Known {
@@ -110,7 +112,8 @@ export class Sessions {
     subject: SessionSubject,
     trace: string,
   ): Promise<{ token: string; sessionId: string; session: Session }> {
-    if (this.#known.size >= LIMITS.sessionsMax) await this.#makeRoom(trace)
+    const { sessionsMax = LIMITS.sessionsMax } = this.#options
+    if (this.#known.size >= sessionsMax) await this.#makeRoom(trace)
     const { world, accessTokenMs, actorSystem } = this.#options
     const now = world.clock.nowMs()
     const { token, sessionId, hash } = makeToken(world.random)

@@ -151,6 +151,9 @@ t.test('failing messages do not stop the others; all failing is the first status
   t.same(some.data, { count: 2 })
   t.same((await call(UUID, [{ type: 'read' }])).data, ['1', '2'])
 
+  const last = await call(UUID, [note('3'), failing('INVALID_STATE')])
+  t.equal(last.data, null, 'data is that of the last message, which failed')
+
   const all = await call(UUID, [failing('INVALID_STATE'), { type: 'unheard' }])
   t.equal(all.status, 422)
   t.equal(all.requestId, 'r-1')
