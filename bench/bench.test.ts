@@ -133,6 +133,8 @@ t.test('all scenarios run, are counted right, and are reported', async (t) => {
   t.same(new Set(cases.map((one) => one.name)), new Set(SCENARIO_NAMES))
   for (const one of cases) {
     t.equal(one.runs.length, 2, one.name)
+    const rates = one.runs.map((figures) => figures.rate)
+    t.equal(one.spreads.rate!.max, Math.max(...rates))
     for (const figures of one.runs) {
       t.same(figures.problems, [], one.name)
       t.ok(figures.p50 <= figures.p99 && figures.p99 <= figures.max)
@@ -188,7 +190,7 @@ function caseOf(rates: readonly number[], p99: number): CaseResult {
     problems: [],
   }))
   const rest = { kind: 'scenario', connections: 1, loop: 'closed', askedRate: null } as const
-  return { name: 'x', ...rest, runs: runs as unknown as RunFigures[] }
+  return { name: 'x', ...rest, runs: runs as unknown as RunFigures[], spreads: {} }
 }
 
 t.test('comparison: what moved, and whether it is more than the spread', (t) => {

@@ -40,7 +40,26 @@ export interface CaseResult {
   /** Requests (bulk: lines) a second asked for by an open loop. */
   readonly askedRate: number | null
   readonly runs: readonly RunFigures[]
+  /** Median and extremes of the runs' figures. */
+  readonly spreads: Readonly<Partial<Record<SpreadFigure, Spread | null>>>
 }
+
+const SPREAD_FIGURES = [
+  'rate',
+  'p50',
+  'p99',
+  'p999',
+  'cpu',
+  'cpuAll',
+  'generatorCpu',
+  'rssMiB',
+  'rssAnonMiB',
+  'lagEntries',
+  'catchUpMs',
+  'entriesPerCommit',
+] as const
+
+type SpreadFigure = (typeof SPREAD_FIGURES)[number]
 
 /** One run. A figure that could not be read is null; microseconds unless its name says else. */
 export interface RunFigures {
@@ -91,6 +110,12 @@ export function spread(values: readonly (number | null | undefined)[]): Spread |
       ? sorted[Math.floor(middle)]!
       : (sorted[middle - 1]! + sorted[middle]!) / 2
   return { median, min: sorted[0]!, max: sorted.at(-1)! }
+}
+
+export function spreadsOf(runs: readonly RunFigures[]): CaseResult['spreads'] {
+  return Object.fromEntries(
+    SPREAD_FIGURES.map((figure) => [figure, spread(runs.map((run) => run[figure]))]),
+  )
 }
 
 export function caseKey(one: Pick<CaseResult, 'name' | 'connections' | 'askedRate'>): string {

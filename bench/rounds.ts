@@ -9,7 +9,7 @@ import { inTurn, post } from './load/requests.ts'
 import { Measurement } from './measurement.ts'
 import type { BenchSettings } from './options.ts'
 import { benchOrder, createMessages } from './orders.ts'
-import { caseKey, type CaseResult, type RunFigures } from './result.ts'
+import { caseKey, spreadsOf, type CaseResult, type RunFigures } from './result.ts'
 import type { Scenario } from './scenarios/scenario.ts'
 import { Floor, type FloorName } from './target/floor.ts'
 import type { Installation } from './target/installation.ts'
@@ -27,9 +27,11 @@ export interface RoundsOptions {
   readonly tell: (line: string) => void
 }
 
+type AboutCase = Omit<CaseResult, 'runs' | 'spreads'>
+
 export class Rounds {
   readonly #o: RoundsOptions
-  readonly #cases = new Map<string, CaseResult & { runs: RunFigures[] }>()
+  readonly #cases = new Map<string, AboutCase & { runs: RunFigures[] }>()
   readonly #floors = new Map<FloorName, Floor>()
   readonly #nodes = new Map<string, Installation>()
   #round = 0
@@ -50,9 +52,9 @@ export class Rounds {
         this.#floorRuns = new Map()
         await this.#runRound()
       }
-      return [...this.#cases.values()].sort(
-        (a, b) => Number(b.kind === 'floor') - Number(a.kind === 'floor'),
-      )
+      return [...this.#cases.values()]
+        .map((one) => ({ ...one, spreads: spreadsOf(one.runs) }))
+        .sort((x, y) => Number(y.kind === 'floor') - Number(x.kind === 'floor'))
     } finally {
       for (const floor of this.#floors.values()) await floor.stop()
       for (const node of new Set(this.#nodes.values())) await node.stop()
@@ -175,7 +177,7 @@ export class Rounds {
     return found
   }
 
-  #add(about: Omit<CaseResult, 'runs'>, figures: RunFigures): void {
+  #add(about: AboutCase, figures: RunFigures): void {
     const key = caseKey(about)
     const known = this.#cases.get(key)
     if (known === undefined) this.#cases.set(key, { ...about, runs: [figures] })
