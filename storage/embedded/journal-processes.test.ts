@@ -1,94 +1,17 @@
-// The embedded journal beside other threads and processes: killed, fenced, out of space, and read
-// while it is written. Source: PROTOCOL 3.16, F1, F2, F21.
+// The embedded journal beside other threads and processes: fenced, out of space, and read while it
+// is written. Source: PROTOCOL 3.16, F21.
 
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import type { DerivedRow, Journal } from '../journal.ts'
 import { freshUuid, group } from '../conformance/journal.ts'
 import { openEmbeddedJournal, openEmbeddedJournalReader } from './journal.ts'
+import { findingsIn, PROCESS, start, startRole } from './testing/journal-children.ts'
 import { journalOptions, optionsIn } from './testing/journal-options.ts'
-import { verifyLog } from './verify-log.ts'
-
-const PROCESS = join(import.meta.dirname, 'testing', 'journal-process.ts')
-
-interface Child {
-  readonly process: ChildProcess
-  readonly lines: AsyncIterable<Record<string, unknown>>
-  readonly ended: Promise<unknown>
-}
-
-function start(t: Test, command: string, args: readonly string[]): Child {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => child.kill('SIGKILL'))
-  const ended = once(child, 'close')
-  async function* lines(): AsyncGenerator<Record<string, unknown>> {
-    for await (const line of createInterface({ input: child.stdout })) {
-      // A line that was cut off by the kill was not said.
-      if (line.endsWith('}')) yield JSON.parse(line) as Record<string, unknown>
-    }
-  }
-  return { process: child, lines: lines(), ended }
-}
-
-function startRole(t: Test, role: string, dir: string): Child {
-  return start(t, process.execPath, [PROCESS, role, dir])
-}
-
-async function findingsIn(dir: string): Promise<string[]> {
-  const lines: string[] = []
-  await verifyLog(dir, (line) => lines.push(line))
-  // The process writes bodies that are no entries.
-  return lines.filter((line) => !/entry format|can't be read/.test(line))
-}
-
-/** Twenty processes are started and killed, on a machine that may be busy with other tests. */
-const KILLS = { timeout: 240_000 }
-
-void t.test('killed at any moment, everything acknowledged is there', KILLS, async (t) => {
-  const { dir } = journalOptions(t)
-  const acknowledged = new Map<string, string>()
-  const indexed = new Map<number, number>()
-  const newest = [0, 0, 0, 0]
-  let random = 1
-  for (let round = 0; round < 20; round++) {
-    const child = startRole(t, 'write', dir)
-    random = (Math.imul(random, 1664525) + 1013904223) >>> 0
-    // Not a time but a number of lines: as good a moment as any, on any machine.
-    let left = 5 + (random % 300)
-    for await (const line of child.lines) {
-      const { shard, offset, commitId, index } = line as Record<string, number>
-      if (commitId !== undefined) {
-        acknowledged.set(`${shard}:${offset}`, String(commitId))
-        newest[shard!] = offset!
-      }
-      if (index !== undefined) indexed.set(shard!, index)
-      if (left-- === 0) child.process.kill('SIGKILL')
-    }
-    await child.ended
-    const journal = await openEmbeddedJournal(optionsIn(dir))
-    const found = new Map<string, string>()
-    for (let shard = 0; shard < 4; shard++) {
-      for (const row of await journal.log.read(shard, 0, 1e9)) {
-        found.set(`${shard}:${row.offset}`, row.commitId)
-      }
-      if ((await journal.log.status(shard)).head < newest[shard]!) t.fail('a head went back')
-      const index = (await journal.derived.consumer(shard, 'index')) ?? 0
-      if (index < (indexed.get(shard) ?? 0)) t.fail('a derived row went back')
-    }
-    for (const [place, commitId] of acknowledged) {
-      if (found.get(place) !== commitId) t.fail(`round ${round}: ${place} is lost`)
-    }
-    await journal.close()
-  }
-  t.ok(acknowledged.size > 100, `${acknowledged.size} groups were acknowledged`)
-  t.ok(indexed.size > 0)
-  t.same(await findingsIn(dir), [])
-})
 
 void t.test('a second process on the same directory fences the first', async (t) => {
   const options = { ...journalOptions(t), shards: 4 }
