@@ -3,7 +3,7 @@
 // History nodes come from the history source, whatever the finder. Source: CONTRACT 1.4.
 
 import { RequestError } from '../errors.ts'
-import { compareDocs, compileCondition, pickFields } from './evaluate.ts'
+import { compareDocs, compareText, compileCondition, pickFields } from './evaluate.ts'
 import type { HistorySource } from './history.ts'
 import type { GraphPlan, GraphResult, NodePlan, Step } from './plan.ts'
 
@@ -169,7 +169,7 @@ function findHistory(
       return collectHistory(step, historyRows(step, [parent.actorId], execution), keep, execution)
     })
   }
-  const actors = [...new Set(step.historyOf)]
+  const actors = [...new Set(step.historyOf)].toSorted()
   return [collectHistory(step, historyRows(step, actors, execution), () => true, execution)]
 }
 
@@ -186,8 +186,9 @@ function* historyRows(
 }
 
 /**
- * The newest matching nodes up to the limit; with `orderBy` the first of that order, ties by their
- * place in the journal. Reading stops as soon as the answer is known.
+ * The newest matching nodes up to the limit, of several actors one after the other; with `orderBy`
+ * the first of that order, ties by their place in the journal. Reading stops as soon as the answer
+ * is known.
  */
 function collectHistory(
   step: Step,
@@ -199,7 +200,7 @@ function collectHistory(
   const counts = step.returns === 'count' || step.returns === 'both'
   const sorts = step.orderBy.length > 0
   const room = step.limit + 1
-  let kept: { row: GraphRow; age: number }[] = []
+  let kept: Aged[] = []
   let count = 0
   let age = 0
   for (const row of rows) {
@@ -216,10 +217,18 @@ function collectHistory(
   return { rows: rowsFound, more: kept.length > step.limit, count }
 }
 
-function sorted(
-  step: Step,
-  kept: readonly { readonly row: GraphRow; readonly age: number }[],
-): { row: GraphRow; age: number }[] {
-  // Younger entries are read first: the greater age has the earlier place in the journal.
-  return kept.toSorted((a, b) => compareDocs(step.orderBy, a.row.doc, b.row.doc) || b.age - a.age)
+/** A history node, and how many were read before it. */
+interface Aged {
+  readonly row: GraphRow
+  readonly age: number
+}
+
+function sorted(step: Step, kept: readonly Aged[]): Aged[] {
+  return kept.toSorted(
+    (a, b) =>
+      compareDocs(step.orderBy, a.row.doc, b.row.doc) ||
+      compareText(a.row.actorId, b.row.actorId) ||
+      // Younger entries are read first: the greater age has the earlier place in the journal.
+      b.age - a.age,
+  )
 }

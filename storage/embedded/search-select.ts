@@ -90,8 +90,10 @@ export class StepSelect {
       terms.push(...actorRange(filter, on))
       for (const part of conjuncts(filter)) terms.push(conditionSql(part, on))
     }
+    // json_each makes one row of what is no array.
+    if (on.element !== null) terms.push(sql`${on.element}.type = 'object'`)
     // A removed node's row has no content at all, so most filters leave it out by themselves.
-    if (on.element === null && !(filter !== null && needsContent(filter, on))) {
+    else if (!(filter !== null && needsContent(filter, on))) {
       terms.push(sql`${on.table}.doc IS NOT NULL`)
     }
     for (const gate of step.plan.steps) {

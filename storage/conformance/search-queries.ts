@@ -1,0 +1,324 @@
+// Random graph queries for the conformance suite, and what they mean: the contract's rules once
+// more, node by node, without plan or index. It stands beside the suite, which runs the same queries
+// on a driver and here. Slow and simple on purpose. Source: CONTRACT 1.4.
+
+import fc from 'fast-check'
+import type { EdgeDef, NodeType } from '../../protocol/graph/node-type.ts'
+import { actorIds, MEMBERS, NODE_TYPES, visitsOf, type Doc } from './search-nodes.ts'
+import {
+  codePointOrder,
+  isMissing,
+  memberOf,
+  randomFilter,
+  type RandomFilter,
+} from './search-filters.ts'
+
+interface RandomKey {
+  readonly text: string
+  readonly path: readonly string[]
+  readonly descending: boolean
+}
+
+/** A navigation, with its filter's meaning beside the text. */
+export interface RandomNavigation {
+  readonly edge: string
+  readonly type: NodeType
+  readonly alias: string
+  readonly filter: RandomFilter | null
+  readonly keys: readonly RandomKey[]
+  readonly limit: number | null
+  readonly count: boolean
+  readonly require: 'any' | 'some' | 'none'
+  /** null: no `node` member. */
+  readonly node: RandomNode | null
+  /** Set for history as a base set: the actors whose history is read. */
+  readonly actors: readonly string[] | null
+}
+
+interface RandomNode {
+  readonly fields: readonly { readonly text: string; readonly path: readonly string[] }[]
+  readonly navigate: readonly RandomNavigation[]
+}
+
+const typeOf = (name: string): NodeType => NODE_TYPES.find((type) => type.name === name)!
+
+function fieldsOf(type: NodeType): fc.Arbitrary<RandomNode['fields']> {
+  const all = type.fields.flatMap(({ name, members, type: kind }) => [
+    { text: name, path: [name] },
+    ...(members ?? []).map((member) => ({
+      text: `${name}.${member.name}`,
+      path: [name, member.name],
+    })),
+    ...(kind === 'dynamic' ? MEMBERS : []).map((member) => ({
+      text: `${name}->"${member.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`,
+      path: [name, member],
+    })),
+  ])
+  return fc.subarray(all, { maxLength: 4 }).map((fields) => {
+    // A field and a part of it: the whole wins, which is not this suite's matter.
+    const whole = new Set(fields.filter(({ path }) => path.length === 1).map(({ path }) => path[0]))
+    return fields.filter(({ path }) => path.length === 1 || !whole.has(path[0]))
+  })
+}
+
+const SORTED = new Set(['text', 'uuid', 'enum', 'number', 'boolean', 'instant', 'date'])
+
+function keysOf(type: NodeType): fc.Arbitrary<RandomKey[]> {
+  const paths = type.fields.flatMap(({ name, type: kind }) => {
+    if (kind === 'dynamic') return [{ text: `${name}->'x'`, path: [name, 'x'] }]
+    return SORTED.has(kind) ? [{ text: name, path: [name] }] : []
+  })
+  const key = fc
+    .record({ of: fc.constantFrom(...paths), way: fc.constantFrom('', ' asc', ' desc') })
+    .map(({ of, way }) => ({ ...of, text: of.text + way, descending: way === ' desc' }))
+  return fc.array(key, { maxLength: 3 })
+}
+
+function navigationOf(
+  edge: { readonly name: string; readonly type: NodeType; readonly isSet: boolean },
+  depth: number,
+): fc.Arbitrary<RandomNavigation> {
+  const { name, type, isSet } = edge
+  const isHistory = type.storage.kind === 'history'
+  const gates = isSet || isHistory ? (['any'] as const) : (['any', 'some', 'none'] as const)
+  return fc
+    .record({
+      filter: fc.option(randomFilter(type), { freq: 2 }),
+      keys: fc.option(keysOf(type), { nil: [] as RandomKey[] }),
+      limit: fc.option(fc.integer({ min: 1, max: 4 }), { freq: 3 }),
+      count: fc.boolean(),
+      require: fc.constantFrom(...gates),
+      node: fc.option(nodeOf(type, depth + 1), { freq: 6 }),
+      actors: fc.uniqueArray(fc.constantFrom(...actorIds.slice(0, 9)), {
+        minLength: 1,
+        maxLength: 3,
+      }),
+    })
+    .map((made) => ({
+      ...made,
+      edge: name,
+      type,
+      alias: '',
+      actors: isSet && isHistory ? made.actors : null,
+    }))
+}
+
+function nodeOf(type: NodeType, depth: number): fc.Arbitrary<RandomNode> {
+  const edges = type.edges.filter(({ node }) => NODE_TYPES.some((other) => other.name === node))
+  const navigate: fc.Arbitrary<RandomNavigation[]> =
+    depth > 3 || edges.length === 0
+      ? fc.constant([])
+      : fc.array(
+          fc
+            .constantFrom(...edges)
+            .chain((edge) =>
+              navigationOf({ name: edge.name, type: typeOf(edge.node), isSet: false }, depth),
+            ),
+          { maxLength: 2 },
+        )
+  return fc.record({ fields: fieldsOf(type), navigate: navigate.map(named) })
+}
+
+/** Gives each navigation of one node a name of its own. */
+function named(list: RandomNavigation[]): RandomNavigation[] {
+  return list.map((navigation, i) => ({ ...navigation, alias: `${navigation.edge}_${i}` }))
+}
+
+export const randomQuery: fc.Arbitrary<RandomNavigation[]> = fc
+  .array(
+    fc
+      .constantFrom(...NODE_TYPES)
+      .chain((type) => navigationOf({ name: type.set, type, isSet: true }, 0)),
+    { minLength: 1, maxLength: 2 },
+  )
+  .map(named)
+
+/** The query as a caller would send it. */
+export function bodyOf(query: readonly RandomNavigation[]): unknown[] {
+  return query.map((navigation) => {
+    const { edge, alias, keys, limit, count, require, node } = navigation
+    const filter = filterOf(navigation)
+    return {
+      edge,
+      alias,
+      ...(filter !== null && { filter: filter.text }),
+      ...(keys.length > 0 && { orderBy: keys.map(({ text }) => text).join(', ') }),
+      ...(limit !== null && { limit }),
+      ...(count && { count }),
+      ...(require !== 'any' && { require }),
+      ...(node !== null && {
+        node: { fields: node.fields.map(({ text }) => text), navigate: bodyOf(node.navigate) },
+      }),
+    }
+  })
+}
+
+function filterOf({ filter, actors }: RandomNavigation): RandomFilter | null {
+  if (actors === null) return filter
+  const own = `libraryId in [${actors.map((id) => `'${id}'`).join(', ')}]`
+  const holds = (doc: Doc): boolean => actors.includes(String(doc['libraryId']))
+  if (filter === null) return { text: own, holds }
+  return {
+    text: `${own} and (${filter.text})`,
+    holds: (doc) => holds(doc) && filter.holds(doc),
+  }
+}
+
+/** A node as the reference keeps it. */
+export interface ReferenceNode {
+  readonly node: string
+  readonly actorId: string
+  readonly id: string
+  readonly doc: Doc
+}
+
+/** Answers queries by looking at every node; nodes are in the order in which they were first made. */
+export class Reference {
+  readonly #nodes: readonly ReferenceNode[]
+
+  constructor(nodes: readonly ReferenceNode[]) {
+    this.#nodes = nodes
+  }
+
+  answer(query: readonly RandomNavigation[]): Record<string, unknown> {
+    const answer: Record<string, unknown> = {}
+    for (const navigation of query) this.#show(navigation, null, null, answer)
+    return answer
+  }
+
+  /** All nodes of a type, whatever their storage. */
+  #all(type: NodeType): ReferenceNode[] {
+    const { storage, name, idField } = type
+    if (storage.kind === 'row') return this.#nodes.filter((one) => one.node === name)
+    if (storage.kind === 'history') {
+      return actorIds.toSorted().flatMap((actorId) =>
+        visitsOf(actorId)
+          .toReversed()
+          .map((doc) => ({ node: name, actorId, id: String(doc[idField]), doc })),
+      )
+    }
+    return this.#all(typeOf(storage.node)).flatMap(({ actorId, doc }) =>
+      ((doc[storage.member] ?? []) as Doc[]).map((element) => ({
+        node: name,
+        actorId,
+        id: String(element[idField]),
+        doc: element,
+      })),
+    )
+  }
+
+  #matching(navigation: RandomNavigation, parent: ReferenceNode | null, edge: EdgeDef | null) {
+    const filter = filterOf(navigation)
+    return this.#all(navigation.type).filter((one) => {
+      if (parent !== null && edge !== null && !isLinked(parent, one, edge)) return false
+      if (filter !== null && !filter.holds(one.doc)) return false
+      return this.#passes(navigation.node, navigation.type, one)
+    })
+  }
+
+  #passes(node: RandomNode | null, type: NodeType, one: ReferenceNode): boolean {
+    return (node?.navigate ?? []).every((gate) => {
+      if (gate.require === 'any') return true
+      const edge = type.edges.find(({ name }) => name === gate.edge)!
+      const some = this.#matching(gate, one, edge).length > 0
+      return some === (gate.require === 'some')
+    })
+  }
+
+  #show(
+    navigation: RandomNavigation,
+    parent: ReferenceNode | null,
+    edge: EdgeDef | null,
+    answer: Record<string, unknown>,
+  ): void {
+    if (isMereGate(navigation)) return
+    const { alias, type, count, node } = navigation
+    const matching = this.#matching(navigation, parent, edge)
+    if (count && node === null) {
+      answer[alias] = matching.length
+      return
+    }
+    const sorted = matching.toSorted((a, b) => order(navigation, a, b, edge))
+    const limit = navigation.limit ?? 1_000
+    const nodes = sorted.slice(0, limit).map((one) => this.#node(node, type, one))
+    const isSingle = edge?.cardinality === 'single'
+    if (count) answer[alias] = { count: matching.length, nodes }
+    else answer[alias] = isSingle ? (nodes[0] ?? null) : nodes
+    if (sorted.length > limit && (count || !isSingle)) answer[`${alias}HasMore`] = true
+  }
+
+  #node(node: RandomNode | null, type: NodeType, one: ReferenceNode): Record<string, unknown> {
+    const shown: Record<string, unknown> = {}
+    if (node === null) return { [type.idField]: one.doc[type.idField] }
+    for (const { path } of node.fields) {
+      const value = memberOf(one.doc, path) ?? null
+      if (path.length === 1) shown[path[0]!] = value
+      else {
+        const nested = (shown[path[0]!] ??= {}) as Record<string, unknown>
+        nested[path[1]!] = value
+      }
+    }
+    for (const navigation of node.navigate) {
+      const edge = type.edges.find(({ name }) => name === navigation.edge)!
+      this.#show(navigation, one, edge, shown)
+    }
+    return shown
+  }
+}
+
+/** A gate that asks for nothing shows nothing. */
+function isMereGate({ require, count, node }: RandomNavigation): boolean {
+  if (require === 'any' || count) return false
+  return node === null || (node.fields.length === 0 && node.navigate.every(isMereGate))
+}
+
+function isLinked(parent: ReferenceNode, child: ReferenceNode, edge: EdgeDef): boolean {
+  const value = parent.doc[edge.from]
+  if (isMissing(value) || child.doc[edge.to] !== value) return false
+  return !edge.sameActor || parent.actorId === child.actorId
+}
+
+function order(
+  { keys, type }: RandomNavigation,
+  a: ReferenceNode,
+  b: ReferenceNode,
+  edge: EdgeDef | null,
+): number {
+  for (const { path, descending } of keys) {
+    const [x, y] = [sortable(memberOf(a.doc, path)), sortable(memberOf(b.doc, path))]
+    if (x === null || y === null) {
+      if (x !== y) return x === null ? 1 : -1
+      continue
+    }
+    const way = sortOrder(x, y)
+    if (way !== 0) return descending ? -way : way
+  }
+  // History is found newest first, and sorting keeps what it finds.
+  if (type.storage.kind === 'history') return keys.length > 0 ? byAge(a, b) : 0
+  if (keys.length > 0 || edge === null || !edge.sameActor) {
+    return codePointOrder(a.id, b.id) || codePointOrder(a.actorId, b.actorId)
+  }
+  if (type.position === undefined) return 0
+  const [x, y] = [a.doc[type.position], b.doc[type.position]]
+  if (isMissing(x) || isMissing(y)) return Number(isMissing(x)) - Number(isMissing(y))
+  return (x as number) - (y as number)
+}
+
+/** The earlier place in the journal first, actor by actor. */
+function byAge(a: ReferenceNode, b: ReferenceNode): number {
+  return codePointOrder(a.actorId, b.actorId) || Number(a.id.slice(1)) - Number(b.id.slice(1))
+}
+
+type Sortable = string | number | boolean
+
+function sortable(value: unknown): Sortable | null {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? value
+    : null
+}
+
+function sortOrder(a: Sortable, b: Sortable): number {
+  const kinds = ['boolean', 'number', 'string']
+  if (typeof a !== typeof b) return kinds.indexOf(typeof a) - kinds.indexOf(typeof b)
+  return typeof a === 'string' ? codePointOrder(a, b as string) : Number(a) - Number(b)
+}

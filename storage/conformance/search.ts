@@ -1,0 +1,355 @@
+// The one suite that every graph index driver passes: the memory twin, SQLite, later Elasticsearch.
+// It stands between the port's words (storage/search.ts) and the drivers. Its heart is a property:
+// whatever was written, in whatever order, any query answers what the plain reference answers, order
+// included. Source: ARCHITECTURE 5 and 7, CONTRACT 1.4, PROTOCOL 3.13.
+
+import fc from 'fast-check'
+import type { Test } from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import { FULL_ACCESS, planNavigations } from '../../protocol/graph/navigation.ts'
+import type { HistorySource } from '../../protocol/graph/history.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
+import { NOW } from './search-filters.ts'
+import {
+  actorIds,
+  randomWrites,
+  SCHEMA,
+  shelfIds,
+  visitsOf,
+  type Doc,
+  type RandomWrite,
+} from './search-nodes.ts'
+import { bodyOf, randomQuery, Reference, type ReferenceNode } from './search-queries.ts'
+
+export interface IndexUnderTest {
+  readonly writer: GraphWriter
+  readonly reader: GraphReader
+  /** Closes both and opens them again; null when the driver keeps nothing. */
+  readonly reopen: ((schema: GraphSchema) => IndexUnderTest) | null
+}
+
+export interface IndexOptions {
+  readonly schema: GraphSchema
+  readonly history: HistorySource
+  /** Monotonic milliseconds of the reader. */
+  readonly now: () => number
+}
+
+/** Makes an empty index; ends it with `t.teardown`. */
+export type MakeIndex = (t: Test, options: IndexOptions) => IndexUnderTest
+
+export const HISTORY: HistorySource = {
+  *read(actorId, node) {
+    for (const doc of visitsOf(actorId).toReversed()) {
+      yield { node, id: String(doc['visitId']), doc }
+    }
+  },
+}
+
+const OPTIONS: IndexOptions = { schema: SCHEMA, history: HISTORY, now: () => 0 }
+const BUDGET_MS = 1_000_000
+
+const [ONE, TWO] = actorIds as [string, string]
+const [SHELF, SHELF_TWO] = shelfIds as [string, string]
+
+export function ask(reader: GraphReader, body: unknown, schema = SCHEMA): Record<string, unknown> {
+  const plan = planNavigations(body, schema, FULL_ACCESS, { nowMs: NOW, limits: LIMITS })
+  return { ...reader.query(plan, BUDGET_MS) }
+}
+
+function library(actorId: string, version: number, doc: Doc | null = {}): IndexWrite {
+  const full = doc && { libraryId: actorId, ...doc }
+  return { node: 'library', actorId, id: actorId, version, doc: full }
+}
+
+function shelf(actorId: string, id: string, version: number, doc: Doc | null = {}): IndexWrite {
+  const full = doc && { libraryId: actorId, shelfId: id, ...doc }
+  return { node: 'shelf', actorId, id, version, doc: full }
+}
+
+const names = (reader: GraphReader): unknown =>
+  (ask(reader, [{ edge: 'libraries', node: { fields: ['name'] } }])['libraries'] as Doc[]).map(
+    ({ name }) => name,
+  )
+
+export function searchConformance(t: Test, make: MakeIndex): void {
+  void t.test('offsets move with the writes', (t) => offsets(t, make))
+  void t.test('versions only go forward', (t) => versions(t, make))
+  void t.test('child ids of different actors never mix', (t) => sameIds(t, make))
+  void t.test('time and size are bounded', (t) => bounds(t, make))
+  void t.test('nested lists keep their order, cut or not', (t) => nestedOrder(t, make))
+  void t.test('any query answers what the reference answers', (t) => property(t, make))
+}
+
+function offsets(t: Test, make: MakeIndex): void {
+  const { writer, reader, reopen } = make(t, OPTIONS)
+  t.equal(writer.generation(), null, 'a new index belongs to no store')
+  t.same([...writer.offsets()], [])
+  writer.reset('one')
+  t.equal(writer.generation(), 'one')
+  writer.apply([library(ONE, 1, { name: 'a' })], [{ shard: 3, offset: 7 }])
+  writer.apply(
+    [],
+    [
+      { shard: 3, offset: 8 },
+      { shard: -1, offset: 2 },
+    ],
+  )
+  t.same(Object.fromEntries(writer.offsets()), { 3: 8, '-1': 2 })
+  t.throws(
+    () => {
+      writer.apply(
+        [library(TWO, 1, { name: 'b' }), { ...library(TWO, 1), node: 'visit' }],
+        [{ shard: 3, offset: 9 }],
+      )
+    },
+    { message: /visit has no rows/ },
+    'a node type without rows is our own mistake',
+  )
+  t.equal(writer.offsets().get(3), 8, 'what failed moved nothing')
+  t.same((reopen === null ? [] : names(reader)) as unknown, reopen === null ? [] : ['a'])
+
+  if (reopen !== null) {
+    const again = reopen(SCHEMA)
+    t.equal(again.writer.generation(), 'one')
+    t.same(Object.fromEntries(again.writer.offsets()), { 3: 8, '-1': 2 })
+    t.same(names(again.reader), ['a'])
+    again.writer.reset('two')
+    t.same([...again.writer.offsets()], [])
+    t.same(names(again.reader), [], 'a reset index is empty')
+    again.writer.apply([library(ONE, 1, { name: 'c' })], [])
+    t.same(names(again.reader), ['c'], 'and has forgotten all versions')
+  }
+  t.end()
+}
+
+function versions(t: Test, make: MakeIndex): void {
+  const { writer, reader } = make(t, OPTIONS)
+  writer.reset('one')
+  writer.apply([library(ONE, 5, { name: 'five' })], [])
+  writer.apply([library(ONE, 4, { name: 'four' })], [])
+  t.same(names(reader), ['five'], 'an older write changes nothing')
+  writer.apply([library(ONE, 5, { name: 'five' })], [])
+  t.same(names(reader), ['five'], 'the same write again is harmless')
+  writer.apply([library(ONE, 4, null)], [])
+  t.same(names(reader), ['five'], 'an older removal changes nothing')
+  writer.apply([library(ONE, 6, null)], [])
+  t.same(names(reader), [])
+  const count = [{ edge: 'libraries', count: true }]
+  t.same(ask(reader, count), { libraries: 0 })
+  writer.apply([library(ONE, 5, { name: 'five' })], [])
+  t.same(names(reader), [], "an older write can't bring a removed node back")
+  writer.apply([library(TWO, 2, null), library(TWO, 1, { name: 'late' })], [])
+  t.same(names(reader), [], 'nor one that came only after its removal')
+  writer.apply([library(ONE, 7, { name: 'seven' }), library(ONE, 8, { name: 'eight' })], [])
+  t.same(names(reader), ['eight'], 'a node may be written twice in one step')
+  t.same(ask(reader, count), { libraries: 1 })
+  const missing = [{ edge: 'libraries', filter: 'motto == nothing', count: true }]
+  t.same(ask(reader, missing), { libraries: 1 }, 'a removed node misses nothing')
+  t.end()
+}
+
+function sameIds(t: Test, make: MakeIndex): void {
+  const { writer, reader } = make(t, OPTIONS)
+  writer.reset('one')
+  const book = (actorId: string, title: string): IndexWrite => {
+    const doc = { bookId: 'b', libraryId: actorId, shelfId: SHELF, title }
+    return { node: 'book', actorId, id: 'b', version: 1, doc }
+  }
+  writer.apply(
+    [
+      library(ONE, 1, { name: 'one' }),
+      shelf(ONE, SHELF, 1, { label: 'of one' }),
+      book(ONE, 'in one'),
+      library(TWO, 1, { name: 'two' }),
+      shelf(TWO, SHELF, 1, { label: 'of two' }),
+      book(TWO, 'in two'),
+    ],
+    [],
+  )
+  const body = [
+    {
+      edge: 'libraries',
+      orderBy: 'name',
+      node: {
+        fields: ['name'],
+        navigate: [
+          {
+            edge: 'shelves',
+            node: {
+              fields: ['label'],
+              navigate: [{ edge: 'books', node: { fields: ['title'] } }],
+            },
+          },
+        ],
+      },
+    },
+  ]
+  const nested = (name: string): Doc => ({
+    name,
+    shelves: [{ label: `of ${name}`, books: [{ title: `in ${name}` }] }],
+  })
+  t.same(ask(reader, body), { libraries: [nested('one'), nested('two')] })
+  writer.apply([shelf(ONE, SHELF, 2, null)], [])
+  t.same(ask(reader, body)['libraries'], [{ name: 'one', shelves: [] }, nested('two')])
+  t.end()
+}
+
+function bounds(t: Test, make: MakeIndex): void {
+  let nowMs = 0
+  const { writer, reader } = make(t, { ...OPTIONS, now: () => nowMs++ })
+  writer.reset('one')
+  const writes: IndexWrite[] = []
+  for (let i = 0; i < 700; i++) {
+    const id = `0190b000-0000-7000-8000-${i.toString(16).padStart(12, '0')}`
+    writes.push(library(id, 1, { area: i }), shelf(id, SHELF, 1), shelf(id, SHELF_TWO, 1))
+  }
+  writer.apply(writes, [])
+  const count = [{ edge: 'libraries', filter: 'rating == 1', count: true }]
+  t.same(ask(reader, count), { libraries: 0 })
+  const plan = planNavigations(count, SCHEMA, FULL_ACCESS, { nowMs: NOW, limits: LIMITS })
+  const late = codeOf(() => reader.query(plan, 2))
+  t.equal(late, 'UNAVAILABLE', 'a query stops when its time is over, also one that finds nothing')
+  t.same(ask(reader, count), { libraries: 0 }, 'and the next one is answered')
+
+  const deep = (levels: number): unknown => ({
+    fields: ['libraryId'],
+    navigate:
+      levels === 0
+        ? []
+        : [{ edge: 'shelves', node: { navigate: [{ edge: 'library', node: deep(levels - 1) }] } }],
+  })
+  const wide = [{ edge: 'libraries', limit: 700, node: deep(3) }]
+  t.equal(Object.keys(ask(reader, wide)).length, 1)
+  const many = planNavigations(
+    [1, 2, 3, 4, 5, 6, 7].map((i) => ({ ...wide[0], alias: `a${i}`, limit: 1_000, node: deep(3) })),
+    SCHEMA,
+    FULL_ACCESS,
+    { nowMs: NOW, limits: { ...LIMITS, navigationsMax: 100 } },
+  )
+  t.equal(
+    codeOf(() => reader.query(many, 1e9)),
+    'INVALID_QUERY',
+    'an answer has a largest size',
+  )
+  t.end()
+}
+
+function codeOf(run: () => unknown): string | null {
+  try {
+    run()
+    return null
+  } catch (error) {
+    if (error instanceof RequestError) return error.errors[0]!.code
+    throw error
+  }
+}
+
+function nestedOrder(t: Test, make: MakeIndex): void {
+  const { writer, reader } = make(t, OPTIONS)
+  writer.reset('one')
+  const pages = [3, 1, 2]
+  writer.apply([library(ONE, 1)], [])
+  for (const [i, bookId] of ['z', 'a', 'm'].entries()) {
+    const doc = { bookId, libraryId: ONE, pages: pages[i] }
+    writer.apply([{ node: 'book', actorId: ONE, id: bookId, version: i + 2, doc }], [])
+  }
+  const list = (more: Doc): unknown => {
+    const books = { edge: 'books', node: { fields: ['bookId'] }, ...more }
+    const { libraries } = ask(reader, [
+      { edge: 'libraries', node: { fields: [], navigate: [books] } },
+    ])
+    const [one] = libraries as Doc[]
+    const ids = (one!['books'] as Doc[]).map(({ bookId }) => bookId).join('')
+    return one!['booksHasMore'] === true ? `${ids}+` : ids
+  }
+  t.equal(list({}), 'zam', 'as they were made')
+  t.equal(list({ limit: 2 }), 'za+')
+  t.equal(list({ limit: 3 }), 'zam')
+  t.equal(list({ orderBy: 'pages' }), 'amz')
+  t.equal(list({ orderBy: 'pages desc', limit: 1 }), 'z+')
+  t.equal(list({ orderBy: 'bookId', limit: 2 }), 'am+')
+  t.end()
+}
+
+/** What the writes leave behind, each node at the place of its first write. */
+function remaining(writes: readonly RandomWrite[]): ReferenceNode[] {
+  const last = new Map<string, RandomWrite>()
+  for (const write of writes) last.set(`${write.actorId} ${write.node} ${write.id}`, write)
+  const nodes: ReferenceNode[] = []
+  for (const { doc, ...rest } of last.values()) if (doc !== null) nodes.push({ ...rest, doc })
+  return nodes
+}
+
+interface Batching {
+  /** Writes in one step. */
+  readonly size: number
+  /** Every so many writes an older one is sent again. */
+  readonly repeatEvery: number
+}
+
+/** Writes as a projector would send them, with old ones in between that must change nothing. */
+function applyAll(writer: GraphWriter, writes: readonly RandomWrite[], batching: Batching): void {
+  const sent = writes.map((write, i): IndexWrite => ({ ...write, version: i + 1 }))
+  const withOld = sent.flatMap((write, i) => {
+    if (i % batching.repeatEvery !== batching.repeatEvery - 1) return [write]
+    return [write, sent[Math.floor(i / 2)]!]
+  })
+  for (let at = 0; at < withOld.length; at += batching.size) {
+    writer.apply(withOld.slice(at, at + batching.size), [{ shard: 0, offset: at + 1 }])
+  }
+}
+
+async function property(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = make(t, OPTIONS)
+  let answered = 0
+  let found = 0
+  await fc.assert(
+    fc.asyncProperty(
+      randomWrites,
+      fc.record({
+        size: fc.integer({ min: 1, max: 30 }),
+        repeatEvery: fc.integer({ min: 2, max: 9 }),
+      }),
+      fc.array(randomQuery, { minLength: 5, maxLength: 10 }),
+      // oxlint-disable-next-line typescript/require-await -- fast-check's own pace
+      async (writes, batching, queries) => {
+        writer.reset('again')
+        applyAll(writer, writes, batching)
+        const reference = new Reference(remaining(writes))
+        for (const query of queries) {
+          const body = bodyOf(query)
+          const expected = asJson(reference.answer(query))
+          const answer = asJson(ask(reader, body))
+          if (!equal(answer, expected)) {
+            throw new Error(
+              `query ${JSON.stringify(body)}\n answered ${JSON.stringify(answer)}\n` +
+                ` expected ${JSON.stringify(expected)}`,
+            )
+          }
+          answered++
+          if (JSON.stringify(expected).length > 60) found++
+        }
+      },
+    ),
+    { numRuns: Number(process.env['SEARCH_RUNS'] ?? 250) },
+  )
+  t.ok(found * 5 > answered, `${found} of ${answered} queries found something`)
+}
+
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+/** The same JSON, whatever the order of members. */
+function equal(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((one, i) => equal(one, b[i]))
+  }
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b
+  const [x, y] = [Object.entries(a), b as Record<string, unknown>]
+  return (
+    x.length === Object.keys(y).length &&
+    x.every(([name, value]) => Object.hasOwn(y, name) && equal(value, y[name]))
+  )
+}
