@@ -97,6 +97,7 @@ t.test('lists: sorted, by plain prefix, keys only', async (t) => {
   t.same((await call('GET', null)).body, [
     ...['B', 'a', 'a/b', 'ab', 'b', 'new', 'ä'].map((key) => ({ key, value: { key } })),
   ])
+  t.same((await call('GET', '', undefined, index)).body, ['B', 'a', 'a/b', 'ab', 'b', 'new', 'ä'])
   const prefix = async (key: string): Promise<unknown> =>
     (await call('GET', key, undefined, { query: 'searchType=prefix&index' })).body
   t.same(await prefix('a'), ['a', 'a/b', 'ab'])

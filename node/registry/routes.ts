@@ -101,6 +101,8 @@ class RegistryStation {
     if (searchType !== 'exact') {
       throw invalid(`searchType is "exact" or "prefix", not "${searchType}"`)
     }
+    // `/resources/registry/`: the list, as without its last slash.
+    if (readPrefix(request.params['key']!) === '') return this.list(request, '')
     const key = readKey(request.params['key']!)
     allow(request.identity, key, 'read')
     const entry = this.#options.actorSystem.system.get<RegistryEntry>('registry', key)
