@@ -75,7 +75,7 @@ export class ActorStates {
     return this.#actors.get(actorId) ?? null
   }
 
-  /** A new actor, before its first record. Nothing is read. */
+  /** A new actor, before its first record. It must not be here yet; nothing is read. */
   begin(actorId: string, type: string): FoldedActor {
     const actor: FoldedActor = {
       actorId,
@@ -84,7 +84,7 @@ export class ActorStates {
       version: 0,
       bytes: 0,
     }
-    this.#keep(actor)
+    this.#actors.set(actorId, actor)
     return actor
   }
 
@@ -179,14 +179,9 @@ export class ActorStates {
     const { version } = snapshot
     const weight = Math.min(bytes, LIMITS.stateBytesMax)
     const actor: FoldedActor = { actorId, behaviour, state, version, bytes: weight }
-    this.#keep(actor)
+    this.#actors.set(actorId, actor)
+    this.#bytes += weight
     return actor
-  }
-
-  #keep(actor: FoldedActor): void {
-    this.drop(actor.actorId)
-    this.#actors.set(actor.actorId, actor)
-    this.#bytes += actor.bytes
   }
 
   #behaviour(type: string): Behaviour {

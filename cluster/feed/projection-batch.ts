@@ -53,7 +53,10 @@ interface TouchedActor {
   readonly actor: FoldedActor
   /** Place of the newest entry that touched it. */
   at: Place
-  readonly refs: Map<string, NodeRef>
+  /** True when its first entry is in this batch: then all its nodes are written. */
+  isNew: boolean
+  /** Nodes that records name; null: none but those of a new actor. */
+  refs: Map<string, NodeRef> | null
 }
 
 export class ProjectionBatch {
@@ -65,21 +68,28 @@ export class ProjectionBatch {
   readonly #offsets = new Map<number, number>()
   readonly #touched = new Map<string, TouchedActor>()
 
-  /** Moves the shard's offset over an entry. */
-  pass(shard: number, offset: number, bytes: number): void {
+  /** Moves the shard's offset over entries up to this one, which was made at `timeMs`. */
+  pass({ shard, offset }: Position, timeMs: number): void {
     this.#offsets.set(shard, offset)
-    this.entries++
-    this.bytes += bytes
+    this.timesMs.set(shard, timeMs)
   }
 
-  /** Adds the nodes that the entry's records name. The content is taken when the batch is full. */
+  /**
+   * Adds the nodes that the entry's records name. The content is taken when the batch is full. An
+   * actor's first entry needs no names: it can't have changed any node but those that are there.
+   */
   touch(actor: FoldedActor, entry: Entry, at: Place): void {
     let touched = this.#touched.get(actor.actorId)
     if (touched === undefined) {
-      touched = { actor, at, refs: new Map() }
+      touched = { actor, at, isNew: false, refs: null }
       this.#touched.set(actor.actorId, touched)
     }
     touched.at = at
+    if (entry.v === 0) {
+      touched.isNew = true
+      return
+    }
+    touched.refs ??= new Map()
     for (const record of entry.r) {
       const refs = actor.behaviour.touched(record, actor.actorId)
       for (const ref of refs) touched.refs.set(refKey(ref), ref)
@@ -90,7 +100,7 @@ export class ProjectionBatch {
   remove(actorId: string): NodeRef[] {
     const touched = this.#touched.get(actorId)
     this.#touched.delete(actorId)
-    return touched === undefined ? [] : [...touched.refs.values()]
+    return touched === undefined ? [] : named(touched)
   }
 
   get offsets(): Position[] {
@@ -100,10 +110,10 @@ export class ProjectionBatch {
   /** Contents of all touched nodes. An actor that throws is handed to `park`, the others go on. */
   writes(park: (parked: ParkedActor) => void): IndexWrite[] {
     const writes: IndexWrite[] = []
-    for (const [actorId, { actor, refs }] of this.#touched) {
+    for (const [actorId, touched] of this.#touched) {
       const before = writes.length
       try {
-        for (const ref of refs.values()) writes.push(writeOf(actor, ref))
+        for (const ref of refsOf(touched)) writes.push(writeOf(touched.actor, ref))
       } catch (error) {
         writes.length = before
         park({ ...this.parkedOf(actorId), reason: reasonOf(error) })
@@ -115,16 +125,30 @@ export class ProjectionBatch {
 
   /** An actor of this batch as it would be parked, but for the reason. */
   parkedOf(actorId: string): Omit<ParkedActor, 'reason'> {
-    const { actor, at, refs } = this.#touched.get(actorId)!
+    const touched = this.#touched.get(actorId)!
+    const { actor, at } = touched
     return {
       actorId,
       type: actor.behaviour.type,
       shard: at.shard,
       offset: at.offset,
       version: actor.version,
-      nodes: [...refs.values()],
+      nodes: named(touched),
     }
   }
+}
+
+function named({ refs }: TouchedActor): NodeRef[] {
+  return refs === null ? [] : [...refs.values()]
+}
+
+function refsOf({ actor, isNew, refs }: TouchedActor): Iterable<NodeRef> {
+  const { behaviour, state } = actor
+  if (!isNew) return refs!.values()
+  const all = state === null ? [] : behaviour.nodes(state)
+  if (refs === null) return all
+  for (const ref of all) refs.set(refKey(ref), ref)
+  return refs.values()
 }
 
 /** A node's newest content, or its removal when the state no longer has it. */

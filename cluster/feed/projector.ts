@@ -237,17 +237,22 @@ export class Projector {
     const bodies = splitEntries(row.body)
     const { shard } = row
     const first = row.offset - row.count + 1
+    let reached = after
+    let timeMs = 0
     for (let offset = Math.max(first, after + 1); offset <= row.offset; offset++) {
       const body = bodies[offset - first]!
       const entry = decodeEntry(body)
       const taken = this.#take(batch, entry, { shard, offset, bytes: body.length })
       // Almost always at once: only an actor that is not in memory has to be read.
       const isIn = typeof taken === 'boolean' ? taken : await taken
-      if (!isIn) return offset - 1
-      batch.pass(shard, offset, body.length)
-      batch.timesMs.set(shard, entry.t)
+      if (!isIn) break
+      batch.entries++
+      batch.bytes += body.length
+      reached = offset
+      timeMs = entry.t
     }
-    return row.offset
+    if (reached > after) batch.pass({ shard, offset: reached }, timeMs)
+    return reached
   }
 
   /** False: entries before this one have not arrived in the derived rows yet. */
@@ -283,7 +288,7 @@ export class Projector {
       const actor = found ?? this.#states.begin(entry.p, entry.y)
       // A state that was loaded, or folded by a batch that failed, may have this entry already.
       if (actor.version === entry.v) this.#states.fold(actor, entry, at.bytes)
-      this.#states.touch(actor)
+      if (found !== null) this.#states.touch(found)
       batch.touch(actor, entry, at)
     } catch (error) {
       this.#setAside(batch, entry, { at, error })
