@@ -69,9 +69,9 @@ export class CsvReader {
   #take(parsed: Parsed): CsvRows {
     const rows = parsed.data
     this.#rowsBefore += rows.length
-    // The parser also tells of the row that it leaves for the next piece.
-    const broken = parsed.errors.filter((error) => error.row < rows.length)
-    return { rows, broken: broken.length === 0 ? null : new Set(broken.map((e) => e.row)) }
+    // It may also tell of the row that is left for the next piece: a place behind `rows`.
+    const { errors } = parsed
+    return { rows, broken: errors.length === 0 ? null : new Set(errors.map((error) => error.row)) }
   }
 }
 
