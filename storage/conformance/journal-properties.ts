@@ -4,7 +4,7 @@
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import type { AppendOutcome, Group } from '../journal.ts'
-import { group, type MakeJournal } from './journal.ts'
+import { group, type MakeJournal } from './journal-samples.ts'
 
 const SHARDS = 2
 

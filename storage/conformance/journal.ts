@@ -4,35 +4,15 @@
 
 import type { Test } from 'tap'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
-import type { AliasRow, DerivedRow, Group, Journal } from '../journal.ts'
+import type { AliasRow, DerivedRow } from '../journal.ts'
 import { journalProperties } from './journal-properties.ts'
-
-export interface JournalUnderTest {
-  readonly journal: Journal
-  /** Closes and opens again, as after a restart; null when the driver keeps nothing. */
-  readonly reopen: (() => Promise<Journal>) | null
-}
-
-/** Makes an empty journal of `shards` shards; ends it with `t.teardown`. */
-export type MakeJournal = (t: Test, shards: number) => Promise<JournalUnderTest>
+import { freshUuid, group, type MakeJournal } from './journal-samples.ts'
 
 const ACTORS = ['00000000-0000-7000-8000-00000000000a', '00000000-0000-7000-8000-00000000000b']
 const [ACTOR, OTHER] = ACTORS as [string, string]
 
-let made = 0
-/** A UUID that no other call gives. */
-export function freshUuid(): string {
-  made++
-  return `00000000-0000-7000-9000-${made.toString(16).padStart(12, '0')}`
-}
-
-export function group(place: Partial<Group> & { shard: number; epoch: number }): Group {
-  const body = Buffer.from(`group ${made}`)
-  return { head: 0, count: 1, commitId: freshUuid(), body, ...place }
-}
-
-function bytes(text: string): Buffer {
-  return Buffer.from(text)
+function bytes(content: string): Buffer {
+  return Buffer.from(content)
 }
 
 /** Text of bytes that may be any Uint8Array. */

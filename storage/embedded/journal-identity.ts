@@ -60,7 +60,7 @@ export function readStoreFile(dir: string): StoreIdentity | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as StoreIdentity
   } catch (error) {
-    throw new Error(`${path} is not JSON (${String(error)}): restore it, or delete it`)
+    throw new Error(`${path} is not JSON: restore it, or delete it`, { cause: error })
   }
 }
 

@@ -5,7 +5,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { AcceptedLoss, StoreIdentity } from '../journal.ts'
 import { Arena } from './journal-arena.ts'
-import { DERIVED_TABLES, type JournalEnvironment } from './journal-environment.ts'
+import type { DERIVED_TABLES, JournalEnvironment } from './journal-environment.ts'
 import { putIdentity } from './journal-identity.ts'
 import {
   derivedOffset,

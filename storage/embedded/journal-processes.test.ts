@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import type { DerivedRow, Journal } from '../journal.ts'
-import { freshUuid, group } from '../conformance/journal.ts'
+import { freshUuid, group } from '../conformance/journal-samples.ts'
 import { openEmbeddedJournal, openEmbeddedJournalReader } from './journal.ts'
 import { findingsIn, PROCESS, start, startRole } from './testing/journal-children.ts'
 import { journalOptions, optionsIn } from './testing/journal-options.ts'
@@ -44,6 +44,8 @@ void t.test('another thread reads what was committed', async (t) => {
     workerData: { dir: options.dir },
   })
   const answer = async () => ((await once(thread, 'message')) as [Record<string, unknown>])[0]
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  const ask = (shard: number | null) => thread.postMessage(shard)
   t.same(await answer(), journal.identity)
   const { epoch } = await journal.log.claim(2)
   for (let head = 0; head < 200; head++) {
@@ -57,11 +59,11 @@ void t.test('another thread reads what was committed', async (t) => {
     ])
     t.same(outcome, ['committed'])
     if (written === null) continue
-    thread.postMessage(2)
+    ask(2)
     const wanted = { head: head + 1, last: head + 1, flush: head + 1, actors: head / 50 + 1 }
     t.same(await answer(), wanted, `at head ${head + 1}`)
   }
-  thread.postMessage(null)
+  ask(null)
   t.equal(await answer(), 'closed')
   t.same(await journal.log.append([group({ shard: 2, epoch, head: 200 })]), ['committed'])
   await journal.close()

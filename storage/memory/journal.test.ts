@@ -1,7 +1,8 @@
 // The memory twin passes the suite of every journal, and fails the ways it is told to.
 
 import t from 'tap'
-import { group, journalConformance } from '../conformance/journal.ts'
+import { group } from '../conformance/journal-samples.ts'
+import { journalConformance } from '../conformance/journal.ts'
 import { memoryJournal, type MemoryHooks } from './journal.ts'
 
 journalConformance(t, (_, shards) => {

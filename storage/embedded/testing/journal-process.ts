@@ -38,9 +38,10 @@ async function write(journal: Journal): Promise<void> {
     const outcomes = await journal.log.append(groups)
     for (const [shard, group] of groups.entries()) {
       if (outcomes[shard] !== 'committed') return say({ end: outcomes[shard] })
-      heads[shard] = group.head + group.count
-      say({ shard, offset: heads[shard], commitId: group.commitId })
-      const row: DerivedRow = { kind: 'consumer', consumer: 'index', offset: heads[shard]! }
+      const offset = group.head + group.count
+      heads[shard] = offset
+      say({ shard, offset, commitId: group.commitId })
+      const row: DerivedRow = { kind: 'consumer', consumer: 'index', offset }
       void journal.derived.write(shard, group.epoch, [row]).then((outcome) => {
         if (outcome === 'committed') say({ shard, index: row.offset })
       })

@@ -8,19 +8,26 @@ const { dir } = workerData as { dir: string }
 const reader = openEmbeddedJournalReader({ dir })
 const port = parentPort!
 
-port.on('message', async (shard: number | null) => {
+async function answer(shard: number | null): Promise<unknown> {
   if (shard === null) {
     await reader.close()
-    port.postMessage('closed')
-    port.close()
-    return
+    return 'closed'
   }
   const rows = await reader.log.read(shard, 0, 1e9)
-  port.postMessage({
+  return {
     head: (await reader.log.status(shard)).head,
     last: rows.at(-1)?.offset ?? 0,
     flush: await reader.derived.consumer(shard, 'flush'),
     actors: (await reader.derived.actors(null, 1_000)).length,
+  }
+}
+
+const say = (what: unknown) => port.postMessage(what)
+
+port.on('message', (shard: number | null) => {
+  void answer(shard).then((what) => {
+    say(what)
+    if (what === 'closed') port.close()
   })
 })
-port.postMessage(reader.identity)
+say(reader.identity)
