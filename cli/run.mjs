@@ -8,12 +8,15 @@ import { ROOT, setUp } from './set-up.mjs'
 
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
 
+/** node:sqlite is still called experimental in Node 22; nobody who starts a node can act on that. */
+const QUIET = '--disable-warning=ExperimentalWarning'
+
 /** Exit code of a set-up that failed: EX_UNAVAILABLE of sysexits. */
 const SET_UP_FAILED = 69
 
 async function main() {
   const { node, env } = await setUp({ root: ROOT })
-  const child = spawn(node, process.argv.slice(2), { env, stdio: 'inherit' })
+  const child = spawn(node, [QUIET, ...process.argv.slice(2)], { env, stdio: 'inherit' })
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => fail(`Can't start ${node}: ${error.message}`))
   child.on('exit', (code, signal) => {
