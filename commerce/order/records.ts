@@ -341,7 +341,7 @@ export const REPRICES: Readonly<Record<RecordKind, boolean>> = {
   returnDeleted: true,
   releasedToInvoicing: false,
   retractedFromInvoicing: false,
-  invoiceCreated: false,
+  invoiceCreated: true,
   invoiceCancelled: true,
   tagAdded: false,
   tagRemoved: false,

@@ -3,8 +3,9 @@
 // are others now. Every amount is a whole number of minor units here, rounded half away from zero
 // as it is made, so that a person can add up by hand what is shown. Source: COMMERCE 1.
 //
-// What is invoiced is frozen: it keeps its amounts, later discounts pass it by, and what it holds
-// of a fixed order discount counts as given.
+// What is invoiced is frozen: it keeps its amounts, and later discounts pass it by. An order discount
+// that it holds a share of is still reckoned over it, and the others share what is left of the
+// discount: an invoice for a part of an order moves no amount of the rest.
 
 import {
   fromUnits,
@@ -124,38 +125,29 @@ function discount(
   digits: number,
 ): void {
   const byId = new Map<string, Target>()
-  const frozenShares = new Map<string, number>()
   for (const target of lines) byId.set((target.of as OrderLine).orderLineId, target)
   for (const target of deliveries) byId.set((target.of as Delivery).deliveryId, target)
-  for (const target of byId.values()) {
-    if (!target.frozen) continue
-    for (const { referenceId, value } of target.of.shares) {
-      const given = frozenShares.get(referenceId) ?? 0
-      frozenShares.set(referenceId, given + toUnits(value, digits))
-    }
-  }
   for (const item of state.discounts.values()) {
     if (item.targetId === null) continue
     const target = byId.get(item.targetId)!
-    if (!target.frozen) take(target, item.discountId, amountOf(item, target.left, 0, digits))
+    if (!target.frozen) take(target, item.discountId, amountOf(item, target.left, digits))
   }
-  let open: Target[] | null = null
+  const targets = [...byId.values()]
   let shareCount = 0
   for (const item of state.discounts.values()) {
     if (item.targetId !== null) continue
-    open ??= [...lines, ...deliveries].filter((target) => !target.frozen)
-    shareCount += open.length
+    shareCount += targets.length
     if (shareCount > LIMITS.orderSharesMax) {
       invalid(`order discounts over so many lines make more than ${LIMITS.orderSharesMax} shares`)
     }
-    spread(item, open, frozenShares.get(item.discountId) ?? 0, digits)
+    spread(item, targets, digits)
   }
 }
 
-/** What a discount takes of `left`; `given` of a fixed one is already on frozen targets. */
-function amountOf(item: StaticDiscount, left: number, given: number, digits: number): number {
+/** What a discount takes of `left`: a fixed value at most all of it. */
+function amountOf(item: StaticDiscount, left: number, digits: number): number {
   if (item.isPercentage) return portionOf(left, item.value)
-  return Math.min(Math.max(toUnits(item.value, digits) - given, 0), left)
+  return Math.min(toUnits(item.value, digits), left)
 }
 
 function take(target: Target, referenceId: string, value: number): void {
@@ -166,22 +158,46 @@ function take(target: Target, referenceId: string, value: number): void {
 }
 
 /** Step 3: one order discount over everything left, in proportion to what is left of each. */
-function spread(
-  item: StaticDiscount,
-  targets: readonly Target[],
-  given: number,
-  digits: number,
-): void {
+function spread(item: StaticDiscount, targets: readonly Target[], digits: number): void {
   let whole = 0
-  for (const target of targets) whole += target.left
+  let given = 0
+  const open: Target[] = []
+  for (const target of targets) {
+    if (target.frozen) {
+      const held = heldOf(target, item.discountId, digits)
+      whole += held.left
+      given += held.share
+    } else {
+      whole += target.left
+      open.push(target)
+    }
+  }
   bounded(whole, digits, 'orderTotal')
-  const amount = amountOf(item, whole, given, digits)
+  const amount = amountOf(item, whole, digits)
   if (amount === 0) return
-  const shares = targets.map((target) => shareOf(amount, target.left, whole))
-  const rest = shares.reduce((left, share) => left - share, amount)
-  if (rest !== 0) settleRest(shares, targets, rest)
-  for (let i = 0; i < targets.length; i++) take(targets[i]!, item.discountId, shares[i]!)
+  const shares = open.map((target) => shareOf(amount, target.left, whole))
+  const rest = shares.reduce((left, share) => left - share, amount - given)
+  if (rest !== 0 && open.length > 0) settleRest(shares, open, rest)
+  for (let i = 0; i < open.length; i++) take(open[i]!, item.discountId, shares[i]!)
 }
+
+/** A frozen target's share of a discount, and what was left of it before; zeros without a share. */
+function heldOf({ of, left }: Target, discountId: string, digits: number): Held {
+  // Shares stand in the order in which they were taken.
+  let before = left
+  for (let i = of.shares.length - 1; i >= 0; i--) {
+    const share = toUnits(of.shares[i]!.value, digits)
+    before += share
+    if (of.shares[i]!.referenceId === discountId) return { left: before, share }
+  }
+  return NOTHING_HELD
+}
+
+interface Held {
+  readonly left: number
+  readonly share: number
+}
+const NOTHING_HELD: Held = { left: 0, share: 0 }
 
 /**
  * What rounding left over goes to the largest left (of equals, the first created). A share never
@@ -192,18 +208,22 @@ function settleRest(shares: number[], targets: readonly Target[], rest: number):
   for (let i = 1; i < targets.length; i++) {
     if (goesBefore(targets[i]!, targets[largest]!)) largest = i
   }
-  const settled = Math.min(Math.max(shares[largest]! + rest, 0), targets[largest]!.left)
-  let open = rest - (settled - shares[largest]!)
-  shares[largest] = settled
+  let open = settleOne(shares, targets, largest, rest)
   if (open === 0) return
   const order = targets.map((_, i) => i)
   order.sort((a, b) => (goesBefore(targets[a]!, targets[b]!) ? -1 : 1))
   for (const i of order) {
-    const next = Math.min(Math.max(shares[i]! + open, 0), targets[i]!.left)
-    open -= next - shares[i]!
-    shares[i] = next
+    open = settleOne(shares, targets, i, open)
     if (open === 0) return
   }
+}
+
+/** Adds to one share what it can take; returns what is left over then. */
+function settleOne(shares: number[], targets: readonly Target[], i: number, rest: number): number {
+  const share = Math.min(Math.max(shares[i]! + rest, 0), targets[i]!.left)
+  const left = rest - (share - shares[i]!)
+  shares[i] = share
+  return left
 }
 
 function goesBefore(a: Target, b: Target): boolean {

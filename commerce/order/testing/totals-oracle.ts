@@ -99,14 +99,14 @@ function applyDiscounts(
     const reached = targets.filter(
       (target) => !target.frozen && (discount.targetId === null || target.id === discount.targetId),
     )
-    const whole = sum(reached.map((target) => target.left))
-    let amount = round(Big(discount.value))
-    if (discount.isPercentage) amount = round(whole.times(discount.value))
-    else if (discount.scope === 'order') amount = most(amount.minus(given(targets, discount)), 0)
+    const held = discount.scope === 'order' ? targets.flatMap((t) => heldOf(t, discount)) : []
+    const whole = sum([...reached, ...held].map((target) => target.left))
+    const given = sum(held.map((target) => target.share))
+    let amount = round(discount.isPercentage ? whole.times(discount.value) : Big(discount.value))
     if (amount.gt(whole)) amount = whole
     if (whole.eq(0)) continue
     const shares = reached.map((target) => round(Exact(amount).times(target.left).div(whole)))
-    let rest = amount.minus(sum(shares))
+    let rest = amount.minus(given).minus(sum(shares))
     const largestFirst = reached
       .map((target, i) => ({ target, i }))
       .toSorted((a, b) => b.target.left.cmp(a.target.left) || a.target.seq - b.target.seq)
@@ -124,10 +124,15 @@ function applyDiscounts(
   }
 }
 
-/** What targets that are invoiced hold of a discount already. */
-function given(targets: readonly Target[], { discountId }: { discountId: string }): Big {
-  const frozen = targets.filter((target) => target.frozen).flatMap((target) => target.shares)
-  return sum(frozen.filter((s) => s.referenceId === discountId).map((s) => s.value))
+/** What an invoiced target holds of a discount, and what was left of it before it took that. */
+function heldOf(
+  target: Target,
+  { discountId }: { discountId: string },
+): { left: Big; share: Big }[] {
+  const at = target.shares.findIndex((share) => share.referenceId === discountId)
+  if (!target.frozen || at === -1) return []
+  const later = sum(target.shares.slice(at).map((share) => share.value))
+  return [{ left: target.left.plus(later), share: target.shares[at]!.value }]
 }
 
 function taxOf(state: OrderState, target: Target, round: (value: Big) => Big): Big {
