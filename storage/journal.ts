@@ -170,8 +170,8 @@ export interface DerivedStore extends DerivedReader {
    * Writes rows of one shard, in order; resolves when they are durable. A row older by `offset`
    * than what is there changes nothing, one of the same offset replaces it. Under a newer epoch
    * than the given one nothing is written and the outcome is `fenced`. Embedded, the rows ride in
-   * the transaction of an append, or in one of their own when none comes. Rows must stay as they are
-   * until then; they aren't copied on the way.
+   * the transaction of an append, or in one of their own when none comes. Rows must stay as they
+   * are until then; they aren't copied on the way.
    */
   write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome>
   /** Deletes older images than the newest but one. */
@@ -193,9 +193,9 @@ export interface StoreIdentity {
 }
 
 /**
- * What a shard held behind `offset` was given up; its log goes on behind `resumedAt`. An actor whose
- * last entry is at or below `offset` goes on with versions and entry numbers as much higher as the
- * offsets are, so that none is given out twice.
+ * What a shard held behind `offset` was given up; its log goes on behind `resumedAt`. An actor
+ * whose last entry is at or below `offset` goes on with versions and entry numbers as much higher
+ * as the offsets are, so that none is given out twice.
  */
 export interface AcceptedLoss {
   readonly shard: number

@@ -1,5 +1,5 @@
-// What tests of journals are made of: journals to test, groups, ids that are never the same. It stands
-// under the conformance suite and the drivers' own tests.
+// What tests of journals are made of: journals to test, groups, ids that are never the same. It
+// stands under the conformance suite and the drivers' own tests.
 
 import type { Test } from 'tap'
 import type { Group, Journal } from '../journal.ts'

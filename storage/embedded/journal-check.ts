@@ -1,6 +1,6 @@
-// What is looked at before a journal is opened: every shard's log from its flush offset to its head.
-// It stands between the data file and everything that trusts it: a journal that isn't whole is
-// refused, never served short. Source: PROTOCOL 3.16.
+// What is looked at before a journal is opened: every shard's log from its flush offset to its
+// head. It stands between the data file and everything that trusts it: a journal that isn't whole
+// is refused, never served short. Source: PROTOCOL 3.16.
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { AcceptedLoss, LogRow, StoreIdentity } from '../journal.ts'

@@ -1,6 +1,6 @@
-// The one way into the data file: a transaction at a time, over all groups that wait and the derived
-// rows that ride with them. It stands between the journal's stores and the LMDB environment, and
-// decides what a failed transaction means. Source: PROTOCOL 3.16, ARCHITECTURE 2.
+// The one way into the data file: a transaction at a time, over all groups that wait and the
+// derived rows that ride with them. It stands between the journal's stores and the LMDB
+// environment, and decides what a failed transaction means. Source: PROTOCOL 3.16, ARCHITECTURE 2.
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'

@@ -132,7 +132,7 @@ async function findingsIn(dir: string): Promise<string[]> {
   return lines
 }
 
-/** Flips one bit of the byte `by` behind the only places where `text` stands; how many there are. */
+/** Flips a bit of the byte `at` behind every place where `text` stands; how many there are. */
 function flip(file: string, text: string | Buffer, at = 0): number {
   const bytes = readFileSync(file)
   let places = 0

@@ -1,5 +1,5 @@
-// The LMDB environment of a journal: one data file with a table per kind of row. It is the only door
-// to lmdb and stands between the journal's drivers and that package. Source: PROTOCOL 3.16.
+// The LMDB environment of a journal: one data file with a table per kind of row. It is the only
+// door to lmdb and stands between the journal's drivers and that package. Source: PROTOCOL 3.16.
 //
 // Options, each measured here on two cores with transactions of 20 groups and 50 derived rows:
 // - overlappingSync off: a transaction is seen only once it is on disk, its promise resolves behind
@@ -97,7 +97,7 @@ export function openEnvironment(dir: string, readOnly: boolean): JournalEnvironm
   }
 }
 
-/** What lies behind a failed commit: the system's or LMDB's own error, with its number as `code`. */
+/** What lies behind a failed commit: the system's or LMDB's error, its number as `code`. */
 export async function causeOfFailure(error: unknown): Promise<Error & { code?: unknown }> {
   if (!(error instanceof Error)) return new Error(String(error))
   const { commitError } = error as { commitError?: Promise<unknown> }

@@ -98,8 +98,8 @@ export function establishIdentity(
   const identity = readIdentity(env) ?? makeStore(env, shards ?? SHARDS_DEFAULT, newGeneration())
   if (shards !== null && shards !== identity.shards) {
     throw new Error(
-      `${env.file}: the store was made with ${identity.shards} shards and ${shards} are configured ` +
-        '(KONTOR_SHARDS): leave the setting out, or set it to what the store has',
+      `${env.file}: the store was made with ${identity.shards} shards and ${shards} are ` +
+        'configured (KONTOR_SHARDS): leave the setting out, or set it to what the store has',
     )
   }
   return identity

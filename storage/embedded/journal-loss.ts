@@ -30,8 +30,9 @@ const FOLLOWS_LOG: readonly (typeof DERIVED_TABLES)[number][] = [
 
 /**
  * Gives up what `shard` holds behind `offset`, in one transaction: the log's rows and what was
- * derived from them. The log goes on LIMITS.lossOffsets higher, and the store gets a new generation,
- * so that indexes are filled again and old cursors are refused. Returns the new identity.
+ * derived from them. The log goes on LIMITS.lossOffsets higher, and the store gets a new
+ * generation, so that indexes are filled again and old cursors are refused. Returns the new
+ * identity.
  */
 export function acceptLoss(
   env: JournalEnvironment,

@@ -83,7 +83,8 @@ function dirtyBytes(file: string): number {
 
 void t.test('an append is answered when it is on the disk', async (t) => {
   // The system itself says so: of pages that were flushed, none are dirty. (On a file system in
-  // memory all would always be: hence the project's own folder and not the one for temporary files.)
+  // memory all would always be: hence the project's own folder and not the one for temporary
+  // files.)
   const dir = join(import.meta.dirname, '..', '..', 'data', `flush-test-${process.pid}`)
   mkdirSync(dir, { recursive: true })
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))

@@ -114,9 +114,9 @@ export class EmbeddedLogReader implements LogReader {
       if (!isWhole(key, value)) {
         const { offset } = placeOfLogKey(key)
         throw new JournalDamage(
-          `${this.env.file}: shard ${shard}, offset ${offset}: the group's checksum doesn't match: ` +
-            'stop this node, see what else verify-log finds, and restore the data directory from a ' +
-            'backup',
+          `${this.env.file}: shard ${shard}, offset ${offset}: the group's checksum doesn't ` +
+            'match: stop this node, see what else verify-log finds, and restore the data ' +
+            'directory from a backup',
           { file: this.env.file, shard, offset },
         )
       }

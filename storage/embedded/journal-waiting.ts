@@ -85,7 +85,7 @@ export class WaitingRows {
     return taken
   }
 
-  /** Says how the transaction ended; a write with rows to come goes on waiting when it went well. */
+  /** Says how the transaction ended; when well, a write with rows to come goes on waiting. */
   settle(taken: TakenRows, outcome: AppendOutcome): void {
     const { write } = taken
     if (outcome === 'committed' && write.next < write.rows.length) return

@@ -110,8 +110,8 @@ function refuseMissingFile(dir: string): void {
   if (checkDataFile(file) || known === null) return
   throw new JournalDamage(
     `${file}: the store of ${known.shards} shards that store.json tells of is not there, every ` +
-      'shard is lost from offset 1 on. Nothing was changed. Ways back: restore the data directory ' +
-      'from a backup; or start with an empty directory',
+      'shard is lost from offset 1 on. Nothing was changed. Ways back: restore the data ' +
+      'directory from a backup; or start with an empty directory',
     { file, shard: null, offset: null },
   )
 }

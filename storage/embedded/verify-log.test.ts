@@ -1,5 +1,6 @@
 // verify-log says one line for each thing that isn't as it must be: rows whose checksums are right
-// and whose content is wrong, as only a mistake of ours would write them. Source: PROTOCOL 4.1 (K4).
+// and whose content is wrong, as only a mistake of ours would write them. Source: PROTOCOL 4.1
+// (K4).
 
 import t, { type Test } from 'tap'
 import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry.ts'

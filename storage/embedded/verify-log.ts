@@ -1,6 +1,6 @@
-// Reads everything a data directory holds and says what isn't as it must be: the audit that backups,
-// moves and fault tests rely on. It stands between the data file, which it only reads, and whoever
-// prints its findings. Source: PROTOCOL 3.16, 3.12, 4.1 (K4).
+// Reads everything a data directory holds and says what isn't as it must be: the audit that
+// backups, moves and fault tests rely on. It stands between the data file, which it only reads, and
+// whoever prints its findings. Source: PROTOCOL 3.16, 3.12, 4.1 (K4).
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,8 +39,8 @@ export interface VerifyReport {
 type Report = (line: string) => void
 
 /**
- * Verifies the journal in `dir`, of a node that is stopped or of a copy; `print` gets a line for each
- * finding. Findings make a command's exit code 1. Never throws for what is in the files.
+ * Verifies the journal in `dir`, of a node that is stopped or of a copy; `print` gets a line for
+ * each finding. Findings make a command's exit code 1. Never throws for what is in the files.
  */
 export async function verifyLog(dir: string, print: Report): Promise<VerifyReport> {
   const counts = { findings: 0, groups: 0, entries: 0, derivedRows: 0 }

@@ -1,6 +1,6 @@
 // A process of its own on a journal's directory, to be killed, to fence its parent, or to find its
-// disk full. Says what happens as lines of JSON on its standard output, each written before anything
-// else is done. For journal-processes.test.ts: `journal-process.ts <role> <dir>`.
+// disk full. Says what happens as lines of JSON on its standard output, each written before
+// anything else is done. For journal-processes.test.ts: `journal-process.ts <role> <dir>`.
 
 import { writeSync } from 'node:fs'
 import type { DerivedRow, Journal } from '../../journal.ts'
