@@ -114,12 +114,15 @@ export const LIMITS = {
   graphPlansMax: 1_000,
   /** Past its deadline by this much, a query's thread counts as stuck and is replaced. */
   graphStuckMs: 1_000,
+  /** Actors of which a reader thread remembers whether they are deleted. */
+  tombstonesKnownMax: 20_000,
   /** A `query` message runs inside a turn, on the thread that answers all requests. */
   actorQueryMs: 500,
   // Projector (PROTOCOL 3.13)
-  projectorActorsMax: 20_000,
-  projectorActorsBytesMax: 24 * MiB,
-  projectorBatchEntries: 2_000,
+  /** States kept cost more than they save when they outlive the youngest generation of the heap. */
+  projectorActorsMax: 4_000,
+  projectorActorsBytesMax: 8 * MiB,
+  projectorBatchEntries: 1_000,
   projectorBatchBytes: 4 * MiB,
   projectorBatchMs: 100,
   /** Waiting for derived rows that are still under way, or after a failed write. */

@@ -82,7 +82,7 @@ class Tombstones {
     if (known?.n === newest) return known.isDeleted
     const state = this.#fold(actorId, behaviour)
     const isDeleted = state === null || behaviour.isDeleted(state)
-    if (this.#known.size >= LIMITS.projectorActorsMax) {
+    if (this.#known.size >= LIMITS.tombstonesKnownMax) {
       this.#known.delete(this.#known.keys().next().value!)
     }
     this.#known.delete(actorId)
