@@ -56,8 +56,11 @@ interface Filled {
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** Groups in both shards, their rows flushed up to about half. */
-async function fill(journal: Journal): Promise<Filled> {
+/**
+ * Groups in both shards, flushed up to about half; `ahead`: with derived rows up to the head, as
+ * they are written before the flush offset moves.
+ */
+async function fill(journal: Journal, ahead: boolean): Promise<Filled> {
   const texts = new Map<string, string>()
   const heads: number[] = []
   for (let shard = 0; shard < SHARDS; shard++) {
@@ -87,7 +90,7 @@ async function fill(journal: Journal): Promise<Filled> {
       head += bodies.length
     }
     const flush = Math.floor(head / 2)
-    const flushed = rows.filter((row) => row.offset <= flush)
+    const flushed = rows.filter((row) => ahead || row.offset <= flush)
     flushed.push({ kind: 'consumer', consumer: 'flush', offset: flush })
     await journal.derived.write(shard, epoch, flushed)
     heads.push(head)
@@ -95,10 +98,10 @@ async function fill(journal: Journal): Promise<Filled> {
   return { heads, texts }
 }
 
-async function filledStore(t: Test): Promise<{ dir: string; filled: Filled }> {
+async function filledStore(t: Test, ahead = false): Promise<{ dir: string; filled: Filled }> {
   const options = { ...journalOptions(t), shards: SHARDS }
   const journal = await openEmbeddedJournal(options)
-  const filled = await fill(journal)
+  const filled = await fill(journal, ahead)
   await journal.close()
   return { dir: options.dir, filled }
 }
@@ -241,7 +244,7 @@ void t.test('a bit flipped in a head', async (t) => {
 })
 
 void t.test('going on without what is lost', async (t) => {
-  const { dir, filled } = await filledStore(t)
+  const { dir, filled } = await filledStore(t, true)
   const file = join(dir, 'data.mdb')
   const [, head] = filled.heads as [number, number]
   const [place, text] = [...filled.texts].filter(([at]) => at.startsWith('1:')).at(-6)!
@@ -269,6 +272,10 @@ void t.test('going on without what is lost', async (t) => {
   t.equal((await journal.log.status(1)).head, resumedAt)
   t.equal((await journal.log.status(0)).head, filled.heads[0])
   t.equal((await journal.log.read(1, 0, 1e9)).at(-1)?.offset, good)
+  const hasKey = async (key: string) => (await journal.derived.alias('order', key)) !== null
+  t.same([await hasKey(`1-${good}`), await hasKey(`1-${good + 1}`)], [true, false])
+  t.same([await hasKey(`1-${head}`), await hasKey(`0-${filled.heads[0]}`)], [false, true])
+  t.equal((await journal.derived.actors(null, 1e4)).length, filled.heads[0]! + good)
   const { epoch } = await journal.log.claim(1)
   const body = joinEntries([entryOf(freshUuid(), 1, 10)])
   t.same(await journal.log.append([group({ shard: 1, epoch, head: resumedAt, body })]), [

@@ -40,8 +40,9 @@ void t.test('another thread reads what was committed', async (t) => {
   const options = { ...journalOptions(t), shards: 4 }
   t.throws(() => openEmbeddedJournalReader(options), { message: /holds no journal/ })
   const journal = await openEmbeddedJournal(options)
+  const turn = new Int32Array(new SharedArrayBuffer(4))
   const thread = new Worker(join(import.meta.dirname, 'testing', 'journal-reading-thread.ts'), {
-    workerData: { dir: options.dir },
+    workerData: { dir: options.dir, turn },
   })
   const answer = async () => ((await once(thread, 'message')) as [Record<string, unknown>])[0]
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
@@ -63,9 +64,16 @@ void t.test('another thread reads what was committed', async (t) => {
     const wanted = { head: head + 1, last: head + 1, flush: head + 1, actors: head / 50 + 1 }
     t.same(await answer(), wanted, `at head ${head + 1}`)
   }
+  turn[0] = -1
+  ask(2)
+  while (Atomics.load(turn, 0) !== 1) await new Promise((resolve) => setImmediate(resolve))
+  t.same(await journal.log.append([group({ shard: 2, epoch, head: 200 })]), ['committed'])
+  Atomics.store(turn, 0, 2)
+  Atomics.notify(turn, 0)
+  t.same(await answer(), [200, 201])
   ask(null)
   t.equal(await answer(), 'closed')
-  t.same(await journal.log.append([group({ shard: 2, epoch, head: 200 })]), ['committed'])
+  t.same(await journal.log.append([group({ shard: 2, epoch, head: 201 })]), ['committed'])
   await journal.close()
 })
 
