@@ -142,7 +142,9 @@ function orderOf(line: string): string {
   return JSON.stringify({ id, paths, data, results, errors })
 }
 
-t.test('kill -9 under load, many times', { timeout: 240_000 }, async (t) => {
+t.setTimeout(240_000)
+
+t.test('kill -9 under load, many times', async (t) => {
   const node = new NodeProcess()
   t.teardown(() => node.clear())
   await node.start()
