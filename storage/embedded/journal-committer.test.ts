@@ -142,3 +142,19 @@ void t.test('closing writes what waits, and then nothing', async (t) => {
   t.throws(() => committer.write(0, 0, [entry(2, 10)]), { message: 'the journal is open' })
   await t.rejects(committer.append([]), { message: 'the journal is open' })
 })
+
+void t.test('claims of many shards at once are one transaction', async (t) => {
+  const { committer, env, transactions } = await openCommitter(t)
+  const built: number[] = []
+  const claims = [1, 2, 3].map((n) =>
+    committer.essential(() => {
+      built.push(n)
+      return [env.trims.put(Buffer.of(0, n), Buffer.of(n))]
+    }),
+  )
+  t.same(await Promise.all(claims), ['committed', 'committed', 'committed'])
+  t.same(built, [1, 2, 3])
+  t.ok(transactions() <= 2, `${transactions()} transactions`)
+  env.root.resetReadTxn()
+  t.same(env.trims.get(Buffer.of(0, 3)), Buffer.of(3))
+})

@@ -30,9 +30,14 @@ export interface CommitterOptions {
 /** Pages from the root to the leaf of a large table, and one that splits. */
 const PAGES_OF_A_ROW = 5
 /** What a claim, or one step of a trim, makes the data file grow at most, about. */
-const ESSENTIAL_BYTES = 1024 * 1024
+const ESSENTIAL_BYTES = 512 * 1024
 
 type Written = 'committed' | 'full' | 'unknown'
+
+interface Essential {
+  readonly build: () => Promise<boolean>[]
+  readonly resolve: (written: Written) => void
+}
 
 /** What goes into one transaction for one shard under one epoch. */
 interface Section {
@@ -53,6 +58,7 @@ export class Committer {
   readonly #options: CommitterOptions
   readonly #arena = new Arena()
   readonly #waiting: WaitingRows
+  readonly #essentials: Essential[] = []
   #running: Promise<unknown> | null = null
   #isFull = false
   #isMaking = false
@@ -79,13 +85,24 @@ export class Committer {
   }
 
   /**
-   * One transaction of its own, for what must be possible on a full disk too (claims, trims): the
+   * A transaction apart from the appends, for what must be possible on a full disk too (claims, trims): the
    * reserve is freed for it. `build` queues the writes and returns the promises of its conditions.
    */
   essential(build: () => Promise<boolean>[]): Promise<Written> {
-    return this.#inTurn(async () =>
-      this.#hasRoomToFinish(ESSENTIAL_BYTES) ? this.#run(build) : 'full',
-    )
+    return new Promise((resolve, reject) => {
+      this.#essentials.push({ build, resolve })
+      if (this.#essentials.length > 1) return
+      this.#inTurn(() => this.#writeEssentials()).catch(reject)
+    })
+  }
+
+  /** All that was asked for meanwhile, as one: a start claims every shard. */
+  async #writeEssentials(): Promise<void> {
+    const all = this.#essentials.splice(0)
+    const hasRoom = this.#hasRoomToFinish(all.length * ESSENTIAL_BYTES)
+    const build = () => all.flatMap((essential) => essential.build())
+    const written = hasRoom ? await this.#run(build) : 'full'
+    for (const { resolve } of all) resolve(written)
   }
 
   /** Writes what waits, then lets nothing in any more. */

@@ -90,7 +90,7 @@ function cutDamage(file: string, findings: readonly PageFinding[], what: string)
 }
 
 class PageFile {
-  readonly bytes: number
+  bytes: number
   readonly #file: string
   readonly #fd: number
   #pageBytes = 0
@@ -124,6 +124,8 @@ class PageFile {
     const second = this.#metaAt(first.pageBytes)
     const newest = second.transaction > first.transaction ? second : first
     this.#pageBytes = newest.pageBytes
+    // Only now: another process may be appending, and writes its pages before it says so.
+    this.bytes = fstatSync(this.#fd).size
     return newest
   }
 

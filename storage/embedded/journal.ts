@@ -3,7 +3,7 @@
 // epoch and head are compared inside it, so that a second process on the same directory fences the
 // first. Source: PROTOCOL 3.16, ARCHITECTURE 2.
 
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { LIMITS } from '../../config/limits.ts'
 import { uuidMaker, type FillRandom } from '../../protocol/ids.ts'
@@ -87,11 +87,11 @@ export async function openEmbeddedJournal(options: EmbeddedJournalOptions): Prom
 
 /**
  * Opens the journal in `dir` for reading, in another thread or process than the one that writes
- * it. It must exist; nothing is checked beforehand but the rows that are read.
+ * it and has checked it. Every row is checked as it is read.
  */
 export function openEmbeddedJournalReader(options: { readonly dir: string }): JournalReader {
   const { dir } = options
-  if (!checkDataFile(join(dir, DATA_FILE))) throw new Error(`${dir} holds no journal`)
+  if (!existsSync(join(dir, DATA_FILE))) throw new Error(`${dir} holds no journal`)
   const env = openEnvironment(dir, true)
   const identity = readIdentity(env)
   if (identity === null) throw new Error(`${dir} holds a journal that was never opened`)
