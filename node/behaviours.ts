@@ -10,5 +10,5 @@ import { registryBehaviour } from './registry/entry.ts'
 
 /** The actor types. The workers call it without arguments: they only fold and project. */
 export function behaviours(channels?: ChannelView): Behaviour[] {
-  return [...accessBehaviours(), registryBehaviour as Behaviour, orderBehaviour(channels) as Behaviour]
+  return [...accessBehaviours(), registryBehaviour, orderBehaviour(channels)]
 }

@@ -1,5 +1,5 @@
-// The projector under everything at once: writes, late derived rows, snapshots, trimming, restarts and
-// refused transactions in any order. In the end the index must be what the actors are.
+// The projector under everything at once: writes, late derived rows, snapshots, trimming, restarts
+// and refused transactions in any order. In the end the index must be what the actors are.
 
 import { deepStrictEqual } from 'node:assert'
 import t from 'tap'

@@ -1,6 +1,6 @@
-// `query` messages: a graph node object evaluated on one actor's own nodes, inside a turn, so that it
-// sees what the same request has done before it. It stands between the actor runtime, which has the
-// state, and the evaluator in memory. Source: CONTRACT 1.3 "query message".
+// `query` messages: a graph node object evaluated on one actor's own nodes, inside a turn, so that
+// it sees what the same request has done before it. It stands between the actor runtime, which has
+// the state, and the evaluator in memory. Source: CONTRACT 1.3 "query message".
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { decodeEntry } from '../../protocol/entry.ts'
@@ -36,13 +36,12 @@ export interface ActorQueryOptions {
 }
 
 /**
- * Makes the function that answers `query` messages. Its answer is the node, null when a gate
- * (`require`) keeps it out. It throws, or rejects with, RequestError: 400 as the planner does, 422
- * INVALID_STATE for an actor type without graph nodes, 503 UNAVAILABLE when it takes too long.
+ * Makes the function that answers `query` messages. Its answer (or the promise of it) is the node,
+ * null when a gate (`require`) keeps it out. It throws, or rejects with, RequestError: 400 as the
+ * planner does, 422 INVALID_STATE for an actor type without graph nodes, 503 UNAVAILABLE when it
+ * takes too long.
  */
-export function actorQuery(
-  options: ActorQueryOptions,
-): (request: ActorQueryRequest) => unknown | Promise<unknown> {
+export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequest) => unknown {
   const { schema, nowMs, monotonicMs } = options
   return (request) => {
     const { behaviour, node } = request

@@ -49,7 +49,10 @@ t.test('is opaque and fits into a header', async (t) => {
 t.test('anything else is refused', async () => {
   const real = tokens.encode([{ shard: 3, offset: 41 }])
   const changed = fc
-    .tuple(fc.nat(real.length - 1), fc.constantFrom(...'AZaz09-_=. é'))
+    .tuple(
+      fc.nat(real.length - 1),
+      fc.constantFrom('A', 'z', '0', '9', '-', '_', '=', '.', ' ', 'é'),
+    )
     .map(([at, c]) => real.slice(0, at) + c + real.slice(at + 1))
   const cut = fc.nat(real.length - 1).map((length) => real.slice(0, length))
   fc.assert(

@@ -1,5 +1,5 @@
-// The embedded graph whole: LMDB and SQLite in a temporary folder, the index's thread and the reader
-// thread as they run in a node.
+// The embedded graph whole: LMDB and SQLite in a temporary folder, the index's thread and the
+// reader thread as they run in a node.
 
 import { randomFillSync } from 'node:crypto'
 import { appendFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'

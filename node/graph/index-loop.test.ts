@@ -70,7 +70,9 @@ function puppet(t: Test, startFails: Error[] = []): Puppet {
     whole: true,
   }
   const running = { ended: Promise.resolve() }
-  setImmediate(() => (running.ended = loop.run()))
+  setImmediate(() => {
+    running.ended = loop.run()
+  })
   t.teardown(async () => {
     loop.stop()
     await running.ended

@@ -1,5 +1,5 @@
-// The index's thread seen from the main thread: heads go in, offsets come back, rows of parked actors
-// are written for it, and a dead one is started again.
+// The index's thread seen from the main thread: heads go in, offsets come back, rows of parked
+// actors are written for it, and a dead one is started again.
 
 import t, { type Test } from 'tap'
 import { systemClock } from '../../cluster/clock.ts'

@@ -1,6 +1,6 @@
 // The main thread's side of the index: tells the worker of new heads, writes the rows of parked
-// actors for it, starts it again when it dies, and knows how far it is behind. It stands between the
-// runtime's commits and the index's worker thread. Source: PROTOCOL 3.11, 3.13, ARCHITECTURE 8.
+// actors for it, starts it again when it dies, and knows how far it is behind. It stands between
+// the runtime's commits and the index's worker thread. Source: PROTOCOL 3.11, 3.13, ARCHITECTURE 8.
 
 import { Worker } from 'node:worker_threads'
 import { LIMITS } from '../../config/limits.ts'
@@ -192,7 +192,9 @@ export class IndexThread {
     const { id } = message
     const answer = (error: string | null): void => {
       const kept: ToIndexWorker = { kind: 'kept', id, error }
-      if (this.#worker === worker) worker.postMessage(kept)
+      if (this.#worker !== worker) return
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+      worker.postMessage(kept)
     }
     this.#keep(message).then(
       () => answer(null),

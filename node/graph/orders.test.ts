@@ -105,11 +105,8 @@ t.test('a deleted order leaves nothing behind', async (t) => {
     await projector.step(store.heads)
   }
   await send()
-  t.strictSame([...index.docs().keys()].map((key) => key.split(' ')[1]).sort(), [
-    'delivery',
-    'order',
-    'orderLine',
-  ])
+  const nodes = new Set([...index.docs().keys()].map((key) => key.split(' ')[1]))
+  t.strictSame(nodes, new Set(['order', 'delivery', 'orderLine']))
   driver.send('delete')
   await send()
   t.equal(index.docs().size, 0)

@@ -15,7 +15,9 @@ export interface ReadyPlan {
 /** Longer texts are not kept: they are seldom sent twice. */
 const TEXT_CHARS_MAX = 4_096
 
-/** `now` is computed when a query is planned; an escape may spell it. Too many matches are harmless. */
+/**
+ * `now` is computed when a query is planned; an escape may spell it. Too many matches are harmless.
+ */
 const MAY_MEAN_NOW = /now|\\u/
 
 export class PlanCache {

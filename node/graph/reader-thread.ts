@@ -1,6 +1,6 @@
-// The main thread's side of a reader thread: a bounded queue of plans, a deadline for each, and a new
-// thread when one is stuck or dies. It stands between the graph and the thread that reads the index.
-// Source: ARCHITECTURE 5, PROTOCOL 3.10.
+// The main thread's side of a reader thread: a bounded queue of plans, a deadline for each, and a
+// new thread when one is stuck or dies. It stands between the graph and the thread that reads the
+// index. Source: ARCHITECTURE 5, PROTOCOL 3.10.
 
 import { Worker } from 'node:worker_threads'
 import { type ErrorCode, RequestError } from '../../protocol/errors.ts'
@@ -79,6 +79,7 @@ export class ReaderThread implements PlanRunner {
     const id = this.#nextId++
     const message: ToReader = { id, plan: plan.json, endsAtMs: threadsMs() + deadlineMs, life }
     const endsAtMs = clock.monotonicMs() + deadlineMs
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
     this.#worker.postMessage(message)
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { endsAtMs, resolve, reject })

@@ -142,7 +142,6 @@ export function notebookBehaviour(defects: Defects): Behaviour<Notebook> {
     isRead: () => false,
     check: () => null,
     chosenKey: () => null,
-    // eslint-disable-next-line require-yield
     *decide() {
       return { ok: false, errors: [] }
     },

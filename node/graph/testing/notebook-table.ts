@@ -4,5 +4,5 @@ import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { notebookBehaviour } from '../../../cluster/feed/testing/notebook.ts'
 
 export function behaviours(): Behaviour[] {
-  return [notebookBehaviour({ fold: true, project: true }) as Behaviour]
+  return [notebookBehaviour({ fold: true, project: true })]
 }
