@@ -27,6 +27,20 @@ export interface Ask {
   readonly body?: unknown
   /** Bytes as they are, instead of a JSON body. */
   readonly raw?: string | Buffer
+  /** Another token than the owner's. */
+  readonly token?: string
+}
+
+/** The part of a test that a node needs: to be told when it is over. */
+interface Owner {
+  teardown(end: () => Promise<void>): void
+}
+
+/** A node in a folder of its own, started; it ends with the test. */
+export function startNode(t: Owner, env: Record<string, string> = {}): Promise<NodeProcess> {
+  const node = new NodeProcess(env)
+  t.teardown(() => node.clear())
+  return node.start()
 }
 
 export class NodeProcess {
@@ -99,6 +113,11 @@ export class NodeProcess {
     return this.exitCode!
   }
 
+  /** True while the process runs. */
+  get isUp(): boolean {
+    return this.#child !== null && this.exitCode === null
+  }
+
   /** kill -9: it gets no chance to tidy up. */
   async kill(): Promise<void> {
     this.#child?.kill('SIGKILL')
@@ -127,25 +146,33 @@ export class NodeProcess {
     }
   }
 
-  async token(): Promise<string> {
-    const form = new URLSearchParams({
+  /** A new token: the owner's, or one that may do no more than `scope` says. */
+  async token(scope?: string): Promise<string> {
+    const answer = await this.form('/oauth/token', {
       grant_type: 'client_credentials',
       client_id: 'bootstrap',
       client_secret: SECRET,
+      ...(scope === undefined ? {} : { scope }),
     })
-    const answer = await this.send('/oauth/token', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      raw: form.toString(),
-    })
+    if (answer.status !== 200) throw new Error(`no token: ${answer.status} ${answer.text}`)
     return answer.json<{ access_token: string }>().access_token
   }
 
-  /** A request with the node's token. Rejects when the connection breaks. */
+  /** Sends a form. */
+  form(path: string, members: Record<string, string>): Promise<Answer> {
+    return this.send(path, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      raw: new URLSearchParams(members).toString(),
+    })
+  }
+
+  /** A request with a token, the owner's by default. Rejects when the connection breaks. */
   ask(path: string, ask: Ask = {}): Promise<Answer> {
+    const { token = this.#token } = ask
     return this.send(path, {
       ...ask,
-      headers: { Authorization: `Bearer ${this.#token}`, ...ask.headers },
+      headers: { Authorization: `Bearer ${token}`, ...ask.headers },
     })
   }
 
@@ -186,6 +213,16 @@ export class NodeProcess {
     return this.ask(`/resources/actors/order/${id}`, { body: messages, headers })
   }
 
+  /** Lines of bulk: texts as they are, anything else as JSON. */
+  bulk(lines: readonly unknown[], ask: Ask = {}): Promise<Answer> {
+    const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
+    return this.ask('/resources/actors/order', {
+      raw: text.join('\n'),
+      ...ask,
+      headers: { 'Content-Type': 'application/x-ndjson', ...ask.headers },
+    })
+  }
+
   /** The answer of the graph, once it has what `after` (an answer with X-Consistency) wrote. */
   async graph<T>(navigations: unknown, after?: Answer): Promise<T> {
     const token = after?.headers['x-consistency']
@@ -208,7 +245,11 @@ export function tick(ms = 20): Promise<void> {
 }
 
 /** Looks again until it holds; throws after the deadline. */
-export async function until(what: string, holds: () => Promise<boolean>, ms = 20_000): Promise<void> {
+export async function until(
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  ms = 20_000,
+): Promise<void> {
   const end = Date.now() + ms
   while (!(await holds())) {
     if (Date.now() > end) throw new Error(`in ${ms} ms it did not come true: ${what}`)
