@@ -88,7 +88,8 @@ function* decideCreate(
   channels: ChannelView,
 ): Deciding {
   if (state !== null) {
-    return refused(errorItem('ALREADY_EXISTS', `order ${turn.actorId} is already there`))
+    const why = state.deleted ? 'was deleted: its id is not used again' : 'is already there'
+    return refused(errorItem('ALREADY_EXISTS', `order ${turn.actorId} ${why}`))
   }
   if (body.channelKey !== undefined) checkChannel(channels, body.channelKey, 'channelKey')
   const asked = body.createdAt === undefined ? turn.nowMs : instantMs(body.createdAt)
