@@ -41,9 +41,13 @@ export const NO_SNIFF = '\r\nX-Content-Type-Options: nosniff'
 export const PLAIN_TAIL = `${NO_SNIFF}\r\nCache-Control: no-store`
 export const JSON_TAIL = `${PLAIN_TAIL}\r\nContent-Type: application/json`
 
+export function hasBody(response: OperationResponse): boolean {
+  return response.body !== undefined || response.raw !== undefined
+}
+
 /** Throws for a header that would end early: a line break in it is our mistake. */
 export function checkHeader(name: string, value: string): void {
-  if (/[\r\n\0]/.test(value) || !/^[A-Za-z0-9-]+$/.test(name)) {
+  if (value.includes('\r') || value.includes('\n') || !/^[A-Za-z0-9-]+$/.test(name)) {
     throw new AssertionError(`the answer's header ${JSON.stringify(name)} can't be written`)
   }
 }
@@ -75,4 +79,20 @@ export function errorBody(
   requestId: string,
 ): { readonly errors: readonly ErrorItem[]; readonly requestId: string } {
   return { errors: error.errors, requestId }
+}
+
+/** A longer list of encodings is nobody's honest wish. */
+const ACCEPT_CHARS_MAX = 256
+
+/** Whether an Accept-Encoding names gzip with a weight above 0 (RFC 9110 12.5.3). */
+export function acceptsGzip(accepted: string): boolean {
+  if (accepted === '' || accepted.length > ACCEPT_CHARS_MAX) return false
+  for (const choice of accepted.toLowerCase().split(',')) {
+    const [coding, weight] = choice.split(';')
+    const name = coding!.trim()
+    if (name !== 'gzip' && name !== 'x-gzip' && name !== '*') continue
+    const q = weight?.trim().startsWith('q=') === true ? Number(weight.trim().slice(2)) : 1
+    return q > 0
+  }
+  return false
 }

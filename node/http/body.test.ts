@@ -316,6 +316,15 @@ t.test('large bodies together are bounded', async (t) => {
   t.equal((await first.response()).status, 400, 'the first one is read: a number too large')
   const third = await postOn(http.client())('/json', {}, Buffer.alloc(MiB + MiB / 2, 0x20))
   t.equal(third.status, 400, 'what was refused is counted no more')
+  const gone = http.client().send(request('POST /json', { 'Content-Length': String(2 * MiB) }))
+  gone.send(Buffer.alloc(MiB + MiB / 2, 0x20))
+  const inFlight = (n: number): boolean =>
+    http.metrics.text().includes(`kontor_http_requests_in_flight ${n}\n`)
+  await eventually(() => inFlight(1), 'it has begun')
+  gone.destroy()
+  await eventually(() => inFlight(0), 'it has gone')
+  const fourth = await postOn(http.client())('/json', {}, Buffer.alloc(MiB + MiB / 2, 0x20))
+  t.equal(fourth.status, 400, 'nor what has gone')
 })
 
 t.test('what uWebSockets.js answers itself', async (t) => {

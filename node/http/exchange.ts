@@ -11,8 +11,10 @@ import {
   NO_SNIFF,
   PLAIN_TAIL,
   RETRY_AFTER_SECONDS,
+  acceptsGzip,
   asksToRetry,
   checkHeader,
+  hasBody,
   refusal,
   statusLine,
 } from './answer.ts'
@@ -27,8 +29,6 @@ const GZIP = { level: constants.Z_BEST_SPEED }
 const LARGE_ANSWER_BYTES = 64 * 1024
 const LARGE_ANSWER_MS = 5_000
 const SMALL_ANSWER_MS = 250
-/** A longer list of encodings is nobody's honest wish. */
-const ACCEPT_CHARS_MAX = 256
 
 // Headers arrive by a callback for each; one function for all requests saves a closure for each.
 let arriving: string[] = []
@@ -390,27 +390,10 @@ export class Exchange implements OperationRequest {
 const NOTHING = new Uint8Array(0)
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
-function hasBody(response: OperationResponse): boolean {
-  return response.body !== undefined || response.raw !== undefined
-}
-
 function isPrintable(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i)
     if (c < 0x20 || c > 0x7e) return false
   }
   return true
-}
-
-/** Whether an Accept-Encoding names gzip with a weight above 0 (RFC 9110 12.5.3). */
-export function acceptsGzip(accepted: string): boolean {
-  if (accepted === '' || accepted.length > ACCEPT_CHARS_MAX) return false
-  for (const choice of accepted.toLowerCase().split(',')) {
-    const [coding, weight] = choice.split(';')
-    const name = coding!.trim()
-    if (name !== 'gzip' && name !== 'x-gzip' && name !== '*') continue
-    const q = weight?.trim().startsWith('q=') === true ? Number(weight.trim().slice(2)) : 1
-    return q > 0
-  }
-  return false
 }

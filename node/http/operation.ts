@@ -45,7 +45,7 @@ export interface LineStream {
   /** Lines of the body in order (without the line end), with their number from 1. */
   readonly lines: AsyncIterable<{ readonly number: number; readonly bytes: Buffer | 'too-large' }>
   /** Writes an answer line; resolves when there is room for more. */
-  write(line: string): Promise<void> | void
+  readonly write: (line: string) => Promise<void> | void
 }
 
 export interface OperationParameter {

@@ -110,9 +110,9 @@ function countsOf(metrics: Metrics, route: string): RouteCounts {
   }
 }
 
-/** Ports are ours alone: sharing one silently would split the requests of two processes. */
-const EXCLUSIVE_PORT = 1
 const CLOSE_POLL_MS = 10
+/** What an idle connection gets for a request that is on its way when closing starts. */
+const QUIET_MS = 500
 
 class Listener implements HttpServer {
   port = 0
@@ -162,7 +162,7 @@ class Listener implements HttpServer {
         this.sweeper.unref()
         resolve({ port: this.port })
       }
-      listenExclusively(app, { host, port }, listening)
+      app.listen(host, port, listening)
     })
   }
 
@@ -200,23 +200,4 @@ class Listener implements HttpServer {
     accessSync(tlsCertFile, constants.R_OK)
     return SSLApp({ key_file_name: tlsKeyFile, cert_file_name: tlsCertFile })
   }
-}
-
-const QUIET_MS = 500
-
-// The typed overloads leave out the one with host and options, which is there.
-type ListenOn = (
-  host: string,
-  port: number,
-  options: number,
-  listening: (socket: us_listen_socket | false) => void,
-) => void
-
-function listenExclusively(
-  app: TemplatedApp,
-  address: { readonly host: string; readonly port: number },
-  listening: (socket: us_listen_socket | false) => void,
-): void {
-  const listen = app.listen.bind(app) as unknown as ListenOn
-  listen(address.host, address.port, EXCLUSIVE_PORT, listening)
 }

@@ -6,7 +6,8 @@ import type { ClientRequest } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { RequestError } from '../../protocol/errors.ts'
 import type { LineStream, Operation, OperationRequest } from './operation.ts'
-import { eventually } from './testing/raw-client.ts'
+import { eventually, stalls } from './testing/raw-client.ts'
+import type { RawClient } from './testing/raw-client.ts'
 import { errorOf, operation, request, startServer } from './testing/test-server.ts'
 
 const MiB = 1024 * 1024
@@ -80,11 +81,27 @@ const operations = [
     await write('one')
     throw new RequestError('UNAVAILABLE', 'no more')
   }),
-  streamed('/who', async (r, { write }) => void (await write(r.identity.id)), { access: 'token' }),
-  streamed('/both', async (_, { write }) => void (await write('streamed')), {
+  streamed('/who', async (r, { write }) => await write(r.identity.id), { access: 'token' }),
+  streamed('/both', async (_, { write }) => await write('streamed'), {
     body: { type: 'json', required: false },
   }),
 ]
+
+/** Sends `line` again and again, as fast as the socket takes it; tells how much it has given. */
+function pump(c: RawClient, line: string, total: number): () => number {
+  let sent = 0
+  const more = (): void => {
+    while (sent < total) {
+      sent += line.length
+      if (!c.socket.write(line)) {
+        c.socket.once('drain', more)
+        return
+      }
+    }
+  }
+  more()
+  return () => sent
+}
 
 const post = (path: string, headers: Readonly<Record<string, string>>, body: string): string =>
   request(`POST ${path}`, { ...NDJSON, ...headers }, body)
@@ -226,26 +243,11 @@ t.test('a slow operation pauses the client', async (t) => {
   const line = `${'y'.repeat(64 * 1024 - 1)}\n`
   const c = http.client()
   c.send(request('POST /gated', { ...NDJSON, 'Content-Length': String(total) }))
-  let sent = 0
   const before = process.memoryUsage().arrayBuffers
-  const pump = (): void => {
-    while (sent < total) {
-      sent += line.length
-      if (!c.socket.write(line)) {
-        c.socket.once('drain', pump)
-        return
-      }
-    }
-  }
-  pump()
+  const sent = pump(c, line, total)
   // The client stalls once the server's read-ahead and the kernel's buffers are full.
-  let last = -1
-  await eventually(() => {
-    const stalled = c.socket.bytesWritten === last
-    last = c.socket.bytesWritten
-    return stalled
-  }, 'the client is held back')
-  t.ok(sent < total / 2, `${sent} bytes were taken`)
+  await stalls(() => c.socket.bytesWritten, 'the client is held back')
+  t.ok(sent() < total / 2, `${sent()} bytes were taken`)
   t.ok(process.memoryUsage().arrayBuffers - before < 24 * MiB)
   gate.resolve()
   t.equal((await c.response()).body.toString(), `${total}\n`)
@@ -257,17 +259,33 @@ t.test('a client that reads slowly holds the operation back', async (t) => {
   const c = http.client()
   c.socket.pause()
   c.send(post('/flood', {}, 'a'))
-  let last = -1
-  await eventually(() => {
-    const stalled = read > 0 && read === last
-    last = read
-    return stalled
-  }, 'the operation waits')
+  await eventually(() => read > 0, 'the operation writes')
+  await stalls(() => read, 'the operation waits')
   t.ok(read < 2_000, `${read} lines were written`)
   t.equal(ended, '')
   c.socket.resume()
   t.equal((await c.response()).body.length, FLOOD_LINES * 10_001)
   t.equal(ended, 'written')
+})
+
+t.test('full in both directions at once', async (t) => {
+  const http = await startServer(operations)
+  t.teardown(http.stop)
+  const total = 64 * MiB
+  const line = `${'y'.repeat(64 * 1024 - 1)}\n`
+  const c = http.client()
+  c.socket.pause()
+  const before = process.memoryUsage().arrayBuffers
+  c.send(request('POST /echo', { ...NDJSON, 'Content-Length': String(total) }))
+  const sent = pump(c, line, total)
+  await stalls(() => c.socket.bytesWritten, 'the client is held back')
+  t.ok(sent() < total / 2, `${sent()} bytes were taken`)
+  t.ok(process.memoryUsage().arrayBuffers - before < 24 * MiB)
+  c.socket.resume()
+  const { body } = await c.response()
+  const lines = body.toString().trimEnd().split('\n')
+  t.equal(lines.length, total / line.length)
+  t.ok(lines.every((got, i) => got.trimStart() === `${i + 1}:${line.trimEnd()}`))
 })
 
 t.test('a client that leaves ends the iteration and the writing', async (t) => {

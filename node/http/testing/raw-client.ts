@@ -13,6 +13,7 @@ export interface RawResponse {
 
 /** Longest wait for anything that a test expects; only a failing test meets it. */
 export const DEADLINE_MS = 20_000
+const STALLED_MS = 300
 
 export class RawClient {
   readonly socket: Socket
@@ -119,6 +120,19 @@ export class RawClient {
       })
     }
   }
+}
+
+/** Waits until `reading` has been the same for a while: what drove it is held back. */
+export async function stalls(reading: () => number, what: string): Promise<void> {
+  let last = reading()
+  let since = performance.now()
+  await eventually(() => {
+    if (reading() !== last) {
+      last = reading()
+      since = performance.now()
+    }
+    return performance.now() - since > STALLED_MS
+  }, what)
 }
 
 /** Polls until `holds`, at most to the deadline. */

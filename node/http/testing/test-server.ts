@@ -22,8 +22,8 @@ export interface TestServer {
   readonly metrics: Metrics
   readonly log: Logged[]
   /** A new connection, closed with the server. */
-  client(): RawClient
-  stop(): Promise<void>
+  readonly client: () => RawClient
+  readonly stop: () => Promise<void>
 }
 
 const someone = { id: 'client-1', kind: 'client', sessionId: 'session-1' } as unknown as Identity
@@ -127,5 +127,5 @@ export function errorOf(response: { readonly body: Buffer }): {
  */
 export function pieces(text: string): string[] {
   const lineEnd = text.indexOf('\r\n') + 2
-  return [text.slice(0, lineEnd), ...text.slice(lineEnd)]
+  return [text.slice(0, lineEnd), ...text.slice(lineEnd).split('')]
 }
