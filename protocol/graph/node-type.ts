@@ -57,6 +57,7 @@ export interface NodeType {
   /**
    * The actor's own node: its id is the actor's UUID, and so is doc[from] of every edge of the same
    * actor that leads to its `idField`. Lets drivers key such nodes and edges by the actor alone.
+   * The graph schema sets it by itself for parents of history nodes, which are always root nodes.
    */
   readonly root?: boolean
   /**

@@ -25,11 +25,14 @@ export interface GraphSchema {
  * else that doesn't fit together is our own mistake and throws AssertionError.
  */
 export function graphSchema(types: readonly NodeType[]): GraphSchema {
-  const declared = new Map(types.map((type) => [type.name, type]))
+  const roots = historyParents(types)
+  const declared = new Map(
+    types.map((type) => [type.name, roots.has(type.name) ? { ...type, root: true } : type]),
+  )
   assert(declared.size === types.length, 'two node types have the same name')
   const nodes = new Map<string, GraphNode>()
   const sets = new Map<string, GraphNode>()
-  for (const type of types) {
+  for (const type of declared.values()) {
     const parent = parentOf(type)
     if (parent !== null && !declared.has(parent)) continue
     const node = graphNode(type, declared)
@@ -39,6 +42,13 @@ export function graphSchema(types: readonly NodeType[]): GraphSchema {
   }
   for (const { type } of nodes.values()) checkStorage(type, nodes)
   return { nodes, sets }
+}
+
+/** History is an actor's own, so what it is read through is the actor's own node. */
+function historyParents(types: readonly NodeType[]): ReadonlySet<string> {
+  const parents = new Set<string>()
+  for (const { storage } of types) if (storage.kind === 'history') parents.add(storage.parent)
+  return parents
 }
 
 function parentOf(type: NodeType): string | null {

@@ -54,6 +54,7 @@ export const LIBRARY: NodeType = {
     across('city', 'city', 'single', ['cityCode', 'code']),
     across('twin', 'library', 'single', ['twinId', 'libraryId']),
     across('twinOf', 'library', 'many', ['libraryId', 'twinId']),
+    across('twinShelves', 'shelf', 'many', ['twinId', 'libraryId']),
   ],
 }
 
@@ -201,7 +202,7 @@ export type Doc = Record<string, unknown>
 
 const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null | undefined> =>
   fc.oneof(
-    { weight: 6, arbitrary: value as fc.Arbitrary<T | null | undefined> },
+    { weight: 6, arbitrary: value },
     { weight: 1, arbitrary: fc.constantFrom(null, undefined) },
   )
 const some = <T>(values: readonly T[]): fc.Arbitrary<T | null | undefined> =>

@@ -16,7 +16,6 @@
 import { createHash } from 'node:crypto'
 import type { FieldDef, NodeType } from '../../protocol/graph/node-type.ts'
 import { actorFields, type GraphSchema } from '../../protocol/graph/schema.ts'
-import { isUuid } from '../../protocol/ids.ts'
 
 /** Changes whenever this file would lay out the same schema in another way. */
 const LAYOUT_FORMAT = 1
@@ -253,20 +252,30 @@ export function ddlOf(layout: IndexLayoutOfAll): string[] {
 const DIGITS = new Int8Array(128).fill(-1)
 for (let i = 0; i < 16; i++) DIGITS['0123456789abcdef'.charCodeAt(i)] = i
 
-/** The sixteen bytes of a canonical UUID; half the time of protocol/ids.ts, once for every row. */
-export function keyBytes(uuid: string): Uint8Array {
+/**
+ * The sixteen bytes of a canonical UUID, null when it is none: looked at once for every row, so
+ * without a pattern or text made on the way.
+ */
+export function keyBytes(uuid: string): Uint8Array | null {
+  if (uuid.length !== 36) return null
   const bytes = new Uint8Array(16)
   let at = 0
   for (let i = 0; i < 36; i += 2) {
-    if (uuid.charCodeAt(i) === 0x2d) i++
-    bytes[at++] = (DIGITS[uuid.charCodeAt(i)]! << 4) | DIGITS[uuid.charCodeAt(i + 1)]!
+    if (i === 8 || i === 13 || i === 18 || i === 23) {
+      if (uuid.charCodeAt(i) !== 0x2d) return null
+      i++
+    }
+    const high = DIGITS[uuid.charCodeAt(i)] ?? -1
+    const low = DIGITS[uuid.charCodeAt(i + 1)] ?? -1
+    if ((high | low) < 0) return null
+    bytes[at++] = (high << 4) | low
   }
   return bytes
 }
 
 /** A node id as it is stored: byte order and text order are the same for canonical UUIDs. */
 export function storedId(layout: NodeLayout, id: string): Uint8Array | string {
-  return layout.uuidIds && isUuid(id) ? keyBytes(id) : id
+  return (layout.uuidIds ? keyBytes(id) : null) ?? id
 }
 
 /** A column's value of a document, null when it is missing. */

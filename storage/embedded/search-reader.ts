@@ -17,7 +17,7 @@ import { compareDocs, compareText, placeOf } from '../../protocol/graph/evaluate
 import { NO_HISTORY, type HistorySource } from '../../protocol/graph/history.ts'
 import type { GraphPlan, GraphResult, Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
-import { formatUuid, isUuid } from '../../protocol/ids.ts'
+import { formatUuid } from '../../protocol/ids.ts'
 import type { GraphReader } from '../search.ts'
 import { fingerprintOf, openForReading } from './search-file.ts'
 import {
@@ -42,7 +42,7 @@ export interface GraphReaderOptions {
 }
 
 type Stored = string | number | Uint8Array | null
-type Cells = [k: number, actor: Uint8Array, id: Uint8Array | string, content: string, place: number]
+type Cells = [k: number, content: string, place: number, actor?: Uint8Array]
 
 export class SqliteGraphReader implements GraphReader, NodeFinder {
   readonly #dir: string
@@ -128,7 +128,6 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
 
   /** Number of an actor, for parents that are no rows (history nodes); null: it has no rows. */
   #actorNumber(actorId: string): number | null {
-    if (!isUuid(actorId)) return null
     const find = this.#statement('SELECT number FROM actor WHERE id = ?')
     const row = find.get(keyBytes(actorId)) as unknown as [number] | undefined
     return row?.[0] ?? null
@@ -141,31 +140,33 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
   }
 }
 
-/** A node out of the index. Its ids are decoded only when someone asks. */
+/** A node out of the index. */
 class SqlRow implements GraphRow {
   readonly k: number
+  /** Place in its holder's list, for embedded nodes. */
   readonly place: number
   readonly doc: Readonly<Record<string, unknown>>
-  readonly #actor: Uint8Array
-  readonly #id: Uint8Array | string
-  readonly #idField: string | null
+  readonly #actor: Uint8Array | string
+  readonly #idField: string
 
-  constructor(cells: Cells, doc: Readonly<Record<string, unknown>>, idField: string | null) {
-    this.k = cells[0]
-    this.#actor = cells[1]
-    this.#id = cells[2]
-    this.place = cells[4]
+  constructor(
+    [k, , place, actor]: Cells,
+    doc: Readonly<Record<string, unknown>>,
+    members: { readonly id: string; readonly actor: string | null },
+  ) {
+    this.k = k
+    this.place = place
     this.doc = doc
-    this.#idField = idField
+    this.#actor = actor ?? String(doc[members.actor!])
+    this.#idField = members.id
   }
 
   get actorId(): string {
-    return formatUuid(this.#actor)
+    return typeof this.#actor === 'string' ? this.#actor : formatUuid(this.#actor)
   }
 
   get id(): string {
-    if (this.#idField !== null) return String(this.doc[this.#idField])
-    return typeof this.#id === 'string' ? this.#id : formatUuid(this.#id)
+    return String(this.doc[this.#idField])
   }
 }
 
@@ -185,6 +186,8 @@ class StepFind {
   readonly #select: StepSelect
   readonly #relation: Relation
   readonly #prepare: (text: string) => StatementSync
+  /** Members that tell a node's id and, for rows, its actor. */
+  readonly #members: { readonly id: string; readonly actor: string | null }
   readonly #needed: readonly (readonly [member: string, slot: number])[]
   #rows: Sql | null = null
   #sortedRows: Sql | null = null
@@ -199,7 +202,10 @@ class StepFind {
     this.#select = new StepSelect(layouts, step)
     this.#relation = this.#select.relation
     this.#prepare = prepare
-    this.#needed = neededMembers(step, this.#relation.layout)
+    const { layout, element, idField } = this.#relation
+    const [actor = null] = element === null ? layout.actorMembers : []
+    this.#members = { id: idField, actor }
+    this.#needed = neededMembers(step, layout, this.#members)
   }
 
   /** Parameters of a parent; null: the edge leads nowhere from it. */
@@ -209,7 +215,9 @@ class StepFind {
     const value = parent.doc[source.from]
     if (value === undefined || value === null) return null
     const { layout, element } = this.#relation
-    if (source.sameActor && toldByActor(this.#step, layout) && value !== parent.actorId) return null
+    // Else the range of the actor's keys is all there is to say.
+    const told = source.sameActor && toldByActor(this.#step, layout)
+    if (told && value !== parent.actorId) return null
     const key = parent instanceof SqlRow ? parent.k : 0
     let first = key - (key % NODES_PER_ACTOR)
     if (source.sameActor && !(parent instanceof SqlRow)) {
@@ -255,12 +263,13 @@ class StepFind {
   #fetch(of: Sql, given: Given, room: number): SqlRow[] {
     const statement = this.#prepare(of.text)
     const found = statement.all(...fill(of.params, given), room) as unknown as Cells[]
-    const { element, idField } = this.#relation
-    return found.map((cells) =>
-      element === null
-        ? new SqlRow(cells, this.#document(cells[3]), null)
-        : new SqlRow(cells, JSON.parse(cells[3]) as Record<string, unknown>, idField),
-    )
+    const isRow = this.#relation.element === null
+    return found.map((cells) => {
+      const doc = isRow
+        ? this.#document(cells[1])
+        : (JSON.parse(cells[1]) as Record<string, unknown>)
+      return new SqlRow(cells, doc, this.#members)
+    })
   }
 
   /** The members of a stored document that this step asks for. */
@@ -288,8 +297,14 @@ class StepFind {
 const compareActors = (a: SqlRow, b: SqlRow): number => compareText(a.actorId, b.actorId)
 
 /** Members whose values the answer, the order or the next level needs. */
-function neededMembers(step: Step, layout: NodeLayout): (readonly [string, number])[] {
+function neededMembers(
+  step: Step,
+  layout: NodeLayout,
+  { id, actor }: { readonly id: string; readonly actor: string | null },
+): (readonly [string, number])[] {
   const members = new Set(step.plan.fields.map((path) => path[0]!))
+  members.add(id)
+  if (actor !== null) members.add(actor)
   for (const { path } of step.orderBy) members.add(path[0]!)
   for (const { source } of step.plan.steps) if (source.kind === 'edge') members.add(source.from)
   if (step.position !== null) members.add(step.position)
@@ -300,7 +315,7 @@ function neededMembers(step: Step, layout: NodeLayout): (readonly [string, numbe
 function storedLink(to: string, value: unknown, layout: NodeLayout): Stored {
   if (typeof value !== 'string') return layout.columnOf.has(to) ? null : plain(value)
   if (to === layout.type.idField) return storedId(layout, value)
-  if (layout.actorMembers.has(to)) return isUuid(value) ? keyBytes(value) : null
+  if (layout.actorMembers.has(to)) return keyBytes(value)
   return value
 }
 

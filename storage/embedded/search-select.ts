@@ -9,7 +9,6 @@
 //   row costs 0.19 us).
 
 import type { Condition, Operand, Step } from '../../protocol/graph/plan.ts'
-import { isUuid } from '../../protocol/ids.ts'
 import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './search-layout.ts'
 import { conditionSql, param, sortSql, sql, type Relation, type Sql } from './search-sql.ts'
 
@@ -20,12 +19,6 @@ const NODE_BITS = Math.log2(NODES_PER_ACTOR)
 const LAST_IN_ACTOR = NODES_PER_ACTOR - 1
 
 export type Layouts = ReadonlyMap<string, NodeLayout>
-
-/** Columns of a row: key, actor, id of the row (the holder's, for embedded nodes), content, place. */
-export interface Select {
-  readonly rows: Sql
-  readonly relation: Relation
-}
 
 /** Makes statements for steps; `aliases` keeps the names of tables apart in one statement. */
 export class StepSelect {
@@ -53,12 +46,17 @@ export class StepSelect {
     }
   }
 
-  /** The nodes; sorted as the step says, or in any order. Takes one parameter more: the limit. */
+  /**
+   * The nodes: key, content, place in the holder's list, and their actor where the document doesn't
+   * name it; sorted as the step says, or in any order. Takes one parameter more: the limit.
+   */
   rows(sorted: boolean): Sql {
-    const { table, element } = this.relation
+    const { table, element, layout } = this.relation
     const content = element === null ? `${table}.doc, 0` : `${element}.value, ${element}.key`
+    // Bytes are dear to hand to JavaScript; most documents name their actor as well.
+    const actor = element === null && layout.actorMembers.size > 0 ? '' : `, ${table}.actor`
     const order = sorted ? sql`ORDER BY ${this.#order()}` : ''
-    return sql`SELECT ${table}.k, ${table}.actor, ${table}.id, ${content} ${this.#fromWhere()} ${order} LIMIT ?`
+    return sql`SELECT ${table}.k, ${content}${actor} ${this.#fromWhere()} ${order} LIMIT ?`
   }
 
   count(): Sql {
@@ -229,17 +227,20 @@ function linkSql(
     )
     const told = parent.element === null && parent.layout.actorMembers.has(ours)
     if (told && toldByActor(step, child.layout)) return terms
-  } else if (child.element === null && theirs === child.layout.type.idField) {
-    return [sql`${child.table}.id = ${idOf(memberText(ours, parent), child.layout)}`]
+  } else if (child.element === null) {
+    const given = memberText(ours, parent)
+    const { type, uuidIds, actorMembers } = child.layout
+    if (theirs === type.idField) {
+      return [sql`${child.table}.id = ${uuidIds ? storedUuid(given) : given}`]
+    }
+    if (actorMembers.has(theirs)) return rangeOfActor(child.table, storedUuid(given))
   }
   terms.push(sql`${memberText(theirs, child)} = ${memberText(ours, parent)}`)
   return terms
 }
 
-/** The stored form of an id given as text. */
-function idOf(text: Sql, layout: NodeLayout): Sql {
-  return layout.uuidIds ? sql`coalesce(unhex(replace(${text}, '-', '')), ${text})` : text
-}
+/** The stored form of a UUID given as text. */
+const storedUuid = (text: Sql): Sql => sql`coalesce(unhex(replace(${text}, '-', '')), ${text})`
 
 function conjuncts(filter: Condition): readonly Condition[] {
   return filter.kind === 'and' ? filter.of.flatMap(conjuncts) : [filter]
@@ -255,8 +256,8 @@ function actorRange(filter: Condition, { layout, table, element }: Relation): Sq
     if (field.kind !== 'field' || value.kind !== 'value' || field.path.length !== 1) continue
     const member = field.path[0]!
     if (member === layout.type.idField || !layout.actorMembers.has(member)) continue
-    const uuid = String(value.value)
-    if (isUuid(uuid)) return rangeOfActor(table, param(keyBytes(uuid)))
+    const actor = keyBytes(String(value.value))
+    if (actor !== null) return rangeOfActor(table, param(actor))
   }
   return []
 }

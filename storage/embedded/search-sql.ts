@@ -14,7 +14,6 @@ import type {
   Scalar,
   ValueKind,
 } from '../../protocol/graph/plan.ts'
-import { isUuid } from '../../protocol/ids.ts'
 import { keyBytes, storedId, type Column, type NodeLayout } from './search-layout.ts'
 
 /** A value to bind; `first`, `last` and `value` are filled in for each parent of a nested step. */
@@ -162,11 +161,14 @@ function storedForm(
   { layout, table }: Relation,
 ): { name: string; value: Param } | null {
   if (typeof value !== 'string') return null
-  if (member === layout.type.idField && (!layout.uuidIds || isUuid(value))) {
-    return { name: `${table}.id`, value: storedId(layout, value) }
+  if (member === layout.type.idField) {
+    const id = storedId(layout, value)
+    // A UUID in another spelling is not the id that is stored.
+    return layout.uuidIds && typeof id === 'string' ? null : { name: `${table}.id`, value: id }
   }
-  if (layout.actorMembers.has(member) && isUuid(value)) {
-    return { name: `${table}.actor`, value: keyBytes(value) }
+  if (layout.actorMembers.has(member)) {
+    const actor = keyBytes(value)
+    return actor && { name: `${table}.actor`, value: actor }
   }
   const column = layout.columnOf.get(member)
   return column?.kind === 'instant'

@@ -160,10 +160,7 @@ export class NodeTable {
   /** The document as it is stored: a JSON array with a slot for each member of the layout. */
   #document(doc: IndexWrite['doc']): string | null {
     if (doc === null) return null
-    const members = this.#members
-    const slots: unknown[] = new Array(members.length)
-    for (let i = 0; i < members.length; i++) slots[i] = doc[members[i]!]
-    return JSON.stringify(slots)
+    return JSON.stringify(this.#members.map((member) => doc[member]))
   }
 
   /** Deletes a removed node's row for good. */

@@ -123,6 +123,7 @@ export class SqliteGraphWriter implements GraphWriter {
 
   #actor(actorId: string): ActorRows {
     const key = keyBytes(actorId)
+    assert(key !== null, `an actor's id is a UUID, found ${actorId}`)
     const row = this.#findActor.get(key)
     if (row !== undefined) {
       return { key, first: Number(row['number']) * NODES_PER_ACTOR, isNew: false, next: new Map() }
