@@ -312,6 +312,7 @@ t.test('while the index is filled anew there are no answers with holes', async (
 t.test('a query whose time is over is not run', async (t) => {
   const s = await stage(t)
   t.equal(await refusal(s, { body: titles, budgetMs: 0 }), '503 UNAVAILABLE')
+  await t.rejects(call(s, { body: titles, budgetMs: 0 }), { message: /was not run/ })
 })
 
 t.test('meta shows what the token covers', async (t) => {
