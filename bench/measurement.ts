@@ -77,7 +77,7 @@ export class Measurement implements Readings {
     const { answered, latencies, rate, slices, failures } = result
     const count = Math.max(answered, 1)
     const cpu = perAnswer(this.#before, this.#after, count)
-    const failed = [...failures].map(([what, times]) => `${times} x ${what}`)
+    const found = [...problems, ...troubles(result)]
     return {
       round,
       rate,
@@ -105,7 +105,7 @@ export class Measurement implements Readings {
         ]),
       ),
       slices,
-      problems: failed.length === 0 ? problems : [`failed: ${failed.join(', ')}`, ...problems],
+      problems: found,
     }
   }
 
@@ -127,6 +127,13 @@ export class Measurement implements Readings {
     const after = this.#metricsAfter?.get(name)
     return before === undefined || after === undefined ? null : after - before
   }
+}
+
+function troubles({ acknowledged, failures }: LoadResult): string[] {
+  const failed = [...failures].map(([what, times]) => `${times} x ${what}`)
+  const found = failed.length === 0 ? [] : [`failed: ${failed.join(', ')}`]
+  const { create, command, read } = acknowledged
+  return create + command + read > 0 ? found : [...found, 'nothing was acknowledged']
 }
 
 function perAnswer(

@@ -66,7 +66,9 @@ class OpenLoop {
     readings.ended()
     await this.#pool.drain(DRAIN_MS)
     // A held rate is measured over its own time; a lost one over the time that it took.
-    return loadResult(this.#recorder, Math.max(end - measureFrom, seconds * 1000))
+    const tookMs = Math.max(end - measureFrom, seconds * 1000)
+    // Of the measured time are the requests that were due in it; their answers may come later.
+    return loadResult(this.#recorder, tookMs, this.#recorder.latencies().count)
   }
 
   #sendDue(): void {
