@@ -85,8 +85,9 @@ export class Committer {
   }
 
   /**
-   * A transaction apart from the appends, for what must be possible on a full disk too (claims, trims): the
-   * reserve is freed for it. `build` queues the writes and returns the promises of its conditions.
+   * A transaction apart from the appends, for what must be possible on a full disk too (claims,
+   * trims): the reserve is freed for it. `build` queues the writes and returns the promises of its
+   * conditions.
    */
   essential(build: () => Promise<boolean>[]): Promise<Written> {
     return new Promise((resolve, reject) => {
