@@ -38,10 +38,7 @@ export interface SystemView {
   withPrefix<T>(type: string, prefix: string): Iterable<SystemEntry<T>>
   size(type: string): number
   /** Called after each change, in log order. Returns the way to stop. */
-  onChange(
-    type: string,
-    changed: (key: string, entry: SystemEntry | null) => void,
-  ): () => void
+  onChange(type: string, changed: (key: string, entry: SystemEntry | null) => void): () => void
 }
 
 export interface ActorSystem {

@@ -20,11 +20,7 @@ export interface EdgeOptions {
   /** The wire delivers each copy exactly once: a call inside the process. */
   readonly deliversOnce: boolean
   /** Sends one copy to the present owner of the shard; false: it has none that we know. */
-  readonly send: (
-    shard: number,
-    envelope: Envelope,
-    respond: (reply: WireReply) => void,
-  ) => boolean
+  readonly send: (shard: number, envelope: Envelope, respond: (reply: WireReply) => void) => boolean
 }
 
 interface Asked {

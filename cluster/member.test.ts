@@ -250,7 +250,11 @@ t.test('a wire that loses, doubles and reorders changes nothing', async (t) => {
       const world = await startMember({ nasty, seed })
       const asks: Promise<Reply>[] = []
       for (let i = 0; i < 12; i++) {
-        asks.push(world.ask('new', [['open', { number: `N${i % 8}`, token: `${i}` }]], { key: `k${i % 10}` }))
+        asks.push(
+          world.ask('new', [['open', { number: `N${i % 8}`, token: `${i}` }]], {
+            key: `k${i % 10}`,
+          }),
+        )
       }
       await world.clock.advance(40_000)
       const opened = await Promise.all(asks)
@@ -277,28 +281,33 @@ t.test('a wire that loses, doubles and reorders changes nothing', async (t) => {
   )
 })
 
-t.test('memory stays bounded when many actors are touched and one gets many messages', async (t) => {
-  const world = await startMember({ shards: 1 })
-  let hot = ''
-  for (let i = 0; i < 60; i++) {
-    const made = await Promise.all(
-      Array.from({ length: 500 }, () => world.ask('new', [['open', { token: 'x' }]])),
-    )
-    hot = (data(made[0]!) as { id: string }).id
-  }
-  const shard = world.member.shards.get(0)!
-  t.ok(shard.activations.size < 12_000, `${shard.activations.size} of 30,000 actors are active`)
-  for (let i = 0; i < 40; i++) {
-    await Promise.all(
-      Array.from({ length: 50 }, (_, j) => world.ask(hot, [['append', { token: `${i}.${j}` }]], { key: `${i}.${j}` })),
-    )
-  }
-  const activation = shard.activations.get(hot)!
-  t.ok(activation.marks.size <= 1_000)
-  t.ok(activation.marks.spilled)
-  const again = await world.ask(hot, [['append', { token: '0.0' }]], { key: '0.0' })
-  t.equal(data(again), 2, 'a key that left the window is still known')
-  const later = await world.restart()
-  t.equal(data(await later.ask(hot, [['append', { token: '0.0' }]], { key: '0.0' })), 2)
-  t.equal(data(await later.ask(hot, [['append', { token: '39.49' }]], { key: '39.49' })), 2_001)
-})
+t.test(
+  'memory stays bounded when many actors are touched and one gets many messages',
+  async (t) => {
+    const world = await startMember({ shards: 1 })
+    let hot = ''
+    for (let i = 0; i < 60; i++) {
+      const made = await Promise.all(
+        Array.from({ length: 500 }, () => world.ask('new', [['open', { token: 'x' }]])),
+      )
+      hot = (data(made[0]!) as { id: string }).id
+    }
+    const shard = world.member.shards.get(0)!
+    t.ok(shard.activations.size < 12_000, `${shard.activations.size} of 30,000 actors are active`)
+    for (let i = 0; i < 40; i++) {
+      await Promise.all(
+        Array.from({ length: 50 }, (_, j) =>
+          world.ask(hot, [['append', { token: `${i}.${j}` }]], { key: `${i}.${j}` }),
+        ),
+      )
+    }
+    const activation = shard.activations.get(hot)!
+    t.ok(activation.marks.size <= 1_000)
+    t.ok(activation.marks.spilled)
+    const again = await world.ask(hot, [['append', { token: '0.0' }]], { key: '0.0' })
+    t.equal(data(again), 2, 'a key that left the window is still known')
+    const later = await world.restart()
+    t.equal(data(await later.ask(hot, [['append', { token: '0.0' }]], { key: '0.0' })), 2)
+    t.equal(data(await later.ask(hot, [['append', { token: '39.49' }]], { key: '39.49' })), 2_001)
+  },
+)

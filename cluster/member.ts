@@ -208,7 +208,8 @@ export class Member implements ActorSystem {
     const { clock } = this.#options.world
     const until = clock.monotonicMs() + deadlineMs
     const busy = (): boolean =>
-      this.edge.pending > 0 || [...this.shards.values()].some((s) => s.state === 'serving' && !s.quiet)
+      this.edge.pending > 0 ||
+      [...this.shards.values()].some((s) => s.state === 'serving' && !s.quiet)
     while (busy() && clock.monotonicMs() < until) {
       await new Promise<void>((resolve) => void clock.after(5, resolve))
     }

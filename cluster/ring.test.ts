@@ -23,7 +23,10 @@ t.test('pinned: another weight would move every installation', async (t) => {
   )
 })
 
-const members = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,8}$/), { minLength: 1, maxLength: 5 })
+const members = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,8}$/), {
+  minLength: 1,
+  maxLength: 5,
+})
 
 t.test('every shard has one target, none has more than its share, order is no matter', async () => {
   fc.assert(

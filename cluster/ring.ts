@@ -27,7 +27,10 @@ export function ranked(name: string, members: readonly string[]): string[] {
  * The target owner of each shard: shards in the order of their numbers go each to the live member
  * of the highest weight that has fewer than ceil(shards / members). Empty when nobody lives.
  */
-export function targets(shards: readonly number[], members: readonly string[]): Map<number, string> {
+export function targets(
+  shards: readonly number[],
+  members: readonly string[],
+): Map<number, string> {
   const placed = new Map<number, string>()
   if (members.length === 0) return placed
   const room = Math.ceil(shards.length / members.length)

@@ -116,10 +116,7 @@ export class SystemMaps implements SystemView {
     return this.#types.get(type)?.living ?? 0
   }
 
-  onChange(
-    type: string,
-    changed: (key: string, entry: SystemEntry | null) => void,
-  ): () => void {
+  onChange(type: string, changed: (key: string, entry: SystemEntry | null) => void): () => void {
     const { watchers } = this.#map(type)
     watchers.add(changed)
     return () => void watchers.delete(changed)

@@ -15,11 +15,6 @@ export interface Wire {
   /** Makes this incarnation reachable. */
   serve(incarnation: string, receive: Receive): void
   /** Sends one copy. `respond` is called at most once a copy, or never. */
-  send(
-    to: string,
-    shard: number,
-    envelope: Envelope,
-    respond: (reply: WireReply) => void,
-  ): void
+  send(to: string, shard: number, envelope: Envelope, respond: (reply: WireReply) => void): void
   close(incarnation: string): void
 }

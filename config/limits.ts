@@ -2,6 +2,7 @@
 // is a mistake. Source: PROTOCOL 3.1, 3.6, 3.10, 3.12; CONTRACT 0.
 
 import { ACE_LIMITS } from '../protocol/ace.ts'
+import { LOSS_JUMP } from '../protocol/entry.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -203,7 +204,7 @@ export const LIMITS = {
   /** A key text in the data file; of a longer one, its beginning and a hash. */
   journalKeyBytesMax: 64,
   /** Offsets that are left out behind an accepted loss, so that none is given out twice. */
-  lossOffsets: 1_000_000,
+  lossOffsets: LOSS_JUMP,
   /** Claims of one shard that lose against another process before it is given up. */
   claimAttemptsMax: 10,
 } as const

@@ -11,6 +11,12 @@ import { assert } from './errors.ts'
 /** Format number of entries; a newer one than this is refused with a clear message. */
 export const ENTRY_FORMAT = 1
 
+/**
+ * Where an operator has accepted the loss of a shard's newest entries, offsets and the versions of
+ * its actors go on this much higher, so that none is given out twice (PROTOCOL 3.16).
+ */
+export const LOSS_JUMP = 1_000_000
+
 /** A change of a natural key that commits with its entry. */
 export interface KeyChange {
   readonly keyType: string
@@ -55,13 +61,6 @@ export interface Entry {
   readonly g?: Readonly<Record<string, number>>
   /** Where a relayed message came from: source shard, its offset, index of the effect. */
   readonly s?: readonly [shard: number, offset: number, index: number]
-}
-
-/** An entry with its place, as readers of the feed see it. */
-export interface PlacedEntry {
-  readonly shard: number
-  readonly offset: number
-  readonly entry: Entry
 }
 
 export function encodeEntry(entry: Entry): Buffer {

@@ -65,7 +65,12 @@ t.test('a made id is a UUIDv7 that carries its time and its place', async (t) =>
 
 t.test('only a UUID is read as one', async (t) => {
   t.equal(toUuid('018F2B3C-4D5E-7ABC-8DEF-0123456789AB'), '018f2b3c-4d5e-7abc-8def-0123456789ab')
-  for (const text of ['', 'new', '018f2b3c4d5e7abc8def0123456789ab', '018f2b3c-4d5e-7abc-8def-0123456789ag']) {
+  for (const text of [
+    '',
+    'new',
+    '018f2b3c4d5e7abc8def0123456789ab',
+    '018f2b3c-4d5e-7abc-8def-0123456789ag',
+  ]) {
     t.equal(toUuid(text), null)
   }
 })

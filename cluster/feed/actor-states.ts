@@ -3,7 +3,7 @@
 // the entries above it). It stands between the projector and storage. Source: PROTOCOL 3.12, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
+import { LOSS_JUMP, type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
 import { assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedStore } from '../../storage/journal.ts'
@@ -133,6 +133,7 @@ export class ActorStates {
         const entry = decodeEntry(body)
         if (entry.r.length === 0) continue
         actor ??= this.begin(actorId, entry.y)
+        if (entry.v === actor.version + LOSS_JUMP) actor.version = entry.v
         // A hole: the row before it is still under way. What is there up to it is whole.
         if (entry.v !== actor.version) return actor
         this.fold(actor, entry, body.length)

@@ -5,13 +5,12 @@
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { decodeEntry, metaOf } from '../../protocol/entry.ts'
+import { LOSS_JUMP, decodeEntry, metaOf } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Maybe } from '../../storage/journal.ts'
 import { Marks, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 import { idOf } from './keys.ts'
-import type { SnapshotCapture } from './gate.ts'
 import type { Work } from './work.ts'
 
 const NO_KEYS: readonly string[] = []
@@ -21,6 +20,18 @@ export interface HeldKey {
   readonly keyType: string
   readonly key: string
   readonly messageId: string
+}
+
+/** What a snapshot needs, held by reference: states are replaced, never changed. */
+export interface SnapshotCapture {
+  readonly activation: Activation
+  readonly state: unknown
+  readonly version: number
+  readonly n: number
+  readonly timeMs: number
+  readonly offset: number
+  readonly held: readonly HeldKey[]
+  readonly relays: readonly (readonly [number, readonly [number, number]])[]
 }
 
 export class Activation {
@@ -90,6 +101,7 @@ export class Activation {
 
   /** Folds an entry read from the journal. Throws when the reducer can't apply a record. */
   replay(entry: Entry, offset: number, bytes: number): void {
+    if (entry.v === this.version + LOSS_JUMP) this.version = entry.v
     assert(entry.v === this.version, `versions of ${this.id} are dense`)
     let state = this.state
     for (let i = 0; i < entry.r.length; i++) {
@@ -216,6 +228,8 @@ export interface LoadSource {
   entries(actorId: string, after: number): Maybe<readonly LoadedEntry[]>
   /** Committed entries whose derived rows are not there yet, oldest first. */
   tail(actorId: string): readonly LoadedEntry[]
+  /** What the actor's shard has lost for good behind this offset; -1: nothing. */
+  readonly lostBehind: number
 }
 
 export interface LoadedEntry {
@@ -258,6 +272,10 @@ function loadEntries(activation: Activation, source: LoadSource): Maybe<void> {
 
 function finish(activation: Activation, source: LoadSource): void {
   replayAll(activation, source.tail(activation.id))
+  if (activation.n > 0 && activation.newest <= source.lostBehind) {
+    activation.version += LOSS_JUMP
+    activation.n += LOSS_JUMP
+  }
   activation.loaded = true
 }
 

@@ -68,9 +68,7 @@ function endClaim(shard: ShardCore, key: Key, claim: AliasClaim): Promise<void> 
         by: claim.messageId,
       }
       const offset = joinKeyEntry(shard, change, base, shard.context.newUuid())
-      shard.gate.wait(offset, (failure) =>
-        failure ? reject(new ClaimFailed(failure)) : resolve(),
-      )
+      shard.gate.wait(offset, (failure) => (failure ? reject(new ClaimFailed(failure)) : resolve()))
     }
     if (row instanceof Promise) row.then(end, reject)
     else end(row)
@@ -140,7 +138,8 @@ export function onKeyMessage(
     return
   }
   const row = shard.keys.lookup(key.keyType, key.key)
-  const run = (base: AliasRow | null): Maybe<void> => change(shard, { envelope, key, base }, respond)
+  const run = (base: AliasRow | null): Maybe<void> =>
+    change(shard, { envelope, key, base }, respond)
   const failed = (error: unknown): void =>
     respond(
       error instanceof ClaimFailed && error.reply.outcome === 'refused'

@@ -11,28 +11,6 @@ import type { ShardCore } from './core.ts'
 import type { OpenEntry } from './gate.ts'
 import { markDay } from './marks.ts'
 
-/** What a shard remembers of itself: counters of generated numbers, its clock. */
-export interface ShardMemory {
-  readonly counters: Record<string, number>
-  readonly clockMs: number
-  /** Behind the oldest effect that is not taken yet. */
-  readonly relayed: number
-  /** Bytes ever appended to the log, and bytes trimmed from it: their difference is kept. */
-  readonly logBytes: number
-  readonly trimmedBytes: number
-  /** Up to here the log is trimmed. */
-  readonly trimmed: number
-}
-
-export const NEW_MEMORY: ShardMemory = {
-  counters: {},
-  clockMs: 0,
-  relayed: 0,
-  logBytes: 0,
-  trimmedBytes: 0,
-  trimmed: 0,
-}
-
 export interface FlusherOptions {
   readonly shard: ShardCore
   readonly epoch: number
@@ -156,7 +134,10 @@ export class Flusher {
       },
       (error: unknown) => {
         this.#writing--
-        shard.context.log.error({ err: error, shard: shard.number }, 'derived rows were not written')
+        shard.context.log.error(
+          { err: error, shard: shard.number },
+          'derived rows were not written',
+        )
         if (!this.#stopped) this.#again(group, rows, done, 'unknown')
       },
     )

@@ -7,7 +7,7 @@ import { assert } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import type { AliasRow } from '../../storage/journal.ts'
-import type { Activation, HeldKey, LoadedEntry } from './activation.ts'
+import type { Activation, LoadedEntry, SnapshotCapture } from './activation.ts'
 import type { Mark } from './marks.ts'
 
 /** Called with null when the awaited entry is committed, else with what its callers are told. */
@@ -27,18 +27,6 @@ export interface OpenEntry {
   /** The actor's state right after the entry, when a snapshot of it is due. */
   readonly snapshot: SnapshotCapture | null
   waiters: Waiter[] | null
-}
-
-/** What a snapshot needs, held by reference: states are replaced, never changed. */
-export interface SnapshotCapture {
-  readonly activation: Activation
-  readonly state: unknown
-  readonly version: number
-  readonly n: number
-  readonly timeMs: number
-  readonly offset: number
-  readonly held: readonly HeldKey[]
-  readonly relays: readonly (readonly [number, readonly [number, number]])[]
 }
 
 export class Gate {

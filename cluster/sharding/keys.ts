@@ -37,9 +37,9 @@ export class KeyTable {
     if (!(stored instanceof Promise)) return stored
     const read = this.#nextRead++
     this.#reads.add(read)
-    return stored.finally(() => this.#readEnded(read)).then(
-      (row) => this.#unflushed.get(id)?.row ?? row,
-    )
+    return stored
+      .finally(() => this.#readEnded(read))
+      .then((row) => this.#unflushed.get(id)?.row ?? row)
   }
 
   /** Applies an entry's changes of keys of this shard, given the rows that they go on from. */

@@ -41,25 +41,28 @@ function open(offset: number, size = 10): OpenEntry {
   }
 }
 
-t.test('gate: an answer leaves when its entry is committed, not before, and only once', async (t) => {
-  const gate = new Gate(5)
-  const out: string[] = []
-  gate.join(open(6))
-  gate.join(open(7))
-  gate.wait(5, () => out.push('5'))
-  gate.wait(6, (lost) => out.push(lost ? 'lost' : '6'))
-  t.same(out, ['5'])
-  t.equal(gate.take().length, 2)
-  gate.join(open(8))
-  gate.wait(8, (lost) => out.push(lost ? 'lost' : '8'))
-  t.same(out, ['5'])
-  gate.committed()
-  t.same(out, ['5', '6'])
-  t.equal(gate.head, 7)
-  gate.drop({ outcome: 'moved', shard: 0 } satisfies WireReply)
-  t.same(out, ['5', '6', 'lost'])
-  t.equal(gate.newest, 7)
-})
+t.test(
+  'gate: an answer leaves when its entry is committed, not before, and only once',
+  async (t) => {
+    const gate = new Gate(5)
+    const out: string[] = []
+    gate.join(open(6))
+    gate.join(open(7))
+    gate.wait(5, () => out.push('5'))
+    gate.wait(6, (lost) => out.push(lost ? 'lost' : '6'))
+    t.same(out, ['5'])
+    t.equal(gate.take().length, 2)
+    gate.join(open(8))
+    gate.wait(8, (lost) => out.push(lost ? 'lost' : '8'))
+    t.same(out, ['5'])
+    gate.committed()
+    t.same(out, ['5', '6'])
+    t.equal(gate.head, 7)
+    gate.drop({ outcome: 'moved', shard: 0 } satisfies WireReply)
+    t.same(out, ['5', '6', 'lost'])
+    t.equal(gate.newest, 7)
+  },
+)
 
 t.test('gate: groups keep to their bounds, a larger entry goes alone', async (t) => {
   const gate = new Gate(0)
@@ -105,7 +108,10 @@ t.test('keys: newest row first, dropped entries never happened', async (t) => {
   const keys = new KeyTable(journal.derived)
   const id = idOf('order', 'A')
   const take = (offset: number, actorId: string): void => {
-    const entry = { ...ENTRY, k: [{ keyType: 'order', key: 'A', change: 'take' as const, actorId }] }
+    const entry = {
+      ...ENTRY,
+      k: [{ keyType: 'order', key: 'A', change: 'take' as const, actorId }],
+    }
     keys.apply(entry, offset, new Map([[id, null]]))
   }
   take(1, 'first')

@@ -10,8 +10,8 @@ import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { AliasRow, ClaimedShard, DerivedRow, LogRow } from '../../storage/journal.ts'
 import { Activation, load } from './activation.ts'
 import type { ShardCore } from './core.ts'
-import { NEW_MEMORY } from './flusher.ts'
-import type { ShardMemory } from './flusher.ts'
+import { NEW_MEMORY } from './memory.ts'
+import type { ShardMemory } from './memory.ts'
 import { idOf } from './keys.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { markDay } from './marks.ts'
@@ -49,6 +49,8 @@ export async function* entriesBetween(
 ): AsyncGenerator<Placed, void> {
   let at = after
   while (at < upTo) {
+    at = resumedBehind(shard, at)
+    if (at >= upTo) return
     const rows = await shard.context.journal.log.read(shard.number, at, READ_BYTES)
     if (rows.length === 0) throw new Error(missing(shard, at + 1))
     for (const row of rows) {
@@ -59,6 +61,22 @@ export async function* entriesBetween(
       }
     }
   }
+}
+
+/** Behind what an operator has given up the log goes on higher (PROTOCOL 3.16). */
+function resumedBehind(shard: ShardCore, at: number): number {
+  const { losses } = shard.context.journal.identity
+  const loss = losses?.find(({ shard: s, offset }) => s === shard.number && offset === at)
+  return loss ? loss.resumedAt : at
+}
+
+/** Offset behind which the shard has lost entries for good; -1: none. */
+export function lostBehind(shard: ShardCore): number {
+  let offset = -1
+  for (const loss of shard.context.journal.identity.losses ?? []) {
+    if (loss.shard === shard.number) offset = Math.max(offset, loss.offset)
+  }
+  return offset
 }
 
 function missing(shard: ShardCore, offset: number): string {
@@ -166,6 +184,7 @@ async function spilledMarks(
       entries: (id, after) =>
         derived.entries(id, { order: 'ascending', after, bytesMax: READ_BYTES }),
       tail: () => [],
+      lostBehind: lostBehind(shard),
     })
   }
   return rows

@@ -16,14 +16,15 @@ import { isKeyMessage, onKeyMessage } from './claims.ts'
 import type { Committing } from './committer.ts'
 import { refused } from './core.ts'
 import type { Joining, Reservation, ShardContext, ShardCore } from './core.ts'
-import { Flusher, NEW_MEMORY } from './flusher.ts'
-import type { ShardMemory } from './flusher.ts'
+import { Flusher } from './flusher.ts'
+import { NEW_MEMORY } from './memory.ts'
+import type { ShardMemory } from './memory.ts'
 import { Gate } from './gate.ts'
 import type { OpenEntry } from './gate.ts'
 import { CREATE_KEY_SUFFIX, KeyTable, holderOf } from './keys.ts'
 import { Numbers } from './numbers.ts'
 import { Outbox } from './outbox.ts'
-import { replayTail } from './recovery.ts'
+import { lostBehind, replayTail } from './recovery.ts'
 import { TurnRunner } from './turns.ts'
 import { resolveUnknown } from './unknown.ts'
 import { makeWork } from './work.ts'
@@ -247,6 +248,7 @@ export class Shard implements ShardCore, Committing {
       entries: (id, after) =>
         derived.entries(id, { order: 'ascending', after, bytesMax: 1024 * 1024 }),
       tail: (id) => this.flusher.tail(id),
+      lostBehind: lostBehind(this),
     })
     if (!(loading instanceof Promise)) return
     loading.then(

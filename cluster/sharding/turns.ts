@@ -106,12 +106,7 @@ export class TurnRunner {
     return this.#startNew(activation, work, message, known)
   }
 
-  #startNew(
-    activation: Activation,
-    work: Work,
-    message: Message,
-    known: Recalled | null,
-  ): boolean {
+  #startNew(activation: Activation, work: Work, message: Message, known: Recalled | null): boolean {
     if (known) {
       work.results.push(known.result)
       work.keys = known.keys
@@ -211,12 +206,7 @@ export class TurnRunner {
     work.results.push({ type: message.type, success: true, data: holds })
   }
 
-  #settle(
-    activation: Activation,
-    work: Work,
-    message: Message,
-    decision: Decision<unknown>,
-  ): void {
+  #settle(activation: Activation, work: Work, message: Message, decision: Decision<unknown>): void {
     const result = resultFrom(message, decision)
     if (work.preview || activation.behaviour.isRead(message.type)) {
       if (work.preview && decision.ok) {

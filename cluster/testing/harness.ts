@@ -158,6 +158,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
         trace: 'test',
       }),
     // A killed process writes nothing any more: the state is what the journal had.
-    restart: () => startMember({ ...options, clock, state: journal.state, seed: (options.seed ?? 1) + 7_919 }),
+    restart: () =>
+      startMember({ ...options, clock, state: journal.state, seed: (options.seed ?? 1) + 7_919 }),
   }
 }

@@ -30,12 +30,19 @@ function fold(state: Ledger | null, record: LedgerRecord): Ledger {
   }
 }
 
-function done(state: Ledger | null, records: readonly LedgerRecord[], data?: unknown): Decision<Ledger> {
+function done(
+  state: Ledger | null,
+  records: readonly LedgerRecord[],
+  data?: unknown,
+): Decision<Ledger> {
   const next = records.reduce<Ledger | null>(fold, state)
   return { ok: true, records, state: next!, data }
 }
 
-function no(code: 'NOT_FOUND' | 'ALREADY_EXISTS' | 'INVALID_STATE', text: string): Decision<Ledger> {
+function no(
+  code: 'NOT_FOUND' | 'ALREADY_EXISTS' | 'INVALID_STATE',
+  text: string,
+): Decision<Ledger> {
   return { ok: false, errors: [errorItem(code, text)] }
 }
 
@@ -73,7 +80,10 @@ function* decide(
       }
       if (body['fail']) return no('INVALID_STATE', 'as asked')
       const decided = done(state, [{ t: 'renumbered', number }])
-      return { ...decided, releases: [{ keyType: 'ledger', key: state.number }] } as Decision<Ledger>
+      return {
+        ...decided,
+        releases: [{ keyType: 'ledger', key: state.number }],
+      } as Decision<Ledger>
     }
     case 'send': {
       const decided = done(state, [{ t: 'appended', token: body['token']! }])

@@ -1,0 +1,24 @@
+// What a shard remembers of itself over restarts, kept in its own derived row. It stands between the
+// flusher, which writes it, and a claim, which reads it. Source: PROTOCOL 3.0 `shard_snap`.
+
+/** What a shard remembers of itself: counters of generated numbers, its clock. */
+export interface ShardMemory {
+  readonly counters: Record<string, number>
+  readonly clockMs: number
+  /** Behind the oldest effect that is not taken yet. */
+  readonly relayed: number
+  /** Bytes ever appended to the log, and bytes trimmed from it: their difference is kept. */
+  readonly logBytes: number
+  readonly trimmedBytes: number
+  /** Up to here the log is trimmed. */
+  readonly trimmed: number
+}
+
+export const NEW_MEMORY: ShardMemory = {
+  counters: {},
+  clockMs: 0,
+  relayed: 0,
+  logBytes: 0,
+  trimmedBytes: 0,
+  trimmed: 0,
+}
