@@ -126,7 +126,7 @@ void t.test('mistakes', (t) => {
     ['name and isPublic', '0: text is no condition; compare it with something'],
     ["libraryId == 'abc'", '13: "abc" is not a UUID'],
     ["openedAt == 'soon'", /^12: "soon" is not a timestamp, as in/],
-    ['openedAt == 2026-02-30', /^12: "2026-02-30" is not a timestamp/],
+    ['openedAt == 2026-02-30', /^12: "2026-02-30" is not a date, as in/],
     ["closesOn == 'x'", /^12: "x" is not a date, as in/],
     ['closesOn + 1 hour == now', '9: a date is moved by whole days or weeks only'],
     ['openedAt + openedAt > now', "9: a timestamp can't be added to a timestamp"],

@@ -4,16 +4,22 @@
 /** At most three of `known`, nearest first: by edits, or because one holds the other. */
 export function nearNames(wrong: string, known: Iterable<string>): string[] {
   const asked = wrong.slice(0, 100).toLowerCase()
-  const bound = Math.max(2, Math.floor(asked.length / 3))
+  const bound = Math.max(2, Math.ceil(asked.length / 3))
   const found: { name: string; distance: number }[] = []
   for (const name of known) {
     const candidate = name.toLowerCase()
-    const within = asked.length >= 3 && (candidate.includes(asked) || asked.includes(candidate))
-    const distance = within ? 1 : edits(asked, candidate)
+    const distance = Math.min(edits(asked, candidate), within(asked, candidate))
     if (distance <= bound) found.push({ name, distance })
   }
   found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
   return found.slice(0, 3).map((f) => f.name)
+}
+
+/** A name that begins with the other is nearer than one that holds it somewhere. */
+function within(a: string, b: string): number {
+  if (a.length < 3 || b.length < 3) return Number.POSITIVE_INFINITY
+  if (a.startsWith(b) || b.startsWith(a)) return 1
+  return a.includes(b) || b.includes(a) ? 2 : Number.POSITIVE_INFINITY
 }
 
 /** `; did you mean a or b?` or, when nothing is near, `; there are a, b, c, ...`. */
