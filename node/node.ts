@@ -8,13 +8,15 @@ import { systemClock } from '../cluster/clock.ts'
 import type { World } from '../cluster/clock.ts'
 import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'
-import type { HookTable } from '../cluster/sharding/core.ts'
+import type { ActorQuery, HookTable } from '../cluster/sharding/core.ts'
+import type { Behaviour } from '../protocol/behaviour.ts'
 import { graphSchema } from '../protocol/graph/schema.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
 import type { Journal } from '../storage/journal.ts'
 import { createAccess } from './access/access.ts'
+import type { Access } from './access/access.ts'
 import { actorOperations } from './actors/routes.ts'
 import { behaviours } from './behaviours.ts'
 import { actorQuery } from './graph/actor-query.ts'
@@ -28,6 +30,7 @@ import { healthOperations } from './health/routes.ts'
 import type { Check } from './health/routes.ts'
 import { collectProcessMetrics } from './health/process-metrics.ts'
 import { collectRuntimeMetrics } from './health/runtime-metrics.ts'
+import type { Authenticate } from './http/core.ts'
 import { createHttpServer } from './http/server.ts'
 import type { HttpServer } from './http/server.ts'
 import { Metrics } from './metrics.ts'
@@ -58,25 +61,76 @@ export interface KontorNode {
 }
 
 export async function startNode(options: NodeOptions): Promise<KontorNode> {
-  const { settings, log, onFatal } = options
+  const { settings, log, version } = options
   const world: World = { clock: systemClock(), random: (bytes) => void randomFillSync(bytes) }
-  const journal = await openEmbeddedJournal({
+  const journal = await openJournal(options, world)
+  const metrics = new Metrics()
+  const channels = new RegistryChannels()
+  const table = behaviours(channels)
+  const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
+  const clocks = { nowMs: () => world.clock.nowMs(), monotonicMs: () => world.clock.monotonicMs() }
+  const following: Following = { index: null }
+  const query = actorQuery({ schema, ...clocks })
+  const member = makeMember(options, { journal, table, world, query, following })
+  await member.start()
+  channels.follow(member.system)
+  const index = startIndex({ settings, journal, member, world, log })
+  following.index = index
+  const reader = new ReaderThread({ dir: settings.dataDir, clock: world.clock, log })
+  const tokens = consistencyTokens(journal.identity)
+  const graph = new Graph({ schema, runner: reader, index: index.watch, tokens, ...clocks })
+  const access = makeAccess(options, member, world)
+  await access.start()
+  collectProcessMetrics(metrics)
+  collectRuntimeMetrics(metrics, member)
+  collectGraphMetrics(metrics, { index, reader })
+  const sample = { ready: !settings.sample }
+  const checks = (): readonly Check[] => readiness(member, index, sample.ready)
+  const operations = [
+    ...healthOperations({ checks, metrics }),
+    ...access.operations,
+    ...actorOperations({ actorSystem: member, consistency: tokens, world }),
+    ...registryOperations({ actorSystem: member, consistency: tokens }),
+    ...graphRoutes(graph),
+  ]
+  const authenticate: Authenticate = (header) => access.authenticate(header)
+  const http = { settings: settings.http, operations, authenticate, log, metrics, version }
+  const server = createHttpServer({ ...http, clock: clocks })
+  const { port } = await server.listen()
+  if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
+  const stop = stopper({ server, access, member, index, reader, journal, settings, log })
+  return { port, stop }
+}
+
+function openJournal({ settings, log, onFatal }: NodeOptions, world: World): Promise<Journal> {
+  return openEmbeddedJournal({
     dir: settings.dataDir,
     shards: settings.shards,
     acceptLoss: settings.acceptLoss,
     log,
     random: world.random,
-    clock: world.clock.nowMs,
-    now: world.clock.monotonicMs,
+    clock: () => world.clock.nowMs(),
+    now: () => world.clock.monotonicMs(),
     onFatal,
   })
-  const metrics = new Metrics()
-  const channels = new RegistryChannels()
-  const table = behaviours(channels)
-  const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
-  const clocks = { nowMs: world.clock.nowMs, monotonicMs: world.clock.monotonicMs }
-  let index: IndexThread | null = null
-  const member = new Member({
+}
+
+/** What follows the member's commits; set once the member serves. */
+interface Following {
+  index: IndexThread | null
+}
+
+interface MemberParts {
+  readonly journal: Journal
+  readonly table: readonly Behaviour[]
+  readonly world: World
+  readonly query: ActorQuery
+  readonly following: Following
+}
+
+function makeMember({ settings, log, onFatal }: NodeOptions, parts: MemberParts): Member {
+  const { journal, table, world, query, following } = parts
+  return new Member({
     memberId: settings.memberId,
     journal,
     behaviours: table,
@@ -85,53 +139,26 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
     wireDeliversOnce: true,
     log,
     hooks: NO_RULES,
-    query: actorQuery({ schema, ...clocks }),
-    throttleMs: () => index?.throttleMs() ?? 0,
-    onCommitted: (shard, head) => index?.committed(shard, head),
-    doneWith: (shard) => (shard === SYSTEM_SHARD ? Infinity : (index?.progress.applied(shard) ?? 0)),
+    query,
+    throttleMs: () => following.index?.throttleMs() ?? 0,
+    onCommitted: (shard, head) => following.index?.committed(shard, head),
+    doneWith: (shard) =>
+      shard === SYSTEM_SHARD ? Infinity : (following.index?.progress.applied(shard) ?? 0),
     onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),
   })
-  await member.start()
-  channels.follow(member.system)
-  index = startIndex({ settings, journal, member, world, log })
-  const reader = new ReaderThread({ dir: settings.dataDir, clock: world.clock, log })
-  const tokens = consistencyTokens(journal.identity)
-  const graph = new Graph({ schema, runner: reader, index: index.watch, tokens, ...clocks })
-  const access = createAccess({
+}
+
+function makeAccess({ settings, log, print }: NodeOptions, member: Member, world: World): Access {
+  return createAccess({
     actorSystem: member,
     world,
     dataDir: settings.dataDir,
     bootstrapSecret: settings.bootstrapSecret,
     accessTokenMs: settings.accessTokenMs,
     baseUrl: settings.http.baseUrl,
-    print: options.print,
+    print,
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
   })
-  await access.start()
-  collectProcessMetrics(metrics)
-  collectRuntimeMetrics(metrics, member)
-  collectGraphMetrics(metrics, { index, reader })
-  const sample = { ready: !settings.sample }
-  const checks = (): readonly Check[] => readiness(member, index!, sample.ready)
-  const server = createHttpServer({
-    settings: settings.http,
-    operations: [
-      ...healthOperations({ checks, metrics }),
-      ...access.operations,
-      ...actorOperations({ actorSystem: member, consistency: tokens, world }),
-      ...registryOperations({ actorSystem: member, consistency: tokens }),
-      ...graphRoutes(graph),
-    ],
-    authenticate: access.authenticate,
-    log,
-    metrics,
-    clock: clocks,
-    version: options.version,
-  })
-  const { port } = await server.listen()
-  if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
-  const stop = stopper({ server, access, member, index, reader, journal, settings, log })
-  return { port, stop }
 }
 
 interface IndexParts {
@@ -167,9 +194,7 @@ function readiness(member: Member, index: IndexThread, sampleReady: boolean): re
     away.length === 0
       ? { name: 'shards', ok: true }
       : { name: 'shards', ok: false, reason: `${away.length} shards are not served` },
-    unready === null
-      ? { name: 'graph', ok: true }
-      : { name: 'graph', ok: false, reason: unready },
+    unready === null ? { name: 'graph', ok: true } : { name: 'graph', ok: false, reason: unready },
     sampleReady
       ? { name: 'sample', ok: true }
       : { name: 'sample', ok: false, reason: 'the sample orders are being loaded' },
@@ -194,7 +219,7 @@ async function fillSample(member: Member, { settings, log, print }: NodeOptions)
 
 interface Running {
   readonly server: HttpServer
-  readonly access: { stop(): void }
+  readonly access: Pick<Access, 'stop'>
   readonly member: Member
   readonly index: IndexThread
   readonly reader: ReaderThread
@@ -220,4 +245,3 @@ async function stopAll(running: Running): Promise<void> {
   await journal.close()
   log.info({ ms: Math.round(performance.now() - began) }, 'stopped')
 }
-

@@ -139,7 +139,7 @@ export function onKeyMessage(
   }
   const row = shard.keys.lookup(key.keyType, key.key)
   const run = (base: AliasRow | null): Maybe<void> =>
-    change(shard, { envelope, key, base }, respond)
+    changeClaim(shard, { envelope, key, base }, respond)
   const failed = (error: unknown): void =>
     respond(
       error instanceof ClaimFailed && error.reply.outcome === 'refused'
@@ -153,7 +153,7 @@ export function onKeyMessage(
   }
 }
 
-function change(
+function changeClaim(
   shard: ShardCore,
   asked: { readonly envelope: Envelope; readonly key: Key; readonly base: AliasRow | null },
   respond: (reply: WireReply) => void,

@@ -33,6 +33,15 @@ export type ShardState = 'claiming' | 'serving' | 'stopped'
 
 type Respond = (reply: WireReply) => void
 
+/** Where in the shard an envelope goes. */
+interface Delivery {
+  readonly id: string
+  /** Natural key of an actor of the `system` shard. */
+  readonly key: string | null
+  /** The alias that a create with a caller's key takes, with its present row. */
+  readonly createKey?: { readonly key: string; readonly base: AliasRow | null }
+}
+
 /** UUID of an actor of the `system` shard, told by type and key (PROTOCOL 3.0). */
 export function systemActorId(type: string, key: string): string {
   const hash = createHash('sha256').update(`${type}\0${key}`).digest()
@@ -138,11 +147,11 @@ export class Shard implements ShardCore, Committing {
       if (isKeyMessage(envelope)) onKeyMessage(this, envelope, respond)
       else if (behaviour?.home === 'system') {
         const { type, key } = envelope.to
-        this.#deliver(systemActorId(type, key), key, envelope, respond)
+        this.#deliver({ id: systemActorId(type, key), key }, envelope, respond)
       } else this.#byKey(envelope, envelope.to, respond)
     } else if (envelope.virtual && envelope.messageId.kind === 'caller' && !envelope.preview) {
       this.#create(envelope, respond)
-    } else this.#deliver(envelope.to.id, null, envelope, respond)
+    } else this.#deliver({ id: envelope.to.id, key: null }, envelope, respond)
   }
 
   #byKey(
@@ -156,7 +165,7 @@ export class Shard implements ShardCore, Committing {
         const text = `there is no ${to.type} '${to.key}'`
         this.releaseRead(this.gate.newest, refused(errorItem('NOT_FOUND', text)), respond)
       } else if (this.#isMine(holder.actorId)) {
-        this.#deliver(holder.actorId, null, envelope, respond)
+        this.#deliver({ id: holder.actorId, key: null }, envelope, respond)
       } else respond({ outcome: 'see', actorId: holder.actorId })
     }
     this.#looked(this.keys.lookup(to.type, to.key), found, respond)
@@ -172,7 +181,7 @@ export class Shard implements ShardCore, Committing {
     const key = envelope.messageId.id
     const underWay = this.#creating.get(key)
     if (underWay !== undefined) {
-      this.#deliver(underWay, null, { ...envelope, copy: 1 }, respond)
+      this.#deliver({ id: underWay, key: null }, { ...envelope, copy: 1 }, respond)
       return
     }
     const keyType = to.type + CREATE_KEY_SUFFIX
@@ -181,14 +190,14 @@ export class Shard implements ShardCore, Committing {
       const holder = holderOf(base, this.clockMs())
       if (holder) {
         this.#creating.delete(key)
-        this.#deliver(holder.actorId, null, { ...envelope, copy: 1 }, respond)
+        this.#deliver({ id: holder.actorId, key: null }, { ...envelope, copy: 1 }, respond)
         return
       }
       const done: Respond = (reply) => {
         this.#creating.delete(key)
         respond(reply)
       }
-      this.#deliver(to.id, null, envelope, done, { key, base })
+      this.#deliver({ id: to.id, key: null, createKey: { key, base } }, envelope, done)
     }
     this.#looked(this.keys.lookup(keyType, key), found, (reply) => {
       this.#creating.delete(key)
@@ -208,13 +217,8 @@ export class Shard implements ShardCore, Committing {
     )
   }
 
-  #deliver(
-    id: string,
-    key: string | null,
-    envelope: Envelope,
-    respond: Respond,
-    createKey: { readonly key: string; readonly base: AliasRow | null } | null = null,
-  ): void {
+  #deliver(to: Delivery, envelope: Envelope, respond: Respond): void {
+    const { id, key, createKey } = to
     let activation = this.activations.get(id)
     if (!activation) {
       const behaviour = this.context.behaviours.get(envelope.to.type)!
@@ -233,7 +237,7 @@ export class Shard implements ShardCore, Committing {
       return
     }
     const work = makeWork(envelope, respond)
-    work.createKey = createKey
+    work.createKey = createKey ?? null
     activation.used = true
     activation.mailbox.push(work)
     this.turns.pump(activation)

@@ -200,7 +200,7 @@ export class TurnRunner {
         m: messageId,
         l: 1,
       }
-      this.#join(activation, work, voided, encodeEntry(voided))
+      this.#join(activation, work, { entry: voided, bytes: encodeEntry(voided) })
     }
     work.gate = Math.max(work.gate, activation.newest)
     work.results.push({ type: message.type, success: true, data: holds })
@@ -227,7 +227,7 @@ export class TurnRunner {
       this.#refuse(activation, work, message, errorItem('TOO_LARGE', over))
       return
     }
-    this.#join(activation, work, entry, bytes, state)
+    this.#join(activation, work, { entry, bytes, state })
     work.position = activation.newest
     work.gate = activation.newest
     work.results.push(result)
@@ -236,10 +236,9 @@ export class TurnRunner {
   #join(
     activation: Activation,
     work: Work,
-    entry: Entry,
-    bytes: Uint8Array,
-    state: unknown = activation.state,
+    made: { readonly entry: Entry; readonly bytes: Uint8Array; readonly state?: unknown },
   ): void {
+    const { entry, bytes, state = activation.state } = made
     this.#shard.join({ entry, bytes, activation, state, bases: work.bases })
   }
 
@@ -274,7 +273,7 @@ export class TurnRunner {
     if (!work.envelope.relay) return
     work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
     const entry = plainEntry(this.#shard, activation, work, result)
-    this.#join(activation, work, entry, encodeEntry(entry))
+    this.#join(activation, work, { entry, bytes: encodeEntry(entry) })
     work.position = activation.newest
     work.gate = activation.newest
   }

@@ -164,7 +164,9 @@ t.test('kill -9 under load, many times', async (t) => {
     await node.start()
   }
   const acknowledged = load.sent.filter(({ answer }) => answer !== null)
-  t.comment(`${load.sent.length} requests, ${acknowledged.length} acknowledged, ${load.lines.length} bulk lines`)
+  t.comment(
+    `${load.sent.length} requests, ${acknowledged.length} acknowledged, ${load.lines.length} bulk lines`,
+  )
   t.ok(acknowledged.length > ROUNDS * 20, 'enough was acknowledged for the test to mean something')
   t.ok(load.sent.length > acknowledged.length, 'some were cut off')
 
@@ -195,8 +197,14 @@ async function checkStore(t: Test, node: NodeProcess, load: Load): Promise<void>
   t.equal(orders, creates.length + load.lines.length + 1, 'one order for each number')
   for (const { key } of load.sent.filter((sent) => sent.key.startsWith('tag-'))) {
     const number = key.slice('tag-'.length)
-    const { orders: found } = await node.graph<{ orders: { tags: string[]; orderTotal: number }[] }>([
-      { edge: 'orders', filter: `orderNumber == '${number}'`, node: { fields: ['tags', 'orderTotal'] } },
+    const { orders: found } = await node.graph<{
+      orders: { tags: string[]; orderTotal: number }[]
+    }>([
+      {
+        edge: 'orders',
+        filter: `orderNumber == '${number}'`,
+        node: { fields: ['tags', 'orderTotal'] },
+      },
     ])
     if (found.length !== 1 || found[0]!.tags.length !== 1 || found[0]!.orderTotal !== 2.5) {
       t.fail(`${number}: ${JSON.stringify(found)}`)

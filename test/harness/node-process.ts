@@ -67,10 +67,10 @@ export class NodeProcess {
   /** Starts it and waits until it is ready. Rejects when it ends before. */
   async start(args: readonly string[] = []): Promise<this> {
     this.launch(args)
-    const until = Date.now() + START_MS
+    const endsAt = Date.now() + START_MS
     for (;;) {
       if (this.exitCode !== null) throw new Error(`ended with ${this.exitCode}:\n${this.output}`)
-      if (Date.now() > until) throw new Error(`not ready in time:\n${this.output}`)
+      if (Date.now() > endsAt) throw new Error(`not ready in time:\n${this.output}`)
       this.port ||= Number(/is up at https?:\/\/[^:]+:(\d+)/.exec(this.output)?.[1] ?? 0)
       if (this.port > 0 && (await this.#isReady())) break
       await tick()

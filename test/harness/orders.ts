@@ -2,6 +2,8 @@
 // each thing. It stands between tests that need an order and the order domain (COMMERCE 4, 5).
 
 import { randomUUID } from 'node:crypto'
+import { ORDER_NODE_TYPES } from '../../commerce/order/graph-nodes.ts'
+import type { NodeType } from '../../protocol/graph/node-type.ts'
 import type { NodeProcess } from './node-process.ts'
 
 export interface Command {
@@ -80,4 +82,34 @@ export async function smallOrder(
   const answer = await node.order('new', [create({ ...body, orderNumber }, ...all)])
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`)
   return { ...order, orderId: answer.json<{ data: SmallOrder }>().data.orderId }
+}
+
+/** By edge: the nodes that are reached through it alone. */
+const CHILDREN: Readonly<Record<string, readonly unknown[]>> = {
+  orderLines: [{ edge: 'skus', node: { fields: fieldsOf('orderLineSku') } }],
+  invoices: [{ edge: 'invoiceLines', node: { fields: fieldsOf('invoiceLine') } }],
+}
+
+/** Everything that an order shows: all its fields, those of its children, and of theirs. */
+export const WHOLE_ORDER = {
+  fields: fieldsOf('order'),
+  navigate: typeOf('order').edges.map(({ name, node }) => ({
+    edge: name,
+    node: { fields: fieldsOf(node), navigate: CHILDREN[name] ?? [] },
+  })),
+}
+
+function typeOf(name: string): NodeType {
+  return ORDER_NODE_TYPES.find((type) => type.name === name)!
+}
+
+function fieldsOf(name: string): string[] {
+  return typeOf(name).fields.map((field) => field.name)
+}
+
+/** An order as its own actor shows it. */
+export async function wholeOrder(node: NodeProcess, id: string): Promise<Record<string, unknown>> {
+  const answer = await node.order(id, [{ type: 'query', body: WHOLE_ORDER }])
+  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`)
+  return answer.json<{ data: Record<string, unknown> }>().data
 }
