@@ -8,7 +8,7 @@ import { ROOT, setUp } from './set-up.mjs'
 
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
 
-/** node:sqlite is still called experimental in Node 22; nobody who starts a node can act on that. */
+/** node:sqlite is still called experimental in Node 22; who starts a node can't act on that. */
 const QUIET = '--disable-warning=ExperimentalWarning'
 
 /** Exit code of a set-up that failed: EX_UNAVAILABLE of sysexits. */

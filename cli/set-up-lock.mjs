@@ -16,7 +16,7 @@ import { join } from 'node:path'
 
 const BEAT_MS = 2_000
 const POLL_MS = 100
-/** A holder on another host (a container that shares the folder) without a beat this long is dead. */
+/** A holder on another host, a container that shares the folder, is dead after such a silence. */
 const SILENT_MS_MAX = 60_000
 /** So is one on this host: its process number belongs to somebody else by now. */
 const SILENT_HERE_MS_MAX = 10 * 60_000

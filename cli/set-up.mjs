@@ -137,7 +137,7 @@ function packagedNode(root) {
   return null
 }
 
-/** `node_modules/.bin/node`, for people and for tools that start `node`; npm 9 and 10 leave it out. */
+/** `node_modules/.bin/node`, for people and for tools that start `node`; older npm forgets it. */
 function linkNode(root) {
   const link = join(root, 'node_modules', '.bin', 'node')
   if (existsSync(link)) return

@@ -9,9 +9,14 @@ const PASSED = /^\s+ok \d+ /
 
 /**
  * @param {string} output
- * @returns {{ passed: number, failed: number, skipped: number, failures: string[], skips: string[] }} counts of
- *   assertions (a test that is still to be written counts as skipped), and for every test file that
- *   failed its lines without the assertions that passed; and the lines of what was skipped
+ * @returns {{
+ *   passed: number,
+ *   failed: number,
+ *   skipped: number,
+ *   failures: string[],
+ *   skips: string[],
+ * }} counts of assertions (a test that is still to be written counts as skipped); for every test
+ *   file that failed its lines without the assertions that passed; the lines of what was skipped
  */
 export function readTap(output) {
   const lines = output.split('\n')

