@@ -68,6 +68,26 @@ t.test('line numbers: the next free one, or the caller’s', (t) => {
   t.end()
 })
 
+t.test('line numbers within one batch', (t) => {
+  const order = openOrder()
+  const chosen = (n: number, orderLineNumber: string) => ({
+    ...lineCommand(n, 1, 1),
+    orderLineNumber,
+  })
+  t.match(order.refusal(lineCommand(13, 1, 1), chosen(14, '3')), { code: 'DUPLICATE_ID' })
+  t.match(order.refusal(chosen(13, 'A'), chosen(14, 'A')), { code: 'DUPLICATE_ID' })
+  order.do(
+    chosen(13, 'A'),
+    { type: 'deleteOrderLine', orderLineId: id(13) },
+    chosen(14, 'A'),
+    chosen(15, '3'),
+    lineCommand(16, 1, 1),
+  )
+  const numbers = order.docs('orderLine').map((doc) => doc['orderLineNumber'])
+  t.strictSame(numbers, ['1', '2', 'A', '3', '4'])
+  t.end()
+})
+
 t.test('createOrderLine refuses', (t) => {
   const order = openOrder()
   const wrong = (members: object, message: RegExp) =>

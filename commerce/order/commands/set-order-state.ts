@@ -20,10 +20,13 @@ export const setOrderState = command('setOrderState', schema, (draft, { orderSta
   const to = moveTo(`order ${state.orderNumber}`, state.state, orderState, ORDER_MOVES)
   if (state.state === 'confirmed' && to === 'pending') checkUntouched(draft)
   if (to === 'cancelled') checkCancellable(draft)
-  const reopens = state.state === 'cancelled'
-  const deliveries = moves(draft, to === 'cancelled' ? 'orderCancelled' : 'orderReopened')
-  const moved = (to === 'cancelled' || reopens) && deliveries.length > 0
-  draft.commit({ t: 'orderStateChanged', from: state.state, to, ...(moved && { deliveries }) })
+  const deliveries = cascade(draft, state.state, to)
+  draft.commit({
+    t: 'orderStateChanged',
+    from: state.state,
+    to,
+    ...(deliveries.length > 0 && { deliveries }),
+  })
 })
 
 /** confirmed -> pending: nothing may be under way yet. */
@@ -52,6 +55,12 @@ function checkNoInvoice(draft: Draft, what: string): void {
       `invoice ${invoice.invoiceNumber} is not cancelled: the order can't ${what} before that`,
     )
   }
+}
+
+/** Deliveries that go with a cancellation, or come back from it. */
+function cascade(draft: Draft, from: OrderStateName, to: OrderStateName): DeliveryMove[] {
+  if (to === 'cancelled') return moves(draft, 'orderCancelled')
+  return from === 'cancelled' ? moves(draft, 'orderReopened') : []
 }
 
 function moves(draft: Draft, name: 'orderCancelled' | 'orderReopened'): DeliveryMove[] {
