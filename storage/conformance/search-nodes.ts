@@ -50,6 +50,8 @@ export const LIBRARY: NodeType = {
     edge('books', 'book', 'many', 'libraryId'),
     edge('notes', 'note', 'many', 'libraryId'),
     edge('visits', 'visit', 'many', 'libraryId'),
+    // Leads somewhere only from a library that is its own twin.
+    { ...edge('ownShelves', 'shelf', 'many', 'libraryId'), from: 'twinId' },
     edge('unknown', 'nowhere', 'many', 'libraryId'),
     across('city', 'city', 'single', ['cityCode', 'code']),
     across('twin', 'library', 'single', ['twinId', 'libraryId']),
