@@ -194,6 +194,23 @@ function sameIds(t: Test, make: MakeIndex): void {
   t.same(ask(reader, body), { libraries: [nested('one'), nested('two')] })
   writer.apply([shelf(ONE, SHELF, 2, null)], [])
   t.same(ask(reader, body)['libraries'], [{ name: 'one', shelves: [] }, nested('two')])
+
+  writer.apply([library(TWO, 2, { name: 'two', twinId: ONE })], [])
+  const own = { edge: 'ownShelves', node: { fields: ['label'] } }
+  const twins = [
+    { edge: 'libraries', filter: "name == 'two'", node: { navigate: [own] } },
+    {
+      edge: 'libraries',
+      alias: 'gated',
+      node: { fields: ['name'], navigate: [{ edge: 'ownShelves', require: 'some' }] },
+    },
+  ]
+  t.same(ask(reader, twins), { libraries: [{ ownShelves: [] }], gated: [] })
+  writer.apply([library(TWO, 3, { name: 'two', twinId: TWO })], [])
+  t.same(ask(reader, twins), {
+    libraries: [{ ownShelves: [{ label: 'of two' }] }],
+    gated: [{ name: 'two' }],
+  })
   t.end()
 }
 
