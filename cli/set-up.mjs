@@ -84,27 +84,38 @@ function hasGlibc() {
 async function install(root, lockBytes, hash, track) {
   process.stderr.write('Installing packages (once, about half a minute) ...\n')
   const started = Date.now()
-  // --ignore-scripts: everything native comes prebuilt, as a platform package of the lock file.
-  const args = ['ci', '--ignore-scripts', '--loglevel=error', '--no-audit', '--no-fund']
-  await run(npmCommand(), args, { cwd: root, env: npmEnvironment(), track })
-  const missing = missingPackages(root, lockBytes).map((wanted) => wanted.path)
-  if (missing.length > 0) {
-    throw new Error(`npm ci left out ${missing.slice(0, 5).join(', ')}. Is the registry in reach?`)
+  const missing = () => missingPackages(root, lockBytes).map((wanted) => wanted.path)
+  await npm(['ci'], process.execPath, { root, track })
+  // npm leaves out, in silence, prebuilt packages that aren't meant for the Node that runs it.
+  const node = packagedNode(root)
+  if (missing().length > 0 && node !== null) {
+    await npm(['install', '--no-save'], node, { root, track })
+  }
+  const [first, ...others] = missing()
+  if (first !== undefined) {
+    const more = others.length > 0 ? ` and ${others.length} more` : ''
+    throw new Error(`npm ci left out ${first}${more}. Is the registry in reach?`)
   }
   linkNode(root)
   writeStamp(join(root, 'node_modules', STAMP), hash)
   process.stderr.write(`Installed in ${((Date.now() - started) / 1000).toFixed(1)} s.\n`)
 }
 
-/** npm by the path that npm itself gives to its scripts, else by name. */
-function npmCommand() {
+/** Runs npm on the Node `node`: by the path that an outer npm gives, else by name. */
+function npm(words, node, { root, track }) {
+  // --ignore-scripts: everything native comes prebuilt, as a platform package of the lock file.
+  const args = [...words, '--ignore-scripts', '--loglevel=error', '--no-audit', '--no-fund']
+  const env = npmEnvironment(node)
   const path = process.env.npm_execpath
-  return path !== undefined && /npm-cli\.c?js$/.test(path) && existsSync(path) ? path : 'npm'
+  const known = path !== undefined && /npm-cli\.c?js$/.test(path) && existsSync(path)
+  if (known) return run(node, [path, ...args], { cwd: root, env, track })
+  return run('npm', args, { cwd: root, env, track })
 }
 
 /** Without what an outer npm sets for its own run (`--omit=dev` of somebody else's install). */
-function npmEnvironment() {
-  const env = { ...process.env }
+function npmEnvironment(node) {
+  const path = [dirname(node), process.env.PATH ?? ''].join(delimiter)
+  const env = { ...process.env, PATH: path }
   delete env.NODE_ENV
   for (const name of ['omit', 'only', 'production', 'dry_run']) delete env[`npm_config_${name}`]
   return env
@@ -165,21 +176,20 @@ async function buildTap(root, hash, { node, env, track }) {
 }
 
 /** Runs a program to its end. What it prints goes to standard error: ours is the program's own. */
-function run(command, args, { cwd, env, track }) {
-  const [program, ...before] = /\.c?js$/.test(command) ? [process.execPath, command] : [command]
+function run(program, args, { cwd, env, track }) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, [...before, ...args], {
+    const child = spawn(program, args, {
       cwd,
       env,
       stdio: ['ignore', process.stderr, 'inherit'],
       timeout: INSTALL_MS_MAX,
     })
     if (child.pid !== undefined) track(child.pid)
-    child.on('error', (error) => reject(new Error(`Can't start ${command}: ${error.message}`)))
+    child.on('error', (error) => reject(new Error(`Can't start ${program}: ${error.message}`)))
     child.on('exit', (code, signal) => {
       const ended = signal === null ? `exit code ${code}` : `ended by ${signal}`
       if (code === 0) resolve()
-      else reject(new Error(`${[command, ...args].join(' ')}: ${ended}. See the lines above.`))
+      else reject(new Error(`${[program, ...args].join(' ')}: ${ended}. See the lines above.`))
     })
   })
 }

@@ -2,7 +2,15 @@
 // many start, and what becomes of a lock whose holder died.
 
 import { execFile, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -38,7 +46,8 @@ if (existsSync('npm-running')) appendFileSync('npm-runs', 'AT THE SAME TIME\\n')
 mkdirSync('npm-running')
 setTimeout(() => {
   mkdirSync('node_modules', { recursive: true })
-  copyFileSync('installed.json', 'node_modules/.package-lock.json')
+  const installed = process.argv[2] === 'install' ? 'installed-on-22.json' : 'installed.json'
+  copyFileSync(installed, 'node_modules/.package-lock.json')
   rmSync('npm-running', { recursive: true })
 }, 200)
 `
@@ -48,6 +57,7 @@ function folder(t: Test, installed: unknown = LOCK): string {
   const root = t.testdir({
     'package-lock.json': JSON.stringify(LOCK),
     'installed.json': JSON.stringify(installed),
+    'installed-on-22.json': JSON.stringify(LOCK),
     bin: { npm: NPM, 'package.json': '{}' },
   })
   chmodSync(join(root, 'bin', 'npm'), 0o755)
@@ -109,6 +119,17 @@ t.test('a package of this platform that npm leaves out in silence is told', asyn
   const { 'node_modules/d': _native, ...packages } = LOCK.packages
   const root = folder(t, { packages })
   await t.rejects(setUp(root), /npm ci left out node_modules\/d\. Is the registry in reach\?/)
+})
+
+t.test('what npm leaves out on an old Node is installed on the packaged one', async (t) => {
+  const { 'node_modules/d': _native, ...packages } = LOCK.packages
+  const root = folder(t, { packages })
+  const folderOfNode = `node_modules/node-${process.platform}-${process.arch}/bin`
+  mkdirSync(join(root, folderOfNode), { recursive: true })
+  symlinkSync(process.execPath, join(root, folderOfNode, 'node'))
+  await setUp(root)
+  const flags = '--ignore-scripts --loglevel=error --no-audit --no-fund'
+  t.strictSame(npmRuns(root), [`ci ${flags}`, `install --no-save ${flags}`])
 })
 
 t.test('an install that fails is told, and tried again by the next start', async (t) => {
