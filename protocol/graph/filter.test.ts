@@ -216,5 +216,7 @@ void t.test('near names', (t) => {
   t.same(nearNames('number', known), ['orderNumber'])
   t.same(nearNames('tgas', known), ['tags'])
   t.same(nearNames('zzzzzz', known), [])
+  const sets = ['orderJournalEntries', 'orderLineSkus', 'orderLines', 'orders']
+  t.same(nearNames('order', sets), ['orders', 'orderLines', 'orderLineSkus'])
   t.end()
 })

@@ -5,13 +5,15 @@
 export function nearNames(wrong: string, known: Iterable<string>): string[] {
   const asked = wrong.slice(0, 100).toLowerCase()
   const bound = Math.max(2, Math.ceil(asked.length / 3))
-  const found: { name: string; distance: number }[] = []
+  const found: { name: string; distance: number; edits: number }[] = []
   for (const name of known) {
     const candidate = name.toLowerCase()
-    const distance = Math.min(edits(asked, candidate), within(asked, candidate))
-    if (distance <= bound) found.push({ name, distance })
+    const apart = edits(asked, candidate)
+    const distance = Math.min(apart, within(asked, candidate))
+    if (distance <= bound) found.push({ name, distance, edits: apart })
   }
-  found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+  // `order` begins orders and orderJournalEntries alike: the shorter way is meant.
+  found.sort((a, b) => a.distance - b.distance || a.edits - b.edits || (a.name < b.name ? -1 : 1))
   return found.slice(0, 3).map((f) => f.name)
 }
 
