@@ -3,7 +3,7 @@
 // as the row. It stands between the writer's transaction and SQLite.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { assert } from '../../protocol/errors.ts'
+import { assert, AssertionError } from '../../protocol/errors.ts'
 import type { IndexWrite } from '../search.ts'
 import { NODES_PER_ACTOR, storedId, storedValue, type NodeLayout } from './search-layout.ts'
 
@@ -41,6 +41,7 @@ export class NodeTable {
   readonly #db: DatabaseSync
   readonly #layout: NodeLayout
   readonly #members: readonly string[]
+  readonly #actorMembers: readonly string[]
   readonly #find: StatementSync
   readonly #insert: StatementSync
   readonly #last: StatementSync
@@ -54,6 +55,7 @@ export class NodeTable {
     this.#db = db
     this.#layout = layout
     this.#members = [...layout.slots.keys()]
+    this.#actorMembers = [...layout.actorMembers]
     const { table, columns } = layout
     const names = columns.map((column) => column.name)
     const inside = 'k BETWEEN ? AND ?'
@@ -75,7 +77,8 @@ export class NodeTable {
   write(write: IndexWrite, actor: ActorRows): Written | 'stale' {
     this.#check(write)
     const next = actor.next.get(this) ?? this.#begin(actor)
-    const id = storedId(this.#layout, write.id)
+    const isRoot = this.#layout.type.root && this.#layout.uuidIds
+    const id = isRoot ? actor.key : storedId(this.#layout, write.id)
     // A new actor's nodes are not there yet: nothing has to be looked up.
     if (next.made !== null && !next.made.has(write.id)) {
       next.made.add(write.id)
@@ -91,11 +94,13 @@ export class NodeTable {
 
   /** The layout trusts what a root node promises; a node type that breaks it must not go unseen. */
   #check({ actorId, id, doc, node }: IndexWrite): void {
-    const { type, actorMembers } = this.#layout
-    if (type.root) assert(id === actorId, `a ${node} is a root node, its id must be its actor's`)
+    if (this.#layout.type.root && id !== actorId) {
+      throw new AssertionError(`a ${node} is a root node, its id must be its actor's`)
+    }
     if (doc === null) return
-    for (const member of actorMembers) {
-      assert(doc[member] === actorId, `${member} of a ${node} must be its actor's UUID`)
+    for (const member of this.#actorMembers) {
+      if (doc[member] === actorId) continue
+      throw new AssertionError(`${member} of a ${node} must be its actor's UUID`)
     }
   }
 
@@ -112,7 +117,7 @@ export class NodeTable {
 
   #add(write: IndexWrite, actor: ActorRows, id: Uint8Array | string): Written {
     const next = actor.next.get(this)!
-    assert(next.number < NODES_PER_ACTOR, `actor ${write.actorId} has had too many nodes`)
+    assert(next.number < NODES_PER_ACTOR, 'an actor has had too many nodes of one type')
     const k = actor.first + next.number++
     const values = this.#values
     values[0] = k
@@ -125,7 +130,8 @@ export class NodeTable {
       const column = columns[i]!
       values[5 + i] = write.doc === null ? null : storedValue(column, write.doc[column.member])
     }
-    this.#insert.run(...values)
+    // `get` makes no result object, which `run` does for every row.
+    this.#insert.get(...values)
     return { k, wasRemoved: false }
   }
 
@@ -143,7 +149,7 @@ export class NodeTable {
       if (differs) values.push(value)
     }
     values.push(row[0]!)
-    this.#update(changed).run(...values)
+    this.#update(changed).get(...values)
   }
 
   #update(changed: string): StatementSync {

@@ -5,7 +5,7 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { LIMITS } from '../../config/limits.ts'
-import { assert } from '../../protocol/errors.ts'
+import { assert, AssertionError } from '../../protocol/errors.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { GraphWriter, IndexWrite } from '../search.ts'
@@ -103,14 +103,18 @@ export class SqliteGraphWriter implements GraphWriter {
   #write(writes: readonly IndexWrite[]): void {
     const actors = new Map<string, ActorRows>()
     let nowMs = 0
+    let actor: ActorRows | undefined
+    let lastActorId = ''
     for (const write of writes) {
       const { node, actorId, doc } = write
       const table = this.#tables.get(node)
-      assert(table !== undefined, `node type ${node} has no rows in the index`)
-      let actor = actors.get(actorId)
-      if (actor === undefined) {
-        actor = this.#actor(actorId)
+      if (table === undefined)
+        throw new AssertionError(`node type ${node} has no rows in the index`)
+      // Writes of one actor come together: most rows need no look at the map.
+      if (actor === undefined || actorId !== lastActorId) {
+        actor = actors.get(actorId) ?? this.#actor(actorId)
         actors.set(actorId, actor)
+        lastActorId = actorId
       }
       const done = table.write(write, actor)
       if (done === 'stale') continue
@@ -123,7 +127,7 @@ export class SqliteGraphWriter implements GraphWriter {
 
   #actor(actorId: string): ActorRows {
     const key = keyBytes(actorId)
-    assert(key !== null, `an actor's id is a UUID, found ${actorId}`)
+    assert(key !== null, "an actor's id is a UUID")
     const row = this.#findActor.get(key)
     if (row !== undefined) {
       return { key, first: Number(row['number']) * NODES_PER_ACTOR, isNew: false, next: new Map() }
