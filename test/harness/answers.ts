@@ -20,7 +20,8 @@ export interface ActorAnswer {
   readonly errors: readonly ErrorItem[]
 }
 
-interface Asserting {
+/** The part of a test that checks need. */
+export interface Asserting {
   equal: Test['equal']
   match: Test['match']
   fail: Test['fail']

@@ -11,7 +11,8 @@ import { fileURLToPath } from 'node:url'
 
 const MAIN = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
 const START_MS = 30_000
-const SECRET = 'a-secret-for-tests-only-0123456789'
+/** Of the client `bootstrap` on every node here. */
+export const SECRET = 'a-secret-for-tests-only-0123456789'
 
 export interface Answer {
   readonly status: number

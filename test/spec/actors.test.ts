@@ -121,12 +121,10 @@ t.test('how many messages a request has', async (t) => {
 
 t.test('a preview shows what would be, and stores nothing', async (t) => {
   const { orderId } = await smallOrder(node)
-  const ask = (flag: string): Promise<ActorAnswer> =>
-    node
-      .ask(`/resources/actors/order/${orderId}${flag}`, {
-        body: [apply({ type: 'addTag', key: 'seen' }), query('tags')],
-      })
-      .then((answer) => done(t, answer))
+  const ask = async (flag: string): Promise<ActorAnswer> => {
+    const body = [apply({ type: 'addTag', key: 'seen' }), query('tags')]
+    return done(t, await node.ask(`/resources/actors/order/${orderId}${flag}`, { body }))
+  }
   for (const flag of ['?preview', '?preview=true', '?preview=1']) {
     const { preview, data } = await ask(flag)
     t.strictSame([preview, data], [true, { tags: ['seen'] }])
