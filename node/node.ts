@@ -79,7 +79,8 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
   const reader = new ReaderThread({ dir: settings.dataDir, clock: world.clock, log })
   const tokens = consistencyTokens(journal.identity)
   const graph = new Graph({ schema, runner: reader, index: index.watch, tokens, ...clocks })
-  const access = makeAccess(options, member, world)
+  let { baseUrl } = settings.http
+  const access = makeAccess(options, member, world, () => baseUrl)
   await access.start()
   collectProcessMetrics(metrics)
   collectRuntimeMetrics(metrics, member)
@@ -97,6 +98,8 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
   const http = { settings: settings.http, operations, authenticate, log, metrics, version }
   const server = createHttpServer({ ...http, clock: clocks })
   const { port } = await server.listen()
+  // Port 0 stands for a free one, which is known only now.
+  baseUrl = baseUrl.replace(/:0$/, `:${port}`)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
   const stop = stopper({ server, access, member, index, reader, journal, settings, log })
   return { port, stop }
@@ -148,14 +151,19 @@ function makeMember({ settings, log, onFatal }: NodeOptions, parts: MemberParts)
   })
 }
 
-function makeAccess({ settings, log, print }: NodeOptions, member: Member, world: World): Access {
+function makeAccess(
+  { settings, log, print }: NodeOptions,
+  member: Member,
+  world: World,
+  baseUrl: () => string,
+): Access {
   return createAccess({
     actorSystem: member,
     world,
     dataDir: settings.dataDir,
     bootstrapSecret: settings.bootstrapSecret,
     accessTokenMs: settings.accessTokenMs,
-    baseUrl: settings.http.baseUrl,
+    baseUrl,
     print,
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
   })

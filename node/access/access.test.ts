@@ -59,7 +59,7 @@ async function station(
     dataDir: join(dir, 'data'),
     bootstrapSecret: options.secret === undefined ? SECRET : options.secret,
     accessTokenMs: 60 * 60_000,
-    baseUrl: 'http://127.0.0.1:8080',
+    baseUrl: () => 'http://127.0.0.1:8080',
     print: (text) => printed.push(text),
     onError: (error) => t.fail(String(error)),
     ...(options.ready !== undefined && { ready: () => options.ready! }),

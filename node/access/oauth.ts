@@ -26,7 +26,7 @@ export interface OAuthOptions {
   /** Life of an access token, milliseconds. */
   readonly accessTokenMs: number
   /** Public address, without a slash at its end. */
-  readonly baseUrl: string
+  readonly baseUrl: () => string
 }
 
 const NO_STORE = { 'Cache-Control': 'no-store', Pragma: 'no-cache' }
@@ -66,7 +66,7 @@ export function oauthOperations(options: OAuthOptions): Operation[] {
       path: '/.well-known/oauth-authorization-server',
       summary: 'Metadata of the authorization server (RFC 8414)',
       access: 'none',
-      handle: () => ({ status: 200, body: metadata(options.baseUrl) }),
+      handle: () => ({ status: 200, body: metadata(options.baseUrl()) }),
     },
   ]
 }
@@ -210,6 +210,6 @@ function metadata(baseUrl: string): Record<string, unknown> {
     revocation_endpoint_auth_methods_supported: ['none', ...methods],
     grant_types_supported: ['client_credentials'],
     response_types_supported: [],
-    service_documentation: `${baseUrl}/docs`,
+    service_documentation: `${baseUrl}/openapi.json`,
   }
 }
