@@ -1,5 +1,6 @@
 // The filter language: what can be written, what it becomes, and where a mistake is shown. That
-// filters mean what they say, missing values and all, is the matter of storage/conformance/search.ts.
+// filters mean what they say, missing values and all, is the matter of
+// storage/conformance/search.ts.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,5 +1,5 @@
-// The planner: makes the plan of a graph request from the JSON a caller sent, applying every rule of
-// the contract on the way: names, bounds, permissions, filters, order. It stands between
+// The planner: makes the plan of a graph request from the JSON a caller sent, applying every rule
+// of the contract on the way: names, bounds, permissions, filters, order. It stands between
 // node/graph (and `query` messages) and the executions of a plan. Source: spec "Navigation object",
 // "Scopes and ACEs"; CONTRACT 1.4, Appendix A.
 
@@ -294,7 +294,9 @@ function planReturns(body: NavigationBody, require: Step['require']): Step['retu
   return require === 'any' || body.node ? 'nodes' : 'nothing'
 }
 
-/** A `node` that asks for nothing but gates below it: a gate with such a node is a mere gate too. */
+/**
+ * A `node` that asks for nothing but gates below it: a gate with such a node is a mere gate too.
+ */
 function isBare(plan: NodePlan): boolean {
   return plan.fields.length === 0 && plan.steps.every((step) => step.returns === 'nothing')
 }

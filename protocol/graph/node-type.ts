@@ -46,7 +46,9 @@ export type Storage =
   | { readonly kind: 'row' }
   /** An element of array member `member` of the parent row `node` (skus of a line). */
   | { readonly kind: 'embedded'; readonly node: string; readonly member: string }
-  /** Read from the actor's records, newest first, through the parent or a filter on `parentField`. */
+  /**
+   * Read from the actor's records, newest first, through the parent or a filter on `parentField`.
+   */
   | { readonly kind: 'history'; readonly parent: string; readonly parentField: string }
 
 export interface NodeType {

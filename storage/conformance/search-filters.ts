@@ -1,6 +1,6 @@
-// Random filters for the graph index's conformance suite, each with its meaning as a plain function:
-// what the language promises, said once more without parser, plan or index. It stands beside the
-// suite. Source: CONTRACT Appendix A.
+// Random filters for the graph index's conformance suite, each with its meaning as a plain
+// function: what the language promises, said once more without parser, plan or index. It stands
+// beside the suite. Source: CONTRACT Appendix A.
 
 import fc from 'fast-check'
 import type { NodeType } from '../../protocol/graph/node-type.ts'

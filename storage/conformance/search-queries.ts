@@ -1,6 +1,6 @@
 // Random graph queries for the conformance suite, and what they mean: the contract's rules once
-// more, node by node, without plan or index. It stands beside the suite, which runs the same queries
-// on a driver and here. Slow and simple on purpose. Source: CONTRACT 1.4.
+// more, node by node, without plan or index. It stands beside the suite, which runs the same
+// queries on a driver and here. Slow and simple on purpose. Source: CONTRACT 1.4.
 
 import fc from 'fast-check'
 import type { EdgeDef, NodeType } from '../../protocol/graph/node-type.ts'
@@ -172,7 +172,9 @@ export interface ReferenceNode {
   readonly doc: Doc
 }
 
-/** Answers queries by looking at every node; nodes are in the order in which they were first made. */
+/**
+ * Answers queries by looking at every node; nodes are in the order in which they were first made.
+ */
 export class Reference {
   readonly #nodes: readonly ReferenceNode[]
 

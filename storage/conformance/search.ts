@@ -1,7 +1,7 @@
 // The one suite that every graph index driver passes: the memory twin, SQLite, later Elasticsearch.
 // It stands between the port's words (storage/search.ts) and the drivers. Its heart is a property:
-// whatever was written, in whatever order, any query answers what the plain reference answers, order
-// included. Source: ARCHITECTURE 5 and 7, CONTRACT 1.4, PROTOCOL 3.13.
+// whatever was written, in whatever order, any query answers what the plain reference answers,
+// order included. Source: ARCHITECTURE 5 and 7, CONTRACT 1.4, PROTOCOL 3.13.
 
 import fc from 'fast-check'
 import type { Test } from 'tap'

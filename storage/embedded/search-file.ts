@@ -1,6 +1,6 @@
-// The SQLite file of the graph index: opening it for the writer and for readers, and making it anew.
-// It stands between the data directory and the classes that write and read the index. What is in
-// the file can always be made again from the journal, so a file that can't be used is replaced.
+// The SQLite file of the graph index: opening it for the writer and for readers, and making it
+// anew. It stands between the data directory and the classes that write and read the index. What is
+// in the file can always be made again from the journal, so a file that can't be used is replaced.
 
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,9 @@ import { ddlOf, type IndexLayoutOfAll } from './search-layout.ts'
 /** Name of the file in the data directory. */
 const FILE = 'graph.sqlite'
 const PAGE_BYTES = 8192
-/** The log is copied into the file past this many pages (64 MB): a page that changed often, once. */
+/**
+ * The log is copied into the file past this many pages (64 MB): a page that changed often, once.
+ */
 const CHECKPOINT_PAGES = 8_000
 const WRITER_CACHE_KIB = 32 * 1024
 const READER_CACHE_KIB = 8 * 1024

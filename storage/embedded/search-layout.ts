@@ -9,10 +9,10 @@
 // (`indexed`) and members that edges go by are columns as well.
 //
 // Measured on 2 cores shared with other work, order + delivery + 2 lines in 19 index entries, JSON
-// included: a table WITHOUT ROWID keyed by (actor, id) 56 us, rowid with a unique index on it 49 us;
-// pages of 4 / 8 / 16 KiB 44 / 38 / 37 us; a checkpoint every 4 / 16 / 64 MB 53 / 47 / 46 us; 64 /
-// 256 / 1,024 orders a transaction 66 / 46 / 38 us. This layout 38 us by itself, 50 us beside other
-// load; a further line 7 to 11 us. Bytes are half of what documents with member names take.
+// included: a table WITHOUT ROWID keyed by (actor, id) 56 us, rowid with a unique index on it 49
+// us; pages of 4 / 8 / 16 KiB 44 / 38 / 37 us; a checkpoint every 4 / 16 / 64 MB 53 / 47 / 46 us;
+// 64 / 256 / 1,024 orders a transaction 66 / 46 / 38 us. This layout 38 us by itself, 50 us beside
+// other load; a further line 7 to 11 us. Bytes are half of what documents with member names take.
 
 import { createHash } from 'node:crypto'
 import type { FieldDef, NodeType } from '../../protocol/graph/node-type.ts'

@@ -204,7 +204,9 @@ export function toldByActor(step: Step, layout: NodeLayout): boolean {
   return source.kind === 'edge' && storage.kind === 'row' && layout.actorMembers.has(source.to)
 }
 
-/** Child and parent belong together: for gates, where both are tables. `find`: the side looked for. */
+/**
+ * Child and parent belong together: for gates, where both are tables. `find`: the side looked for.
+ */
 function linkSql(
   step: Step,
   parent: Relation,

@@ -22,7 +22,9 @@ export interface ActorRows {
 interface NextRow {
   /** Number within the actor that its next new row gets. */
   number: number
-  /** Rows that this transaction made of a new actor: id to key, for a node that is written twice. */
+  /**
+   * Rows that this transaction made of a new actor: id to key, for a node that is written twice.
+   */
   readonly made: Set<string> | null
 }
 
