@@ -40,6 +40,7 @@ export class Draft {
   readonly digits: number
   readonly #meta: DraftMeta
   #repriced = false
+  #copiedChars = 0
   #lineNumbers: Set<string> | null = null
 
   /** `from`: the state to go on from (it is copied), or the record that makes a new order. */
@@ -165,6 +166,19 @@ export class Draft {
       for (const line of this.state.lines.values()) this.#lineNumbers.add(line.orderLineNumber)
     }
     return this.#lineNumbers
+  }
+
+  /**
+   * Counts text that a record repeats from the state: small commands must not write without bound.
+   * Throws TOO_LARGE past what an entry may hold.
+   */
+  copies(chars: number): void {
+    this.#copiedChars += chars
+    if (this.#copiedChars <= LIMITS.entryBytesMax) return
+    throw new RequestError(
+      'TOO_LARGE',
+      `this batch would write more than ${LIMITS.entryBytesMax} bytes: send it in parts`,
+    )
   }
 
   room(count: number, max: number, what: string): void {

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { checkpointId } from '../../protocol/checkpoint.ts'
 import { type Answer, id, ORDER_ID, OrderDriver, START_MS } from './testing/order-driver.ts'
-import { confirmedOrder, invoicedOrder, openOrder } from './testing/sample-orders.ts'
+import { confirmedOrder, invoicedOrder, lineCommand, openOrder } from './testing/sample-orders.ts'
 
 const errorOf = (answer: Answer) => (answer.ok ? null : answer.errors[0]!)
 
@@ -232,6 +232,47 @@ t.test('query and getCheckpoints commit nothing', (t) => {
   })
   t.match(errorOf(order.send('query', { fields: 'all' })), { code: 'INVALID_MESSAGE_BODY' })
   t.match(errorOf(order.send('getCheckpoints', { limit: 5 })), { message: /limit|must NOT have/ })
+  t.end()
+})
+
+t.test('messages without members may leave their body out', (t) => {
+  const { behaviour } = openOrder()
+  for (const type of ['delete', 'getCheckpoints']) {
+    t.equal(behaviour.check({ type, body: undefined }), null)
+    t.equal(behaviour.check({ type, body: null }), null)
+    t.match(behaviour.check({ type, body: { a: 1 } }), [{ code: 'INVALID_MESSAGE_BODY' }])
+  }
+  t.end()
+})
+
+t.test('a batch of small commands does not write without bound', (t) => {
+  const order = openOrder()
+  const many = (count: number, ...commands: object[]) =>
+    Array.from({ length: count }, () => commands).flat()
+  const deliveries = many(900, { type: 'createDelivery' })
+  t.ok(order.apply(...deliveries).ok)
+  const back = [
+    { type: 'setOrderState', orderState: 'cancelled' },
+    { type: 'setOrderState', orderState: 'pending' },
+  ]
+  t.match(order.refusal(...many(30, ...back)), { code: 'TOO_LARGE', message: /send it in parts/ })
+  t.ok(order.apply(...back).ok)
+  const dynamic = { text: 'x'.repeat(1_000) }
+  const log = { type: 'addActivityLog', messageTemplate: '{text}'.repeat(60), dynamic }
+  t.match(order.refusal(...many(40, log)), { code: 'TOO_LARGE' })
+  const line = { orderLineId: id(11) }
+  order.do({ type: 'setOrderLineDynamicFields', ...line, fields: { text: 'x'.repeat(60_000) } })
+  const split = { type: 'splitOrderLine', ...line, quantity: 0.001 }
+  t.match(order.refusal(...many(40, split)), { code: 'TOO_LARGE' })
+  const long = { ...lineCommand(0, 1, 1), orderLineId: undefined, description: 'x'.repeat(10_000) }
+  order.do(...many(150, long))
+  order.do(...many(150, long))
+  const released = order.docs('orderLine').map((doc) => ({
+    type: 'releaseOrderLineToInvoicing',
+    orderLineId: doc['orderLineId'],
+  }))
+  order.do(...released)
+  t.match(order.refusal({ type: 'invoice' }), { code: 'TOO_LARGE' })
   t.end()
 })
 

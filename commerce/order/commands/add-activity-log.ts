@@ -19,6 +19,7 @@ export const addActivityLog = command(
     if (message.length > LIMITS.dynamicCharsMax) {
       invalid(`the filled message is longer than ${LIMITS.dynamicCharsMax} characters`, 'dynamic')
     }
+    draft.copies(message.length)
     draft.commit({
       t: 'activityLogged',
       messageTemplate,

@@ -157,6 +157,9 @@ t.test('returns refuse', (t) => {
   t.match(order.refusal({ ...goodsBack, refundFactor: 1.1 }), {
     message: /refundFactor must be <= 1/,
   })
+  t.match(order.refusal({ ...goodsBack, quantity: 0.00001, returnId: id(33) }), {
+    message: /at most 4 decimals/,
+  })
   t.match(order.refusal({ ...goodsBack, quantity: 0 }), { message: /quantity must be > 0/ })
   t.match(order.refusal({ type: 'deleteReturn', returnId: id(39) }), {
     details: { member: 'returnId' },

@@ -15,6 +15,10 @@ import { type InvoiceLine, isCancelled } from '../state.ts'
 
 const DEFAULT_PREFIX = 'I'
 
+/** An invoice line, and a discount on it, in the record, about. */
+const LINE_CHARS = 400
+const DISCOUNT_CHARS = 150
+
 const schema = commandMembers({
   numberPrefix: Type.Optional(Tag),
   mixed: Type.Optional(Type.Boolean()),
@@ -75,11 +79,16 @@ function creditDrafts(draft: Draft): LineDraft[] {
 
 function issue(draft: Draft, prefix: string, drafts: readonly LineDraft[]): void {
   const { state, digits } = draft
+  draft.copies(JSON.stringify(state.invoiceAddress).length)
   const invoiceId = draft.turn.newId()
   const lines = drafts.map((make, i) => make(invoiceId, i + 1))
   let net = 0
   let tax = 0
   for (const line of lines) {
+    draft.copies((line.description?.length ?? 0) + LINE_CHARS)
+    for (const { description } of line.discounts) {
+      draft.copies((description?.length ?? 0) + DISCOUNT_CHARS)
+    }
     net += toUnits(line.net, digits)
     tax += toUnits(line.tax, digits)
   }

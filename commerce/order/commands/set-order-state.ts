@@ -10,6 +10,9 @@ import { invalidState } from '../refuse.ts'
 import { commandMembers } from '../shapes.ts'
 import { ORDER_STATES, type OrderStateName } from '../state.ts'
 
+/** A delivery's id and states in the record, about. */
+const MOVE_CHARS = 64
+
 const schema = commandMembers({
   orderState: Type.Unsafe<OrderStateName>(Type.String({ enum: [...ORDER_STATES] })),
 })
@@ -21,6 +24,7 @@ export const setOrderState = command('setOrderState', schema, (draft, { orderSta
   if (state.state === 'confirmed' && to === 'pending') checkUntouched(draft)
   if (to === 'cancelled') checkCancellable(draft)
   const deliveries = cascade(draft, state.state, to)
+  draft.copies(deliveries.length * MOVE_CHARS)
   draft.commit({
     t: 'orderStateChanged',
     from: state.state,

@@ -33,6 +33,7 @@ export const splitOrderLine = command('splitOrderLine', schema, (draft, given) =
   }
   const { deliveryId } = draft.openDelivery(given.newDeliveryId ?? line.deliveryId, 'newDeliveryId')
   draft.roomForLine()
+  draft.copies(copiedChars(line))
   const tax = dividedTax(line, quantity, draft.digits)
   const before: OrderLinePatch = { quantity: line.quantity }
   const after: OrderLinePatch = { quantity: kept }
@@ -62,6 +63,11 @@ function dividedTax(
   const units = toUnits(line.salesTax, digits)
   const split = partOf(units, { quantity: line.quantity, part, factor: 1 })
   return { kept: fromUnits(units - split, digits), split: fromUnits(split, digits) }
+}
+
+/** Text of the old line that the new one repeats. */
+function copiedChars({ description, image, skus, dynamic }: OrderLine): number {
+  return JSON.stringify([description, image, skus, dynamic]).length
 }
 
 function inherited(
