@@ -74,8 +74,8 @@ export const LIMITS = {
   claimAgeMs: 60_000,
   // Activations and snapshots (PROTOCOL 3.12)
   activationIdleMs: 10 * 60_000,
-  activationsMax: 20_000,
-  activationsBytesMax: 64 * MiB,
+  activationsMax: 5_000,
+  activationsBytesMax: 32 * MiB,
   sweepEveryMs: 30_000,
   trimEveryMs: 60_000,
   /** Activations looked at in one sweep. */
@@ -143,8 +143,12 @@ export const LIMITS = {
   addressCharsMax: 500,
   orderDeliveriesMax: 1_000,
   orderDiscountsMax: 10_000,
+  /** Discounts on one line or shipping fee. */
+  targetDiscountsMax: 100,
   orderReturnsMax: 10_000,
   orderInvoiceLinesMax: 20_000,
+  /** `invoice` commands of one batch: each reckons the whole order. */
+  batchInvoicesMax: 20,
   /** Shares of order discounts: discounts of the whole order times lines and deliveries. */
   orderSharesMax: 100_000,
   tagsMax: 100,

@@ -27,6 +27,30 @@ export interface KeyRelease {
   readonly key: string
 }
 
+/** What stands on invoices that are not cancelled, by what asks for it. */
+export interface Invoiced {
+  /** Invoice id by the discount that has a share on it. */
+  readonly discounts: ReadonlyMap<string, string>
+  /** An invoiced line of each delivery that has one. */
+  readonly lines: ReadonlyMap<string, OrderLine>
+}
+
+function invoicedOf(state: OrderState): Invoiced {
+  const discounts = new Map<string, string>()
+  const lines = new Map<string, OrderLine>()
+  if (state.invoices.size === 0) return { discounts, lines }
+  for (const line of state.lines.values()) {
+    if (line.invoiceId === null) continue
+    lines.set(line.deliveryId, line)
+    for (const { referenceId } of line.shares) discounts.set(referenceId, line.invoiceId)
+  }
+  for (const { invoiceId, shares } of state.deliveries.values()) {
+    if (invoiceId === null) continue
+    for (const { referenceId } of shares) discounts.set(referenceId, invoiceId)
+  }
+  return { discounts, lines }
+}
+
 /** What records are committed with while a decision is made; `version` moves on. */
 type DraftMeta = { -readonly [K in keyof RecordMeta]: RecordMeta[K] }
 
@@ -42,6 +66,8 @@ export class Draft {
   #repriced = false
   #copiedChars = 0
   #lineNumbers: Set<string> | null = null
+  #invoiced: Invoiced | null = null
+  #invoices = 0
 
   /** `from`: the state to go on from (it is copied), or the record that makes a new order. */
   constructor(from: OrderState | OrderCreated, turn: Turn, channels: ChannelView) {
@@ -71,6 +97,7 @@ export class Draft {
     this.records.push(record)
     evolve(this.state, record, this.#meta)
     if (REPRICES[record.t]) this.#repriced = true
+    if (record.t === 'invoiceCreated' || record.t === 'invoiceCancelled') this.#invoiced = null
   }
 
   /** Brings all amounts up to date; throws INVALID_COMMAND when one is out of bounds. */
@@ -166,6 +193,20 @@ export class Draft {
       for (const line of this.state.lines.values()) this.#lineNumbers.add(line.orderLineNumber)
     }
     return this.#lineNumbers
+  }
+
+  /** What stands on invoices, found once and again after each invoice. */
+  invoiced(): Invoiced {
+    this.#invoiced ??= invoicedOf(this.state)
+    return this.#invoiced
+  }
+
+  /** Counts an `invoice` command of this batch. */
+  countInvoice(): void {
+    if (this.#invoices >= LIMITS.batchInvoicesMax) {
+      invalid(`a batch has at most ${LIMITS.batchInvoicesMax} invoice commands: send it in parts`)
+    }
+    this.#invoices++
   }
 
   /**

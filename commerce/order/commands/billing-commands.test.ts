@@ -332,6 +332,36 @@ t.test('invoice refuses', (t) => {
   t.end()
 })
 
+t.test('a batch has few invoices, a line few discounts', (t) => {
+  const order = confirmedOrder()
+  const lines = Array.from({ length: 21 }, (_, i) => id(100 + i))
+  order.do(
+    ...lines.map((orderLineId) => ({
+      type: 'createOrderLine',
+      orderLineId,
+      deliveryId: id(1),
+      productNumber: 'P',
+      quantity: 1,
+      unitPrice: 1,
+    })),
+  )
+  const invoices = lines.flatMap((orderLineId) => [
+    { type: 'releaseOrderLineToInvoicing', orderLineId },
+    { type: 'invoice' },
+  ])
+  t.match(order.refusal(...invoices), { message: /at most 20 invoice commands/ })
+  t.ok(order.apply(...invoices.slice(2)).ok)
+  t.equal(order.docs('invoice').length, 20)
+  const discounts = Array.from({ length: 101 }, () => ({
+    type: 'createStaticOrderLineDiscount',
+    ...line,
+    value: 0.01,
+  }))
+  t.match(order.refusal(...discounts), { message: /at most 100 discounts on one line/ })
+  t.ok(order.apply(...discounts.slice(1)).ok)
+  t.end()
+})
+
 t.test('cancelInvoice: the document stays, what stood on it is released again', (t) => {
   const order = invoicedOrder()
   const { invoiceId } = invoiceOf(order)

@@ -8,12 +8,8 @@ export const cancelDelivery = command('cancelDelivery', deliveryOnly, (draft, gi
   const delivery = draft.delivery(given.deliveryId)
   if (delivery.state === 'open' || delivery.state === 'processing') {
     draft.uninvoicedShipping(delivery)
-    // Only an order with invoices can have a line on one.
-    if (draft.state.invoices.size > 0) {
-      for (const line of draft.state.lines.values()) {
-        if (line.deliveryId === delivery.deliveryId) draft.uninvoicedLine(line)
-      }
-    }
+    const line = draft.invoiced().lines.get(delivery.deliveryId)
+    if (line !== undefined) draft.uninvoicedLine(line)
   }
   moveDelivery(draft, delivery, 'cancel')
 })

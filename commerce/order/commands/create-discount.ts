@@ -24,6 +24,11 @@ export function createDiscount(
   given: Static<typeof discountMembers>,
 ): void {
   draft.room(draft.state.discounts.size, LIMITS.orderDiscountsMax, 'discounts')
+  const { targetId } = target
+  if (targetId !== undefined) {
+    const own = draft.state.discountsOf.get(targetId)?.length ?? 0
+    draft.room(own, LIMITS.targetDiscountsMax, 'discounts on one line or shipping fee')
+  }
   const isPercentage = given.isPercentage ?? false
   draft.commit({
     t: 'discountCreated',

@@ -29,6 +29,7 @@ export const invoice = command('invoice', schema, (draft, { numberPrefix, mixed 
   if (state.state === 'cancelled') {
     invalidState(`order ${state.orderNumber} is cancelled: it can't be invoiced`)
   }
+  draft.countInvoice()
   draft.calculate()
   const debits = debitDrafts(draft)
   const credits = creditDrafts(draft)

@@ -7,21 +7,17 @@ import type { StaticDiscount } from '../state.ts'
 
 export function openDiscount(draft: Draft, id: string): StaticDiscount {
   const discount = draft.discount(id)
-  const { state } = draft
   if (discount.scope === 'orderLine') {
     draft.openLine(discount.targetId!)
   } else if (discount.scope === 'shipping') {
     draft.uninvoicedShipping(draft.openDelivery(discount.targetId!))
-  } else if (state.invoices.size > 0) {
-    for (const things of [state.lines, state.deliveries]) {
-      for (const { invoiceId, shares } of things.values()) {
-        if (invoiceId === null) continue
-        if (!shares.some((share) => share.referenceId === discount.discountId)) continue
-        invalidState(
-          `discount ${discount.discountId} is part of invoice ` +
-            `${state.invoices.get(invoiceId)!.invoiceNumber}: cancel that first`,
-        )
-      }
+  } else {
+    const invoiceId = draft.invoiced().discounts.get(discount.discountId)
+    if (invoiceId !== undefined) {
+      invalidState(
+        `discount ${discount.discountId} is part of invoice ` +
+          `${draft.state.invoices.get(invoiceId)!.invoiceNumber}: cancel that first`,
+      )
     }
   }
   return discount
