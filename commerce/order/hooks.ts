@@ -72,7 +72,10 @@ function checkedCommand(hook: OrderHook, members: Record<string, unknown>): Comm
   throw new Refused([{ ...error, message: `a rule of ${hook}: ${error.message}`, details }])
 }
 
-/** `{actorType, actorId, messages}`, or in the older form `{actorType, actorId, messageType, body}`. */
+/**
+ * `{actorType, actorId, messages}`, or in the older form `{actorType, actorId, messageType,
+ * body}`.
+ */
 function messageOf(hook: OrderHook, members: Record<string, unknown>): Effect {
   const { actorType, actorId, messages, messageType, body } = members
   if (typeof actorType !== 'string' || typeof actorId !== 'string') {

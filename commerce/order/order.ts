@@ -44,7 +44,9 @@ export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<O
   }
 }
 
-/** Records come back from the journal as they were written; evolve refuses kinds it doesn't know. */
+/**
+ * Records come back from the journal as they were written; evolve refuses kinds it doesn't know.
+ */
 function recordOf(record: ActorRecord): OrderRecord {
   return record as unknown as OrderRecord
 }

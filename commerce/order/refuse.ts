@@ -17,7 +17,9 @@ export function notFound(what: string, id: string, member: string): never {
   invalid(`there is no ${what} ${id} in this order`, member)
 }
 
-/** A refusal with items that are already made: a command's with its place, a rule's with its code. */
+/**
+ * A refusal with items that are already made: a command's with its place, a rule's with its code.
+ */
 export class Refused extends Error {
   readonly errors: readonly ErrorItem[]
   constructor(errors: readonly ErrorItem[]) {

@@ -3,9 +3,9 @@
 // are others now. Every amount is a whole number of minor units here, rounded half away from zero
 // as it is made, so that a person can add up by hand what is shown. Source: COMMERCE 1.
 //
-// What is invoiced is frozen: it keeps its amounts, and later discounts pass it by. An order discount
-// that it holds a share of is still reckoned over it, and the others share what is left of the
-// discount: an invoice for a part of an order moves no amount of the rest.
+// What is invoiced is frozen: it keeps its amounts, and later discounts pass it by. An order
+// discount that it holds a share of is still reckoned over it, and the others share what is left of
+// the discount: an invoice for a part of an order moves no amount of the rest.
 
 import {
   fromUnits,

@@ -1,4 +1,5 @@
-// deleteDiscount: takes a discount away, none of whose shares is invoiced. Source: COMMERCE 5 row 45.
+// deleteDiscount: takes a discount away, none of whose shares is invoiced. Source: COMMERCE 5 row
+// 45.
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

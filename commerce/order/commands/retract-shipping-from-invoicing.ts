@@ -1,4 +1,5 @@
-// retractShippingFromInvoicing: a released shipping fee is held back again. Source: COMMERCE 5 row 59.
+// retractShippingFromInvoicing: a released shipping fee is held back again. Source: COMMERCE 5 row
+// 59.
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

@@ -1,5 +1,6 @@
 // setDeliveryInventory: where a delivery's goods come from, and from which day; null clears. A
-// channel with inventories refuses others. Source: specification (release 2026.1), COMMERCE 5 row 15.
+// channel with inventories refuses others. Source: specification (release 2026.1), COMMERCE 5 row
+// 15.
 
 import { Type } from '@sinclair/typebox'
 import { command } from '../command.ts'
