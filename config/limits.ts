@@ -126,6 +126,8 @@ export const LIMITS = {
   projectorBatchEntries: 1_000,
   projectorBatchBytes: 4 * MiB,
   projectorBatchMs: 100,
+  /** Entries come together for this long before a batch, unless somebody waits for the index. */
+  projectorGatherMs: 40,
   /** Waiting for derived rows that are still under way, or after a failed write. */
   projectorRetryMs: 20,
   projectorRetryMsMax: 5_000,

@@ -8,6 +8,7 @@ import {
   formatUuid,
   fnv1aText,
   isUuid,
+  keyPlacer,
   placeOfActor,
   placeOfKey,
   shardOf,
@@ -61,6 +62,14 @@ t.test('a made id is a UUIDv7 that carries its time and its place', async (t) =>
   )
   const many = new Set(Array.from({ length: 5_000 }, () => make(1)))
   t.equal(many.size, 5_000)
+})
+
+t.test('a placer of numbers places as the text would', async () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), fc.nat(), (type, prefix, n) => {
+      return keyPlacer(type, prefix)(n) === placeOfKey(type, prefix + String(n))
+    }),
+  )
 })
 
 t.test('only a UUID is read as one', async (t) => {

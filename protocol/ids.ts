@@ -124,6 +124,25 @@ export function placeOfKey(type: string, key: string): number {
   return (h ^ (h >>> 16)) & 0xffff
 }
 
+/**
+ * Places of keys that are a prefix and a number: `keyPlacer(t, p)(n)` is `placeOfKey(t, p + n)`,
+ * without making the text. About as many are tried for a generated number as there are shards.
+ */
+export function keyPlacer(type: string, prefix: string): (n: number) => number {
+  const start = fnv1aText(prefix, fnv1aText(type) ^ 0x9e3779b9)
+  return (n) => {
+    let divisor = 1
+    while (n / divisor >= 10) divisor *= 10
+    let h = start
+    for (; divisor >= 1; divisor /= 10) {
+      const digit = 48 + (Math.floor(n / divisor) % 10)
+      h = Math.imul(Math.imul(h ^ digit, 0x01000193), 0x01000193)
+    }
+    h >>>= 0
+    return (h ^ (h >>> 16)) & 0xffff
+  }
+}
+
 /** The shard of a place, of `shards` (a power of two). */
 export function shardOf(place: number, shards: number): number {
   return place & (shards - 1)

@@ -13,6 +13,8 @@ export interface Committing {
   takeGroup(): Group | null
   /** What became of it. The shard says itself when it is ready again. */
   onOutcome(outcome: AppendOutcome): void
+  /** Lets out the answers that the outcome has freed. */
+  release(): void
 }
 
 export interface CommitStats {
@@ -68,14 +70,27 @@ export class Committer {
     return this.#inFlight === 0 && this.#ready.size === 0
   }
 
+  /** Waits for all that arrives in this tick, so that it goes together. */
   #schedule(): void {
     if (this.#scheduled || this.#inFlight >= this.#options.log.appendsMax) return
-    this.#scheduled = true
+    if (!this.#throttled()) {
+      this.#scheduled = true
+      this.#options.clock.defer(this.#pump)
+    }
+  }
+
+  /** An append has ended and others wait already: no need to wait for more. */
+  #next(): void {
+    if (!this.#scheduled && !this.#throttled()) this.#pump()
+  }
+
+  #throttled(): boolean {
     const wait = this.#options.throttleMs()
-    if (wait > 0) {
-      this.stats.throttledMs += wait
-      this.#options.clock.after(wait, this.#pump)
-    } else this.#options.clock.defer(this.#pump)
+    if (wait <= 0) return false
+    this.#scheduled = true
+    this.stats.throttledMs += wait
+    this.#options.clock.after(wait, this.#pump)
+    return true
   }
 
   readonly #pump = (): void => {
@@ -121,6 +136,8 @@ export class Committer {
   #ended(shards: readonly Committing[], outcome: (i: number) => AppendOutcome): void {
     this.#inFlight--
     for (let i = 0; i < shards.length; i++) shards[i]!.onOutcome(outcome(i))
-    if (this.#ready.size > 0) this.#schedule()
+    // The next append goes first: the store works while the answers of this one are written.
+    if (this.#ready.size > 0) this.#next()
+    for (const shard of shards) shard.release()
   }
 }

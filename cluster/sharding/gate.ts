@@ -34,6 +34,8 @@ export class Gate {
   head: number
   #flying: OpenEntry[] = []
   #open: OpenEntry[] = []
+  /** Committed, their answers still here. */
+  #freed: readonly OpenEntry[] = []
   #openBytes = 0
 
   constructor(head: number) {
@@ -100,15 +102,23 @@ export class Gate {
     return this.#flying
   }
 
-  /** The group in flight is in the log: moves the head and lets its answers out. */
+  /** The group in flight is in the log: moves the head. Its answers leave with `release`. */
   committed(): readonly OpenEntry[] {
     const group = this.#flying
     this.#flying = []
     this.head += group.length
-    for (const { waiters } of group) {
+    if (this.#freed.length === 0) this.#freed = group
+    else this.#freed = [...this.#freed, ...group]
+    return group
+  }
+
+  /** Lets out the answers of committed entries, in the order of their offsets. */
+  release(): void {
+    const freed = this.#freed
+    this.#freed = []
+    for (const { waiters } of freed) {
       if (waiters) for (const waiter of waiters) waiter(null)
     }
-    return group
   }
 
   /** Decided, uncommitted entries of an actor, oldest first. */

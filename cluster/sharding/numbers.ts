@@ -2,7 +2,7 @@
 // s and takes them in rising order. Unique by construction, found by routing, no lease. Source:
 // ARCHITECTURE 4 "A generated number".
 
-import { placeOfKey, shardOf } from '../../protocol/ids.ts'
+import { keyPlacer, shardOf } from '../../protocol/ids.ts'
 
 export class Numbers {
   readonly #shard: number
@@ -18,14 +18,11 @@ export class Numbers {
   next(keyType: string, prefix: string): { readonly text: string; readonly n: number } {
     const counter = `${keyType}/${prefix}`
     let n = this.#counters.get(counter) ?? 0
-    for (;;) {
-      n++
-      const text = prefix + String(n)
-      if (shardOf(placeOfKey(keyType, text), this.#shards) === this.#shard) {
-        this.#counters.set(counter, n)
-        return { text, n }
-      }
-    }
+    const placeOf = keyPlacer(keyType, prefix)
+    do n++
+    while (shardOf(placeOf(n), this.#shards) !== this.#shard)
+    this.#counters.set(counter, n)
+    return { text: prefix + String(n), n }
   }
 
   /** What it would be, without taking it. */

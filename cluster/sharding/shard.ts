@@ -323,7 +323,10 @@ export class Shard implements ShardCore, Committing {
       return
     }
     resolveUnknown(this, group).then(
-      (resolved) => this.onOutcome(resolved),
+      (resolved) => {
+        this.onOutcome(resolved)
+        this.release()
+      },
       (error: unknown) => {
         this.context.log.error({ err: error, shard: this.number }, 'an outcome stays unknown')
         this.stepDown('the outcome of an append could not be resolved')
@@ -345,6 +348,10 @@ export class Shard implements ShardCore, Committing {
     for (const { entry, offset } of group) this.outbox.committed(entry, offset)
     this.flusher.committed(group)
     if (this.gate.hasOpen) this.context.committer.ready(this)
+  }
+
+  release(): void {
+    this.gate.release()
   }
 
   releaseRead(offset: number, reply: WireReply, respond: Respond): void {

@@ -117,7 +117,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
   const member = new Member({
     memberId: 'a',
     journal,
-    behaviours: options.behaviours ?? [ledger as Behaviour],
+    behaviours: options.behaviours ?? [ledger],
     world: {
       clock,
       random: (bytes) => {

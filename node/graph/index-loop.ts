@@ -23,6 +23,9 @@ export interface IndexLoopOptions {
   readonly after: (ms: number, run: () => void) => void
 }
 
+/** How often it is looked whether somebody has begun to wait. */
+const GATHER_STEP_MS = 5
+
 export class IndexLoop {
   readonly #options: IndexLoopOptions
   #wake: (() => void) | null = null
@@ -44,7 +47,10 @@ export class IndexLoop {
       const next = await this.#step()
       if (next === 'failed') await this.#backOff()
       else if (next === 'later') await this.#pause(LIMITS.projectorRetryMs)
-      else if (next === 'idle') await this.#sleep()
+      else if (next === 'idle') {
+        await this.#sleep()
+        await this.#gather()
+      }
       // Messages (rows made durable, a stop) must get their turn between batches.
       await new Promise<void>((resolve) => this.#options.after(0, resolve))
     }
@@ -128,6 +134,18 @@ export class IndexLoop {
       }
     })
     this.#wake = null
+  }
+
+  /**
+   * Under load a batch a commit would write the same pages again and again: lets some entries come
+   * together first, unless somebody waits for the index.
+   */
+  async #gather(): Promise<void> {
+    const { progress } = this.#options
+    for (let waited = 0; waited < LIMITS.projectorGatherMs; waited += GATHER_STEP_MS) {
+      if (progress.awaited || this.#stopped) return
+      await this.#pause(GATHER_STEP_MS)
+    }
   }
 
   async #sleep(): Promise<void> {

@@ -11,11 +11,15 @@ import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
 import { openEmbeddedJournalReader } from '../../storage/embedded/journal.ts'
 import { discardIndex, isDamage } from '../../storage/embedded/search-file.ts'
 import { SqliteGraphWriter } from '../../storage/embedded/search-writer.ts'
+import { lowerThreadPriority } from '../thread-priority.ts'
 import { IndexLoop } from './index-loop.ts'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
 import { SharedProgress } from './shared-progress.ts'
 import { loadTable } from './table.ts'
 
+/** Acknowledgements come before the graph; its lag has a bound of its own (ARCHITECTURE 8). */
+const INDEX_PRIORITY = 5
+lowerThreadPriority(INDEX_PRIORITY)
 assert(parentPort !== null, 'this file runs as a worker thread')
 const port = parentPort
 const data = workerData as IndexWorkerData
