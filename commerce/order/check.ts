@@ -101,8 +101,8 @@ function checkCreate(body: CreateBody): readonly ErrorItem[] | null {
     return [
       errorItem(
         'INVALID_MESSAGE_BODY',
-        `create: currencyCode ${JSON.stringify(body.currencyCode.slice(0, 20))} is not a currency ` +
-          'of ISO 4217 such as EUR',
+        `create: currencyCode ${JSON.stringify(body.currencyCode.slice(0, 20))} is not a ` +
+          'currency of ISO 4217 such as EUR',
         { member: 'currencyCode' },
       ),
     ]

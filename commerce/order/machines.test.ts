@@ -92,7 +92,8 @@ t.test('billing states follow from the flags', (t) => {
 t.test('a refusal says what it takes', (t) => {
   t.throws(() => move('delivery D1', 'completed', DELIVERY_MOVES.cancel), {
     message:
-      "delivery D1 is completed and can't become cancelled: that takes one that is open or processing",
+      "delivery D1 is completed and can't become cancelled: " +
+      'that takes one that is open or processing',
   })
   t.end()
 })

@@ -37,8 +37,8 @@ export const invoice = command('invoice', schema, (draft, { numberPrefix, mixed 
   if (count === 0) {
     throw new RequestError(
       'NOTHING_TO_INVOICE',
-      'nothing is released to invoicing that is not invoiced yet: use releaseOrderLineToInvoicing ' +
-        'or releaseShippingToInvoicing first',
+      'nothing is released to invoicing that is not invoiced yet: use ' +
+        'releaseOrderLineToInvoicing or releaseShippingToInvoicing first',
     )
   }
   draft.room(state.invoiceLines.size + count - 1, LIMITS.orderInvoiceLinesMax, 'invoice lines')

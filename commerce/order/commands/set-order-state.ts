@@ -38,7 +38,8 @@ function checkUntouched(draft: Draft): void {
   for (const delivery of draft.state.deliveries.values()) {
     if (delivery.state !== 'processing' && delivery.state !== 'completed') continue
     invalidState(
-      `delivery ${delivery.deliveryNumber} is ${delivery.state}: the order can't go back to pending`,
+      `delivery ${delivery.deliveryNumber} is ${delivery.state}: the order can't go back to ` +
+        'pending',
     )
   }
   checkNoInvoice(draft, 'go back to pending')
