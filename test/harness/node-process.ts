@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
+/** What a node is started by. */
+export const MAIN = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
 const START_MS = 30_000
 /** Of the client `bootstrap` on every node here. */
 export const SECRET = 'a-secret-for-tests-only-0123456789'

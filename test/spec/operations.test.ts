@@ -1,0 +1,180 @@
+// How a node is run, over HTTP on a real process: health, metrics, its own description, answers as
+// HTTP wants them, settings that are wrong. Source: CONTRACT 0 "Operations", "Settings".
+
+import t from 'tap'
+import { spawnSync } from 'node:child_process'
+import { gunzipSync } from 'node:zlib'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { oauthOperations } from '../../node/access/oauth.ts'
+import { actorOperations } from '../../node/actors/routes.ts'
+import { graphRoutes } from '../../node/graph/routes.ts'
+import { healthOperations } from '../../node/health/routes.ts'
+import { registryOperations } from '../../node/registry/routes.ts'
+import { RawClient } from '../../node/http/testing/raw-client.ts'
+import { MAIN, startNode } from '../harness/node-process.ts'
+import { smallOrder } from '../harness/orders.ts'
+
+const node = await startNode(t)
+
+t.test('health', async (t) => {
+  const live = await node.send('/health/live')
+  t.strictSame([live.status, live.json()], [200, { status: 'ok' }])
+  const ready = await node.send('/health/ready')
+  t.equal(ready.status, 200)
+  t.match(ready.json(), {
+    status: 'ok',
+    checks: [
+      { name: 'shards', ok: true },
+      { name: 'graph', ok: true },
+      { name: 'sample', ok: true },
+    ],
+  })
+})
+
+t.test('metrics are Prometheus text, and move', async (t) => {
+  const before = await node.metric('kontor_commit_entries_total')
+  for (let i = 0; i < 3; i++) await smallOrder(node)
+  t.equal(await node.metric('kontor_commit_entries_total'), before + 3)
+  const { text, headers } = await node.send('/metrics')
+  t.match(headers['content-type'], /^text\/plain; version=0\.0\.4/)
+  const told = new Map<string, string>()
+  const samples = new Set<string>()
+  for (const line of text.trimEnd().split('\n')) {
+    const type = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line)
+    if (type) told.set(type[1]!, type[2]!)
+    if (line.startsWith('#')) continue
+    const sample =
+      /^([a-z_][a-z0-9_]*)(\{(?:[a-z_]+="[^"]*",?)*\})? (-?[0-9.e+-]+|NaN|[+-]Inf)$/i.exec(line)
+    if (sample === null) {
+      t.fail(line)
+      continue
+    }
+    const name = sample[1]!.replace(/_(bucket|sum|count)$/, '')
+    if (!told.has(sample[1]!) && told.get(name) !== 'histogram') t.fail(`no TYPE: ${line}`)
+    const series = `${sample[1]}${sample[2] ?? ''}`
+    if (samples.has(series)) t.fail(`twice: ${series}`)
+    samples.add(series)
+  }
+  for (const name of [
+    'kontor_commits_total',
+    'kontor_commit_entries_total',
+    'kontor_index_lag_entries',
+    'kontor_index_lag_seconds',
+    'kontor_journal_head',
+    'kontor_index_applied_offset',
+    'kontor_http_requests_total',
+    'kontor_http_request_seconds',
+    'process_cpu_seconds_total',
+  ]) {
+    t.ok(told.has(name), name)
+  }
+})
+
+interface OpenApi {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
+  readonly components: unknown
+}
+
+interface OpenApiOperation {
+  readonly operationId: string
+  readonly summary: string
+  readonly parameters?: readonly { readonly name: string; readonly in: string; schema: object }[]
+  readonly requestBody?: { readonly content: Record<string, { schema: object }> }
+  readonly responses: Record<string, object>
+}
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+
+t.test('openapi.json names every operation, and each is there', async (t) => {
+  const { paths } = (await node.send('/openapi.json')).json<OpenApi>()
+  const known = Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method} ${path}`),
+  )
+  const unused = null as never
+  const table = [
+    ...healthOperations({ checks: unused, metrics: unused }),
+    ...oauthOperations(unused),
+    ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
+    ...registryOperations(unused),
+    ...graphRoutes(unused),
+  ].map(({ method, path }) => `${method.toLowerCase()} ${path.replaceAll('{**', '{')}`)
+  t.strictSame(known.sort(), [...table, 'get /openapi.json'].sort())
+  for (const one of known) {
+    const [method, path] = one.split(' ') as [string, string]
+    const at = path.replaceAll(/\{\w+\}/g, 'x')
+    const { status } = await node.send(at, { method: method.toUpperCase() })
+    t.not(status, 405, one)
+    t.ok(status !== 404 || path.includes('{'), `${one}: ${status}`)
+  }
+})
+
+t.test('openapi.json is sound', async (t) => {
+  const answer = await node.send('/openapi.json')
+  const document = answer.json<OpenApi>()
+  t.match(document, { openapi: /^3\.1\./, info: { title: 'Kontor', version: /^\d+\.\d+\.\d+/ } })
+  for (const [, pointer] of answer.text.matchAll(/"\$ref":"#([^"]+)"/g)) {
+    t.ok(lookUp(document, pointer!) !== undefined, pointer!)
+  }
+  const ids = new Set<string>()
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  for (const [path, item] of Object.entries(document.paths)) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    for (const [method, operation] of Object.entries(item)) {
+      t.ok(METHODS.includes(method), method)
+      t.notOk(ids.has(operation.operationId), operation.operationId)
+      ids.add(operation.operationId)
+      t.ok(operation.summary.length > 10, operation.summary)
+      const parameters = operation.parameters ?? []
+      const named = parameters.filter((one) => one.in === 'path').map(({ name }) => name)
+      t.strictSame(named, inPath, `${method} ${path}`)
+      t.ok('200' in operation.responses)
+      const contents = Object.values(operation.requestBody?.content ?? {})
+      for (const { schema } of [...parameters, ...contents]) {
+        t.doesNotThrow(() => ajv.compile({ ...schema, components: document.components }))
+      }
+    }
+  }
+})
+
+function lookUp(document: unknown, pointer: string): unknown {
+  let value = document
+  for (const part of pointer.split('/').slice(1)) {
+    value = (value as Record<string, unknown> | undefined)?.[part.replaceAll('~1', '/')]
+  }
+  return value
+}
+
+t.test('answers are packed when it is asked for', async (t) => {
+  const plain = await node.send('/openapi.json')
+  const client = new RawClient(node.port)
+  t.teardown(() => client.destroy())
+  client.send('GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n')
+  const packed = await client.response()
+  t.equal(packed.headers['content-encoding'], 'gzip')
+  t.equal(gunzipSync(packed.body).toString(), plain.text)
+  t.equal(plain.headers['content-encoding'], undefined)
+})
+
+t.test('HEAD, OPTIONS, and headers that keep answers private', async (t) => {
+  const head = await node.send('/health/live', { method: 'HEAD' })
+  t.strictSame([head.status, head.text, head.headers['content-length']], [200, '', '15'])
+  const options = await node.send('/resources/graph', { method: 'OPTIONS' })
+  t.strictSame([options.status, options.headers['allow']], [204, 'GET, POST, HEAD, OPTIONS'])
+  const meta = await node.ask('/resources/graph/meta')
+  t.equal(meta.headers['cache-control'], 'no-store')
+  t.equal(meta.headers['x-content-type-options'], 'nosniff')
+})
+
+t.test('wrong settings: all mistakes at once, exit code 78', async (t) => {
+  const { status, stderr } = spawnSync(process.execPath, [MAIN, '--nonsense'], {
+    env: { KONTOR_HTTP_PORT: 'eighty', KONTOR_SHARDS: '7', KONTOR_LOG_LEVEL: 'loud' },
+    encoding: 'utf8',
+    timeout: 20_000,
+  })
+  t.equal(status, 78)
+  for (const part of ['KONTOR_HTTP_PORT', 'KONTOR_SHARDS', 'KONTOR_LOG_LEVEL', '--nonsense']) {
+    t.match(stderr, part)
+  }
+})
