@@ -63,8 +63,23 @@ export interface Entry {
   readonly s?: readonly [shard: number, offset: number, index: number]
 }
 
+/** Entries are written into pieces of memory that many of them share: one allocation for hundreds. */
+const PIECE_BYTES = 512 * 1024
+let piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
+let used = 0
+
 export function encodeEntry(entry: Entry): Buffer {
-  return Buffer.from(JSON.stringify(entry))
+  const text = JSON.stringify(entry)
+  // A UTF-16 unit takes at most three bytes of UTF-8.
+  const room = text.length * 3
+  if (room > PIECE_BYTES / 4) return Buffer.from(text)
+  if (used + room > PIECE_BYTES) {
+    piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
+    used = 0
+  }
+  const start = used
+  used += piece.write(text, start)
+  return piece.subarray(start, used)
 }
 
 export function decodeEntry(bytes: Uint8Array): Entry {

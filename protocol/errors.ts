@@ -45,6 +45,7 @@ export const ERRORS = {
   TOO_BUSY: retry(429),
   RATE_LIMITED: retry(429),
   INTERNAL_ERROR: change(500),
+  COMPONENT_ERROR: change(500),
   POISONED: change(500),
   UNAVAILABLE: retry(503),
   INDEX_BEHIND: retry(503),

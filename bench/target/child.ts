@@ -18,6 +18,8 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export interface ChildOptions {
   /** The .ts file to run, from the project's folder. */
   readonly file: string
+  /** Options for Node itself. */
+  readonly flags?: readonly string[]
   readonly env: Readonly<Record<string, string>>
   /** Its output goes here. */
   readonly logFile: string
@@ -42,10 +44,10 @@ export class Child {
     })
   }
 
-  static async start({ file, env, logFile, ready }: ChildOptions): Promise<Child> {
+  static async start({ file, flags = [], env, logFile, ready }: ChildOptions): Promise<Child> {
     const log = openSync(logFile, 'a')
     const child = new Child(
-      spawn(process.execPath, [file], {
+      spawn(process.execPath, [...flags, file], {
         cwd: ROOT,
         // Settings of the caller's own node must not reach this one.
         env: { ...withoutSettings(process.env), ...env },

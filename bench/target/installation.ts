@@ -56,6 +56,8 @@ export class Installation {
     try {
       const child = await Child.start({
         file: 'node/main.ts',
+        // As npm start does: short-lived requests should die young.
+        flags: ['--max-semi-space-size=64'],
         logFile: join(dir, 'node.log'),
         env: {
           KONTOR_DATA_DIR: join(dir, 'data'),

@@ -175,6 +175,7 @@ export class Flusher {
         )
     }
     if (done.upTo > this.flushed) this.flushed = done.upTo
+    for (const { activation } of group) if (activation) shard.settled(activation)
   }
 }
 

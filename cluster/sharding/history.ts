@@ -75,10 +75,12 @@ function isCheckpoint(entry: Entry): boolean {
 }
 
 function checkpointOf(entry: Entry): Checkpoint {
+  // A type that works by commands names them in the first record of its message.
+  const commands = entry.r[0]!['commands']
   return {
     checkpointId: checkpointId(entry.p, entry.m, entry.t),
     timestamp: new Date(entry.t).toISOString(),
-    metadata: { message: entry.a.type, records: entry.r.map((record) => record.t) },
+    metadata: commands === undefined ? { message: entry.a.type } : { message: entry.a.type, commands },
   }
 }
 

@@ -435,6 +435,18 @@ export class Shard implements ShardCore, Committing {
     )
   }
 
+  /**
+   * An actor that was made and not asked again goes to rest as soon as its rows are written: most
+   * orders come in by the thousand and are next asked for much later. Keeping each for a while
+   * would cost more (memory that outlives its generation) than loading the few that are needed.
+   */
+  settled(activation: Activation): void {
+    if (activation.n > 1 || !activation.isIdle || activation.newest > this.flusher.flushed) return
+    if (this.activations.get(activation.id) !== activation) return
+    this.activations.delete(activation.id)
+    this.#weight -= activation.counted
+  }
+
   /** Puts actors to rest that were not used since they were last looked at, the oldest first. */
   sweep(idle = false): void {
     this.#sinceSweep = 0
