@@ -1,0 +1,44 @@
+// The command around the audit of a data directory: its exit codes and what it says. What the audit
+// finds is tested in storage/embedded.
+
+import { spawnSync } from 'node:child_process'
+import { readdirSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
+import { journalOptions } from '../storage/embedded/testing/journal-options.ts'
+
+function verifyLog(...args: string[]) {
+  const script = join(import.meta.dirname, 'verify-log.ts')
+  const { KONTOR_DATA_DIR: _ours, ...env } = process.env
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { env })
+  return { status, stdout: String(stdout), stderr: String(stderr) }
+}
+
+t.test('a sound directory, one cut short, and one that is not there', async (t) => {
+  const options = journalOptions(t)
+  const { dir } = options
+  const journal = await openEmbeddedJournal(options)
+  await journal.close()
+  const sound = verifyLog('--data', dir)
+  t.equal(sound.status, 0, sound.stderr)
+  t.match(sound.stdout, /: 0 groups, 0 entries and 0 derived rows read, nothing is wrong\n$/)
+
+  const file = readdirSync(dir).find(
+    (name) => name.startsWith('journal') && !name.includes('lock'),
+  )!
+  truncateSync(join(dir, file), 4_096)
+  const cut = verifyLog('--data', dir)
+  t.equal(cut.status, 1)
+  t.match(cut.stdout, /, findings: \d\n$/)
+
+  t.equal(verifyLog('--data', join(dir, 'none')).status, 1)
+})
+
+t.test('wrong arguments', async (t) => {
+  for (const args of [['--dta', 'x'], ['x'], ['--help']]) {
+    const { status, stderr } = verifyLog(...args)
+    t.equal(status, 64)
+    t.match(stderr, /Usage: npm run verify-log -- \[--data DIR\]/)
+  }
+})
