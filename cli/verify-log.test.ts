@@ -2,9 +2,10 @@
 // finds is tested in storage/embedded.
 
 import { spawnSync } from 'node:child_process'
-import { readdirSync, truncateSync } from 'node:fs'
+import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { DATA_FILE } from '../storage/embedded/journal-environment.ts'
 import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
 import { journalOptions } from '../storage/embedded/testing/journal-options.ts'
 
@@ -24,10 +25,7 @@ t.test('a sound directory, one cut short, and one that is not there', async (t) 
   t.equal(sound.status, 0, sound.stderr)
   t.match(sound.stdout, /: 0 groups, 0 entries and 0 derived rows read, nothing is wrong\n$/)
 
-  const file = readdirSync(dir).find(
-    (name) => name.startsWith('journal') && !name.includes('lock'),
-  )!
-  truncateSync(join(dir, file), 4_096)
+  truncateSync(join(dir, DATA_FILE), 4_096)
   const cut = verifyLog('--data', dir)
   t.equal(cut.status, 1)
   t.match(cut.stdout, /, findings: \d\n$/)
