@@ -33,6 +33,15 @@ export interface Ask {
   readonly token?: string
 }
 
+const living = new Set<ChildProcess>()
+// A test that is ended from outside takes its nodes along.
+process.on('exit', () => {
+  for (const child of living) child.kill('SIGKILL')
+})
+for (const signal of ['SIGALRM', 'SIGTERM', 'SIGINT'] as const) {
+  process.once(signal, () => process.exit(1))
+}
+
 /** The part of a test that a node needs: to be told when it is over. */
 interface Owner {
   teardown(end: () => Promise<void>): void
@@ -99,12 +108,14 @@ export class NodeProcess {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child
+    living.add(child)
     const hear = (text: Buffer): void => void (this.output += text.toString())
     child.stdout.on('data', hear)
     child.stderr.on('data', hear)
     this.#ended = new Promise((resolve) => {
       child.on('exit', (code) => {
         this.exitCode = code ?? -1
+        living.delete(child)
         resolve()
       })
     })
