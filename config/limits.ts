@@ -77,6 +77,8 @@ export const LIMITS = {
   activationsMax: 5_000,
   activationsBytesMax: 32 * MiB,
   sweepEveryMs: 30_000,
+  /** A thread that was idle for so long gives memory back. */
+  idleMemoryMs: 3_000,
   trimEveryMs: 60_000,
   /** Activations looked at in one sweep. */
   sweepMax: 256,
@@ -127,7 +129,7 @@ export const LIMITS = {
   projectorBatchBytes: 4 * MiB,
   projectorBatchMs: 100,
   /** Entries come together for this long before a batch, unless somebody waits for the index. */
-  projectorGatherMs: 40,
+  projectorGatherMs: 250,
   /** Waiting for derived rows that are still under way, or after a failed write. */
   projectorRetryMs: 20,
   projectorRetryMsMax: 5_000,

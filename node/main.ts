@@ -3,11 +3,19 @@
 
 import { readFileSync } from 'node:fs'
 import { EXIT_CONFIG, loadSettings } from '../config/load.ts'
+import { settingsReference } from '../config/reference.ts'
 import { createLog } from './log.ts'
+import { giveMemoryBackWhenIdle } from './idle-memory.ts'
 import { startNode } from './node.ts'
 import { greeting } from './greeting.ts'
 
 const EXIT_DATA = 65
+
+// Before the settings are read: who asks what they are may have them wrong.
+if (process.argv.includes('--help')) {
+  process.stdout.write(settingsReference())
+  process.exit(0)
+}
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 const loaded = loadSettings(process.env, process.argv.slice(2), (path) =>
@@ -33,6 +41,7 @@ const fatal = (error: Error): void => {
 try {
   const node = await startNode({ settings, log, version, print, onFatal: fatal })
   print(greeting(settings, node.port))
+  giveMemoryBackWhenIdle()
   const stop = (signal: string): void => {
     log.info({ signal }, 'stopping')
     node.stop().then(() => process.exit(0), fatal)

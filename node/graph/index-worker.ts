@@ -11,6 +11,7 @@ import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
 import { openEmbeddedJournalReader } from '../../storage/embedded/journal.ts'
 import { discardIndex, isDamage } from '../../storage/embedded/search-file.ts'
 import { SqliteGraphWriter } from '../../storage/embedded/search-writer.ts'
+import { giveMemoryBackWhenIdle } from '../idle-memory.ts'
 import { lowerThreadPriority } from '../thread-priority.ts'
 import { IndexLoop } from './index-loop.ts'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
@@ -18,8 +19,9 @@ import { SharedProgress } from './shared-progress.ts'
 import { loadTable } from './table.ts'
 
 /** Acknowledgements come before the graph; its lag has a bound of its own (ARCHITECTURE 8). */
-const INDEX_PRIORITY = 5
+const INDEX_PRIORITY = 19
 lowerThreadPriority(INDEX_PRIORITY)
+giveMemoryBackWhenIdle()
 assert(parentPort !== null, 'this file runs as a worker thread')
 const port = parentPort
 const data = workerData as IndexWorkerData

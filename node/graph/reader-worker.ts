@@ -11,8 +11,10 @@ import { SqliteGraphReader } from '../../storage/embedded/search-reader.ts'
 import { derivedHistory } from './history.ts'
 import { PlanServer } from './plan-server.ts'
 import { type ReaderWorkerData, type ToReader, threadsMs } from './reader-messages.ts'
+import { giveMemoryBackWhenIdle } from '../idle-memory.ts'
 import { loadTable } from './table.ts'
 
+giveMemoryBackWhenIdle()
 assert(parentPort !== null, 'this file runs as a worker thread')
 const port = parentPort
 const { dir, table: tableUrl } = workerData as ReaderWorkerData
