@@ -1,6 +1,6 @@
 // The command line of a node. It stands between the words after `node node/main.ts` and load.ts.
 
-import { suggestion } from '../protocol/graph/near-names.ts'
+import { suggestion } from '../protocol/near-names.ts'
 import { SETTING_NAMES, TABLE, type SettingName } from './table.ts'
 
 export interface Arguments {

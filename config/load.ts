@@ -2,7 +2,7 @@
 // settings file over `--default`) and the parts that get one checked object: every mistake is named
 // at once, with what was given and what would be right. Source: CONTRACT 0, Settings.
 
-import { suggestion } from '../protocol/graph/near-names.ts'
+import { suggestion } from '../protocol/near-names.ts'
 import { readArguments, type Arguments } from './arguments.ts'
 import type { Settings } from './settings.ts'
 import { SETTING_NAMES, TABLE, type SettingName, type SettingValues } from './table.ts'

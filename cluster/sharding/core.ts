@@ -5,6 +5,7 @@
 import type { Behaviour, Effect } from '../../protocol/behaviour.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry.ts'
+import type { Log } from '../../protocol/log.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
 import type { AliasRow, Journal } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
@@ -31,12 +32,6 @@ export type ActorQuery = (request: {
   /** The actor's entries so far, oldest first. */
   readonly entries: () => readonly LoadedEntry[] | Promise<readonly LoadedEntry[]>
 }) => unknown
-
-export interface Log {
-  info(fields: object, text: string): void
-  warn(fields: object, text: string): void
-  error(fields: object, text: string): void
-}
 
 /** What a shard has from its member. */
 export interface ShardContext {

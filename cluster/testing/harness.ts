@@ -127,6 +127,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
     wire: nasty ? nastyWire(memoryWire(), { ...nasty, chance, later }) : memoryWire(),
     wireDeliversOnce: nasty === undefined,
     log: {
+      debug: () => undefined,
       info: () => undefined,
       warn: () => undefined,
       error: (fields, text) => void errors.push(`${text} ${String(Object.values(fields)[0])}`),

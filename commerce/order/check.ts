@@ -5,7 +5,7 @@
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
 import { type ErrorItem, errorItem } from '../../protocol/errors.ts'
-import { suggestion } from '../../protocol/graph/near-names.ts'
+import { suggestion } from '../../protocol/near-names.ts'
 import type { Message } from '../../protocol/message.ts'
 import { isCurrency } from '../../protocol/money.ts'
 import { compileShape, type ShapeCheck } from '../../protocol/validation.ts'

@@ -5,7 +5,7 @@ import type { FieldDef, FieldType } from './node-type.ts'
 import type { PathExpr } from './parser.ts'
 import type { FieldPath } from './plan.ts'
 import type { GraphNode } from './schema.ts'
-import { suggestion } from './near-names.ts'
+import { suggestion } from '../near-names.ts'
 
 export interface ResolvedField {
   readonly path: FieldPath

@@ -9,7 +9,6 @@ import { codePointOrder } from '../../storage/conformance/search-filters.ts'
 import { compareText, compileCondition } from './evaluate.ts'
 import { dateMs, instantMs, instantText } from './instants.ts'
 import { SyntaxMistake } from './lexer.ts'
-import { nearNames } from './near-names.ts'
 import type { Condition } from './plan.ts'
 import { typeFilter } from './typing.ts'
 
@@ -208,16 +207,5 @@ void t.test('instants', (t) => {
   for (const text of ['2026-02-29', '2026-13-01', '2026-1-1']) t.equal(dateMs(text), null, text)
   t.equal(instantText(Date.UTC(10_000, 0, 1)), null)
   t.equal(instantText(Number.NaN), null)
-  t.end()
-})
-
-void t.test('near names', (t) => {
-  const known = ['orderNumber', 'orderState', 'createdAt', 'tags']
-  t.same(nearNames('ordernumbr', known), ['orderNumber'])
-  t.same(nearNames('number', known), ['orderNumber'])
-  t.same(nearNames('tgas', known), ['tags'])
-  t.same(nearNames('zzzzzz', known), [])
-  const sets = ['orderJournalEntries', 'orderLineSkus', 'orderLines', 'orders']
-  t.same(nearNames('order', sets), ['orders', 'orderLines', 'orderLineSkus'])
   t.end()
 })

@@ -1,5 +1,5 @@
-// Names near a misspelt one, for messages that say what would be right. It stands between the
-// planner's refusals and the person who reads them.
+// Names near a misspelt one, for messages that say what would be right. It stands between whatever
+// refuses a name (settings, order commands, the graph planner) and the person who reads why.
 
 /** At most three of `known`, nearest first: by edits, or because one holds the other. */
 export function nearNames(wrong: string, known: Iterable<string>): string[] {
