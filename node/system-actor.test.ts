@@ -1,3 +1,5 @@
+// The one behaviour of all small system types: put, change, delete, versions as ETags, conditions.
+
 import t from 'tap'
 import { etagOf, deleteRequest, putRequest, readCondition, systemActor } from './system-actor.ts'
 import { ActorSystemTwin } from './testing/actor-system-twin.ts'

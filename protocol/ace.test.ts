@@ -1,3 +1,6 @@
+// Access entries and lists: what is read, what is refused and why, what covers what; and, as
+// properties, that a narrowed list never allows more than it should. Source: CONTRACT 1.1.
+
 import t from 'tap'
 import fc from 'fast-check'
 import { ACE_LIMITS, Acl, OWNER_ACL, formatAce, narrow, parseAce, parseScope } from './ace.ts'

@@ -36,11 +36,15 @@ export interface Turn {
 export type Ask =
   /** Take a natural key for this actor. Answer: `true`, or `false` when another actor has it. */
   | { readonly ask: 'reserve'; readonly keyType: string; readonly key: string }
-  /** The next generated number of this shard with that prefix, already reserved. Answer: the text. */
+  /**
+   * The next generated number of this shard with that prefix, already reserved. Answer: the text.
+   */
   | { readonly ask: 'number'; readonly keyType: string; readonly prefix: string }
   /** Effects of the rules of a hook. Answer: `unknown[]`. */
   | { readonly ask: 'effects'; readonly hook: string; readonly payload: unknown }
-  /** Checkpoints of this actor, oldest first, at most `limit`, newest kept. Answer: `Checkpoint[]`. */
+  /**
+   * Checkpoints of this actor, oldest first, at most `limit`, newest kept. Answer: `Checkpoint[]`.
+   */
   | { readonly ask: 'checkpoints'; readonly limit: number }
   /** This actor's state as it was right after a checkpoint. Answer: the state, or null: no such. */
   | { readonly ask: 'state-at'; readonly checkpointId: string }

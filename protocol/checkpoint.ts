@@ -50,7 +50,9 @@ export function derivedId(text: string, nowMs: number): string {
   return fill(sfc32(text, 0), nowMs)
 }
 
-/** Id of the checkpoint that an entry made (CONTRACT 1.3: one per message that committed records). */
+/**
+ * Id of the checkpoint that an entry made (CONTRACT 1.3: one per message that committed records).
+ */
 export function checkpointId(actorId: string, messageId: string, timeMs: number): string {
   return derivedId(`checkpoint/${actorId}/${messageId}`, timeMs)
 }

@@ -63,7 +63,9 @@ export interface Entry {
   readonly s?: readonly [shard: number, offset: number, index: number]
 }
 
-/** Entries are written into pieces of memory that many of them share: one allocation for hundreds. */
+/**
+ * Entries are written into pieces of memory that many of them share: one allocation for hundreds.
+ */
 const PIECE_BYTES = 512 * 1024
 let piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
 let used = 0

@@ -80,7 +80,9 @@ export function isRetryable(code: string): boolean {
   return code in ERRORS && ERRORS[code as ErrorCode].advice === 'retry'
 }
 
-/** A refusal on its way to the caller. Thrown by stations for the world's mistakes, never for ours. */
+/**
+ * A refusal on its way to the caller. Thrown by stations for the world's mistakes, never for ours.
+ */
 export class RequestError extends Error {
   readonly errors: readonly ErrorItem[]
   constructor(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>) {
@@ -92,7 +94,9 @@ export class RequestError extends Error {
   }
 }
 
-/** Our own mistake: a state that can't be. Stops what it happens in; never shown as the caller's. */
+/**
+ * Our own mistake: a state that can't be. Stops what it happens in; never shown as the caller's.
+ */
 export class AssertionError extends Error {}
 
 export function assert(condition: unknown, what: string): asserts condition {

@@ -51,7 +51,9 @@ function relayed(activation: Activation): Recalled {
   }
 }
 
-/** Marks that fell out of the window are kept by the day of the shard's clock: today's, yesterday's. */
+/**
+ * Marks that fell out of the window are kept by the day of the shard's clock: today's, yesterday's.
+ */
 function readSpilled(
   shard: ShardCore,
   activation: Activation,

@@ -80,7 +80,8 @@ function checkpointOf(entry: Entry): Checkpoint {
   return {
     checkpointId: checkpointId(entry.p, entry.m, entry.t),
     timestamp: new Date(entry.t).toISOString(),
-    metadata: commands === undefined ? { message: entry.a.type } : { message: entry.a.type, commands },
+    metadata:
+      commands === undefined ? { message: entry.a.type } : { message: entry.a.type, commands },
   }
 }
 

@@ -175,7 +175,9 @@ export class Shard implements ShardCore, Committing {
     return shardOf(placeOfActor(actorId), this.context.shards) === this.number
   }
 
-  /** A create with a caller's key: a repeat finds the actor that the first one made, or tried to. */
+  /**
+   * A create with a caller's key: a repeat finds the actor that the first one made, or tried to.
+   */
   #create(envelope: Envelope, respond: Respond): void {
     const to = envelope.to as { readonly type: string; readonly id: string }
     const key = envelope.messageId.id

@@ -1,3 +1,6 @@
+// Access from the first start to the last token: the bootstrap secret, client credentials, scopes,
+// roles, sessions, their bounds and ends. On a twin of the actor system, with a clock of ours.
+
 import t from 'tap'
 import type { Test } from 'tap'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

@@ -158,7 +158,9 @@ export class Authenticator {
   }
 }
 
-/** The token of `Bearer <token>`; the usual spelling is taken apart without a regular expression. */
+/**
+ * The token of `Bearer <token>`; the usual spelling is taken apart without a regular expression.
+ */
 function tokenOf(authorization: string): string | null {
   if (authorization.length === 71 && authorization.startsWith('Bearer ')) {
     return authorization.slice(7)

@@ -144,7 +144,9 @@ function shapeError({ behaviour }: ActorType, message: Message): readonly ErrorI
   return [errorItem('INVALID_MESSAGE_BODY', `${what}${known}`)]
 }
 
-/** Messages to `new`: those before the first `create`, and those after a failed one, find nobody. */
+/**
+ * Messages to `new`: those before the first `create`, and those after a failed one, find nobody.
+ */
 class VirtualScene {
   readonly #creates: readonly string[]
   #actor: 'none' | 'made' | 'failed' = 'none'

@@ -1,3 +1,6 @@
+// Bulk lines to actors: their order, their windows, what a bad or refused line does to the others.
+// The client is a stream that sends and reads when the test says so. Source: CONTRACT 0 "Bulk".
+
 import t from 'tap'
 import type { World } from '../../cluster/clock.ts'
 import { LIMITS } from '../../config/limits.ts'

@@ -1,3 +1,6 @@
+// Messages to actors as operations: answers, statuses, permissions, types and idempotency keys. On
+// a twin of the actor system. Source: CONTRACT 1.3.
+
 import t from 'tap'
 import { Acl, OWNER_ACL, parseScope } from '../../protocol/ace.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'

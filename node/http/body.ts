@@ -1,5 +1,6 @@
 // Request bodies: gathered within their bounds, unpacked, and read as what the operation takes. It
-// stands between the bytes of a connection and `OperationRequest.body`. Source: CONTRACT 0 "Bodies".
+// stands between the bytes of a connection and `OperationRequest.body`. Source:
+// CONTRACT 0 "Bodies".
 
 import { isUtf8 } from 'node:buffer'
 import { promisify } from 'node:util'

@@ -1,6 +1,6 @@
-// One request and its answer. It stands between a uWebSockets.js response, which must not be touched
-// once it has ended or its client has gone, and everybody else: all writing goes through here, and
-// here alone is known whether it still may.
+// One request and its answer. It stands between a uWebSockets.js response, which must not be
+// touched once it has ended or its client has gone, and everybody else: all writing goes through
+// here, and here alone is known whether it still may.
 
 import { promisify } from 'node:util'
 import { constants, gzip, gzipSync } from 'node:zlib'

@@ -1,5 +1,5 @@
-// Noise in place of requests: whatever comes, the process stays up, and what is answered is answered
-// with a code of the error table. Seeds are printed by fast-check when a property fails.
+// Noise in place of requests: whatever comes, the process stays up, and what is answered is
+// answered with a code of the error table. Seeds are printed by fast-check when a property fails.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,5 @@
-// Streamed operations over real sockets: lines in and out, back-pressure both ways, ends of all kinds.
+// Streamed operations over real sockets: lines in and out, back-pressure both ways, and ends of
+// all kinds.
 
 import t from 'tap'
 import { request as httpRequest } from 'node:http'

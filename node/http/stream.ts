@@ -1,6 +1,7 @@
 // Streamed operations: lines in, lines out, with back-pressure both ways. It stands between one
-// connection and `Operation.stream`. The socket is paused while the operation is slow; the operation
-// waits while the client reads slowly; what waits in between is bounded (CONTRACT 0 "Bulk").
+// connection and `Operation.stream`. The socket is paused while the operation is slow; the
+// operation waits while the client reads slowly; what waits in between is bounded (CONTRACT
+// 0 "Bulk").
 
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -241,7 +242,7 @@ class LineWriter {
       return
     }
     if (error !== null) this.pending += `${JSON.stringify(this.lastWords(error))}\n`
-    // What is pending waits here and not in the socket, so that a slow reader holds its own request.
+    // What is pending waits here and not in the socket: a slow reader holds its own request.
     while (this.full !== null) await this.full
     x.endStream(() => {
       this.head()

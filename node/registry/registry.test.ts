@@ -1,3 +1,6 @@
+// The registry's operations: values, lists, ETags, permissions, secrets, the keys we know, and the
+// channels that orders read there.
+
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { Acl, OWNER_ACL, parseScope } from '../../protocol/ace.ts'

@@ -62,7 +62,9 @@ export function sampleOrders(text: string): { orders: SampleOrder[]; rejectedRow
   return { orders, rejectedRows: pieces.reduce((n, piece) => n + piece.rejected.length, 0) }
 }
 
-/** Loads the sample into an empty store. Never throws; the node is ready once this is not failed. */
+/**
+ * Loads the sample into an empty store. Never throws; the node is ready once this is not failed.
+ */
 export async function loadSample(options: SampleOptions): Promise<SampleOutcome> {
   const { marker, log } = options
   try {

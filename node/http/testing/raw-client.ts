@@ -1,5 +1,5 @@
-// A client that says exactly what it is told, byte for byte, and reads answers as they come. For the
-// tests of this folder, where a well-behaved client would hide what is tested.
+// A client that says exactly what it is told, byte for byte, and reads answers as they come. For
+// the tests of this folder, where a well-behaved client would hide what is tested.
 
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
@@ -101,7 +101,9 @@ export class RawClient {
     return taken
   }
 
-  /** Waits until `found` gives an index; fails at the deadline, and at the end of the connection. */
+  /**
+   * Waits until `found` gives an index; fails at the deadline, and at the end of the connection.
+   */
   private async until(found: () => number, what: string, endIsFine = false): Promise<number> {
     const deadline = performance.now() + DEADLINE_MS
     for (;;) {

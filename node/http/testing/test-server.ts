@@ -1,5 +1,5 @@
-// A server on a free port with a table of operations made for tests, and a log that is kept. For the
-// tests of this folder.
+// A server on a free port with a table of operations made for tests, and a log that is kept. For
+// the tests of this folder.
 
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Identity } from '../../access/identity.ts'
