@@ -256,16 +256,3 @@ export class NodeProcess {
 export function tick(ms = 20): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms))
 }
-
-/** Looks again until it holds; throws after the deadline. */
-export async function until(
-  what: string,
-  holds: () => Promise<boolean> | boolean,
-  ms = 20_000,
-): Promise<void> {
-  const end = Date.now() + ms
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`in ${ms} ms it did not come true: ${what}`)
-    await tick()
-  }
-}
