@@ -81,8 +81,6 @@ export interface ShardCore {
   releaseRead(offset: number, reply: WireReply, respond: (reply: WireReply) => void): void
   /** What the shard's own row should hold when everything up to `offset` is flushed. */
   memory(offset: number): ShardMemory
-  /** The rows of an actor's entry are durable: it may be put to rest, if nobody needs it. */
-  settled(activation: Activation): void
   /** Entries of an actor that are decided but not yet in the derived rows, oldest first. */
   unflushed(actorId: string): readonly LoadedEntry[]
 }

@@ -4,7 +4,7 @@
 // store. Source: PROTOCOL 3.12.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { DerivedRow } from '../../storage/journal.ts'
+import type { AliasRow, DerivedRow } from '../../storage/journal.ts'
 import { encodeSnapshot } from './activation.ts'
 import type { LoadedEntry } from './activation.ts'
 import type { ShardCore } from './core.ts'
@@ -71,7 +71,7 @@ export class Flusher {
     this.#tailBytes += bytes
     const upTo = group.at(-1)!.offset
     this.#memory(rows, upTo)
-    this.#write(group, rows, { upTo, bytes })
+    this.#write(group.map(flushingOf), rows, { upTo, bytes })
   }
 
   #rowsOf(open: OpenEntry, rows: DerivedRow[]): void {
@@ -118,7 +118,7 @@ export class Flusher {
   }
 
   #write(
-    group: readonly OpenEntry[],
+    group: readonly Flushing[],
     rows: readonly DerivedRow[],
     done: { readonly upTo: number; readonly bytes: number },
   ): void {
@@ -145,7 +145,7 @@ export class Flusher {
 
   /** Rows are idempotent: written again until they are there; the tail holds them meanwhile. */
   #again(
-    group: readonly OpenEntry[],
+    group: readonly Flushing[],
     rows: readonly DerivedRow[],
     done: { readonly upTo: number; readonly bytes: number },
     outcome: 'full' | 'unknown',
@@ -157,26 +157,36 @@ export class Flusher {
   }
 
   #durable(
-    group: readonly OpenEntry[],
+    group: readonly Flushing[],
     done: { readonly upTo: number; readonly bytes: number },
   ): void {
     const { shard } = this.#options
     this.#tailBytes -= done.bytes
-    for (const { entry, offset, aliases, activation } of group) {
+    for (const { actorId, offset, aliases } of group) {
       if (aliases.length > 0) shard.keys.flushed(aliases, offset)
-      if (!activation) continue
-      const tail = this.#tail.get(entry.p)
+      if (actorId === null) continue
+      const tail = this.#tail.get(actorId)
       if (!tail) continue
-      if (tail.length <= 1) this.#tail.delete(entry.p)
+      if (tail.length <= 1) this.#tail.delete(actorId)
       else
         this.#tail.set(
-          entry.p,
+          actorId,
           tail.filter((kept) => kept.offset !== offset),
         )
     }
     if (done.upTo > this.flushed) this.flushed = done.upTo
-    for (const { activation } of group) if (activation) shard.settled(activation)
   }
+}
+
+/** What of a committed entry is needed until its rows are durable; the rest may go. */
+interface Flushing {
+  readonly actorId: string | null
+  readonly offset: number
+  readonly aliases: readonly AliasRow[]
+}
+
+function flushingOf({ activation, entry, offset, aliases }: OpenEntry): Flushing {
+  return { actorId: activation === null ? null : entry.p, offset, aliases }
 }
 
 const NONE: readonly LoadedEntry[] = []

@@ -349,6 +349,7 @@ export class Shard implements ShardCore, Committing {
     )
     for (const { entry, offset } of group) this.outbox.committed(entry, offset)
     this.flusher.committed(group)
+    for (const { activation } of group) if (activation) this.#settled(activation)
     if (this.gate.hasOpen) this.context.committer.ready(this)
   }
 
@@ -438,12 +439,12 @@ export class Shard implements ShardCore, Committing {
   }
 
   /**
-   * An actor that was made and not asked again goes to rest as soon as its rows are written: most
-   * orders come in by the thousand and are next asked for much later. Keeping each for a while
-   * would cost more (memory that outlives its generation) than loading the few that are needed.
+   * An actor that was made and not asked again goes to rest with its commit: most orders come in by
+   * the thousand and are next asked for much later. Keeping each for a while would cost more
+   * (memory that outlives its generation) than loading the few that are needed.
    */
-  settled(activation: Activation): void {
-    if (activation.n > 1 || !activation.isIdle || activation.newest > this.flusher.flushed) return
+  #settled(activation: Activation): void {
+    if (activation.n > 1 || !activation.isIdle || activation.newest > this.gate.head) return
     if (this.activations.get(activation.id) !== activation) return
     this.activations.delete(activation.id)
     this.#weight -= activation.counted
@@ -456,8 +457,8 @@ export class Shard implements ShardCore, Committing {
     for (const [id, activation] of this.activations) {
       if (++looked > LIMITS.sweepMax || (!idle && !this.#isCrowded(0.9))) break
       this.activations.delete(id)
-      // Never what has a turn, or is ahead of flush: it could not be loaded again.
-      const resting = activation.isIdle && activation.newest <= this.flusher.flushed
+      // Never what has a turn, or is ahead of the log: it could not be loaded again.
+      const resting = activation.isIdle && activation.newest <= this.gate.head
       if (resting && !activation.used) this.#weight -= activation.counted
       else {
         if (resting) activation.used = false
