@@ -10,6 +10,8 @@ const MiB = 1024 * KiB
 export const LIMITS = {
   // HTTP
   bodyBytesMax: 10 * MiB,
+  /** Bodies up to this are read together with others of their tick. */
+  bodyTogetherBytesMax: 64 * KiB,
   bulkLineBytesMax: 10 * MiB,
   /** Bulk lines of one request under way at once; beyond it the socket is paused. */
   bulkLinesInFlightMax: 512,

@@ -138,7 +138,7 @@ function makeMember({ settings, log, onFatal }: NodeOptions, parts: MemberParts)
     journal,
     behaviours: table,
     world,
-    wire: memoryWire(),
+    wire: memoryWire((run) => world.clock.defer(run)),
     wireDeliversOnce: true,
     log,
     hooks: NO_RULES,

@@ -114,6 +114,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
   const errors: string[] = []
   const { nasty } = options
   const later = (run: () => void): void => void clock.after(Math.floor(chance() * 400), run)
+  const wire = memoryWire((run) => clock.defer(run))
   const member = new Member({
     memberId: 'a',
     journal,
@@ -124,7 +125,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
         for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(chance() * 256)
       },
     },
-    wire: nasty ? nastyWire(memoryWire(), { ...nasty, chance, later }) : memoryWire(),
+    wire: nasty ? nastyWire(wire, { ...nasty, chance, later }) : wire,
     wireDeliversOnce: nasty === undefined,
     log: {
       debug: () => undefined,

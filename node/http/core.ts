@@ -34,6 +34,7 @@ export type HttpLimits = { readonly [Name in HttpLimit]: number }
 type HttpLimit = Extract<
   keyof typeof LIMITS,
   | 'bodyBytesMax'
+  | 'bodyTogetherBytesMax'
   | 'bulkLineBytesMax'
   | 'requestIdCharsMax'
   | 'urlCharsMax'

@@ -155,7 +155,33 @@ export class Dispatcher {
   }
 
   // One function for all requests: a closure for each would cost more than the step.
-  private readonly takeNow = (x: Exchange, bytes: Buffer): void => this.take(x, bytes)
+  private readonly takeNow = (x: Exchange, bytes: Buffer): void => {
+    const { length } = bytes
+    if (length === 0 || length > this.core.limits.bodyTogetherBytesMax || isPacked(x) === true) {
+      this.take(x, bytes)
+    } else if (this.arrived.push({ x, bytes }) === 1) setImmediate(this.takeArrived)
+  }
+
+  /** Small bodies of this tick. */
+  private arrived: { readonly x: Exchange; readonly bytes: Buffer }[] = []
+
+  /**
+   * What arrived in one tick goes step by step, each step for all of them: the code of a step stays
+   * in the processor's caches, which under load is worth a sixth of an order's whole cost.
+   */
+  private readonly takeArrived = (): void => {
+    const { arrived } = this
+    this.arrived = []
+    const read: Exchange[] = []
+    for (const { x, bytes } of arrived) {
+      if (x.done) continue
+      const declared = x.route!.operation.body
+      const fault = declared === undefined ? null : readBody(x, bytes, declared)
+      if (fault === null) read.push(x)
+      else x.fail(fault)
+    }
+    for (const x of read) this.handle(x)
+  }
 
   private take(x: Exchange, bytes: Buffer): void {
     if (x.done) return
