@@ -8,6 +8,7 @@ import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Patience, tick } from './patience.ts'
 
 /** What a node is started by. */
 export const MAIN = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
@@ -34,9 +35,11 @@ export interface Ask {
 }
 
 const living = new Set<ChildProcess>()
-// A test that is ended from outside takes its nodes along.
+const folders = new Set<string>()
+// A test that is ended from outside takes its nodes and their data along.
 process.on('exit', () => {
   for (const child of living) child.kill('SIGKILL')
+  for (const dir of folders) rmSync(dir, { recursive: true, force: true })
 })
 for (const signal of ['SIGALRM', 'SIGTERM', 'SIGINT'] as const) {
   process.once(signal, () => process.exit(1))
@@ -68,6 +71,7 @@ export class NodeProcess {
 
   constructor(env: Record<string, string> = {}, dir?: string) {
     this.dir = dir ?? mkdtempSync(join(tmpdir(), 'kontor-'))
+    if (dir === undefined) folders.add(this.dir)
     this.#env = env
   }
 
@@ -78,10 +82,10 @@ export class NodeProcess {
   /** Starts it and waits until it is ready. Rejects when it ends before. */
   async start(args: readonly string[] = []): Promise<this> {
     this.launch(args)
-    const endsAt = Date.now() + START_MS
+    const patience = new Patience(START_MS)
     for (;;) {
       if (this.exitCode !== null) throw new Error(`ended with ${this.exitCode}:\n${this.output}`)
-      if (Date.now() > endsAt) throw new Error(`not ready in time:\n${this.output}`)
+      if (patience.isOver()) throw new Error(`not ready in time:\n${this.output}`)
       this.port ||= Number(/is up at https?:\/\/[^:]+:(\d+)/.exec(this.output)?.[1] ?? 0)
       if (this.port > 0 && (await this.#isReady())) break
       await tick()
@@ -149,6 +153,7 @@ export class NodeProcess {
     await this.kill()
     this.#agent.destroy()
     rmSync(this.dir, { recursive: true, force: true })
+    folders.delete(this.dir)
   }
 
   async #isReady(): Promise<boolean> {
@@ -250,9 +255,4 @@ export class NodeProcess {
     const { text } = await this.send('/metrics')
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
   }
-}
-
-/** Lets a moment pass between two looks. */
-export function tick(ms = 20): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms))
 }
