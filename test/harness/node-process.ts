@@ -82,6 +82,11 @@ export class NodeProcess {
   /** Starts it and waits until it is ready. Rejects when it ends before. */
   async start(args: readonly string[] = []): Promise<this> {
     this.launch(args)
+    return this.ready()
+  }
+
+  /** Waits until a launched one is ready. Rejects when it ends before. */
+  async ready(): Promise<this> {
     const patience = new Patience(START_MS)
     for (;;) {
       if (this.exitCode !== null) throw new Error(`ended with ${this.exitCode}:\n${this.output}`)
