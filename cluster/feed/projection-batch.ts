@@ -147,8 +147,11 @@ function refsOf({ actor, isNew, refs }: TouchedActor): Iterable<NodeRef> {
   if (!isNew) return refs!.values()
   const all = state === null ? [] : behaviour.nodes(state)
   if (refs === null) return all
-  for (const ref of all) refs.set(refKey(ref), ref)
-  return refs.values()
+  // The actor's own order first: nested lists without another keep the order of arrival.
+  const ordered = new Map<string, NodeRef>()
+  for (const ref of all) ordered.set(refKey(ref), ref)
+  for (const [key, ref] of refs) ordered.set(key, ref)
+  return ordered.values()
 }
 
 /** A node's newest content, or its removal when the state no longer has it. */

@@ -107,6 +107,7 @@ const NOT_REACHED: Readonly<Partial<Record<ErrorCode, string>>> = {
   VOID: 'a message that comes more than a minute late',
   RATE_LIMITED: 'nothing is limited by rate yet',
   INTERNAL_ERROR: 'our own mistake',
+  COMPONENT_ERROR: 'user code comes later',
   POISONED: 'our own mistake, in one message',
   UNAVAILABLE: 'a shard that is not served',
   INDEX_BEHIND: 'an index that hangs: test/embedded',
