@@ -65,6 +65,7 @@ function readSpilled(
   const today = derived.mark(activation.id, day, messageId)
   const before = (bytes: Uint8Array | null): Maybe<Recalled | null> => {
     if (bytes) return use(parseMark(bytes))
+    if (day === 0) return use(null) // the clock starts with the shard: there is no day before
     const yesterday = derived.mark(activation.id, day - 1, messageId)
     if (yesterday instanceof Promise) return yesterday.then((b) => use(b && parseMark(b)))
     return use(yesterday && parseMark(yesterday))

@@ -233,6 +233,7 @@ class MemoryDerived implements DerivedStore {
   }
 
   mark(actorId: string, day: number, messageId: string) {
+    assert(day >= 0, 'the clock of a shard starts on day 0')
     return this.#registers.mark(actorId, day, messageId)
   }
 
