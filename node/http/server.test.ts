@@ -441,3 +441,9 @@ t.test('requests are counted by route and status', async (t) => {
   t.match(text, 'kontor_http_requests_total{route="GET /busy",status="429"} 1\n')
   t.match(text, 'kontor_http_request_seconds_count{route="GET /things/{id}"} 2\n')
 })
+
+t.test('a port that is taken is refused, not shared', async (t) => {
+  const first = await startServer([])
+  t.teardown(first.stop)
+  await t.rejects(startServer([], { settings: { port: first.port } }), /taken/)
+})

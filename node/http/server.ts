@@ -19,7 +19,7 @@ import { openApiOperation } from './openapi.ts'
 import type { Operation } from './operation.ts'
 import { Router } from './router.ts'
 import { SWEEP_MS, sweep } from './sweep.ts'
-import { App, SSLApp, us_listen_socket_close, us_socket_local_port } from './uws.ts'
+import { App, listenAlone, SSLApp, us_listen_socket_close, us_socket_local_port } from './uws.ts'
 import type { TemplatedApp, us_listen_socket } from './uws.ts'
 
 export interface HttpServerOptions {
@@ -162,7 +162,7 @@ class Listener implements HttpServer {
         this.sweeper.unref()
         resolve({ port: this.port })
       }
-      app.listen(host, port, listening)
+      listenAlone(app, { host, port }, listening)
     })
   }
 

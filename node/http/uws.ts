@@ -4,4 +4,29 @@
 import './header-bytes.ts'
 
 export { App, SSLApp, us_listen_socket_close, us_socket_local_port } from 'uWebSockets.js'
+import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js'
+
 export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
+
+/** The package's own constant; its types leave it out. */
+const LIBUS_LISTEN_EXCLUSIVE_PORT = 1
+
+type Listening = (socket: us_listen_socket | false) => void
+
+/**
+ * Listens on a port that no other process may have: by default two would share it, and a caller
+ * would meet now one, now the other.
+ */
+export function listenAlone(
+  app: TemplatedApp,
+  address: { readonly host: string; readonly port: number },
+  listening: Listening,
+): void {
+  const listen = app.listen.bind(app) as unknown as (
+    host: string,
+    port: number,
+    options: number,
+    listening: Listening,
+  ) => void
+  listen(address.host, address.port, LIBUS_LISTEN_EXCLUSIVE_PORT, listening)
+}
