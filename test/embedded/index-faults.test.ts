@@ -1,6 +1,6 @@
-// The file of the graph index lost or spoilt between two starts, and locked by another process while
-// the node runs: it is made again from the journal and answers as before. Source: ARCHITECTURE 2
-// ("losing the index loses nothing"), CONTRACT 0 "Read your writes", PROTOCOL 3.13.
+// The file of the graph index lost or spoilt between two starts, and locked by another process
+// while the node runs: it is made again from the journal and answers as before. Source:
+// ARCHITECTURE 2 ("losing the index loses nothing"), CONTRACT 0 "Read your writes", PROTOCOL 3.13.
 
 import t from 'tap'
 import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'

@@ -62,7 +62,10 @@ export class NodeProcess {
   port = 0
   /** All that it printed. */
   output = ''
+  /** null while it runs; -1 when a signal ended it. */
   exitCode: number | null = null
+  /** The signal that ended it. */
+  exitSignal: string | null = null
   #child: ChildProcess | null = null
   #token = ''
   #ended: Promise<void> = Promise.resolve()
@@ -89,7 +92,9 @@ export class NodeProcess {
   async ready(): Promise<this> {
     const patience = new Patience(START_MS)
     for (;;) {
-      if (this.exitCode !== null) throw new Error(`ended with ${this.exitCode}:\n${this.output}`)
+      if (this.exitCode !== null) {
+        throw new Error(`ended with ${this.exitSignal ?? this.exitCode}:\n${this.output}`)
+      }
       if (patience.isOver()) throw new Error(`not ready in time:\n${this.output}`)
       this.port ||= Number(/is up at https?:\/\/[^:]+:(\d+)/.exec(this.output)?.[1] ?? 0)
       if (this.port > 0 && (await this.#isReady())) break
@@ -122,8 +127,9 @@ export class NodeProcess {
     child.stdout.on('data', hear)
     child.stderr.on('data', hear)
     this.#ended = new Promise((resolve) => {
-      child.on('exit', (code) => {
+      child.on('exit', (code, signal) => {
         this.exitCode = code ?? -1
+        this.exitSignal = signal
         living.delete(child)
         resolve()
       })

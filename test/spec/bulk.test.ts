@@ -1,5 +1,5 @@
-// Bulk, over HTTP on a real node: lines in, lines out, in order, each for itself. Source: CONTRACT 0
-// "Bulk", "Multi-message actor calls".
+// Bulk, over HTTP on a real node: lines in, lines out, in order, each for itself. Source: CONTRACT
+// 0 "Bulk", "Multi-message actor calls".
 
 import t from 'tap'
 import { randomUUID } from 'node:crypto'
