@@ -8,7 +8,7 @@ import type { NodeProcess } from '../harness/node-process.ts'
 import { Load, checkKept } from '../harness/load.ts'
 import { until } from '../harness/patience.ts'
 
-/** True when one of a few starts is as quick as that: the machine's other work may slow some down. */
+/** True when one of a few starts is so quick: other work on the machine may slow some down. */
 async function startsWithin(node: NodeProcess, ms: number): Promise<boolean> {
   for (let attempt = 0; attempt < 4; attempt++) {
     const began = performance.now()
