@@ -44,9 +44,16 @@ export interface ShapeError {
 
 export type ShapeCheck = (value: unknown) => ShapeError | null
 
+/**
+ * A check that is compiled when it is first used: there are some hundred, a start needs few of
+ * them, and the worker threads none (a third of a start was spent here).
+ */
 export function compileShape(schema: TSchema): ShapeCheck {
-  const validate: ValidateFunction = ajv.compile(schema)
-  return (value) => (validate(value) ? null : explain(validate.errors![0]!))
+  let validate: ValidateFunction | null = null
+  return (value) => {
+    validate ??= ajv.compile(schema)
+    return validate(value) ? null : explain(validate.errors![0]!)
+  }
 }
 
 function explain(error: ErrorObject): ShapeError {

@@ -272,7 +272,7 @@ t.test('a client that reads slowly holds the operation back', async (t) => {
 t.test('full in both directions at once', async (t) => {
   const http = await startServer(operations)
   t.teardown(http.stop)
-  const total = 64 * MiB
+  const total = 160 * MiB
   const line = `${'y'.repeat(64 * 1024 - 1)}\n`
   const c = http.client()
   c.socket.pause()
