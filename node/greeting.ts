@@ -1,7 +1,7 @@
 // What a person sees when a node is up: where to look, and lines to paste. It stands between
 // main.ts and the terminal.
 
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import type { Settings } from '../config/settings.ts'
 
 /** The text of a start. Names the file of the secret, never the secret. */
@@ -10,7 +10,7 @@ export function greeting(settings: Settings, port: number): string {
   const at = `${tlsCertFile === null ? 'http' : 'https'}://${host}:${port}`
   const secret =
     settings.bootstrapSecret === null
-      ? `$(node -p 'require("${join(settings.dataDir, 'bootstrap.json')}").clientSecret')`
+      ? `$(node -p 'require("${resolve(settings.dataDir, 'bootstrap.json')}").clientSecret')`
       : '$KONTOR_BOOTSTRAP_SECRET'
   return `
 Kontor is up at ${at}, its data in ${settings.dataDir}.

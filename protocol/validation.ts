@@ -7,7 +7,13 @@ import type { TSchema } from '@sinclair/typebox'
 import { instantMs } from './graph/instants.ts'
 import { toUuid } from './ids.ts'
 
-const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true, verbose: false })
+const ajv = new Ajv({
+  allErrors: false,
+  strict: true,
+  allowUnionTypes: true,
+  verbose: false,
+  addUsedSchema: false,
+})
 // The package's default export is typed for CommonJS callers.
 ;(formats as unknown as (a: Ajv, names: string[]) => void)(ajv, ['email', 'date', 'uri'])
 
