@@ -7,16 +7,6 @@ import type { TSchema } from '@sinclair/typebox'
 import { instantMs } from './graph/instants.ts'
 import { toUuid } from './ids.ts'
 
-const ajv = new Ajv({
-  allErrors: false,
-  strict: true,
-  allowUnionTypes: true,
-  verbose: false,
-  addUsedSchema: false,
-})
-// The package's default export is typed for CommonJS callers.
-;(formats as unknown as (a: Ajv, names: string[]) => void)(ajv, ['email', 'date', 'uri'])
-
 /** Formats of our own, and what a value of each format is, for messages. */
 const FORMATS: Readonly<Record<string, { is?: (text: string) => boolean; what: string }>> = {
   uuid: { is: (text) => toUuid(text) !== null, what: 'a UUID' },
@@ -35,7 +25,21 @@ const FORMATS: Readonly<Record<string, { is?: (text: string) => boolean; what: s
   date: { what: 'a date such as 2026-01-31' },
   uri: { what: 'a URI' },
 }
-for (const [name, { is }] of Object.entries(FORMATS)) if (is) ajv.addFormat(name, is)
+function makeAjv(): Ajv {
+  const made = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true, verbose: false })
+  // The package's default export is typed for CommonJS callers.
+  const addFormats = formats as unknown as (a: Ajv, names: string[]) => void
+  addFormats(made, ['email', 'date', 'uri'])
+  for (const [name, { is }] of Object.entries(FORMATS)) if (is) made.addFormat(name, is)
+  return made
+}
+
+const shared = makeAjv()
+
+/** A schema that names itself has a registry of its own: the name may stand in another one too. */
+function compile(schema: TSchema): ValidateFunction {
+  return (JSON.stringify(schema).includes('"$id"') ? makeAjv() : shared).compile(schema)
+}
 
 function isKey(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
@@ -57,7 +61,7 @@ export type ShapeCheck = (value: unknown) => ShapeError | null
 export function compileShape(schema: TSchema): ShapeCheck {
   let validate: ValidateFunction | null = null
   return (value) => {
-    validate ??= ajv.compile(schema)
+    validate ??= compile(schema)
     return validate(value) ? null : explain(validate.errors![0]!)
   }
 }
