@@ -167,7 +167,7 @@ export class Dispatcher {
 
   /**
    * What arrived in one tick goes step by step, each step for all of them: the code of a step stays
-   * in the processor's caches, which under load is worth a sixth of an order's whole cost.
+   * in the processor's caches (bench/README.md, "What falls short").
    */
   private readonly takeArrived = (): void => {
     const { arrived } = this
