@@ -17,8 +17,6 @@ export const LIMITS = {
   bulkLinesInFlightMax: 512,
   /** Bytes of bulk lines of one request under way at once. */
   bulkBytesInFlightMax: 16 * MiB,
-  /** Answer bytes waiting in one socket before the source is paused. */
-  responseBufferBytesMax: 1 * MiB,
   requestIdCharsMax: 128,
   idempotencyKeyCharsMax: 255,
   urlCharsMax: 8 * KiB,
@@ -55,7 +53,6 @@ export const LIMITS = {
   stateBytesMax: 3 * MiB,
   /** Entries above flush, per shard: past it groups wait. */
   unflushedBytesMax: 32 * MiB,
-  unflushedMs: 5_000,
   /** The flush offset is stored after so many entries or so long: what lies above is replayed. */
   flushStoredEntries: 1_000,
   flushStoredMs: 2_000,
@@ -75,7 +72,6 @@ export const LIMITS = {
   edgeMarkMs: 10 * 60_000,
   claimAgeMs: 60_000,
   // Activations and snapshots (PROTOCOL 3.12)
-  activationIdleMs: 10 * 60_000,
   activationsMax: 5_000,
   activationsBytesMax: 32 * MiB,
   sweepEveryMs: 30_000,
@@ -90,7 +86,6 @@ export const LIMITS = {
   systemImageEntries: 10_000,
   feedRetentionBytes: 1024 * MiB,
   feedRetentionMs: 24 * 3_600_000,
-  outboxInFlightMax: 64,
   checkpointsMax: 1_000,
   // Graph
   filterCharsMax: 8 * KiB,
