@@ -186,6 +186,7 @@ export class Edge {
         this.#end(asked, reply)
         return
       case 'moved':
+      case 'unsent':
         asked.againAtMs = this.#options.clock.monotonicMs() + MOVED_WAIT_MS
         return
       case 'see':

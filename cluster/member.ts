@@ -78,7 +78,9 @@ export class Member implements ActorSystem {
       newUuid,
       deliversOnce: options.wireDeliversOnce,
       send: (shard, envelope, respond) => {
-        options.wire.send(this.incarnation, shard, envelope, respond)
+        const { epoch } = this.shards.get(shard)!
+        const from = this.incarnation
+        options.wire.send(from, { shard, epoch, from, envelope }, respond)
         return true
       },
     })
@@ -114,8 +116,9 @@ export class Member implements ActorSystem {
     const { wire, memberId } = this.#options
     const mine = targets([...this.shards.keys()], [memberId])
     // A shard that is not claimed yet answers `moved`: relays of one that is find it a bit later.
-    wire.serve(this.incarnation, (shard, envelope, respond) => {
-      this.shards.get(shard)!.receive(envelope, respond)
+    await wire.serve(this.incarnation, {
+      receive: ({ shard, envelope }, respond) => this.shards.get(shard)!.receive(envelope, respond),
+      hear: () => undefined,
     })
     await this.#followFromStore()
     await Promise.all([...mine.keys()].map((shard) => this.shards.get(shard)!.claim()))

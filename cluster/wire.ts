@@ -1,20 +1,56 @@
-// The wire port: envelopes from an edge to the member that owns a shard, and the answers back.
-// Delivery is not trusted: an envelope may be lost, doubled or late, the edge resends and the
-// owner's dedup makes that harmless. Source: PROTOCOL 3.6.
+// The wire port: envelopes from an edge to the member that owns a shard, the answers back, and
+// hints among members. Delivery is not trusted: anything may be lost, doubled or late, the edge
+// resends and the owner's dedup makes that harmless. It stands between edges and owners. Drivers:
+// memory/ (one process), redis/. Source: PROTOCOL 3.6.
 
 import type { Envelope, WireReply } from '../protocol/message.ts'
+import type { LogRow, Maybe } from '../storage/journal.ts'
 
-/** What an owner does with an envelope for one of its shards. */
-export type Receive = (
-  shard: number,
-  envelope: Envelope,
-  respond: (reply: WireReply) => void,
-) => void
+/** One copy of an envelope on its way. */
+export interface Parcel {
+  readonly shard: number
+  /** Epoch of the shard as the edge believes it; 0: it doesn't know. */
+  readonly epoch: number
+  /** Incarnation of the edge. */
+  readonly from: string
+  readonly envelope: Envelope
+}
+
+/** What members tell each other to be quicker; nothing rests on any of it. */
+export type Notice =
+  /** This incarnation serves the shard in this epoch. */
+  | { readonly kind: 'owns'; readonly shard: number; readonly epoch: number }
+  /** This incarnation has stopped: look at its row now. */
+  | { readonly kind: 'stopped' }
+  /** Pacer to owner: hand the shard to that incarnation (PROTOCOL 3.8.1). */
+  | {
+      readonly kind: 'hand-over'
+      readonly shard: number
+      readonly epoch: number
+      readonly to: string
+    }
+  /** Owner to target: read ahead, the shard is coming; and: it is signed over to you. */
+  | { readonly kind: 'expect'; readonly shard: number; readonly epoch: number }
+  | { readonly kind: 'handed'; readonly shard: number; readonly epoch: number }
+  /** Committed rows of the `system` shard, from its owner. */
+  | { readonly kind: 'system'; readonly rows: readonly LogRow[] }
+
+/** What a member does with what arrives. `respond` is called once a parcel, or never. */
+export interface Inbox {
+  receive(parcel: Parcel, respond: (reply: WireReply) => void): void
+  hear(notice: Notice, from: string): void
+}
 
 export interface Wire {
   /** Makes this incarnation reachable. */
-  serve(incarnation: string, receive: Receive): void
-  /** Sends one copy. `respond` is called at most once a copy, or never. */
-  send(to: string, shard: number, envelope: Envelope, respond: (reply: WireReply) => void): void
+  serve(incarnation: string, inbox: Inbox): Maybe<void>
+  /**
+   * Sends one copy. `respond` is called at most once a copy, or never; with `unsent` when it
+   * certainly never left.
+   */
+  send(to: string, parcel: Parcel, respond: (reply: WireReply) => void): void
+  /** Best effort. */
+  tell(to: readonly string[], notice: Notice, from: string): void
+  /** Ends a life's inbox: one's own, or that of an incarnation that is dead. */
   close(incarnation: string): void
 }

@@ -210,6 +210,37 @@ export const LIMITS = {
   journalKeyBytesMax: 64,
   /** Offsets that are left out behind an accepted loss, so that none is given out twice. */
   lossOffsets: LOSS_JUMP,
+  // Members, leases, placement (PROTOCOL 3.3-3.5, 3.8)
+  beatEveryMs: 500,
+  leaseMs: 2_000,
+  /** A beat that stands still for so long is a death: the lease and a quarter more. */
+  deathMs: 2_500,
+  membersReadEveryMs: 250,
+  /** Wall and monotonic clock may differ by this much since the last beat; else the lease is over. */
+  clockJumpMs: 500,
+  /** The next member in rank claims a dead member's shard after this. */
+  nextInRankMs: 500,
+  claimsInFlightMax: 8,
+  /** Shards that move at once: this share of them, at least one, at most so many. */
+  movesShare: 0.05,
+  movesMax: 20,
+  /** A sealed shard keeps arriving envelopes this long, so many and so large; then `moved`. */
+  sealedHeldMs: 1_000,
+  sealedHeldMax: 2_000,
+  sealedHeldBytesMax: 8 * MiB,
+  /** Every member reads the `system` log from the store this often; past the other it answers 503. */
+  systemReadEveryMs: 1_000,
+  systemStaleMs: 2_000,
+  // Segments of a log in Cassandra (PROTOCOL 3.5 Roll)
+  segmentRowsMax: 10_000,
+  segmentBytesMax: 64 * MiB,
+  appendsInFlightMax: 8,
+  // Wire (PROTOCOL 3.6)
+  /** Unanswered bytes of an edge towards one member; a larger envelope goes alone. */
+  wireBytesMax: 8 * MiB,
+  /** An entry of a stream that is older is dropped by its reader. */
+  wireEntryAgeMs: 5 * 60_000,
+  wireRetryMs: 200,
   /** Claims of one shard that lose against another process before it is given up. */
   claimAttemptsMax: 10,
 } as const

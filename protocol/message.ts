@@ -78,7 +78,13 @@ export type Reply =
 /** What an owner answers on the wire: a reply, or where to ask instead. */
 export type WireReply =
   | Reply
-  /** Not mine (any more): ask the owner of that epoch. */
-  | { readonly outcome: 'moved'; readonly shard: number }
+  /** Not mine (any more): ask the owner of that epoch, where it is told. */
+  | {
+      readonly outcome: 'moved'
+      readonly shard: number
+      readonly owner?: { readonly incarnation: string; readonly epoch: number }
+    }
+  /** This copy has not left, or was not taken from the wire, for certain: nobody runs it. */
+  | { readonly outcome: 'unsent' }
   /** The key leads to an actor of another shard: ask there. */
   | { readonly outcome: 'see'; readonly actorId: string }

@@ -13,6 +13,21 @@ export interface ClaimedShard {
   readonly flush: number
 }
 
+/** A shard's tenure as the control rows give it (PROTOCOL 3.5). */
+export interface Tenure {
+  readonly epoch: number
+  /** The log's open segment is this one or a later one. */
+  readonly segment: number
+}
+
+/** Somebody newer has the shard: the claim ends here. */
+export class LostTenure extends Error {
+  constructor(shard: number, epoch: number) {
+    super(`shard ${shard} has an owner newer than epoch ${epoch}`)
+    this.name = 'LostTenure'
+  }
+}
+
 /** One group: entries of one shard, committed together as one row. */
 export interface Group {
   readonly shard: number
@@ -67,8 +82,12 @@ export interface LogStore extends LogReader {
   readonly appendsMax: number
   /** Groups (of different shards) that one append merges: all embedded, 1 on a server. */
   readonly groupsMax: number
-  /** Takes the shard: raises its epoch, so that every older owner's append is false for ever. */
-  claim(shard: number): Promise<ClaimedShard>
+  /**
+   * Takes the shard, so that every older owner's append is false for ever: raises its epoch, or,
+   * where the control rows issue epochs, to that of the tenure. Rejects with LostTenure when the
+   * log has a higher one already.
+   */
+  claim(shard: number, tenure?: Tenure): Promise<ClaimedShard>
   /** Appends the groups in one go; each has its own outcome, one failing fails that one only. */
   append(groups: readonly Group[]): Promise<readonly AppendOutcome[]>
   /** Deletes rows at or below `upTo`. Never the head's own memory of epoch and offset. */

@@ -2,39 +2,40 @@
 // tests, where it drops, doubles and delays. It stands between edges and owners of one process.
 // Source: PROTOCOL 3.16.
 
-import type { Envelope, WireReply } from '../../protocol/message.ts'
-import type { Receive, Wire } from '../wire.ts'
+import type { WireReply } from '../../protocol/message.ts'
+import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
 
 type Respond = (reply: WireReply) => void
+
+interface Delivery {
+  readonly to: string
+  readonly parcel: Parcel
+  readonly respond: Respond
+}
 
 /**
  * Delivers by a call, once what has arrived in this tick has been handled (`defer`): the turns of
  * many requests then run one after the other, which is cheaper than each behind its own request.
  */
 export function memoryWire(defer: (run: () => void) => void): Wire {
-  const receivers = new Map<string, Receive>()
+  const inboxes = new Map<string, Inbox>()
   let waiting: Delivery[] = []
   const deliver = (): void => {
     const all = waiting
     waiting = []
-    for (const { to, shard, envelope, respond } of all) {
-      receivers.get(to)?.(shard, envelope, respond)
-    }
+    for (const { to, parcel, respond } of all) inboxes.get(to)?.receive(parcel, respond)
   }
   return {
-    serve: (incarnation, receive) => void receivers.set(incarnation, receive),
-    send(to, shard, envelope, respond) {
-      if (waiting.push({ to, shard, envelope, respond }) === 1) defer(deliver)
+    serve: (incarnation, inbox) => void inboxes.set(incarnation, inbox),
+    send(to, parcel, respond) {
+      if (!inboxes.has(to)) respond({ outcome: 'unsent' })
+      else if (waiting.push({ to, parcel, respond }) === 1) defer(deliver)
     },
-    close: (incarnation) => void receivers.delete(incarnation),
+    tell(to, notice, from) {
+      for (const one of to) defer(() => inboxes.get(one)?.hear(notice, from))
+    },
+    close: (incarnation) => void inboxes.delete(incarnation),
   }
-}
-
-interface Delivery {
-  readonly to: string
-  readonly shard: number
-  readonly envelope: Envelope
-  readonly respond: Respond
 }
 
 export interface Nastiness {
@@ -47,7 +48,7 @@ export interface Nastiness {
   readonly later: (deliver: () => void) => void
 }
 
-/** A wire as bad as a real one may be: lost, doubled and reordered envelopes and answers. */
+/** A wire as bad as a real one may be: lost, doubled and reordered envelopes, answers, hints. */
 export function nastyWire(inner: Wire, nasty: Nastiness): Wire {
   const { chance, drop, double, delay, later } = nasty
   const bad = (deliver: () => void): void => {
@@ -59,9 +60,11 @@ export function nastyWire(inner: Wire, nasty: Nastiness): Wire {
     }
   }
   return {
-    serve: (incarnation, receive) => inner.serve(incarnation, receive),
+    serve: (incarnation, inbox) => inner.serve(incarnation, inbox),
     close: (incarnation) => inner.close(incarnation),
-    send(to: string, shard: number, envelope: Envelope, respond: Respond) {
+    tell: (to: readonly string[], notice: Notice, from: string) =>
+      bad(() => inner.tell(to, notice, from)),
+    send(to: string, parcel: Parcel, respond: Respond) {
       let answered = false
       const once: Respond = (reply) => {
         bad(() => {
@@ -70,7 +73,7 @@ export function nastyWire(inner: Wire, nasty: Nastiness): Wire {
           respond(reply)
         })
       }
-      bad(() => inner.send(to, shard, envelope, once))
+      bad(() => inner.send(to, parcel, once))
     },
   }
 }
