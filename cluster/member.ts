@@ -9,7 +9,7 @@ import type { Reply } from '../protocol/message.ts'
 import type { Entry } from '../protocol/entry.ts'
 import { SYSTEM_SHARD, uuidMaker } from '../protocol/ids.ts'
 import type { Position } from '../protocol/ids.ts'
-import type { Journal } from '../storage/journal.ts'
+import type { Journal, Maybe } from '../storage/journal.ts'
 import type { ActorRequest, ActorSystem } from './actor-system.ts'
 import type { World } from './clock.ts'
 import { Edge } from './edge.ts'
@@ -103,12 +103,24 @@ export class Member implements ActorSystem {
       query,
       log,
       send: (envelope, respond) => this.edge.send(envelope, respond),
+      mayRead: (shard, epoch) => this.#mayRead(shard, epoch),
+      mayServe: () => true,
       onCommitted: (shard, entries, first) => this.#committed(shard, entries, first),
       onStepDown: (shard, why) => {
         log.error({ shard, why }, 'stepped down from a shard')
         this.#options.onLost(shard, why)
       },
     }
+  }
+
+  /** Embedded the store says whose a shard is: an epoch that isn't ours ends our tenure. */
+  #mayRead(shard: number, epoch: number): Maybe<boolean> {
+    const judge = (now: number): boolean => {
+      if (now !== epoch) this.shards.get(shard)!.stepDown('another owner has this shard')
+      return now === epoch
+    }
+    const now = this.#options.journal.log.epochNow(shard)
+    return now instanceof Promise ? now.then(judge) : judge(now)
   }
 
   /** Claims the shards that the ring gives this member, follows the system maps, then serves. */

@@ -7,7 +7,7 @@ import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
-import type { AliasRow, Journal } from '../../storage/journal.ts'
+import type { AliasRow, Journal, Maybe } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
 import type { Activation, LoadedEntry } from './activation.ts'
 import type { Committer } from './committer.ts'
@@ -47,9 +47,17 @@ export interface ShardContext {
   readonly log: Log
   /** Sends an envelope of this member's own making and waits for its end. */
   readonly send: (envelope: Envelope, respond: (reply: WireReply) => void) => void
+  /**
+   * Whether an answer that commits nothing may be released in this epoch, asked right before: a
+   * lease that stands or, embedded, the epoch as the store has it now. False: the caller is told
+   * `moved`; ending a tenure that is over for good is up to who answers.
+   */
+  readonly mayRead: (shard: number, epoch: number) => Maybe<boolean>
+  /** Whether a turn may begin: false once the lease is over. Embedded: always. */
+  readonly mayServe: () => boolean
   /** Committed entries, in order, at once: for what every member follows in memory. */
   readonly onCommitted: (shard: number, entries: readonly Entry[], first: number) => void
-  /** This shard is no longer ours. */
+  /** A shard that was served is no longer ours. A claim that fails rejects instead. */
   readonly onStepDown: (shard: number, why: string) => void
 }
 

@@ -5,11 +5,12 @@
 
 import { createHash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
-import { errorItem } from '../../protocol/errors.ts'
+import { assert, errorItem } from '../../protocol/errors.ts'
 import { joinEntries } from '../../protocol/entry.ts'
 import { formatUuid, placeOfActor, shardOf } from '../../protocol/ids.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
-import type { AliasRow, AppendOutcome, Group, Maybe } from '../../storage/journal.ts'
+import { LostTenure } from '../../storage/journal.ts'
+import type { AliasRow, AppendOutcome, Group, Maybe, Tenure } from '../../storage/journal.ts'
 import { Activation, load } from './activation.ts'
 import type { LoadedEntry } from './activation.ts'
 import { isKeyMessage, onKeyMessage } from './claims.ts'
@@ -88,10 +89,25 @@ export class Shard implements ShardCore, Committing {
     return Math.floor(this.#clockBase + this.context.clock.monotonicMs() - this.#clockFrom)
   }
 
-  /** Takes the shard over and serves: raises the epoch, replays what lies behind flush. */
-  async claim(): Promise<void> {
+  /**
+   * Takes the shard over and serves: fences every older owner, replays what lies behind flush.
+   * `tenure` comes from the control rows; embedded there is none and the store raises the epoch.
+   * Rejects with LostTenure when somebody newer has it, else with what the store said; either way
+   * this object has stopped, and another attempt needs another Shard.
+   */
+  async claim(tenure?: Tenure): Promise<void> {
+    assert(this.state === 'claiming' && this.epoch === 0, 'a shard object serves one tenure')
+    try {
+      await this.#claim(tenure)
+    } catch (error) {
+      this.stepDown('it could not be claimed')
+      throw error
+    }
+  }
+
+  async #claim(tenure: Tenure | undefined): Promise<void> {
     const { log } = this.context.journal
-    const claimed = await log.claim(this.number)
+    const claimed = await log.claim(this.number, tenure)
     this.epoch = claimed.epoch
     this.gate = new Gate(claimed.head)
     const found = await replayTail(this, claimed)
@@ -100,6 +116,7 @@ export class Shard implements ShardCore, Committing {
     this.#clockFrom = this.context.clock.monotonicMs()
     this.flusher = this.#newFlusher(claimed.head)
     this.outbox = new Outbox(this.number, this.context, claimed.head)
+    if (this.state !== 'claiming') throw new LostTenure(this.number, this.epoch)
     for (const { entry, offset } of found.effects) this.outbox.committed(entry, offset)
     this.state = 'serving'
   }
@@ -363,16 +380,14 @@ export class Shard implements ShardCore, Committing {
         respond(lost)
         return
       }
-      const epoch = this.context.journal.log.epochNow(this.number)
-      if (epoch === this.epoch) respond(reply)
-      else if (epoch instanceof Promise) {
-        epoch.then(
-          (now) => respond(now === this.epoch ? reply : { outcome: 'moved', shard: this.number }),
+      const may = this.context.mayRead(this.number, this.epoch)
+      if (may === true) respond(reply)
+      else if (may === false) respond({ outcome: 'moved', shard: this.number })
+      else {
+        may.then(
+          (yes) => respond(yes ? reply : { outcome: 'moved', shard: this.number }),
           () => respond(refused(errorItem('UNAVAILABLE', 'the journal is away; try again'))),
         )
-      } else {
-        respond({ outcome: 'moved', shard: this.number })
-        this.stepDown('another owner has this shard')
       }
     })
   }
@@ -406,12 +421,13 @@ export class Shard implements ShardCore, Committing {
 
   stepDown(why: string): void {
     if (this.state === 'stopped') return
+    const served = this.state === 'serving'
     this.state = 'stopped'
     this.flusher.stop()
     this.outbox.stop()
     this.context.committer.forget(this)
     this.rollBack({ outcome: 'moved', shard: this.number })
-    this.context.onStepDown(this.number, why)
+    if (served) this.context.onStepDown(this.number, why)
   }
 
   /** Nothing decided, nothing unflushed, nothing on its way out. */

@@ -34,6 +34,10 @@ export class TurnRunner {
   /** Runs what waits in the mailbox until it is empty or a turn has to wait. */
   pump(activation: Activation): void {
     while (activation.running === null && activation.loaded && activation.mailbox.length > 0) {
+      if (!this.#shard.context.mayServe()) {
+        this.abandon(activation, { outcome: 'moved', shard: this.#shard.number })
+        return
+      }
       const work = activation.mailbox.shift()!
       activation.running = work
       if (work.envelope.preview) {
