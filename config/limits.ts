@@ -216,6 +216,12 @@ export const LIMITS = {
   /** A beat that stands still for so long is a death: the lease and a quarter more. */
   deathMs: 2_500,
   membersReadEveryMs: 250,
+  /** Reads of the members' rows that paused for longer prove nothing about whose beat stood still. */
+  membersPauseMs: 1_000,
+  /** Before a beat, or a statement of one's own row, whose outcome is unknown is sent again. */
+  beatRetryMs: 100,
+  /** How long a stopping member tries to write into its row that it leaves, and that it has left. */
+  leaveMs: 3_000,
   /** Wall and monotonic clock may differ by this much since the last beat; else the lease is over. */
   clockJumpMs: 500,
   /** The next member in rank claims a dead member's shard after this. */
@@ -241,6 +247,8 @@ export const LIMITS = {
   /** An entry of a stream that is older is dropped by its reader. */
   wireEntryAgeMs: 5 * 60_000,
   wireRetryMs: 200,
+  /** Without the wire, requests for other members' shards wait this long, then 503. */
+  wireAwayMs: 800,
   /** Claims of one shard that lose against another process before it is given up. */
   claimAttemptsMax: 10,
 } as const

@@ -1,0 +1,142 @@
+// The beat of one life: a conditional statement every half second that says "still here" and that
+// fails for ever once somebody has declared this life dead. It stands between a member's lease
+// (membership.ts) and the control store; a node runs it in a thread of its own. Source: PROTOCOL
+// 3.3.2.
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { ControlStore, MemberState, Outcome } from '../../storage/control.ts'
+import type { Clock } from '../clock.ts'
+import { lives } from './view.ts'
+
+/** A life that has just begun: its row says `up` and beat 0. */
+export interface Life {
+  readonly member: string
+  readonly incarnation: string
+}
+
+/** When a statement was sent, by both clocks, milliseconds. */
+export interface Sent {
+  readonly monotonicMs: number
+  readonly wallMs: number
+}
+
+/** What a beat sender tells. Nothing is told any more after `lost`, or after a stop. */
+export interface BeatReport {
+  /** A beat was applied; `sent`: when the first statement that could do it was sent. */
+  applied(sent: Sent): void
+  /** A beat's outcome is unknown, or the row could not be read: the engine may be away. */
+  failed(): void
+  /** This life is over: it was declared dead, has left, or its name has a newer one. */
+  lost(why: string): void
+}
+
+/** Sends the beats of one life at a time. Times are those of the member's own clock. */
+export interface BeatSender {
+  /** Begins at once, with beat 1. A life that was beaten for before is stopped. */
+  start(life: Life, report: BeatReport): void
+  stop(): void
+  /** Stops, and ends what it has open. */
+  close(): void
+}
+
+export interface BeatLoopOptions {
+  readonly control: Pick<ControlStore, 'member' | 'updateMember'>
+  readonly clock: Clock
+  readonly log: Log
+  /** Asked before each beat: false when what the beat vouches for doesn't move. */
+  readonly mayBeat?: () => boolean
+}
+
+/** Sends beats from the thread that it is called in. */
+export class BeatLoop implements BeatSender {
+  readonly #options: BeatLoopOptions
+  /** Counts starts and stops: a loop of an earlier one ends. */
+  #round = 0
+
+  constructor(options: BeatLoopOptions) {
+    this.#options = options
+  }
+
+  start(life: Life, report: BeatReport): void {
+    const round = ++this.#round
+    const isOver = (): boolean => round !== this.#round
+    this.#run(life, report, isOver).catch((error: unknown) => {
+      if (isOver()) return
+      this.#options.log.error({ err: error }, 'the beat has failed')
+      report.lost('the beat has failed')
+    })
+  }
+
+  stop(): void {
+    this.#round++
+  }
+
+  close(): void {
+    this.stop()
+  }
+
+  async #run(life: Life, report: BeatReport, isOver: () => boolean): Promise<void> {
+    const { clock } = this.#options
+    // As the join has left the row.
+    let beat = 0
+    let state: MemberState = 'up'
+    for (;;) {
+      while (this.#options.mayBeat?.() === false && !isOver()) await this.#pause()
+      if (isOver()) return
+      const sent = { monotonicMs: clock.monotonicMs(), wallMs: clock.nowMs() }
+      // Until beat + 1 is there for certain: later copies count from when the first was sent.
+      for (let isThere = false; !isThere;) {
+        const outcome = await this.#send(life, beat, state)
+        if (isOver()) return
+        if (outcome === 'applied') break
+        if (outcome === 'unknown') report.failed()
+        const row = await this.#row(life, report, isOver)
+        if (row === null) return
+        isThere = row.beat > beat
+        state = row.state
+        if (!isThere && outcome === 'unknown') await this.#pause()
+        if (isOver()) return
+      }
+      beat++
+      report.applied(sent)
+      const wait = sent.monotonicMs + LIMITS.beatEveryMs - clock.monotonicMs()
+      if (wait > 0) await new Promise<void>((resolve) => void clock.after(wait, resolve))
+      if (isOver()) return
+    }
+  }
+
+  #send({ member, incarnation }: Life, beat: number, state: MemberState): Promise<Outcome> {
+    const to = { beat: beat + 1 }
+    return this.#options.control.updateMember(member, to, { incarnation, beat, state })
+  }
+
+  /** My row while this life lives; null when it is over. Tries until the store answers. */
+  async #row(life: Life, report: BeatReport, isOver: () => boolean) {
+    for (;;) {
+      const row = await this.#options.control.member(life.member).catch((error: unknown) => {
+        this.#options.log.warn({ err: error }, "the member's own row could not be read")
+        return undefined
+      })
+      if (isOver()) return null
+      if (row === undefined) {
+        report.failed()
+        await this.#pause()
+        if (isOver()) return null
+        continue
+      }
+      if (row !== null && row.incarnation === life.incarnation && lives(row)) return row
+      this.stop()
+      report.lost(
+        row?.incarnation === life.incarnation
+          ? `its row says ${row.state}`
+          : 'its row carries another incarnation',
+      )
+      return null
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => void this.#options.clock.after(LIMITS.beatRetryMs, resolve))
+  }
+}

@@ -1,0 +1,134 @@
+// The death watch: reads all shard rows and then all member rows, four times a second, and declares
+// those dead whose beat stands still. It stands between the control store and the member's view of
+// the cluster. Source: PROTOCOL 3.3.3, 3.5 (reading order).
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { ControlStore, MemberRow } from '../../storage/control.ts'
+import type { Clock } from '../clock.ts'
+import { StandStill } from './stand-still.ts'
+import { lives, makeView } from './view.ts'
+import type { ClusterView } from './view.ts'
+
+export interface DeathWatchOptions {
+  readonly control: ControlStore
+  readonly clock: Clock
+  readonly log: Log
+  /** Name of the member that watches: it doesn't judge itself. */
+  readonly member: string
+  /** Whether the watcher's own lease stands: without it, it judges nobody. */
+  readonly mayJudge: () => boolean
+  readonly onView: (view: ClusterView) => void
+  /** This watcher's statement has declared the row's incarnation dead. */
+  readonly onDeclared: (row: MemberRow) => void
+}
+
+export class DeathWatch {
+  readonly #options: DeathWatchOptions
+  readonly #still = new StandStill()
+  readonly #declaring = new Set<string>()
+  #reading: Promise<ClusterView> | null = null
+  /** The read behind the one under way; those who ask meanwhile share it. */
+  #next: Promise<ClusterView> | null = null
+  #running = false
+  #isAway = false
+
+  constructor(options: DeathWatchOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    if (this.#running) return
+    this.#running = true
+    this.#look()
+  }
+
+  stop(): void {
+    this.#running = false
+  }
+
+  /** Reads all rows; the read begins after the call. Rejects when the engine can't answer. */
+  refresh(): Promise<ClusterView> {
+    if (this.#reading === null) return this.#begin()
+    this.#next ??= this.#reading.then(
+      () => this.#begin(),
+      () => this.#begin(),
+    )
+    return this.#next
+  }
+
+  /** The watcher's own beat has failed: what stood still meanwhile proves nothing. */
+  restart(): void {
+    this.#still.restart()
+  }
+
+  #look(): void {
+    this.refresh()
+      .then(
+        () => this.#away(false, undefined),
+        (error: unknown) => this.#away(true, error),
+      )
+      .finally(() => {
+        this.#options.clock.after(LIMITS.membersReadEveryMs, () => {
+          if (this.#running) this.#look()
+        })
+      })
+  }
+
+  #away(isAway: boolean, error: unknown): void {
+    if (isAway === this.#isAway) return
+    this.#isAway = isAway
+    if (isAway) this.#options.log.warn({ err: error }, 'the control rows can not be read')
+    else this.#options.log.info({}, 'the control rows are read again')
+  }
+
+  #begin(): Promise<ClusterView> {
+    this.#next = null
+    const reading = this.#read().finally(() => {
+      if (this.#reading === reading) this.#reading = null
+    })
+    this.#reading = reading
+    return reading
+  }
+
+  async #read(): Promise<ClusterView> {
+    const { control, clock } = this.#options
+    const readAtMs = clock.monotonicMs()
+    // The shard rows first: an incarnation newer than the member rows would look dead.
+    const shards = await control.shards()
+    const members = await control.members()
+    const view = makeView({ readAtMs, shards, members })
+    this.#judge(members)
+    this.#options.onView(view)
+    return view
+  }
+
+  #judge(members: readonly MemberRow[]): void {
+    const { clock, mayJudge, member } = this.#options
+    // Nobody's beats may have got through while mine did not.
+    if (!mayJudge()) this.#still.restart()
+    this.#still.saw(members, clock.monotonicMs())
+    if (!this.#running) return
+    for (const row of members) {
+      if (row.member !== member && lives(row) && this.#still.isStill(row)) this.#declare(row)
+    }
+  }
+
+  #declare(row: MemberRow): void {
+    const { control, log, onDeclared } = this.#options
+    const { member, incarnation, beat, state } = row
+    if (this.#declaring.has(incarnation)) return
+    this.#declaring.add(incarnation)
+    control
+      .updateMember(member, { state: 'dead' }, { incarnation, beat, state })
+      .then((outcome) => {
+        // Refused or unknown: the next read says what it has come to.
+        if (outcome !== 'applied') return
+        log.warn({ member, incarnation }, 'declared a member dead')
+        onDeclared(row)
+        return this.refresh()
+      })
+      .catch((error: unknown) => log.warn({ err: error, member }, 'a death was not looked at'))
+      .finally(() => this.#declaring.delete(incarnation))
+  }
+}

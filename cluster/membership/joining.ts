@@ -1,0 +1,76 @@
+// Joining: how a new life takes the row of its member's name. It stands between a process that
+// starts (or starts again inside itself) and the control store. Source: PROTOCOL 3.3.1.
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { ControlStore, MemberRow, Outcome } from '../../storage/control.ts'
+import type { Clock } from '../clock.ts'
+import { StandStill } from './stand-still.ts'
+import { lives } from './view.ts'
+
+export interface JoiningOptions {
+  readonly control: Pick<ControlStore, 'member' | 'insertMember' | 'updateMember'>
+  readonly clock: Clock
+  readonly log: Log
+  /** The row as it shall be; its incarnation was never used before. */
+  readonly row: MemberRow
+  readonly isOver: () => boolean
+}
+
+/**
+ * Resolves to true once the row carries the new incarnation; to false when that one is over before
+ * it began (its statement landed late and it was declared dead): join with another. Goes on while
+ * the store is away; ends with false when `isOver` says so.
+ */
+export async function takeRow(options: JoiningOptions): Promise<boolean> {
+  const { control, clock, log, row, isOver } = options
+  const still = new StandStill()
+  let waitsFor: string | null = null
+  for (;;) {
+    const found = await control.member(row.member).catch((error: unknown) => {
+      log.warn({ err: error }, "can't join yet: the member's row could not be read")
+      return undefined
+    })
+    if (isOver()) return false
+    if (found === undefined) {
+      still.restart()
+      await pause(clock, LIMITS.beatRetryMs)
+      continue
+    }
+    if (found?.incarnation === row.incarnation) return found.state === 'up'
+    if (found !== null && lives(found)) {
+      // It may be merely paused and still answer reads when it goes on.
+      still.saw([found], clock.monotonicMs())
+      if (!still.isStill(found)) {
+        if (waitsFor !== found.incarnation) {
+          log.info({ member: row.member }, 'waiting for an earlier process of this name to be over')
+        }
+        waitsFor = found.incarnation
+        await pause(clock, LIMITS.membersReadEveryMs)
+        if (isOver()) return false
+        continue
+      }
+    }
+    const outcome = await take(control, row, found)
+    if (isOver()) return false
+    if (outcome === 'applied') return true
+    // The row says what became of it, or who was faster.
+    if (outcome === 'unknown') await pause(clock, LIMITS.beatRetryMs)
+  }
+}
+
+function take(
+  control: JoiningOptions['control'],
+  row: MemberRow,
+  found: MemberRow | null,
+): Promise<Outcome> {
+  if (found === null) return control.insertMember(row)
+  const { member, ...to } = row
+  const { incarnation, state, beat } = found
+  const where = lives(found) ? { incarnation, beat } : { incarnation, state }
+  return control.updateMember(member, to, where)
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve))
+}

@@ -1,0 +1,231 @@
+// Membership of one process in the cluster: it joins, beats, holds a lease, watches for deaths and
+// leaves, one incarnation after another. It stands between the control store, which alone decides
+// who lives, and all that asks "may I serve?" and "who else is there?". Source: PROTOCOL 3.3, 3.5.
+
+import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
+import { uuidMaker } from '../../protocol/ids.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { ControlStore, MemberRow, MemberState } from '../../storage/control.ts'
+import type { World } from '../clock.ts'
+import { BeatLoop } from './beat.ts'
+import type { BeatSender, Sent } from './beat.ts'
+import { DeathWatch } from './death-watch.ts'
+import { takeRow } from './joining.ts'
+import type { ClusterView } from './view.ts'
+
+export interface MembershipOptions {
+  readonly control: ControlStore
+  /** Name of the member; another process of this name waits until this one is over. */
+  readonly member: string
+  /** Address of its HTTP service. */
+  readonly address: string
+  readonly version: string
+  readonly world: World
+  readonly log: Log
+  /** Sends the beats; without it they are sent from this thread. */
+  readonly beat?: BeatSender
+  /**
+   * This life is over: every shard is lost, nothing may be answered any more. Called once a life,
+   * after `mayServe` has turned false. The next life begins with `join`.
+   */
+  readonly onLost: (why: string) => void
+  /** This member has declared another's incarnation dead: whoever does so clears its inbox. */
+  readonly onDeclaredDead?: (row: MemberRow) => void
+}
+
+type Listener = (view: ClusterView) => void
+
+export class Membership {
+  readonly #options: MembershipOptions
+  readonly #beat: BeatSender
+  readonly #watch: DeathWatch
+  readonly #listeners = new Set<Listener>()
+  readonly #newUuid: () => string
+  #incarnation: string | null = null
+  #joining = false
+  #closed = false
+  #view: ClusterView | null = null
+  /** Monotonic end of the lease; -Infinity: none. */
+  #leaseEndMs = -Infinity
+  /** Wall minus monotonic clock when the last applied beat was sent. */
+  #skewMs = 0
+  #closers: (() => void)[] = []
+
+  constructor(options: MembershipOptions) {
+    this.#options = options
+    const { control, log, member } = options
+    const { clock, random } = options.world
+    const makeUuid = uuidMaker(random)
+    this.#newUuid = () => makeUuid(clock.nowMs())
+    this.#beat = options.beat ?? new BeatLoop({ control, clock, log })
+    this.#watch = new DeathWatch({
+      control,
+      clock,
+      log,
+      member,
+      mayJudge: () => this.mayServe(),
+      onView: (view) => this.#saw(view),
+      onDeclared: (row) => options.onDeclaredDead?.(row),
+    })
+  }
+
+  /** UUID of the present life; null between lives. */
+  get incarnation(): string | null {
+    return this.#incarnation
+  }
+
+  /** The newest view; null before the first. It may be old: `readAtMs` says how old. */
+  get view(): ClusterView | null {
+    return this.#view
+  }
+
+  /** Tells every newer view as it comes, four times a second; returns the way to end that. */
+  onView(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** A view read after this call. Rejects when the engine can't answer. */
+  refresh(): Promise<ClusterView> {
+    return this.#watch.refresh()
+  }
+
+  /**
+   * Begins a new life: takes the row of this member's name, beats, and resolves to the incarnation
+   * once its first beat is applied. While an earlier process of this name may still be alive, and
+   * while the engine is away, it waits. Rejects when it is closed meanwhile.
+   */
+  async join(): Promise<string> {
+    assert(this.#incarnation === null && !this.#joining, 'a life is over before the next begins')
+    this.#joining = true
+    try {
+      this.#watch.start()
+      for (;;) {
+        this.#mustBeOpen()
+        const incarnation = this.#newUuid()
+        const { control, world, log, member, address, version } = this.#options
+        const row: MemberRow = { member, incarnation, state: 'up', beat: 0, address, version }
+        const isOver = (): boolean => this.#closed
+        const taken = await takeRow({ control, clock: world.clock, log, row, isOver })
+        this.#mustBeOpen()
+        if (taken && (await this.#firstBeat(incarnation))) return incarnation
+      }
+    } finally {
+      this.#joining = false
+    }
+  }
+
+  /** Resolves to false when the life was over before its first beat. */
+  #firstBeat(incarnation: string): Promise<boolean> {
+    const { member } = this.#options
+    return new Promise((resolve, reject) => {
+      this.#closers.push(() => reject(closed()))
+      this.#beat.start(
+        { member, incarnation },
+        {
+          applied: (sent) => {
+            this.#lease(sent)
+            if (this.#incarnation !== null) return
+            this.#incarnation = incarnation
+            this.#closers = []
+            resolve(true)
+          },
+          failed: () => this.#watch.restart(),
+          lost: (why) => {
+            const began = this.#incarnation !== null
+            this.#closers = []
+            this.#end()
+            if (!began) resolve(false)
+            else this.#options.onLost(why)
+          },
+        },
+      )
+    })
+  }
+
+  #lease(sent: Sent): void {
+    this.#leaseEndMs = sent.monotonicMs + LIMITS.leaseMs
+    this.#skewMs = sent.wallMs - sent.monotonicMs
+  }
+
+  /**
+   * True while this life's lease stands: nobody can have declared it dead, so nobody else has
+   * committed in its shards. Cheap enough for every read that is released.
+   */
+  mayServe(): boolean {
+    const { clock } = this.#options.world
+    const nowMs = clock.monotonicMs()
+    if (nowMs >= this.#leaseEndMs) return false
+    // A suspended machine's monotonic clock stands still; the wall clock tells.
+    return Math.abs(clock.nowMs() - nowMs - this.#skewMs) <= LIMITS.clockJumpMs
+  }
+
+  /**
+   * Writes that this member leaves: it is nobody's target any more, beats and lease go on. Resolves
+   * when the row says so, when this life is over, or after LIMITS.leaveMs.
+   */
+  async startLeaving(): Promise<void> {
+    await this.#write('leaving')
+  }
+
+  /**
+   * Ends this life: no lease from now on, then the row says `left` and others may take what is left
+   * at once. Resolves like `startLeaving`; if the row couldn't be written, others see a death.
+   */
+  async left(): Promise<void> {
+    this.#leaseEndMs = -Infinity
+    this.#beat.stop()
+    await this.#write('left')
+    this.#incarnation = null
+  }
+
+  async #write(state: 'leaving' | 'left'): Promise<void> {
+    const { control, member, log, world } = this.#options
+    const incarnation = this.#incarnation
+    if (incarnation === null) return
+    const until = world.clock.monotonicMs() + LIMITS.leaveMs
+    let from: MemberState = 'up'
+    while (world.clock.monotonicMs() < until && !this.#closed) {
+      const outcome = await control.updateMember(member, { state }, { incarnation, state: from })
+      if (outcome === 'applied') return
+      const row = await control.member(member).catch(() => undefined)
+      if (row === undefined || outcome === 'unknown') {
+        await new Promise<void>((resolve) => void world.clock.after(LIMITS.beatRetryMs, resolve))
+      }
+      if (row === undefined) continue
+      const isMine = row?.incarnation === incarnation && row.state !== 'dead'
+      if (!isMine || row.state === state || row.state === 'left') return
+      from = row.state
+    }
+    log.warn({ member, state }, 'the row of this member could not be written in time')
+  }
+
+  #end(): void {
+    this.#leaseEndMs = -Infinity
+    this.#incarnation = null
+  }
+
+  #saw(view: ClusterView): void {
+    if (this.#closed) return
+    this.#view = view
+    for (const listener of this.#listeners) listener(view)
+  }
+
+  #mustBeOpen(): void {
+    if (this.#closed) throw closed()
+  }
+
+  /** Ends everything at once, without a word to anybody: others will see a death. */
+  close(): void {
+    this.#closed = true
+    this.#end()
+    this.#beat.close()
+    this.#watch.stop()
+    for (const close of this.#closers) close()
+  }
+}
+
+function closed(): Error {
+  return new Error('the membership was closed')
+}

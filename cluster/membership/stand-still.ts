@@ -1,0 +1,48 @@
+// How long beats have stood still, on the reader's monotonic clock. It stands between rows as they
+// were read and the declaration of a death, and likewise the taking over of a name by a newcomer.
+// Source: PROTOCOL 3.3.1, 3.3.3, 3.7 (I5).
+
+import { LIMITS } from '../../config/limits.ts'
+import type { MemberRow } from '../../storage/control.ts'
+import { lives } from './view.ts'
+
+interface Standing {
+  readonly beat: number
+  readonly sinceMs: number
+}
+
+export class StandStill {
+  readonly #standing = new Map<string, Standing>()
+  #readMs = -Infinity
+
+  /**
+   * Takes what a read has found. `nowMs`: after its answer came, for a beat was surely sent before
+   * it was seen, but perhaps after the read was begun. Reads that paused make the count start
+   * afresh: an engine, or a reader, that was away must not make everyone look dead.
+   */
+  saw(rows: readonly MemberRow[], nowMs: number): void {
+    if (nowMs - this.#readMs > LIMITS.membersPauseMs) this.restart()
+    this.#readMs = nowMs
+    const seen = new Set<string>()
+    for (const row of rows) {
+      if (!lives(row)) continue
+      seen.add(row.incarnation)
+      const before = this.#standing.get(row.incarnation)
+      if (before?.beat === row.beat) continue
+      this.#standing.set(row.incarnation, { beat: row.beat, sinceMs: nowMs })
+    }
+    for (const incarnation of this.#standing.keys()) {
+      if (!seen.has(incarnation)) this.#standing.delete(incarnation)
+    }
+  }
+
+  /** True when this very beat has been seen all the time that a death takes. */
+  isStill(row: MemberRow): boolean {
+    const standing = this.#standing.get(row.incarnation)
+    return standing?.beat === row.beat && this.#readMs - standing.sinceMs >= LIMITS.deathMs
+  }
+
+  restart(): void {
+    this.#standing.clear()
+  }
+}

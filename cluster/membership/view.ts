@@ -1,0 +1,45 @@
+// The view: who lives and who owns which shard, as the control rows said at one time. It stands
+// between the reading of the rows (death-watch.ts) and all that goes by them: placement, edges, the
+// check of an envelope's sender. Source: PROTOCOL 3.3.1, 3.5.
+
+import type { MemberRow, ShardRow } from '../../storage/control.ts'
+
+export interface ClusterView {
+  /** Monotonic time before the reads began, milliseconds: nothing here is older. */
+  readonly readAtMs: number
+  readonly shards: ReadonlyMap<number, ShardRow>
+  /** By name; read after the shard rows. */
+  readonly members: ReadonlyMap<string, MemberRow>
+  /** Members that are up, by name: who may be given shards. A leaving one lives, but isn't here. */
+  live(): readonly MemberRow[]
+  /**
+   * True when the row of this incarnation says dead or left, or carries another one by now. Asked
+   * only for an incarnation that was heard of before the view was read (one of its shard rows,
+   * say): a newer one would look dead.
+   */
+  isDead(incarnation: string): boolean
+}
+
+export interface ViewRows {
+  readonly readAtMs: number
+  readonly shards: readonly ShardRow[]
+  readonly members: readonly MemberRow[]
+}
+
+/** True for a row whose incarnation lives: it is up, or leaving and still there. */
+export function lives(row: MemberRow): boolean {
+  return row.state === 'up' || row.state === 'leaving'
+}
+
+export function makeView({ readAtMs, shards, members }: ViewRows): ClusterView {
+  const byName = (a: MemberRow, b: MemberRow): number => (a.member < b.member ? -1 : 1)
+  const up = members.filter(({ state }) => state === 'up').sort(byName)
+  const living = new Set(members.filter(lives).map(({ incarnation }) => incarnation))
+  return {
+    readAtMs,
+    shards: new Map(shards.map((row) => [row.shard, row])),
+    members: new Map(members.map((row) => [row.member, row])),
+    live: () => up,
+    isDead: (incarnation) => !living.has(incarnation),
+  }
+}
