@@ -1,45 +1,67 @@
-// A member: one life of a process in the cluster, with its shards, its edge and its consumers.
-// Embedded it is the only one and has every shard. It stands between the stations, which see it
-// as an ActorSystem, and the journal. Source: ARCHITECTURE 2, PROTOCOL 3.5, 3.16.
+// A member: one process of the cluster, with its tenures of shards, its edge and the system maps.
+// Embedded it is the only one and has every shard; in a cluster the control rows say which. It
+// stands between the stations, which see it as an ActorSystem, and the journal. Source:
+// ARCHITECTURE 2, PROTOCOL 3.5, 3.6, 3.16.
 
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { LIMITS } from '../config/limits.ts'
-import type { Log } from '../protocol/log.ts'
-import type { Reply } from '../protocol/message.ts'
 import type { Entry } from '../protocol/entry.ts'
+import { errorItem } from '../protocol/errors.ts'
 import { SYSTEM_SHARD, uuidMaker } from '../protocol/ids.ts'
 import type { Position } from '../protocol/ids.ts'
-import type { Journal, Maybe } from '../storage/journal.ts'
+import type { Log } from '../protocol/log.ts'
+import type { Envelope, Reply, WireReply } from '../protocol/message.ts'
+import type { ControlStore } from '../storage/control.ts'
+import type { Journal } from '../storage/journal.ts'
 import type { ActorRequest, ActorSystem } from './actor-system.ts'
 import type { World } from './clock.ts'
-import { Edge } from './edge.ts'
-import { targets } from './ring.ts'
+import type { BeatSender } from './membership/beat.ts'
+import type { Ownership, TenureHost } from './placement/ownership.ts'
+import { Placement } from './placement/placement.ts'
+import { SoleOwnership } from './placement/sole.ts'
+import { Edge } from './routing/edge.ts'
+import type { Route } from './routing/routes.ts'
 import { Committer } from './sharding/committer.ts'
 import type { ActorQuery, HookTable, ShardContext } from './sharding/core.ts'
-import { entriesOfRow } from './sharding/recovery.ts'
 import { Shard } from './sharding/shard.ts'
 import { trimStep } from './sharding/trimmer.ts'
+import { SystemFollower } from './system-follower.ts'
 import { SystemMaps } from './system-view.ts'
-import type { Wire } from './wire.ts'
+import type { Parcel, Wire } from './wire.ts'
+
+/** What a member of a cluster has beside its journal. */
+export interface ClusterOptions {
+  readonly control: ControlStore
+  /** Address of this member's HTTP service. */
+  readonly address: string
+  readonly version: string
+  /** Sends the beats from a thread of its own; without it from this one. */
+  readonly beat?: BeatSender
+}
 
 export interface MemberOptions {
   readonly memberId: string
   readonly journal: Journal
+  /** null: embedded, this member is the only one. */
+  readonly cluster: ClusterOptions | null
   readonly behaviours: readonly Behaviour[]
   readonly world: World
   readonly wire: Wire
-  /** The wire delivers each copy exactly once. */
+  /** A copy to a member itself is delivered exactly once. */
   readonly wireDeliversOnce: boolean
   readonly log: Log
   readonly hooks: HookTable
   readonly query: ActorQuery
   /** How much acknowledgements should slow down because consumers are behind, milliseconds. */
   readonly throttleMs: () => number
-  /** The feed of a shard reaches to here. */
-  readonly onCommitted: (shard: number, head: number) => void
+  /** The feed of a shard goes on with these entries. */
+  readonly onCommitted: (shard: number, entries: readonly Entry[], first: number) => void
+  /** This member serves the shard from now on, or no longer. */
+  readonly onGained?: (shard: number, tenure: { epoch: number; head: number }) => void
+  readonly onReleased?: (shard: number) => void
   /** Lowest offset of a shard that the consumers outside the runtime (the index) have stored. */
   readonly doneWith: (shard: number) => number
-  /** A shard was lost to somebody else: embedded, another process has the store. */
+  /** Embedded: another process has taken a shard, and so the store. */
   readonly onLost: (shard: number, why: string) => void
 }
 
@@ -48,49 +70,83 @@ export class Member implements ActorSystem {
   readonly system: SystemMaps
   readonly edge: Edge
   readonly committer: Committer
+  /** Present tenures, claimed or about to be. */
   readonly shards = new Map<number, Shard>()
-  readonly incarnation: string
+  readonly ownership: Ownership
   readonly #options: MemberOptions
-  #imageAt = 0
-  #imaging = false
+  readonly #follower: SystemFollower
+  readonly #context: ShardContext
   #stopped = false
 
   constructor(options: MemberOptions) {
     this.#options = options
+    const { journal, log } = options
     const { clock, random } = options.world
     this.behaviours = new Map(options.behaviours.map((b) => [b.type, b]))
     this.system = new SystemMaps(this.behaviours)
+    this.#follower = new SystemFollower({ journal, maps: this.system, clock, log })
     const makeUuid = uuidMaker(random)
     const newUuid = (tail?: number): string => makeUuid(clock.nowMs(), tail)
-    this.incarnation = newUuid()
-    const { log } = options.journal
     this.committer = new Committer({
-      log,
+      log: journal.log,
       clock,
       throttleMs: options.throttleMs,
-      onError: (error) => options.log.error({ err: error }, 'an append failed'),
+      onError: (error) => log.error({ err: error }, 'an append failed'),
     })
-    const { shards } = options.journal.identity
+    this.ownership = this.#ownership(newUuid)
     this.edge = new Edge({
       behaviours: this.behaviours,
-      shards,
+      shards: journal.identity.shards,
       clock,
       newUuid,
-      deliversOnce: options.wireDeliversOnce,
-      send: (shard, envelope, respond) => {
-        const { epoch } = this.shards.get(shard)!
-        const from = this.incarnation
-        options.wire.send(from, { shard, epoch, from, envelope }, respond)
-        return true
-      },
+      deliversOnce: (to) => options.wireDeliversOnce && to === this.ownership.incarnation,
+      route: (shard) => this.ownership.route(shard),
+      learn: (shard, route) => this.ownership.learn(shard, route),
+      send: (to, shard, envelope, respond) => this.#send(to, shard, envelope, respond),
     })
-    const context = this.#context(newUuid)
-    for (const shard of [SYSTEM_SHARD, ...Array(shards).keys()]) {
-      this.shards.set(shard, new Shard(shard, context))
+    this.#context = this.#makeContext(newUuid)
+  }
+
+  #ownership(newUuid: () => string): Ownership {
+    const { cluster, journal, memberId: member, wire, world, log, onLost } = this.#options
+    const host = this.#host()
+    if (cluster === null) {
+      const { shards } = journal.identity
+      const incarnation = newUuid()
+      return new SoleOwnership({ member, incarnation, shards, log: journal.log, onLost }, host)
+    }
+    return new Placement({ ...cluster, member, wire, world, log, host, inbox: this.#inbox() })
+  }
+
+  #host(): TenureHost {
+    return {
+      open: (number) => {
+        const shard = new Shard(number, this.#context)
+        this.shards.get(number)?.stepDown('a new tenure begins')
+        this.shards.set(number, shard)
+        return shard
+      },
+      tenure: (number) => this.shards.get(number) ?? null,
+      tenures: () => this.shards.values(),
+      forget: (shard) => this.#forget(shard),
+      serving: (shard) => this.#serving(shard),
+      died: (incarnation) => this.edge.died(incarnation),
+      abandon: () => this.#abandon(),
+      pushed: ({ entries, first }) => this.#follower.take(entries, first),
     }
   }
 
-  #context(newUuid: () => string): ShardContext {
+  #inbox() {
+    return {
+      receive: (parcel: Parcel, respond: (reply: WireReply) => void) =>
+        this.#receive(parcel, respond),
+      hear: this.#hear,
+    }
+  }
+
+  readonly #hear = (...said: Parameters<Ownership['hear']>): void => this.ownership.hear(...said)
+
+  #makeContext(newUuid: () => string): ShardContext {
     const { journal, world, hooks, query, log } = this.#options
     return {
       behaviours: this.behaviours,
@@ -103,102 +159,127 @@ export class Member implements ActorSystem {
       query,
       log,
       send: (envelope, respond) => this.edge.send(envelope, respond),
-      mayRead: (shard, epoch) => this.#mayRead(shard, epoch),
-      mayServe: () => true,
+      mayRead: (shard, epoch) => this.ownership.mayRead(shard, epoch),
+      mayServe: () => this.ownership.mayServe(),
+      reclaim: (shard) => this.ownership.reclaim(shard),
       onCommitted: (shard, entries, first) => this.#committed(shard, entries, first),
-      onStepDown: (shard, why) => {
-        log.error({ shard, why }, 'stepped down from a shard')
-        this.#options.onLost(shard, why)
+      onStepDown: (number, why) => {
+        const shard = this.shards.get(number)
+        if (shard?.state === 'stopped') this.#forget(shard)
+        this.ownership.steppedDown(number, why)
       },
     }
   }
 
-  /** Embedded the store says whose a shard is: an epoch that isn't ours ends our tenure. */
-  #mayRead(shard: number, epoch: number): Maybe<boolean> {
-    const judge = (now: number): boolean => {
-      if (now !== epoch) this.shards.get(shard)!.stepDown('another owner has this shard')
-      return now === epoch
-    }
-    const now = this.#options.journal.log.epochNow(shard)
-    return now instanceof Promise ? now.then(judge) : judge(now)
-  }
-
-  /** Claims the shards that the ring gives this member, follows the system maps, then serves. */
+  /** Follows the system maps, takes part, serves what it is given. */
   async start(): Promise<void> {
-    const { wire, memberId } = this.#options
-    const mine = targets([...this.shards.keys()], [memberId])
-    // A shard that is not claimed yet answers `moved`: relays of one that is find it a bit later.
-    await wire.serve(this.incarnation, {
-      receive: ({ shard, envelope }, respond) => this.shards.get(shard)!.receive(envelope, respond),
-      hear: () => undefined,
-    })
-    await this.#followFromStore()
-    await Promise.all([...mine.keys()].map((shard) => this.shards.get(shard)!.claim()))
-    await this.#followFromStore()
+    const { cluster, wire } = this.#options
+    await this.#follower.read()
+    if (cluster === null) await wire.serve(this.ownership.incarnation, this.#inbox())
+    await this.ownership.start()
+    await this.#follower.read()
     this.#every(LIMITS.trimEveryMs, () => this.#trim())
     this.#every(LIMITS.sweepEveryMs, async () => {
       for (const shard of this.shards.values()) shard.sweep(true)
     })
+    if (cluster !== null) this.#every(LIMITS.systemReadEveryMs, () => this.#follower.read())
   }
 
-  async #followFromStore(): Promise<void> {
-    const { log, derived } = this.#options.journal
-    if (this.system.offset === 0) {
-      const image = await derived.image()
-      if (image) this.system.load(image.offset, image.parts)
-      this.#imageAt = this.system.offset
+  // --- tenures ----------------------------------------------------------------------------
+
+  #serving(shard: Shard): void {
+    const { number, epoch } = shard
+    if (this.shards.get(number) !== shard || shard.state !== 'serving') return
+    this.ownership.learn(number, { incarnation: this.ownership.incarnation, epoch })
+    this.#options.onGained?.(number, { epoch, head: shard.gate.head })
+    this.#tellOthers({ kind: 'owns', shard: number, epoch })
+  }
+
+  #forget(shard: Shard): void {
+    if (this.shards.get(shard.number) !== shard) return
+    this.shards.delete(shard.number)
+    this.#options.onReleased?.(shard.number)
+  }
+
+  /** This life is over: shards go without a word, callers are told that nobody knows. */
+  #abandon(): void {
+    const tenures = [...this.shards.values()]
+    this.shards.clear()
+    for (const shard of tenures) {
+      shard.stepDown('this member was declared dead')
+      this.#options.onReleased?.(shard.number)
     }
-    for (;;) {
-      const rows = await log.read(SYSTEM_SHARD, this.system.offset, 1024 * 1024)
-      if (rows.length === 0) return
-      for (const row of rows) {
-        for (const { entry, offset } of entriesOfRow(row, this.system.offset)) {
-          this.system.follow(entry, offset)
-        }
-      }
+    this.edge.abandon()
+  }
+
+  #tellOthers(notice: Parameters<Wire['tell']>[1]): void {
+    const others = this.ownership.others()
+    if (others.length > 0) this.#options.wire.tell(others, notice, this.ownership.incarnation)
+  }
+
+  // --- envelopes --------------------------------------------------------------------------
+
+  #send(to: Route, shard: number, envelope: Envelope, respond: (reply: WireReply) => void): void {
+    const from = this.ownership.incarnation
+    const { incarnation, epoch } = to
+    this.#options.wire.send(incarnation, { shard, epoch, from, envelope }, respond)
+  }
+
+  #receive(parcel: Parcel, respond: (reply: WireReply) => void): void {
+    const admitted = this.ownership.admits(parcel)
+    // One whose edge is dead, or not seen alive, is dropped: nobody waits for it any more.
+    if (admitted === true) this.#dispatch(parcel, respond)
+    else if (admitted) void admitted.then((is) => (is ? this.#dispatch(parcel, respond) : null))
+  }
+
+  #dispatch({ shard: number, epoch, envelope }: Parcel, respond: (reply: WireReply) => void): void {
+    const shard = this.shards.get(number)
+    if (shard && (shard.epoch >= epoch || shard.state === 'claiming')) {
+      shard.receive(envelope, respond)
+      return
     }
+    const owner = this.ownership.route(number)
+    const isOther = owner !== null && owner.incarnation !== this.ownership.incarnation
+    respond({ outcome: 'moved', shard: number, ...(isOther ? { owner } : null) })
+  }
+
+  async ask(request: ActorRequest): Promise<Reply> {
+    if (this.#options.cluster === null) return this.edge.ask(request)
+    if (!this.#isFresh) {
+      const text = 'this member has not read the configuration for a while; nothing was done'
+      return { outcome: 'refused', error: errorItem('UNAVAILABLE', text) }
+    }
+    const reply = await this.edge.ask(request)
+    // Who has changed configuration here finds it changed here.
+    if (reply.outcome === 'answered' && reply.position?.shard === SYSTEM_SHARD) {
+      await this.#follower.reached(reply.position.offset)
+    }
+    return reply
+  }
+
+  get #isFresh(): boolean {
+    return this.#follower.isFresh || this.shards.get(SYSTEM_SHARD)?.state === 'serving'
   }
 
   #committed(shard: number, entries: readonly Entry[], first: number): void {
     if (shard !== SYSTEM_SHARD) {
-      this.#options.onCommitted(shard, first + entries.length - 1)
+      this.#options.onCommitted(shard, entries, first)
       return
     }
-    for (let i = 0; i < entries.length; i++) this.system.follow(entries[i]!, first + i)
-    if (this.system.offset - this.#imageAt >= LIMITS.systemImageEntries) void this.#writeImage()
+    this.#follower.take(entries, first)
+    this.#tellOthers({ kind: 'system', first, entries })
+    const tenure = this.shards.get(SYSTEM_SHARD)
+    if (tenure) void this.#follower.writeImage(tenure.epoch)
   }
 
-  /** An image of the maps now and then, so that their log can be trimmed (PROTOCOL 3.0). */
-  async #writeImage(): Promise<void> {
-    if (this.#imaging) return
-    this.#imaging = true
-    const { derived } = this.#options.journal
-    const { epoch } = this.shards.get(SYSTEM_SHARD)!
-    const { offset } = this.system
-    const rows = this.system
-      .image()
-      .map((body, part) => ({ kind: 'image' as const, offset, part, body }))
-    try {
-      const written = await derived.write(SYSTEM_SHARD, epoch, [
-        ...rows,
-        { kind: 'consumer', consumer: 'image', offset },
-      ])
-      if (written !== 'committed') return
-      this.#imageAt = offset
-      await derived.trimImages()
-    } catch (error) {
-      this.#options.log.error({ err: error }, 'an image of the system maps was not written')
-    } finally {
-      this.#imaging = false
-    }
-  }
+  // --- upkeep -----------------------------------------------------------------------------
 
   #every(ms: number, run: () => Promise<void>): void {
     const { clock } = this.#options.world
     clock.after(ms, () => {
       if (this.#stopped) return
       run()
-        .catch((error: unknown) => this.#options.log.error({ err: error }, 'upkeep failed'))
+        .catch((error: unknown) => this.#options.log.warn({ err: error }, 'upkeep failed'))
         .finally(() => this.#every(ms, run))
     })
   }
@@ -206,13 +287,10 @@ export class Member implements ActorSystem {
   async #trim(): Promise<void> {
     for (const [number, shard] of this.shards) {
       const outside = this.#options.doneWith(number)
-      const doneWith = number === SYSTEM_SHARD ? Math.min(outside, this.#imageAt) : outside
+      const image = this.#follower.imageAt
+      const doneWith = number === SYSTEM_SHARD ? Math.min(outside, image) : outside
       while (!this.#stopped && (await trimStep(shard, doneWith)));
     }
-  }
-
-  ask(request: ActorRequest): Promise<Reply> {
-    return this.edge.ask(request)
   }
 
   heads(): readonly Position[] {
@@ -223,14 +301,17 @@ export class Member implements ActorSystem {
   async stop(deadlineMs: number): Promise<void> {
     const { clock } = this.#options.world
     const until = clock.monotonicMs() + deadlineMs
+    const leftMs = (): number => until - clock.monotonicMs()
+    if (this.#options.cluster !== null) await this.ownership.leave(leftMs() * 0.8)
     const busy = (): boolean =>
       this.edge.pending > 0 ||
       [...this.shards.values()].some((s) => s.state === 'serving' && !s.quiet)
-    while (busy() && clock.monotonicMs() < until) {
+    while (busy() && leftMs() > 0) {
       await new Promise<void>((resolve) => void clock.after(5, resolve))
     }
     this.#stopped = true
-    this.#options.wire.close(this.incarnation)
+    this.ownership.stop()
+    this.#options.wire.close(this.ownership.incarnation)
     for (const shard of this.shards.values()) {
       shard.flusher.stop()
       shard.outbox.stop()

@@ -3,8 +3,9 @@
 // resends and the owner's dedup makes that harmless. It stands between edges and owners. Drivers:
 // memory/ (one process), redis/. Source: PROTOCOL 3.6.
 
+import type { Entry } from '../protocol/entry.ts'
 import type { Envelope, WireReply } from '../protocol/message.ts'
-import type { LogRow, Maybe } from '../storage/journal.ts'
+import type { Maybe } from '../storage/journal.ts'
 
 /** One copy of an envelope on its way. */
 export interface Parcel {
@@ -32,8 +33,8 @@ export type Notice =
   /** Owner to target: read ahead, the shard is coming; and: it is signed over to you. */
   | { readonly kind: 'expect'; readonly shard: number; readonly epoch: number }
   | { readonly kind: 'handed'; readonly shard: number; readonly epoch: number }
-  /** Committed rows of the `system` shard, from its owner. */
-  | { readonly kind: 'system'; readonly rows: readonly LogRow[] }
+  /** Committed entries of the `system` shard, from its owner; `first`: offset of the first. */
+  | { readonly kind: 'system'; readonly first: number; readonly entries: readonly Entry[] }
 
 /** What a member does with what arrives. `respond` is called once a parcel, or never. */
 export interface Inbox {

@@ -230,6 +230,8 @@ export const LIMITS = {
   /** Shards that move at once: this share of them, at least one, at most so many. */
   movesShare: 0.05,
   movesMax: 20,
+  /** A move that has not ended by then is asked for again; a shard that was announced is let go. */
+  moveMs: 10_000,
   /** A sealed shard keeps arriving envelopes this long, so many and so large; then `moved`. */
   sealedHeldMs: 1_000,
   sealedHeldMax: 2_000,

@@ -136,6 +136,7 @@ function makeMember({ settings, log, onFatal }: NodeOptions, parts: MemberParts)
   return new Member({
     memberId: settings.memberId,
     journal,
+    cluster: null,
     behaviours: table,
     world,
     wire: memoryWire((run) => world.clock.defer(run)),
@@ -144,7 +145,8 @@ function makeMember({ settings, log, onFatal }: NodeOptions, parts: MemberParts)
     hooks: NO_RULES,
     query,
     throttleMs: () => following.index?.throttleMs() ?? 0,
-    onCommitted: (shard, head) => following.index?.committed(shard, head),
+    onCommitted: (shard, entries, first) =>
+      following.index?.committed(shard, first + entries.length - 1),
     doneWith: (shard) =>
       shard === SYSTEM_SHARD ? Infinity : (following.index?.progress.applied(shard) ?? 0),
     onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),

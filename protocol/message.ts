@@ -84,7 +84,7 @@ export type WireReply =
       readonly shard: number
       readonly owner?: { readonly incarnation: string; readonly epoch: number }
     }
-  /** This copy has not left, or was not taken from the wire, for certain: nobody runs it. */
-  | { readonly outcome: 'unsent' }
+  /** This copy has not left, for certain: nobody runs it. `away`: the wire itself is away. */
+  | { readonly outcome: 'unsent'; readonly away?: true }
   /** The key leads to an actor of another shard: ask there. */
   | { readonly outcome: 'see'; readonly actorId: string }

@@ -118,6 +118,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
   const member = new Member({
     memberId: 'a',
     journal,
+    cluster: null,
     behaviours: options.behaviours ?? [ledger],
     world: {
       clock,

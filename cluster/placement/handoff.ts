@@ -1,0 +1,111 @@
+// Handoff, the owner's side: flushes ahead, seals the shard, signs it over to its next owner. No
+// request is lost, for nobody but an edge owns one. Once the signature has been sent the shard stays
+// sealed until the row says what has become of it. It stands between the pacer's (or a stop's) wish
+// and the shard's row. Source: PROTOCOL 3.8.
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { ControlStore, ShardRow } from '../../storage/control.ts'
+import type { Clock } from '../clock.ts'
+import type { Shard } from '../sharding/shard.ts'
+import type { Notice } from '../wire.ts'
+import type { TenureHost } from './ownership.ts'
+
+/** Who gets the shard. */
+export interface Target {
+  readonly member: string
+  readonly incarnation: string
+}
+
+export interface HandoffOptions {
+  readonly control: ControlStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly host: TenureHost
+  readonly member: string
+  readonly incarnation: () => string
+  readonly tell: (to: string, notice: Notice) => void
+  /** The target has died or is leaving, as far as is known. */
+  readonly isUp: (incarnation: string) => boolean
+  readonly learn: (shard: number, route: { incarnation: string; epoch: number }) => void
+}
+
+/** Pauses of the last handoffs, from sealed to signed, milliseconds. */
+const PAUSES_MAX = 1_000
+
+export class Handoff {
+  readonly pausesMs: number[] = []
+  readonly #options: HandoffOptions
+  readonly #underWay = new Map<number, Target>()
+
+  constructor(options: HandoffOptions) {
+    this.#options = options
+  }
+
+  get underWay(): ReadonlyMap<number, Target> {
+    return this.#underWay
+  }
+
+  /** Hands a shard over; resolves when it is done, or called off. */
+  async handOver(shard: number, to: Target): Promise<void> {
+    const { host, tell, isUp, log } = this.#options
+    const tenure = host.tenure(shard)
+    if (tenure?.state !== 'serving' || this.#underWay.has(shard)) return
+    this.#underWay.set(shard, to)
+    try {
+      tell(to.incarnation, { kind: 'expect', shard, epoch: tenure.epoch + 1 })
+      await tenure.prepareHandoff()
+      if (tenure.state !== 'serving') return
+      if (!isUp(to.incarnation)) return
+      await tenure.seal()
+      await this.#sign(tenure, to)
+    } catch (error) {
+      log.error({ err: error, shard }, 'a handoff has failed')
+      if (tenure.state === 'sealed') tenure.stepDown('a handoff has failed')
+    } finally {
+      this.#underWay.delete(shard)
+    }
+  }
+
+  async #sign(tenure: Shard, to: Target): Promise<void> {
+    const { control, clock, isUp, member, incarnation } = this.#options
+    const { number: shard, epoch } = tenure
+    const life = incarnation()
+    const began = clock.monotonicMs()
+    let target = to
+    for (let sent = 0; tenure.state === 'sealed'; sent++) {
+      if (!isUp(to.incarnation)) {
+        // Nothing has left yet: it was never sealed. Else only a signature of ours can end it.
+        if (sent === 0) return tenure.unseal()
+        target = { member, incarnation: life }
+      }
+      const next = { epoch: epoch + 1, owner: target.member, incarnation: target.incarnation }
+      const outcome = await control.updateShard(shard, next, { epoch, incarnation: life })
+      if (outcome === 'applied') return this.#signed(tenure, next, began)
+      const row = await this.#read(shard)
+      if (row && row.epoch > epoch) return this.#signed(tenure, row, began)
+      await new Promise<void>((resolve) => void clock.after(LIMITS.beatRetryMs, resolve))
+    }
+  }
+
+  /** The row has a later epoch: whoever it names is the owner, and it may be this life again. */
+  #signed(tenure: Shard, row: Omit<ShardRow, 'shard' | 'segment'>, began: number): void {
+    const { host, learn, tell, clock } = this.#options
+    const { incarnation, epoch } = row
+    const { number: shard } = tenure
+    this.pausesMs.push(clock.monotonicMs() - began)
+    if (this.pausesMs.length > PAUSES_MAX) this.pausesMs.shift()
+    learn(shard, { incarnation, epoch })
+    host.forget(tenure)
+    tenure.signedOver({ incarnation, epoch })
+    tell(incarnation, { kind: 'handed', shard, epoch })
+  }
+
+  async #read(shard: number): Promise<ShardRow | null> {
+    try {
+      return await this.#options.control.shard(shard)
+    } catch {
+      return null
+    }
+  }
+}

@@ -1,0 +1,72 @@
+// Which shards should move now: the pacing of planned moves, as a pure function of what one member
+// sees. It stands between a view of the cluster and the handoffs that the pacer asks for.
+// Source: PROTOCOL 3.4.
+
+import { LIMITS } from '../../config/limits.ts'
+import type { MemberRow, ShardRow } from '../../storage/control.ts'
+import { ranked, targets } from '../ring.ts'
+
+/** What pacing looks at: `ClusterView` of membership has it. */
+export interface Placing {
+  readonly shards: ReadonlyMap<number, ShardRow>
+  live(): readonly MemberRow[]
+  isDead(incarnation: string): boolean
+}
+
+export interface Move {
+  readonly shard: number
+  readonly epoch: number
+  /** Incarnation of the present owner, and of the next. */
+  readonly from: string
+  readonly to: string
+}
+
+/** How many shards may move at once. */
+export function movesAtOnce(shards: number): number {
+  return Math.max(1, Math.min(LIMITS.movesMax, Math.floor(shards * LIMITS.movesShare)))
+}
+
+/** The target of every shard among the members that are up. */
+export function targetsOf(view: Placing): Map<number, MemberRow> {
+  const live = view.live()
+  const byName = new Map(live.map((row) => [row.member, row]))
+  const found = targets([...view.shards.keys()], [...byName.keys()])
+  return new Map([...found].map(([shard, member]) => [shard, byName.get(member)!]))
+}
+
+/** Whether this member paces the moves: the live one that ranks first. */
+export function isPacer(view: Placing, member: string): boolean {
+  const names = view.live().map((row) => row.member)
+  return ranked('pacer', names)[0] === member
+}
+
+/**
+ * Moves that are due, in the order of their shards: of shards whose owner is up but not the target.
+ * None while a shard has no living owner: claims come first.
+ */
+export function movesDue(view: Placing): readonly Move[] {
+  const up = new Set(view.live().map((row) => row.incarnation))
+  const next = targetsOf(view)
+  const moves: Move[] = []
+  for (const row of view.shards.values()) {
+    if (view.isDead(row.incarnation)) return []
+    const to = next.get(row.shard)
+    // One that leaves signs its shards over by itself.
+    if (!to || to.incarnation === row.incarnation || !up.has(row.incarnation)) continue
+    const { shard, epoch, incarnation } = row
+    moves.push({ shard, epoch, from: incarnation, to: to.incarnation })
+  }
+  return moves.toSorted((a, b) => a.shard - b.shard)
+}
+
+/**
+ * Milliseconds after which this member claims a shard whose owner is dead: at once as its target,
+ * else the later the lower it ranks. Null: it isn't up.
+ */
+export function claimAfterMs(view: Placing, shard: number, member: string): number | null {
+  const names = view.live().map((row) => row.member)
+  if (!names.includes(member)) return null
+  const target = targetsOf(view).get(shard)?.member
+  const others = ranked(`shard-${shard}`, names).filter((name) => name !== target)
+  return member === target ? 0 : (others.indexOf(member) + 1) * LIMITS.nextInRankMs
+}

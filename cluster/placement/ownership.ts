@@ -1,0 +1,52 @@
+// Ownership: how a member comes to have shards and knows who has the others. Embedded it has them
+// all (sole.ts); in a cluster the control rows say so (placement.ts). It stands between the member,
+// which routes and answers, and the tenures of its shards. Source: PROTOCOL 3.3-3.5, 3.8, 3.16.
+
+import type { Maybe, Tenure } from '../../storage/journal.ts'
+import type { Route } from '../routing/routes.ts'
+import type { Shard } from '../sharding/shard.ts'
+import type { Notice, Parcel } from '../wire.ts'
+
+export interface Ownership {
+  /** This life of the member. */
+  readonly incarnation: string
+  /** Takes part: resolves once requests can be routed. */
+  start(): Promise<void>
+  /** The owner of a shard as far as is known; null: none that lives. */
+  route(shard: number): Route | null
+  learn(shard: number, route: Route): void
+  /** Whether an answer that commits nothing may leave now (PROTOCOL 3.6 Owner 5). */
+  mayRead(shard: number, epoch: number): Maybe<boolean>
+  /** Whether turns may begin now. */
+  mayServe(): boolean
+  /** Whether a parcel may be taken: its edge lives (PROTOCOL 3.6 Owner 1). */
+  admits(parcel: Parcel): Maybe<boolean>
+  hear(notice: Notice, from: string): void
+  /** Lives of other members that were seen up or leaving. */
+  others(): readonly string[]
+  /** A shard that was served has stepped down. */
+  steppedDown(shard: number, why: string): void
+  /** A new epoch for a shard of ours, so that what was sent in the old one is false (3.2.5). */
+  reclaim(shard: number): Promise<Tenure | null>
+  /** Gives the shards up, as far as the time allows; edges may still ask meanwhile. */
+  leave(deadlineMs: number): Promise<void>
+  stop(): void
+}
+
+/** What ownership has from its member. */
+export interface TenureHost {
+  /** Makes a shard's new tenure: nothing of an older one survives in it. */
+  open(shard: number): Shard
+  tenure(shard: number): Shard | null
+  tenures(): Iterable<Shard>
+  /** Forgets a tenure that is over, if it is still the present one. */
+  forget(shard: Shard): void
+  /** It serves from now on. */
+  serving(shard: Shard): void
+  /** That incarnation will never answer again. */
+  died(incarnation: string): void
+  /** This life is over: what is held for callers is answered, everything is dropped. */
+  abandon(): void
+  /** Rows of the `system` shard as its owner has pushed them. */
+  pushed(notice: Extract<Notice, { kind: 'system' }>): void
+}

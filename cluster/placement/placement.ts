@@ -1,0 +1,394 @@
+// Placement: keeps this member's shards as the control rows say. Each new view of the cluster is
+// held against what is served here: shards of the dead are claimed, rows that carry this life are
+// served, tenures that somebody newer has ended are dropped, and the pacer moves shards to their
+// targets. It stands between membership and the tenures of one member. Source: PROTOCOL 3.3-3.5,
+// 3.8.
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { ControlStore, ShardRow } from '../../storage/control.ts'
+import type { Maybe, Tenure } from '../../storage/journal.ts'
+import type { World } from '../clock.ts'
+import type { BeatSender } from '../membership/beat.ts'
+import { Membership } from '../membership/membership.ts'
+import type { ClusterView } from '../membership/view.ts'
+import { Routes } from '../routing/routes.ts'
+import type { Route } from '../routing/routes.ts'
+import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
+import { Claimer } from './claimer.ts'
+import type { Expected } from './claimer.ts'
+import { Handoff } from './handoff.ts'
+import { claimAfterMs, isPacer, movesAtOnce, movesDue, targetsOf } from './moves.ts'
+import type { Ownership, TenureHost } from './ownership.ts'
+
+export interface PlacementOptions {
+  readonly control: ControlStore
+  readonly wire: Wire
+  readonly world: World
+  readonly log: Log
+  readonly member: string
+  readonly address: string
+  readonly version: string
+  /** Sends the beats from a thread of its own; without it from this one. */
+  readonly beat?: BeatSender
+  readonly host: TenureHost
+  readonly inbox: Inbox
+}
+
+interface Unowned {
+  readonly incarnation: string
+  readonly sinceMs: number
+}
+
+export class Placement implements Ownership {
+  readonly membership: Membership
+  readonly handoff: Handoff
+  incarnation = ''
+  readonly #options: PlacementOptions
+  readonly #claimer: Claimer
+  readonly #routes = new Routes()
+  /** Steps that wait or run, one a shard. */
+  readonly #wanted = new Map<number, () => Promise<void>>()
+  readonly #running = new Set<number>()
+  readonly #unowned = new Map<number, Unowned>()
+  readonly #expected = new Map<number, Expected & { readonly epoch: number }>()
+  /** Moves that this member has asked for as the pacer, with the time. */
+  readonly #moving = new Map<number, { readonly epoch: number; readonly sinceMs: number }>()
+  /** Lives that were seen up or leaving. */
+  #seen = new Set<string>()
+  #stopped = false
+
+  constructor(options: PlacementOptions) {
+    this.#options = options
+    const { control, world, log, member, address, version, beat, host } = options
+    const { clock } = world
+    this.membership = new Membership({
+      control,
+      member,
+      address,
+      version,
+      world,
+      log,
+      ...(beat ? { beat } : null),
+      onLost: (why) => this.#lost(why),
+    })
+    const incarnation = (): string => this.incarnation
+    const mayServe = (): boolean => this.mayServe()
+    this.#claimer = new Claimer({ control, clock, log, host, member, incarnation, mayServe })
+    this.handoff = new Handoff({
+      control,
+      clock,
+      log,
+      host,
+      member,
+      incarnation,
+      tell: (to, notice) => options.wire.tell([to], notice, this.incarnation),
+      isUp: (other) => this.#isUp(other),
+      learn: (shard, route) => this.learn(shard, route),
+    })
+  }
+
+  async start(): Promise<void> {
+    this.membership.onView((view) => this.#look(view))
+    await this.#live()
+  }
+
+  /** Begins a life: its row first, then its inbox. */
+  async #live(): Promise<void> {
+    const { wire, inbox, log, member } = this.#options
+    const incarnation = await this.membership.join()
+    this.incarnation = incarnation
+    await wire.serve(incarnation, inbox)
+    if (this.incarnation !== incarnation) return wire.close(incarnation)
+    log.info({ member, incarnation }, 'this member takes part')
+    await this.membership.refresh()
+  }
+
+  // --- what the member asks ---------------------------------------------------------------
+
+  route(shard: number): Route | null {
+    const route = this.#routes.of(shard)
+    return route === null || this.membership.view?.isDead(route.incarnation) ? null : route
+  }
+
+  learn(shard: number, route: Route): void {
+    if (!this.#routes.learn(shard, route)) return
+    const tenure = this.#options.host.tenure(shard)
+    // Somebody newer serves it: the row is looked at, and it decides.
+    if (tenure && tenure.epoch < route.epoch) this.#refresh()
+  }
+
+  mayRead(): boolean {
+    return this.mayServe()
+  }
+
+  mayServe(): boolean {
+    return this.incarnation !== '' && this.membership.mayServe()
+  }
+
+  admits({ from }: Parcel): Maybe<boolean> {
+    if (from === this.incarnation || this.#isFreshlyUp(from)) return true
+    return this.membership.refresh().then(
+      () => this.#isFreshlyUp(from),
+      () => false,
+    )
+  }
+
+  /** Seen alive in a view read lately: who slept for longer may hold what marks have forgotten. */
+  #isFreshlyUp(incarnation: string): boolean {
+    const { view } = this.membership
+    if (!view) return false
+    const ageMs = this.#options.world.clock.monotonicMs() - view.readAtMs
+    return ageMs <= LIMITS.leaseMs && this.#seen.has(incarnation)
+  }
+
+  #isUp(incarnation: string): boolean {
+    const live = this.membership.view?.live() ?? []
+    return live.some((row) => row.incarnation === incarnation)
+  }
+
+  others(): readonly string[] {
+    return [...this.#seen].filter((incarnation) => incarnation !== this.incarnation)
+  }
+
+  steppedDown(shard: number, why: string): void {
+    this.#options.log.warn({ shard, why }, 'stepped down from a shard')
+    // The row says whose it is now: another's, or ours to claim again.
+    this.#refresh()
+  }
+
+  async reclaim(shard: number): Promise<Tenure | null> {
+    const row = await this.#options.control.shard(shard)
+    const tenure = await this.#claimer.raise(row)
+    if (tenure) this.#claimer.used(shard, tenure.epoch)
+    return tenure
+  }
+
+  hear(notice: Notice, from: string): void {
+    const { host } = this.#options
+    switch (notice.kind) {
+      case 'owns':
+        this.#moving.delete(notice.shard)
+        this.learn(notice.shard, { incarnation: from, epoch: notice.epoch })
+        if (this.#isPacer()) this.#refresh()
+        return
+      case 'stopped':
+        this.#refresh()
+        return
+      case 'hand-over':
+        this.#handOver(notice.shard, notice.epoch, notice.to)
+        return
+      case 'expect':
+        this.#expect(notice.shard, notice.epoch)
+        return
+      case 'handed':
+        this.#want(notice.shard, () => this.#serveExpected(notice.shard))
+        return
+      case 'system':
+        host.pushed(notice)
+    }
+  }
+
+  // --- views ------------------------------------------------------------------------------
+
+  #refresh(): void {
+    if (this.#stopped) return
+    this.membership.refresh().catch(() => {
+      // The next look comes by itself.
+    })
+  }
+
+  #look(view: ClusterView): void {
+    if (this.#stopped || this.incarnation === '') return
+    this.#noticeDeaths(view)
+    for (const row of view.shards.values()) {
+      if (!view.isDead(row.incarnation)) this.#routes.learn(row.shard, row)
+      this.#judge(view, row)
+    }
+    this.#pace(view)
+  }
+
+  #noticeDeaths(view: ClusterView): void {
+    const { wire, host } = this.#options
+    const living = new Set<string>()
+    for (const { incarnation, state } of view.members.values()) {
+      if (state === 'up' || state === 'leaving') living.add(incarnation)
+    }
+    const gone = [...this.#seen].filter((incarnation) => !living.has(incarnation))
+    this.#seen = living
+    for (const incarnation of gone) {
+      if (incarnation === this.incarnation) continue
+      wire.close(incarnation)
+      host.died(incarnation)
+    }
+  }
+
+  #judge(view: ClusterView, row: ShardRow): void {
+    const { host, world } = this.#options
+    const { shard, epoch, incarnation } = row
+    const tenure = host.tenure(shard)
+    if (incarnation === this.incarnation) {
+      this.#unowned.delete(shard)
+      // A view may be older than what is served, or than what is under way.
+      if (tenure && tenure.state !== 'stopped' && tenure.epoch >= epoch) return
+      this.#want(shard, () => this.#serveExpected(shard))
+      return
+    }
+    if (
+      tenure &&
+      (tenure.state === 'serving' || tenure.state === 'sealed') &&
+      epoch > tenure.epoch
+    ) {
+      if (!this.handoff.underWay.has(shard)) tenure.stepDown('another member owns this shard')
+    }
+    if (!view.isDead(incarnation)) {
+      this.#unowned.delete(shard)
+      return
+    }
+    const nowMs = world.clock.monotonicMs()
+    const known = this.#unowned.get(shard)
+    const sinceMs = known?.incarnation === incarnation ? known.sinceMs : nowMs
+    this.#unowned.set(shard, { incarnation, sinceMs })
+    const afterMs = claimAfterMs(view, shard, this.#options.member)
+    if (afterMs === null || nowMs - sinceMs < afterMs) return
+    this.#want(shard, () => this.#claimer.force(shard))
+  }
+
+  /** One step a shard at a time, few shards at once; a step looks at the rows itself first. */
+  #want(shard: number, step: () => Promise<void>): void {
+    this.#wanted.set(shard, step)
+    this.#pump()
+  }
+
+  #pump(): void {
+    for (const [shard, step] of this.#wanted) {
+      if (this.#stopped || this.#running.size >= LIMITS.claimsInFlightMax) return
+      if (this.#running.has(shard)) continue
+      this.#wanted.delete(shard)
+      if (this.handoff.underWay.has(shard)) continue
+      this.#running.add(shard)
+      step()
+        .catch((error: unknown) =>
+          this.#options.log.warn({ err: error, shard }, 'a shard was not taken; it is tried again'),
+        )
+        .finally(() => {
+          this.#running.delete(shard)
+          this.#pump()
+        })
+    }
+  }
+
+  // --- planned moves ----------------------------------------------------------------------
+
+  #isPacer(): boolean {
+    const { view } = this.membership
+    return view !== null && isPacer(view, this.#options.member)
+  }
+
+  #pace(view: ClusterView): void {
+    const { world, wire } = this.#options
+    if (!isPacer(view, this.#options.member)) return this.#moving.clear()
+    const nowMs = world.clock.monotonicMs()
+    for (const [shard, { epoch, sinceMs }] of this.#moving) {
+      const isOver = view.shards.get(shard)?.epoch !== epoch
+      if (isOver || nowMs - sinceMs > LIMITS.moveMs) this.#moving.delete(shard)
+    }
+    for (const { shard, epoch, from, to } of movesDue(view)) {
+      if (this.#moving.size >= movesAtOnce(view.shards.size)) return
+      if (this.#moving.has(shard)) continue
+      this.#moving.set(shard, { epoch, sinceMs: nowMs })
+      if (from === this.incarnation) this.#handOver(shard, epoch, to)
+      else wire.tell([from], { kind: 'hand-over', shard, epoch, to }, this.incarnation)
+    }
+  }
+
+  #handOver(shard: number, epoch: number, to: string): void {
+    const tenure = this.#options.host.tenure(shard)
+    if (tenure?.epoch !== epoch || to === this.incarnation || !this.mayServe()) return
+    const target = this.membership.view?.live().find((row) => row.incarnation === to)
+    if (target) void this.handoff.handOver(shard, target)
+  }
+
+  /** The target's side: holds what comes for the shard and reads ahead. */
+  #expect(shard: number, epoch: number): void {
+    const { host, world } = this.#options
+    if (host.tenure(shard) || this.#running.has(shard) || this.#stopped) return
+    const next = host.open(shard)
+    const expected = { shard: next, prefetched: next.prefetch().catch(() => null), epoch }
+    this.#expected.set(shard, expected)
+    world.clock.after(LIMITS.moveMs, () => {
+      if (this.#expected.get(shard) !== expected) return
+      this.#expected.delete(shard)
+      host.forget(next)
+      next.stepDown('the shard that was announced has not come')
+    })
+  }
+
+  async #serveExpected(shard: number): Promise<void> {
+    const expected = this.#expected.get(shard)
+    this.#expected.delete(shard)
+    await this.#claimer.reclaim(shard, expected)
+  }
+
+  // --- the end of a life ------------------------------------------------------------------
+
+  /** Declared dead: nothing of this life counts any more; another begins at once. */
+  #lost(why: string): void {
+    const { log, host, wire } = this.#options
+    const old = this.incarnation
+    if (this.#stopped || old === '') return
+    log.error({ why, incarnation: old }, 'this member was given up; it starts again')
+    this.incarnation = ''
+    this.#wanted.clear()
+    this.#expected.clear()
+    this.#unowned.clear()
+    this.#moving.clear()
+    this.#claimer.reset()
+    host.abandon()
+    wire.close(old)
+    this.#live().catch((error: unknown) => log.error({ err: error }, 'joining again has failed'))
+  }
+
+  async leave(deadlineMs: number): Promise<void> {
+    const { world, host, wire, log } = this.#options
+    const until = world.clock.monotonicMs() + deadlineMs
+    await this.membership.startLeaving()
+    await this.membership.refresh().catch(() => null)
+    while (world.clock.monotonicMs() < until && (await this.#drain()));
+    for (const tenure of host.tenures()) await tenure.seal()
+    await this.membership.left()
+    wire.tell(this.others(), { kind: 'stopped' }, this.incarnation)
+    log.info({}, 'this member has left')
+  }
+
+  /** Signs some shards over; false when none is left, or nobody is there to take them. */
+  async #drain(): Promise<boolean> {
+    const { view } = this.membership
+    const mine = [...this.#options.host.tenures()].filter((tenure) => tenure.state === 'serving')
+    if (!view || mine.length === 0 || view.live().length === 0) return false
+    const next = targetsOf(view)
+    const some = mine.slice(0, LIMITS.claimsInFlightMax)
+    const before = mine.length
+    await Promise.all(
+      some.map(({ number }) => {
+        const to = next.get(number)
+        return to ? this.handoff.handOver(number, to) : null
+      }),
+    )
+    await this.membership.refresh().catch(() => null)
+    const after = [...this.#options.host.tenures()].filter(({ state }) => state === 'serving')
+    if (after.length === before) {
+      await new Promise<void>((resolve) => {
+        this.#options.world.clock.after(LIMITS.membersReadEveryMs, resolve)
+      })
+    }
+    return true
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#wanted.clear()
+    this.membership.close()
+    this.#options.wire.close(this.incarnation)
+  }
+}

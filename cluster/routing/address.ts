@@ -1,0 +1,95 @@
+// Naming and placing a request: the message id, the actor or key that it goes to, its shard. A
+// create gets an id that lies where its natural key lies, so that both commit in one entry. It
+// stands between a station's request and the edge that sends it. Source: PROTOCOL 3.6 "Edge" 1,
+// ARCHITECTURE 4, CONTRACT 0 "Idempotency".
+
+import { createHash } from 'node:crypto'
+import { errorItem } from '../../protocol/errors.ts'
+import { SYSTEM_SHARD, placeOfActor, placeOfKey, shardOf, toUuid } from '../../protocol/ids.ts'
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import type { Address, Envelope, MessageId, Reply } from '../../protocol/message.ts'
+import type { ActorRequest } from '../actor-system.ts'
+
+export interface PlacingOptions {
+  readonly behaviours: ReadonlyMap<string, Behaviour>
+  readonly shards: number
+  readonly newUuid: (tail?: number) => string
+}
+
+export interface Placed {
+  readonly envelope: Envelope
+  readonly shard: number
+}
+
+/** The envelope of a request and its shard, or the refusal of what leads nowhere. */
+export function place(options: PlacingOptions, request: ActorRequest): Placed | Reply {
+  const { type, id, messages } = request
+  const behaviour = options.behaviours.get(type)
+  if (!behaviour) {
+    return { outcome: 'refused', error: errorItem('NOT_FOUND', `there is no actor type ${type}`) }
+  }
+  const virtual = behaviour.home === 'shards' && id === 'new'
+  const messageId = nameOf(options, request, virtual ? chosen(behaviour, request) : null)
+  let to: Address
+  if (behaviour.home === 'system') to = { type, key: id }
+  else if (virtual) {
+    if (!behaviour.creates.includes(messages[0]!.type)) {
+      const text = `'new' is nobody yet: the first message must be ${behaviour.creates.join(' or ')}`
+      return { outcome: 'refused', error: errorItem('NOT_FOUND', text) }
+    }
+    to = { type, id: options.newUuid(tailOf(behaviour, request, messageId)) }
+  } else {
+    const uuid = toUuid(id)
+    to = uuid === null ? { type, key: id } : { type, id: uuid }
+  }
+  const envelope: Envelope = {
+    messageId,
+    to,
+    virtual,
+    copy: 0,
+    messages,
+    bodyHash: request.idempotencyKey === null ? '' : request.bodyHash,
+    budgetMs: request.budgetMs,
+    by: request.by,
+    preview: request.preview,
+    crashes: 0,
+    trace: request.trace,
+    // Nobody else can know an id that was made here, as long as the first copy stays here.
+    ...(virtual ? FRESH : null),
+  }
+  return { envelope, shard: shardOfAddress(options, to) }
+}
+
+const FRESH = { fresh: true } as const
+
+export function shardOfAddress(options: PlacingOptions, to: Address): number {
+  if (options.behaviours.get(to.type)?.home === 'system') return SYSTEM_SHARD
+  const at = 'id' in to ? placeOfActor(to.id) : placeOfKey(to.type, to.key)
+  return shardOf(at, options.shards)
+}
+
+/** The scope of a key: caller, type, and for `new` the number in the body (CONTRACT 0). */
+function nameOf(options: PlacingOptions, request: ActorRequest, created: string | null): MessageId {
+  if (request.idempotencyKey === null || request.preview) {
+    return { id: options.newUuid().replaceAll('-', ''), kind: 'edge' }
+  }
+  const scope = [request.by, request.type, created ?? '', request.idempotencyKey]
+  const id = createHash('sha256').update(scope.join('\0')).digest('hex').slice(0, 32)
+  return { id, kind: 'caller' }
+}
+
+/** Last two bytes of a new actor's UUID: where its number, else its create's key lies. */
+function tailOf(
+  behaviour: Behaviour,
+  request: ActorRequest,
+  messageId: MessageId,
+): number | undefined {
+  const key = behaviour.chosenKey(request.messages[0]!)
+  if (key) return placeOfKey(key.keyType, key.key)
+  if (messageId.kind === 'edge') return undefined
+  return placeOfKey(`${behaviour.type}!key`, messageId.id)
+}
+
+function chosen(behaviour: Behaviour, request: ActorRequest): string {
+  return behaviour.chosenKey(request.messages[0]!)?.key ?? 'new'
+}

@@ -1,0 +1,297 @@
+// The edge: owns a caller's request from its first byte to its reply. It sends a copy to the
+// shard's owner, resends when the owner has moved, died or is silent, and says "nothing was done"
+// only when no copy can still run. It stands between the stations and the wire.
+// Source: PROTOCOL 3.6 "Edge", 3.11.
+
+import { LIMITS } from '../../config/limits.ts'
+import { errorItem, isRetryable } from '../../protocol/errors.ts'
+import { placeOfActor, shardOf } from '../../protocol/ids.ts'
+import type { Envelope, Reply, WireReply } from '../../protocol/message.ts'
+import type { ActorRequest } from '../actor-system.ts'
+import type { Clock } from '../clock.ts'
+import { place, shardOfAddress } from './address.ts'
+import type { PlacingOptions } from './address.ts'
+import type { Route } from './routes.ts'
+import { Silence } from './silence.ts'
+
+export interface EdgeOptions extends PlacingOptions {
+  readonly clock: Clock
+  /** The present owner of a shard; null: none that we know lives. */
+  readonly route: (shard: number) => Route | null
+  /** Sends one copy. The wire delivers it once at most if `deliversOnce` says so. */
+  readonly send: (
+    to: Route,
+    shard: number,
+    envelope: Envelope,
+    respond: (reply: WireReply) => void,
+  ) => void
+  /** A copy to this incarnation is a call inside the process: delivered once, never lost. */
+  readonly deliversOnce: (incarnation: string) => boolean
+  /** An answer has named an owner. */
+  readonly learn: (shard: number, route: Route) => void
+}
+
+/** One copy that was sent and not answered. */
+interface Copy {
+  readonly to: string
+  readonly sentMs: number
+  /** Set while it can't be said that this copy has not run. */
+  isOpen: boolean
+}
+
+interface Asked {
+  envelope: Envelope
+  shard: number
+  readonly deadlineMs: number
+  readonly done: (reply: Reply) => void
+  readonly copies: Copy[]
+  /** Copies sent and not answered. */
+  open: number
+  lastSentMs: number
+  /** A refusal of one copy, kept while others are open. */
+  refusal: WireReply | null
+  /**
+   * A copy was with an incarnation that died: it may be in the log. Only an owner that was asked
+   * after the death, and so has read the dead one's log to its end, can refuse for all.
+   */
+  lostBefore: number
+  /** When the wire itself was found to be away, and no copy has left since; else Infinity. */
+  awaySinceMs: number
+  ended: boolean
+  /** A copy is to be sent again at this time. */
+  againAtMs: number
+}
+
+const MOVED_WAIT_MS = 50
+const TICK_MS = 50
+
+export class Edge {
+  readonly #options: EdgeOptions
+  readonly #pending = new Set<Asked>()
+  readonly #inFlight = new Map<number, number>()
+  readonly #silence = new Silence()
+  #ticking = false
+
+  constructor(options: EdgeOptions) {
+    this.#options = options
+  }
+
+  get pending(): number {
+    return this.#pending.size
+  }
+
+  ask(request: ActorRequest): Promise<Reply> {
+    const placed = place(this.#options, request)
+    if ('outcome' in placed) return Promise.resolve(placed)
+    const { envelope, shard } = placed
+    if ((this.#inFlight.get(shard) ?? 0) >= LIMITS.shardInFlightMax) {
+      const text = `${LIMITS.shardInFlightMax} requests are waiting for this shard; try again`
+      return Promise.resolve({ outcome: 'refused', error: errorItem('TOO_BUSY', text) })
+    }
+    return new Promise((resolve) => this.#begin(envelope, shard, resolve))
+  }
+
+  /** An envelope of the runtime's own making: relays, claims. Not bounded by callers' bounds. */
+  send(envelope: Envelope, respond: (reply: Reply) => void): void {
+    this.#begin(envelope, shardOfAddress(this.#options, envelope.to), respond)
+  }
+
+  #begin(envelope: Envelope, shard: number, done: (reply: Reply) => void): void {
+    const asked: Asked = {
+      envelope,
+      shard,
+      deadlineMs: this.#options.clock.monotonicMs() + envelope.budgetMs,
+      done,
+      copies: [],
+      open: 0,
+      lastSentMs: 0,
+      refusal: null,
+      lostBefore: 0,
+      awaySinceMs: Infinity,
+      ended: false,
+      againAtMs: Infinity,
+    }
+    this.#pending.add(asked)
+    this.#inFlight.set(shard, (this.#inFlight.get(shard) ?? 0) + 1)
+    this.#copy(asked)
+    this.#tick()
+  }
+
+  #copy(asked: Asked): void {
+    const { clock, route, send, deliversOnce } = this.#options
+    const nowMs = clock.monotonicMs()
+    const to = route(asked.shard)
+    if (to === null) {
+      asked.againAtMs = nowMs + MOVED_WAIT_MS
+      return
+    }
+    const number = asked.copies.length
+    let { envelope } = asked
+    if (number > 0 || (envelope.fresh && !deliversOnce(to.incarnation))) {
+      const { fresh: _, ...rest } = envelope
+      envelope = { ...rest, copy: number, budgetMs: Math.max(0, asked.deadlineMs - nowMs) }
+    }
+    asked.lastSentMs = nowMs
+    asked.againAtMs = Infinity
+    asked.open++
+    const copy: Copy = { to: to.incarnation, sentMs: nowMs, isOpen: true }
+    asked.copies.push(copy)
+    send(to, asked.shard, envelope, (reply) => this.#answered(asked, copy, reply))
+  }
+
+  #answered(asked: Asked, copy: Copy, reply: WireReply): void {
+    if (asked.ended || !copy.isOpen) return
+    copy.isOpen = false
+    asked.open--
+    const nowMs = this.#options.clock.monotonicMs()
+    switch (reply.outcome) {
+      case 'answered':
+      case 'unknown':
+        this.#silence.answered(nowMs - copy.sentMs)
+        this.#end(asked, reply)
+        return
+      case 'moved':
+        this.#moved(asked, copy, reply.owner)
+        return
+      case 'unsent':
+        this.#unsent(asked, reply.away === true)
+        return
+      case 'see':
+        this.#seeOther(asked, reply.actorId)
+        return
+      case 'refused':
+        asked.refusal = reply
+        if (asked.copies.indexOf(copy) >= asked.lostBefore) asked.lostBefore = 0
+        this.#refusedBy(asked)
+    }
+  }
+
+  /** Said only when no other copy can have run, or can still run (PROTOCOL 3.6 Edge 3). */
+  #refusedBy(asked: Asked): void {
+    if (asked.open > 0) return
+    if (asked.lostBefore === 0) this.#end(asked, asked.refusal as Reply)
+    else this.#copy(asked)
+  }
+
+  /** Without the wire nobody else can be asked: its callers shall not wait for long. */
+  #unsent(asked: Asked, away: boolean): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    asked.againAtMs = nowMs + LIMITS.wireRetryMs
+    if (!away) return
+    asked.awaySinceMs = Math.min(asked.awaySinceMs, nowMs)
+    if (nowMs - asked.awaySinceMs < LIMITS.wireAwayMs) return
+    if (asked.open === 0 && asked.lostBefore === 0) this.#refuse(asked)
+  }
+
+  /** To another owner at once, to the same one a bit later. */
+  #moved(asked: Asked, copy: Copy, owner: Route | undefined): void {
+    if (owner) this.#options.learn(asked.shard, owner)
+    const next = this.#options.route(asked.shard)
+    if (next !== null && next.incarnation !== copy.to && asked.open === 0) this.#copy(asked)
+    else asked.againAtMs = this.#options.clock.monotonicMs() + MOVED_WAIT_MS
+  }
+
+  /** The key leads to an actor of another shard: the request stays with that actor. */
+  #seeOther(asked: Asked, actorId: string): void {
+    if ('id' in asked.envelope.to) return
+    this.#leave(asked.shard)
+    asked.envelope = { ...asked.envelope, to: { type: asked.envelope.to.type, id: actorId } }
+    asked.shard = shardOf(placeOfActor(actorId), this.#options.shards)
+    this.#inFlight.set(asked.shard, (this.#inFlight.get(asked.shard) ?? 0) + 1)
+    this.#copy(asked)
+  }
+
+  /**
+   * That incarnation is dead for certain: its copies will not be answered, and it may have been
+   * one of them that killed it, so they count (PROTOCOL 3.11).
+   */
+  died(incarnation: string): void {
+    for (const asked of this.#pending) {
+      let lost = 0
+      for (const copy of asked.copies) {
+        if (!copy.isOpen || copy.to !== incarnation) continue
+        copy.isOpen = false
+        lost++
+      }
+      if (lost === 0) continue
+      asked.open -= lost
+      asked.envelope = { ...asked.envelope, crashes: asked.envelope.crashes + 1 }
+      asked.lostBefore = asked.copies.length
+      if (asked.open === 0) this.#copy(asked)
+    }
+  }
+
+  /** The wire may have lost what was on its way: everything that is open goes once more. */
+  resend(): void {
+    for (const asked of this.#pending) {
+      if (asked.copies.some((copy) => copy.isOpen && !this.#options.deliversOnce(copy.to))) {
+        this.#copy(asked)
+      }
+    }
+  }
+
+  /** This life of the member is over: what it holds for callers can't be told any more. */
+  abandon(): void {
+    for (const asked of this.#pending) {
+      if (asked.open === 0 && asked.lostBefore === 0) this.#refuse(asked)
+      else this.#unknown(asked)
+    }
+  }
+
+  #leave(shard: number): void {
+    const left = this.#inFlight.get(shard)! - 1
+    if (left === 0) this.#inFlight.delete(shard)
+    else this.#inFlight.set(shard, left)
+  }
+
+  #end(asked: Asked, reply: Reply): void {
+    asked.ended = true
+    this.#pending.delete(asked)
+    this.#leave(asked.shard)
+    asked.done(reply)
+  }
+
+  /** One timer for all requests, running only while there are some. */
+  #tick(): void {
+    if (this.#ticking || this.#pending.size === 0) return
+    this.#ticking = true
+    this.#options.clock.after(TICK_MS, () => {
+      this.#ticking = false
+      const nowMs = this.#options.clock.monotonicMs()
+      const { resendMs } = this.#silence
+      for (const asked of this.#pending) {
+        if (nowMs >= asked.deadlineMs) this.#expired(asked)
+        else if (nowMs >= asked.againAtMs) this.#copy(asked)
+        else if (
+          asked.open > 0 &&
+          nowMs - asked.lastSentMs >= resendMs * 2 ** asked.copies.length
+        ) {
+          this.#copy(asked)
+        }
+      }
+      this.#tick()
+    })
+  }
+
+  /** Budget over: with a copy open nobody knows; else nothing was done. */
+  #expired(asked: Asked): void {
+    if (asked.open > 0 || asked.lostBefore > 0) this.#unknown(asked)
+    else this.#refuse(asked)
+  }
+
+  #unknown(asked: Asked): void {
+    const text = 'no answer in time: this may have taken effect; repeat it with the same key'
+    const details = { messageId: asked.envelope.messageId.id }
+    this.#end(asked, { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text, details) })
+  }
+
+  #refuse(asked: Asked): void {
+    const { refusal } = asked
+    if (refusal?.outcome === 'refused' && isRetryable(refusal.error.code)) {
+      this.#end(asked, refusal)
+      return
+    }
+    const text = 'no member serves this shard at the moment; nothing was done, try again'
+    this.#end(asked, { outcome: 'refused', error: errorItem('UNAVAILABLE', text) })
+  }
+}

@@ -1,0 +1,30 @@
+// How long silence of an owner is normal: four times the p99 of the answers of late, at least a
+// second. Resending early would double the work just when the engines are slow. It stands between
+// the edge's answers and its resends. Source: PROTOCOL 3.6 "Edge" 2.
+
+const SILENCE_MS_MIN = 1_000
+const ANSWERS_MAX = 512
+const TIMES_P99 = 4
+
+export class Silence {
+  readonly #tookMs = new Float64Array(ANSWERS_MAX)
+  #answers = 0
+  #resendMs = SILENCE_MS_MIN
+  #lookedAt = 0
+
+  answered(tookMs: number): void {
+    this.#tookMs[this.#answers % ANSWERS_MAX] = tookMs
+    this.#answers++
+  }
+
+  /** A copy that has waited longer may be sent again, milliseconds. */
+  get resendMs(): number {
+    if (this.#answers - this.#lookedAt >= ANSWERS_MAX / 4) {
+      this.#lookedAt = this.#answers
+      const known = this.#tookMs.slice(0, Math.min(this.#answers, ANSWERS_MAX)).toSorted()
+      const p99 = known[Math.floor(known.length * 0.99)]!
+      this.#resendMs = Math.max(SILENCE_MS_MIN, TIMES_P99 * p99)
+    }
+    return this.#resendMs
+  }
+}
