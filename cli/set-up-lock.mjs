@@ -63,7 +63,7 @@ async function acquire(path, mine) {
     if (Date.now() > deadline) {
       throw new Error(`Another start holds ${path} for over 20 minutes; remove it if none runs.`)
     }
-    if (!told) process.stderr.write('Waiting for another start to install packages ...\n')
+    if (!told) process.stderr.write('Waiting for another start to be done ...\n')
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }

@@ -6,6 +6,8 @@
 //     node cli/verify.mjs commerce/order       the tests of this folder or file
 
 import { existsSync } from 'node:fs'
+import { ENGINES } from './engines/engines.mjs'
+import { enter, leave, sharedFolder, writeFailure } from './engines/users.mjs'
 import { ROOT, setUp } from './set-up.mjs'
 import { runStep, STEPS } from './verify-steps.mjs'
 
@@ -16,13 +18,33 @@ async function main() {
   checkPaths(paths)
   const steps = named.length > 0 ? named : STEPS.filter((step) => paths.length === 0 || step.tap)
   const { env } = await setUp({ root: ROOT, dev: true })
+  const fetched = steps.some((step) => step.tap) && paths.length === 0 ? fetchEngines() : null
 
   const sum = { passed: 0, failed: 0, skipped: 0 }
   for (const step of steps) {
+    if (step.tap) await fetched
     const counts = await timed(step, { cwd: ROOT, env, paths: step.tap ? paths : [] })
     for (const key of Object.keys(sum)) sum[key] += counts[key]
   }
+  if (fetched !== null) await leave(sharedFolder())
   return report(sum)
+}
+
+/**
+ * Fetches, beside the first steps, what the tests of the cluster run on. What can't be had is told
+ * by the tests that are skipped for it (and fail where CI=true).
+ */
+async function fetchEngines() {
+  const dir = sharedFolder()
+  await enter(dir)
+  const fetching = Object.values(ENGINES).map(async (engine) => {
+    try {
+      await engine.prepare()
+    } catch (error) {
+      writeFailure(dir, engine.name, error.message)
+    }
+  })
+  await Promise.all(fetching)
 }
 
 /** A path that isn't there is a mistyped step far more often than not. */

@@ -1,0 +1,232 @@
+// The life of one engine's server on this machine: start it in a folder, find it again, stop it.
+// It stands between the recipes (cassandra/, elasticsearch/, redis/), which know how their server
+// is launched, and whoever needs one running: tests, `npm run cluster`, `npm run engines`. Servers
+// run detached, on the loopback address, and are found again by a file in their folder.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+
+const START_MS_MAX = 180_000
+const STOP_MS_MAX = 60_000
+const LOOK_MS = 50
+export const HOST = '127.0.0.1'
+
+/**
+ * @typedef {object} StartOptions
+ * @property {string} dir the server's folder: its data, its settings, its logs
+ * @property {number} [port] a free one when not given
+ * @property {string} [heap] of a Java engine, like `512m`
+ * @property {boolean} [optimize] a Java engine compiles what is hot at length: for long runs
+ * @property {boolean} [fresh] forget the data that the folder holds
+ */
+
+/**
+ * @typedef {object} Running
+ * @property {number} pid
+ * @property {string} birth tells this process from a later one of the same number
+ * @property {string} host
+ * @property {number} port
+ * @property {string} dir
+ * @property {string} version
+ * @property {string} [archive] class archive that the server writes as it ends
+ */
+
+/**
+ * @typedef {object} Engine
+ * @property {string} name
+ * @property {() => Promise<void>} prepare fetches what it runs on, once
+ * @property {(options: StartOptions & { port: number }) => Promise<Launched>} launch
+ * @property {(port: number) => Promise<boolean>} isReady
+ * @property {(info: Running) => void} [ended] runs after a stop
+ * @property {(dir: string) => number} [strayOf] process of a server that was launched
+ *   and not waited for; 0: none
+ */
+
+/**
+ * @typedef {object} Launched
+ * @property {number} pid
+ * @property {string} version
+ * @property {string} [archive]
+ * @property {() => string | null} problem how it ended before it was ready
+ */
+
+/**
+ * Starts the engine's server in `dir`, or returns the one that runs there.
+ *
+ * @param {Engine} engine
+ * @param {StartOptions} options
+ * @returns {Promise<Running>} once it answers
+ * @throws {Error} with a message for people
+ */
+export async function start(engine, options) {
+  const { dir, fresh = false } = options
+  await engine.prepare()
+  const there = running(engine, dir)
+  if (there !== null) {
+    await ready(engine, there, () => (isAlive(there) ? null : 'ended'))
+    return there
+  }
+  if (fresh) rmSync(dir, { recursive: true, force: true })
+  mkdirSync(dir, { recursive: true })
+  const port = options.port || (await freePort())
+  const { problem, ...launched } = await engine.launch({ ...options, port })
+  const info = { ...launched, birth: birthOf(launched.pid), host: HOST, port, dir }
+  writeFileSync(infoFile(engine, dir), JSON.stringify(info))
+  try {
+    await ready(engine, info, problem)
+  } catch (error) {
+    await stop(engine, dir)
+    throw error
+  }
+  return info
+}
+
+/**
+ * Stops the server of `dir`, if one runs there: asks it to end, and kills it after a minute.
+ *
+ * @param {Engine} engine
+ * @param {string} dir
+ * @returns {Promise<boolean>} false when none ran
+ */
+export async function stop(engine, dir) {
+  const info = running(engine, dir) ?? stray(engine, dir)
+  if (info !== null) {
+    process.kill(info.pid, 'SIGTERM')
+    const deadline = Date.now() + STOP_MS_MAX
+    while (isAlive(info) && Date.now() < deadline) await pause(LOOK_MS)
+    if (isAlive(info)) process.kill(info.pid, 'SIGKILL')
+    while (isAlive(info)) await pause(LOOK_MS)
+    engine.ended?.(info)
+  }
+  rmSync(infoFile(engine, dir), { force: true })
+  return info !== null
+}
+
+/**
+ * The server that runs in `dir`; null: none.
+ *
+ * @param {Engine} engine
+ * @param {string} dir
+ * @returns {Running | null}
+ */
+export function running(engine, dir) {
+  const text = readText(infoFile(engine, dir))
+  if (text === null) return null
+  const info = JSON.parse(text)
+  return isAlive(info) ? info : null
+}
+
+function stray(engine, dir) {
+  const pid = engine.strayOf?.(dir) ?? 0
+  return pid === 0 ? null : { pid, birth: birthOf(pid) }
+}
+
+/**
+ * Launches a server that outlives this process; what it prints goes to `logFile`.
+ *
+ * @param {readonly string[]} command
+ * @param {{ cwd: string, logFile: string, env?: NodeJS.ProcessEnv }} options
+ * @returns {{ pid: number, problem: () => string | null }}
+ */
+export function launchDetached([program, ...args], { cwd, logFile, env = process.env }) {
+  const out = openSync(logFile, 'a')
+  let problem = null
+  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', out, out] })
+  closeSync(out)
+  child.once('error', (error) => (problem = error.message))
+  child.once('exit', (code, signal) => {
+    problem = `it ended (${signal ?? `exit code ${code}`}); see ${logFile}`
+  })
+  child.unref()
+  return { pid: child.pid ?? 0, problem: () => problem }
+}
+
+async function ready(engine, { pid, port, dir }, problem) {
+  const deadline = Date.now() + START_MS_MAX
+  while (!(await engine.isReady(port))) {
+    const reason = pid === 0 ? (problem() ?? 'it did not start') : problem()
+    if (reason !== null) throw new Error(`${engine.name}: ${reason}`)
+    if (Date.now() > deadline) {
+      throw new Error(`${engine.name}: not ready after ${START_MS_MAX} ms; see ${dir}`)
+    }
+    await pause(LOOK_MS)
+  }
+}
+
+/**
+ * Sends `bytes` and judges the first bytes that come back.
+ *
+ * @param {number} port
+ * @param {string | Buffer} bytes
+ * @param {(answer: Buffer) => boolean} judge
+ * @returns {Promise<boolean>} false, too, when nothing answers within two seconds
+ */
+export function answers(port, bytes, judge) {
+  return new Promise((resolve) => {
+    const socket = connect({ host: HOST, port })
+    const done = (verdict) => {
+      socket.destroy()
+      resolve(verdict)
+    }
+    socket.setTimeout(2_000, () => done(false))
+    socket.once('error', () => done(false))
+    socket.once('connect', () => socket.write(bytes))
+    socket.once('data', (answer) => done(judge(answer)))
+  })
+}
+
+/** @returns {Promise<number>} a port that nobody listens on at the moment */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, HOST, () => {
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+/** True while the process lives that was started then: numbers are given out again. */
+function isAlive({ pid, birth }) {
+  return birth !== '' && birthOf(pid) === birth
+}
+
+/**
+ * What tells this process from any other that has had or will have its number; empty: it has ended.
+ * A child that nobody has waited for (a zombie) has ended, too.
+ *
+ * @param {number} pid
+ */
+export function birthOf(pid) {
+  if (process.platform !== 'linux') {
+    const { stdout } = spawnSync('ps', ['-o', 'state=,lstart=', '-p', String(pid)])
+    const [, state = 'Z', birth = ''] = /^\s*(\S+)\s+(.*\S)/.exec(String(stdout)) ?? []
+    return state.startsWith('Z') ? '' : birth
+  }
+  const stat = readText(`/proc/${pid}/stat`)
+  if (stat === null) return ''
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  if (fields[0] === 'Z' || fields[0] === 'X') return ''
+  return `${readText('/proc/sys/kernel/random/boot_id')?.trim()} ${fields[19]}`
+}
+
+function infoFile(engine, dir) {
+  return join(dir, `${engine.name}.json`)
+}
+
+/** @returns {string | null} null when there is no such file */
+export function readText(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error.code === 'ENOENT' || error.code === 'ESRCH') return null
+    throw error
+  }
+}
+
+function pause(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,158 @@
+// Engines that several processes share, and that end with the last of them. It stands between the
+// test files of a run (or several runs of one checkout), which come and go and may be killed, and
+// the servers, which run detached. Each user leaves a file with its process number; a keeper looks
+// which of them live, and stops the engines when there has been none for a while.
+
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ROOT } from '../set-up.mjs'
+import { withLock } from '../set-up-lock.mjs'
+import { ENGINES } from './engines.mjs'
+import { birthOf, readText, running, start, stop } from './server-process.mjs'
+
+/** Engines outlive their last user by so much: the next test file finds them running. */
+const IDLE_MS_MAX = Number(process.env.ENGINES_IDLE_MS ?? 60_000)
+const LOOK_MS = 1_000
+/** An engine that could not be started isn't tried again so soon. */
+const FAILED_MS = 10 * 60_000
+const KEEPER = join(import.meta.dirname, '..', 'engines.mjs')
+
+/** The folder of the engines that the tests of this checkout share. */
+export function sharedFolder() {
+  const checkout = createHash('sha256').update(ROOT).digest('hex').slice(0, 8)
+  return join(tmpdir(), `kontor-engines-${process.getuid?.() ?? 0}-${checkout}`)
+}
+
+/**
+ * The running engine of that name, started if need be; it stays while this process lives.
+ *
+ * @param {string} dir
+ * @param {'cassandra' | 'elasticsearch' | 'redis'} name
+ * @returns {Promise<import('./server-process.mjs').Running>}
+ * @throws {Error} with a message for people: why it can't run here
+ */
+export async function use(dir, name) {
+  await enter(dir)
+  const engine = ENGINES[name]
+  const there = running(engine, join(dir, name))
+  if (there !== null && (await engine.isReady(there.port))) return there
+  return withLock(join(`${dir}.locks`, name), async () => {
+    const failure = readFailure(dir, name)
+    if (failure !== null) throw new Error(failure)
+    try {
+      return await start(engine, { dir: join(dir, name) })
+    } catch (error) {
+      writeFailure(dir, name, error.message)
+      throw error
+    }
+  })
+}
+
+/** Notes that an engine can't run here, so that nobody tries for as long again. */
+export function writeFailure(dir, name, reason) {
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(failureFile(dir, name), reason)
+}
+
+function readFailure(dir, name) {
+  const path = failureFile(dir, name)
+  const text = readText(path)
+  if (text === null) return null
+  return Date.now() - statSync(path).mtimeMs < FAILED_MS ? text : null
+}
+
+function failureFile(dir, name) {
+  return join(dir, `${name}.failed`)
+}
+
+/**
+ * Counts this process among the users: what runs or will run in `dir` stays while it lives.
+ *
+ * @param {string} dir
+ */
+export function enter(dir) {
+  return alone(dir, async () => addUser(dir))
+}
+
+/**
+ * Counts it no longer; the engines that nobody else uses are stopped, and their data removed.
+ *
+ * @param {string} dir
+ */
+export function leave(dir) {
+  return alone(dir, async () => {
+    rmSync(join(dir, 'users', String(process.pid)), { force: true })
+    if (!hasUsers(dir)) await endAll(dir)
+  })
+}
+
+/** And sees to it that a keeper looks after them: users may be killed. */
+function addUser(dir) {
+  const users = join(dir, 'users')
+  mkdirSync(users, { recursive: true })
+  writeFileSync(join(users, String(process.pid)), birthOf(process.pid))
+  const keeper = readText(join(dir, 'keeper'))
+  if (keeper !== null && isUser(keeper)) return
+  const child = spawn(process.execPath, [KEEPER, 'keep', '--dir', dir], {
+    detached: true,
+    stdio: 'ignore',
+  })
+  child.unref()
+  if (child.pid !== undefined) {
+    writeFileSync(join(dir, 'keeper'), `${child.pid} ${birthOf(child.pid)}`)
+  }
+}
+
+function isUser(text) {
+  const [pid, ...birth] = text.split(' ')
+  return birthOf(Number(pid)) === birth.join(' ')
+}
+
+function hasUsers(dir) {
+  const users = join(dir, 'users')
+  if (!existsSync(users)) return false
+  return readdirSync(users).some((pid) => {
+    return isUser(`${pid} ${readFileSync(join(users, pid), 'utf8')}`)
+  })
+}
+
+/**
+ * The keeper: returns once the engines of `dir` have been stopped for want of users.
+ *
+ * @param {string} dir
+ */
+export async function keep(dir) {
+  let usedAt = Date.now()
+  while (existsSync(dir)) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    if (hasUsers(dir)) usedAt = Date.now()
+    else if (Date.now() - usedAt > IDLE_MS_MAX) {
+      const over = await alone(dir, async () => {
+        if (hasUsers(dir)) return false
+        await endAll(dir)
+        return true
+      })
+      if (over) return
+    }
+  }
+}
+
+async function endAll(dir) {
+  await Promise.all(Object.values(ENGINES).map((engine) => stop(engine, join(dir, engine.name))))
+  rmSync(dir, { recursive: true, force: true })
+}
+
+function alone(dir, work) {
+  return withLock(`${dir}.locks`, work)
+}
