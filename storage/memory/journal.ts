@@ -9,9 +9,6 @@ import type {
   AppendOutcome,
   ClaimedShard,
   DerivedRow,
-  DerivedStore,
-  EntryRange,
-  EntryRow,
   Group,
   Journal,
   LogRow,
@@ -20,6 +17,7 @@ import type {
   ShardStatus,
   StoreIdentity,
 } from '../journal.ts'
+import { MemoryDerived } from './derived.ts'
 import { MemoryRegisters } from './registers.ts'
 
 /** An append that is answered `unknown` at once and evaluated when `when` resolves (F13). */
@@ -88,7 +86,11 @@ export function memoryJournal(options: MemoryJournalOptions): MemoryJournal {
   return {
     identity: state.identity,
     log,
-    derived: new MemoryDerived(state, hooks),
+    derived: new MemoryDerived({
+      registers: state.registers,
+      epochOf: (shard) => shardOfState(state, shard).epoch,
+      beforeWrite: (shard, rows) => hooks.beforeWrite?.(shard, rows) ?? null,
+    }),
     state,
     hooks,
     close: () => Promise.resolve(),
@@ -197,68 +199,6 @@ class MemoryLog implements LogStore {
   trim(shard: number, epoch: number, upTo: number): Promise<void> {
     const s = shardOfState(this.#state, shard)
     if (s.epoch <= epoch) s.rows.splice(0, firstAbove(s.rows, upTo))
-    return Promise.resolve()
-  }
-}
-
-class MemoryDerived implements DerivedStore {
-  readonly #state: MemoryState
-  readonly #registers: MemoryRegisters
-  readonly #hooks: MemoryHooks
-
-  constructor(state: MemoryState, hooks: MemoryHooks) {
-    this.#state = state
-    this.#registers = state.registers
-    this.#hooks = hooks
-  }
-
-  async write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
-    const before = await this.#hooks.beforeWrite?.(shard, rows)
-    if (before !== null && before !== undefined) return before
-    if (shardOfState(this.#state, shard).epoch > epoch) return 'fenced'
-    for (const row of rows) this.#registers.put(shard, row)
-    return 'committed'
-  }
-
-  alias(keyType: string, key: string) {
-    return this.#registers.alias(keyType, key)
-  }
-
-  snapshot(actorId: string) {
-    return this.#registers.snapshot(actorId)
-  }
-
-  entries(actorId: string, range: EntryRange): readonly EntryRow[] {
-    return this.#registers.entries(actorId, range)
-  }
-
-  mark(actorId: string, day: number, messageId: string) {
-    assert(day >= 0, 'the clock of a shard starts on day 0')
-    return this.#registers.mark(actorId, day, messageId)
-  }
-
-  shard(shard: number) {
-    return this.#registers.shard(shard)
-  }
-
-  consumer(shard: number, consumer: string) {
-    return this.#registers.consumer(shard, consumer)
-  }
-
-  parked(shard: number, consumer: string) {
-    return this.#registers.parked(shard, consumer)
-  }
-
-  image() {
-    return this.#registers.image()
-  }
-
-  actors(after: string | null, limit: number): readonly string[] {
-    return this.#registers.actors(after, limit)
-  }
-
-  trimImages(): Promise<void> {
-    this.#registers.trimImages()
     return Promise.resolve()
   }
 }

@@ -1,0 +1,168 @@
+// Several members in one process on stores in memory, for tests of what members do to each other:
+// one clock that tests move, a wire that can be cut, members that can be stopped, killed and paused.
+// It stands between tests of cluster/ and the member; the seeded simulation is in test/simulation.
+
+import { Member } from '../member.ts'
+import { memoryWire } from '../memory/wire.ts'
+import { SegmentedLog } from '../log/segmented-log.ts'
+import type { Wire } from '../wire.ts'
+import type { Reply } from '../../protocol/message.ts'
+import type { ControlStore, Outcome } from '../../storage/control.ts'
+import type { Journal } from '../../storage/journal.ts'
+import { MemoryDerived } from '../../storage/memory/derived.ts'
+import { MemoryRegisters } from '../../storage/memory/registers.ts'
+import {
+  MemoryControl,
+  MemorySegments,
+  newStatementState,
+} from '../../storage/memory/statements.ts'
+import type { AskOptions } from './harness.ts'
+import { TestClock, seeded } from './harness.ts'
+import { ledger } from './ledger.ts'
+
+/** One member and what a test can do to it. */
+export interface OneMember {
+  readonly name: string
+  readonly member: Member
+  readonly logged: string[]
+  ask(id: string, messages: readonly [string, object?][], options?: AskOptions): Promise<Reply>
+  /** Its statements and reads fail, and its wire is cut, from now on: as good as killed. */
+  kill(): void
+  /** Statements on the control rows are answered by this while it is set. */
+  onControl: ((statement: string) => Outcome | null) | null
+}
+
+export interface Members {
+  readonly clock: TestClock
+  readonly state: ReturnType<typeof newStatementState>
+  start(name: string): Promise<OneMember>
+  /** Moves the clock until a condition holds; throws after so many milliseconds. */
+  until(what: string, holds: () => boolean, ms?: number): Promise<void>
+}
+
+const STEP_MS = 50
+
+export function makeMembers(
+  options: { readonly shards?: number; readonly seed?: number } = {},
+): Members {
+  const shards = options.shards ?? 4
+  const clock = new TestClock()
+  const chance = seeded(options.seed ?? 1)
+  const state = newStatementState(shards)
+  const registers = new MemoryRegisters()
+  const wire = memoryWire((run) => clock.defer(run))
+  const random = (bytes: Uint8Array): void => {
+    for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(chance() * 256)
+  }
+  const until = async (what: string, holds: () => boolean, ms = 20_000): Promise<void> => {
+    const end = clock.monotonicMs() + ms
+    while (!holds()) {
+      if (clock.monotonicMs() >= end) throw new Error(`not within ${ms} ms: ${what}`)
+      await clock.advance(STEP_MS)
+    }
+  }
+  return {
+    clock,
+    state,
+    until,
+    async start(name) {
+      const life = { killed: false }
+      const logged: string[] = []
+      const one: { onControl: OneMember['onControl'] } = { onControl: null }
+      const control = breakable(new MemoryControl(state), life, (s) => one.onControl?.(s) ?? null)
+      const segments = breakable(new MemorySegments(state), life, () => null)
+      const derived = new MemoryDerived({ registers })
+      const say = (fields: object, text: string): void =>
+        void logged.push(`${text} ${JSON.stringify(fields)}`)
+      const log = { debug: () => undefined, info: say, warn: say, error: say }
+      const journal: Journal = {
+        identity: { format: 1, shards, generation: 'test' },
+        log: new SegmentedLog({
+          segments,
+          control,
+          flushOf: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,
+          clock,
+          log,
+          onBug: (shard, text) => say({ shard }, `BUG ${text}`),
+        }),
+        derived,
+        close: () => Promise.resolve(),
+      }
+      const member = new Member({
+        memberId: name,
+        journal,
+        cluster: { control, address: `http://${name}`, version: '1' },
+        behaviours: [ledger],
+        world: { clock, random },
+        wire: cuttable(wire, life),
+        wireDeliversOnce: true,
+        log,
+        hooks: { has: () => false, effects: () => [] },
+        query: () => null,
+        throttleMs: () => 0,
+        onCommitted: () => undefined,
+        doneWith: () => Infinity,
+        onLost: () => undefined,
+      })
+      let started = false
+      const starting = member.start().then(() => (started = true))
+      starting.catch((error: unknown) => say({ error: String(error) }, 'start failed'))
+      await until(`${name} starts`, () => started)
+      return Object.assign(one, {
+        name,
+        member,
+        logged,
+        kill: () => void (life.killed = true),
+        ask: (id: string, messages: readonly [string, object?][], ask: AskOptions = {}) =>
+          member.ask({
+            type: 'ledger',
+            id,
+            messages: messages.map(([type, body]) => ({ type, body })),
+            idempotencyKey: ask.key ?? null,
+            bodyHash: ask.hash ?? (ask.key === undefined ? '' : JSON.stringify(messages)),
+            by: ask.by ?? 'tester',
+            preview: ask.preview ?? false,
+            budgetMs: ask.budgetMs ?? 15_000,
+            trace: 'test',
+          }),
+      })
+    },
+  }
+}
+
+/** A killed process sends nothing any more, and hears nothing. */
+function breakable<T extends ControlStore | MemorySegments>(
+  store: T,
+  life: { readonly killed: boolean },
+  rule: (statement: string) => Outcome | null,
+): T {
+  return new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(target, name, target) as unknown
+      if (typeof value !== 'function') return value
+      return (...args: unknown[]) => {
+        if (life.killed) return new Promise(() => undefined)
+        const ruled = rule(`${String(name)} ${JSON.stringify(args)}`)
+        if (ruled !== null) return Promise.resolve(ruled)
+        const result = (value as (...a: unknown[]) => Promise<unknown>).apply(target, args)
+        return result.then((answer) => (life.killed ? new Promise(() => undefined) : answer))
+      }
+    },
+  })
+}
+
+function cuttable(wire: Wire, life: { readonly killed: boolean }): Wire {
+  return {
+    serve: (incarnation, inbox) =>
+      wire.serve(incarnation, {
+        receive: (parcel, respond) => {
+          if (!life.killed) inbox.receive(parcel, (reply) => void (life.killed || respond(reply)))
+        },
+        hear: (notice, from) => void (life.killed || inbox.hear(notice, from)),
+      }),
+    send: (to, parcel, respond) =>
+      void (life.killed || wire.send(to, parcel, (reply) => void (life.killed || respond(reply)))),
+    tell: (to, notice, from) => void (life.killed || wire.tell(to, notice, from)),
+    close: (incarnation) => void (life.killed || wire.close(incarnation)),
+  }
+}
