@@ -32,15 +32,16 @@ import type { Parcel, Wire } from './wire.ts'
 /** What a member of a cluster has beside its journal. */
 export interface ClusterOptions {
   readonly control: ControlStore
-  /** Address of this member's HTTP service. */
-  readonly address: string
-  readonly version: string
   /** Sends the beats from a thread of its own; without it from this one. */
   readonly beat?: BeatSender
 }
 
 export interface MemberOptions {
   readonly memberId: string
+  /** Address of this member's HTTP service, for people and tools. */
+  readonly address: string
+  /** Version of the program. */
+  readonly version: string
   readonly journal: Journal
   /** null: embedded, this member is the only one. */
   readonly cluster: ClusterOptions | null
@@ -108,14 +109,16 @@ export class Member implements ActorSystem {
   }
 
   #ownership(newUuid: () => string): Ownership {
-    const { cluster, journal, memberId: member, wire, world, log, onLost } = this.#options
+    const { cluster, journal, wire, world, log, onLost } = this.#options
+    const { memberId: member, address, version } = this.#options
     const host = this.#host()
+    const named = { member, address, version }
     if (cluster === null) {
       const { shards } = journal.identity
       const incarnation = newUuid()
-      return new SoleOwnership({ member, incarnation, shards, log: journal.log, onLost }, host)
+      return new SoleOwnership({ ...named, incarnation, shards, log: journal.log, onLost }, host)
     }
-    return new Placement({ ...cluster, member, wire, world, log, host, inbox: this.#inbox() })
+    return new Placement({ ...cluster, ...named, wire, world, log, host, inbox: this.#inbox() })
   }
 
   #host(): TenureHost {

@@ -239,6 +239,9 @@ export const LIMITS = {
   /** Every member reads the `system` log from the store this often; past the other it answers 503. */
   systemReadEveryMs: 1_000,
   systemStaleMs: 2_000,
+  /** The state of the cluster is read anew after this, with so many reads at once. */
+  clusterStatusMs: 1_000,
+  clusterStatusReadsMax: 8,
   // Segments of a log in Cassandra (PROTOCOL 3.5 Roll)
   segmentRowsMax: 10_000,
   segmentBytesMax: 64 * MiB,

@@ -26,6 +26,8 @@ import { collectGraphMetrics } from './graph/graph-metrics.ts'
 import { IndexThread } from './graph/index-thread.ts'
 import { ReaderThread } from './graph/reader-thread.ts'
 import { graphRoutes } from './graph/routes.ts'
+import { ClusterStatusReader } from './cluster/cluster-status.ts'
+import { clusterOperations } from './cluster/routes.ts'
 import { healthOperations } from './health/routes.ts'
 import type { Check } from './health/routes.ts'
 import { collectProcessMetrics } from './health/process-metrics.ts'
@@ -87,8 +89,16 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
   collectGraphMetrics(metrics, { index, reader })
   const sample = { ready: !settings.sample }
   const checks = (): readonly Check[] => readiness(member, index, sample.ready)
+  const status = new ClusterStatusReader({
+    overview: () => member.ownership.overview(),
+    tenures: member.shards,
+    log: journal.log,
+    applied: (shard) => index.progress.applied(shard),
+    clock: world.clock,
+  })
   const operations = [
     ...healthOperations({ checks, metrics }),
+    ...clusterOperations(status),
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens }),
@@ -131,10 +141,12 @@ interface MemberParts {
   readonly following: Following
 }
 
-function makeMember({ settings, log, onFatal }: NodeOptions, parts: MemberParts): Member {
+function makeMember({ settings, log, version, onFatal }: NodeOptions, parts: MemberParts): Member {
   const { journal, table, world, query, following } = parts
   return new Member({
     memberId: settings.memberId,
+    address: settings.http.baseUrl,
+    version,
     journal,
     cluster: null,
     behaviours: table,

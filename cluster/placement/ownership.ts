@@ -2,6 +2,7 @@
 // all (sole.ts); in a cluster the control rows say so (placement.ts). It stands between the member,
 // which routes and answers, and the tenures of its shards. Source: PROTOCOL 3.3-3.5, 3.8, 3.16.
 
+import type { MemberRow } from '../../storage/control.ts'
 import type { Maybe, Tenure } from '../../storage/journal.ts'
 import type { Route } from '../routing/routes.ts'
 import type { Shard } from '../sharding/shard.ts'
@@ -31,6 +32,25 @@ export interface Ownership {
   /** Gives the shards up, as far as the time allows; edges may still ask meanwhile. */
   leave(deadlineMs: number): Promise<void>
   stop(): void
+  overview(): Overview
+}
+
+/** The cluster as one member sees it, for people and tools (CONTRACT 0 "Operations"). */
+export interface Overview {
+  readonly members: readonly MemberRow[]
+  /** Who has which shard; an owner that is dead, or nobody, is `null`. */
+  readonly shards: readonly {
+    readonly shard: number
+    readonly epoch: number
+    readonly owner: string | null
+  }[]
+  /** Planned moves that are under way or still to come. */
+  readonly moves: readonly {
+    readonly shard: number
+    readonly from: string
+    readonly to: string
+    readonly state: 'due' | 'moving'
+  }[]
 }
 
 /** What ownership has from its member. */

@@ -19,7 +19,7 @@ import { Claimer } from './claimer.ts'
 import type { Expected } from './claimer.ts'
 import { Handoff } from './handoff.ts'
 import { claimAfterMs, isPacer, movesAtOnce, movesDue, targetsOf } from './moves.ts'
-import type { Ownership, TenureHost } from './ownership.ts'
+import type { Overview, Ownership, TenureHost } from './ownership.ts'
 
 export interface PlacementOptions {
   readonly control: ControlStore
@@ -390,5 +390,20 @@ export class Placement implements Ownership {
     this.#wanted.clear()
     this.membership.close()
     this.#options.wire.close(this.incarnation)
+  }
+
+  overview(): Overview {
+    const { view } = this.membership
+    if (!view) return { members: [], shards: [], moves: [] }
+    const names = new Map([...view.members.values()].map((row) => [row.incarnation, row.member]))
+    const shards = [...view.shards.values()].map(({ shard, epoch, incarnation }) => {
+      return { shard, epoch, owner: view.isDead(incarnation) ? null : names.get(incarnation)! }
+    })
+    const moves = movesDue(view).map(({ shard, from, to }) => {
+      const isMoving = this.handoff.underWay.has(shard) || this.#moving.has(shard)
+      const state = isMoving ? ('moving' as const) : ('due' as const)
+      return { shard, from: names.get(from)!, to: names.get(to)!, state }
+    })
+    return { members: [...view.members.values()], shards, moves }
   }
 }

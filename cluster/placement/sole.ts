@@ -6,11 +6,13 @@ import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { LogStore, Maybe, Tenure } from '../../storage/journal.ts'
 import { targets } from '../ring.ts'
 import type { Route } from '../routing/routes.ts'
-import type { Ownership, TenureHost } from './ownership.ts'
+import type { Overview, Ownership, TenureHost } from './ownership.ts'
 
 export interface SoleOptions {
   readonly member: string
   readonly incarnation: string
+  readonly address: string
+  readonly version: string
   readonly shards: number
   readonly log: LogStore
   /** Another process has the store. */
@@ -92,5 +94,14 @@ export class SoleOwnership implements Ownership {
 
   stop(): void {
     // Nothing of its own is under way.
+  }
+
+  overview(): Overview {
+    const { member, incarnation, address, version } = this.#options
+    const shards = [...this.#host.tenures()].map(({ number, epoch }) => {
+      return { shard: number, epoch, owner: member }
+    })
+    const row = { member, incarnation, state: 'up' as const, beat: 0, address, version }
+    return { members: [row], shards, moves: [] }
   }
 }

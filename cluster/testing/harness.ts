@@ -117,6 +117,8 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
   const wire = memoryWire((run) => clock.defer(run))
   const member = new Member({
     memberId: 'a',
+    address: 'http://a',
+    version: '1',
     journal,
     cluster: null,
     behaviours: options.behaviours ?? [ledger],

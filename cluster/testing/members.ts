@@ -90,8 +90,10 @@ export function makeMembers(
       }
       const member = new Member({
         memberId: name,
+        address: `http://${name}`,
+        version: '1',
         journal,
-        cluster: { control, address: `http://${name}`, version: '1' },
+        cluster: { control },
         behaviours: [ledger],
         world: { clock, random },
         wire: cuttable(wire, life),

@@ -8,6 +8,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { oauthOperations } from '../../node/access/oauth.ts'
 import { actorOperations } from '../../node/actors/routes.ts'
 import { graphRoutes } from '../../node/graph/routes.ts'
+import { clusterOperations } from '../../node/cluster/routes.ts'
 import { healthOperations } from '../../node/health/routes.ts'
 import { registryOperations } from '../../node/registry/routes.ts'
 import { RawClient } from '../../node/http/testing/raw-client.ts'
@@ -29,6 +30,29 @@ t.test('health', async (t) => {
       { name: 'sample', ok: true },
     ],
   })
+})
+
+t.test('the state of the cluster: embedded, its one member', async (t) => {
+  await smallOrder(node)
+  const answer = await node.ask('/resources/cluster')
+  t.equal(answer.status, 200)
+  const { members, shards, moves } = answer.json<{
+    members: Record<string, unknown>[]
+    shards: { shard: number; owner: string; epoch: number; head: number; state: string }[]
+    moves: unknown[]
+  }>()
+  t.match(members, [{ memberId: 'local', state: 'up', version: /^\d+\.\d+\.\d+$/ }])
+  t.match(members[0]!['incarnation'], /^[0-9a-f-]{36}$/)
+  t.strictSame(
+    shards.map(({ shard }) => shard),
+    [-1, ...Array(32).keys()],
+  )
+  for (const shard of shards) t.match(shard, { owner: 'local', state: 'serving' })
+  t.ok(shards.some(({ shard, head }) => shard >= 0 && head > 0))
+  t.strictSame(moves, [])
+  t.equal((await node.send('/resources/cluster')).status, 401)
+  const token = await node.token('registry:read')
+  t.equal((await node.ask('/resources/cluster', { token })).status, 403)
 })
 
 t.test('metrics are Prometheus text, and move', async (t) => {
@@ -95,6 +119,7 @@ t.test('openapi.json names every operation, and each is there', async (t) => {
   const unused = null as never
   const table = [
     ...healthOperations({ checks: unused, metrics: unused }),
+    ...clusterOperations(unused),
     ...oauthOperations(unused),
     ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
     ...registryOperations(unused),
