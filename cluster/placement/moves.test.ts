@@ -1,0 +1,85 @@
+// Pacing as a pure function: who moves, who paces, who claims when.
+
+import t from 'tap'
+import fc from 'fast-check'
+import type { MemberRow, MemberState, ShardRow } from '../../storage/control.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { makeView } from '../membership/view.ts'
+import { claimAfterMs, isPacer, movesAtOnce, movesDue, targetsOf } from './moves.ts'
+
+function member(name: string, state: MemberState = 'up'): MemberRow {
+  return { member: name, incarnation: `inc-${name}`, state, beat: 1, address: '', version: '1' }
+}
+
+function shardsOf(owners: readonly string[]): ShardRow[] {
+  return owners.map((owner, shard) => {
+    return { shard, epoch: 1, owner, incarnation: `inc-${owner}`, segment: 1 }
+  })
+}
+
+t.test('moves end: once each is done, none is due, and the load is level', async (t) => {
+  const names = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), { minLength: 1 })
+  fc.assert(
+    fc.property(names, fc.integer({ min: 1, max: 64 }), fc.nat(), (up, count, from) => {
+      const owners = Array.from({ length: count }, (_, i) => up[(i * 7 + from) % up.length]!)
+      let rows = shardsOf(owners)
+      const members = up.map((name) => member(name))
+      for (let step = 0; step <= count; step++) {
+        const view = makeView({ readAtMs: 0, shards: rows, members })
+        const [move] = movesDue(view)
+        if (!move) {
+          const targets = targetsOf(view)
+          for (const row of rows) t.equal(targets.get(row.shard)!.incarnation, row.incarnation)
+          const most = Math.ceil(count / up.length)
+          for (const name of up) {
+            const has = rows.filter(({ incarnation }) => incarnation === `inc-${name}`).length
+            if (has > most) throw new Error(`${name} has ${has} of ${count}`)
+          }
+          return
+        }
+        const { shard, to } = move
+        rows = rows.map((row) => (row.shard === shard ? { ...row, incarnation: to } : row))
+      }
+      throw new Error('moves without an end')
+    }),
+  )
+})
+
+t.test(
+  'nothing moves while a shard has no living owner, nor what a leaving member has',
+  async (t) => {
+    const dead = makeView({
+      readAtMs: 0,
+      shards: shardsOf(['a', 'a', 'gone']),
+      members: [member('a'), member('b')],
+    })
+    t.same(movesDue(dead), [])
+    const leaving = makeView({
+      readAtMs: 0,
+      shards: shardsOf(['a', 'a', 'a', 'a']),
+      members: [member('a', 'leaving'), member('b')],
+    })
+    t.same(movesDue(leaving), [])
+  },
+)
+
+t.test(
+  'one pacer; a dead member is claimed by the target at once, by the others in turn',
+  async (t) => {
+    const members = ['a', 'b', 'c'].map((name) => member(name))
+    const view = makeView({ readAtMs: 0, shards: shardsOf(Array(8).fill('gone')), members })
+    t.equal(members.filter((row) => isPacer(view, row.member)).length, 1)
+    for (let shard = 0; shard < 8; shard++) {
+      const waits = members
+        .map((row) => claimAfterMs(view, shard, row.member)!)
+        .sort((a, b) => a - b)
+      t.same(waits, [0, LIMITS.nextInRankMs, 2 * LIMITS.nextInRankMs])
+      t.equal(claimAfterMs(view, shard, targetsOf(view).get(shard)!.member), 0)
+    }
+    t.equal(claimAfterMs(view, 0, 'stranger'), null)
+  },
+)
+
+t.test('few at once', async (t) => {
+  t.same([1, 20, 33, 64, 1_025].map(movesAtOnce), [1, 1, 1, 3, 20])
+})

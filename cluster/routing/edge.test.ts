@@ -1,0 +1,210 @@
+// The edge by itself: what it sends, when it sends again, and when it says that nothing was done.
+
+import t from 'tap'
+import { errorItem } from '../../protocol/errors.ts'
+import type { Envelope, Reply, WireReply } from '../../protocol/message.ts'
+import { TestClock } from '../testing/harness.ts'
+import { ledger } from '../testing/ledger.ts'
+import { Edge } from './edge.ts'
+import type { Route } from './routes.ts'
+
+interface Sent {
+  readonly to: string
+  readonly envelope: Envelope
+  readonly respond: (reply: WireReply) => void
+}
+
+const ID = '00000000-0000-7000-8000-000000000001'
+
+function makeEdge() {
+  const clock = new TestClock()
+  const sent: Sent[] = []
+  const world = {
+    clock,
+    sent,
+    owner: { incarnation: 'a', epoch: 1 } as Route | null,
+    learnt: [] as Route[],
+    edge: null as unknown as Edge,
+    ask(budgetMs = 10_000) {
+      const asked = { reply: null as Reply | null }
+      void world.edge
+        .ask({
+          type: 'ledger',
+          id: ID,
+          messages: [{ type: 'append', body: { token: 'x' } }],
+          idempotencyKey: 'k',
+          bodyHash: 'h',
+          by: 'tester',
+          preview: false,
+          budgetMs,
+          trace: '',
+        })
+        .then((reply) => (asked.reply = reply))
+      return asked
+    },
+  }
+  world.edge = new Edge({
+    behaviours: new Map([['ledger', ledger]]),
+    shards: 4,
+    newUuid: () => ID,
+    clock,
+    route: () => world.owner,
+    send: (to, _shard, envelope, respond) => {
+      sent.push({ to: to.incarnation, envelope, respond })
+    },
+    deliversOnce: () => false,
+    learn: (_shard, route) => {
+      world.learnt.push(route)
+      world.owner = route
+    },
+  })
+  return world
+}
+
+const answered: WireReply = {
+  outcome: 'answered',
+  actorId: ID,
+  keys: [],
+  results: [{ type: 'append', success: true, data: 1 }],
+  position: { shard: 0, offset: 1 },
+}
+const busy: WireReply = { outcome: 'refused', error: errorItem('TOO_BUSY', 'later') }
+
+function codeOf(reply: Reply | null): string {
+  if (reply === null) return 'waiting'
+  return reply.outcome === 'answered' ? 'answered' : reply.error.code
+}
+
+t.test('goes to another owner at once, to the same one a bit later', async (t) => {
+  const { sent, ask, clock } = makeEdge()
+  const asked = ask()
+  sent[0]!.respond({ outcome: 'moved', shard: 0, owner: { incarnation: 'b', epoch: 2 } })
+  t.equal(sent[1]!.to, 'b')
+  t.equal(sent[1]!.envelope.copy, 1)
+  sent[1]!.respond({ outcome: 'moved', shard: 0 })
+  t.equal(sent.length, 2)
+  await clock.advance(150)
+  t.equal(sent.length, 3)
+  t.same(sent[2]!.envelope.messageId, sent[0]!.envelope.messageId)
+  t.ok(sent[2]!.envelope.budgetMs < 10_000)
+  sent[2]!.respond(answered)
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'answered')
+})
+
+t.test('silence: a copy after a second, then ever later; the first answer wins', async (t) => {
+  const { sent, ask, clock } = makeEdge()
+  const asked = ask(30_000)
+  await clock.advance(1_900)
+  t.equal(sent.length, 1)
+  await clock.advance(200)
+  t.equal(sent.length, 2)
+  sent[0]!.respond(answered)
+  sent[1]!.respond(busy)
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'answered')
+})
+
+t.test('a refusal waits for the other copies', async (t) => {
+  const { sent, ask, clock } = makeEdge()
+  const asked = ask(30_000)
+  await clock.advance(2_100)
+  sent[1]!.respond(busy)
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'waiting', 'the first copy may still run')
+  sent[0]!.respond(answered)
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'answered')
+})
+
+t.test('a death: asks the next owner, and counts; nothing is said for the dead one', async (t) => {
+  const world = makeEdge()
+  const { sent, ask, clock, edge } = world
+  const asked = ask(30_000)
+  await clock.advance(2_100)
+  sent[1]!.respond(busy)
+  world.owner = null
+  edge.died('a')
+  await clock.advance(100)
+  t.equal(codeOf(asked.reply), 'waiting', 'the dead one may have committed the first copy')
+  world.owner = { incarnation: 'b', epoch: 2 }
+  await clock.advance(150)
+  t.match(sent.at(-1), { to: 'b', envelope: { crashes: 1 } })
+  sent.at(-1)!.respond(busy)
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'TOO_BUSY', 'the new owner has read the log to its end')
+})
+
+t.test('budget over: unknown while a copy is open or was with a dead member', async (t) => {
+  const open = makeEdge()
+  const first = open.ask(1_000)
+  await open.clock.advance(1_100)
+  t.equal(codeOf(first.reply), 'OUTCOME_UNKNOWN')
+
+  const dead = makeEdge()
+  const second = dead.ask(1_000)
+  dead.owner = null
+  dead.edge.died('a')
+  await dead.clock.advance(1_100)
+  t.equal(codeOf(second.reply), 'OUTCOME_UNKNOWN')
+
+  const nobody = makeEdge()
+  nobody.owner = null
+  const third = nobody.ask(1_000)
+  await nobody.clock.advance(1_100)
+  t.equal(codeOf(third.reply), 'UNAVAILABLE')
+
+  const refused = makeEdge()
+  const fourth = refused.ask(1_000)
+  refused.sent[0]!.respond({ outcome: 'moved', shard: 0 })
+  refused.owner = null
+  await refused.clock.advance(1_100)
+  t.equal(codeOf(fourth.reply), 'UNAVAILABLE')
+})
+
+t.test(
+  'without the wire: 503 within a second; a stream that is missing is tried again',
+  async (t) => {
+    const away = makeEdge()
+    const asked = away.ask()
+    away.sent[0]!.respond({ outcome: 'unsent', away: true })
+    for (let at = 0; at < 950; at += 50) {
+      await away.clock.advance(50)
+      const last = away.sent.at(-1)!
+      last.respond({ outcome: 'unsent', away: true })
+    }
+    await away.clock.advance(0)
+    t.equal(codeOf(asked.reply), 'UNAVAILABLE')
+
+    const missing = makeEdge()
+    const other = missing.ask()
+    missing.sent[0]!.respond({ outcome: 'unsent' })
+    await missing.clock.advance(300)
+    t.equal(missing.sent.length, 2)
+    missing.sent[1]!.respond(answered)
+    await missing.clock.advance(0)
+    t.equal(codeOf(other.reply), 'answered')
+  },
+)
+
+t.test('a wire that came back gets every open copy again', async (t) => {
+  const { sent, ask, edge, clock } = makeEdge()
+  const asked = ask()
+  edge.resend()
+  t.equal(sent.length, 2)
+  sent[1]!.respond(answered)
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'answered')
+  edge.resend()
+  t.equal(sent.length, 2)
+})
+
+t.test('the end of a life: unknown for what was sent', async (t) => {
+  const { sent, ask, edge, clock } = makeEdge()
+  const asked = ask()
+  t.equal(sent.length, 1)
+  edge.abandon()
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'OUTCOME_UNKNOWN')
+  t.equal(edge.pending, 0)
+})
