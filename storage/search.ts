@@ -1,10 +1,11 @@
 // The graph index port: rows of graph nodes, written by the projector, read by running plans. It
-// stands between node/graph and the drivers (memory/, embedded/ on SQLite, later elastic/). Writing
-// and reading are ports of their own: embedded, they live in different worker threads. Every driver
+// stands between node/graph and the drivers (memory/, embedded/ on SQLite, elastic/). Writing and
+// reading are ports of their own: embedded, they live in different worker threads. Every driver
 // passes conformance/search.ts. Source: ARCHITECTURE 5, PROTOCOL 3.13.
 
 import type { Position } from '../protocol/ids.ts'
 import type { GraphPlan, GraphResult } from '../protocol/graph/plan.ts'
+import type { Maybe } from './journal.ts'
 
 /** One node's newest content; `doc` null removes it. Keyed by (actorId, node, id). */
 export interface IndexWrite {
@@ -15,15 +16,27 @@ export interface IndexWrite {
   /** The actor's version: an older write than what is there changes nothing, removals included. */
   readonly version: number
   readonly doc: Readonly<Record<string, unknown>> | null
+  /**
+   * Place among the actor's nodes of its type, for drivers that ask for it (`placed`); absent of
+   * removals.
+   */
+  readonly place?: number
 }
 
 export interface GraphWriter {
   /**
-   * Applies the writes and moves the offsets in one step: after a crash both are there or neither.
-   * Removed nodes are remembered by their version (PROTOCOL 3.13.3), so that an older write that
-   * comes late can't bring them back.
+   * True: the driver can't tell in which order an actor's nodes first came, so writes name their
+   * places, and a node whose place changes is written again.
    */
-  apply(writes: readonly IndexWrite[], offsets: readonly Position[]): void
+  readonly placed: boolean
+  /**
+   * Applies the writes, then moves the offsets: never an offset before what it stands for is in.
+   * Where there are transactions both are in or neither; else a repeat is harmless. Removed nodes
+   * are remembered by their version (PROTOCOL 3.13.3), so that an older write that comes late can't
+   * bring them back. Throws RefusedWrites, IndexAway or IndexGone where the driver can tell; any
+   * other failure may mean either of the first two.
+   */
+  apply(writes: readonly IndexWrite[], offsets: readonly Position[]): Maybe<void>
   /** Offsets up to which this index holds the log, by shard. */
   offsets(): ReadonlyMap<number, number>
   /**
@@ -32,18 +45,49 @@ export interface GraphWriter {
    */
   generation(): string | null
   /** Empties the index and ties it to a generation. */
-  reset(generation: string): void
-  close(): void
+  reset(generation: string): Maybe<void>
+  close(): Maybe<void>
 }
 
 export interface GraphReader {
   /**
-   * Runs a plan on one consistent state of the index. Throws RequestError: 503 UNAVAILABLE when it
-   * takes longer than `budgetMs`, 400 INVALID_QUERY past LIMITS.graphResultNodesMax.
+   * Runs a plan: on one consistent state of the index where there are transactions, else each of
+   * its steps on a state that is no older than when the plan began. Throws RequestError: 503
+   * UNAVAILABLE when it takes longer than `budgetMs` or the index is away, 400 INVALID_QUERY past
+   * LIMITS.graphResultNodesMax.
    */
-  query(plan: GraphPlan, budgetMs: number): GraphResult
-  close(): void
+  query(plan: GraphPlan, budgetMs: number): Maybe<GraphResult>
+  close(): Maybe<void>
 }
 
 /** Both in one, as the memory twin has it. */
 export interface GraphIndex extends GraphWriter, GraphReader {}
+
+/** The index can't take what these actors have; everything else that was written is in. */
+export class RefusedWrites extends Error {
+  /** Why, by actor. */
+  readonly reasons: ReadonlyMap<string, string>
+
+  constructor(reasons: ReadonlyMap<string, string>) {
+    const [first] = reasons
+    super(`${reasons.size} actors were refused by the index; ${first?.join(': ') ?? ''}`)
+    this.name = 'RefusedWrites'
+    this.reasons = reasons
+  }
+}
+
+/** The index takes nothing now, whoever's it is: the same writes again, later. */
+export class IndexAway extends Error {
+  constructor(why: string, options?: ErrorOptions) {
+    super(`the graph index can't be used now: ${why}`, options)
+    this.name = 'IndexAway'
+  }
+}
+
+/** The index is not there any more, or can't be what the log says: it has to be made anew. */
+export class IndexGone extends Error {
+  constructor(why: string) {
+    super(`the graph index has to be made anew: ${why}`)
+    this.name = 'IndexGone'
+  }
+}

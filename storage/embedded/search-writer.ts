@@ -25,6 +25,7 @@ export interface GraphWriterOptions {
 const PURGE_EVERY_MS = 60_000
 
 export class SqliteGraphWriter implements GraphWriter {
+  readonly placed = false
   readonly #db: DatabaseSync
   readonly #layout: IndexLayoutOfAll
   readonly #nowMs: () => number

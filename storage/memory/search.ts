@@ -26,6 +26,7 @@ export interface MemoryIndexOptions {
 }
 
 export class MemoryGraphIndex implements GraphIndex, NodeSource {
+  readonly placed = false
   readonly #schema: GraphSchema
   readonly #history: HistorySource
   readonly #now: () => number
