@@ -51,8 +51,11 @@ export const LIMITS = {
   groupBytesMax: 256 * KiB,
   entryBytesMax: 2 * MiB,
   stateBytesMax: 3 * MiB,
-  /** Entries above flush, per shard: past it groups wait. */
+  /** Committed entries whose derived rows are not durable, per shard: past either groups wait. */
   unflushedBytesMax: 32 * MiB,
+  unflushedMsMax: 5_000,
+  /** Derived rows of committed groups are gathered up to this while a write of them is under way. */
+  flushBatchBytesMax: 512 * KiB,
   /** The flush offset is stored after so many entries or so long: what lies above is replayed. */
   flushStoredEntries: 1_000,
   flushStoredMs: 2_000,
@@ -61,6 +64,15 @@ export const LIMITS = {
   turnMs: 10_000,
   turnSlowMs: 50,
   unknownOutcomeMs: 5_000,
+  /** Failed writes of the same bytes after which a shard is claimed again (PROTOCOL 3.2.5). */
+  appendFailuresMax: 3,
+  /** Lives of owners that ended while a message was outstanding: then it runs alone; not at all. */
+  crashesAlone: 2,
+  crashesMax: 3,
+  /** Poisoned messages that are kept for replay, per actor: the newest. */
+  poisonedMax: 16,
+  /** Reads of derived rows that one recovery has under way. */
+  recoveryReadsMax: 32,
   /** Answers waiting for the index before acknowledgements slow down (ARCHITECTURE 8). */
   indexLagEntriesMax: 60_000,
   indexLagMs: 3_000,
@@ -75,6 +87,8 @@ export const LIMITS = {
   activationsMax: 5_000,
   activationsBytesMax: 32 * MiB,
   sweepEveryMs: 30_000,
+  /** An actor that was not asked for so long goes to rest. */
+  passivateMs: 10 * 60_000,
   /** A thread that was idle for so long gives memory back. */
   idleMemoryMs: 3_000,
   trimEveryMs: 60_000,
@@ -232,6 +246,8 @@ export const LIMITS = {
   movesMax: 20,
   /** A move that has not ended by then is asked for again; a shard that was announced is let go. */
   moveMs: 10_000,
+  /** Flushing ahead of a handoff takes no longer; then the shard is sealed as it is. */
+  handoffPrepareMs: 5_000,
   /** A sealed shard keeps arriving envelopes this long, so many and so large; then `moved`. */
   sealedHeldMs: 1_000,
   sealedHeldMax: 2_000,
@@ -245,6 +261,14 @@ export const LIMITS = {
   // Segments of a log in Cassandra (PROTOCOL 3.5 Roll)
   segmentRowsMax: 10_000,
   segmentBytesMax: 64 * MiB,
+  /** Entries of a segment over all its owners: each counts rows and bytes from its own claim on. */
+  segmentEntriesMax: 100_000,
+  /** Segments of one shard of which a process remembers where they begin. */
+  segmentsKnownMax: 1_000,
+  /** The fence of a claim: given up after this; what is undecided is asked again meanwhile. */
+  claimMs: 5_000,
+  claimRetryMs: 50,
+  claimRetryMsMax: 500,
   appendsInFlightMax: 8,
   // Wire (PROTOCOL 3.6)
   /** Unanswered bytes of an edge towards one member; a larger envelope goes alone. */

@@ -1,0 +1,94 @@
+// The tail of one shard's log as its owner knows it: the open segment, its head, and the one group
+// that may be in it or not. It stands between the appends of one tenure and the statements that
+// carry them. Source: PROTOCOL 3.1, 3.2, 3.5 (roll).
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Group } from '../../storage/journal.ts'
+import type { SegmentStatics } from '../../storage/segments.ts'
+
+/** A segment that has reached one of these is rolled before the next append. */
+export interface SegmentLimits {
+  readonly rowsMax: number
+  readonly bytesMax: number
+  /** Over the tenures of all owners, each of which counts rows and bytes from its own beginning. */
+  readonly entriesMax: number
+}
+
+const PRODUCT_LIMITS: SegmentLimits = {
+  rowsMax: LIMITS.segmentRowsMax,
+  bytesMax: LIMITS.segmentBytesMax,
+  entriesMax: LIMITS.segmentEntriesMax,
+}
+
+export interface TailOptions {
+  readonly shard: number
+  readonly segment: number
+  readonly statics: SegmentStatics
+  readonly limits?: SegmentLimits
+}
+
+export class Tail {
+  readonly shard: number
+  readonly epoch: number
+  segment: number
+  base: number
+  head: number
+  isBusy = false
+  readonly #limits: SegmentLimits
+  #rows = 0
+  #bytes = 0
+  /** Sent, and not known to be committed. */
+  #unresolved: Group | null = null
+
+  constructor({ shard, segment, statics, limits }: TailOptions) {
+    this.shard = shard
+    this.segment = segment
+    this.epoch = statics.epoch
+    this.base = statics.base
+    this.head = statics.head
+    this.#limits = limits ?? PRODUCT_LIMITS
+  }
+
+  get isFull(): boolean {
+    const { rowsMax, bytesMax, entriesMax } = this.#limits
+    return this.#rows >= rowsMax || this.#bytes >= bytesMax || this.head - this.base >= entriesMax
+  }
+
+  /**
+   * `again`: these very bytes were sent before; `no`: they don't go on from this tail. While a group
+   * is unresolved no other may take its place, but one behind it says that it was committed.
+   */
+  mayAppend(group: Group): 'yes' | 'again' | 'no' {
+    if (group.epoch !== this.epoch) return 'no'
+    const open = this.#unresolved
+    if (open !== null && group.head === open.head + open.count) this.committed()
+    if (group.head !== this.head) return 'no'
+    if (this.#unresolved === null) return 'yes'
+    return this.isSent(group) ? 'again' : 'no'
+  }
+
+  isSent(group: Group): boolean {
+    return this.#unresolved?.commitId === group.commitId
+  }
+
+  sent(group: Group): void {
+    this.#unresolved = group
+  }
+
+  /** The group that was sent is in. */
+  committed(): void {
+    const group = this.#unresolved
+    if (group === null) return
+    this.#unresolved = null
+    this.head = group.head + group.count
+    this.#rows++
+    this.#bytes += group.body.length
+  }
+
+  rolled(): void {
+    this.segment++
+    this.base = this.head
+    this.#rows = 0
+    this.#bytes = 0
+  }
+}
