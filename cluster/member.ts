@@ -248,7 +248,7 @@ export class Member implements ActorSystem {
 
   async ask(request: ActorRequest): Promise<Reply> {
     if (this.#options.cluster === null) return this.edge.ask(request)
-    if (!this.#isFresh) {
+    if (!this.knowsConfiguration) {
       const text = 'this member has not read the configuration for a while; nothing was done'
       return { outcome: 'refused', error: errorItem('UNAVAILABLE', text) }
     }
@@ -260,7 +260,9 @@ export class Member implements ActorSystem {
     return reply
   }
 
-  get #isFresh(): boolean {
+  /** False once the system shard's log could not be read for a while: it may say more by now. */
+  get knowsConfiguration(): boolean {
+    if (this.#options.cluster === null) return true
     return this.#follower.isFresh || this.shards.get(SYSTEM_SHARD)?.state === 'serving'
   }
 

@@ -1,33 +1,27 @@
-// The composition root: the only place where drivers are made and stations are wired. It stands
-// between the settings and a running node; everything else gets what it needs from here. The order
-// of the lines is the order of the walk, from the journal up to the socket.
+// The composition root: the stations are wired here on a foundation (embedded.ts, clustered.ts). It
+// stands between the settings and a running node; everything else gets what it needs from here. The
+// order of the lines is the order of the walk, from the journal up to the socket.
 
 import { randomFillSync } from 'node:crypto'
 import type { Settings } from '../config/settings.ts'
 import { systemClock } from '../cluster/clock.ts'
 import type { World } from '../cluster/clock.ts'
-import { Member } from '../cluster/member.ts'
-import { memoryWire } from '../cluster/memory/wire.ts'
-import type { ActorQuery, HookTable } from '../cluster/sharding/core.ts'
-import type { Behaviour } from '../protocol/behaviour.ts'
+import type { Member } from '../cluster/member.ts'
 import { graphSchema } from '../protocol/graph/schema.ts'
-import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
-import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
-import type { Journal } from '../storage/journal.ts'
 import { createAccess } from './access/access.ts'
 import type { Access } from './access/access.ts'
 import { actorOperations } from './actors/routes.ts'
 import { behaviours } from './behaviours.ts'
+import { ClusterStatusReader } from './cluster/cluster-status.ts'
+import { clusterOperations } from './cluster/routes.ts'
+import { clusteredFoundation } from './clustered.ts'
+import { embeddedFoundation } from './embedded.ts'
+import type { Foundation } from './foundation.ts'
 import { actorQuery } from './graph/actor-query.ts'
 import { consistencyTokens } from './graph/consistency.ts'
 import { Graph } from './graph/graph.ts'
-import { collectGraphMetrics } from './graph/graph-metrics.ts'
-import { IndexThread } from './graph/index-thread.ts'
-import { ReaderThread } from './graph/reader-thread.ts'
 import { graphRoutes } from './graph/routes.ts'
-import { ClusterStatusReader } from './cluster/cluster-status.ts'
-import { clusterOperations } from './cluster/routes.ts'
 import { healthOperations } from './health/routes.ts'
 import type { Check } from './health/routes.ts'
 import { collectProcessMetrics } from './health/process-metrics.ts'
@@ -52,9 +46,6 @@ export interface NodeOptions {
   readonly onFatal: (error: Error) => void
 }
 
-/** Rules join later; until then no hook has one (COMMERCE 6). */
-const NO_RULES: HookTable = { has: () => false, effects: () => [] }
-
 /** A running node. */
 export interface KontorNode {
   readonly port: number
@@ -65,35 +56,31 @@ export interface KontorNode {
 export async function startNode(options: NodeOptions): Promise<KontorNode> {
   const { settings, log, version } = options
   const world: World = { clock: systemClock(), random: (bytes) => void randomFillSync(bytes) }
-  const journal = await openJournal(options, world)
   const metrics = new Metrics()
   const channels = new RegistryChannels()
   const table = behaviours(channels)
   const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
   const clocks = { nowMs: () => world.clock.nowMs(), monotonicMs: () => world.clock.monotonicMs() }
-  const following: Following = { index: null }
   const query = actorQuery({ schema, ...clocks })
-  const member = makeMember(options, { journal, table, world, query, following })
-  await member.start()
+  const make = settings.storageDriver === 'cluster' ? clusteredFoundation : embeddedFoundation
+  const foundation = await make({ ...options, world, behaviours: table, schema, query })
+  const { journal, member, runner, watch } = foundation
   channels.follow(member.system)
-  const index = startIndex({ settings, journal, member, world, log })
-  following.index = index
-  const reader = new ReaderThread({ dir: settings.dataDir, clock: world.clock, log })
   const tokens = consistencyTokens(journal.identity)
-  const graph = new Graph({ schema, runner: reader, index: index.watch, tokens, ...clocks })
+  const graph = new Graph({ schema, runner, index: watch, tokens, ...clocks })
   let { baseUrl } = settings.http
   const access = makeAccess(options, member, world, () => baseUrl)
   await access.start()
   collectProcessMetrics(metrics)
   collectRuntimeMetrics(metrics, member)
-  collectGraphMetrics(metrics, { index, reader })
+  foundation.collect(metrics)
   const sample = { ready: !settings.sample }
-  const checks = (): readonly Check[] => readiness(member, index, sample.ready)
+  const checks = (): readonly Check[] => [...foundation.checks(), sampleCheck(sample.ready)]
   const status = new ClusterStatusReader({
     overview: () => member.ownership.overview(),
     tenures: member.shards,
     log: journal.log,
-    applied: (shard) => index.progress.applied(shard),
+    applied: foundation.applied,
     clock: world.clock,
   })
   const operations = [
@@ -111,58 +98,7 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
   // Port 0 stands for a free one, which is known only now.
   baseUrl = baseUrl.replace(/:0$/, `:${port}`)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
-  const stop = stopper({ server, access, member, index, reader, journal, settings, log })
-  return { port, stop }
-}
-
-function openJournal({ settings, log, onFatal }: NodeOptions, world: World): Promise<Journal> {
-  return openEmbeddedJournal({
-    dir: settings.dataDir,
-    shards: settings.shards,
-    acceptLoss: settings.acceptLoss,
-    log,
-    random: world.random,
-    clock: () => world.clock.nowMs(),
-    now: () => world.clock.monotonicMs(),
-    onFatal,
-  })
-}
-
-/** What follows the member's commits; set once the member serves. */
-interface Following {
-  index: IndexThread | null
-}
-
-interface MemberParts {
-  readonly journal: Journal
-  readonly table: readonly Behaviour[]
-  readonly world: World
-  readonly query: ActorQuery
-  readonly following: Following
-}
-
-function makeMember({ settings, log, version, onFatal }: NodeOptions, parts: MemberParts): Member {
-  const { journal, table, world, query, following } = parts
-  return new Member({
-    memberId: settings.memberId,
-    address: settings.http.baseUrl,
-    version,
-    journal,
-    cluster: null,
-    behaviours: table,
-    world,
-    wire: memoryWire((run) => world.clock.defer(run)),
-    wireDeliversOnce: true,
-    log,
-    hooks: NO_RULES,
-    query,
-    throttleMs: () => following.index?.throttleMs() ?? 0,
-    onCommitted: (shard, entries, first) =>
-      following.index?.committed(shard, first + entries.length - 1),
-    doneWith: (shard) =>
-      shard === SYSTEM_SHARD ? Infinity : (following.index?.progress.applied(shard) ?? 0),
-    onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),
-  })
+  return { port, stop: stopper({ server, access, foundation, settings, log }) }
 }
 
 function makeAccess(
@@ -180,47 +116,13 @@ function makeAccess(
     baseUrl,
     print,
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
+    ready: () => member.knowsConfiguration,
   })
 }
 
-interface IndexParts {
-  readonly settings: Settings
-  readonly journal: Journal
-  readonly member: Member
-  readonly world: World
-  readonly log: Log
-}
-
-function startIndex({ settings, journal, member, world, log }: IndexParts): IndexThread {
-  return new IndexThread({
-    dir: settings.dataDir,
-    shards: journal.identity.shards,
-    generation: journal.identity.generation,
-    clock: world.clock,
-    log,
-    heads: member.heads().filter(({ shard }) => shard !== SYSTEM_SHARD),
-    flushed: (shard) => member.shards.get(shard)!.flusher.flushed,
-    async writeRows(shard, rows) {
-      const { epoch } = member.shards.get(shard)!
-      const outcome = await journal.derived.write(shard, epoch, rows)
-      if (outcome !== 'committed') throw new Error(`rows were not written: ${outcome}`)
-    },
-  })
-}
-
-/** What must hold before requests come in (CONTRACT 0 "Operations"). */
-function readiness(member: Member, index: IndexThread, sampleReady: boolean): readonly Check[] {
-  const away = [...member.shards.values()].filter(({ state }) => state !== 'serving')
-  const unready = index.watch.unready()
-  return [
-    away.length === 0
-      ? { name: 'shards', ok: true }
-      : { name: 'shards', ok: false, reason: `${away.length} shards are not served` },
-    unready === null ? { name: 'graph', ok: true } : { name: 'graph', ok: false, reason: unready },
-    sampleReady
-      ? { name: 'sample', ok: true }
-      : { name: 'sample', ok: false, reason: 'the sample orders are being loaded' },
-  ]
+function sampleCheck(ready: boolean): Check {
+  if (ready) return { name: 'sample', ok: true }
+  return { name: 'sample', ok: false, reason: 'the sample orders are being loaded' }
 }
 
 async function fillSample(member: Member, { settings, log, print }: NodeOptions): Promise<boolean> {
@@ -242,10 +144,7 @@ async function fillSample(member: Member, { settings, log, print }: NodeOptions)
 interface Running {
   readonly server: HttpServer
   readonly access: Pick<Access, 'stop'>
-  readonly member: Member
-  readonly index: IndexThread
-  readonly reader: ReaderThread
-  readonly journal: Journal
+  readonly foundation: Foundation
   readonly settings: Settings
   readonly log: Log
 }
@@ -256,14 +155,11 @@ function stopper(running: Running): () => Promise<void> {
   return () => (stopping ??= stopAll(running))
 }
 
-async function stopAll(running: Running): Promise<void> {
-  const { server, access, member, index, reader, journal, settings, log } = running
+async function stopAll({ server, access, foundation, settings, log }: Running): Promise<void> {
   const began = performance.now()
   const leftMs = (): number => Math.max(100, settings.shutdownMs - (performance.now() - began))
   await server.close(leftMs() * 0.6)
   access.stop()
-  await member.stop(leftMs() * 0.5)
-  await Promise.all([index.close(), reader.close()])
-  await journal.close()
+  await foundation.stop(leftMs)
   log.info({ ms: Math.round(performance.now() - began) }, 'stopped')
 }

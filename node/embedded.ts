@@ -1,0 +1,113 @@
+// The embedded foundation: one member on LMDB, its graph on SQLite in worker threads, a wire that is
+// a call. It stands between the composition root and the drivers of storage/embedded.
+// Source: PROTOCOL 3.16, ARCHITECTURE 2.
+
+import { Member } from '../cluster/member.ts'
+import { memoryWire } from '../cluster/memory/wire.ts'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
+import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
+import type { Journal } from '../storage/journal.ts'
+import { NO_RULES } from './foundation.ts'
+import type { Foundation, FoundationOptions } from './foundation.ts'
+import { collectGraphMetrics } from './graph/graph-metrics.ts'
+import { IndexThread } from './graph/index-thread.ts'
+import { ReaderThread } from './graph/reader-thread.ts'
+import type { Check } from './health/routes.ts'
+
+/** What follows the member's commits; set once the member serves. */
+interface Following {
+  index: IndexThread | null
+}
+
+export async function embeddedFoundation(options: FoundationOptions): Promise<Foundation> {
+  const { settings, log, world } = options
+  const journal = await openEmbeddedJournal({
+    dir: settings.dataDir,
+    shards: settings.shards,
+    acceptLoss: settings.acceptLoss,
+    log,
+    random: world.random,
+    clock: () => world.clock.nowMs(),
+    now: () => world.clock.monotonicMs(),
+    onFatal: options.onFatal,
+  })
+  const following: Following = { index: null }
+  const member = makeMember(options, journal, following)
+  await member.start()
+  const index = startIndex(options, journal, member)
+  following.index = index
+  const reader = new ReaderThread({ dir: settings.dataDir, clock: world.clock, log })
+  return {
+    journal,
+    member,
+    watch: index.watch,
+    runner: reader,
+    applied: (shard) => index.progress.applied(shard),
+    checks: () => checks(member, index),
+    collect: (metrics) => collectGraphMetrics(metrics, { index, reader }),
+    async stop(leftMs) {
+      await member.stop(leftMs() * 0.5)
+      await Promise.all([index.close(), reader.close()])
+      await journal.close()
+    },
+  }
+}
+
+function makeMember(
+  { settings, log, version, world, behaviours, query, onFatal }: FoundationOptions,
+  journal: Journal,
+  following: Following,
+): Member {
+  return new Member({
+    memberId: settings.memberId,
+    address: settings.http.baseUrl,
+    version,
+    journal,
+    cluster: null,
+    behaviours,
+    world,
+    wire: memoryWire((run) => world.clock.defer(run)),
+    wireDeliversOnce: true,
+    log,
+    hooks: NO_RULES,
+    query,
+    throttleMs: () => following.index?.throttleMs() ?? 0,
+    onCommitted: (shard, entries, first) =>
+      following.index?.committed(shard, first + entries.length - 1),
+    doneWith: (shard) =>
+      shard === SYSTEM_SHARD ? Infinity : (following.index?.progress.applied(shard) ?? 0),
+    onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),
+  })
+}
+
+function startIndex(
+  { settings, world, log }: FoundationOptions,
+  journal: Journal,
+  member: Member,
+): IndexThread {
+  return new IndexThread({
+    dir: settings.dataDir,
+    shards: journal.identity.shards,
+    generation: journal.identity.generation,
+    clock: world.clock,
+    log,
+    heads: member.heads().filter(({ shard }) => shard !== SYSTEM_SHARD),
+    flushed: (shard) => member.shards.get(shard)!.flusher.flushed,
+    async writeRows(shard, rows) {
+      const { epoch } = member.shards.get(shard)!
+      const outcome = await journal.derived.write(shard, epoch, rows)
+      if (outcome !== 'committed') throw new Error(`rows were not written: ${outcome}`)
+    },
+  })
+}
+
+function checks(member: Member, index: IndexThread): readonly Check[] {
+  const away = [...member.shards.values()].filter(({ state }) => state !== 'serving')
+  const unready = index.watch.unready()
+  return [
+    away.length === 0
+      ? { name: 'shards', ok: true }
+      : { name: 'shards', ok: false, reason: `${away.length} shards are not served` },
+    unready === null ? { name: 'graph', ok: true } : { name: 'graph', ok: false, reason: unready },
+  ]
+}

@@ -1,0 +1,44 @@
+// What the stations stand on: a member on its journal, and the graph's index. Two ways to make it,
+// embedded.ts and clustered.ts, and everything above is the same. It stands between the drivers and
+// the composition root. Source: ARCHITECTURE 0 "One program, two ways to run it".
+
+import type { World } from '../cluster/clock.ts'
+import type { Member } from '../cluster/member.ts'
+import type { ActorQuery, HookTable } from '../cluster/sharding/core.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Behaviour } from '../protocol/behaviour.ts'
+import type { GraphSchema } from '../protocol/graph/schema.ts'
+import type { Log } from '../protocol/log.ts'
+import type { Journal, Maybe } from '../storage/journal.ts'
+import type { IndexWatch, PlanRunner } from './graph/graph.ts'
+import type { Check } from './health/routes.ts'
+import type { Metrics } from './metrics.ts'
+
+export interface FoundationOptions {
+  readonly settings: Settings
+  readonly log: Log
+  readonly version: string
+  readonly world: World
+  readonly behaviours: readonly Behaviour[]
+  readonly schema: GraphSchema
+  readonly query: ActorQuery
+  /** The process can't go on: a failed flush, a store that another process has taken. */
+  readonly onFatal: (error: Error) => void
+}
+
+export interface Foundation {
+  readonly journal: Journal
+  readonly member: Member
+  readonly watch: IndexWatch
+  readonly runner: PlanRunner
+  /** Offset that the index holds of a shard; null: nobody has said. */
+  readonly applied: (shard: number) => Maybe<number | null>
+  /** What must hold before requests come in (CONTRACT 0 "Operations"). */
+  readonly checks: () => readonly Check[]
+  readonly collect: (metrics: Metrics) => void
+  /** Ends what was begun, within the time. */
+  stop(leftMs: () => number): Promise<void>
+}
+
+/** Rules join later; until then no hook has one (COMMERCE 6). */
+export const NO_RULES: HookTable = { has: () => false, effects: () => [] }
