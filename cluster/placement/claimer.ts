@@ -31,6 +31,8 @@ export interface Expected {
 }
 
 export class Claimer {
+  /** Shards that this process came to serve. */
+  served = 0
   readonly #options: ClaimerOptions
   /** Epochs in which this life may have appended, by shard: never served twice. */
   readonly #used = new Map<number, number>()
@@ -93,7 +95,10 @@ export class Claimer {
     if (life !== incarnation()) {
       host.forget(next)
       next.stepDown('this life of the member is over')
-    } else host.serving(next)
+    } else {
+      this.served++
+      host.serving(next)
+    }
   }
 
   /** Marks an epoch as one in which this life may have appended. */

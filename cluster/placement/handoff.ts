@@ -35,6 +35,8 @@ const PAUSES_MAX = 1_000
 
 export class Handoff {
   readonly pausesMs: number[] = []
+  pauseMs = 0
+  count = 0
   readonly #options: HandoffOptions
   readonly #underWay = new Map<number, Target>()
 
@@ -57,8 +59,9 @@ export class Handoff {
       await tenure.prepareHandoff()
       if (tenure.state !== 'serving') return
       if (!isUp(to.incarnation)) return
+      const sealedMs = this.#options.clock.monotonicMs()
       await tenure.seal()
-      await this.#sign(tenure, to)
+      await this.#sign(tenure, to, sealedMs)
     } catch (error) {
       log.error({ err: error, shard }, 'a handoff has failed')
       if (tenure.state === 'sealed') tenure.stepDown('a handoff has failed')
@@ -67,11 +70,10 @@ export class Handoff {
     }
   }
 
-  async #sign(tenure: Shard, to: Target): Promise<void> {
+  async #sign(tenure: Shard, to: Target, sealedMs: number): Promise<void> {
     const { control, clock, isUp, member, incarnation } = this.#options
     const { number: shard, epoch } = tenure
     const life = incarnation()
-    const began = clock.monotonicMs()
     let target = to
     for (let sent = 0; tenure.state === 'sealed'; sent++) {
       if (!isUp(to.incarnation)) {
@@ -81,19 +83,22 @@ export class Handoff {
       }
       const next = { epoch: epoch + 1, owner: target.member, incarnation: target.incarnation }
       const outcome = await control.updateShard(shard, next, { epoch, incarnation: life })
-      if (outcome === 'applied') return this.#signed(tenure, next, began)
+      if (outcome === 'applied') return this.#signed(tenure, next, sealedMs)
       const row = await this.#read(shard)
-      if (row && row.epoch > epoch) return this.#signed(tenure, row, began)
+      if (row && row.epoch > epoch) return this.#signed(tenure, row, sealedMs)
       await new Promise<void>((resolve) => void clock.after(LIMITS.beatRetryMs, resolve))
     }
   }
 
   /** The row has a later epoch: whoever it names is the owner, and it may be this life again. */
-  #signed(tenure: Shard, row: Omit<ShardRow, 'shard' | 'segment'>, began: number): void {
+  #signed(tenure: Shard, row: Omit<ShardRow, 'shard' | 'segment'>, sealedMs: number): void {
     const { host, learn, tell, clock } = this.#options
     const { incarnation, epoch } = row
     const { number: shard } = tenure
-    this.pausesMs.push(clock.monotonicMs() - began)
+    const pauseMs = clock.monotonicMs() - sealedMs
+    this.count++
+    this.pauseMs += pauseMs
+    this.pausesMs.push(pauseMs)
     if (this.pausesMs.length > PAUSES_MAX) this.pausesMs.shift()
     learn(shard, { incarnation, epoch })
     host.forget(tenure)

@@ -35,6 +35,18 @@ export interface PlacementOptions {
   readonly inbox: Inbox
 }
 
+/** Counts since the start of the process; times in milliseconds. */
+export interface PlacementStats {
+  /** Shards that were taken over or taken up. */
+  readonly claims: number
+  readonly handoffs: number
+  /** Times that this process joined. */
+  readonly lives: number
+  /** Sum of the times that handed-over shards were sealed, and the last of them. */
+  readonly pauseMs: number
+  readonly pausesMs: readonly number[]
+}
+
 interface Unowned {
   readonly incarnation: string
   readonly sinceMs: number
@@ -56,6 +68,7 @@ export class Placement implements Ownership {
   readonly #moving = new Map<number, { readonly epoch: number; readonly sinceMs: number }>()
   /** Lives that were seen up or leaving. */
   #seen = new Set<string>()
+  #lives = 0
   #stopped = false
 
   constructor(options: PlacementOptions) {
@@ -98,6 +111,7 @@ export class Placement implements Ownership {
     const { wire, inbox, log, member } = this.#options
     const incarnation = await this.membership.join()
     this.incarnation = incarnation
+    this.#lives++
     await wire.serve(incarnation, inbox)
     if (this.incarnation !== incarnation) return wire.close(incarnation)
     log.info({ member, incarnation }, 'this member takes part')
@@ -390,6 +404,11 @@ export class Placement implements Ownership {
     this.#wanted.clear()
     this.membership.close()
     this.#options.wire.close(this.incarnation)
+  }
+
+  get stats(): PlacementStats {
+    const { pauseMs, pausesMs, count: handoffs } = this.handoff
+    return { claims: this.#claimer.served, handoffs, lives: this.#lives, pauseMs, pausesMs }
   }
 
   overview(): Overview {
