@@ -1,10 +1,13 @@
 // The walk of a plan that all executions share: level by level, all parents of a level at once, and
 // the shape of the answer. It stands between a plan and a finder, which knows where nodes are kept.
-// History nodes come from the history source, whatever the finder. Source: CONTRACT 1.4.
+// History nodes come from the history source, whatever the finder. The walk is a generator that
+// yields what it needs: it runs at once on what is at hand and waits for what is elsewhere. Source:
+// CONTRACT 1.4.
 
 import { RequestError } from '../errors.ts'
 import { compareDocs, compareText, compileCondition, pickFields } from './evaluate.ts'
-import type { HistorySource } from './history.ts'
+import type { NodeDoc } from '../behaviour.ts'
+import type { HistoryPiece, HistorySource, RemoteHistory } from './history.ts'
 import type { GraphPlan, GraphResult, NodePlan, Step } from './plan.ts'
 
 /** A graph node as executions hand it on. */
@@ -30,6 +33,11 @@ export const NOTHING_FOUND: Found = { rows: [], more: false, count: 0 }
 export interface NodeFinder {
   /** One Found for each parent, in their order; `parents` null: a base set, exactly one Found. */
   find(step: Step, parents: readonly GraphRow[] | null): readonly Found[]
+}
+
+/** The same where nodes have to be waited for. */
+export interface RemoteFinder {
+  find(step: Step, parents: readonly GraphRow[] | null): Promise<readonly Found[]>
 }
 
 /** Time and size that one request may take. */
@@ -82,11 +90,44 @@ export interface Execution {
   readonly budget: Budget
 }
 
-/** Runs a whole request. */
+export interface RemoteExecution {
+  readonly finder: RemoteFinder
+  readonly history: RemoteHistory
+  readonly budget: Budget
+}
+
+/** What a walk needs on its way. */
+type Ask =
+  | { readonly ask: 'find'; readonly step: Step; readonly parents: readonly GraphRow[] | null }
+  | {
+      readonly ask: 'history'
+      readonly actorId: string
+      readonly node: string
+      readonly rest: unknown
+    }
+
+type Walk<T> = Generator<Ask, T, readonly Found[] | HistoryPiece>
+
+/** Runs a whole request on what is at hand. */
 export function executePlan(plan: GraphPlan, execution: Execution): GraphResult {
-  const answer: Record<string, unknown> = {}
-  for (const step of plan.steps) answerStep(step, null, [answer], execution)
-  return answer
+  return runNow(walkPlan(plan, execution.budget), execution)
+}
+
+/** Runs a whole request on what has to be waited for. */
+export async function executeRemotely(
+  plan: GraphPlan,
+  { finder, history, budget }: RemoteExecution,
+): Promise<GraphResult> {
+  const walk = walkPlan(plan, budget)
+  for (let next = walk.next(); ;) {
+    if (next.done) return next.value
+    const { value } = next
+    next = walk.next(
+      value.ask === 'find'
+        ? await finder.find(value.step, value.parents)
+        : await history.read(value.actorId, value.node, value.rest),
+    )
+  }
 }
 
 /** Runs a node plan on nodes at hand: their fields and all that is asked for below them. */
@@ -95,37 +136,85 @@ export function executeNodes(
   rows: readonly GraphRow[],
   execution: Execution,
 ): Record<string, unknown>[] {
-  execution.budget.check()
+  return runNow(walkNodes(plan, rows, execution.budget), execution)
+}
+
+function runNow<T>(walk: Walk<T>, { finder, history }: Execution): T {
+  for (let next = walk.next(); ;) {
+    if (next.done) return next.value
+    const { value } = next
+    next = walk.next(
+      value.ask === 'find' ? finder.find(value.step, value.parents) : pieceNow(history, value),
+    )
+  }
+}
+
+/** Nodes that are asked of a history at hand at once: no more than a page of its entries has. */
+const PIECE_NODES = 32
+
+/** The rest of a history at hand is its iterator. */
+function pieceNow(history: HistorySource, of: Extract<Ask, { ask: 'history' }>): HistoryPiece {
+  const iterator = (of.rest ??
+    history.read(of.actorId, of.node)[Symbol.iterator]()) as Iterator<NodeDoc>
+  const nodes: NodeDoc[] = []
+  while (nodes.length < PIECE_NODES) {
+    const next = iterator.next()
+    if (next.done) return { nodes, rest: null }
+    nodes.push(next.value)
+  }
+  return { nodes, rest: iterator }
+}
+
+function* walkPlan(plan: GraphPlan, budget: Budget): Walk<GraphResult> {
+  const answer: Record<string, unknown> = {}
+  for (const step of plan.steps) yield* answerStep(step, null, [answer], budget)
+  return answer
+}
+
+function* walkNodes(
+  plan: NodePlan,
+  rows: readonly GraphRow[],
+  budget: Budget,
+): Walk<Record<string, unknown>[]> {
+  budget.check()
   const answers = rows.map((row) => pickFields(row.doc, plan.fields))
   if (rows.length === 0) return answers
   for (const step of plan.steps) {
-    if (step.returns !== 'nothing') answerStep(step, rows, answers, execution)
+    if (step.returns !== 'nothing') yield* answerStep(step, rows, answers, budget)
   }
   return answers
 }
 
 /** True when every gate (`require some` / `none`) below a node lets it through. */
-export function passesGates(plan: NodePlan, row: GraphRow, execution: Execution): boolean {
-  return plan.steps.every((step) => {
-    if (step.require === 'any') return true
-    // One matching child is enough to know.
-    const probe: Step = { ...step, returns: 'nodes', limit: 1, orderBy: [] }
-    const found = execution.finder.find(probe, [row])[0]!.rows.length > 0
-    return found === (step.require === 'some')
-  })
+function* passesGates(plan: NodePlan, row: GraphRow): Walk<boolean> {
+  for (const step of plan.steps) {
+    if (step.require === 'any') continue
+    const found = yield* find(gateProbe(step), [row])
+    if (found[0]!.rows.length > 0 !== (step.require === 'some')) return false
+  }
+  return true
 }
 
-function answerStep(
+/** One matching child is enough to know whether a gate lets its parent through. */
+export function gateProbe(step: Step): Step {
+  return { ...step, returns: 'nodes', limit: 1, orderBy: [] }
+}
+
+function* find(step: Step, parents: readonly GraphRow[] | null): Walk<readonly Found[]> {
+  return (yield { ask: 'find', step, parents }) as readonly Found[]
+}
+
+function* answerStep(
   step: Step,
   parents: readonly GraphRow[] | null,
   answers: readonly Record<string, unknown>[],
-  execution: Execution,
-): void {
+  budget: Budget,
+): Walk<void> {
   const founds =
     step.storage.kind === 'history'
-      ? findHistory(step, parents, execution)
-      : execution.finder.find(step, parents)
-  const nodes = step.returns === 'count' ? [] : below(step, founds, execution)
+      ? yield* findHistory(step, parents, budget)
+      : yield* find(step, parents)
+  const nodes = step.returns === 'count' ? [] : yield* below(step, founds, budget)
   let at = 0
   for (const [i, found] of founds.entries()) {
     const answer = answers[i]!
@@ -144,45 +233,38 @@ function answerStep(
 }
 
 /** The answers of all nodes that were found, in one list: the next level works on all at once. */
-function below(
+function* below(
   step: Step,
   founds: readonly Found[],
-  execution: Execution,
-): Record<string, unknown>[] {
+  budget: Budget,
+): Walk<Record<string, unknown>[]> {
   const rows = founds.length === 1 ? founds[0]!.rows : founds.flatMap((found) => found.rows)
-  execution.budget.add(rows.length)
-  return executeNodes(step.plan, rows, execution)
+  budget.add(rows.length)
+  return yield* walkNodes(step.plan, rows, budget)
 }
 
-function findHistory(
+function* findHistory(
   step: Step,
   parents: readonly GraphRow[] | null,
-  execution: Execution,
-): Found[] {
-  if (parents !== null) {
-    const { source } = step
-    return parents.map((parent) => {
-      const value = source.kind === 'edge' ? parent.doc[source.from] : undefined
-      const to = source.kind === 'edge' ? source.to : ''
-      const keep = (row: GraphRow): boolean =>
-        value !== undefined && value !== null && row.doc[to] === value
-      return collectHistory(step, historyRows(step, [parent.actorId], execution), keep, execution)
-    })
+  budget: Budget,
+): Walk<Found[]> {
+  if (parents === null) {
+    const actors = [...new Set(step.historyOf)].toSorted()
+    return [yield* collectHistory(step, actors, { keep: () => true, budget })]
   }
-  const actors = [...new Set(step.historyOf)].toSorted()
-  return [collectHistory(step, historyRows(step, actors, execution), () => true, execution)]
-}
-
-function* historyRows(
-  step: Step,
-  actors: readonly string[],
-  execution: Execution,
-): Generator<GraphRow> {
-  for (const actorId of actors) {
-    for (const { id, doc } of execution.history.read(actorId, step.plan.node)) {
-      yield { actorId, id, doc }
-    }
+  const { source } = step
+  const founds: Found[] = []
+  for (const parent of parents) {
+    const value = source.kind === 'edge' ? parent.doc[source.from] : undefined
+    const to = source.kind === 'edge' ? source.to : ''
+    const keep = (row: GraphRow): boolean => row.doc[to] === value
+    founds.push(
+      value === undefined || value === null
+        ? NOTHING_FOUND
+        : yield* collectHistory(step, [parent.actorId], { keep, budget }),
+    )
   }
+  return founds
 }
 
 /**
@@ -190,37 +272,79 @@ function* historyRows(
  * the first of that order, ties by their place in the journal. Reading stops as soon as the answer
  * is known.
  */
-function collectHistory(
+function* collectHistory(
   step: Step,
-  rows: Iterable<GraphRow>,
-  keep: (row: GraphRow) => boolean,
-  execution: Execution,
-): Found {
+  actors: readonly string[],
+  { keep, budget }: { readonly keep: (row: GraphRow) => boolean; readonly budget: Budget },
+): Walk<Found> {
   const test = step.filter === null ? null : compileCondition(step.filter)
-  const counts = step.returns === 'count' || step.returns === 'both'
-  const sorts = step.orderBy.length > 0
-  const room = step.limit + 1
-  let kept: Aged[] = []
-  let count = 0
-  let age = 0
-  for (const row of rows) {
-    if (++age % 64 === 0) execution.budget.check()
-    if (!keep(row) || (test !== null && !test(row.doc))) continue
-    if (!passesGates(step.plan, row, execution)) continue
-    count++
-    if (sorts || kept.length < room) kept.push({ row, age })
-    if (kept.length === room && !sorts && !counts) break
-    if (kept.length >= 4 * room) kept = sorted(step, kept).slice(0, room)
+  const collected = new Collected(step)
+  for (const actorId of actors) {
+    for (let rest: unknown = null; ;) {
+      const ask = { ask: 'history', actorId, node: step.plan.node, rest } as const
+      const piece = (yield ask) as HistoryPiece
+      for (const { id, doc } of piece.nodes) {
+        if (++collected.age % 64 === 0) budget.check()
+        const row: GraphRow = { actorId, id, doc }
+        if (!keep(row) || (test !== null && !test(doc))) continue
+        if (!(yield* passesGates(step.plan, row))) continue
+        collected.add(row)
+        if (collected.isDone) return collected.found()
+      }
+      rest = piece.rest
+      if (rest === null) break
+      budget.check()
+    }
   }
-  if (sorts) kept = sorted(step, kept)
-  const rowsFound = step.returns === 'count' ? [] : kept.slice(0, step.limit).map((k) => k.row)
-  return { rows: rowsFound, more: kept.length > step.limit, count }
+  return collected.found()
 }
 
 /** A history node, and how many were read before it. */
 interface Aged {
   readonly row: GraphRow
   readonly age: number
+}
+
+/** Takes the history nodes that match, newest first, and keeps those that the answer shows. */
+class Collected {
+  /** Nodes read so far, those that don't match included. */
+  age = 0
+  readonly #step: Step
+  readonly #room: number
+  #kept: Aged[] = []
+  #count = 0
+
+  constructor(step: Step) {
+    this.#step = step
+    this.#room = step.limit + 1
+  }
+
+  get #sorts(): boolean {
+    return this.#step.orderBy.length > 0
+  }
+
+  get #counts(): boolean {
+    return this.#step.returns === 'count' || this.#step.returns === 'both'
+  }
+
+  add(row: GraphRow): void {
+    this.#count++
+    if (this.#sorts || this.#kept.length < this.#room) this.#kept.push({ row, age: this.age })
+    if (this.#kept.length < 4 * this.#room) return
+    this.#kept = sorted(this.#step, this.#kept).slice(0, this.#room)
+  }
+
+  /** True: whatever comes, the answer stays the same. */
+  get isDone(): boolean {
+    return this.#kept.length === this.#room && !this.#sorts && !this.#counts
+  }
+
+  found(): Found {
+    const { returns, limit } = this.#step
+    const kept = this.#sorts ? sorted(this.#step, this.#kept) : this.#kept
+    const rows = returns === 'count' ? [] : kept.slice(0, limit).map((one) => one.row)
+    return { rows, more: kept.length > limit, count: this.#count }
+  }
 }
 
 function sorted(step: Step, kept: readonly Aged[]): Aged[] {

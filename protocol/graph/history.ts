@@ -15,6 +15,19 @@ export interface HistorySource {
   read(actorId: string, node: string): Iterable<NodeDoc>
 }
 
+/** A piece of an actor's history, newest first. */
+export interface HistoryPiece {
+  readonly nodes: readonly NodeDoc[]
+  /** What the next piece goes on from; null: there are no more. */
+  readonly rest: unknown
+}
+
+/** The same where records have to be waited for: history is read piece by piece. */
+export interface RemoteHistory {
+  /** The newest piece (`rest` null), or the one that goes on from another's rest. */
+  read(actorId: string, node: string, rest: unknown): Promise<HistoryPiece>
+}
+
 /** A source for places without a journal. */
 export const NO_HISTORY: HistorySource = { read: () => [] }
 
