@@ -270,6 +270,34 @@ export const LIMITS = {
   claimRetryMs: 50,
   claimRetryMsMax: 500,
   appendsInFlightMax: 8,
+  // Cassandra (PROTOCOL 3.1)
+  /** A mutation of the largest snapshot fits; the engine must take so much. */
+  mutationBytesMin: 4 * MiB,
+  /** Copies of each row in a keyspace that is made, or as many as there are nodes. */
+  replicationDefault: 3,
+  /** A statement is given up after the server's own time and the margin, but after this at last. */
+  cassandraTimeoutMs: 12_000,
+  cassandraTimeoutMarginMs: 500,
+  cassandraConnectMs: 2_000,
+  /** Longest pause between two attempts to reach a node again. */
+  cassandraReconnectMs: 1_000,
+  cassandraHeartBeatMs: 5_000,
+  /** Statements without an answer after which a connection is given up. */
+  cassandraSilentMax: 3,
+  cassandraReadsInFlightMax: 512,
+  cassandraReadsWaitingMax: 20_000,
+  cassandraPageRows: 5_000,
+  /** Requests with derived rows that are under way at once. */
+  cassandraRegistersInFlightMax: 128,
+  registerBatchBytesMax: 256 * KiB,
+  imageChunkBytes: 1 * MiB,
+  /** Derived rows that only tidy up live twice as long as what they follow (PROTOCOL 3.0). */
+  derivedTtlSeconds: 2 * 24 * 3_600,
+  /** Changes of the schema: one statement, the lock between two of them, whoever waits for it. */
+  cassandraDdlMs: 30_000,
+  schemaLockSeconds: 60,
+  schemaWaitMs: 90_000,
+  schemaRetryMs: 200,
   // Wire (PROTOCOL 3.6)
   /** Unanswered bytes of an edge towards one member; a larger envelope goes alone. */
   wireBytesMax: 8 * MiB,
@@ -278,6 +306,20 @@ export const LIMITS = {
   wireRetryMs: 200,
   /** Without the wire, requests for other members' shards wait this long, then 503. */
   wireAwayMs: 800,
+  /** Copies that one member has sent and that are neither answered nor forgotten. */
+  wireCopiesMax: 100_000,
+  /** Bytes handed to Redis that it hasn't taken yet; past it answers and hints are dropped. */
+  wireBacklogBytesMax: 64 * MiB,
+  /** Ids of entries that a reader remembers, to skip what comes again. */
+  wireEntriesKnownMax: 100_000,
+  wireReadEntriesMax: 128,
+  wireReadBlockMs: 1_000,
+  wireStreamMs: 3_600_000,
+  /** A Redis that says nothing for so long, or takes so long to connect, counts as away. */
+  wireSilentMs: 3_000,
+  /** A member starts without its inbox after this, and goes on trying. */
+  wireServeMs: 1_000,
+  wireReconnectMsMax: 1_000,
   /** Claims of one shard that lose against another process before it is given up. */
   claimAttemptsMax: 10,
 } as const

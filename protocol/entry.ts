@@ -5,7 +5,7 @@
 // Source: PROTOCOL 3.0.
 
 import type { ActorRecord, Effect, RecordMeta } from './behaviour.ts'
-import type { MessageResult } from './message.ts'
+import type { Message, MessageResult } from './message.ts'
 import { assert } from './errors.ts'
 
 /** Format number of entries; a newer one than this is refused with a clear message. */
@@ -59,6 +59,8 @@ export interface Entry {
   readonly b: string
   /** Numbers handed out by this entry: `keyType/prefix` -> highest counter used. */
   readonly g?: Readonly<Record<string, number>>
+  /** The message itself, when it was given up (POISONED): what a replay sends again. */
+  readonly x?: Message
   /** Where a relayed message came from: source shard, its offset, index of the effect. */
   readonly s?: readonly [shard: number, offset: number, index: number]
 }
@@ -88,6 +90,20 @@ export function decodeEntry(bytes: Uint8Array): Entry {
   return JSON.parse(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
   ) as Entry
+}
+
+const RECORDS = Buffer.from('"r":[')
+const END = ']'.charCodeAt(0)
+
+/**
+ * Whether an encoded entry changed anything: one without records is a rejection. Looked up in the
+ * bytes, for a store asks it of every entry: before `r` there are texts and numbers only, and inside
+ * a text no quote stands alone.
+ */
+export function holdsRecords(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const at = text.indexOf(RECORDS)
+  return at < 0 || text[at + RECORDS.length] !== END
 }
 
 /** Joins entries into a group's body: format byte, then per entry its length (u32) and bytes. */

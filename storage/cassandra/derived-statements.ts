@@ -1,0 +1,194 @@
+// Derived rows as statements: each a register that only moves forward, for its offset is its
+// timestamp. Pure. It stands between rows as the runtime makes them and the tables. Source:
+// PROTOCOL 3.0 "USING TIMESTAMP <offset>", 3.12 (what expires, what must be there before what).
+
+import { LIMITS } from '../../config/limits.ts'
+import { holdsRecords } from '../../protocol/entry.ts'
+import type { DerivedRow } from '../journal.ts'
+import { bucketOf, encodeBlob, encodeParked, encodeTextBlob, endsBucket } from './rows.ts'
+import type { Statement } from './session.ts'
+
+/** What a create was answered with is forgotten with its caller's key. */
+const CREATE_KEY_SUFFIX = '!key'
+
+const FOREVER = 0
+
+/** Statements of rows: each list is one partition's; `second` must wait for all of `first`. */
+export interface Stages {
+  readonly first: readonly (readonly Statement[])[]
+  readonly second: readonly (readonly Statement[])[]
+}
+
+interface Placed {
+  readonly partition: string
+  /** Names the register within its partition. */
+  readonly name: string
+  readonly offset: number
+  readonly statement: Statement
+}
+
+/** Statements by partition. Of two rows of one register the later one counts, unless it is older. */
+export function stagesOf(keyspace: string, shard: number, rows: readonly DerivedRow[]): Stages {
+  const first = new Map<string, Map<string, Placed>>()
+  const second = new Map<string, Map<string, Placed>>()
+  for (const row of rows) {
+    // An actor's entries and marks before its snapshot, the shard's own row before any consumer's.
+    const stage = row.kind === 'snapshot' || row.kind === 'consumer' ? second : first
+    for (const placed of placedOf(keyspace, shard, row)) add(stage, placed)
+  }
+  return { first: listsOf(first), second: listsOf(second) }
+}
+
+function add(stage: Map<string, Map<string, Placed>>, placed: Placed): void {
+  const registers = stage.get(placed.partition)
+  if (registers === undefined) {
+    stage.set(placed.partition, new Map([[placed.name, placed]]))
+    return
+  }
+  const there = registers.get(placed.name)
+  if (there === undefined || there.offset <= placed.offset) registers.set(placed.name, placed)
+}
+
+/** Lists of statements, none heavier than a request should be. */
+function listsOf(stage: ReadonlyMap<string, ReadonlyMap<string, Placed>>): Statement[][] {
+  const lists: Statement[][] = []
+  for (const registers of stage.values()) {
+    let list: Statement[] = []
+    let bytes = 0
+    for (const { statement } of registers.values()) {
+      const own = bytesOf(statement)
+      if (list.length > 0 && bytes + own > LIMITS.registerBatchBytesMax) {
+        lists.push(list)
+        list = []
+        bytes = 0
+      }
+      list.push(statement)
+      bytes += own
+    }
+    lists.push(list)
+  }
+  return lists
+}
+
+function bytesOf({ params }: Statement): number {
+  let bytes = 0
+  for (const param of params) if (Buffer.isBuffer(param)) bytes += param.length
+  return bytes
+}
+
+function placedOf(keyspace: string, shard: number, row: DerivedRow): Placed[] {
+  const { offset } = row
+  switch (row.kind) {
+    case 'entry': {
+      const { actorId, n } = row
+      const bucket = bucketOf(n)
+      const isKept = holdsRecords(row.body) || endsBucket(n)
+      const statement = register(`${keyspace}.actor_entry`, ['pid', 'bucket', 'n'], {
+        key: [actorId, bucket, n],
+        body: encodeBlob(offset, row.body),
+        offset,
+        seconds: isKept ? FOREVER : LIMITS.derivedTtlSeconds,
+      })
+      return [{ partition: `e${actorId}${bucket}`, name: String(n), offset, statement }]
+    }
+    case 'alias': {
+      const { keyType, key, claims } = row.row
+      const statement = register(`${keyspace}.alias`, ['type', 'key'], {
+        key: [keyType, key],
+        body: encodeTextBlob(offset, JSON.stringify(claims)),
+        offset,
+        seconds: keyType.endsWith(CREATE_KEY_SUFFIX) ? LIMITS.derivedTtlSeconds : FOREVER,
+      })
+      return [{ partition: `a${keyType}\0${key}`, name: '', offset, statement }]
+    }
+    case 'snapshot': {
+      const body = encodeBlob(offset, row.body)
+      const written = { key: [row.actorId], body, offset, seconds: FOREVER }
+      const statement = register(`${keyspace}.actor_snap`, ['pid'], written)
+      return [{ partition: `s${row.actorId}`, name: '', offset, statement }]
+    }
+    case 'mark': {
+      const { actorId, day, messageId } = row
+      const statement = register(`${keyspace}.mark`, ['pid', 'day', 'id'], {
+        key: [actorId, day, messageId],
+        body: encodeBlob(offset, row.body),
+        offset,
+        seconds: LIMITS.derivedTtlSeconds,
+      })
+      return [{ partition: `m${actorId}${day}`, name: messageId, offset, statement }]
+    }
+    case 'shard': {
+      const body = encodeBlob(offset, row.body)
+      const written = { key: [shard], body, offset, seconds: FOREVER }
+      const statement = register(`${keyspace}.shard_snap`, ['shard'], written)
+      return [{ partition: 'shard', name: '', offset, statement }]
+    }
+    case 'consumer':
+      return [consumerOf(keyspace, shard, row)]
+    case 'parked': {
+      const { consumer, actorId, body } = row
+      const statement = register(`${keyspace}.parked`, ['shard', 'consumer', 'pid'], {
+        key: [shard, consumer, actorId],
+        body: encodeParked(offset, body),
+        offset,
+        seconds: body === null ? LIMITS.derivedTtlSeconds : FOREVER,
+      })
+      return [{ partition: `p${consumer}`, name: actorId, offset, statement }]
+    }
+    case 'image':
+      return imageOf(keyspace, row)
+  }
+}
+
+function consumerOf(
+  keyspace: string,
+  shard: number,
+  { consumer, offset }: Extract<DerivedRow, { kind: 'consumer' }>,
+): Placed {
+  const query = `UPDATE ${keyspace}.consumer_offset USING TIMESTAMP ? SET off = ?
+                 WHERE shard = ? AND consumer = ?`
+  const statement = { query, params: [offset, offset, shard, consumer] }
+  return { partition: `c${consumer}`, name: '', offset, statement }
+}
+
+/** A part of an image may be larger than what one row should hold: it is written in chunks. */
+function imageOf(
+  keyspace: string,
+  { offset, part, body }: Extract<DerivedRow, { kind: 'image' }>,
+): Placed[] {
+  const placed: Placed[] = []
+  const bytes = LIMITS.imageChunkBytes
+  for (let chunk = 0; chunk === 0 || chunk * bytes < body.length; chunk++) {
+    const statement = register(`${keyspace}.system_image`, ['at', 'part', 'chunk'], {
+      key: [offset, part, chunk],
+      body: encodeBlob(offset, body.subarray(chunk * bytes, (chunk + 1) * bytes)),
+      offset,
+      seconds: FOREVER,
+    })
+    placed.push({ partition: `i${offset}`, name: `${part}/${chunk}`, offset, statement })
+  }
+  return placed
+}
+
+interface Written {
+  readonly key: readonly unknown[]
+  readonly body: Buffer
+  readonly offset: number
+  /** 0: it stays. */
+  readonly seconds: number
+}
+
+/** An UPDATE writes one cell and no marker of a row: the cell is the register. */
+function register(table: string, columns: readonly string[], written: Written): Statement {
+  const { key, body, offset, seconds } = written
+  const where = columns.map((column) => `${column} = ?`).join(' AND ')
+  return seconds === FOREVER
+    ? {
+        query: `UPDATE ${table} USING TIMESTAMP ? SET body = ? WHERE ${where}`,
+        params: [offset, body, ...key],
+      }
+    : {
+        query: `UPDATE ${table} USING TIMESTAMP ? AND TTL ? SET body = ? WHERE ${where}`,
+        params: [offset, seconds, body, ...key],
+      }
+}

@@ -1,0 +1,149 @@
+// Opening a store in Cassandra: the keyspace made and brought up to date, the engine looked at, the
+// store's identity compared, every shard given its rows. It stands between the composition root and
+// the three ports of a cluster's store. Source: PROTOCOL 3.0 "First start", 3.1.
+
+import { LIMITS } from '../../config/limits.ts'
+import { SYSTEM_SHARD, uuidMaker, type FillRandom } from '../../protocol/ids.ts'
+import type { Log } from '../../protocol/log.ts'
+import { NIL_INCARNATION, type ControlStore, type Outcome } from '../control.ts'
+import type { DerivedStore } from '../journal.ts'
+import type { SegmentStore } from '../segments.ts'
+import { CassandraControl } from './control.ts'
+import { CassandraDerived } from './derived.ts'
+import { checkEngine } from './engine.ts'
+import { establishIdentity, readStore, type CassandraIdentity } from './identity.ts'
+import { applySchema, hasTable } from './schema.ts'
+import { CassandraSegments } from './segments.ts'
+import { Session, type Credentials, type SerialLevel } from './session.ts'
+
+export interface CassandraOptions {
+  /** `host:port`; other nodes are found through them, and have the same port. */
+  readonly contactPoints: readonly string[]
+  readonly datacenter: string
+  /** Letters, digits and underscores; made when it is missing. */
+  readonly keyspace: string
+  /** Copies of each row in a keyspace that is made; null: min(3, nodes of the data centre). */
+  readonly replication: number | null
+  /** null: as the store says, 32 for a new one. */
+  readonly shards: number | null
+  /** null: as the store says, LOCAL_SERIAL for a new one. SERIAL: members in several centres. */
+  readonly serial?: SerialLevel | null
+  readonly credentials?: Credentials
+  readonly log: Log
+  readonly random: FillRandom
+  /** Milliseconds since 1970, for the generation's UUID. */
+  readonly clock: () => number
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+}
+
+export interface CassandraStore {
+  readonly identity: CassandraIdentity
+  readonly control: ControlStore
+  readonly segments: SegmentStore
+  readonly derived: DerivedStore
+  /** Writes what waits, then closes the connections. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the store of a cluster, or makes one. Throws EngineUnfit when Cassandra is not what a journal
+ * needs, and Error when nothing answers or the store is another one than is configured.
+ */
+export async function openCassandra(options: CassandraOptions): Promise<CassandraStore> {
+  const keyspace = options.keyspace.toLowerCase()
+  const session = await connectSession(options)
+  try {
+    const newUuid = uuidMaker(options.random)
+    const identity = await prepareStore(session, options, () => newUuid(options.clock()))
+    const control = new CassandraControl(session, keyspace)
+    const segments = new CassandraSegments(session, keyspace)
+    const derived = new CassandraDerived(session, keyspace, { identity, now: options.now })
+    await makeShards(control, segments, identity.shards)
+    return {
+      identity,
+      control,
+      segments,
+      derived,
+      async close() {
+        await derived.settled()
+        await session.close()
+      },
+    }
+  } catch (error) {
+    await session.close()
+    throw error
+  }
+}
+
+/** A session with the engine looked at. */
+export async function connectSession(options: CassandraOptions): Promise<Session> {
+  const { contactPoints, datacenter, credentials, log, now } = options
+  const session = await Session.connect({ contactPoints, datacenter, credentials, log, now })
+  try {
+    session.wait((await checkEngine(session, log)).timeoutMs)
+    return session
+  } catch (error) {
+    await session.close()
+    throw error
+  }
+}
+
+/** The keyspace with its tables, and the store's identity in it. */
+async function prepareStore(
+  session: Session,
+  options: CassandraOptions,
+  newUuid: () => string,
+): Promise<CassandraIdentity> {
+  const { datacenter, shards } = options
+  const keyspace = options.keyspace.toLowerCase()
+  const serial = options.serial ?? null
+  await prepareKeyspace(session, options, newUuid())
+  return establishIdentity(session, { keyspace, datacenter, shards, serial, generation: newUuid() })
+}
+
+/** Statements go at the store's serial level from the first one on. */
+export async function prepareKeyspace(
+  session: Session,
+  options: CassandraOptions,
+  owner: string,
+): Promise<void> {
+  const { datacenter, replication, now } = options
+  const keyspace = options.keyspace.toLowerCase()
+  const known = await knownSerial(session, keyspace)
+  session.use(known ?? options.serial ?? 'LOCAL_SERIAL')
+  await applySchema(session, { keyspace, datacenter, replication, owner, now })
+}
+
+async function knownSerial(session: Session, keyspace: string): Promise<SerialLevel | null> {
+  if (!(await hasTable(session, keyspace, 'store'))) return null
+  return (await readStore(session, keyspace))?.serial ?? null
+}
+
+/** Every shard's row, and before it the statics of its first segment. */
+async function makeShards(
+  control: CassandraControl,
+  segments: CassandraSegments,
+  shards: number,
+): Promise<void> {
+  const there = new Set((await control.shards()).map(({ shard }) => shard))
+  const missing: number[] = []
+  for (let shard = SYSTEM_SHARD; shard < shards; shard++) if (!there.has(shard)) missing.push(shard)
+  const workers = Array.from({ length: LIMITS.appendsInFlightMax }, async () => {
+    for (let shard = missing.pop(); shard !== undefined; shard = missing.pop()) {
+      const own = shard
+      await decided(() => segments.open({ shard: own, segment: 1 }, { epoch: 0, head: 0 }))
+      const row = { shard: own, epoch: 0, owner: '', incarnation: NIL_INCARNATION, segment: 1 }
+      await decided(() => control.insertShard(row))
+    }
+  })
+  await Promise.all(workers)
+}
+
+/** Of `IF NOT EXISTS` one answer is as good as the other; without one it is sent again. */
+async function decided(send: () => Promise<Outcome>): Promise<void> {
+  for (let attempt = 0; attempt < LIMITS.claimAttemptsMax; attempt++) {
+    if ((await send()) !== 'unknown') return
+  }
+  throw new Error('Cassandra does not say whether it has made the rows of the shards')
+}
