@@ -1,0 +1,31 @@
+// K4, the keys: at most one living ledger has a number, the rows of the keys say who, and each
+// number that was handed out was handed out once. Source: PROTOCOL 4.1 (aliases = fold),
+// ARCHITECTURE 4.
+
+import type { Engine } from '../engine.ts'
+import { finalState } from './fold.ts'
+import type { FoldedLog } from './fold.ts'
+
+export function checkKeys(engine: Engine, log: FoldedLog): string[] {
+  const found: string[] = []
+  const holders = new Map<string, string[]>()
+  for (const actor of log.actors.values()) {
+    if (actor.type !== 'ledger') continue
+    const state = finalState(actor)
+    if (state === null) continue
+    const list = holders.get(state.number)
+    if (list) list.push(actor.actorId)
+    else holders.set(state.number, [actor.actorId])
+  }
+  for (const [number, actors] of holders) {
+    if (actors.length > 1) {
+      found.push(`K4: the number ${number} is held by ${actors.join()}`)
+      continue
+    }
+    const row = engine.registers.alias('ledger', number)
+    if (row?.claims.length === 1 && row.claims[0]!.actorId === actors[0]) continue
+    if (row && row.claims.some(({ actorId }) => actorId === actors[0])) continue
+    found.push(`K4: the number ${number} leads to ${JSON.stringify(row)}, not to ${actors[0]!}`)
+  }
+  return found
+}

@@ -1,0 +1,99 @@
+// K4: the audit of the store. What was ever appended is one dense chain of segments by owners whose
+// epochs never fall; commit ids and message ids are there once; versions and entries of each actor
+// are dense; and the derived rows (entries, snapshots, aliases) are what the log says. Source:
+// PROTOCOL 4.1, 3.7 (I1, I2, I4).
+
+import { decodeEntry } from '../../../protocol/entry.ts'
+import type { Engine } from '../engine.ts'
+import type { AppliedRow } from '../witness.ts'
+import type { FoldedActor, FoldedLog } from './fold.ts'
+
+export function checkStore(engine: Engine, log: FoldedLog): string[] {
+  return [
+    ...log.mistakes.map((mistake) => `K4: ${mistake}`),
+    ...[...engine.witness.rows].flatMap(([shard, rows]) => checkChain(shard, rows)),
+    ...checkSegments(engine),
+    ...[...log.actors.values()].flatMap(checkActor),
+    ...checkEntryRows(engine, log),
+  ]
+}
+
+/** In the order of application: each row goes on where the last one ended. */
+function checkChain(shard: number, rows: readonly AppliedRow[]): string[] {
+  const found: string[] = []
+  const commits = new Set<string>()
+  let head = 0
+  let epoch = 0
+  let segment = 1
+  for (const row of rows) {
+    const who = `shard ${shard}: the row at ${row.offset} of ${row.by}`
+    const first = row.offset - row.count
+    if (first !== head) found.push(`K4: ${who} begins behind ${first}, the log ends at ${head}`)
+    if (row.epoch < epoch) found.push(`K4: ${who} has epoch ${row.epoch} after ${epoch}`)
+    if (row.segment < segment) found.push(`K4: ${who} is in segment ${row.segment}, not ${segment}`)
+    if (commits.has(row.commitId)) found.push(`K4: ${who} was committed before`)
+    commits.add(row.commitId)
+    head = row.offset
+    epoch = Math.max(epoch, row.epoch)
+    segment = Math.max(segment, row.segment)
+  }
+  return found
+}
+
+/** Each segment begins where the one before it was sealed. */
+function checkSegments({ state }: Engine): string[] {
+  const found: string[] = []
+  for (const [name, { base }] of state.segments) {
+    const [shard, segment] = name.split('/').map(Number) as [number, number]
+    const before = state.segments.get(`${shard}/${segment - 1}`)
+    if (segment === 1) continue
+    if (!before?.sealed) found.push(`K4: segment ${name} was opened over one that is not sealed`)
+    else if (before.head !== base) {
+      found.push(`K4: segment ${name} begins at ${base}, the one before ends at ${before.head}`)
+    }
+  }
+  return found
+}
+
+function checkActor(actor: FoldedActor): string[] {
+  const found: string[] = []
+  const messages = new Map<string, number>()
+  let version = 0
+  actor.entries.forEach(({ entry, shard, offset }, i) => {
+    const who = `actor ${actor.actorId}, entry at ${shard}/${offset}`
+    if (entry.n !== i + 1) found.push(`K4: ${who} has number ${entry.n}, not ${i + 1}`)
+    if (entry.v !== version) found.push(`K4: ${who} is on version ${entry.v}, not ${version}`)
+    if (shard !== actor.shard) found.push(`K4: ${who} is not in its shard ${actor.shard}`)
+    // Lives are longer than any run.
+    const before = messages.get(entry.m)
+    if (before !== undefined) {
+      found.push(`K4: ${who} repeats the message ${entry.m} of offset ${before}`)
+    }
+    messages.set(entry.m, offset)
+    version += entry.r.length
+  })
+  return found
+}
+
+/** Up to flush the actors' entries are there, each as the log has it. */
+function checkEntryRows({ registers }: Engine, log: FoldedLog): string[] {
+  const found: string[] = []
+  const range = { order: 'ascending', after: 0, bytesMax: Infinity } as const
+  for (const actor of log.actors.values()) {
+    const rows = new Map(registers.entries(actor.actorId, range).map((row) => [row.n, row]))
+    const flush = registers.consumer(actor.shard, 'flush') ?? 0
+    for (const { entry, offset, bytes } of actor.entries) {
+      const row = rows.get(entry.n)
+      rows.delete(entry.n)
+      const who = `entry ${entry.n} of actor ${actor.actorId} at ${offset}`
+      if (!row) {
+        if (offset <= flush) found.push(`K4: ${who} is not among its rows, flush is ${flush}`)
+      } else if (row.offset !== offset || !Buffer.from(bytes).equals(row.body)) {
+        const other = decodeEntry(row.body)
+        found.push(`K4: ${who} stands there as ${other.m} of ${row.offset}`)
+      }
+    }
+    for (const n of rows.keys()) found.push(`K4: entry ${n} of ${actor.actorId} is in no log`)
+  }
+  return found
+}

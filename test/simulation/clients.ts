@@ -1,0 +1,234 @@
+// The clients of a run: each makes one request after the other, over any member, and writes down
+// what it comes to know. They repeat what they don't know, at once or later, over another member,
+// under the same key; also what was rejected. They stand between the seed and the history. Source:
+// PROTOCOL 4.1, F30, F31, F34.
+
+import { uuidMaker } from '../../protocol/ids.ts'
+import type { Reply } from '../../protocol/message.ts'
+import { History } from './history.ts'
+import type { Attempt, Operation, OperationMessage } from './history.ts'
+import type { LedgerBody } from './ledger.ts'
+import type { SimulatedMember, World } from './world.ts'
+
+export interface ClientsOptions {
+  readonly clients: number
+  readonly ledgers: number
+  /** Mean of the pause between two requests of one client, milliseconds. */
+  readonly pauseMs: number
+  /** Natural keys that they choose from. */
+  readonly numbers: number
+  /** No more operations are begun than so many. */
+  readonly operationsMax: number
+}
+
+/** A client gives its connection up after so long. */
+const PATIENCE_MS = 20_000
+const ATTEMPTS_MAX = 8
+
+export class Clients {
+  readonly history = new History()
+  readonly #world: World
+  readonly #options: ClientsOptions
+  /** UUIDs of ledgers that were opened, or that somebody tries to open. */
+  readonly ledgers: string[] = []
+  #tokens = 0
+  #stopped = false
+  #busy = 0
+
+  constructor(world: World, options: ClientsOptions) {
+    this.#world = world
+    this.#options = options
+    const makeUuid = uuidMaker((bytes) => {
+      for (let i = 0; i < bytes.length; i++) bytes[i] = world.scheduler.pick(256)
+    })
+    for (let i = 0; i < options.ledgers; i++) {
+      this.ledgers.push(makeUuid(Date.UTC(2026, 0, 1) + i, world.scheduler.pick(65_536)))
+    }
+  }
+
+  start(): void {
+    for (let i = 0; i < this.#options.clients; i++) void this.#live(`client-${i}`)
+  }
+
+  /** No request is begun any more; those under way are still repeated until they are known. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  get idle(): boolean {
+    return this.#busy === 0
+  }
+
+  async #live(client: string): Promise<void> {
+    const { scheduler } = this.#world
+    for (;;) {
+      await this.wait(scheduler.between(1, this.#options.pauseMs * 3))
+      if (this.#stopped || this.history.operations.length >= this.#options.operationsMax) return
+      this.#busy++
+      const repeated = scheduler.chance() < 0.06 ? this.#anOldOne() : null
+      if (repeated) await this.#send(repeated)
+      else await this.#perform(this.#draw(client))
+      this.#busy--
+    }
+  }
+
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#world.scheduler.at(ms, 'client', resolve))
+  }
+
+  /** Something that was done under a key long ago: its answer must be the same again. */
+  #anOldOne(): Operation | null {
+    const keyed = this.history.operations.filter(
+      ({ key, outcome }) => key !== null && outcome === 'ok',
+    )
+    return keyed.length === 0 ? null : this.#world.scheduler.one(keyed)
+  }
+
+  async #perform(operation: Operation): Promise<void> {
+    const { scheduler } = this.#world
+    const { key } = operation
+    const twin = key !== null && scheduler.chance() < 0.15 ? this.#send(operation) : null
+    await this.#send(operation)
+    for (let i = 1; key !== null && operation.outcome !== 'ok' && i < ATTEMPTS_MAX; i++) {
+      // Some give up for good what they don't know.
+      if (scheduler.chance() < 0.1) break
+      await this.wait(scheduler.between(20, 1_500))
+      await this.#send(operation)
+    }
+    await twin
+  }
+
+  /** One attempt over one member. */
+  async #send(operation: Operation): Promise<void> {
+    const to = this.#member()
+    if (to === null) return
+    const attempt: Attempt = { member: to.name, sentMs: this.#world.scheduler.nowMs, reply: null }
+    operation.attempts.push(attempt)
+    const reply = await this.#ask(to, operation, `${operation.id}.${operation.attempts.length}`)
+    this.history.answered(operation, attempt, reply, this.#world.scheduler.nowMs)
+    this.#world.say(`${operation.client} ${operation.id} ${operation.outcome} ${operation.why}`)
+    if (operation.type === 'ledger' && operation.actorId !== null) this.#meet(operation.actorId)
+  }
+
+  #ask(to: SimulatedMember, operation: Operation, trace: string): Promise<Reply | null> {
+    const { type, address, messages, key, preview, client } = operation
+    const { scheduler } = this.#world
+    const request = this.#world.request(to, {
+      type,
+      id: address,
+      messages,
+      idempotencyKey: key,
+      bodyHash: key === null ? '' : JSON.stringify(messages),
+      by: client,
+      preview,
+      budgetMs: 1_000 + scheduler.pick(7_000),
+      trace,
+    })
+    const patience = new Promise<null>((resolve) => {
+      scheduler.at(PATIENCE_MS, 'gives up', () => resolve(null))
+    })
+    return Promise.race([request, patience])
+  }
+
+  #member(): SimulatedMember | null {
+    const all = [...this.#world.members.values()]
+    const { scheduler } = this.#world
+    const ready = all.filter(({ isReady }) => isReady)
+    if (ready.length > 0 && scheduler.chance() < 0.95) return scheduler.one(ready)
+    return all.length === 0 ? null : scheduler.one(all)
+  }
+
+  #meet(actorId: string): void {
+    if (!this.ledgers.includes(actorId) && this.ledgers.length < this.#options.ledgers * 2) {
+      this.ledgers.push(actorId)
+    }
+  }
+
+  // --- what they ask for --------------------------------------------------------------------
+
+  /** An operation of a client that is not one of the loop's: for the end of a run. */
+  begin(
+    what: Pick<Operation, 'type' | 'address' | 'messages'> & { readonly client: string },
+    more: { readonly key?: string; readonly preview?: boolean } = {},
+  ): Operation {
+    const { key = null, preview = false } = more
+    const invokedMs = this.#world.scheduler.nowMs
+    const operation = this.history.begin({ ...what, key, preview, invokedMs })
+    const text = what.messages.map(({ type, body }) => `${type} ${JSON.stringify(body)}`)
+    const head = `${what.client} ${operation.id} asks ${what.type} ${what.address}`
+    this.#world.say(`${head}: ${text.join('; ')}${key === null ? '' : ' keyed'}`)
+    return operation
+  }
+
+  /** Sends an operation over one member, once. */
+  async over(to: SimulatedMember, operation: Operation): Promise<void> {
+    const attempt: Attempt = { member: to.name, sentMs: this.#world.scheduler.nowMs, reply: null }
+    operation.attempts.push(attempt)
+    const reply = await this.#ask(to, operation, `${operation.id}.${operation.attempts.length}`)
+    this.history.answered(operation, attempt, reply, this.#world.scheduler.nowMs)
+  }
+
+  #token(): string {
+    return `t${this.#tokens++}`
+  }
+
+  #draw(client: string): Operation {
+    const { scheduler } = this.#world
+    const { chance } = scheduler
+    if (chance() < 0.04) {
+      const messages = [{ type: 'put', body: { token: this.#token() } }]
+      const address = `flag-${scheduler.pick(3)}`
+      return this.begin({ client, type: 'flag', address, messages }, this.#maybeKey(0.5))
+    }
+    if (chance() < 0.08) return this.#drawOpen(client)
+    const address = chance() < 0.15 ? this.#number() : scheduler.one(this.ledgers)
+    const what = { client, type: 'ledger', address }
+    if (chance() < 0.22) return this.begin({ ...what, messages: [{ type: 'read', body: {} }] })
+    const messages = [this.#message()]
+    while (chance() < 0.15) messages.push(this.#message())
+    const preview = chance() < 0.07
+    return this.begin({ ...what, messages }, preview ? { preview } : this.#maybeKey(0.65))
+  }
+
+  #maybeKey(share: number): { key?: string } {
+    return this.#world.scheduler.chance() < share ? { key: `key-${this.#token()}` } : {}
+  }
+
+  #number(): string {
+    return `N${this.#world.scheduler.pick(this.#options.numbers)}`
+  }
+
+  /** Of a UUID that the client has chosen, or of a new one; with a number of its own, or without. */
+  #drawOpen(client: string): Operation {
+    const { chance, one } = {
+      chance: this.#world.scheduler.chance,
+      one: (ids: readonly string[]) => this.#world.scheduler.one(ids),
+    }
+    const address = chance() < 0.5 ? 'new' : one(this.ledgers)
+    const body: LedgerBody = {
+      ...(chance() < 0.6 ? { number: this.#number() } : null),
+      ...(chance() < 0.5 ? { token: this.#token() } : null),
+      ...(chance() < 0.15 ? { waits: true } : null),
+    }
+    const messages = [{ type: 'open', body }]
+    return this.begin({ client, type: 'ledger', address, messages }, this.#maybeKey(0.8))
+  }
+
+  #message(): OperationMessage {
+    const { scheduler } = this.#world
+    const { chance } = scheduler
+    const token = this.#token()
+    const waits = chance() < 0.08 ? { waits: true } : null
+    const share = chance()
+    if (share < 0.4) return { type: 'append', body: { token, ...waits } }
+    if (share < 0.52) {
+      return { type: 'append', body: { token, atLeast: scheduler.pick(20), ...waits } }
+    }
+    if (share < 0.6) return { type: 'append', body: { token, below: scheduler.pick(12), ...waits } }
+    if (share < 0.72) return { type: 'append', body: { token, marks: 2 + scheduler.pick(3) } }
+    if (share < 0.86) return { type: 'send', body: { token, to: scheduler.one(this.ledgers) } }
+    if (share < 0.92) return { type: 'strike', body: {} }
+    if (share < 0.985) return { type: 'renumber', body: { number: this.#number(), ...waits } }
+    return { type: 'delete', body: {} }
+  }
+}

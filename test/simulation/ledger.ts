@@ -1,0 +1,272 @@
+// The actors of a simulation: a ledger is a list of tokens, each appended by one message, so that
+// its history shows what was lost, doubled or reordered; with a natural key, batches, messages that
+// are rejected depending on the state, messages to other ledgers, and graph nodes. A flag is its
+// like in the `system` shard. It stands between the runtime and the checkers, which fold the same
+// records. Source: PROTOCOL 4.1 (K1, K3, K5, K9).
+
+import type {
+  ActorRecord,
+  Ask,
+  Behaviour,
+  Decision,
+  NodeDoc,
+  NodeRef,
+  SystemState,
+  Turn,
+} from '../../protocol/behaviour.ts'
+import { errorItem } from '../../protocol/errors.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import type { NodeType } from '../../protocol/graph/node-type.ts'
+import type { Message } from '../../protocol/message.ts'
+
+export interface Ledger {
+  readonly id: string
+  readonly number: string
+  /** Never shortened: what was appended, in order. */
+  readonly tokens: readonly string[]
+  /** Tokens whose graph nodes are gone. */
+  readonly struck: readonly string[]
+  readonly deleted: boolean
+}
+
+/** Body of every message; each uses some. */
+export interface LedgerBody {
+  readonly token?: string
+  readonly number?: string
+  /** Rejected unless at least so many tokens are there. */
+  readonly atLeast?: number
+  /** Rejected when so many tokens are there. */
+  readonly below?: number
+  /** Tokens of a batch: `token.0` to `token.<n - 1>`. */
+  readonly marks?: number
+  /** UUID of another ledger, which gets the token too. */
+  readonly to?: string
+  /** The turn waits for rules first. */
+  readonly waits?: boolean
+}
+
+export function emptyLedger(id: string, number: string): Ledger {
+  return { id, number, tokens: [], struck: [], deleted: false }
+}
+
+export function foldLedger(state: Ledger | null, record: ActorRecord): Ledger {
+  if (record.t === 'opened') return emptyLedger(String(record['id']), String(record['number']))
+  if (state === null) throw new Error(`${record.t} before it was opened`)
+  switch (record.t) {
+    case 'appended':
+      return { ...state, tokens: [...state.tokens, String(record['token'])] }
+    case 'struck':
+      return { ...state, struck: [...state.struck, String(record['token'])] }
+    case 'renumbered':
+      return { ...state, number: String(record['number']) }
+    case 'deleted':
+      return { ...state, deleted: true }
+    default:
+      throw new Error(`unknown record ${record.t}`)
+  }
+}
+
+type LedgerDecision = Decision<Ledger>
+
+function done(
+  state: Ledger | null,
+  records: readonly ActorRecord[],
+  more: Partial<Extract<LedgerDecision, { ok: true }>> = {},
+): LedgerDecision {
+  const next = records.reduce<Ledger | null>(foldLedger, state)!
+  return { ok: true, records, state: next, data: next.tokens.length, ...more }
+}
+
+function no(code: ErrorCode, text: string): LedgerDecision {
+  return { ok: false, errors: [errorItem(code, text)] }
+}
+
+function* decide(
+  state: Ledger | null,
+  message: Message,
+  turn: Turn,
+): Generator<Ask, LedgerDecision, unknown> {
+  const body = (message.body ?? {}) as LedgerBody
+  if (message.type === 'open') return yield* open(state, body, turn)
+  if (state === null || state.deleted) return no('NOT_FOUND', 'is not open')
+  if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
+  const { length } = state.tokens
+  if (body.atLeast !== undefined && length < body.atLeast) {
+    return no('INVALID_STATE', `has ${length} tokens, not ${body.atLeast}`)
+  }
+  if (body.below !== undefined && length >= body.below) {
+    return no('INVALID_STATE', `has ${length} tokens already`)
+  }
+  switch (message.type) {
+    case 'append':
+      return done(state, marksOf(body).map(appended))
+    case 'strike': {
+      const token = state.tokens.find((one) => !state.struck.includes(one))
+      if (token === undefined) return no('INVALID_STATE', 'has nothing to strike')
+      return done(state, [{ t: 'struck', token }])
+    }
+    case 'renumber':
+      return yield* renumber(state, body)
+    case 'send': {
+      const messages = [{ type: 'append', body: { token: `${body.token!}>` } }]
+      const effects = [{ to: { type: 'ledger', id: body.to! }, messages }]
+      return done(state, [appended(body.token!)], { effects })
+    }
+    case 'delete':
+      return done(state, [{ t: 'deleted', nodes: nodesOfLedger(state) }])
+    case 'read':
+      return done(state, [], { data: { number: state.number, tokens: state.tokens } })
+    default:
+      return no('INVALID_STATE', `${message.type} is not known`)
+  }
+}
+
+function* open(
+  state: Ledger | null,
+  body: LedgerBody,
+  turn: Turn,
+): Generator<Ask, LedgerDecision, unknown> {
+  if (state !== null) return no('ALREADY_EXISTS', 'is open')
+  let { number } = body
+  if (number === undefined) {
+    number = (yield { ask: 'number', keyType: 'ledger', prefix: 'G' }) as string
+  } else if (!(yield { ask: 'reserve', keyType: 'ledger', key: number })) {
+    return no('ALREADY_EXISTS', `${number} is taken`)
+  }
+  if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
+  const opened = { t: 'opened', id: turn.actorId, number }
+  const records = [opened, ...marksOf(body).map(appended)]
+  return done(null, records, { data: { id: turn.actorId, number } })
+}
+
+function* renumber(state: Ledger, body: LedgerBody): Generator<Ask, LedgerDecision, unknown> {
+  const number = body.number!
+  if (number === state.number) return no('INVALID_STATE', 'has that number')
+  if (!(yield { ask: 'reserve', keyType: 'ledger', key: number })) {
+    return no('ALREADY_EXISTS', `${number} is taken`)
+  }
+  if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
+  const releases = [{ keyType: 'ledger', key: state.number }]
+  return done(state, [{ t: 'renumbered', number }], { releases })
+}
+
+/** The tokens that a message appends. */
+export function marksOf({ token, marks }: LedgerBody): readonly string[] {
+  if (token === undefined) return []
+  if (marks === undefined) return [token]
+  return Array.from({ length: marks }, (_, i) => `${token}.${i}`)
+}
+
+function appended(token: string): ActorRecord {
+  return { t: 'appended', token }
+}
+
+const nodeTypes: readonly NodeType[] = [
+  {
+    name: 'ledger',
+    set: 'ledgers',
+    idField: 'ledgerId',
+    fields: [
+      { name: 'ledgerId', type: 'uuid' },
+      { name: 'number', type: 'text', indexed: true },
+      { name: 'size', type: 'number' },
+    ],
+    edges: [],
+    storage: { kind: 'row' },
+  },
+  {
+    name: 'token',
+    set: 'tokens',
+    idField: 'token',
+    fields: [
+      { name: 'token', type: 'text' },
+      { name: 'ledgerId', type: 'uuid', indexed: true },
+      { name: 'place', type: 'number' },
+    ],
+    edges: [],
+    storage: { kind: 'row' },
+  },
+]
+
+function touched(record: ActorRecord, actorId: string): readonly NodeRef[] {
+  const self = { node: 'ledger', id: actorId }
+  if (record.t === 'deleted') return record['nodes'] as readonly NodeRef[]
+  if (record.t !== 'appended' && record.t !== 'struck') return [self]
+  return [self, { node: 'token', id: String(record['token']) }]
+}
+
+/** A node's content in a state, or null: what the index must show (K5). */
+export function projectLedger(state: Ledger, ref: NodeRef): NodeDoc | null {
+  const { id: ledgerId, number, tokens, struck } = state
+  if (state.deleted) return null
+  if (ref.node === 'ledger') return { ...ref, doc: { ledgerId, number, size: tokens.length } }
+  const place = tokens.indexOf(ref.id)
+  if (place < 0 || struck.includes(ref.id)) return null
+  return { ...ref, doc: { token: ref.id, ledgerId, place } }
+}
+
+export function nodesOfLedger(state: Ledger): readonly NodeRef[] {
+  const { id, tokens, struck, deleted } = state
+  if (deleted) return []
+  const shown = tokens.filter((token) => !struck.includes(token))
+  return [{ node: 'ledger', id }, ...shown.map((token) => ({ node: 'token', id: token }))]
+}
+
+const READS = ['read']
+
+export const ledger: Behaviour<Ledger> = {
+  type: 'ledger',
+  home: 'shards',
+  messageTypes: ['open', 'append', 'strike', 'renumber', 'send', 'delete', ...READS],
+  creates: ['open'],
+  isRead: (type) => READS.includes(type),
+  check: () => null,
+  chosenKey(message) {
+    const { number } = (message.body ?? {}) as LedgerBody
+    const isChosen = message.type === 'open' && number !== undefined
+    return isChosen ? { keyType: 'ledger', key: number } : null
+  },
+  decide,
+  evolve: (state, record) => foldLedger(state, record),
+  isDeleted: (state) => state.deleted,
+  keys: (state) => [state.number],
+  toSnapshot: (state) => state,
+  fromSnapshot: (snapshot) => snapshot as Ledger,
+  nodeTypes,
+  touched(record, actorId) {
+    return touched(record, actorId)
+  },
+  project: projectLedger,
+  nodes: nodesOfLedger,
+  history: () => [],
+}
+
+/** A setting that every member has at hand. */
+export const flag: Behaviour<SystemState<string>> = {
+  type: 'flag',
+  home: 'system',
+  messageTypes: ['put'],
+  creates: ['put'],
+  isRead: () => false,
+  check: () => null,
+  chosenKey: () => null,
+  *decide(_state, message, turn) {
+    const value = (message.body as LedgerBody).token!
+    const records = [{ t: 'put', key: turn.key!, value }]
+    return { ok: true, records, state: { key: turn.key!, value, deleted: false } }
+  },
+  evolve: (_state, record) => ({
+    key: String(record['key']),
+    value: String(record['value']),
+    deleted: false,
+  }),
+  isDeleted: (state) => state.deleted,
+  keys: (state) => [state.key],
+  toSnapshot: (state) => state,
+  fromSnapshot: (snapshot) => snapshot as SystemState<string>,
+  nodeTypes: [],
+  touched: () => [],
+  project: () => null,
+  nodes: () => [],
+  history: () => [],
+}

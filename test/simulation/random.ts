@@ -1,0 +1,12 @@
+// Chance of a simulation: a small seeded generator. It stands between a seed and every choice.
+
+/** mulberry32: numbers in [0, 1), the same for the same seed. */
+export function seeded(seed: number): () => number {
+  let a = seed >>> 0
+  return () => {
+    a = (a + 0x6d2b79f5) | 0
+    let t = Math.imul(a ^ (a >>> 15), 1 | a)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

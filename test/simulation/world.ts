@@ -1,0 +1,215 @@
+// The simulated cluster: members with their stores and wires on one scheduler, what they log, and
+// the verbs by which faults and schedules treat them. It stands between a seed (or a directed
+// schedule) and the code of cluster/. Source: PROTOCOL 4.1, STYLE "A failure harness with plain
+// verbs".
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Clock } from '../../cluster/clock.ts'
+import { SegmentedLog } from '../../cluster/log/segmented-log.ts'
+import { Member } from '../../cluster/member.ts'
+import type { ActorRequest } from '../../cluster/actor-system.ts'
+import { AssertionError } from '../../protocol/errors.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { Reply } from '../../protocol/message.ts'
+import type { Journal } from '../../storage/journal.ts'
+import { StoreDerived } from './derived.ts'
+import { Engine } from './engine.ts'
+import { flag, ledger } from './ledger.ts'
+import type { Owner } from './event-queue.ts'
+import { KIND } from './nastiness.ts'
+import type { Nastiness } from './nastiness.ts'
+import { Process, Scheduler } from './scheduler.ts'
+import { StoreControl, StoreSegments } from './store.ts'
+import type { Trace } from './trace.ts'
+import { Redis, redisTwin } from './wire.ts'
+
+export interface WorldOptions {
+  readonly seed: number
+  readonly trace: Trace
+  readonly shards?: number
+  readonly nastiness?: Nastiness
+}
+
+/** One process of a member: a name that is started again is another of these. */
+export interface SimulatedMember {
+  readonly name: string
+  readonly process: Process
+  readonly member: Member
+  /** Takes requests: it has joined, and is not stopped. */
+  isReady: boolean
+  /** Hands its shards over and will end. */
+  isLeaving: boolean
+}
+
+export class World {
+  readonly scheduler: Scheduler
+  readonly engine: Engine
+  readonly redis: Redis
+  readonly shards: number
+  /** The newest process of each name. */
+  readonly members = new Map<string, SimulatedMember>()
+  /** Mistakes that the members have noticed themselves (PROTOCOL 3.2.4). */
+  readonly alarms: string[] = []
+  readonly trace: Trace
+
+  constructor({ seed, trace, shards = 4, nastiness = KIND }: WorldOptions) {
+    this.trace = trace
+    this.shards = shards
+    this.scheduler = new Scheduler(seed, trace)
+    this.scheduler.onThrow = (owner, error) => this.threw(owner, error)
+    this.engine = new Engine(this.scheduler, shards, nastiness)
+    this.redis = new Redis(this.scheduler, nastiness)
+  }
+
+  /** Starts a process of this name; it takes requests once it has joined. */
+  start(name: string): SimulatedMember {
+    const process = new Process(name, this.scheduler)
+    const member = this.#makeMember(name, process)
+    const simulated: SimulatedMember = { name, process, member, isReady: false, isLeaving: false }
+    this.members.set(name, simulated)
+    this.say(`starts ${name}`)
+    this.scheduler.at(
+      0,
+      `starts ${name}`,
+      () => {
+        member.start().then(
+          () => (simulated.isReady = true),
+          (error: unknown) => {
+            this.say(`${name} does not start: ${String(error)}`)
+            process.kill()
+          },
+        )
+      },
+      process,
+    )
+    return simulated
+  }
+
+  /** A planned stop: shards are handed over, then the process ends. */
+  leave(simulated: SimulatedMember): void {
+    this.say(`leaves ${simulated.name}`)
+    const { member, process } = simulated
+    // It takes no connection any more; what it has already it answers.
+    simulated.isReady = false
+    simulated.isLeaving = true
+    member.stop(LIMITS.shutdownMs).then(
+      () => {
+        this.say(`has left ${simulated.name}`)
+        process.kill()
+      },
+      (error: unknown) => this.threw(process, error),
+    )
+  }
+
+  kill(simulated: SimulatedMember): void {
+    this.say(`kills ${simulated.name}`)
+    simulated.isReady = false
+    simulated.process.kill()
+  }
+
+  /** Members whose newest process is not dead. */
+  get living(): SimulatedMember[] {
+    return [...this.members.values()].filter(({ process }) => process.state !== 'dead')
+  }
+
+  /** An exception that nobody caught ends a process; here it is a finding, and ends it too. */
+  threw(owner: Owner | null, error: unknown): void {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    this.alarms.push(`${owner?.name ?? 'the simulation'} threw: ${text}`)
+    if (owner instanceof Process) owner.kill()
+  }
+
+  say(text: string): void {
+    this.trace.add(`${this.scheduler.nowMs.toFixed(3)} * ${text}`)
+  }
+
+  /**
+   * A request as a client makes it: it travels to the member, which may be dead or never answer
+   * (null), or refuse the connection.
+   */
+  request(to: SimulatedMember, request: ActorRequest): Promise<Reply | null> {
+    return new Promise((resolve) => {
+      const { scheduler } = this
+      const { process } = to
+      const answer = (reply: Reply | null): void => {
+        scheduler.at(scheduler.between(0.2, 2), 'client hears', () => resolve(reply))
+      }
+      scheduler.at(scheduler.between(0.2, 2), `request ${request.trace}`, () => {
+        if (process.state === 'dead' || !to.isReady) return answer(NOT_THERE)
+        process.onDeath(() => answer(null))
+        // It lies in the socket of a process that is paused.
+        scheduler.at(0, `asks ${request.trace}`, () => this.#ask(to, request, answer), process)
+      })
+    })
+  }
+
+  #ask(to: SimulatedMember, request: ActorRequest, answer: (reply: Reply) => void): void {
+    to.member.ask(request).then(answer, (error: unknown) => {
+      this.alarms.push(`${to.name} threw at a request: ${String(error)}`)
+    })
+  }
+
+  #makeMember(name: string, process: Process): Member {
+    const { clock } = process
+    const control = new StoreControl(this.engine, process)
+    const derived = new StoreDerived(this.engine, process)
+    const log = this.#logOf(name)
+    const journal: Journal = {
+      identity: { format: 1, shards: this.shards, generation: 'simulation' },
+      log: new SegmentedLog({
+        segments: new StoreSegments(this.engine, process),
+        control,
+        flushOf: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,
+        clock,
+        log,
+        onBug: (shard, text) => void this.alarms.push(`${name}, shard ${shard}: ${text}`),
+      }),
+      derived,
+      close: () => Promise.resolve(),
+    }
+    return new Member({
+      memberId: name,
+      journal,
+      address: `http://${name}`,
+      version: '1',
+      cluster: { control },
+      behaviours: [ledger, flag],
+      world: { clock, random: process.random },
+      wire: redisTwin(this.redis, process),
+      wireDeliversOnce: true,
+      log,
+      hooks: { has: () => true, effects: () => this.#rules(clock) },
+      query: () => null,
+      throttleMs: () => 0,
+      onCommitted: () => undefined,
+      doneWith: () => Infinity,
+      onLost: () => undefined,
+    })
+  }
+
+  /** Rules that take their time. */
+  #rules(clock: Clock): Promise<readonly unknown[]> {
+    const waitMs = this.scheduler.between(1, 400)
+    return new Promise((resolve) => void clock.after(waitMs, () => resolve([])))
+  }
+
+  #logOf(name: string): Log {
+    const say =
+      (level: string) =>
+      (fields: object, text: string): void => {
+        const { err, ...rest } = fields as { err?: unknown }
+        const why = err === undefined ? '' : ` (${String(err)})`
+        this.trace.add(`  ${name} ${level}: ${text}${why} ${JSON.stringify(rest)}`)
+        if (err instanceof AssertionError || err instanceof TypeError) {
+          this.alarms.push(`${name}: ${text}: ${err.stack ?? err.message}`)
+        }
+      }
+    return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
+  }
+}
+
+/** Nobody listens at that address. */
+export const NOT_THERE: Reply = {
+  outcome: 'refused',
+  error: { code: 'UNAVAILABLE', message: 'connection refused' },
+}
