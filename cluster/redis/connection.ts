@@ -1,0 +1,125 @@
+// One connection to Redis that is made again whenever it is lost. It stands between the reader and
+// the writer of wire.ts and ioredis, whose own ways of queueing and resending are all off: what a
+// lost connection had taken is for the edge to send again. Source: PROTOCOL 3.6.
+
+import { Redis } from 'ioredis'
+import type { ChainableCommander } from 'ioredis'
+import { LIMITS } from '../../config/limits.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { Clock } from '../clock.ts'
+
+export interface ConnectionOptions {
+  /** Addresses of one Redis, tried in turn: `redis://` or `rediss://`. */
+  readonly urls: readonly string[]
+  /** Shown by CLIENT LIST. */
+  readonly name: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly onUp: (client: Redis) => void
+  readonly onDown: () => void
+}
+
+export type { ChainableCommander, Redis }
+
+const RECONNECT_MS = 20
+/** A Redis that stays away is told of this often. */
+const TELL_EVERY_MS = 60_000
+
+export class Connection {
+  readonly #options: ConnectionOptions
+  #client: Redis | null = null
+  #isUp = false
+  #stopped = false
+  /** Of `urls`: the next one after each loss. */
+  #turn = 0
+  #attempts = 0
+  #upMs = 0
+  #toldMs = -Infinity
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+  }
+
+  /** The client while it can take commands; else null. */
+  get client(): Redis | null {
+    return this.#isUp && this.#client?.status === 'ready' ? this.#client : null
+  }
+
+  start(): void {
+    const { urls, name } = this.#options
+    const url = urls[this.#turn++ % urls.length]!
+    const client = new Redis(url, {
+      connectionName: name,
+      lazyConnect: true,
+      protocol: 2,
+      disableClientInfo: true,
+      connectTimeout: LIMITS.wireSilentMs,
+      socketTimeout: LIMITS.wireSilentMs,
+      retryStrategy: null,
+      maxRetriesPerRequest: null,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      autoResubscribe: false,
+    })
+    this.#client = client
+    let problem: Error | null = null
+    client.on('error', (error: Error) => (problem = error))
+    client.on('ready', () => this.#up(client))
+    client.on('end', () => this.#down(problem, url))
+    client.connect().catch((error: Error) => (problem ??= error))
+  }
+
+  /** This server can't be written to, or not yet: another address, or the same a bit later. */
+  drop(): void {
+    this.#client?.disconnect()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#client?.disconnect()
+  }
+
+  #up(client: Redis): void {
+    if (this.#stopped) return
+    this.#isUp = true
+    this.#upMs = this.#options.clock.monotonicMs()
+    this.#options.onUp(client)
+  }
+
+  #down(problem: Error | null, url: string): void {
+    const { clock, log, name, onDown } = this.#options
+    const wasUp = this.#isUp
+    this.#isUp = false
+    this.#client = null
+    if (this.#stopped) return
+    const nowMs = clock.monotonicMs()
+    // One that could be reached but not used is no better than one that can't be reached.
+    if (wasUp && nowMs - this.#upMs >= LIMITS.wireReconnectMsMax) {
+      this.#attempts = 0
+      this.#toldMs = -Infinity
+    }
+    if (nowMs - this.#toldMs >= TELL_EVERY_MS) {
+      this.#toldMs = nowMs
+      const { host } = new URL(url)
+      const fields = { err: problem ?? undefined, redis: host, connection: name }
+      log.warn(fields, wasUp ? 'the connection to Redis is lost' : 'Redis can not be reached')
+    }
+    if (wasUp) onDown()
+    const waitMs = Math.min(RECONNECT_MS * 2 ** this.#attempts, LIMITS.wireReconnectMsMax)
+    this.#attempts++
+    clock.after(waitMs, () => (this.#stopped ? undefined : this.start()))
+  }
+}
+
+/**
+ * True for an answer of the server: the command was not done. Anything else that a command fails
+ * with leaves open whether it was.
+ */
+export function isRefusal(error: Error): boolean {
+  return error.name === 'ReplyError'
+}
+
+/** This server is none to write to: a replica, or one that still loads its data. */
+export function isWrongServer(error: Error): boolean {
+  return isRefusal(error) && /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN)/.test(error.message)
+}

@@ -1,0 +1,62 @@
+// Entries of a stream: what is written is what is read, and anything else is judged, never thrown.
+
+import fc from 'fast-check'
+import t from 'tap'
+import type { Envelope, WireReply } from '../../protocol/message.ts'
+import { EMPTY_ENTRY, entryFields, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
+import type { Item } from './entry.ts'
+
+const copy = fc.nat()
+const item: fc.Arbitrary<Item> = fc.oneof(
+  fc.record({
+    kind: fc.constant('parcel' as const),
+    copy,
+    shard: fc.integer({ min: -1, max: 4_096 }),
+    epoch: fc.nat(),
+    envelope: fc.jsonValue() as fc.Arbitrary<unknown> as fc.Arbitrary<Envelope>,
+  }),
+  fc.record({
+    kind: fc.constant('reply' as const),
+    copy,
+    reply: fc.jsonValue() as fc.Arbitrary<unknown> as fc.Arbitrary<WireReply>,
+  }),
+  fc.record({
+    kind: fc.constant('notice' as const),
+    notice: fc.record({
+      kind: fc.constant('owns' as const),
+      shard: fc.nat(),
+      epoch: fc.nat(),
+    }),
+  }),
+)
+
+/** JSON has no minus zero. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+t.test('what is written is read', async (t) => {
+  fc.assert(
+    fc.property(fc.string(), fc.array(item), (from, items) => {
+      const read = readEntry(entryFields(from, [1, 2], items.map(packItem)))
+      t.strictSame(plain(read), plain({ state: 'read', from, items }))
+    }),
+  )
+})
+
+t.test('anything else is judged', async (t) => {
+  t.strictSame(readEntry(EMPTY_ENTRY), { state: 'empty' })
+  fc.assert(
+    fc.property(fc.array(fc.string()), fc.array(fc.json()), (names, bodies) => {
+      for (const fields of [names, ['v', '1', 'h', '{"from":"a","copies":[]}', 'b', ...bodies]]) {
+        const { state } = readEntry(fields)
+        t.ok(['empty', 'broken', 'read'].includes(state), state)
+      }
+    }),
+  )
+})
+
+t.test('of a newer format, sender and copies can be read', async (t) => {
+  const fields = entryFields('a', [3, 4], ['["p"]'])
+  fields[1] = String(WIRE_FORMAT + 1)
+  const newer = { state: 'newer', format: WIRE_FORMAT + 1, from: 'a', copies: [3, 4] }
+  t.strictSame(readEntry(fields), newer)
+})

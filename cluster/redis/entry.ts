@@ -1,0 +1,106 @@
+// One entry of an inbox stream: what a member has for another in one tick, as text. It stands
+// between wire.ts and the fields that Redis keeps. Source: PROTOCOL 3.6 "Wire".
+//
+// `v` is the number of the format of `b`, and `h` names the sender and the copies inside: these two
+// stay as they are in every format, so that a member that can't read a newer body can still say so.
+
+import type { Envelope, WireReply } from '../../protocol/message.ts'
+import type { Notice } from '../wire.ts'
+
+/** Of the body; one that is higher was written by a newer Kontor. */
+export const WIRE_FORMAT = 1
+
+export type Item =
+  | {
+      readonly kind: 'parcel'
+      /** Number of the copy: its answer is known by it. */
+      readonly copy: number
+      readonly shard: number
+      readonly epoch: number
+      readonly envelope: Envelope
+    }
+  | { readonly kind: 'reply'; readonly copy: number; readonly reply: WireReply }
+  | { readonly kind: 'notice'; readonly notice: Notice }
+
+type Packed =
+  | readonly ['p', number, number, number, Envelope]
+  | readonly ['r', number, WireReply]
+  | readonly ['n', Notice]
+
+export type ReadEntry =
+  /** Made by its reader, so that the stream is there. */
+  | { readonly state: 'empty' }
+  | { readonly state: 'read'; readonly from: string; readonly items: readonly Item[] }
+  | {
+      readonly state: 'newer'
+      readonly format: number
+      readonly from: string
+      /** Copies inside that can be refused. */
+      readonly copies: readonly number[]
+    }
+  | { readonly state: 'broken'; readonly why: string }
+
+/** One item as it stands in a body. */
+export function packItem(item: Item): string {
+  return JSON.stringify(packed(item))
+}
+
+function packed(item: Item): Packed {
+  switch (item.kind) {
+    case 'parcel':
+      return ['p', item.copy, item.shard, item.epoch, item.envelope]
+    case 'reply':
+      return ['r', item.copy, item.reply]
+    case 'notice':
+      return ['n', item.notice]
+  }
+}
+
+/** Fields of an entry of these packed items. */
+export function entryFields(
+  from: string,
+  copies: readonly number[],
+  items: readonly string[],
+): string[] {
+  const header = JSON.stringify({ from, copies })
+  return ['v', String(WIRE_FORMAT), 'h', header, 'b', `[${items.join(',')}]`]
+}
+
+/** Fields of the entry that makes a stream. */
+export const EMPTY_ENTRY = ['v', '0'] as const
+
+/** Never throws: what others have written is judged, not trusted. */
+export function readEntry(fields: readonly string[]): ReadEntry {
+  const byName = new Map<string, string>()
+  for (let i = 0; i + 1 < fields.length; i += 2) byName.set(fields[i]!, fields[i + 1]!)
+  const format = Number(byName.get('v'))
+  if (format === 0) return { state: 'empty' }
+  try {
+    const { from, copies } = JSON.parse(byName.get('h') ?? '') as Header
+    if (typeof from !== 'string' || !Array.isArray(copies)) throw new Error('no header')
+    if (format > WIRE_FORMAT) return { state: 'newer', format, from, copies }
+    const body = JSON.parse(byName.get('b') ?? '') as readonly Packed[]
+    return { state: 'read', from, items: body.flatMap(unpacked) }
+  } catch (error) {
+    return { state: 'broken', why: (error as Error).message }
+  }
+}
+
+interface Header {
+  readonly from: string
+  readonly copies: readonly number[]
+}
+
+/** Nothing of a kind that this version doesn't know: a hint more, that nobody has to take. */
+function unpacked(item: Packed): Item | [] {
+  switch (item[0]) {
+    case 'p':
+      return { kind: 'parcel', copy: item[1], shard: item[2], epoch: item[3], envelope: item[4] }
+    case 'r':
+      return { kind: 'reply', copy: item[1], reply: item[2] }
+    case 'n':
+      return { kind: 'notice', notice: item[1] }
+    default:
+      return []
+  }
+}

@@ -1,0 +1,178 @@
+// Reads the inbox stream of one incarnation, on a connection of its own: makes it, keeps it alive,
+// takes what is in it, and makes it again when Redis has lost it. It stands between a stream and
+// wire.ts. Source: PROTOCOL 3.6 "Wire".
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Log } from '../../protocol/log.ts'
+import type { Clock } from '../clock.ts'
+import { Connection, isWrongServer } from './connection.ts'
+import type { Redis } from './connection.ts'
+import { EMPTY_ENTRY } from './entry.ts'
+
+export interface InboxOptions {
+  readonly key: string
+  readonly urls: readonly string[]
+  readonly clock: Clock
+  readonly log: Log
+  /** Fields of one entry, and for how long it has waited in the stream. */
+  readonly take: (fields: readonly string[], ageMs: number) => void
+  /** The stream is there, for the first time or again. */
+  readonly onUp: () => void
+  /** What was in the stream, or on its way, may be lost. */
+  readonly onDown: () => void
+  /** Makes the stream, while this connection waits in it; may do nothing. */
+  readonly make: (key: string, fields: readonly string[]) => void
+}
+
+type StreamEntry = readonly [id: string, fields: readonly string[]]
+/** A command's error or answer, of each command of a pipeline. */
+type Answers = readonly (readonly [Error | null, unknown])[]
+
+/** What one round brings: null where the connection broke. */
+interface Round {
+  readonly entries: readonly StreamEntry[]
+  readonly nowMs: number
+}
+
+export class InboxReader {
+  readonly #options: InboxOptions
+  readonly #connection: Connection
+  readonly #known = new KnownIds(LIMITS.wireEntriesKnownMax)
+  #stopped = false
+  #isThere = false
+
+  constructor(options: InboxOptions) {
+    this.#options = options
+    const { key, urls, clock, log } = options
+    this.#connection = new Connection({
+      name: key,
+      urls,
+      clock,
+      log,
+      onUp: (client) => void this.#readOn(client),
+      onDown: () => this.#lost(),
+    })
+  }
+
+  /** The stream is there as far as this reader knows. */
+  get isUp(): boolean {
+    return this.#isThere
+  }
+
+  start(): void {
+    this.#connection.start()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#isThere = false
+    this.#connection.stop()
+  }
+
+  /** Round after round while this connection lasts. */
+  async #readOn(client: Redis): Promise<void> {
+    // Only what this connection has read is trimmed over it: after a failover ids may go back, and
+    // an older mark would take unread entries along.
+    let taken: string | null = null
+    try {
+      while (!this.#stopped && this.#connection.client === client) {
+        if (!this.#isThere) await this.#makeStream(client)
+        const { entries, nowMs } = await this.#round(client, taken)
+        this.#takeAll(entries, nowMs)
+        taken = entries.at(-1)?.[0] ?? null
+      }
+    } catch (error) {
+      if (this.#stopped || this.#connection.client !== client) return
+      const fields = { err: error, stream: this.#options.key }
+      if (!isWrongServer(error as Error)) this.#options.log.warn(fields, 'an inbox can not be read')
+      this.#connection.drop()
+    }
+  }
+
+  async #makeStream(client: Redis): Promise<void> {
+    const { key } = this.#options
+    const keep = () => client.pexpire(key, LIMITS.wireStreamMs)
+    if ((await keep()) === 0) {
+      await client.xadd(key, '*', ...EMPTY_ENTRY)
+      await keep()
+    }
+    this.#sawStream(true)
+  }
+
+  async #round(client: Redis, taken: string | null): Promise<Round> {
+    const { key } = this.#options
+    const pipeline = client.pipeline()
+    if (taken !== null) pipeline.xtrim(key, 'MINID', following(taken))
+    const expires = pipeline.length
+    // Told at once, not with the whole pipeline: XREAD may wait for a second.
+    pipeline.pexpire(key, LIMITS.wireStreamMs, (error, isThere) => {
+      if (!error) this.#sawStream(isThere === 1)
+    })
+    pipeline.xread(
+      ...(['COUNT', LIMITS.wireReadEntriesMax, 'BLOCK', LIMITS.wireReadBlockMs] as const),
+      ...(['STREAMS', key, '0-0'] as const),
+    )
+    pipeline.time()
+    const answers = ((await pipeline.exec()) ?? []) as Answers
+    for (const [error] of answers) if (error) throw error
+    const [read, time] = answers.slice(expires + 1).map(([, value]) => value)
+    const streams = read as readonly [string, readonly StreamEntry[]][] | null
+    const [seconds, micros] = (time as readonly unknown[]).map(Number)
+    return { entries: streams?.[0]?.[1] ?? [], nowMs: seconds! * 1_000 + micros! / 1_000 }
+  }
+
+  #takeAll(entries: readonly StreamEntry[], nowMs: number): void {
+    const { take } = this.#options
+    for (const [id, fields] of entries) {
+      if (!this.#known.isNew(id)) continue
+      const ageMs = Math.max(0, nowMs - Number(id.slice(0, id.indexOf('-'))))
+      if (ageMs <= LIMITS.wireEntryAgeMs) take(fields, ageMs)
+    }
+  }
+
+  #sawStream(isThere: boolean): void {
+    const { key, make, onUp } = this.#options
+    if (this.#stopped) return
+    if (isThere && !this.#isThere) {
+      this.#isThere = true
+      onUp()
+    } else if (!isThere) {
+      this.#lost()
+      make(key, EMPTY_ENTRY)
+    }
+  }
+
+  #lost(): void {
+    if (!this.#isThere) return
+    this.#isThere = false
+    this.#options.onDown()
+  }
+}
+
+/** The smallest id above this one. */
+function following(id: string): string {
+  const [ms, sequence] = id.split('-')
+  return `${ms}-${BigInt(sequence!) + 1n}`
+}
+
+/** Remembers at least so many of the ids that it has seen last. */
+class KnownIds {
+  readonly #max: number
+  #recent = new Set<string>()
+  #before = new Set<string>()
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** True the first time. */
+  isNew(id: string): boolean {
+    if (this.#recent.has(id) || this.#before.has(id)) return false
+    this.#recent.add(id)
+    if (this.#recent.size >= this.#max) {
+      this.#before = this.#recent
+      this.#recent = new Set()
+    }
+    return true
+  }
+}
