@@ -134,7 +134,7 @@ export const LIMITS = {
   actorQueryMs: 500,
   // Projector (PROTOCOL 3.13)
   /** States kept cost more than they save when they outlive the youngest generation of the heap. */
-  projectorActorsMax: 4_000,
+  projectorActorsMax: 1_000,
   projectorActorsBytesMax: 8 * MiB,
   projectorBatchEntries: 1_000,
   projectorBatchBytes: 4 * MiB,

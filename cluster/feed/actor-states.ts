@@ -4,6 +4,7 @@
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { LOSS_JUMP, type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
+import { BriefMap } from '../../protocol/brief.ts'
 import { assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedStore } from '../../storage/journal.ts'
@@ -52,7 +53,7 @@ export class ActorStates {
   readonly #actorsMax: number
   readonly #bytesMax: number
   /** In order of last use: the first is the first to go. */
-  readonly #actors = new Map<string, FoldedActor>()
+  readonly #actors = new BriefMap<string, FoldedActor>()
   #bytes = 0
 
   constructor(options: ActorStatesOptions) {

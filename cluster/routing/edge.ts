@@ -4,6 +4,8 @@
 // Source: PROTOCOL 3.6 "Edge", 3.11.
 
 import { LIMITS } from '../../config/limits.ts'
+import { BriefSet } from '../../protocol/brief.ts'
+import type { Slotted } from '../../protocol/brief.ts'
 import { errorItem, isRetryable } from '../../protocol/errors.ts'
 import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import type { Envelope, Reply, WireReply } from '../../protocol/message.ts'
@@ -39,7 +41,7 @@ interface Copy {
   isOpen: boolean
 }
 
-interface Asked {
+interface Asked extends Slotted {
   envelope: Envelope
   shard: number
   readonly deadlineMs: number
@@ -67,7 +69,7 @@ const TICK_MS = 50
 
 export class Edge {
   readonly #options: EdgeOptions
-  readonly #pending = new Set<Asked>()
+  readonly #pending = new BriefSet<Asked>()
   readonly #inFlight = new Map<number, number>()
   readonly #silence = new Silence()
   #ticking = false
@@ -110,6 +112,7 @@ export class Edge {
       awaySinceMs: Infinity,
       ended: false,
       againAtMs: Infinity,
+      slot: -1,
     }
     this.#pending.add(asked)
     this.#inFlight.set(shard, (this.#inFlight.get(shard) ?? 0) + 1)

@@ -1,6 +1,7 @@
 // What all exchanges of one server share: its bounds, clock, log and state. It stands between the
 // server, which owns it, and the exchanges, which count themselves in and out.
 
+import type { BriefSet, Slotted } from '../../protocol/brief.ts'
 import type { RequestError } from '../../protocol/errors.ts'
 import type { Identity } from '../access/identity.ts'
 import type { LIMITS } from '../../config/limits.ts'
@@ -75,7 +76,7 @@ export interface HttpCore {
   /** Counts of requests that met no operation. */
   readonly strays: RouteCounts
   /** Exchanges that outlived the callback they began in. */
-  readonly open: Set<object>
+  readonly open: BriefSet<Slotted>
   /** Bytes of bodies that are still arriving. */
   arrivingBytes: number
   /** True while uWebSockets.js is calling us: the socket is corked already. */

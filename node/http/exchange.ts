@@ -50,6 +50,8 @@ export class Exchange implements OperationRequest {
   who: Identity | null = null
   /** The answer has been given (or dropped). */
   done = false
+  /** Its place among the open ones. */
+  slot = -1
   /** The client has gone: `res` is dead. */
   gone = false
   /** Body bytes are still to come; an answer now leaves the connection to its client to close. */

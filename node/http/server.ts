@@ -5,6 +5,7 @@ import { randomFillSync } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { LIMITS } from '../../config/limits.ts'
 import type { Settings } from '../../config/settings.ts'
+import { BriefSet } from '../../protocol/brief.ts'
 import { assert } from '../../protocol/errors.ts'
 import { uuidMaker } from '../../protocol/ids.ts'
 import type { FillRandom } from '../../protocol/ids.ts'
@@ -52,7 +53,7 @@ export interface HttpServer {
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, clock } = options
   const makeId = uuidMaker(options.random ?? ((bytes) => void randomFillSync(bytes)))
-  const open = new Set<Exchange>()
+  const open = new BriefSet<Exchange>()
   const core: HttpCore = {
     limits: { ...LIMITS, ...options.limits },
     clock,
@@ -117,7 +118,7 @@ const QUIET_MS = 500
 class Listener implements HttpServer {
   port = 0
   private readonly core: HttpCore
-  private readonly open: ReadonlySet<Exchange>
+  private readonly open: Iterable<Exchange>
   private readonly dispatcher: Dispatcher
   private readonly settings: HttpServerOptions['settings']
   private app: TemplatedApp | null = null
@@ -127,7 +128,7 @@ class Listener implements HttpServer {
   private closed: Promise<void> | null = null
 
   constructor(
-    state: { readonly core: HttpCore; readonly open: ReadonlySet<Exchange> },
+    state: { readonly core: HttpCore; readonly open: Iterable<Exchange> },
     dispatcher: Dispatcher,
     settings: HttpServerOptions['settings'],
   ) {
