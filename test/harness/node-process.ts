@@ -32,6 +32,8 @@ export interface Ask {
   readonly raw?: string | Buffer
   /** Another token than the owner's. */
   readonly token?: string
+  /** Rejects when there is no whole answer by then. */
+  readonly timeoutMs?: number
 }
 
 const living = new Set<ChildProcess>()
@@ -214,24 +216,24 @@ export class NodeProcess {
       headers['Content-Length'] ??= String(Buffer.byteLength(body))
     }
     const method = ask.method ?? (body === undefined ? 'GET' : 'POST')
+    const patience =
+      ask.timeoutMs === undefined ? null : { signal: AbortSignal.timeout(ask.timeoutMs) }
+    const to = { host: '127.0.0.1', port: this.port, agent: this.#agent }
     return new Promise((resolve, reject) => {
-      const sent = request(
-        { host: '127.0.0.1', port: this.port, path, method, headers, agent: this.#agent },
-        (response) => {
-          const parts: Buffer[] = []
-          response.on('data', (part: Buffer) => parts.push(part))
-          response.on('error', reject)
-          response.on('end', () => {
-            const text = Buffer.concat(parts).toString()
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              text,
-              json: <T>() => JSON.parse(text) as T,
-            })
+      const sent = request({ ...to, path, method, headers, ...patience }, (response) => {
+        const parts: Buffer[] = []
+        response.on('data', (part: Buffer) => parts.push(part))
+        response.on('error', reject)
+        response.on('end', () => {
+          const text = Buffer.concat(parts).toString()
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text,
+            json: <T>() => JSON.parse(text) as T,
           })
-        },
-      )
+        })
+      })
       sent.on('error', reject)
       sent.end(body)
     })
