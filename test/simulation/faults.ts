@@ -15,7 +15,7 @@ export class Faults {
   readonly world: World
   readonly weather: Weather
   #over = false
-  #left = new Set<string>()
+  readonly #left = new Set<string>()
 
   constructor(world: World, weather: Weather) {
     this.world = world

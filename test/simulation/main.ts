@@ -1,42 +1,115 @@
 // The simulation's command: runs seeds, each twice, and says which of them a checker fails, with
-// the command line that runs it again. It stands between `npm run simulate` and run.ts.
+// the command line that runs it again. With a mutant it ends at the first that catches it. It stands
+// between `npm run simulate` and run.ts. Source: PROTOCOL 4.1.
+//
+//     npm run simulate -- --seeds N [--first S] [--mutant NAME] [--trace-hash] [--list-mutants]
+//                         [--show] [--once]
+//
+// Ends with 0 when all hold, 1 when a checker fails, 2 when it was asked for what there isn't.
 
 import { parseArgs } from 'node:util'
+import { loadMutant } from './mutant-loader.ts'
+import { MUTANTS } from './mutants.ts'
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '100' },
-    first: { type: 'string', default: '1' },
-    mutant: { type: 'string' },
-    'trace-hash': { type: 'boolean', default: false },
-    'list-mutants': { type: 'boolean', default: false },
-    show: { type: 'boolean', default: false },
-    once: { type: 'boolean', default: false },
-  },
-})
+interface Options {
+  readonly seeds: number
+  readonly first: number
+  readonly mutant: string | null
+  readonly traceHash: boolean
+  readonly listMutants: boolean
+  /** Every line of the trace. */
+  readonly show: boolean
+  /** Each seed once: quicker, and nothing says whether its traces are the same. */
+  readonly once: boolean
+}
+
+const FOUND_SHOWN_MAX = 12
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
-async function main(): Promise<number> {
-  const { runSeed } = await import('./run.ts')
-  const first = Number(values.first)
-  const show = values.show ? say : null
-  let failed = 0
-  for (let seed = first; seed < first + Number(values.seeds); seed++) {
-    const result = await runSeed(seed, show)
-    if (values['trace-hash']) say(`seed ${seed} trace ${result.hash}`)
-    const found = [...result.found]
-    if (!values.once) {
-      const again = await runSeed(seed)
-      if (again.hash !== result.hash) found.push('its two runs have different traces')
-    }
-    if (found.length > 0) {
-      failed++
-      say(`seed ${seed} (${result.weather}): ${found.length} found`)
-      for (const one of found.slice(0, 12)) say(`  ${one}`)
-    } else if (values.once) say(JSON.stringify(result))
+function optionsOf(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seeds: { type: 'string', default: '100' },
+      first: { type: 'string', default: '1' },
+      mutant: { type: 'string' },
+      'trace-hash': { type: 'boolean', default: false },
+      'list-mutants': { type: 'boolean', default: false },
+      show: { type: 'boolean', default: false },
+      once: { type: 'boolean', default: false },
+    },
+  })
+  return {
+    seeds: wholeNumber('--seeds', values.seeds),
+    first: wholeNumber('--first', values.first),
+    mutant: values.mutant ?? null,
+    traceHash: values['trace-hash'],
+    listMutants: values['list-mutants'],
+    show: values.show,
+    once: values.once,
   }
+}
+
+function wholeNumber(name: string, text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${name} is a whole number`)
+  return number
+}
+
+async function main(): Promise<number> {
+  const options = optionsOf(process.argv.slice(2))
+  if (options.listMutants) {
+    for (const { name } of MUTANTS) say(name)
+    return 0
+  }
+  if (options.mutant !== null) {
+    const mutant = MUTANTS.find(({ name }) => name === options.mutant)
+    if (!mutant) throw new Error(`there is no mutant ${options.mutant}: see --list-mutants`)
+    loadMutant(mutant)
+  }
+  return runSeeds(options)
+}
+
+async function runSeeds(options: Options): Promise<number> {
+  // Loaded behind the mutant, which is patched in while it is loaded.
+  const { runSeed } = await import('./run.ts')
+  const { first, seeds, mutant, traceHash, show, once } = options
+  let failed = 0
+  for (let seed = first; seed < first + seeds; seed++) {
+    const result = await runSeed(seed, show ? say : null)
+    const found = [...result.found]
+    if (!once && (await runSeed(seed)).hash !== result.hash) {
+      found.push('its two runs have different traces: something in them is left to chance')
+    }
+    if (traceHash) say(`seed ${seed} trace ${result.hash}`)
+    if (found.length === 0) continue
+    failed++
+    report(seed, found, mutant)
+    if (mutant !== null) break
+  }
+  const ran = failed > 0 && mutant !== null ? '' : `${seeds} seeds from ${first}: `
+  say(`${ran}${failed === 0 ? 'all hold' : `${failed} failed`}`)
   return failed === 0 ? 0 : 1
 }
 
-process.exitCode = await main()
+function report(seed: number, found: readonly string[], mutant: string | null): void {
+  say(`seed ${seed}: ${found.length} found`)
+  for (const one of found.slice(0, FOUND_SHOWN_MAX)) say(`  ${one}`)
+  const again = mutant === null ? '' : ` --mutant ${mutant}`
+  say(`  npm run simulate -- --seeds 1 --first ${seed}${again}`)
+}
+
+main().then(
+  (code) => {
+    process.exitCode = code
+  },
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? causesOf(error) : String(error)}\n`)
+    process.exitCode = 2
+  },
+)
+
+function causesOf(error: Error): string {
+  return error.cause instanceof Error ? `${error.message}: ${causesOf(error.cause)}` : error.message
+}

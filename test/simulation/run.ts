@@ -2,7 +2,7 @@
 // cluster comes to rest, every ledger is read over every member, and the checkers look at what
 // happened. It stands between a seed and what was found. Source: PROTOCOL 4.1.
 
-import './bounds.ts'
+import { useSmallBounds } from './bounds.ts'
 import { isRetryable } from '../../protocol/errors.ts'
 import { foldLog } from './checkers/fold.ts'
 import { checkKeys } from './checkers/keys.ts'
@@ -29,6 +29,8 @@ export interface RunResult {
   readonly virtualMs: number
   readonly operations: { readonly ok: number; readonly fail: number; readonly info: number }
 }
+
+useSmallBounds()
 
 const NAMES = ['a', 'b', 'c']
 const JOINS_WITHIN_MS = 15_000

@@ -84,7 +84,7 @@ export class Scheduler {
           }
           this.#execute(next)
         } catch (error) {
-          return reject(error as Error)
+          return reject(error)
         }
         // A macrotask begins when every promise that this event has settled was followed up.
         return void setImmediate(step)

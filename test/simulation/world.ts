@@ -114,8 +114,8 @@ export class World {
 
   /** An exception that nobody caught ends a process; here it is a finding, and ends it too. */
   threw(owner: Owner | null, error: unknown): void {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    this.alarms.push(`${owner?.name ?? 'the simulation'} threw: ${text}`)
+    const who = owner?.name ?? 'the simulation'
+    this.alarms.push(`${who} threw: ${(error instanceof Error && error.stack) || textOf(error)}`)
     if (owner instanceof Process) owner.kill()
   }
 
@@ -198,7 +198,7 @@ export class World {
       (level: string) =>
       (fields: object, text: string): void => {
         const { err, ...rest } = fields as { err?: unknown }
-        const why = err === undefined ? '' : ` (${String(err)})`
+        const why = err === undefined ? '' : ` (${textOf(err)})`
         this.trace.add(`  ${name} ${level}: ${text}${why} ${JSON.stringify(rest)}`)
         if (err instanceof AssertionError || err instanceof TypeError) {
           this.alarms.push(`${name}: ${text}: ${err.stack ?? err.message}`)
@@ -206,6 +206,10 @@ export class World {
       }
     return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
   }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : JSON.stringify(error)
 }
 
 /** Nobody listens at that address. */
