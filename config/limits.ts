@@ -113,6 +113,14 @@ export const LIMITS = {
   graphLimitMax: 1_000,
   graphDeadlineMs: 10_000,
   graphResultNodesMax: 100_000,
+  /** Documents of one page, where candidates are looked at one by one. */
+  graphPageNodes: 1_000,
+  /** Parents whose edges one search follows. */
+  graphLinksTogether: 1_000,
+  /** Searches of one request to the engine. */
+  graphSearchesTogether: 32,
+  /** Children that a gate is turned around for: they say which parents can pass. */
+  graphGateChildrenMax: 2_000,
   graphQueueMax: 1_000,
   consistencyWaitMs: 5_000,
   /** How long a removed node's version is remembered (PROTOCOL 3.13.3). */

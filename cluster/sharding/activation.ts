@@ -8,7 +8,7 @@ import type { Behaviour } from '../../protocol/behaviour.ts'
 import { LOSS_JUMP, decodeEntry, metaOf } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Maybe } from '../../storage/journal.ts'
-import { Marks, markOf } from './marks.ts'
+import { Marks, isAlive, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 import { idOf } from './keys.ts'
 import type { Work } from './work.ts'
@@ -30,6 +30,8 @@ export interface SnapshotCapture {
   readonly n: number
   readonly timeMs: number
   readonly offset: number
+  /** The window as it was: those that leave it before the snapshot is written are still in it. */
+  readonly marks: readonly Mark[]
   readonly held: readonly HeldKey[]
   readonly relays: readonly (readonly [number, readonly [number, number]])[]
 }
@@ -69,6 +71,8 @@ export class Activation {
   stateBytesBound = 0
   /** Set at each use, cleared by the sweep: what is still clear then may be put to rest. */
   used = true
+  /** When a sweep last found it in use, monotonic milliseconds. */
+  idleSinceMs = Infinity
   /** Weight as its shard has counted it. */
   counted = 0
   /** Told of marks that leave the window while entries are replayed. */
@@ -148,6 +152,7 @@ export class Activation {
       n: this.n,
       timeMs: this.lastTimeMs,
       offset: this.newest,
+      marks: this.marks.window(),
       held: [...this.held.values()],
       relays: [...this.relays],
     }
@@ -186,7 +191,7 @@ export function encodeSnapshot(capture: SnapshotCapture, clock: number): Buffer 
     offset: capture.offset,
     timeMs: capture.timeMs,
     state: activation.behaviour.toSnapshot(capture.state),
-    marks: activation.marks.upTo(capture.n, clock),
+    marks: capture.marks.filter((mark) => isAlive(mark, clock)),
     spilled: activation.marks.spilled,
     held: capture.held,
     relays: capture.relays,
@@ -226,7 +231,7 @@ export function restore(activation: Activation, bytes: Uint8Array): void {
 export interface LoadSource {
   snapshot(actorId: string): Maybe<{ readonly body: Uint8Array } | null>
   entries(actorId: string, after: number): Maybe<readonly LoadedEntry[]>
-  /** Committed entries whose derived rows are not there yet, oldest first. */
+  /** Committed entries whose derived rows are not durable yet, oldest first. */
   tail(actorId: string): readonly LoadedEntry[]
   /** What the actor's shard has lost for good behind this offset; -1: nothing. */
   readonly lostBehind: number
@@ -239,39 +244,57 @@ export interface LoadedEntry {
 
 /**
  * Brings an activation to its newest committed state: snapshot, the entries above it, the tail in
- * memory. A record that the reducer can't apply quarantines the actor (PROTOCOL 3.11).
+ * memory. A record that the reducer can't apply quarantines the actor (PROTOCOL 3.11). The tail is
+ * taken before anything is read: what has left it by then is durable, and the reads see it.
  */
 export function load(activation: Activation, source: LoadSource): Maybe<void> {
+  const tail = source.tail(activation.id)
   const snapshot = source.snapshot(activation.id)
-  if (snapshot instanceof Promise) return snapshot.then((s) => loadFrom(activation, source, s))
-  return loadFrom(activation, source, snapshot)
+  const from: Loading = { source, tail: tail.length === 0 ? tail : [...tail] }
+  if (snapshot instanceof Promise) return snapshot.then((s) => loadFrom(activation, from, s))
+  return loadFrom(activation, from, snapshot)
+}
+
+interface Loading {
+  readonly source: LoadSource
+  readonly tail: readonly LoadedEntry[]
 }
 
 function loadFrom(
   activation: Activation,
-  source: LoadSource,
+  from: Loading,
   snapshot: { readonly body: Uint8Array } | null,
 ): Maybe<void> {
   if (snapshot) restore(activation, snapshot.body)
-  return loadEntries(activation, source)
+  return loadEntries(activation, from)
 }
 
-function loadEntries(activation: Activation, source: LoadSource): Maybe<void> {
+function loadEntries(activation: Activation, from: Loading): Maybe<void> {
   for (;;) {
-    const rows = source.entries(activation.id, activation.n)
+    const rows = from.source.entries(activation.id, activation.n)
     if (rows instanceof Promise) {
-      return rows.then((some) => {
-        replayAll(activation, some)
-        return some.length > 0 ? loadEntries(activation, source) : finish(activation, source)
-      })
+      return rows.then((some) =>
+        replayStored(activation, some) ? loadEntries(activation, from) : finish(activation, from),
+      )
     }
-    if (rows.length === 0) return finish(activation, source)
-    replayAll(activation, rows)
+    if (!replayStored(activation, rows)) return finish(activation, from)
   }
 }
 
-function finish(activation: Activation, source: LoadSource): void {
-  replayAll(activation, source.tail(activation.id))
+/**
+ * Replays stored entries as far as they are dense: above the flush offset some may be there and
+ * older ones not yet, but all of those are in the tail. False: there is no more to read.
+ */
+function replayStored(activation: Activation, rows: readonly LoadedEntry[]): boolean {
+  for (const row of rows) if (!replayOne(activation, row)) return false
+  return rows.length > 0
+}
+
+function finish(activation: Activation, { source, tail }: Loading): void {
+  for (const row of tail) {
+    if (replayOne(activation, row)) continue
+    throw new Error(`the entry behind number ${activation.n} of ${activation.id} is missing`)
+  }
   if (activation.n > 0 && activation.newest <= source.lostBehind) {
     activation.version += LOSS_JUMP
     activation.n += LOSS_JUMP
@@ -279,19 +302,25 @@ function finish(activation: Activation, source: LoadSource): void {
   activation.loaded = true
 }
 
-function replayAll(activation: Activation, rows: readonly LoadedEntry[]): void {
-  for (const { body, offset } of rows) {
-    const entry = decodeEntry(body)
-    if (entry.n <= activation.n) continue
-    if (activation.quarantined !== null) {
-      activation.n = entry.n
-      continue
-    }
-    try {
-      activation.replay(entry, offset, body.length)
-    } catch (error) {
-      activation.quarantined = `record of entry ${entry.n} can't be applied: ${String(error)}`
-      activation.n = entry.n
-    }
+/** False: an entry before this one is missing. */
+function replayOne(activation: Activation, { body, offset }: LoadedEntry): boolean {
+  const entry = decodeEntry(body)
+  if (entry.n <= activation.n) return true
+  if (!isNext(activation.n, entry.n)) return false
+  if (activation.quarantined !== null) {
+    activation.n = entry.n
+    return true
   }
+  try {
+    activation.replay(entry, offset, body.length)
+  } catch (error) {
+    activation.quarantined = `record of entry ${entry.n} can't be applied: ${String(error)}`
+    activation.n = entry.n
+  }
+  return true
+}
+
+/** Whether entry `n` of an actor follows on `after`: accepted losses leave numbers out. */
+export function isNext(after: number, n: number): boolean {
+  return n === after + 1 || n === after + 1 + LOSS_JUMP
 }

@@ -61,16 +61,17 @@ function reserve(
   const id = idOf(ask.keyType, ask.key)
   const other = shard.reserved.get(id)
   if (other && other.work !== work) {
-    return new Promise<void>((resolve) => other.waiting.push(resolve)).then(() =>
-      reserve(shard, activation, work, ask),
-    )
+    // When it is dropped, so is this turn: it never goes on.
+    return new Promise<void>((resolve) => {
+      other.waiting.push((isDropped) => void (isDropped || resolve()))
+    }).then(() => reserve(shard, activation, work, ask))
   }
-  const row = shard.keys.lookup(ask.keyType, ask.key)
-  if (row instanceof Promise) {
-    hold(shard, work, id)
-    return row.then((r) => take(shard, activation, work, { ask, row: r }))
-  }
-  return take(shard, activation, work, { ask, row })
+  const { life } = shard
+  const found = shard.keys.lookup(ask.keyType, ask.key, (row) =>
+    shard.life === life ? take(shard, activation, work, { ask, row }) : false,
+  )
+  if (found instanceof Promise && shard.life === life) hold(shard, work, id)
+  return found
 }
 
 function take(
@@ -131,7 +132,7 @@ export function endReservations(shard: ShardCore, work: Work): void {
     for (const [id, reservation] of shard.reserved) {
       if (reservation.work !== work) continue
       shard.reserved.delete(id)
-      for (const wake of reservation.waiting) wake()
+      for (const wake of reservation.waiting) wake(false)
     }
   }
   work.changes = []

@@ -58,9 +58,10 @@ export function inquire(shard: ShardCore, key: Key, claim: AliasClaim): Promise<
 
 /** The actor said no: the claim goes, by an entry of the key. */
 function endClaim(shard: ShardCore, key: Key, claim: AliasClaim): Promise<void> {
+  const { life } = shard
   return new Promise((resolve, reject) => {
-    const row = shard.keys.lookup(key.keyType, key.key)
     const end = (base: AliasRow | null): void => {
+      if (shard.life !== life) return reject(new ClaimFailed(shard.moved()))
       const change: KeyChange = {
         ...key,
         change: 'free',
@@ -70,8 +71,8 @@ function endClaim(shard: ShardCore, key: Key, claim: AliasClaim): Promise<void> 
       const offset = joinKeyEntry(shard, change, base, shard.context.newUuid())
       shard.gate.wait(offset, (failure) => (failure ? reject(new ClaimFailed(failure)) : resolve()))
     }
-    if (row instanceof Promise) row.then(end, reject)
-    else end(row)
+    const ended = shard.keys.lookup(key.keyType, key.key, end)
+    if (ended instanceof Promise) ended.catch(reject)
   })
 }
 
@@ -132,33 +133,43 @@ export function onKeyMessage(
 ): void {
   const to = envelope.to as { readonly type: string; readonly key: string }
   const key: Key = { keyType: to.type, key: to.key }
-  const held = shard.reserved.get(idOf(key.keyType, key.key))
-  if (held) {
-    held.waiting.push(() => onKeyMessage(shard, envelope, respond))
-    return
+  const id = idOf(key.keyType, key.key)
+  const { life } = shard
+  const again = (isDropped: boolean): void => {
+    if (isDropped || shard.life !== life) respond(shard.moved())
+    else onKeyMessage(shard, envelope, respond)
   }
-  const row = shard.keys.lookup(key.keyType, key.key)
-  const run = (base: AliasRow | null): Maybe<void> =>
-    changeClaim(shard, { envelope, key, base }, respond)
-  const failed = (error: unknown): void =>
-    respond(
-      error instanceof ClaimFailed && error.reply.outcome === 'refused'
-        ? error.reply
-        : refused(errorItem('UNAVAILABLE', 'the key could not be read; try again')),
-    )
-  if (row instanceof Promise) row.then(run).catch(failed)
+  const run = (base: AliasRow | null): Maybe<void> => {
+    if (shard.life !== life) return respond(shard.moved())
+    // A turn may have reserved the key while its row was read.
+    const held = shard.reserved.get(id)
+    if (held) held.waiting.push(again)
+    else return changeClaim(shard, { envelope, key, base, again }, respond)
+  }
+  const failed = (error: unknown): void => {
+    const known = error instanceof ClaimFailed ? error.reply : null
+    if (known?.outcome === 'refused' || known?.outcome === 'moved') respond(known)
+    else respond(refused(errorItem('UNAVAILABLE', 'the key could not be read; try again')))
+  }
+  const held = shard.reserved.get(id)
+  if (held) held.waiting.push(again)
   else {
-    const running = run(row)
+    const running = shard.keys.lookup(key.keyType, key.key, run)
     if (running instanceof Promise) running.catch(failed)
   }
 }
 
 function changeClaim(
   shard: ShardCore,
-  asked: { readonly envelope: Envelope; readonly key: Key; readonly base: AliasRow | null },
+  asked: {
+    readonly envelope: Envelope
+    readonly key: Key
+    readonly base: AliasRow | null
+    readonly again: (isDropped: boolean) => void
+  },
   respond: (reply: WireReply) => void,
 ): Maybe<void> {
-  const { envelope, key, base } = asked
+  const { envelope, key, base, again } = asked
   const { type } = envelope.messages[0]!
   const { actorId, messageId } = envelope.messages[0]!.body as ClaimBody
   const clock = shard.clockMs()
@@ -188,9 +199,10 @@ function changeClaim(
     if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) {
       return answer(shard.gate.newest, false)
     }
+    const { life } = shard
     return inquire(shard, key, holder).then((holds) => {
-      if (holds) answer(shard.gate.newest, false)
-      else onKeyMessage(shard, envelope, respond)
+      if (holds && shard.life === life) answer(shard.gate.newest, false)
+      else again(false)
     })
   }
   if (type === '!look' || known) return answer(shard.gate.newest, true)

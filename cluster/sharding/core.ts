@@ -3,14 +3,16 @@
 // answer asks, hold keys, flush and relay.
 
 import type { Behaviour, Effect } from '../../protocol/behaviour.ts'
+import { RequestError } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
-import type { AliasRow, Journal, Maybe } from '../../storage/journal.ts'
+import type { AliasRow, Journal, Maybe, Tenure } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
 import type { Activation, LoadedEntry } from './activation.ts'
 import type { Committer } from './committer.ts'
+import type { SpilledMarks } from './marks.ts'
 import type { ShardMemory } from './memory.ts'
 import type { Gate } from './gate.ts'
 import type { KeyTable } from './keys.ts'
@@ -55,6 +57,12 @@ export interface ShardContext {
   readonly mayRead: (shard: number, epoch: number) => Maybe<boolean>
   /** Whether a turn may begin: false once the lease is over. Embedded: always. */
   readonly mayServe: () => boolean
+  /**
+   * A new tenure of a shard of ours, so that what was sent in the old one is false for ever
+   * (PROTOCOL 3.2.5). null: it is not ours any more; embedded, that the store raises it itself.
+   * Rejects when that can't be said now.
+   */
+  readonly reclaim: (shard: number) => Promise<Tenure | null>
   /** Committed entries, in order, at once: for what every member follows in memory. */
   readonly onCommitted: (shard: number, entries: readonly Entry[], first: number) => void
   /** A shard that was served is no longer ours. A claim that fails rejects instead. */
@@ -70,17 +78,27 @@ export interface Joining {
   readonly bases: ReadonlyMap<string, AliasRow | null>
 }
 
+/**
+ * `sealed`: on its way to another owner, nothing is decided any more. `stopped`: this tenure is
+ * over, and so is its object.
+ */
+export type ShardState = 'claiming' | 'serving' | 'sealed' | 'stopped'
+
 export interface ShardCore {
+  readonly state: ShardState
   readonly number: number
   readonly context: ShardContext
   readonly gate: Gate
   readonly keys: KeyTable
   readonly numbers: Numbers
+  readonly spilled: SpilledMarks
   readonly epoch: number
   /** Keys that a turn under way has taken; another that asks for one waits for its end. */
   readonly reserved: Map<string, Reservation>
   /** Counts how often the speculative state was dropped: a resumed turn of before is void. */
   readonly life: number
+  /** "Not mine (any more)", with the owner where it is known. */
+  moved(): WireReply
   /** The shard's clock, milliseconds (PROTOCOL 3.0). */
   clockMs(): number
   /** Gives an entry its offset and puts it into the open group. Returns the offset. */
@@ -95,12 +113,21 @@ export interface ShardCore {
 
 export interface Reservation {
   readonly work: Work | null
-  readonly waiting: (() => void)[]
+  /** `isDropped`: the speculative state is gone; who waits has to begin again, elsewhere. */
+  readonly waiting: ((isDropped: boolean) => void)[]
 }
 
 /** An answer without an entry: nothing was done, for certain. */
 export function refused(error: ErrorItem): WireReply {
   return { outcome: 'refused', error }
+}
+
+/** A read that the store did not answer: nothing was done, and asking again may help. */
+export function stored<T>(read: Maybe<T>): Maybe<T> {
+  if (!(read instanceof Promise)) return read
+  return read.catch((): never => {
+    throw new RequestError('UNAVAILABLE', 'the journal could not be read; nothing was done')
+  })
 }
 
 /** Effects of an entry that tell a key in another shard what became of its claim. */

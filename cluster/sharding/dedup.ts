@@ -6,6 +6,7 @@ import { decodeEntry } from '../../protocol/entry.ts'
 import type { MessageResult } from '../../protocol/message.ts'
 import type { Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
+import { stored } from './core.ts'
 import type { ShardCore } from './core.ts'
 import type { Mark } from './marks.ts'
 import { markDay } from './marks.ts'
@@ -31,6 +32,9 @@ export function recall(
   if (mark) return answerOf(shard, activation, work, mark)
   if (relay && wasTaken(activation, relay)) return relayed(activation)
   if (!activation.marks.spilled) return null
+  // Looked at before the rows are read: what isn't here any more is durable, and the read sees it.
+  const unflushed = shard.spilled.find(activation.id, messageId)
+  if (unflushed) return answerOf(shard, activation, work, unflushed)
   return readSpilled(shard, activation, messageId, (spilled) =>
     spilled ? answerOf(shard, activation, work, spilled) : null,
   )
@@ -62,11 +66,11 @@ function readSpilled(
 ): Maybe<Recalled | null> {
   const { derived } = shard.context.journal
   const day = markDay(shard.clockMs())
-  const today = derived.mark(activation.id, day, messageId)
+  const today = stored(derived.mark(activation.id, day, messageId))
   const before = (bytes: Uint8Array | null): Maybe<Recalled | null> => {
     if (bytes) return use(parseMark(bytes))
     if (day === 0) return use(null) // the clock starts with the shard: there is no day before
-    const yesterday = derived.mark(activation.id, day - 1, messageId)
+    const yesterday = stored(derived.mark(activation.id, day - 1, messageId))
     if (yesterday instanceof Promise) return yesterday.then((b) => use(b && parseMark(b)))
     return use(yesterday && parseMark(yesterday))
   }
@@ -92,11 +96,13 @@ function answerOf(
   }
   if (mark.result) return { result: mark.result, keys, offset }
   const unflushed = shard.unflushed(activation.id)
-  const rows = shard.context.journal.derived.entries(activation.id, {
-    order: 'ascending',
-    after: mark.n - 1,
-    bytesMax: 1,
-  })
+  const rows = stored(
+    shard.context.journal.derived.entries(activation.id, {
+      order: 'ascending',
+      after: mark.n - 1,
+      bytesMax: 1,
+    }),
+  )
   if (rows instanceof Promise) {
     return rows.then((some) => ({ result: fromEntry(mark, [...some, ...unflushed]), keys, offset }))
   }

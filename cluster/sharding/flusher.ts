@@ -1,22 +1,62 @@
 // The flusher of one shard: writes what is derived from committed entries (the actors' entries,
-// alias rows, spilled marks, snapshots, the shard's own row) and moves the flush offset. Until a
-// row is durable its content stays in memory. It stands between the committed log and the derived
-// store. Source: PROTOCOL 3.12.
+// alias rows, spilled marks, snapshots, the shard's own row) and moves the flush offset. One write
+// at a time, in the order of the log, so that whatever is stored, nothing below it is missing; what
+// commits meanwhile goes with the next. Until a row is durable its content stays in memory. It
+// stands between the committed log and the derived store. Source: PROTOCOL 3.12.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { AliasRow, DerivedRow } from '../../storage/journal.ts'
+import type { Entry } from '../../protocol/entry.ts'
+import type { AliasRow, AppendOutcome, DerivedRow } from '../../storage/journal.ts'
 import { encodeSnapshot } from './activation.ts'
-import type { LoadedEntry } from './activation.ts'
+import type { LoadedEntry, SnapshotCapture } from './activation.ts'
 import type { ShardCore } from './core.ts'
-import type { OpenEntry } from './gate.ts'
 import { markDay } from './marks.ts'
+import type { Mark } from './marks.ts'
+import type { PoisonList } from './poison.ts'
+
+/** What of a committed entry the flusher needs. */
+export interface Flushable {
+  readonly entry: Entry
+  readonly bytes: Uint8Array
+  readonly offset: number
+  readonly aliases: readonly AliasRow[]
+  readonly spilled: readonly Mark[]
+  readonly snapshot: SnapshotCapture | null
+}
 
 export interface FlusherOptions {
   readonly shard: ShardCore
-  readonly epoch: number
+  readonly poison: PoisonList
+  /** Up to here the derived rows are durable. */
   readonly flush: number
-  /** The store refused: the epoch is another's, or the disk is full. */
-  readonly onRefused: (outcome: 'fenced' | 'full' | 'unknown') => void
+  /** The store refused: the epoch is another's, or the disk is full. It is tried again. */
+  readonly onRefused: (outcome: Exclude<AppendOutcome, 'committed'>) => void
+  /** More has become durable. */
+  readonly onDurable: () => void
+}
+
+/** Rows of one or several committed groups, on their way or waiting. */
+interface Batch {
+  readonly rows: DerivedRow[]
+  /** Rows that may be there only when all of the others are. */
+  readonly snapshots: DerivedRow[]
+  readonly flushing: Flushing[]
+  /** When its first group was committed. */
+  readonly sinceMs: number
+  upTo: number
+  bytes: number
+}
+
+/** What of a committed entry is needed until its rows are durable; the rest may go. */
+interface Flushing {
+  readonly actorId: string | null
+  readonly offset: number
+  readonly aliases: readonly AliasRow[]
+}
+
+interface StoredWaiter {
+  readonly offset: number
+  readonly resolve: () => void
 }
 
 export class Flusher {
@@ -28,14 +68,21 @@ export class Flusher {
   #storedAtMs: number
   readonly #tail = new Map<string, LoadedEntry[]>()
   #tailBytes = 0
-  #writing = 0
+  #flying: Batch | null = null
+  readonly #waiting: Batch[] = []
+  #storedWaiters: StoredWaiter[] = []
+  #storeTimer: (() => void) | null = null
   #stopped = false
 
   constructor(options: FlusherOptions) {
     this.#options = options
     this.flushed = options.flush
     this.#stored = options.flush
-    this.#storedAtMs = options.shard.context.clock.monotonicMs()
+    this.#storedAtMs = this.#nowMs()
+  }
+
+  #nowMs(): number {
+    return this.#options.shard.context.clock.monotonicMs()
   }
 
   /** Committed entries of an actor whose rows are not durable yet, oldest first. */
@@ -53,140 +100,197 @@ export class Flusher {
   }
 
   get idle(): boolean {
-    return this.#writing === 0
+    return this.#flying === null
+  }
+
+  /** Too much, or too old, is committed and not durable: groups wait (PROTOCOL 3.10). */
+  get isBehind(): boolean {
+    const oldest = this.#flying
+    if (oldest === null) return false
+    return (
+      this.#tailBytes > LIMITS.unflushedBytesMax ||
+      this.#nowMs() - oldest.sinceMs > LIMITS.unflushedMsMax
+    )
   }
 
   stop(): void {
     this.#stopped = true
+    this.#storeTimer?.()
+    for (const { resolve } of this.#storedWaiters.splice(0)) resolve()
+  }
+
+  /** Writes what the derived rows lack of a tail that a claim has read. */
+  replayed(tail: readonly Flushable[], marks: readonly DerivedRow[]): void {
+    if (tail.length === 0) return
+    this.#batch().rows.push(...marks)
+    this.committed(tail)
   }
 
   /** Writes the rows of a committed group. */
-  committed(group: readonly OpenEntry[]): void {
-    const rows: DerivedRow[] = []
-    let bytes = 0
-    for (const open of group) {
-      bytes += open.bytes.length
-      this.#rowsOf(open, rows)
-    }
-    this.#tailBytes += bytes
-    const upTo = group.at(-1)!.offset
-    this.#memory(rows, upTo)
-    this.#write(group.map(flushingOf), rows, { upTo, bytes })
+  committed(group: readonly Flushable[]): void {
+    for (const one of group) this.#rowsOf(one, this.#batch())
+    if (this.#flying === null) void this.#run()
   }
 
-  #rowsOf(open: OpenEntry, rows: DerivedRow[]): void {
-    const { entry, offset, bytes } = open
-    if (open.activation) {
-      rows.push({ kind: 'entry', actorId: entry.p, n: entry.n, offset, body: bytes })
-      const known = this.#tail.get(entry.p)
+  /** The batch that still takes rows. */
+  #batch(): Batch {
+    const last = this.#waiting.at(-1)
+    if (last && last.bytes < LIMITS.flushBatchBytesMax) return last
+    const sinceMs = this.#nowMs()
+    const next: Batch = { rows: [], snapshots: [], flushing: [], sinceMs, upTo: 0, bytes: 0 }
+    this.#waiting.push(next)
+    return next
+  }
+
+  #rowsOf({ entry, offset, bytes, aliases, spilled, snapshot }: Flushable, batch: Batch): void {
+    const { rows } = batch
+    batch.upTo = offset
+    batch.bytes += bytes.length
+    this.#tailBytes += bytes.length
+    const actorId = entry.n > 0 ? entry.p : null
+    if (actorId !== null) {
+      rows.push({ kind: 'entry', actorId, n: entry.n, offset, body: bytes })
+      const known = this.#tail.get(actorId)
       if (known) known.push({ offset, body: bytes })
-      else this.#tail.set(entry.p, [{ offset, body: bytes }])
+      else this.#tail.set(actorId, [{ offset, body: bytes }])
     }
-    for (const row of open.aliases) rows.push({ kind: 'alias', offset, row })
-    for (const mark of open.spilled) {
-      rows.push({
-        kind: 'mark',
-        actorId: entry.p,
-        day: markDay(mark.clock),
-        messageId: mark.messageId,
-        offset,
-        body: Buffer.from(JSON.stringify(mark)),
-      })
+    for (const row of aliases) rows.push({ kind: 'alias', offset, row })
+    for (const mark of spilled) rows.push(markRow(entry.p, mark, offset))
+    if (snapshot) {
+      const body = encodeSnapshot(snapshot, this.#options.shard.clockMs())
+      snapshot.activation.snapshotBytes = body.length
+      batch.snapshots.push({ kind: 'snapshot', actorId: entry.p, offset, body })
     }
-    if (open.snapshot) {
-      const body = encodeSnapshot(open.snapshot, this.#options.shard.clockMs())
-      open.snapshot.activation.snapshotBytes = body.length
-      rows.push({ kind: 'snapshot', actorId: entry.p, offset, body })
-    }
+    const parked = this.#options.poison.apply(entry, offset)
+    if (parked) rows.push(parked)
+    batch.flushing.push({ actorId, offset, aliases })
   }
 
-  /** The shard's own row and the flush offset, now and then: what lies above is replayed. */
-  #memory(rows: DerivedRow[], upTo: number): void {
-    const { shard } = this.#options
-    const nowMs = shard.context.clock.monotonicMs()
-    if (
-      upTo - this.#stored < LIMITS.flushStoredEntries &&
-      nowMs - this.#storedAtMs < LIMITS.flushStoredMs
-    ) {
-      return
+  async #run(): Promise<void> {
+    for (;;) {
+      const batch = this.#waiting.shift()
+      if (batch === undefined) break
+      this.#flying = batch
+      if (!(await this.#written(batch.rows))) return
+      // An actor's snapshot comes after its entries and marks (PROTOCOL 3.12).
+      if (batch.snapshots.length > 0 && !(await this.#written(batch.snapshots))) return
+      this.#durable(batch)
+      if (this.#isStoreDue && !(await this.#store())) return
     }
-    this.#stored = upTo
-    this.#storedAtMs = nowMs
-    const body = Buffer.from(JSON.stringify(shard.memory(upTo)))
-    rows.push({ kind: 'shard', offset: upTo, body })
-    rows.push({ kind: 'consumer', consumer: 'flush', offset: upTo })
+    this.#flying = null
+    this.#storeLater()
   }
 
-  #write(
-    group: readonly Flushing[],
-    rows: readonly DerivedRow[],
-    done: { readonly upTo: number; readonly bytes: number },
-  ): void {
-    const { shard, epoch } = this.#options
-    this.#writing++
-    shard.context.journal.derived.write(shard.number, epoch, rows).then(
-      (outcome) => {
-        this.#writing--
-        if (this.#stopped) return
-        if (outcome === 'committed') this.#durable(group, done)
-        else if (outcome === 'fenced') this.#options.onRefused(outcome)
-        else this.#again(group, rows, done, outcome)
-      },
-      (error: unknown) => {
-        this.#writing--
+  /** Writes rows until they are there: they are idempotent. False: this flusher has stopped. */
+  async #written(rows: readonly DerivedRow[]): Promise<boolean> {
+    const { shard, onRefused } = this.#options
+    const { derived } = shard.context.journal
+    while (!this.#stopped) {
+      let outcome: AppendOutcome = 'unknown'
+      try {
+        outcome = await derived.write(shard.number, shard.epoch, rows)
+      } catch (error) {
         shard.context.log.error(
           { err: error, shard: shard.number },
           'derived rows were not written',
         )
-        if (!this.#stopped) this.#again(group, rows, done, 'unknown')
-      },
+      }
+      if (outcome === 'committed') return !this.#stopped
+      if (this.#stopped) return false
+      onRefused(outcome)
+      await new Promise<void>(
+        (resolve) => void shard.context.clock.after(LIMITS.flushRetryMs, resolve),
+      )
+    }
+    return false
+  }
+
+  #durable(batch: Batch): void {
+    const { shard } = this.#options
+    this.flushed = batch.upTo
+    this.#tailBytes -= batch.bytes
+    for (const { actorId, offset, aliases } of batch.flushing) {
+      if (aliases.length > 0) shard.keys.flushed(aliases, offset)
+      if (actorId !== null) this.#forget(actorId, batch.upTo)
+    }
+    shard.spilled.flushed(batch.upTo)
+    this.#options.onDurable()
+  }
+
+  #forget(actorId: string, upTo: number): void {
+    const tail = this.#tail.get(actorId)
+    if (!tail || tail[0]!.offset > upTo) return
+    if (tail.at(-1)!.offset <= upTo) this.#tail.delete(actorId)
+    else this.#tail.set(actorId, tail.slice(tail.findIndex(({ offset }) => offset > upTo)))
+  }
+
+  // --- the flush offset -------------------------------------------------------------------
+
+  /** Now and then: what lies above is replayed by the next owner. */
+  get #isStoreDue(): boolean {
+    if (this.flushed === this.#stored) return false
+    return (
+      this.#storedWaiters.length > 0 ||
+      this.flushed - this.#stored >= LIMITS.flushStoredEntries ||
+      this.#nowMs() - this.#storedAtMs >= LIMITS.flushStoredMs
     )
   }
 
-  /** Rows are idempotent: written again until they are there; the tail holds them meanwhile. */
-  #again(
-    group: readonly Flushing[],
-    rows: readonly DerivedRow[],
-    done: { readonly upTo: number; readonly bytes: number },
-    outcome: 'full' | 'unknown',
-  ): void {
-    this.#options.onRefused(outcome)
-    this.#options.shard.context.clock.after(LIMITS.flushRetryMs, () => {
-      if (!this.#stopped) this.#write(group, rows, done)
+  /** The shard's own row, and only then the offset that says so. */
+  async #store(): Promise<boolean> {
+    const { shard } = this.#options
+    const offset = this.flushed
+    this.#storedAtMs = this.#nowMs()
+    const body = Buffer.from(JSON.stringify(shard.memory(offset)))
+    if (!(await this.#written([{ kind: 'shard', offset, body }]))) return false
+    if (!(await this.#written([{ kind: 'consumer', consumer: 'flush', offset }]))) return false
+    this.#stored = offset
+    const done = this.#storedWaiters.filter((waiter) => waiter.offset <= offset)
+    if (done.length === 0) return true
+    this.#storedWaiters = this.#storedWaiters.filter((waiter) => waiter.offset > offset)
+    for (const { resolve } of done) resolve()
+    return true
+  }
+
+  /** What comes to rest is stored as well, so that whoever claims it next has little to replay. */
+  #storeLater(): void {
+    if (this.#stored === this.flushed || this.#storeTimer !== null || this.#stopped) return
+    const { clock } = this.#options.shard.context
+    const leftMs = this.#storedAtMs + LIMITS.flushStoredMs - this.#nowMs()
+    this.#storeTimer = clock.after(Math.max(0, leftMs), () => {
+      this.#storeTimer = null
+      this.#storeAtRest()
     })
   }
 
-  #durable(
-    group: readonly Flushing[],
-    done: { readonly upTo: number; readonly bytes: number },
-  ): void {
-    const { shard } = this.#options
-    this.#tailBytes -= done.bytes
-    for (const { actorId, offset, aliases } of group) {
-      if (aliases.length > 0) shard.keys.flushed(aliases, offset)
-      if (actorId === null) continue
-      const tail = this.#tail.get(actorId)
-      if (!tail) continue
-      if (tail.length <= 1) this.#tail.delete(actorId)
-      else
-        this.#tail.set(
-          actorId,
-          tail.filter((kept) => kept.offset !== offset),
-        )
-    }
-    if (done.upTo > this.flushed) this.flushed = done.upTo
+  #storeAtRest(): void {
+    if (this.#flying !== null || this.#stopped || this.#stored === this.flushed) return
+    // While it is stored, what commits waits as it does behind any other write.
+    this.#flying = { ...RESTING, sinceMs: this.#nowMs() }
+    void this.#store().then((isStored) => (isStored ? this.#run() : undefined))
+  }
+
+  /** Resolves when the flush offset that the store has is at `offset`, or after so long. */
+  storedTo(offset: number, withinMs: number): Promise<void> {
+    if (this.#stored >= offset || this.#stopped) return Promise.resolve()
+    return new Promise((resolve) => {
+      const waiter = { offset, resolve: () => (cancel(), resolve()) }
+      const cancel = this.#options.shard.context.clock.after(withinMs, () => {
+        this.#storedWaiters = this.#storedWaiters.filter((other) => other !== waiter)
+        resolve()
+      })
+      this.#storedWaiters.push(waiter)
+      this.#storeAtRest()
+    })
   }
 }
 
-/** What of a committed entry is needed until its rows are durable; the rest may go. */
-interface Flushing {
-  readonly actorId: string | null
-  readonly offset: number
-  readonly aliases: readonly AliasRow[]
+/** The row of a mark that has left its actor's window before its time. */
+export function markRow(actorId: string, mark: Mark, offset: number): DerivedRow {
+  const { messageId } = mark
+  const body = Buffer.from(JSON.stringify(mark))
+  return { kind: 'mark', actorId, day: markDay(mark.clock), messageId, offset, body }
 }
 
-function flushingOf({ activation, entry, offset, aliases }: OpenEntry): Flushing {
-  return { actorId: activation === null ? null : entry.p, offset, aliases }
-}
-
+const RESTING: Batch = { rows: [], snapshots: [], flushing: [], sinceMs: 0, upTo: 0, bytes: 0 }
 const NONE: readonly LoadedEntry[] = []

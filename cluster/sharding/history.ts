@@ -8,30 +8,43 @@ import { decodeEntry, metaOf } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Checkpoint } from '../../protocol/behaviour.ts'
 import type { EntryRow } from '../../storage/journal.ts'
+import { isNext } from './activation.ts'
 import type { Activation, LoadedEntry } from './activation.ts'
+import { stored } from './core.ts'
 import type { ShardCore } from './core.ts'
 
 /** Bytes of entries read at a time; between two reads other actors have their turns. */
 const PAGE_BYTES = 256 * 1024
 
-/** Every entry of the actor, oldest first, page by page. */
+/**
+ * Every entry of the actor, oldest first, page by page. What is not durable yet is taken before
+ * anything is read; above the flush offset rows may be there whose elders are not.
+ */
 async function* pages(
   shard: ShardCore,
   actorId: string,
 ): AsyncGenerator<readonly LoadedEntry[], void> {
+  const unflushed = [...shard.unflushed(actorId)]
   let after = 0
   for (;;) {
-    const rows: readonly EntryRow[] = await shard.context.journal.derived.entries(actorId, {
-      order: 'ascending',
-      after,
-      bytesMax: PAGE_BYTES,
-    })
-    if (rows.length === 0) break
-    after = rows.at(-1)!.n
-    yield rows
+    const rows: readonly EntryRow[] = await stored(
+      shard.context.journal.derived.entries(actorId, {
+        order: 'ascending',
+        after,
+        bytesMax: PAGE_BYTES,
+      }),
+    )
+    const dense: EntryRow[] = []
+    for (const row of rows) {
+      if (!isNext(after, row.n)) break
+      dense.push(row)
+      after = row.n
+    }
+    if (dense.length > 0) yield dense
+    if (dense.length < rows.length || rows.length === 0) break
     await new Promise<void>((resolve) => shard.context.clock.defer(resolve))
   }
-  const rest = shard.unflushed(actorId).filter(({ body }) => decodeEntry(body).n > after)
+  const rest = unflushed.filter(({ body }) => decodeEntry(body).n > after)
   if (rest.length > 0) yield rest
 }
 
@@ -55,11 +68,13 @@ export async function checkpointsOf(
   let before = unflushed[0]?.n ?? activation.n + 1
   const newestFirst: Entry[] = unflushed.filter(isCheckpoint).toReversed()
   while (newestFirst.length < limit && before > 1) {
-    const rows = await shard.context.journal.derived.entries(activation.id, {
-      order: 'descending',
-      before,
-      countMax: LIMITS.checkpointsMax,
-    })
+    const rows = await stored(
+      shard.context.journal.derived.entries(activation.id, {
+        order: 'descending',
+        before,
+        countMax: LIMITS.checkpointsMax,
+      }),
+    )
     if (rows.length === 0) break
     before = rows.at(-1)!.n
     for (const { body } of rows) {

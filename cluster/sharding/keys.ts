@@ -3,6 +3,7 @@
 // turns that ask for keys and the alias rows of the derived store. Source: ARCHITECTURE 4.
 
 import { LIMITS } from '../../config/limits.ts'
+import { RequestError } from '../../protocol/errors.ts'
 import type { Entry, KeyChange } from '../../protocol/entry.ts'
 import type { AliasClaim, AliasRow, DerivedStore, Maybe } from '../../storage/journal.ts'
 
@@ -28,18 +29,32 @@ export class KeyTable {
     this.#derived = derived
   }
 
-  /** The row of a key as the newest decided entry leaves it; null when it was never taken. */
-  lookup(keyType: string, key: string): Maybe<AliasRow | null> {
+  /**
+   * Hands the row of a key as the newest decided entry leaves it (null: it was never taken) to
+   * `use`, which must do there and then what rests on it: what is flushed is remembered only until
+   * every read that was sent before has come back (PROTOCOL 3.6 "Reads ahead of a turn").
+   */
+  lookup<T>(keyType: string, key: string, use: (row: AliasRow | null) => Maybe<T>): Maybe<T> {
     const id = idOf(keyType, key)
     const known = this.#unflushed.get(id)
-    if (known) return known.row
+    if (known) return use(known.row)
     const stored = this.#derived.alias(keyType, key)
-    if (!(stored instanceof Promise)) return stored
+    if (!(stored instanceof Promise)) return use(stored)
     const read = this.#nextRead++
     this.#reads.add(read)
-    return stored
-      .finally(() => this.#readEnded(read))
-      .then((row) => this.#unflushed.get(id)?.row ?? row)
+    return stored.then(
+      (row) => {
+        try {
+          return use(this.#unflushed.get(id)?.row ?? row)
+        } finally {
+          this.#readEnded(read)
+        }
+      },
+      () => {
+        this.#readEnded(read)
+        throw new RequestError('UNAVAILABLE', 'the key could not be read; nothing was done')
+      },
+    )
   }
 
   /** Applies an entry's changes of keys of this shard, given the rows that they go on from. */
@@ -89,8 +104,8 @@ export class KeyTable {
   #readEnded(read: number): void {
     this.#reads.delete(read)
     if (this.#lingering.length === 0) return
-    let oldest = Infinity
-    for (const r of this.#reads) oldest = Math.min(oldest, r)
+    // A set keeps the order in which reads were sent.
+    const oldest = this.#reads.values().next().value ?? Infinity
     this.#lingering = this.#lingering.filter(({ id, offset, freeFrom }) => {
       if (freeFrom > oldest) return true
       if (this.#unflushed.get(id)?.offset === offset) this.#unflushed.delete(id)

@@ -47,6 +47,10 @@ export function lifeMs(kind: 0 | 1): number {
   return kind === 1 ? LIMITS.callerMarkMs : LIMITS.edgeMarkMs
 }
 
+export function isAlive(mark: Mark, clock: number): boolean {
+  return clock - mark.clock < lifeMs(mark.kind)
+}
+
 /** Days by the shard's clock under which a spilled mark is kept. */
 export function markDay(clock: number): number {
   return Math.floor(clock / 86_400_000)
@@ -83,7 +87,7 @@ export class Marks {
         }
       }
     }
-    return mark && clock - mark.clock < lifeMs(mark.kind) ? mark : null
+    return mark && isAlive(mark, clock) ? mark : null
   }
 
   /** Adds the newest mark; returns those that leave the window before their time. */
@@ -120,12 +124,46 @@ export class Marks {
     return out
   }
 
-  /** Marks that still live, of entries up to number `n`: for a snapshot of the actor as it was. */
-  upTo(n: number, clock: number): Mark[] {
-    return this.#list
-      .slice(this.#first)
-      .filter((mark) => mark.n <= n && clock - mark.clock < lifeMs(mark.kind))
+  /** Those in the window, oldest first. */
+  window(): readonly Mark[] {
+    return this.#list.slice(this.#first)
   }
+}
+
+/**
+ * Marks of a shard's actors that have left their window and whose rows are not durable yet: until
+ * then only this knows them, whether their actor is in memory or not.
+ */
+export class SpilledMarks {
+  /** In the order of the entries with which they left. */
+  readonly #marks = new Map<string, { readonly mark: Mark; readonly offset: number }>()
+
+  add(actorId: string, marks: readonly Mark[], offset: number): void {
+    for (const mark of marks) this.#marks.set(keyOf(actorId, mark.messageId), { mark, offset })
+  }
+
+  find(actorId: string, messageId: string): Mark | null {
+    return this.#marks.size === 0
+      ? null
+      : (this.#marks.get(keyOf(actorId, messageId))?.mark ?? null)
+  }
+
+  /** Entries above `head` never happened. */
+  dropAbove(head: number): void {
+    for (const [key, { offset }] of this.#marks) if (offset > head) this.#marks.delete(key)
+  }
+
+  /** Rows of entries up to `offset` are durable. */
+  flushed(offset: number): void {
+    for (const [key, spilled] of this.#marks) {
+      if (spilled.offset > offset) return
+      this.#marks.delete(key)
+    }
+  }
+}
+
+function keyOf(actorId: string, messageId: string): string {
+  return `${actorId}\0${messageId}`
 }
 
 const NONE: readonly Mark[] = []

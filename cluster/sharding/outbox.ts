@@ -31,16 +31,24 @@ export class Outbox {
   readonly #open = new Map<number, number>()
   /** Up to here no entry has effects that we know of. */
   #seen: number
+  /** Older effects up to this offset are still being read: until then nothing leaves. */
+  #behind: number | null
   #stopped = false
 
-  constructor(shard: number, context: ShardContext, from: number) {
+  /**
+   * `from`: every entry at or below is relayed, or will be handed in by `older`, which must be
+   * called when `behind` (up to there everything is relayed) is given.
+   */
+  constructor(shard: number, context: ShardContext, from: number, behind: number | null = null) {
     this.#shard = shard
     this.#context = context
     this.#seen = from
+    this.#behind = behind
   }
 
   /** Behind the oldest effect not yet taken: where the relay goes on after a restart. */
   get relayed(): number {
+    if (this.#behind !== null) return this.#behind
     let oldest = this.#seen + 1
     for (const offset of this.#open.keys()) oldest = Math.min(oldest, offset)
     return oldest - 1
@@ -54,23 +62,48 @@ export class Outbox {
     this.#stopped = true
   }
 
+  /** Entries of before that may have effects, oldest first: they leave ahead of all others. */
+  older(entries: readonly { readonly entry: Entry; readonly offset: number }[]): void {
+    const newer = [...this.#queues]
+    this.#queues.clear()
+    for (const { entry, offset } of entries) this.#add(entry, offset)
+    for (const [target, { items }] of newer) this.#queue(target).items.push(...items)
+    this.#behind = null
+    for (const [target, queue] of this.#queues) this.#pump(target, queue)
+  }
+
+  /** Nothing up to here has effects but what was handed in. */
+  sees(offset: number): void {
+    this.#seen = offset
+  }
+
   committed(entry: Entry, offset: number): void {
     this.#seen = offset
     if (!entry.e) return
-    this.#open.set(offset, entry.e.length)
-    entry.e.forEach((effect, index) => {
+    for (const target of this.#add(entry, offset)) this.#pump(target, this.#queue(target))
+  }
+
+  /** Puts the effects of an entry behind those that wait; returns their targets. */
+  #add(entry: Entry, offset: number): readonly string[] {
+    const effects = entry.e ?? []
+    if (effects.length > 0) this.#open.set(offset, effects.length)
+    return effects.map((effect, index) => {
       const { to } = effect
       const target = 'id' in to ? `${to.type}/${to.id}` : `${to.type}\0${to.key}`
-      let queue = this.#queues.get(target)
-      if (!queue) this.#queues.set(target, (queue = { items: [], sending: false, failures: 0 }))
-      queue.items.push({ effect, offset, index, by: entry.b })
-      this.#pump(target, queue)
+      this.#queue(target).items.push({ effect, offset, index, by: entry.b })
+      return target
     })
+  }
+
+  #queue(target: string): Queue {
+    let queue = this.#queues.get(target)
+    if (!queue) this.#queues.set(target, (queue = { items: [], sending: false, failures: 0 }))
+    return queue
   }
 
   #pump(target: string, queue: Queue): void {
     const item = queue.items[0]
-    if (this.#stopped || queue.sending) return
+    if (this.#stopped || queue.sending || this.#behind !== null) return
     if (!item) {
       this.#queues.delete(target)
       return

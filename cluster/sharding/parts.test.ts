@@ -119,7 +119,7 @@ t.test('keys: newest row first, dropped entries never happened', async (t) => {
   take(1, 'first')
   take(2, 'second')
   const holder = async (): Promise<string | undefined> =>
-    holderOf(await keys.lookup('order', 'A'), 0)?.actorId
+    holderOf(await keys.lookup('order', 'A', (row) => row), 0)?.actorId
   t.equal(await holder(), 'second')
   keys.dropAbove(1)
   t.equal(await holder(), 'first')

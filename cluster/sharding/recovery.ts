@@ -1,205 +1,244 @@
-// Recovery of one shard: what a new owner reads before it serves. The log behind the flush offset
-// is replayed into the derived rows, the shard's own memory is rebuilt, effects that were not
-// relayed are found again. It stands between a claim and the first envelope. Source: PROTOCOL 3.5
-// (claim, step 3), 3.12.
+// Recovery of one shard: what a new owner reads before it serves. The log behind the flush offset is
+// read, the shard's own memory is rebuilt from it, and what the derived rows lack of it is handed to
+// the flusher, which writes it while the shard serves. Reads go together, bounded: a takeover waits
+// for few round trips whatever the tail holds. A next owner that was announced reads most of it
+// ahead. It stands between a claim and the first envelope. Source: PROTOCOL 3.5 (claim, step 3), 3.8,
+// 3.12.
 
-import { assert } from '../../protocol/errors.ts'
-import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import { LIMITS } from '../../config/limits.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
-import type { AliasRow, ClaimedShard, DerivedRow, LogRow } from '../../storage/journal.ts'
+import type { AliasRow, ClaimedShard, DerivedRow, Journal } from '../../storage/journal.ts'
 import { Activation, load } from './activation.ts'
-import type { ShardCore } from './core.ts'
+import type { LoadSource, LoadedEntry } from './activation.ts'
+import type { ShardContext, ShardCore } from './core.ts'
+import { markRow } from './flusher.ts'
+import type { Flushable } from './flusher.ts'
+import { CREATE_KEY_SUFFIX, idOf } from './keys.ts'
+import { entriesBetween, entriesOfRow, lostBehind } from './log-tail.ts'
+import type { Placed } from './log-tail.ts'
+import type { Mark } from './marks.ts'
 import { NEW_MEMORY } from './memory.ts'
 import type { ShardMemory } from './memory.ts'
-import { idOf } from './keys.ts'
-import { LIMITS } from '../../config/limits.ts'
-import { markDay } from './marks.ts'
+import type { Outbox } from './outbox.ts'
+import { POISON } from './poison.ts'
+import type { PoisonList } from './poison.ts'
+
+export { entriesOfRow } from './log-tail.ts'
 
 const READ_BYTES = 1024 * 1024
+const AHEAD_ENTRIES_MAX = 4 * LIMITS.flushStoredEntries
+/** Fewer entries than this can't have pushed a mark out of its actor's window. */
+const SPILL_ENTRIES_MIN = LIMITS.marksBytesMax / LIMITS.markAnswerBytesMax
+
+/**
+ * What was read of a shard ahead of its claim. It counts only together with the tail from `flush`
+ * on, which was read before anything else: whatever rows were older has an entry in there.
+ */
+export interface Prefetched {
+  readonly flush: number
+  /** Entries with offset in (flush, upTo]. */
+  readonly tail: readonly Placed[]
+  readonly upTo: number
+  readonly aliases: ReadonlyMap<string, AliasRow | null>
+}
 
 export interface Recovered {
   readonly memory: ShardMemory
-  /** Entries whose effects may not have been taken yet. */
-  readonly effects: readonly { readonly entry: Entry; readonly offset: number }[]
+  /** Up to here the derived rows are durable. */
+  readonly flush: number
+  /** Entries above it, with what of them has to be written. */
+  readonly tail: readonly Flushable[]
+  /** Rows of marks to be written with the first of them. */
+  readonly marks: readonly DerivedRow[]
+  /** Effects of entries in (behind, flush] are still to be read; null: there are none. */
+  readonly behind: number | null
 }
 
-interface Placed {
-  readonly entry: Entry
-  readonly offset: number
-  readonly body: Uint8Array
-}
-
-/** Entries of a log row that a reader standing at `after` has not had yet. */
-export function* entriesOfRow(row: LogRow, after: number): Generator<Placed> {
-  const first = row.offset - row.count + 1
-  const bodies = splitEntries(row.body)
-  assert(bodies.length === row.count, `the row at offset ${row.offset} holds its entries`)
-  for (let i = 0; i < bodies.length; i++) {
-    if (first + i <= after) continue
-    yield { entry: decodeEntry(bodies[i]!), offset: first + i, body: bodies[i]! }
-  }
-}
-
-/** Every entry with offset in (after, upTo], in order. Throws when one is missing. */
-export async function* entriesBetween(
-  shard: ShardCore,
-  after: number,
-  upTo: number,
-): AsyncGenerator<Placed, void> {
-  let at = after
-  while (at < upTo) {
-    at = resumedBehind(shard, at)
-    if (at >= upTo) return
-    const rows = await shard.context.journal.log.read(shard.number, at, READ_BYTES)
-    if (rows.length === 0) throw new Error(missing(shard, at + 1))
+/** Reads a shard's tail and the rows that it goes on from; changes nothing. */
+export async function readAhead(number: number, context: ShardContext): Promise<Prefetched> {
+  const { log, derived } = context.journal
+  const flush = (await derived.consumer(number, 'flush')) ?? 0
+  const tail: Placed[] = []
+  let upTo = flush
+  while (tail.length < AHEAD_ENTRIES_MAX) {
+    const rows = await log.read(number, upTo, READ_BYTES)
+    // Rows that were trimmed since show that this was read too slowly to be of use.
+    if (rows.length === 0 || rows[0]!.offset - rows[0]!.count > upTo) break
     for (const row of rows) {
-      if (row.offset - row.count > at) throw new Error(missing(shard, at + 1))
-      for (const placed of entriesOfRow(row, at)) {
-        at = placed.offset
-        yield placed
-      }
+      tail.push(...entriesOfRow(row, upTo))
+      upTo = row.offset
     }
   }
+  return { flush, tail, upTo, aliases: await readAliases({ number, context }, tail, new Map()) }
 }
 
-/** Behind what an operator has given up the log goes on higher (PROTOCOL 3.16). */
-function resumedBehind(shard: ShardCore, at: number): number {
-  const { losses } = shard.context.journal.identity
-  const loss = losses?.find(({ shard: s, offset }) => s === shard.number && offset === at)
-  return loss ? loss.resumedAt : at
-}
-
-/** Offset behind which the shard has lost entries for good; -1: none. */
-export function lostBehind(shard: ShardCore): number {
-  let offset = -1
-  for (const loss of shard.context.journal.identity.losses ?? []) {
-    if (loss.shard === shard.number) offset = Math.max(offset, loss.offset)
+/** Rebuilds what the shard remembers, up to the claimed head. */
+export async function recover(
+  shard: ShardCore & { readonly poison: PoisonList },
+  claimed: ClaimedShard,
+  ahead?: Prefetched,
+): Promise<Recovered> {
+  const { number, context } = shard
+  const { log, derived, identity } = context.journal
+  const known = isUseful(ahead, claimed) ? ahead : null
+  const flush = known ? known.flush : claimed.flush
+  const tail: Placed[] = known ? [...known.tail] : []
+  const readTail = async (): Promise<void> => {
+    const source = { number, log, identity }
+    for await (const placed of entriesBetween(source, known?.upTo ?? flush, claimed.head)) {
+      tail.push(placed)
+    }
   }
-  return offset
-}
-
-function missing(shard: ShardCore, offset: number): string {
-  return `the log of shard ${shard.number} has no entry at offset ${offset}: restore a backup`
-}
-
-/** Brings the derived rows to the head and rebuilds what the shard remembers. */
-export async function replayTail(shard: ShardCore, claimed: ClaimedShard): Promise<Recovered> {
-  const { derived } = shard.context.journal
-  const row = await derived.shard(shard.number)
-  const memory: ShardMemory = row
-    ? (JSON.parse(Buffer.from(row.body).toString()) as ShardMemory)
-    : NEW_MEMORY
+  const [row, poisoned] = await Promise.all([
+    derived.shard(number),
+    derived.parked(number, POISON),
+    readTail(),
+  ])
+  shard.poison.load(poisoned)
+  const memory = row ? (JSON.parse(Buffer.from(row.body).toString()) as ShardMemory) : NEW_MEMORY
+  const aliases = await readAliases(shard, tail, known?.aliases ?? new Map())
+  const marks = await spilledMarks(shard, tail)
   shard.numbers.heard(memory.counters)
-  let { clockMs } = memory
-  let replayedBytes = 0
-  const effects: { entry: Entry; offset: number }[] = []
-  const rows: DerivedRow[] = []
-  const touched = new Map<string, Entry>()
-  const aliases = new Map<string, AliasRow | null>()
-  for await (const placed of entriesBetween(
-    shard,
-    Math.min(claimed.flush, memory.relayed),
-    claimed.head,
-  )) {
-    const { entry, offset, body } = placed
-    clockMs = Math.max(clockMs, entry.c)
-    if (entry.e && offset > memory.relayed) effects.push({ entry, offset })
-    if (offset <= claimed.flush) continue
-    replayedBytes += body.length
+  const flushables = tail.map(({ entry, offset, body }): Flushable => {
     if (entry.g) shard.numbers.heard(entry.g)
-    if (entry.n > 0) {
-      rows.push({ kind: 'entry', actorId: entry.p, n: entry.n, offset, body })
-      touched.set(entry.p, entry)
-    }
-    await keyRows(shard, placed, aliases, rows)
+    const rows = entry.k ? shard.keys.apply(entry, offset, aliases) : NO_ALIASES
+    return { entry, bytes: body, offset, aliases: rows, spilled: NO_MARKS, snapshot: null }
+  })
+  return {
+    memory: memoryAt(memory, row?.offset ?? 0, tail),
+    flush,
+    tail: flushables,
+    marks,
+    behind: memory.relayed < flush ? memory.relayed : null,
   }
-  if (claimed.head > claimed.flush) {
-    await write(shard, rows)
-    await write(shard, await spilledMarks(shard, touched))
-  }
-  const own: ShardMemory = {
-    ...memory,
-    counters: shard.numbers.all(),
-    clockMs,
-    relayed: (effects[0]?.offset ?? claimed.head + 1) - 1,
-    logBytes: memory.logBytes + replayedBytes,
-  }
-  if (claimed.head > claimed.flush) {
-    await write(shard, [
-      { kind: 'shard', offset: claimed.head, body: Buffer.from(JSON.stringify(own)) },
-      { kind: 'consumer', consumer: 'flush', offset: claimed.head },
-    ])
-  }
-  return { memory: own, effects }
 }
 
-async function keyRows(
-  shard: ShardCore,
-  { entry, offset }: Placed,
-  aliases: Map<string, AliasRow | null>,
-  rows: DerivedRow[],
-): Promise<void> {
-  for (const { keyType, key } of entry.k ?? []) {
-    const mine = entry.q === undefined && isOfShard(shard, entry, keyType, key)
-    const id = idOf(keyType, key)
-    if (mine && !aliases.has(id)) {
-      aliases.set(id, await shard.context.journal.derived.alias(keyType, key))
+/** Read ahead too early it saves nothing: what has come since is most of it. */
+function isUseful(ahead: Prefetched | undefined, claimed: ClaimedShard): ahead is Prefetched {
+  return (
+    ahead !== undefined &&
+    ahead.upTo <= claimed.head &&
+    claimed.head - ahead.upTo <= LIMITS.flushStoredEntries
+  )
+}
+
+/** The shard's memory with what its tail says: bytes of the log since the row, its clock. */
+function memoryAt(memory: ShardMemory, at: number, tail: readonly Placed[]): ShardMemory {
+  let { clockMs, logBytes } = memory
+  for (const { entry, offset, body } of tail) {
+    clockMs = Math.max(clockMs, entry.c)
+    if (offset > at) logBytes += body.length
+  }
+  return { ...memory, clockMs, logBytes }
+}
+
+interface KeyReader {
+  readonly number: number
+  readonly context: ShardContext
+}
+
+/** The rows that the tail's changes of keys go on from, as far as they matter. */
+async function readAliases(
+  shard: KeyReader,
+  tail: readonly Placed[],
+  known: ReadonlyMap<string, AliasRow | null>,
+): Promise<Map<string, AliasRow | null>> {
+  const rows = new Map(known)
+  const reads: { readonly id: string; readonly keyType: string; readonly key: string }[] = []
+  for (const { entry } of tail) {
+    for (const { keyType, key, change } of entry.k ?? []) {
+      const id = idOf(keyType, key)
+      if (rows.has(id) || entry.q !== undefined) continue
+      if (!isOfShard(shard, entry, keyType, key)) continue
+      rows.set(id, null)
+      // Who takes a key has it alone: what was there before doesn't matter.
+      if (change !== 'take') reads.push({ id, keyType, key })
     }
   }
-  for (const row of shard.keys.apply(entry, offset, aliases)) {
-    aliases.set(idOf(row.keyType, row.key), row)
-    rows.push({ kind: 'alias', offset, row })
-  }
+  const { derived } = shard.context.journal
+  await together(reads, async ({ id, keyType, key }) => {
+    rows.set(id, await derived.alias(keyType, key))
+  })
+  return rows
 }
 
 /** Keys of creates without a number lie where their create went, whatever their own hash says. */
-function isOfShard(shard: ShardCore, entry: Entry, keyType: string, key: string): boolean {
-  if (keyType.endsWith('!key')) return true
+function isOfShard(shard: KeyReader, entry: Entry, keyType: string, key: string): boolean {
+  if (keyType.endsWith(CREATE_KEY_SUFFIX)) return true
   if (entry.n > 0 && entry.k!.some((k) => k.change === 'claim' && k.key === key)) return false
   return shardOf(placeOfKey(keyType, key), shard.context.shards) === shard.number
 }
 
-/** Marks that left the window of an actor in the tail: their rows may not have been written. */
-async function spilledMarks(
-  shard: ShardCore,
-  touched: ReadonlyMap<string, Entry>,
-): Promise<DerivedRow[]> {
-  const { derived } = shard.context.journal
-  const rows: DerivedRow[] = []
-  for (const [actorId, entry] of touched) {
-    if (entry.n < LIMITS.marksBytesMax / LIMITS.markAnswerBytesMax) continue
-    const behaviour = shard.context.behaviours.get(entry.y)!
-    const activation = new Activation(behaviour, actorId, entry.q ?? null)
-    activation.onSpilled = (marks) => {
-      for (const mark of marks) {
-        const body = Buffer.from(JSON.stringify(mark))
-        const day = markDay(mark.clock)
-        const { messageId, offset } = mark
-        rows.push({ kind: 'mark', actorId, day, messageId, offset, body })
-      }
-    }
-    await load(activation, {
-      snapshot: (id) => derived.snapshot(id),
-      entries: (id, after) =>
-        derived.entries(id, { order: 'ascending', after, bytesMax: READ_BYTES }),
-      tail: () => [],
-      lostBehind: lostBehind(shard),
-    })
+/**
+ * Marks that left the window of an actor in the tail: their rows may not have been written. They
+ * are written with the first of the tail, for the flush offset may pass it ahead of the others.
+ */
+async function spilledMarks(shard: ShardCore, tail: readonly Placed[]): Promise<DerivedRow[]> {
+  const hot = new Map<string, { readonly last: Entry; readonly tail: LoadedEntry[] }>()
+  for (const { entry } of tail) {
+    if (entry.n >= SPILL_ENTRIES_MIN) hot.set(entry.p, { last: entry, tail: [] })
   }
+  if (hot.size === 0) return []
+  for (const { entry, offset, body } of tail) hot.get(entry.p)?.tail.push({ offset, body })
+  const first = tail[0]!.offset
+  const rows: DerivedRow[] = []
+  const source = storedEntries(shard.context.journal, shard.number)
+  await together([...hot], async ([actorId, { last, tail: own }]) => {
+    const behaviour = shard.context.behaviours.get(last.y)!
+    const activation = new Activation(behaviour, actorId, last.q ?? null)
+    activation.onSpilled = (marks) => {
+      shard.spilled.add(actorId, marks, first)
+      for (const mark of marks) rows.push(markRow(actorId, mark, mark.offset))
+    }
+    await load(activation, { ...source, tail: () => own })
+  })
   return rows
 }
 
-async function write(shard: ShardCore, rows: readonly DerivedRow[]): Promise<void> {
-  for (let i = 0; i < rows.length; i += 1_000) {
-    const part = rows.slice(i, i + 1_000)
-    const outcome = await shard.context.journal.derived.write(shard.number, shard.epoch, part)
-    if (outcome !== 'committed') {
-      throw new Error(
-        outcome === 'full'
-          ? 'the disk is full: free some space and start again'
-          : `derived rows of shard ${shard.number} could not be written: ${outcome}`,
-      )
+/** Hands out effects of entries in (behind, upTo] that may not have been taken, while it serves. */
+export async function relayOlder(
+  shard: ShardCore & { readonly outbox: Outbox },
+  behind: number,
+  upTo: number,
+): Promise<void> {
+  const { number, context, outbox } = shard
+  const { journal, clock, log } = context
+  const source = { number, log: journal.log, identity: journal.identity }
+  while (shard.state !== 'stopped') {
+    try {
+      const older: Placed[] = []
+      for await (const placed of entriesBetween(source, behind, upTo)) {
+        if (placed.entry.e) older.push(placed)
+      }
+      outbox.older(older)
+      return
+    } catch (error) {
+      log.warn({ err: error, shard: number }, 'effects to be relayed could not be read')
+      await new Promise<void>((resolve) => void clock.after(LIMITS.relayRetryMsMax, resolve))
     }
   }
 }
+
+/** What the derived rows have of an actor: the tail above them is the caller's to add. */
+export function storedEntries({ derived, identity }: Journal, shard: number): LoadSource {
+  return {
+    snapshot: (id) => derived.snapshot(id),
+    entries: (id, after) =>
+      derived.entries(id, { order: 'ascending', after, bytesMax: READ_BYTES }),
+    tail: () => [],
+    lostBehind: lostBehind(identity, shard),
+  }
+}
+
+/** Runs `each` for all, few at a time. */
+async function together<T>(all: readonly T[], each: (one: T) => Promise<void>): Promise<void> {
+  let next = 0
+  const lane = async (): Promise<void> => {
+    while (next < all.length) await each(all[next++]!)
+  }
+  await Promise.all(Array.from({ length: Math.min(LIMITS.recoveryReadsMax, all.length) }, lane))
+}
+
+const NO_ALIASES: readonly AliasRow[] = []
+const NO_MARKS: readonly Mark[] = []

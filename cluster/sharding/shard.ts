@@ -1,61 +1,59 @@
-// A shard in the hands of its owner: takes envelopes, finds their actor, commits groups, and
-// steps down when the store says that another owns it. States: claiming -> serving -> stopped,
-// with `held` while an append's outcome is unknown or the disk is full. It stands between the wire
-// and the parts that run turns, hold keys, flush and relay. Source: PROTOCOL 3.1-3.6, 3.16.
+// A shard in the hands of its owner, for one tenure: takes envelopes, commits groups, hands over
+// to the next owner, and steps down when the store says that another has it. States: claiming ->
+// serving <-> sealed -> stopped, with answers held while an append's outcome is unknown or the disk
+// is full. It stands between the wire and the parts that find actors, run turns, hold keys, flush
+// and relay. Source: PROTOCOL 3.1-3.6, 3.8, 3.10, 3.11, 3.16.
 
-import { createHash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import { assert, errorItem } from '../../protocol/errors.ts'
 import { joinEntries } from '../../protocol/entry.ts'
-import { formatUuid, placeOfActor, shardOf } from '../../protocol/ids.ts'
-import type { Envelope, WireReply } from '../../protocol/message.ts'
+import type { Envelope, Reply, WireReply } from '../../protocol/message.ts'
 import { LostTenure } from '../../storage/journal.ts'
-import type { AliasRow, AppendOutcome, Group, Maybe, Tenure } from '../../storage/journal.ts'
-import { Activation, load } from './activation.ts'
-import type { LoadedEntry } from './activation.ts'
-import { isKeyMessage, onKeyMessage } from './claims.ts'
+import type { AliasRow, ClaimedShard, Group, Maybe, Tenure } from '../../storage/journal.ts'
+import type { Activation, LoadSource, LoadedEntry } from './activation.ts'
+import { Arrivals } from './arrivals.ts'
 import type { Committing } from './committer.ts'
 import { refused } from './core.ts'
-import type { Joining, Reservation, ShardContext, ShardCore } from './core.ts'
+import type { Joining, Reservation, ShardContext, ShardCore, ShardState } from './core.ts'
 import { Flusher } from './flusher.ts'
-import { NEW_MEMORY } from './memory.ts'
-import type { ShardMemory } from './memory.ts'
 import { Gate } from './gate.ts'
 import type { OpenEntry } from './gate.ts'
-import { CREATE_KEY_SUFFIX, KeyTable, holderOf } from './keys.ts'
+import { Held } from './held.ts'
+import { KeyTable } from './keys.ts'
+import { SpilledMarks } from './marks.ts'
+import { NEW_MEMORY } from './memory.ts'
+import type { ShardMemory } from './memory.ts'
 import { Numbers } from './numbers.ts'
 import { Outbox } from './outbox.ts'
-import { lostBehind, replayTail } from './recovery.ts'
+import { PoisonList, replayOf } from './poison.ts'
+import type { Poisoned } from './poison.ts'
+import { readAhead, recover, relayOlder, storedEntries } from './recovery.ts'
+import type { Prefetched } from './recovery.ts'
+import { Resting } from './resting.ts'
+import { Seal } from './seal.ts'
+import { Suspect } from './suspect.ts'
 import { TurnRunner } from './turns.ts'
-import { resolveUnknown } from './unknown.ts'
-import { makeWork } from './work.ts'
+import { outcomeUnknown, resolveUnknown } from './unknown.ts'
+import type { Resolved, UnknownHost } from './unknown.ts'
 
-export type ShardState = 'claiming' | 'serving' | 'stopped'
+export type { ShardState } from './core.ts'
+export type { Prefetched } from './recovery.ts'
 
 type Respond = (reply: WireReply) => void
 
-/** Where in the shard an envelope goes. */
-interface Delivery {
-  readonly id: string
-  /** Natural key of an actor of the `system` shard. */
-  readonly key: string | null
-  /** The alias that a create with a caller's key takes, with its present row. */
-  readonly createKey?: { readonly key: string; readonly base: AliasRow | null }
+/** Whose the shard is now. */
+export interface NextOwner {
+  readonly incarnation: string
+  readonly epoch: number
 }
 
-/** UUID of an actor of the `system` shard, told by type and key (PROTOCOL 3.0). */
-export function systemActorId(type: string, key: string): string {
-  const hash = createHash('sha256').update(`${type}\0${key}`).digest()
-  hash[6] = (hash[6]! & 0x0f) | 0x80
-  hash[8] = (hash[8]! & 0x3f) | 0x80
-  return formatUuid(hash)
-}
-
-export class Shard implements ShardCore, Committing {
+export class Shard implements ShardCore, Committing, UnknownHost {
   readonly number: number
   readonly context: ShardContext
   readonly keys: KeyTable
   readonly numbers: Numbers
+  readonly spilled = new SpilledMarks()
+  readonly poison = new PoisonList()
   readonly reserved = new Map<string, Reservation>()
   gate = new Gate(0)
   life = 0
@@ -63,71 +61,111 @@ export class Shard implements ShardCore, Committing {
   state: ShardState = 'claiming'
   outbox: Outbox
   flusher: Flusher
-  readonly activations = new Map<string, Activation>()
+  readonly resting: Resting
   readonly turns: TurnRunner
-  /** Creates under way by their key: a second copy goes to the first one's actor. */
-  readonly #creating = new Map<string, string>()
+  readonly loadSource: LoadSource
+  readonly #arrivals: Arrivals
+  readonly #held: Held
+  readonly #suspect: Suspect
   #flying: Group | null = null
+  /** The control rows issue this shard's epochs; embedded, the store does. */
+  #hasTenures = false
+  #reclaiming = false
+  /** A group waits until more has been flushed. */
+  #throttled = false
+  readonly #seal: Seal
+  #nextOwner: NextOwner | null = null
   #clockBase = 0
   #clockFrom: number
   #memory: ShardMemory = NEW_MEMORY
-  #weight = 0
-  #sinceSweep = 0
 
   constructor(number: number, context: ShardContext) {
+    const { journal, clock, shards } = context
     this.number = number
     this.context = context
-    this.keys = new KeyTable(context.journal.derived)
-    this.numbers = new Numbers(number, context.shards)
+    this.keys = new KeyTable(journal.derived)
+    this.numbers = new Numbers(number, shards)
     this.turns = new TurnRunner(this)
+    this.resting = new Resting({ clock, shards, head: () => this.gate.head })
+    this.loadSource = {
+      ...storedEntries(journal, number),
+      tail: (id) => this.flusher.tail(id),
+    }
     this.outbox = new Outbox(number, context, 0)
     this.flusher = this.#newFlusher(0)
-    this.#clockFrom = context.clock.monotonicMs()
+    this.#arrivals = new Arrivals(this)
+    this.#held = new Held(clock, () => this.moved())
+    this.#suspect = new Suspect(this, this.#arrivals, () => this.#deliverHeld())
+    this.#seal = new Seal(clock)
+    this.#clockFrom = clock.monotonicMs()
+  }
+
+  get activations(): ReadonlyMap<string, Activation> {
+    return this.resting.activations
   }
 
   clockMs(): number {
     return Math.floor(this.#clockBase + this.context.clock.monotonicMs() - this.#clockFrom)
   }
 
+  // --- the tenure -------------------------------------------------------------------------
+
+  /** Reads ahead what a claim will need; counts only when handed to that claim. */
+  prefetch(): Promise<Prefetched> {
+    return readAhead(this.number, this.context)
+  }
+
   /**
-   * Takes the shard over and serves: fences every older owner, replays what lies behind flush.
-   * `tenure` comes from the control rows; embedded there is none and the store raises the epoch.
-   * Rejects with LostTenure when somebody newer has it, else with what the store said; either way
-   * this object has stopped, and another attempt needs another Shard.
+   * Takes the shard over and serves: fences every older owner, replays what lies behind flush. What
+   * arrives meanwhile waits. `tenure` comes from the control rows; embedded there is none and the
+   * store raises the epoch. Rejects with LostTenure when somebody newer has it, else with what the
+   * store said; either way this object has stopped, and another attempt needs another Shard.
    */
-  async claim(tenure?: Tenure): Promise<void> {
+  async claim(tenure?: Tenure, ahead?: Prefetched): Promise<void> {
     assert(this.state === 'claiming' && this.epoch === 0, 'a shard object serves one tenure')
+    this.#hasTenures = tenure !== undefined
     try {
-      await this.#claim(tenure)
+      await this.#claim(tenure, ahead)
     } catch (error) {
       this.stepDown('it could not be claimed')
       throw error
     }
   }
 
-  async #claim(tenure: Tenure | undefined): Promise<void> {
-    const { log } = this.context.journal
-    const claimed = await log.claim(this.number, tenure)
+  async #claim(tenure: Tenure | undefined, ahead: Prefetched | undefined): Promise<void> {
+    const claimed = await this.context.journal.log.claim(this.number, tenure)
     this.epoch = claimed.epoch
     this.gate = new Gate(claimed.head)
-    const found = await replayTail(this, claimed)
+    const found = await recover(this, claimed, ahead)
+    if (this.state !== 'claiming') throw new LostTenure(this.number, this.epoch)
     this.#memory = found.memory
     this.#clockBase = found.memory.clockMs
     this.#clockFrom = this.context.clock.monotonicMs()
-    this.flusher = this.#newFlusher(claimed.head)
-    this.outbox = new Outbox(this.number, this.context, claimed.head)
-    if (this.state !== 'claiming') throw new LostTenure(this.number, this.epoch)
-    for (const { entry, offset } of found.effects) this.outbox.committed(entry, offset)
+    this.outbox = new Outbox(this.number, this.context, found.flush, found.behind)
+    this.flusher = this.#newFlusher(found.flush)
     this.state = 'serving'
+    this.flusher.replayed(found.tail, found.marks)
+    for (const { entry, offset } of found.tail) {
+      if (offset > found.memory.relayed) this.outbox.committed(entry, offset)
+    }
+    this.outbox.sees(claimed.head)
+    if (found.behind !== null) void relayOlder(this, found.behind, found.flush)
+    this.#deliverHeld()
   }
 
   #newFlusher(flush: number): Flusher {
     return new Flusher({
       shard: this,
-      epoch: this.epoch,
+      poison: this.poison,
       flush,
       onRefused: (outcome) => {
-        if (outcome === 'fenced') this.stepDown('another process owns this store')
+        // While it is claimed again the store may know the new epoch before the shard does.
+        if (outcome === 'fenced' && !this.#reclaiming) this.stepDown('another owner has this shard')
+      },
+      onDurable: () => {
+        if (!this.#throttled) return
+        this.#throttled = false
+        this.context.committer.ready(this)
       },
     })
   }
@@ -152,145 +190,98 @@ export class Shard implements ShardCore, Committing {
     this.#memory = { ...this.#memory, trimmed: upTo, trimmedBytes }
   }
 
-  // --- in ---------------------------------------------------------------------------------
+  // --- handoff (PROTOCOL 3.8) -------------------------------------------------------------
 
-  receive(envelope: Envelope, respond: Respond): void {
-    if (this.state !== 'serving') {
-      respond({ outcome: 'moved', shard: this.number })
-      return
-    }
-    const behaviour = this.context.behaviours.get(envelope.to.type)
-    if ('key' in envelope.to) {
-      if (isKeyMessage(envelope)) onKeyMessage(this, envelope, respond)
-      else if (behaviour?.home === 'system') {
-        const { type, key } = envelope.to
-        this.#deliver({ id: systemActorId(type, key), key }, envelope, respond)
-      } else this.#byKey(envelope, envelope.to, respond)
-    } else if (envelope.virtual && envelope.messageId.kind === 'caller' && !envelope.preview) {
-      this.#create(envelope, respond)
-    } else this.#deliver({ id: envelope.to.id, key: null }, envelope, respond)
-  }
-
-  #byKey(
-    envelope: Envelope,
-    to: { readonly type: string; readonly key: string },
-    respond: Respond,
-  ): void {
-    const found = (row: AliasRow | null): void => {
-      const holder = holderOf(row, this.clockMs())
-      if (!holder) {
-        const text = `there is no ${to.type} '${to.key}'`
-        this.releaseRead(this.gate.newest, refused(errorItem('NOT_FOUND', text)), respond)
-      } else if (this.#isMine(holder.actorId)) {
-        this.#deliver({ id: holder.actorId, key: null }, envelope, respond)
-      } else respond({ outcome: 'see', actorId: holder.actorId })
-    }
-    this.#looked(this.keys.lookup(to.type, to.key), found, respond)
-  }
-
-  #isMine(actorId: string): boolean {
-    return shardOf(placeOfActor(actorId), this.context.shards) === this.number
+  /**
+   * While it serves: brings the flush offset that the store has to what is committed now, so that
+   * the next owner replays little. Snapshots aren't needed for that: replay is bounded by weight.
+   */
+  prepareHandoff(): Promise<void> {
+    return this.flusher.storedTo(this.gate.head, LIMITS.handoffPrepareMs)
   }
 
   /**
-   * A create with a caller's key: a repeat finds the actor that the first one made, or tried to.
+   * No more turns, and what has been decided is committed and answered; what arrives, and turns
+   * that were under way, are kept for whoever serves next. Resolves to true once nothing is decided
+   * any more and no read will be released: it may be signed over. False: it could not be sealed
+   * within LIMITS.sealedHeldMs and serves again, or its tenure is over.
    */
-  #create(envelope: Envelope, respond: Respond): void {
-    const to = envelope.to as { readonly type: string; readonly id: string }
-    const key = envelope.messageId.id
-    const underWay = this.#creating.get(key)
-    if (underWay !== undefined) {
-      this.#deliver({ id: underWay, key: null }, { ...envelope, copy: 1 }, respond)
-      return
-    }
-    const keyType = to.type + CREATE_KEY_SUFFIX
-    this.#creating.set(key, to.id)
-    const found = (base: AliasRow | null): void => {
-      const holder = holderOf(base, this.clockMs())
-      if (holder) {
-        this.#creating.delete(key)
-        this.#deliver({ id: holder.actorId, key: null }, { ...envelope, copy: 1 }, respond)
-        return
+  seal(): Promise<boolean> {
+    if (this.state !== 'serving') return Promise.resolve(false)
+    this.state = 'sealed'
+    this.life++
+    this.#arrivals.reset()
+    this.#endReservations()
+    // Turns that have not decided begin again later, here or elsewhere: their ids stay the same.
+    for (const activation of this.activations.values()) {
+      for (const { envelope, respond } of this.turns.drop(activation)) {
+        // Part of it may be in the log: nothing about it is fresh any more.
+        this.#held.add({ ...envelope, copy: Math.max(1, envelope.copy) }, respond)
       }
-      const done: Respond = (reply) => {
-        this.#creating.delete(key)
-        respond(reply)
-      }
-      this.#deliver({ id: to.id, key: null, createKey: { key, base } }, envelope, done)
+      if (!activation.loaded) this.resting.forget(activation)
     }
-    this.#looked(this.keys.lookup(keyType, key), found, (reply) => {
-      this.#creating.delete(key)
-      respond(reply)
+    const sealed = this.#seal.begin(() => this.unseal())
+    this.#seal.look(this.gate)
+    return sealed
+  }
+
+  /** Called off before a signature has left: serves again, with what it has kept. */
+  unseal(): void {
+    if (this.state !== 'sealed') return
+    this.state = 'serving'
+    this.#seal.end(false)
+    this.#deliverHeld()
+  }
+
+  /** The shard is another tenure's: what was kept is sent there. */
+  signedOver(owner: NextOwner): void {
+    if (this.state === 'stopped') return
+    const isSealed = this.state === 'sealed' && !this.#seal.isPending
+    assert(isSealed, 'a shard is sealed, then signed over')
+    this.#nextOwner = owner
+    this.#stop()
+  }
+
+  // --- in ---------------------------------------------------------------------------------
+
+  receive(envelope: Envelope, respond: Respond): void {
+    if (this.state === 'serving' && !this.#suspect.isRunning) {
+      if (envelope.crashes < LIMITS.crashesAlone) this.#arrivals.receive(envelope, respond)
+      else this.#suspect.receive(envelope, respond)
+    } else if (this.state === 'stopped') respond(this.moved())
+    else if (envelope.crashes >= LIMITS.crashesAlone) respond(this.moved())
+    else this.#held.add(envelope, respond)
+  }
+
+  #deliverHeld(): void {
+    if (this.#held.size === 0) return
+    for (const { envelope, respond } of this.#held.take()) this.receive(envelope, respond)
+  }
+
+  moved(): WireReply {
+    const owner = this.#nextOwner
+    return { outcome: 'moved', shard: this.number, ...(owner ? { owner } : null) }
+  }
+
+  /** Sends a message that was given up once more; null: there is no such, or it was too large. */
+  replayPoisoned(actorId: string, messageId: string): Promise<Reply> | null {
+    const poisoned = this.poison.find(actorId, messageId)
+    const message = poisoned?.message
+    if (!poisoned || !message) return null
+    return new Promise((resolve) => {
+      this.context.send(replayOf({ ...poisoned, message }), (reply) => resolve(reply as Reply))
     })
   }
 
-  #looked(row: Maybe<AliasRow | null>, found: (row: AliasRow | null) => void, r: Respond): void {
-    if (!(row instanceof Promise)) {
-      found(row)
-      return
-    }
-    const { life } = this
-    row.then(
-      (some) => (this.life === life ? found(some) : r({ outcome: 'moved', shard: this.number })),
-      () => r(refused(errorItem('UNAVAILABLE', 'the journal could not be read; try again'))),
-    )
-  }
-
-  #deliver(to: Delivery, envelope: Envelope, respond: Respond): void {
-    const { id, key, createKey } = to
-    let activation = this.activations.get(id)
-    if (!activation) {
-      const behaviour = this.context.behaviours.get(envelope.to.type)!
-      activation = new Activation(behaviour, id, key)
-      this.activations.set(id, activation)
-      if (envelope.fresh && envelope.copy === 0) activation.loaded = true
-      else this.#load(activation)
-    } else if (activation.behaviour.type !== envelope.to.type) {
-      const text = `${id} is not a ${envelope.to.type}`
-      respond(refused(errorItem('NOT_FOUND', text)))
-      return
-    }
-    if (activation.mailbox.length >= LIMITS.actorInFlightMax) {
-      const text = `this actor has ${LIMITS.actorInFlightMax} requests waiting; try again`
-      respond(refused(errorItem('TOO_BUSY', text)))
-      return
-    }
-    const work = makeWork(envelope, respond)
-    work.createKey = createKey ?? null
-    activation.used = true
-    activation.mailbox.push(work)
-    this.turns.pump(activation)
-    if (++this.#sinceSweep >= SWEEP_EVERY && this.#isCrowded(1)) this.sweep()
-  }
-
-  #load(activation: Activation): void {
-    const { derived } = this.context.journal
-    const { life } = this
-    const loading = load(activation, {
-      snapshot: (id) => derived.snapshot(id),
-      entries: (id, after) =>
-        derived.entries(id, { order: 'ascending', after, bytesMax: 1024 * 1024 }),
-      tail: (id) => this.flusher.tail(id),
-      lostBehind: lostBehind(this),
-    })
-    if (!(loading instanceof Promise)) return
-    loading.then(
-      () => {
-        if (this.life === life) this.turns.pump(activation)
-      },
-      (error: unknown) => {
-        this.context.log.error({ err: error, actor: activation.id }, 'an actor was not loaded')
-        if (this.life !== life) return
-        const text = 'the journal could not be read; nothing was done, try again'
-        this.turns.abandon(activation, refused(errorItem('UNAVAILABLE', text)))
-        this.activations.delete(activation.id)
-      },
-    )
+  /** Messages to this shard's actors that were given up (PROTOCOL 3.11). */
+  poisoned(): readonly Poisoned[] {
+    return this.poison.all()
   }
 
   // --- out --------------------------------------------------------------------------------
 
   join(joining: Joining): number {
+    assert(this.state === 'serving', 'nothing is decided in a shard that is not served')
     const { entry, bytes, activation, state, bases } = joining
     const offset = this.gate.newest + 1
     const aliases = entry.k ? this.keys.apply(entry, offset, bases) : NO_ALIASES
@@ -298,8 +289,9 @@ export class Shard implements ShardCore, Committing {
     let snapshot: OpenEntry['snapshot'] = null
     if (activation) {
       spilled = activation.decided(entry, offset, bytes.length, state)
+      if (spilled.length > 0) this.spilled.add(activation.id, spilled, offset)
       snapshot = activation.snapshotDue()
-      this.#count(activation)
+      this.resting.count(activation)
     }
     this.gate.join({ entry, bytes, offset, activation, aliases, spilled, snapshot, waiters: null })
     if (!this.gate.isFlying) this.context.committer.ready(this)
@@ -308,9 +300,10 @@ export class Shard implements ShardCore, Committing {
 
   /** Groups wait while too much is committed but not flushed: back-pressure, not memory. */
   takeGroup(): Group | null {
-    if (this.state !== 'serving' || this.gate.isFlying || !this.gate.hasOpen) return null
-    if (this.flusher.tailBytes > LIMITS.unflushedBytesMax) {
-      this.context.clock.after(LIMITS.flushRetryMs, () => this.context.committer.ready(this))
+    if (this.state !== 'serving' && this.state !== 'sealed') return null
+    if (this.gate.isFlying || !this.gate.hasOpen) return null
+    if (this.flusher.isBehind) {
+      this.#throttled = true
       return null
     }
     const group = this.gate.take()
@@ -325,24 +318,34 @@ export class Shard implements ShardCore, Committing {
     return this.#flying
   }
 
-  onOutcome(outcome: AppendOutcome): void {
+  onOutcome(outcome: Resolved): void {
     const group = this.#flying
     if (group === null) return
-    if (outcome === 'committed') {
-      this.#committed()
-      return
+    switch (outcome) {
+      case 'committed':
+        this.#committed(group)
+        return
+      case 'full': {
+        const text = 'the disk is full; nothing was done; free some space and repeat the request'
+        this.rollBack(refused(errorItem('STORAGE_FULL', text)))
+        return
+      }
+      case 'void':
+        this.failHeld(outcomeUnknown())
+        this.rollBack(this.moved())
+        return
+      case 'fenced':
+        this.stepDown('another owner has this shard')
+        return
+      case 'unknown':
+        this.#resolve(group)
     }
-    if (outcome === 'full') {
-      const text = 'the disk is full; nothing was done; free some space and repeat the request'
-      this.rollBack(refused(errorItem('STORAGE_FULL', text)))
-      return
-    }
-    if (outcome === 'fenced') {
-      this.stepDown('another owner has this shard')
-      return
-    }
+  }
+
+  #resolve(group: Group): void {
     resolveUnknown(this, group).then(
       (resolved) => {
+        if (this.state === 'stopped') return
         this.onOutcome(resolved)
         this.release()
       },
@@ -353,9 +356,25 @@ export class Shard implements ShardCore, Committing {
     )
   }
 
-  #committed(): void {
-    const logBytes = this.#memory.logBytes + this.#flying!.body.length
-    this.#memory = { ...this.#memory, logBytes }
+  /** The tenure goes on in a new epoch: what was sent in the old one is false for ever. */
+  async reclaim(): Promise<ClaimedShard | null> {
+    this.#reclaiming = true
+    try {
+      const tenure = await this.context.reclaim(this.number)
+      if (tenure === null && this.#hasTenures) return null
+      const claimed = await this.context.journal.log.claim(this.number, tenure ?? undefined)
+      this.epoch = claimed.epoch
+      return claimed
+    } catch (error) {
+      if (error instanceof LostTenure) return null
+      throw error
+    } finally {
+      this.#reclaiming = false
+    }
+  }
+
+  #committed({ body }: Group): void {
+    this.#memory = { ...this.#memory, logBytes: this.#memory.logBytes + body.length }
     this.#flying = null
     const group = this.gate.committed()
     const first = group[0]!.offset
@@ -366,12 +385,18 @@ export class Shard implements ShardCore, Committing {
     )
     for (const { entry, offset } of group) this.outbox.committed(entry, offset)
     this.flusher.committed(group)
-    for (const { activation } of group) if (activation) this.#settled(activation)
+    for (const { activation } of group) if (activation) this.resting.settled(activation)
     if (this.gate.hasOpen) this.context.committer.ready(this)
   }
 
   release(): void {
     this.gate.release()
+    this.#seal.look(this.gate)
+  }
+
+  /** Until a seal has ended nobody else can have committed: reads of before it may still leave. */
+  get #mayRelease(): boolean {
+    return this.state === 'serving' || this.#seal.isPending
   }
 
   releaseRead(offset: number, reply: WireReply, respond: Respond): void {
@@ -380,12 +405,12 @@ export class Shard implements ShardCore, Committing {
         respond(lost)
         return
       }
-      const may = this.context.mayRead(this.number, this.epoch)
+      const may: Maybe<boolean> = this.#mayRelease && this.context.mayRead(this.number, this.epoch)
       if (may === true) respond(reply)
-      else if (may === false) respond({ outcome: 'moved', shard: this.number })
+      else if (may === false) respond(this.moved())
       else {
         may.then(
-          (yes) => respond(yes ? reply : { outcome: 'moved', shard: this.number }),
+          (yes) => respond(yes && this.#mayRelease ? reply : this.moved()),
           () => respond(refused(errorItem('UNAVAILABLE', 'the journal is away; try again'))),
         )
       }
@@ -409,25 +434,36 @@ export class Shard implements ShardCore, Committing {
   rollBack(reply: WireReply): void {
     this.life++
     this.#flying = null
-    this.#creating.clear()
-    this.reserved.clear()
+    this.#arrivals.reset()
+    this.#endReservations()
     this.gate.drop(reply)
-    const dropped = [...this.activations.values()]
-    this.activations.clear()
-    this.#weight = 0
     this.keys.dropAbove(this.gate.head)
-    for (const activation of dropped) this.turns.abandon(activation, reply)
+    this.spilled.dropAbove(this.gate.head)
+    for (const activation of this.resting.clear()) this.turns.abandon(activation, reply)
   }
 
+  #endReservations(): void {
+    const all = [...this.reserved.values()]
+    this.reserved.clear()
+    for (const { waiting } of all) for (const wake of waiting) wake(true)
+  }
+
+  /** This tenure is over; without a word to the log. Callers are told `moved`. */
   stepDown(why: string): void {
     if (this.state === 'stopped') return
-    const served = this.state === 'serving'
+    const served = this.state !== 'claiming'
+    this.#stop()
+    if (served) this.context.onStepDown(this.number, why)
+  }
+
+  #stop(): void {
     this.state = 'stopped'
     this.flusher.stop()
     this.outbox.stop()
     this.context.committer.forget(this)
-    this.rollBack({ outcome: 'moved', shard: this.number })
-    if (served) this.context.onStepDown(this.number, why)
+    this.rollBack(this.moved())
+    this.#held.answer(this.moved())
+    this.#seal.end(false)
   }
 
   /** Nothing decided, nothing unflushed, nothing on its way out. */
@@ -437,52 +473,10 @@ export class Shard implements ShardCore, Committing {
     )
   }
 
-  // --- passivation ------------------------------------------------------------------------
-
-  /** Keeps the shard's account of how much memory its activations take. */
-  #count(activation: Activation): void {
-    const { weight } = activation
-    this.#weight += weight - activation.counted
-    activation.counted = weight
-  }
-
-  #isCrowded(share: number): boolean {
-    const parts = this.context.shards + 1
-    return (
-      this.activations.size > (LIMITS.activationsMax / parts) * share ||
-      this.#weight > (LIMITS.activationsBytesMax / parts) * share
-    )
-  }
-
-  /**
-   * An actor that was made and not asked again goes to rest with its commit: most orders come in by
-   * the thousand and are next asked for much later. Keeping each for a while would cost more
-   * (memory that outlives its generation) than loading the few that are needed.
-   */
-  #settled(activation: Activation): void {
-    if (activation.n > 1 || !activation.isIdle || activation.newest > this.gate.head) return
-    if (this.activations.get(activation.id) !== activation) return
-    this.activations.delete(activation.id)
-    this.#weight -= activation.counted
-  }
-
-  /** Puts actors to rest that were not used since they were last looked at, the oldest first. */
+  /** Puts actors to rest (PROTOCOL 3.12); `idle`: looks for them though memory isn't short. */
   sweep(idle = false): void {
-    this.#sinceSweep = 0
-    let looked = 0
-    for (const [id, activation] of this.activations) {
-      if (++looked > LIMITS.sweepMax || (!idle && !this.#isCrowded(0.9))) break
-      this.activations.delete(id)
-      // Never what has a turn, or is ahead of the log: it could not be loaded again.
-      const resting = activation.isIdle && activation.newest <= this.gate.head
-      if (resting && !activation.used) this.#weight -= activation.counted
-      else {
-        if (resting) activation.used = false
-        this.activations.set(id, activation)
-      }
-    }
+    this.resting.sweep(idle)
   }
 }
 
-const SWEEP_EVERY = 64
 const NO_ALIASES: readonly AliasRow[] = []

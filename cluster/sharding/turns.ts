@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { turnIds } from '../../protocol/checkpoint.ts'
-import { RequestError, errorItem } from '../../protocol/errors.ts'
+import { RequestError, errorItem, isRetryable } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Decision, Turn } from '../../protocol/behaviour.ts'
 import { encodeEntry } from '../../protocol/entry.ts'
@@ -14,11 +14,13 @@ import type { Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
 import { answerAsk, endReservations } from './asks.ts'
 import { ClaimFailed, freeAtOnce } from './claims.ts'
+import { refused } from './core.ts'
 import type { ShardCore } from './core.ts'
 import { recall } from './dedup.ts'
 import type { Recalled } from './dedup.ts'
 import { entryOf, plainEntry, tooLarge } from './entry-maker.ts'
 import { idOf } from './keys.ts'
+import { poisonItem } from './poison.ts'
 import { messageIdOf } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -35,7 +37,7 @@ export class TurnRunner {
   pump(activation: Activation): void {
     while (activation.running === null && activation.loaded && activation.mailbox.length > 0) {
       if (!this.#shard.context.mayServe()) {
-        this.abandon(activation, { outcome: 'moved', shard: this.#shard.number })
+        this.abandon(activation, this.#shard.moved())
         return
       }
       const work = activation.mailbox.shift()!
@@ -55,7 +57,7 @@ export class TurnRunner {
   /** Goes on with a work; false when it has to wait for an answer. */
   #go(activation: Activation, work: Work): boolean {
     const { messages } = work.envelope
-    while (work.i < messages.length) {
+    while (work.i < messages.length && work.refusal === null) {
       const message = messages[work.i]!
       try {
         if (work.generator === null) {
@@ -101,7 +103,9 @@ export class TurnRunner {
       return false
     }
     if (work.preview !== null || activation.behaviour.isRead(message.type)) {
-      return this.#start(activation, work, message)
+      if (work.envelope.crashes < LIMITS.crashesMax) return this.#start(activation, work, message)
+      work.results.push(failure(message, [poisonItem(messageIdOf(work), KILLED)]))
+      return false
     }
     const known = recall(this.#shard, activation, work)
     if (known instanceof Promise) {
@@ -121,6 +125,10 @@ export class TurnRunner {
     if (activation.quarantined !== null) {
       const text = `this actor can only be read: ${activation.quarantined}`
       this.#refuse(activation, work, message, errorItem('QUARANTINED', text))
+      return false
+    }
+    if (work.envelope.crashes >= LIMITS.crashesMax) {
+      this.#poison(activation, work, message, KILLED)
       return false
     }
     return this.#start(activation, work, message)
@@ -256,33 +264,70 @@ export class TurnRunner {
       return
     }
     if (error instanceof RequestError) {
-      work.results.push(failure(message, error.errors))
+      this.#refuse(activation, work, message, error.errors[0]!, error.errors)
       return
     }
     this.#shard.context.log.error(
       { err: error, actor: activation.id, message: message.type, trace: work.envelope.trace },
       'a turn failed',
     )
+    if (work.envelope.relay) {
+      this.#poison(activation, work, message, `it could not be processed: ${String(error)}`)
+      return
+    }
     const text = 'this message could not be processed because of a mistake in Kontor'
     this.#refuse(activation, work, message, errorItem('INTERNAL_ERROR', text))
   }
 
   /**
    * A refusal without an entry: nothing was done, and a repeat may succeed. Only a relayed message
-   * always ends in an entry, so that its relay goes on (PROTOCOL 3.6 "Outbox").
+   * always ends in an entry, so that its relay goes on (PROTOCOL 3.6 "Outbox"); where trying again
+   * may help, its relay is told to.
    */
-  #refuse(activation: Activation, work: Work, message: Message, item: ErrorItem): void {
-    const result = failure(message, [item])
-    work.results.push(result)
-    if (!work.envelope.relay) return
+  #refuse(
+    activation: Activation,
+    work: Work,
+    message: Message,
+    item: ErrorItem,
+    all: readonly ErrorItem[] = [item],
+  ): void {
+    if (work.envelope.relay && work.position === 0 && isRetryable(item.code)) {
+      work.refusal = refused(item)
+      return
+    }
+    const result = failure(message, all)
+    if (work.envelope.relay) this.#record(activation, work, result)
+    else work.results.push(result)
+  }
+
+  /**
+   * A message that is given up: it has killed its owner often enough, or nobody would repeat it.
+   * What the caller was told is recorded, and the message is kept for a replay (PROTOCOL 3.11).
+   */
+  #poison(activation: Activation, work: Work, message: Message, why: string): void {
+    this.#shard.context.log.error(
+      { actor: activation.id, message: message.type, trace: work.envelope.trace, why },
+      'a message was given up',
+    )
+    const result = failure(message, [poisonItem(messageIdOf(work), why)])
+    this.#record(activation, work, result, message)
+  }
+
+  /** An entry that says what the message's sender was told, and changes nothing. */
+  #record(activation: Activation, work: Work, result: MessageResult, kept?: Message): void {
     work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
-    const entry = plainEntry(this.#shard, activation, work, result)
-    this.#join(activation, work, { entry, bytes: encodeEntry(entry) })
+    const plain = plainEntry(this.#shard, activation, work, result)
+    let entry = kept ? { ...plain, x: kept } : plain
+    let bytes = encodeEntry(entry)
+    if (kept && bytes.length > LIMITS.entryBytesMax) bytes = encodeEntry((entry = plain))
+    this.#join(activation, work, { entry, bytes })
     work.position = activation.newest
     work.gate = activation.newest
+    work.results.push(result)
   }
 
   #finish(activation: Activation, work: Work): void {
+    if (work.refusal !== null) return work.respond(work.refusal)
     const state = work.preview ? work.preview.state : activation.state
     const made = state !== null
     let { keys } = work
@@ -299,27 +344,39 @@ export class TurnRunner {
     }
     const { respond } = work
     if (work.position > 0 && work.position >= work.gate) {
-      gate.wait(work.gate, (lost) => respond(lost ?? reply))
+      const isOne = work.envelope.messages.length === 1
+      gate.wait(work.gate, (lost) => respond(lost ? (isOne ? lost : doubted(lost)) : reply))
     } else this.#shard.releaseRead(work.gate, reply, respond)
   }
 
   /** Answers everything that waits in an activation that is dropped. */
   abandon(activation: Activation, reply: WireReply): void {
-    const { running, mailbox } = activation
-    for (const work of running ? [running, ...mailbox] : mailbox) {
-      work.generator?.return(undefined as never)
+    for (const work of this.drop(activation)) {
       const partly = work.position > 0 && work.position <= this.#shard.gate.head
-      work.respond(partly ? partlyDone() : reply)
+      work.respond(partly ? doubted(reply) : reply)
     }
+  }
+
+  /** Ends all works of an activation without an answer, and hands them out, oldest first. */
+  drop(activation: Activation): readonly Work[] {
+    const { running, mailbox } = activation
+    const works = running ? [running, ...mailbox] : [...mailbox]
+    for (const work of works) work.generator?.return(undefined as never)
     mailbox.length = 0
     activation.running = null
+    return works
   }
 }
 
 const NO_KEYS: readonly string[] = []
+const KILLED = 'each time that it was tried the process that ran it ended'
 
-/** Part of the request is in the log, the rest is not: only a repeat with its key can tell. */
-function partlyDone(): WireReply {
+/**
+ * "Nothing was done" can't be said when part of a request may be in the log: only a repeat with its
+ * key can tell. `moved` can: the resend finds what was done.
+ */
+function doubted(reply: WireReply): WireReply {
+  if (reply.outcome !== 'refused') return reply
   const text = 'part of this request took effect; repeat it with the same Idempotency-Key'
   return { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text) }
 }

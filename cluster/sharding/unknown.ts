@@ -1,45 +1,100 @@
 // Unknown outcomes: an append that may be in the log, now or later. All answers of its group are
 // held until the store has said which; the same bytes may be sent again, other bytes only after a
-// re-claim. It stands between the committer and the shard. Source: PROTOCOL 3.2.
+// re-claim has made the old ones false for ever. It stands between the committer and the shard.
+// Source: PROTOCOL 3.2.
 
 import { LIMITS } from '../../config/limits.ts'
-import { errorItem } from '../../protocol/errors.ts'
-import type { AppendOutcome, Group } from '../../storage/journal.ts'
+import { AssertionError, assert, errorItem } from '../../protocol/errors.ts'
+import type { AppendOutcome, ClaimedShard, Group } from '../../storage/journal.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import type { ShardCore } from './core.ts'
 
 const RETRY_MS = 100
 
-/** Resolves to what became of the group. Held answers turn to 504 after LIMITS.unknownOutcomeMs. */
-export async function resolveUnknown(
-  shard: ShardCore & { failHeld(reply: WireReply): void; readonly epoch: number },
-  group: Group,
-): Promise<AppendOutcome> {
-  const { clock, journal, log } = shard.context
+/** `void`: it is not in the log and never will be, for the shard was claimed again. */
+export type Resolved = AppendOutcome | 'void'
+
+export interface UnknownHost extends ShardCore {
+  /** Answers what waits for the group in flight. */
+  failHeld(reply: WireReply): void
+  /**
+   * Claims the shard again, in an epoch of its own; null: it is somebody else's. Rejects when that
+   * can't be said now.
+   */
+  reclaim(): Promise<ClaimedShard | null>
+}
+
+export function outcomeUnknown(): WireReply {
+  const text = 'whether this took effect is not known yet; repeat it with the same key'
+  return { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text) }
+}
+
+/** What became of the group. Held answers turn to 504 after LIMITS.unknownOutcomeMs. */
+export async function resolveUnknown(shard: UnknownHost, group: Group): Promise<Resolved> {
+  const { clock, log } = shard.context
   const began = clock.monotonicMs()
+  const resolution = new Resolution(shard, group)
   let told = false
   for (let attempt = 0; ; attempt++) {
-    const outcome = await once(shard, group).catch((error: unknown): AppendOutcome => {
+    const outcome = await resolution.step().catch((error: unknown): Resolved => {
+      if (error instanceof AssertionError) throw error
       log.warn({ err: error, shard: shard.number }, 'the journal does not say what it has')
       return 'unknown'
     })
-    if (outcome !== 'unknown') return outcome
+    if (outcome !== 'unknown' || shard.state === 'stopped') return outcome
     if (!told && clock.monotonicMs() - began > LIMITS.unknownOutcomeMs) {
       told = true
-      const text = 'whether this took effect is not known yet; repeat it with the same key'
-      shard.failHeld({ outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text) })
+      shard.failHeld(outcomeUnknown())
     }
     await new Promise<void>((resolve) => {
       clock.after(RETRY_MS * Math.min(attempt + 1, 10), resolve)
     })
   }
+}
 
-  async function once(of: ShardCore, sent: Group): Promise<AppendOutcome> {
-    const status = await journal.log.status(of.number)
+class Resolution {
+  readonly #shard: UnknownHost
+  readonly #group: Group
+  /** Writes of these bytes that failed; the one that began it all is the first. */
+  #failures = 1
+  #claimed: ClaimedShard | null = null
+
+  constructor(shard: UnknownHost, group: Group) {
+    this.#shard = shard
+    this.#group = group
+  }
+
+  async step(): Promise<Resolved> {
+    if (this.#failures >= LIMITS.appendFailuresMax) return this.#reclaim()
+    const { log } = this.#shard.context.journal
+    const sent = this.#group
+    const status = await log.status(sent.shard)
     if (status.lastCommit === sent.commitId) return 'committed'
-    if (status.epoch !== sent.epoch || status.head !== sent.head) return 'fenced'
-    const [again] = await journal.log.append([sent])
+    if (status.epoch > sent.epoch) return 'fenced'
+    this.#mustBe(status.epoch === sent.epoch && status.head === sent.head)
+    const [again] = await log.append([sent])
+    if (again === 'unknown') this.#failures++
     // Not applied may mean that the first copy won meanwhile: the statics decide, next time round.
     return again === 'fenced' ? 'unknown' : again!
+  }
+
+  /** In the new epoch the old bytes are false, so what the log has now is final. */
+  async #reclaim(): Promise<Resolved> {
+    this.#claimed ??= await this.#shard.reclaim()
+    if (this.#claimed === null) return 'fenced'
+    const { shard, head, count, commitId } = this.#group
+    if (this.#claimed.head === head) return 'void'
+    this.#mustBe(this.#claimed.head === head + count)
+    const [row] = await this.#shard.context.journal.log.read(shard, head, 1)
+    this.#mustBe(row?.commitId === commitId)
+    return 'committed'
+  }
+
+  #mustBe(so: boolean): void {
+    if (so) return
+    // Nobody else can have written in our epoch: the shard stops, and somebody has to look.
+    const { number } = this.#shard
+    this.#shard.context.log.error({ shard: number }, 'the log is not as its owner left it')
+    assert(so, 'the log of a shard is as its owner left it')
   }
 }

@@ -31,6 +31,8 @@ export interface Work {
   position: number
   keys: readonly string[]
   preview: PreviewState | null
+  /** Nothing of it was done and it may be tried again: the answer to all of it. */
+  refusal: WireReply | null
   /** Alias of the key of a create that commits with the first message. */
   createKey: { readonly key: string; readonly base: AliasRow | null } | null
 
@@ -55,6 +57,7 @@ export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void
     position: 0,
     keys: NONE,
     preview: null,
+    refusal: null,
     createKey: null,
     generator: null,
     input: undefined,
