@@ -60,6 +60,15 @@ export class Budget {
     return this.#now() >= this.#endsAt
   }
 
+  /** Milliseconds that are left. */
+  get leftMs(): number {
+    return Math.max(0, this.#endsAt - this.#now())
+  }
+
+  get nodesMax(): number {
+    return this.#nodesMax
+  }
+
   /** Throws 503 when the time is over. */
   check(): void {
     if (this.over) throw this.timeout()

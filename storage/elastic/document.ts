@@ -1,0 +1,127 @@
+// A node's document as the search engine gets it, and back: known members only, texts no longer
+// than a term may be, members of `dynamic` fields beside. It stands between the node's own document
+// and the index. Source: layout.ts.
+
+import { createHash } from 'node:crypto'
+import type { IndexWrite } from '../search.ts'
+import type { Member, NodeLayout } from './layout.ts'
+import { addMembers, cut } from './members.ts'
+import { OWN, TERM_CHARS_MAX } from './layout.ts'
+
+type Doc = Readonly<Record<string, unknown>>
+
+/** The engine takes ids of 512 bytes; longer ones are told by their hash. */
+const ID_BYTES_MAX = 400
+
+/** `_id` of a node: actor and node id, for callers choose child ids. */
+export function documentId(actorId: string, id: string): string {
+  if (Buffer.byteLength(id) <= ID_BYTES_MAX) return `${actorId}:${id}`
+  return `${actorId}:#${createHash('sha256').update(id).digest('hex')}`
+}
+
+interface Own {
+  actor: string
+  id: string
+  place?: number
+  deleted?: true
+  deletedAt?: string
+  members?: Record<string, string | string[]>
+  long?: string[]
+  rest?: Record<string, unknown>
+}
+
+/** The source of a write, as JSON. A removed node is remembered as such (PROTOCOL 3.13.3). */
+export function sourceOf(write: IndexWrite, layout: NodeLayout, nowMs: number): string {
+  const { actorId, id, doc, place } = write
+  const own: Own = { actor: actorId, id }
+  if (doc === null) {
+    own.deleted = true
+    own.deletedAt = new Date(nowMs).toISOString()
+    return JSON.stringify({ [OWN]: own })
+  }
+  if (place !== undefined) own.place = place
+  const source = picked(doc, layout.members, [], own)
+  source[OWN] = own
+  return JSON.stringify(source)
+}
+
+/** The members that the index knows; what they hold too much of goes to `own`. */
+function picked(
+  doc: Doc,
+  members: readonly Member[],
+  path: readonly string[],
+  own: Own,
+): Record<string, unknown> {
+  const source: Record<string, unknown> = {}
+  for (const member of members) {
+    const value = doc[member.name]
+    if (value === undefined || value === null) continue
+    source[member.name] = taken(value, member, path, own)
+  }
+  return source
+}
+
+function taken(value: unknown, member: Member, path: readonly string[], own: Own): unknown {
+  switch (member.kind) {
+    case 'plain':
+      return value
+    case 'dynamic':
+      addMembers((own.members ??= {}), [...path, member.name], value)
+      return value
+    case 'text':
+      return isLong(value) ? shortened(value, [...path, member.name], own) : value
+    case 'texts': {
+      const list = value as unknown[]
+      if (!Array.isArray(value) || !list.some(isLong)) return value
+      keepLong(value, [...path, member.name], own)
+      return list.map((one) => (isLong(one) ? cut(one) : one))
+    }
+    case 'object':
+      if (typeof value !== 'object' || Array.isArray(value)) return value
+      return picked(value as Doc, member.members, [...path, member.name], own)
+    case 'elements':
+      return Array.isArray(value) ? elements(value as unknown[], member, own) : undefined
+  }
+}
+
+/** Elements of a list; they are found by what any of them holds, and read from the source. */
+function elements(list: readonly unknown[], member: Member, own: Own): unknown[] {
+  const inside: Own = { actor: '', id: '' }
+  const taken = list
+    .filter((one) => typeof one === 'object' && one !== null)
+    .map((one) => picked(one as Doc, member.members, [], inside))
+  if (inside.rest !== undefined) keepLong(list, [member.name], own)
+  return taken
+}
+
+function isLong(value: unknown): value is string {
+  return typeof value === 'string' && value.length > TERM_CHARS_MAX
+}
+
+function shortened(text: string, path: readonly string[], own: Own): string {
+  keepLong(text, path, own)
+  return cut(text)
+}
+
+function keepLong(value: unknown, path: readonly string[], own: Own): void {
+  const name = path.join('.')
+  own.long = [...(own.long ?? []), name]
+  own.rest = { ...own.rest, [name]: value }
+}
+
+/** The node's document out of a source: what was too long for a term is whole again. */
+export function docOf(source: Doc): Doc {
+  const { [OWN]: own, ...members } = source
+  const doc: Record<string, unknown> = members
+  const rest = (own as Own).rest
+  if (rest === undefined) return doc
+  for (const [name, value] of Object.entries(rest)) {
+    const path = name.split('.')
+    let into = doc
+    for (const member of path.slice(0, -1)) {
+      into = into[member] = { ...(into[member] as Record<string, unknown>) }
+    }
+    into[path.at(-1)!] = value
+  }
+  return doc
+}

@@ -1,0 +1,270 @@
+// Finds the nodes of a plan's steps in the search engine. It stands between the shared walk of a
+// plan, which asks for all parents of a level at once, and the engine's searches. What matters:
+//
+// - Where the engine can say the whole condition, a step is one search of as many nodes as it
+//   shows. Else candidates come page by page and are looked at here, in the step's order, until
+//   there are enough.
+// - Edges inside an actor are followed for many parents in one search: by their actors. Edges that
+//   leave the actor may lead to very many: few at first together, else one search each.
+// - A gate (`require`) is asked for a page of nodes at once (gates.ts).
+//
+// Source: ARCHITECTURE 5, CONTRACT 1.4.
+
+import { LIMITS } from '../../config/limits.ts'
+import {
+  NOTHING_FOUND,
+  type Budget,
+  type Found,
+  type GraphRow,
+  type RemoteFinder,
+} from '../../protocol/graph/execute.ts'
+import type { Step } from '../../protocol/graph/plan.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { Query, SearchAnswer, SearchEngine, SearchRequest, Term } from './engine.ts'
+import { elementsOf, Kept, rowOf, type FoundRow } from './found-row.ts'
+import { Gates } from './gates.ts'
+import { ACTOR, type Layout } from './layout.ts'
+import type { Asked } from './query.ts'
+import { BY_ID, livingOf, selectionOf, type Selection } from './selection.ts'
+
+export interface FinderOptions {
+  readonly engine: SearchEngine
+  readonly layout: Layout
+  readonly schema: GraphSchema
+  /** Index of a node type. */
+  readonly indexOf: (node: string) => string
+  readonly budget: Budget
+}
+
+/** Some of a step's nodes: those that the query finds and `keep` lets through. */
+interface Target {
+  readonly query: Query | null
+  readonly keep: ((row: FoundRow) => boolean) | null
+}
+
+const WHOLE_SET: Target = { query: null, keep: null }
+
+type Edge = Extract<Step['source'], { kind: 'edge' }>
+
+export class ElasticFinder implements RemoteFinder {
+  readonly #options: FinderOptions
+  readonly #gates: Gates
+  readonly #selections = new Map<Step, Selection>()
+
+  constructor(options: FinderOptions) {
+    this.#options = options
+    this.#gates = new Gates(options, {
+      find: (step, parents) => this.find(step, parents),
+      search: async (request) => (await this.#search([request]))[0]!,
+    })
+  }
+
+  async find(step: Step, parents: readonly GraphRow[] | null): Promise<readonly Found[]> {
+    if (parents === null) return this.#select(step, [WHOLE_SET])
+    const { source, storage } = step
+    if (source.kind === 'set' || parents.length === 0) return parents.map(() => NOTHING_FOUND)
+    const isHolder = storage.kind === 'embedded' && storage.node === source.parent
+    if (isHolder && source.sameActor) return this.#ownElements(step, source, parents)
+    return this.#linked(step, source, parents)
+  }
+
+  #selection(step: Step): Selection {
+    const known = this.#selections.get(step)
+    if (known !== undefined) return known
+    const { layout, schema } = this.#options
+    const made = selectionOf(step, layout, schema)
+    this.#selections.set(step, made)
+    return made
+  }
+
+  async #search(requests: readonly SearchRequest[]): Promise<readonly SearchAnswer[]> {
+    const { engine, budget } = this.#options
+    budget.check()
+    const answers = await engine.search(requests, { timeoutMs: budget.leftMs })
+    budget.check()
+    return answers
+  }
+
+  // --- base sets, and edges one by one ----------------------------------------------------
+
+  async #select(step: Step, targets: readonly Target[]): Promise<Found[]> {
+    const selection = this.#selection(step)
+    const gate = await this.#gates.asked(step, selection.place)
+    const isExact = selection.asked.exact && gate.exact && selection.within === null
+    const founds: Found[] = []
+    if (!isExact) {
+      for (const target of targets) founds.push(await this.#scan(step, target, gate))
+      return founds
+    }
+    const { returns, limit } = step
+    const requests = targets.map((target) => ({
+      ...this.#request(selection, [gate], target),
+      size: returns === 'count' ? 0 : limit + 1,
+      counts: returns === 'count' || returns === 'both',
+    }))
+    for (let at = 0; at < requests.length; at += LIMITS.graphSearchesTogether) {
+      const some = requests.slice(at, at + LIMITS.graphSearchesTogether)
+      for (const { hits, total } of await this.#search(some)) {
+        const rows = hits.slice(0, limit).map(rowOf)
+        founds.push({ rows, more: hits.length > limit, count: total ?? 0 })
+      }
+    }
+    return founds
+  }
+
+  #request(selection: Selection, asked: readonly Asked[], { query }: Target): SearchRequest {
+    const parts = [selection.asked, ...asked]
+    if (query !== null) parts.push({ query, exact: true })
+    return {
+      index: this.#options.indexOf(selection.layout.type.name),
+      query: livingOf(parts),
+      size: LIMITS.graphPageNodes,
+      sort: selection.sort,
+      source: selection.source,
+      counts: false,
+    }
+  }
+
+  /** Candidates page by page, until what the step shows is known. */
+  async #scan(step: Step, target: Target, gate: Asked): Promise<Found> {
+    const selection = this.#selection(step)
+    const kept = new Kept(step)
+    const request = this.#request(selection, [gate], target)
+    for await (const page of this.#pages(request)) {
+      const rows = candidates(page, step, selection).filter((row) => target.keep?.(row) ?? true)
+      for (const row of await this.#matching(step, rows)) kept.add(row)
+      // Elements come in their documents' order, not in the step's.
+      if (kept.isFull && selection.within === null) break
+    }
+    return kept.found()
+  }
+
+  async *#pages(request: SearchRequest): AsyncGenerator<SearchAnswer> {
+    for (let searchAfter: readonly unknown[] | null = null; ;) {
+      const [page] = await this.#search([{ ...request, ...(searchAfter && { searchAfter }) }])
+      yield page!
+      if (page!.hits.length < request.size) return
+      searchAfter = page!.hits.at(-1)!.sort
+    }
+  }
+
+  /** Those that the step's filter and the gates below it let through. */
+  async #matching(step: Step, rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
+    const { test } = this.#selection(step)
+    const some = test === null ? rows : rows.filter((row) => test(row.doc))
+    return this.#gates.pass(step.plan, some)
+  }
+
+  // --- edges, for many parents at once ----------------------------------------------------
+
+  /** Nodes that the parents' documents hold themselves. */
+  async #ownElements(step: Step, edge: Edge, parents: readonly GraphRow[]): Promise<Found[]> {
+    const member = this.#selection(step).within!
+    const lists = parents.map((parent) => {
+      const value = parent.doc[edge.from]
+      if (value === undefined || value === null) return []
+      return elementsOf(parent, member, step.idField).filter((row) => row.doc[edge.to] === value)
+    })
+    const matching = new Set(await this.#matching(step, lists.flat()))
+    return lists.map((list) => {
+      const kept = new Kept(step)
+      for (const row of list) if (matching.has(row)) kept.add(row)
+      return kept.found()
+    })
+  }
+
+  async #linked(step: Step, edge: Edge, parents: readonly GraphRow[]): Promise<Found[]> {
+    const groups = new Map<string, Group>()
+    const keys = parents.map((parent) => {
+      const value = parent.doc[edge.from]
+      if (!isLink(value)) return null
+      const actorId = edge.sameActor ? parent.actorId : ''
+      const key = groupKey(actorId, value)
+      if (!groups.has(key)) groups.set(key, { actorId, value, kept: new Kept(step), found: null })
+      return key
+    })
+    const all = [...groups.values()]
+    for (let at = 0; at < all.length; at += LIMITS.graphLinksTogether) {
+      await this.#fill(step, edge, all.slice(at, at + LIMITS.graphLinksTogether))
+    }
+    return keys.map((key) => {
+      if (key === null) return NOTHING_FOUND
+      const group = groups.get(key)!
+      return (group.found ??= group.kept.found())
+    })
+  }
+
+  /** Finds the nodes of some groups in one search; where they are too many, of each alone. */
+  async #fill(step: Step, edge: Edge, groups: readonly Group[]): Promise<void> {
+    const selection = this.#selection(step)
+    const query = linkQuery(edge, groups, selection)
+    const byKey = new Map(groups.map((group) => [groupKey(group.actorId, group.value), group]))
+    // In no order but the pages': each group sorts what it keeps.
+    const request = { ...this.#request(selection, [], { query, keep: null }), sort: BY_ID }
+    let isFirst = true
+    for await (const page of this.#pages(request)) {
+      if (isFirst && !edge.sameActor && page.hits.length === request.size) {
+        return this.#fillAlone(step, edge, groups)
+      }
+      isFirst = false
+      const rows = candidates(page, step, selection).filter((row) =>
+        byKey.has(groupKey(edge.sameActor ? row.actorId : '', row.doc[edge.to])),
+      )
+      for (const row of await this.#matching(step, rows)) {
+        byKey.get(groupKey(edge.sameActor ? row.actorId : '', row.doc[edge.to]))!.kept.add(row)
+      }
+      this.#checkSize(groups)
+    }
+  }
+
+  async #fillAlone(step: Step, edge: Edge, groups: readonly Group[]): Promise<void> {
+    const selection = this.#selection(step)
+    const targets = groups.map((group) => ({
+      query: linkQuery(edge, [group], selection),
+      keep: (row: FoundRow) => row.doc[edge.to] === group.value,
+    }))
+    const founds = await this.#select(step, targets)
+    for (const [i, group] of groups.entries()) group.found = founds[i]!
+  }
+
+  /** What no answer may have is not kept either. */
+  #checkSize(groups: readonly Group[]): void {
+    const { budget } = this.#options
+    const kept = groups.reduce((sum, group) => sum + group.kept.size, 0)
+    if (kept > budget.nodesMax) budget.add(kept)
+  }
+}
+
+/** Nodes that some parents lead to. */
+interface Group {
+  /** Empty for edges that leave the actor. */
+  readonly actorId: string
+  readonly value: Term
+  readonly kept: Kept
+  found: Found | null
+}
+
+const groupKey = (actorId: string, value: unknown): string =>
+  `${actorId} ${typeof value} ${String(value)}`
+
+function isLink(value: unknown): value is Term {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+}
+
+/** Documents that hold what the groups lead to; more than those where a child id is shared. */
+function linkQuery(edge: Edge, groups: readonly Group[], { layout, within }: Selection): Query {
+  const field = within === null ? edge.to : `${within}.${edge.to}`
+  const values: Query = { terms: { [field]: [...new Set(groups.map(({ value }) => value))] } }
+  if (!edge.sameActor) return values
+  const actorIds = [...new Set(groups.map(({ actorId }) => actorId))]
+  const ofActors: Query = { terms: { [ACTOR]: actorIds } }
+  // A member that is the actor's UUID says no more than the actor does.
+  if (within === null && layout.actorMembers.has(edge.to)) return ofActors
+  return { bool: { filter: [ofActors, values] } }
+}
+
+function candidates(page: SearchAnswer, step: Step, { within }: Selection): FoundRow[] {
+  const rows = page.hits.map(rowOf)
+  if (within === null) return rows
+  return rows.flatMap((row) => elementsOf(row, within, step.idField))
+}

@@ -1,0 +1,114 @@
+// Gates (`require some` / `none`): which nodes have, or have not, a matching node behind an edge.
+// The engine has no joins. It stands between the finder and its searches, and works from both ends:
+// when few children match, they say which parents can pass (one search for the whole step); what is
+// found is then asked a page at a time. Source: CONTRACT 1.4 "require", ARCHITECTURE 5.
+
+import { LIMITS } from '../../config/limits.ts'
+import { gateProbe, type Found, type GraphRow } from '../../protocol/graph/execute.ts'
+import type { NodePlan, Step } from '../../protocol/graph/plan.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { Query, SearchAnswer, SearchRequest, Term } from './engine.ts'
+import type { FoundRow } from './found-row.ts'
+import { ACTOR, OWN, type Layout } from './layout.ts'
+import { ALL, allOf, askOf, type Asked, type Place } from './query.ts'
+import { BY_ID, livingOf, placeOfStep } from './selection.ts'
+
+export interface GatesOptions {
+  readonly layout: Layout
+  readonly schema: GraphSchema
+  readonly indexOf: (node: string) => string
+}
+
+/** What gates need of the finder that they serve. */
+export interface GateFinder {
+  find(step: Step, parents: readonly GraphRow[]): Promise<readonly Found[]>
+  search(request: SearchRequest): Promise<SearchAnswer>
+}
+
+type Edge = Extract<Step['source'], { kind: 'edge' }>
+
+export class Gates {
+  readonly #options: GatesOptions
+  readonly #finder: GateFinder
+  readonly #probes = new Map<Step, Step>()
+
+  constructor(options: GatesOptions, finder: GateFinder) {
+    this.#options = options
+    this.#finder = finder
+  }
+
+  /** Rows that every gate below them lets through. */
+  async pass(plan: NodePlan, rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
+    let passed = rows
+    for (const step of plan.steps) {
+      if (step.require === 'any' || passed.length === 0) continue
+      const probe = this.#probes.get(step) ?? gateProbe(step)
+      this.#probes.set(step, probe)
+      const founds = await this.#finder.find(probe, passed)
+      passed = passed.filter((_, i) => founds[i]!.rows.length > 0 === (step.require === 'some'))
+    }
+    return passed
+  }
+
+  /** What the gates below a step say of the documents that can pass them. */
+  async asked(step: Step, parent: Place): Promise<Asked> {
+    const parts: Asked[] = []
+    for (const gate of step.plan.steps) {
+      if (gate.require !== 'any') parts.push(await this.#askedBy(gate, step, parent))
+    }
+    return allOf(parts)
+  }
+
+  async #askedBy(gate: Step, step: Step, parent: Place): Promise<Asked> {
+    const { source, filter, storage } = gate
+    const open: Asked = { query: ALL, exact: false }
+    if (source.kind === 'set' || filter === null) return open
+    const { layout, ...place } = placeOfStep(gate, this.#options.layout, this.#options.schema)
+    const asked = askOf(filter, place)
+    if (storage.kind === 'embedded') {
+      // Elements of the parent's own document.
+      const isHeld = storage.node === step.plan.node && source.sameActor && parent.within === null
+      return isHeld && gate.require === 'some' ? { query: asked.query, exact: false } : open
+    }
+    const told = this.#isTold(gate, step, parent) && layout.actorMembers.has(source.to)
+    const isExact = told && asked.exact && gate.plan.steps.every(({ require }) => require === 'any')
+    if (gate.require === 'none' && !isExact) return open
+    const links = await this.#linksOf(gate, source, asked)
+    if (links === null) return open
+    const field = source.sameActor ? ACTOR : fieldName(source.from, parent)
+    const query: Query = { terms: { [field]: links } }
+    if (gate.require === 'some') return { query, exact: isExact }
+    return { query: { bool: { must_not: [query] } }, exact: true }
+  }
+
+  /** True: the edge leads to nodes of the actor, to all of a type, and says no more. */
+  #isTold(gate: Step, step: Step, parent: Place): boolean {
+    const { source } = gate
+    if (source.kind === 'set' || !source.sameActor || parent.within !== null) return false
+    const layout = this.#options.layout.nodes.get(step.plan.node)
+    return layout?.actorMembers.has(source.from) === true
+  }
+
+  /** Where the matching children lead back to; null: there are too many of them. */
+  async #linksOf(gate: Step, source: Edge, asked: Asked): Promise<readonly Term[] | null> {
+    const { hits } = await this.#finder.search({
+      index: this.#options.indexOf(gate.plan.node),
+      query: livingOf([asked]),
+      size: LIMITS.graphGateChildrenMax + 1,
+      sort: BY_ID,
+      source: source.sameActor ? [ACTOR] : [source.to],
+      counts: false,
+    })
+    if (hits.length > LIMITS.graphGateChildrenMax) return null
+    const links = new Set<Term>()
+    for (const { source: doc } of hits) {
+      const own = doc[OWN] as { actor: string } | undefined
+      const value = source.sameActor ? own!.actor : doc[source.to]
+      if (value !== undefined && value !== null) links.add(value as Term)
+    }
+    return [...links]
+  }
+}
+
+const fieldName = (member: string, { within }: Place): string =>
+  within === null ? member : `${within}.${member}`

@@ -1,0 +1,188 @@
+// How graph nodes lie in the search engine: an index for each row-stored node type, with a strict
+// mapping made from the graph schema. It stands between the schema and what writes (writer.ts) and
+// reads (query.ts, finder.ts). A document is the node's own, so that people and tools can read it,
+// and beside it a member `kontor`:
+//
+// - `actor`, `id`, `place` (among the actor's nodes of the type), `deleted` and `deletedAt`.
+// - `members`: what `dynamic` fields hold, as one flattened field whose keys are paths and whose
+//   values are texts that sort like what they stand for (members.ts). A mapping can't know callers'
+//   members, and one field a member would end in thousands of fields.
+// - `rest` and `long`: texts that are longer than a term may be. The field itself holds as much as
+//   fits; the whole is in `rest`, and `long` names the field.
+//
+// Source: PROTOCOL 3.13, CONTRACT 1.4.
+
+import { createHash } from 'node:crypto'
+import type { FieldDef, FieldType, NodeType } from '../../protocol/graph/node-type.ts'
+import { actorFields, type GraphSchema } from '../../protocol/graph/schema.ts'
+import type { FieldMapping } from './engine.ts'
+
+/** Changes whenever this folder would lay out the same schema in another way. */
+const LAYOUT_FORMAT = 1
+
+/** UTF-16 units of a text that a term holds: no more than 32,766 bytes of UTF-8. */
+export const TERM_CHARS_MAX = 8_191
+
+/** Own members of a document: no node type may have one of that name. */
+export const OWN = 'kontor'
+
+export const ACTOR = `${OWN}.actor`
+export const ID = `${OWN}.id`
+export const PLACE = `${OWN}.place`
+export const DELETED = `${OWN}.deleted`
+export const DELETED_AT = `${OWN}.deletedAt`
+export const MEMBERS = `${OWN}.members`
+export const LONG = `${OWN}.long`
+export const REST = `${OWN}.rest`
+
+/** A member of a document, and of elements in it, as it is written. */
+export interface Member {
+  readonly name: string
+  readonly kind: 'text' | 'texts' | 'plain' | 'object' | 'dynamic' | 'elements'
+  /** Members of an object, or of each element of a list. */
+  readonly members: readonly Member[]
+}
+
+export interface NodeLayout {
+  readonly type: NodeType
+  /** Name of the node type in names of indexes, which are lower case. */
+  readonly name: string
+  readonly members: readonly Member[]
+  readonly properties: Readonly<Record<string, FieldMapping>>
+  /** Members that always hold the actor's UUID. */
+  readonly actorMembers: ReadonlySet<string>
+}
+
+export interface Layout {
+  readonly nodes: ReadonlyMap<string, NodeLayout>
+  /** Another one means: made for other node types, to be filled again. */
+  readonly fingerprint: string
+}
+
+/** The layout of all row-stored node types of a schema. */
+export function layoutOf(schema: GraphSchema): Layout {
+  const nodes = new Map<string, NodeLayout>()
+  for (const { type } of schema.nodes.values()) {
+    if (type.storage.kind === 'row') nodes.set(type.name, nodeLayout(type, schema))
+  }
+  const shape = Array.from(nodes.values(), ({ name, properties }) => [name, properties])
+  const text = JSON.stringify([LAYOUT_FORMAT, shape])
+  return { nodes, fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 32) }
+}
+
+function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {
+  const fields = fieldsOf(type, schema)
+  for (const { type: other } of schema.nodes.values()) {
+    const { storage } = other
+    if (storage.kind !== 'embedded' || storage.node !== type.name) continue
+    fields.push({ name: storage.member, kind: 'elements', of: fieldsOf(other, schema) })
+  }
+  return {
+    type,
+    name: type.name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    members: fields.map(memberOf),
+    properties: { ...propertiesOf(fields), [OWN]: OWN_MAPPING },
+    actorMembers: actorFields(schema, type),
+  }
+}
+
+const OWN_MAPPING: FieldMapping = {
+  dynamic: 'strict',
+  properties: {
+    actor: { type: 'keyword' },
+    id: { type: 'keyword' },
+    place: { type: 'long', index: false },
+    deleted: { type: 'boolean' },
+    deletedAt: { type: 'date' },
+    members: { type: 'flattened' },
+    long: { type: 'keyword' },
+    rest: { type: 'object', enabled: false },
+  },
+}
+
+/** A field as it lies: the schema's, or a list of embedded nodes. */
+type Laid =
+  | { readonly name: string; readonly kind: FieldType; readonly find: boolean; of: readonly Laid[] }
+  | { readonly name: string; readonly kind: 'elements'; readonly of: readonly Laid[] }
+
+/** Fields, what edges go by, and the position. */
+function fieldsOf(type: NodeType, schema: GraphSchema): Laid[] {
+  const laid = new Map<string, Laid>()
+  const add = ({ name, type: kind, members, indexed }: FieldDef, find = false): void => {
+    if (laid.has(name)) return
+    const of = (members ?? []).map((m): Laid => ({
+      name: m.name,
+      kind: m.type,
+      find: false,
+      of: [],
+    }))
+    laid.set(name, { name, kind, find: find || indexed === true, of })
+  }
+  const links = linksOf(type, schema)
+  for (const field of type.fields) add(field, links.get(field.name))
+  // Members that are no fields hold ids.
+  for (const [name, find] of links) add({ name, type: 'text' }, find)
+  if (type.position !== undefined) add({ name: type.position, type: 'number' })
+  return [...laid.values()]
+}
+
+/** Members that edges go by, from either end; true: nodes are found by it from another actor. */
+function linksOf(type: NodeType, schema: GraphSchema): ReadonlyMap<string, boolean> {
+  const links = new Map<string, boolean>()
+  for (const { type: other, edges } of schema.nodes.values()) {
+    for (const { node, from, to, sameActor } of edges.values()) {
+      if (other === type) links.set(from, links.get(from) ?? false)
+      if (node === type.name) links.set(to, links.get(to) === true || !sameActor)
+    }
+  }
+  return links
+}
+
+const KINDS: Readonly<Record<FieldType | 'elements', Member['kind']>> = {
+  text: 'text',
+  enum: 'text',
+  uuid: 'text',
+  '[text]': 'texts',
+  number: 'plain',
+  boolean: 'plain',
+  instant: 'plain',
+  date: 'plain',
+  value: 'plain',
+  object: 'object',
+  dynamic: 'dynamic',
+  elements: 'elements',
+}
+
+function memberOf({ name, kind, of }: Laid): Member {
+  return { name, kind: KINDS[kind], members: of.map(memberOf) }
+}
+
+function propertiesOf(fields: readonly Laid[]): Record<string, FieldMapping> {
+  return Object.fromEntries(fields.map((field) => [field.name, mappingOf(field)]))
+}
+
+/** What isn't for finding is not in an index of its own: it is read column by column. */
+function mappingOf(field: Laid): FieldMapping {
+  switch (field.kind) {
+    case 'elements':
+    case 'object':
+      return { dynamic: 'strict', properties: propertiesOf(field.of) }
+    case 'dynamic':
+    case 'value':
+      return { type: 'object', enabled: false }
+    case 'number':
+      return indexing({ type: 'double' }, field.find)
+    case 'boolean':
+      return indexing({ type: 'boolean' }, field.find)
+    case 'instant':
+    case 'date':
+      return indexing({ type: 'date' }, field.find)
+    default:
+      return indexing({ type: 'keyword' }, field.find)
+  }
+}
+
+type Column = Extract<FieldMapping, { readonly index?: false }>
+
+const indexing = (mapping: Column, find: boolean): FieldMapping =>
+  find ? mapping : { ...mapping, index: false }

@@ -1,0 +1,68 @@
+// Reading the graph index of a cluster: runs plans against one generation of its indexes. It stands
+// between node/graph and the search engine. Source: ARCHITECTURE 5, CONTRACT 1.4, PROTOCOL 3.13.4.
+
+import { LIMITS } from '../../config/limits.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import { Budget, executeRemotely } from '../../protocol/graph/execute.ts'
+import type { RemoteHistory } from '../../protocol/graph/history.ts'
+import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { GraphReader } from '../search.ts'
+import { EngineAway, NoSuchIndex, type SearchEngine } from './engine.ts'
+import { ElasticFinder } from './finder.ts'
+import { layoutOf, type Layout } from './layout.ts'
+
+export interface ElasticReaderOptions {
+  readonly engine: SearchEngine
+  readonly schema: GraphSchema
+  /** Index of a node type, by its layout's name. */
+  readonly indexOf: (name: string) => string
+  /** Where history nodes come from; none without it. */
+  readonly history?: RemoteHistory
+  /** Monotonic milliseconds, for budgets. */
+  readonly now: () => number
+}
+
+const NO_HISTORY: RemoteHistory = { read: () => Promise.resolve({ nodes: [], rest: null }) }
+
+export class ElasticReader implements GraphReader {
+  readonly #options: ElasticReaderOptions
+  readonly #layout: Layout
+
+  constructor(options: ElasticReaderOptions) {
+    this.#options = options
+    this.#layout = layoutOf(options.schema)
+  }
+
+  async query(plan: GraphPlan, budgetMs: number): Promise<GraphResult> {
+    const { engine, schema, indexOf, history, now } = this.#options
+    const layout = this.#layout
+    const budget = new Budget(now, budgetMs, LIMITS.graphResultNodesMax)
+    const finder = new ElasticFinder({
+      engine,
+      layout,
+      schema,
+      indexOf: (node) => indexOf(layout.nodes.get(node)!.name),
+      budget,
+    })
+    try {
+      return await executeRemotely(plan, { finder, history: history ?? NO_HISTORY, budget })
+    } catch (error) {
+      throw asRequestError(error, budget)
+    }
+  }
+
+  async close(): Promise<void> {}
+}
+
+function asRequestError(error: unknown, budget: Budget): unknown {
+  if (error instanceof EngineAway) {
+    if (budget.over) return budget.timeout()
+    const text = `the graph index can't be read now; try again (${error.message})`
+    return new RequestError('UNAVAILABLE', text)
+  }
+  if (error instanceof NoSuchIndex) {
+    return new RequestError('UNAVAILABLE', 'the graph index is being made; ask again soon')
+  }
+  return error
+}

@@ -1,0 +1,127 @@
+// What a step selects, as one query: where its nodes lie, which documents can hold them, what is
+// still to be asked of each, and which members of the documents are needed for it. It stands
+// between a plan's step and finder.ts, which runs searches. Source: CONTRACT 1.4, ARCHITECTURE 5.
+
+import { compileCondition, type Test } from '../../protocol/graph/evaluate.ts'
+import { assert } from '../../protocol/errors.ts'
+import type { Condition, Operand, Step } from '../../protocol/graph/plan.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { Query, Sort } from './engine.ts'
+import { ACTOR, DELETED, ID, PLACE, REST, type Layout, type NodeLayout } from './layout.ts'
+import { ALL, allOf, askOf, sortsOf, type Asked, type Place } from './query.ts'
+
+export interface Selection {
+  readonly layout: NodeLayout
+  readonly place: Place
+  /** Filter of the step; removed nodes are left out by `searchOf`. */
+  readonly asked: Asked
+  /** To be asked of what is found; null: nothing. */
+  readonly test: Test | null
+  readonly sort: readonly Sort[]
+  readonly source: readonly string[]
+  /** Nodes are elements of this member of the documents; null: they are the documents. */
+  readonly within: string | null
+}
+
+/** Unique, so that pages never overlap. */
+export const BY_ID: readonly Sort[] = [
+  { [ID]: { order: 'asc', missing: '_last' } },
+  { [ACTOR]: { order: 'asc', missing: '_last' } },
+]
+
+/** Removed nodes stay as what they were removed by (PROTOCOL 3.13.3). */
+export function livingOf(parts: readonly Asked[]): Query {
+  const { query } = allOf(parts)
+  const removed: Query = { term: { [DELETED]: { value: true } } }
+  return { bool: { ...(query !== ALL && { filter: [query] }), must_not: [removed] } }
+}
+
+export function placeOfStep(
+  step: Step,
+  layout: Layout,
+  schema: GraphSchema,
+): Place & {
+  readonly layout: NodeLayout
+} {
+  const { storage, plan } = step
+  const embedded = storage.kind === 'embedded'
+  const found = layout.nodes.get(embedded ? storage.node : plan.node)
+  assert(found !== undefined, `node type ${plan.node} has a place in the index`)
+  const fields = schema.nodes.get(plan.node)?.type.fields ?? []
+  return {
+    layout: found,
+    properties: found.properties,
+    within: embedded ? storage.member : null,
+    lists: new Set(fields.filter(({ type }) => type === '[text]').map(({ name }) => name)),
+  }
+}
+
+export function selectionOf(step: Step, layout: Layout, schema: GraphSchema): Selection {
+  const { layout: own, ...place } = placeOfStep(step, layout, schema)
+  const asked = step.filter === null ? { query: ALL, exact: true } : askOf(step.filter, place)
+  const test = step.filter === null || asked.exact ? null : compileCondition(step.filter)
+  const sort = place.within === null ? [...sortsOf(step.orderBy, place), ...BY_ID] : BY_ID
+  return {
+    layout: own,
+    place,
+    asked,
+    test,
+    sort,
+    source: [ACTOR, ID, PLACE, REST, ...membersOf(step, place.within, test !== null)],
+    within: place.within,
+  }
+}
+
+/** Members whose values the answer, the order, the gates, the links or the test need. */
+function membersOf(step: Step, within: string | null, isTested: boolean): string[] {
+  if (within !== null) return [within]
+  const { plan, orderBy, source, position, filter } = step
+  const members = new Set(plan.fields.map((path) => path[0]!))
+  for (const { path } of orderBy) members.add(path[0]!)
+  if (source.kind === 'edge') members.add(source.to)
+  for (const { source: below, storage } of plan.steps) {
+    if (below.kind === 'edge') members.add(below.from)
+    if (storage.kind === 'embedded' && storage.node === plan.node) members.add(storage.member)
+  }
+  if (position !== null) members.add(position)
+  if (isTested && filter !== null) for (const member of readBy(filter)) members.add(member)
+  return [...members]
+}
+
+/** Members that a condition reads. */
+function readBy(condition: Condition): string[] {
+  switch (condition.kind) {
+    case 'constant':
+      return []
+    case 'and':
+    case 'or':
+      return condition.of.flatMap(readBy)
+    case 'not':
+      return readBy(condition.of)
+    case 'compare':
+    case 'text':
+      return [...readByOperand(condition.left), ...readByOperand(condition.right)]
+    case 'missing':
+    case 'array':
+      return [condition.path[0]!]
+    case 'in':
+    case 'true':
+      return readByOperand(condition.operand)
+  }
+}
+
+function readByOperand(operand: Operand): string[] {
+  switch (operand.kind) {
+    case 'value':
+      return []
+    case 'field':
+      return [operand.path[0]!]
+    case 'sum':
+      return [...readByOperand(operand.left), ...readByOperand(operand.right)]
+    case 'millis':
+    case 'midnight':
+      return readByOperand(operand.of)
+    case 'truth':
+      return readBy(operand.of)
+  }
+}
