@@ -178,19 +178,22 @@ export interface DerivedReader {
   /** The newest whole image of the `system` maps: not above the offset of consumer `image`. */
   image(): Maybe<{ offset: number; parts: readonly Uint8Array[] } | null>
   /**
-   * Actors that have entries, by UUID, from the one behind `after` (null: from the first); fewer
-   * than `limit` means that there are no more. For the rebuild of an index.
+   * Actors that have entries, in the store's own order, from the one behind `after` (the last of
+   * the page before; null: from the first); fewer than `limit` means that there are no more. For
+   * the rebuild of an index.
    */
   actors(after: string | null, limit: number): Maybe<readonly string[]>
 }
 
 export interface DerivedStore extends DerivedReader {
   /**
-   * Writes rows of one shard, in order; resolves when they are durable. A row older by `offset`
-   * than what is there changes nothing, one of the same offset replaces it. Under a newer epoch
-   * than the given one nothing is written and the outcome is `fenced`. Embedded, the rows ride in
-   * the transaction of an append, or in one of their own when none comes. Rows must stay as they
-   * are until then; they aren't copied on the way.
+   * Writes rows of one shard, in order; resolves when they are durable, and so is every row that
+   * was written for this shard and epoch before them. A row older by `offset` than what is there
+   * changes nothing, one of the same offset replaces it (on a server: the greater bytes stay). Under
+   * a newer epoch than the given one nothing is written and the outcome is `fenced`, where the
+   * driver can tell; on a server late rows lose by their offsets. Embedded, the rows ride in the
+   * transaction of an append, or in one of their own when none comes. Rows must stay as they are
+   * until then; they aren't copied on the way. After `unknown` the same array is written again.
    */
   write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome>
   /** Deletes older images than the newest but one. */

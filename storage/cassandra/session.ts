@@ -262,6 +262,7 @@ export class Session {
   }
 }
 
+const CQL_PORT = 9_042
 const FALLTHROUGH = new policies.retry.FallthroughRetryPolicy()
 
 function clientOptions(options: SessionOptions) {
@@ -270,6 +271,8 @@ function clientOptions(options: SessionOptions) {
   return {
     contactPoints: [...contactPoints],
     localDataCenter: datacenter,
+    // Nodes that are found through the contact points: Cassandra doesn't tell their ports.
+    protocolOptions: { port: Number(/:(\d+)$/.exec(contactPoints[0] ?? '')?.[1] ?? CQL_PORT) },
     ...(username !== undefined && password !== undefined
       ? { authProvider: new auth.PlainTextAuthProvider(username, password) }
       : {}),

@@ -4,7 +4,8 @@
 
 import type { Test } from 'tap'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
-import type { AliasRow, DerivedRow } from '../journal.ts'
+import type { DerivedRow } from '../journal.ts'
+import { derivedConformance } from './derived.ts'
 import { journalProperties } from './journal-properties.ts'
 import { freshUuid, group, type MakeJournal } from './journal-samples.ts'
 
@@ -25,12 +26,8 @@ export function journalConformance(t: Test, makeJournal: MakeJournal): void {
   void t.test('fencing', (s) => fencing(s, makeJournal))
   void t.test('sending again', (s) => sendingAgain(s, makeJournal))
   void t.test('reading and trimming', (s) => reading(s, makeJournal))
-  void t.test('registers', (s) => registers(s, makeJournal))
-  void t.test('entries', (s) => entries(s, makeJournal))
-  void t.test('aliases', (s) => aliases(s, makeJournal))
-  void t.test('parked actors', (s) => parked(s, makeJournal))
-  void t.test('images', (s) => images(s, makeJournal))
-  void t.test('fenced rows', (s) => fencedRows(s, makeJournal))
+  void t.test('derived rows', (s) => derivedOf(s, makeJournal))
+  void t.test('flush', (s) => flush(s, makeJournal))
   void t.test('opening again', (s) => openingAgain(s, makeJournal))
   void t.test('properties', (s) => journalProperties(s, makeJournal))
 }
@@ -157,213 +154,30 @@ async function reading(t: Test, makeJournal: MakeJournal): Promise<void> {
   t.equal(claimed.head, status.head + 1)
 }
 
-async function registers(t: Test, makeJournal: MakeJournal): Promise<void> {
-  const { journal } = await makeJournal(t, 2)
-  const { log, derived } = journal
-  const { epoch } = await log.claim(0)
-  const other = await log.claim(1)
-  const day = 20_000
-  const messageId = 'a'.repeat(32)
-  const rows = (offset: number): DerivedRow[] => [
-    { kind: 'snapshot', actorId: ACTOR, offset, body: bytes(`snapshot ${offset}`) },
-    { kind: 'mark', actorId: ACTOR, day, messageId, offset, body: bytes(`mark ${offset}`) },
-    { kind: 'shard', offset, body: bytes(`shard ${offset}`) },
-    { kind: 'consumer', consumer: 'flush', offset },
-  ]
-  const say = async () => [
-    text((await derived.snapshot(ACTOR))?.body),
-    (await derived.snapshot(ACTOR))?.offset,
-    text(await derived.mark(ACTOR, day, messageId)),
-    text((await derived.shard(0))?.body),
-    (await derived.shard(0))?.offset,
-    await derived.consumer(0, 'flush'),
-  ]
-  const said = (x: number) => [`snapshot ${x}`, x, `mark ${x}`, `shard ${x}`, x, x]
-  t.same(await derived.snapshot(ACTOR), null)
-  t.same(await derived.shard(0), null)
-  t.same(await derived.consumer(0, 'flush'), null)
-  t.equal(await derived.write(0, epoch, []), 'committed')
-  t.equal(await derived.write(0, epoch, rows(7)), 'committed')
-  t.same(await say(), said(7))
-  t.equal(await derived.write(0, epoch, rows(5)), 'committed')
-  t.same(await say(), said(7), 'an older row changes nothing')
-  t.equal(await derived.write(0, epoch, rows(9)), 'committed')
-  t.same(await say(), said(9))
-  t.equal(await derived.write(0, epoch, [...rows(12), ...rows(11)]), 'committed')
-  t.same(await say(), said(12), 'nor within one write')
-  const both = [derived.write(0, epoch, rows(14)), derived.write(0, epoch, rows(13))]
-  t.same(await Promise.all(both), ['committed', 'committed'])
-  t.same(await say(), said(14), 'nor in two at once')
-  const same: DerivedRow = { kind: 'shard', offset: 14, body: bytes('again') }
-  t.equal(await derived.write(0, epoch, [same]), 'committed')
-  t.equal(text((await derived.shard(0))?.body), 'again', 'one of the same offset replaces it')
-
-  t.same(await derived.mark(ACTOR, day - 1, messageId), null)
-  t.same(await derived.mark(OTHER, day, messageId), null)
-  t.same(await derived.shard(1), null)
-  t.same(await derived.consumer(1, 'flush'), null)
-  t.same(await derived.consumer(0, 'index'), null)
-  const index: DerivedRow = { kind: 'consumer', consumer: 'index', offset: 3 }
-  t.equal(await derived.write(1, other.epoch, [index]), 'committed')
-  t.equal(await derived.consumer(1, 'index'), 3)
-  t.equal((await log.claim(0)).flush, 14, 'a claim finds the flush offset')
-}
-
-async function entries(t: Test, makeJournal: MakeJournal): Promise<void> {
-  const { journal } = await makeJournal(t, 2)
-  const { log, derived } = journal
-  const { epoch } = await log.claim(0)
-  t.same(await derived.actors(null, 10), [])
-  const entry = (actorId: string, n: number): DerivedRow => {
-    return { kind: 'entry', actorId, n, offset: n * 10, body: Buffer.alloc(100, n) }
-  }
-  const rows = Array.from({ length: 300 }, (_, i) => entry(ACTOR, i + 1))
-  t.equal(await derived.write(0, epoch, rows), 'committed')
-  const read = async (range: Parameters<typeof derived.entries>[1], actorId = ACTOR) =>
-    (await derived.entries(actorId, range)).map((row) => row.n)
-  const numbers = rows.map((_, i) => i + 1)
-  t.same(await read({ order: 'ascending', after: 0, bytesMax: 1e6 }), numbers)
-  t.same(await read({ order: 'ascending', after: 255, bytesMax: 1e6 }), numbers.slice(255))
-  t.same(await read({ order: 'ascending', after: 300, bytesMax: 1e6 }), [])
-  t.same(await read({ order: 'ascending', after: 4, bytesMax: 1 }), [5], 'at least one')
-  t.same(await read({ order: 'ascending', after: 4, bytesMax: 350 }), [5, 6, 7])
-  const before = Number.MAX_SAFE_INTEGER
-  t.same(await read({ order: 'descending', before, countMax: 3 }), [300, 299, 298])
-  t.same(await read({ order: 'descending', before: 258, countMax: 4 }), [257, 256, 255, 254])
-  t.same(await read({ order: 'descending', before: 3, countMax: 10 }), [2, 1])
-  t.same(await read({ order: 'descending', before: 1, countMax: 10 }), [])
-  t.same(await read({ order: 'ascending', after: 0, bytesMax: 1e6 }, OTHER), [])
-  const [row] = await derived.entries(ACTOR, { order: 'ascending', after: 41, bytesMax: 1 })
-  t.same({ ...row, body: [...row!.body] }, { n: 42, offset: 420, body: Array(100).fill(42) })
-  t.equal(await derived.write(0, epoch, rows.slice(10, 20)), 'committed', 'written again')
-  t.same(await read({ order: 'ascending', after: 0, bytesMax: 1e6 }), numbers)
-
-  const more = Array.from({ length: 20 }, () => freshUuid())
-  const first = more.map((actorId) => entry(actorId, 1))
-  t.equal(await derived.write(0, epoch, [...first, entry(OTHER, 1)]), 'committed')
-  const all = [ACTOR, OTHER, ...more].sort()
-  t.same(await derived.actors(null, 100), all)
-  const paged: string[] = []
-  for (let page = await derived.actors(null, 5); page.length > 0;) {
-    paged.push(...page)
-    page = await derived.actors(paged.at(-1)!, 5)
-  }
-  t.same(paged, all)
-  t.same(await derived.actors('ffffffff-ffff-ffff-ffff-ffffffffffff', 5), [])
-}
-
-async function aliases(t: Test, makeJournal: MakeJournal): Promise<void> {
-  const { journal } = await makeJournal(t, 2)
-  const { log, derived } = journal
-  const { epoch } = await log.claim(0)
-  const alias = (keyType: string, key: string, actorId: string): AliasRow => {
-    const claim = { actorId, messageId: 'f'.repeat(32), confirmed: true, clock: 12 }
-    return { keyType, key, claims: [claim] }
-  }
-  const long = 'ö'.repeat(600)
-  const keys: [string, string][] = [
-    ['order', '1001'],
-    ['order', '1002'],
-    ['order!key', '1001'],
-    ['o', 'rder1001'],
-    ['registry', long],
-    ['registry', `${long}!`],
-    ['registry', `x${long}`],
-    ['registry', 'k'.repeat(55)],
-    ['registry', 'k'.repeat(56)],
-    ['order', '\u{1f600} 5/ä'],
-    ['order', ''],
-  ]
-  for (const [keyType, key] of keys) t.same(await derived.alias(keyType, key), null)
-  const rows = keys.map(([keyType, key], i): DerivedRow => {
-    return { kind: 'alias', offset: 5, row: alias(keyType, key, `${ACTOR.slice(0, 34)}${i + 10}`) }
+/** A journal that fences its appends fences its derived rows, too. */
+async function derivedOf(t: Test, makeJournal: MakeJournal): Promise<void> {
+  derivedConformance(t, async (s, shards) => {
+    const { journal } = await makeJournal(s, shards)
+    const claim = async (shard: number) => (await journal.log.claim(shard)).epoch
+    return { derived: journal.derived, claim, rules: { fences: true, sameOffset: 'replaces' } }
   })
-  t.equal(await derived.write(0, epoch, rows), 'committed')
-  for (const [i, [keyType, key]] of keys.entries()) {
-    const row = alias(keyType, key, `${ACTOR.slice(0, 34)}${i + 10}`)
-    t.same(await derived.alias(keyType, key), row, `${keyType} ${key.slice(0, 20)}`)
-  }
-  t.same(await derived.alias('order', '100'), null)
-  const free = { keyType: 'order', key: '1001', claims: [] }
-  t.equal(await derived.write(0, epoch, [{ kind: 'alias', offset: 9, row: free }]), 'committed')
-  t.same(await derived.alias('order', '1001'), free, 'a freed key says so')
-  const late = { kind: 'alias', offset: 8, row: alias('order', '1001', OTHER) } as const
-  t.equal(await derived.write(0, epoch, [late]), 'committed')
-  t.same(await derived.alias('order', '1001'), free, 'and an older claim does not come back')
-  const two: AliasRow = {
-    keyType: 'order',
-    key: 'two',
-    claims: [alias('', '', ACTOR).claims[0]!, { ...alias('', '', OTHER).claims[0]!, clock: 13 }],
-  }
-  t.equal(await derived.write(0, epoch, [{ kind: 'alias', offset: 9, row: two }]), 'committed')
-  t.same(await derived.alias('order', 'two'), two)
 }
 
-async function parked(t: Test, makeJournal: MakeJournal): Promise<void> {
+async function flush(t: Test, makeJournal: MakeJournal): Promise<void> {
   const { journal } = await makeJournal(t, 2)
   const { log, derived } = journal
   const { epoch } = await log.claim(0)
-  const park = (actorId: string, offset: number, body: Uint8Array | null): DerivedRow => {
-    return { kind: 'parked', consumer: 'index', actorId, offset, body }
-  }
-  const say = async (shard = 0, consumer = 'index') =>
-    (await derived.parked(shard, consumer)).map((row) => [row.actorId, text(row.body)])
-  t.same(await say(), [])
-  const two = [park(ACTOR, 3, bytes('why')), park(OTHER, 4, bytes(''))]
-  t.equal(await derived.write(0, epoch, two), 'committed')
-  t.same(await say(), [
-    [ACTOR, 'why'],
-    [OTHER, ''],
-  ])
-  t.same(await say(0, 'inde'), [])
-  t.same(await say(1), [])
-  t.equal(await derived.write(0, epoch, [park(ACTOR, 5, null)]), 'committed')
-  t.same(await say(), [[OTHER, '']])
-  t.equal(await derived.write(0, epoch, [park(ACTOR, 3, bytes('late'))]), 'committed')
-  t.same(await say(), [[OTHER, '']], 'what is done with stays so')
-}
-
-async function images(t: Test, makeJournal: MakeJournal): Promise<void> {
-  const { journal } = await makeJournal(t, 2)
-  const { log, derived } = journal
-  const { epoch } = await log.claim(SYSTEM_SHARD)
-  const write = (rows: DerivedRow[]) => derived.write(SYSTEM_SHARD, epoch, rows)
-  const parts = (offset: number): DerivedRow[] =>
-    [0, 1, 2].map((part) => ({ kind: 'image', offset, part, body: bytes(`${offset}.${part}`) }))
-  const say = async () => {
-    const found = await derived.image()
-    return found && [found.offset, ...found.parts.map((part) => text(part))]
-  }
-  t.same(await say(), null)
-  t.equal(await write(parts(10)), 'committed')
-  t.same(await say(), null, 'not whole until its consumer says so')
-  t.equal(await write([{ kind: 'consumer', consumer: 'image', offset: 10 }]), 'committed')
-  t.same(await say(), [10, '10.0', '10.1', '10.2'])
-  await derived.trimImages()
-  t.equal(await write([...parts(20), ...parts(30)]), 'committed')
-  t.same(await say(), [10, '10.0', '10.1', '10.2'])
-  t.equal(await write([{ kind: 'consumer', consumer: 'image', offset: 30 }]), 'committed')
-  t.same(await say(), [30, '30.0', '30.1', '30.2'])
-  await derived.trimImages()
-  t.same(await say(), [30, '30.0', '30.1', '30.2'])
-}
-
-async function fencedRows(t: Test, makeJournal: MakeJournal): Promise<void> {
-  const { journal } = await makeJournal(t, 2)
-  const { log, derived } = journal
-  const old = await log.claim(0)
-  const row = (offset: number): DerivedRow => ({ kind: 'shard', offset, body: bytes(`${offset}`) })
-  t.equal(await derived.write(0, old.epoch, [row(1)]), 'committed')
+  const row = { kind: 'consumer', consumer: 'flush', offset: 14 } as const
+  t.equal(await derived.write(0, epoch, [row]), 'committed')
+  t.equal((await log.claim(0)).flush, 14, 'a claim finds the flush offset')
   const now = await log.claim(0)
-  t.equal(await derived.write(0, old.epoch, [row(2)]), 'fenced')
-  t.equal((await derived.shard(0))?.offset, 1, 'an older owner writes nothing')
   const [outcomes, written, stale] = await Promise.all([
     log.append([group({ shard: 0, epoch: now.epoch, head: 7 })]),
-    derived.write(0, now.epoch, [row(3)]),
-    derived.write(0, old.epoch, [row(4)]),
+    derived.write(0, now.epoch, [{ ...row, offset: 15 }]),
+    derived.write(0, epoch, [{ ...row, offset: 16 }]),
   ])
   t.same([outcomes, written, stale], [['fenced'], 'committed', 'fenced'], 'each by itself')
-  t.equal((await derived.shard(0))?.offset, 3)
+  t.equal(await derived.consumer(0, 'flush'), 15)
 }
 
 async function openingAgain(t: Test, makeJournal: MakeJournal): Promise<void> {
