@@ -5,7 +5,6 @@
 
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { LIMITS } from '../config/limits.ts'
-import type { Entry } from '../protocol/entry.ts'
 import { errorItem } from '../protocol/errors.ts'
 import { SYSTEM_SHARD, uuidMaker } from '../protocol/ids.ts'
 import type { Position } from '../protocol/ids.ts'
@@ -22,7 +21,7 @@ import { SoleOwnership } from './placement/sole.ts'
 import { Edge } from './routing/edge.ts'
 import type { Route } from './routing/routes.ts'
 import { Committer } from './sharding/committer.ts'
-import type { ActorQuery, HookTable, ShardContext } from './sharding/core.ts'
+import type { ActorQuery, HookTable, OnCommitted, ShardContext } from './sharding/core.ts'
 import { Shard } from './sharding/shard.ts'
 import { trimStep } from './sharding/trimmer.ts'
 import { SystemFollower } from './system-follower.ts'
@@ -56,7 +55,7 @@ export interface MemberOptions {
   /** How much acknowledgements should slow down because consumers are behind, milliseconds. */
   readonly throttleMs: () => number
   /** The feed of a shard goes on with these entries. */
-  readonly onCommitted: (shard: number, entries: readonly Entry[], first: number) => void
+  readonly onCommitted: OnCommitted
   /** This member serves the shard from now on, or no longer. */
   readonly onGained?: (shard: number, tenure: { epoch: number; head: number }) => void
   readonly onReleased?: (shard: number) => void
@@ -165,7 +164,7 @@ export class Member implements ActorSystem {
       mayRead: (shard, epoch) => this.ownership.mayRead(shard, epoch),
       mayServe: () => this.ownership.mayServe(),
       reclaim: (shard) => this.ownership.reclaim(shard),
-      onCommitted: (shard, entries, first) => this.#committed(shard, entries, first),
+      onCommitted: (...group) => this.#committed(...group),
       onStepDown: (number, why) => {
         const shard = this.shards.get(number)
         if (shard?.state === 'stopped') this.#forget(shard)
@@ -266,9 +265,9 @@ export class Member implements ActorSystem {
     return this.#follower.isFresh || this.shards.get(SYSTEM_SHARD)?.state === 'serving'
   }
 
-  #committed(shard: number, entries: readonly Entry[], first: number): void {
+  #committed(...[shard, entries, first, body]: Parameters<OnCommitted>): void {
     if (shard !== SYSTEM_SHARD) {
-      this.#options.onCommitted(shard, entries, first)
+      this.#options.onCommitted(shard, entries, first, body)
       return
     }
     this.#follower.take(entries, first)

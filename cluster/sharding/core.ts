@@ -35,6 +35,18 @@ export type ActorQuery = (request: {
   readonly entries: () => readonly LoadedEntry[] | Promise<readonly LoadedEntry[]>
 }) => unknown
 
+/**
+ * Told of committed entries, in order, at once: for what every member follows in memory. `body` is
+ * their group as it stands in the log: who keeps state of its own folds copies out of it, for what
+ * the entries hold may be part of the runtime's state.
+ */
+export type OnCommitted = (
+  shard: number,
+  entries: readonly Entry[],
+  first: number,
+  body: Uint8Array,
+) => void
+
 /** What a shard has from its member. */
 export interface ShardContext {
   readonly behaviours: ReadonlyMap<string, Behaviour>
@@ -63,8 +75,7 @@ export interface ShardContext {
    * Rejects when that can't be said now.
    */
   readonly reclaim: (shard: number) => Promise<Tenure | null>
-  /** Committed entries, in order, at once: for what every member follows in memory. */
-  readonly onCommitted: (shard: number, entries: readonly Entry[], first: number) => void
+  readonly onCommitted: OnCommitted
   /** A shard that was served is no longer ours. A claim that fails rejects instead. */
   readonly onStepDown: (shard: number, why: string) => void
 }

@@ -263,6 +263,11 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     return { outcome: 'moved', shard: this.number, ...(owner ? { owner } : null) }
   }
 
+  /** The same for what was begun here: it may be in the log (PROTOCOL 3.2.2). */
+  #begun(): WireReply {
+    return { ...this.moved(), taken: true } as WireReply
+  }
+
   /** Sends a message that was given up once more; null: there is no such, or it was too large. */
   replayPoisoned(actorId: string, messageId: string): Promise<Reply> | null {
     const poisoned = this.poison.find(actorId, messageId)
@@ -332,7 +337,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
       }
       case 'void':
         this.failHeld(outcomeUnknown())
-        this.rollBack(this.moved())
+        this.rollBack(this.#begun())
         return
       case 'fenced':
         this.stepDown('another owner has this shard')
@@ -382,6 +387,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
       this.number,
       group.map((open) => open.entry),
       first,
+      body,
     )
     for (const { entry, offset } of group) this.outbox.committed(entry, offset)
     this.flusher.committed(group)
@@ -461,7 +467,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.flusher.stop()
     this.outbox.stop()
     this.context.committer.forget(this)
-    this.rollBack(this.moved())
+    this.rollBack(this.#begun())
     this.#held.answer(this.moved())
     this.#seal.end(false)
   }

@@ -3,11 +3,11 @@
 // loses shards, and the index driver. Source: PROTOCOL 3.11, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import type { Entry } from '../../protocol/entry.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Clock } from '../../cluster/clock.ts'
 import type { Lag } from '../../cluster/feed/lag.ts'
+import type { OnCommitted } from '../../cluster/sharding/core.ts'
 import type { SearchEngine } from '../../storage/elastic/engine.ts'
 import type { Journal } from '../../storage/journal.ts'
 import type { IndexWatch, PlanRunner } from './graph.ts'
@@ -27,12 +27,15 @@ export interface ClusterIndexOptions {
 
 /** What the member tells its index, and what others ask of it. */
 export interface ClusterIndex {
-  /** The shard is served here from now, in this epoch; its log is committed up to `head`. */
+  /**
+   * The shard is served here from now, in this epoch; its log is committed up to `head`. Who has
+   * `system` also sees to it that the index is the right one for all (PROTOCOL 3.13.5).
+   */
   gained(shard: number, epoch: number, head: number): void
   /** It is no longer ours; what is under way for it is harmless. */
   lost(shard: number): void
-  /** Entries of an own shard, in order, at once; `first` is the first one's offset. */
-  committed(shard: number, entries: readonly Entry[], first: number): void
+  /** A group of an own shard, in order, at once. */
+  readonly committed: OnCommitted
   /** The log may be trimmed up to here for all that the index needs of it. */
   applied(shard: number): number
   readonly watch: IndexWatch
