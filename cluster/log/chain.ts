@@ -118,20 +118,17 @@ export class SegmentChain {
     return highest
   }
 
-  /** Back from the lowest segment known, in growing steps and then by halves. */
+  /** Back from the hinted segment, in growing steps and then by halves. */
   async #back(shard: number, after: number): Promise<number> {
-    let high = Math.min(...(this.#known.get(shard)?.keys() ?? []))
-    if (high === Infinity) {
-      high = (await this.#options.control.shard(shard)).segment
-      if ((await this.#mustLook({ shard, segment: high })).base <= after) return high
-    }
+    let high = (await this.#options.control.shard(shard)).segment
+    if ((await this.#mustLook({ shard, segment: high })).base <= after) return high
     let low = high
     for (let step = 1; ; step *= 2) {
       low = Math.max(1, high - step)
-      if (low === 1 || (await this.#mustLook({ shard, segment: low })).base <= after) break
+      if ((await this.#mustLook({ shard, segment: low })).base <= after) break
       high = low
     }
-    // base(low) <= after < base(high)
+    // base(low) <= after < base(high); the first segment begins at 0.
     while (high - low > 1) {
       const middle = (low + high) >>> 1
       if ((await this.#mustLook({ shard, segment: middle })).base <= after) low = middle

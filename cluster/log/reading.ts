@@ -59,6 +59,8 @@ export async function readRows(
     if (bytes >= bytesMax || (rows.length > 0 && at < known.head)) return found
     const next = { shard, segment: of.segment + 1 }
     if ((await chain.ensure(next)) === null) return found
+    // Where nothing was left of it, reading goes on behind it.
+    at = Math.max(at, known.head)
     of = next
   }
 }
@@ -76,15 +78,9 @@ interface DenseRows {
   readonly known: Pick<KnownSegment, 'head' | 'sealed'>
 }
 
-/**
- * Rows of one segment without a hole; looks again at the serial level when one is missing. Only at
- * the front of a sealed segment may rows be missing: those are trimmed.
- */
-async function denseRows(
-  { segments, chain }: Reading,
-  of: SegmentId,
-  range: ReadRange,
-): Promise<DenseRows> {
+/** Rows of one segment; when one is missing, looks again at the serial level. */
+async function denseRows(reading: Reading, of: SegmentId, range: ReadRange): Promise<DenseRows> {
+  const { segments, chain } = reading
   const { after } = range
   // What is known before the read must be in it.
   const known = { ...(await chain.ensure(of))! }
@@ -93,9 +89,24 @@ async function denseRows(
   const again = await segments.rows(of, { ...range, serial: true })
   const hole = holeIn(again, after, known.head)
   if (hole === null) return { rows: again, known }
-  const { sealed, head } = known.sealed ? known : (await chain.look(of))!
-  if (hole > after + 1 || !sealed) throw new MissingRow(of.shard, hole)
-  return { rows: again, known: { sealed, head } }
+  const now = known.sealed ? known : (await chain.look(of))!
+  const isTrimmed = now.sealed && hole === after + 1 && !(await hasRowsUpTo(reading, of, after))
+  if (!isTrimmed) throw new MissingRow(of.shard, hole)
+  return { rows: again, known: now }
+}
+
+/** Trimming takes away from the front: where older rows are, no row is missing for that reason. */
+async function hasRowsUpTo(
+  { segments, chain }: Reading,
+  of: SegmentId,
+  offset: number,
+): Promise<boolean> {
+  for (let { segment } = of; segment > 0 && segment >= of.segment - 1; segment--) {
+    const { base } = (await chain.ensure({ shard: of.shard, segment }))!
+    const [row] = await segments.rows({ shard: of.shard, segment }, { after: base, bytesMax: 1 })
+    if (row !== undefined && row.offset <= offset) return true
+  }
+  return false
 }
 
 /** The first offset above `after` that no row has although it must be there; null: none. */

@@ -67,7 +67,6 @@ export class SegmentedLog implements LogStore {
     const { control, clock, log, limits } = this.#options
     const { epoch } = tenure
     const patience = { clock, log, untilMs: clock.monotonicMs() + LIMITS.claimMs }
-    this.#tails.delete(shard)
     // At once with the fence: an older owner may move it on meanwhile, never above the final head.
     const reading = patiently(patience, () => this.#options.flushOf(shard))
     reading.catch(() => undefined)
@@ -102,19 +101,14 @@ export class SegmentedLog implements LogStore {
   }
 
   async #append(group: Group): Promise<AppendOutcome> {
-    const tail = this.#tails.get(group.shard)
+    const { log, onBug } = this.#options
     try {
-      const may = tail?.mayAppend(group) ?? 'no'
-      if (tail === undefined || may === 'no') return await this.#decide(group)
+      const tail = this.#tails.get(group.shard)
+      if (!tail?.takes(group)) return await this.#decide(group)
       assert(!tail.isBusy, `one append of shard ${group.shard} at a time`)
       tail.isBusy = true
-      try {
-        return await this.#appendTo(tail, group, may === 'again')
-      } finally {
-        tail.isBusy = false
-      }
+      return await this.#appendTo(tail, group).finally(() => (tail.isBusy = false))
     } catch (error) {
-      const { log, onBug } = this.#options
       if (error instanceof AssertionError) {
         onBug(group.shard, error.message)
         return 'fenced'
@@ -124,28 +118,19 @@ export class SegmentedLog implements LogStore {
     }
   }
 
-  async #appendTo(tail: Tail, group: Group, isSentBefore: boolean): Promise<AppendOutcome> {
-    // The same bytes go where they went before: their first copy may still land there.
-    if (!isSentBefore && tail.isFull) {
+  async #appendTo(tail: Tail, group: Group): Promise<AppendOutcome> {
+    // Never between two copies of the same bytes: the tail is as the first has found it.
+    if (tail.isFull) {
       const rolled = await this.#roll(tail)
-      if (rolled === 'fenced') this.#forget(tail)
       if (rolled !== 'rolled') return rolled
     }
     tail.sent(group)
     const outcome = await this.#options.segments.append(tail.segment, group)
+    if (outcome === 'refused') return this.#decide(group)
     if (outcome === 'unknown') return 'unknown'
-    if (outcome === 'applied') {
-      this.#committed(tail, group)
-      return 'committed'
-    }
-    const decided = await this.#decide(group)
-    if (decided === 'fenced') this.#forget(tail)
-    return decided
-  }
-
-  #committed(tail: Tail, { head, count }: Group): void {
     tail.committed()
-    this.#chain.reached(tail, head + count)
+    this.#chain.reached(tail, tail.head)
+    return 'committed'
   }
 
   async #roll(tail: Tail): Promise<'rolled' | 'fenced' | 'unknown'> {
@@ -168,12 +153,7 @@ export class SegmentedLog implements LogStore {
   async #decide(group: Group): Promise<AppendOutcome> {
     const { shard, epoch, head, count, commitId } = group
     const { statics } = await this.#chain.last(shard)
-    const isIn = statics.lastCommit === commitId || (await this.#hasRow(group))
-    const tail = this.#tails.get(shard)
-    if (isIn) {
-      if (tail?.isSent(group)) this.#committed(tail, group)
-      return 'committed'
-    }
+    if (statics.lastCommit === commitId || (await this.#hasRow(group))) return 'committed'
     if (statics.epoch <= epoch) {
       const said = JSON.stringify(statics)
       const place = `epoch ${epoch}, offsets ${head + 1} to ${head + count}`
@@ -185,10 +165,6 @@ export class SegmentedLog implements LogStore {
   async #hasRow({ shard, head, count, commitId }: Group): Promise<boolean> {
     const rows = await this.read(shard, head + count - 1, 1)
     return rows[0]?.offset === head + count && rows[0].commitId === commitId
-  }
-
-  #forget(tail: Tail): void {
-    if (this.#tails.get(tail.shard) === tail) this.#tails.delete(tail.shard)
   }
 
   // --- read -------------------------------------------------------------------------------

@@ -55,20 +55,15 @@ export class Tail {
   }
 
   /**
-   * `again`: these very bytes were sent before; `no`: they don't go on from this tail. While a group
-   * is unresolved no other may take its place, but one behind it says that it was committed.
+   * Whether the group goes on from this tail. While one is unresolved only its own bytes do; a group
+   * that goes on behind it says that it was committed.
    */
-  mayAppend(group: Group): 'yes' | 'again' | 'no' {
-    if (group.epoch !== this.epoch) return 'no'
+  takes({ epoch, head, commitId }: Group): boolean {
+    if (epoch !== this.epoch) return false
     const open = this.#unresolved
-    if (open !== null && group.head === open.head + open.count) this.committed()
-    if (group.head !== this.head) return 'no'
-    if (this.#unresolved === null) return 'yes'
-    return this.isSent(group) ? 'again' : 'no'
-  }
-
-  isSent(group: Group): boolean {
-    return this.#unresolved?.commitId === group.commitId
+    if (open !== null && head === open.head + open.count) this.committed()
+    const isOther = this.#unresolved !== null && this.#unresolved.commitId !== commitId
+    return head === this.head && !isOther
   }
 
   sent(group: Group): void {
