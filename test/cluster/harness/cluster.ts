@@ -115,20 +115,33 @@ export class Cluster {
       ),
     ) as Record<EngineName, Proxy>
     const node = new NodeProcess({
-      KONTOR_STORAGE_DRIVER: 'cluster',
+      ...this.#settings(ways),
       KONTOR_MEMBER_ID: name,
       KONTOR_SHARDS: String(shards),
-      KONTOR_CASSANDRA_CONTACT_POINTS: `127.0.0.1:${ways.cassandra.port}`,
-      KONTOR_CASSANDRA_KEYSPACE: this.keyspace,
-      KONTOR_ELASTICSEARCH_URL: `http://127.0.0.1:${ways.elasticsearch.port}`,
-      KONTOR_ELASTICSEARCH_PREFIX: `${this.keyspace}-`,
-      KONTOR_REDIS_URL: `redis://127.0.0.1:${ways.redis.port}`,
       ...env,
     })
     const member = new ClusterMember(name, node, ways)
     this.members.set(name, member)
     await node.start()
     return member
+  }
+
+  /** Of something that reaches the engines directly. */
+  get settings(): Readonly<Record<string, string>> {
+    return this.#settings(this.#o.engines)
+  }
+
+  #settings(at: Readonly<Record<EngineName, { readonly port: number }>>): Record<string, string> {
+    const { cassandra, elasticsearch, redis } = at
+    return {
+      KONTOR_STORAGE_DRIVER: 'cluster',
+      KONTOR_CASSANDRA_CONTACT_POINTS: `127.0.0.1:${cassandra.port}`,
+      KONTOR_CASSANDRA_KEYSPACE: this.keyspace,
+      KONTOR_CASSANDRA_DATACENTER: 'datacenter1',
+      KONTOR_ELASTICSEARCH_URL: `http://127.0.0.1:${elasticsearch.port}`,
+      KONTOR_ELASTICSEARCH_PREFIX: `${this.keyspace}-`,
+      KONTOR_REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    }
   }
 
   /** Starts one that has ended, and waits until it is ready. */
