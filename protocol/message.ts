@@ -78,10 +78,14 @@ export type Reply =
 /** What an owner answers on the wire: a reply, or where to ask instead. */
 export type WireReply =
   | Reply
-  /** Not mine (any more): ask the owner of that epoch, where it is told. */
+  /**
+   * Not mine (any more): ask the owner of that epoch, where it is told. `taken`: this copy was
+   * begun, and may be in the log; only an owner that is asked from now on can tell.
+   */
   | {
       readonly outcome: 'moved'
       readonly shard: number
+      readonly taken?: true
       readonly owner?: { readonly incarnation: string; readonly epoch: number }
     }
   /** This copy has not left, for certain: nobody runs it. `away`: the wire itself is away. */

@@ -57,14 +57,14 @@ export class Handoff {
     try {
       tell(to.incarnation, { kind: 'expect', shard, epoch: tenure.epoch + 1 })
       await tenure.prepareHandoff()
-      if (tenure.state !== 'serving') return
       if (!isUp(to.incarnation)) return
       const sealedMs = this.#options.clock.monotonicMs()
-      await tenure.seal()
+      // It serves again when what was in flight took too long: the pacer will ask once more.
+      if (!(await tenure.seal())) return
       await this.#sign(tenure, to, sealedMs)
     } catch (error) {
       log.error({ err: error, shard }, 'a handoff has failed')
-      if (tenure.state === 'sealed') tenure.stepDown('a handoff has failed')
+      tenure.stepDown('a handoff has failed')
     } finally {
       this.#underWay.delete(shard)
     }

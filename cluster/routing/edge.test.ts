@@ -162,6 +162,26 @@ t.test('budget over: unknown while a copy is open or was with a dead member', as
   t.equal(codeOf(fourth.reply), 'UNAVAILABLE')
 })
 
+t.test('an owner that stepped down with a copy begun: the next one must say', async (t) => {
+  const { sent, ask, clock } = makeEdge()
+  const asked = ask(30_000)
+  await clock.advance(2_100)
+  const owner = { incarnation: 'b', epoch: 2 }
+  sent[0]!.respond({ outcome: 'moved', shard: 0, owner, taken: true })
+  sent[1]!.respond(busy)
+  t.equal(sent.length, 3, 'the refusal of the older copy is not the last word')
+  sent[2]!.respond(answered)
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'answered')
+
+  const late = makeEdge()
+  const other = late.ask(1_000)
+  late.owner = null
+  late.sent[0]!.respond({ outcome: 'moved', shard: 0, taken: true })
+  await late.clock.advance(1_100)
+  t.equal(codeOf(other.reply), 'OUTCOME_UNKNOWN')
+})
+
 t.test(
   'without the wire: 503 within a second; a stream that is missing is tried again',
   async (t) => {

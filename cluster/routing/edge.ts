@@ -53,8 +53,8 @@ interface Asked extends Slotted {
   /** A refusal of one copy, kept while others are open. */
   refusal: WireReply | null
   /**
-   * A copy was with an incarnation that died: it may be in the log. Only an owner that was asked
-   * after the death, and so has read the dead one's log to its end, can refuse for all.
+   * A copy before this one was begun by an owner that died or stepped down: it may be in the log.
+   * Only an owner that was asked after that, and so has read the log to its end, can refuse.
    */
   lostBefore: number
   /** When the wire itself was found to be away, and no copy has left since; else Infinity. */
@@ -154,6 +154,7 @@ export class Edge {
         this.#end(asked, reply)
         return
       case 'moved':
+        if (reply.taken) asked.lostBefore = asked.copies.length
         this.#moved(asked, copy, reply.owner)
         return
       case 'unsent':

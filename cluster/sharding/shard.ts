@@ -68,6 +68,8 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   readonly #held: Held
   readonly #suspect: Suspect
   #flying: Group | null = null
+  /** A copy of the group in flight was sent without an answer. */
+  #unsure = false
   /** The control rows issue this shard's epochs; embedded, the store does. */
   #hasTenures = false
   #reclaiming = false
@@ -263,9 +265,10 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     return { outcome: 'moved', shard: this.number, ...(owner ? { owner } : null) }
   }
 
-  /** The same for what was begun here: it may be in the log (PROTOCOL 3.2.2). */
-  #begun(): WireReply {
-    return { ...this.moved(), taken: true } as WireReply
+  /** The same for what is rolled back: a group on its way may be in the log (PROTOCOL 3.2.2). */
+  #rolledBack(): WireReply {
+    const moved = this.moved()
+    return this.#flying === null ? moved : ({ ...moved, taken: true } as WireReply)
   }
 
   /** Sends a message that was given up once more; null: there is no such, or it was too large. */
@@ -312,6 +315,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
       return null
     }
     const group = this.gate.take()
+    this.#unsure = false
     this.#flying = {
       shard: this.number,
       epoch: this.epoch,
@@ -337,12 +341,15 @@ export class Shard implements ShardCore, Committing, UnknownHost {
       }
       case 'void':
         this.failHeld(outcomeUnknown())
-        this.rollBack(this.#begun())
+        this.rollBack(this.moved())
         return
       case 'fenced':
+        // Refused at its first copy: nothing of it is in.
+        if (!this.#unsure) this.#flying = null
         this.stepDown('another owner has this shard')
         return
       case 'unknown':
+        this.#unsure = true
         this.#resolve(group)
     }
   }
@@ -408,7 +415,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   releaseRead(offset: number, reply: WireReply, respond: Respond): void {
     this.gate.wait(offset, (lost) => {
       if (lost) {
-        respond(lost)
+        respond(lost.outcome === 'moved' ? this.moved() : lost)
         return
       }
       const may: Maybe<boolean> = this.#mayRelease && this.context.mayRead(this.number, this.epoch)
@@ -467,7 +474,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.flusher.stop()
     this.outbox.stop()
     this.context.committer.forget(this)
-    this.rollBack(this.#begun())
+    this.rollBack(this.#rolledBack())
     this.#held.answer(this.moved())
     this.#seal.end(false)
   }
