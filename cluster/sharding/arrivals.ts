@@ -69,11 +69,6 @@ export class Arrivals {
     this.#shard = shard
   }
 
-  /** The speculative state is gone: creates begin again from the rows. */
-  reset(): void {
-    this.#creating.clear()
-  }
-
   receive(envelope: Envelope, respond: Respond): void {
     const { to } = envelope
     if (envelope.budgetMs <= 0) {

@@ -212,7 +212,6 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     if (this.state !== 'serving') return Promise.resolve(false)
     this.state = 'sealed'
     this.life++
-    this.#arrivals.reset()
     this.#endReservations()
     // Turns that have not decided begin again later, here or elsewhere: their ids stay the same.
     for (const activation of this.activations.values()) {
@@ -447,7 +446,6 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   rollBack(reply: WireReply): void {
     this.life++
     this.#flying = null
-    this.#arrivals.reset()
     this.#endReservations()
     this.gate.drop(reply)
     this.keys.dropAbove(this.gate.head)
