@@ -134,6 +134,7 @@ export class Member implements ActorSystem {
       serving: (shard) => this.#serving(shard),
       died: (incarnation) => this.edge.died(incarnation),
       abandon: () => this.#abandon(),
+      pending: () => this.edge.pending,
       pushed: ({ entries, first }) => this.#follower.take(entries, first),
     }
   }

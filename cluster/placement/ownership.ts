@@ -67,6 +67,8 @@ export interface TenureHost {
   died(incarnation: string): void
   /** This life is over: what is held for callers is answered, everything is dropped. */
   abandon(): void
+  /** Requests of this member's edge that have no answer yet. */
+  pending(): number
   /** Rows of the `system` shard as its owner has pushed them. */
   pushed(notice: Extract<Notice, { kind: 'system' }>): void
 }

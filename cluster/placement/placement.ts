@@ -369,6 +369,8 @@ export class Placement implements Ownership {
     await this.membership.startLeaving()
     await this.membership.refresh().catch(() => null)
     while (world.clock.monotonicMs() < until && (await this.#drain()));
+    // Once it has left nobody takes an envelope of this life any more.
+    while (world.clock.monotonicMs() < until && host.pending() > 0) await this.#pause()
     for (const tenure of host.tenures()) await tenure.seal()
     await this.membership.left()
     wire.tell(this.others(), { kind: 'stopped' }, this.incarnation)
@@ -391,12 +393,14 @@ export class Placement implements Ownership {
     )
     await this.membership.refresh().catch(() => null)
     const after = [...this.#options.host.tenures()].filter(({ state }) => state === 'serving')
-    if (after.length === before) {
-      await new Promise<void>((resolve) => {
-        this.#options.world.clock.after(LIMITS.membersReadEveryMs, resolve)
-      })
-    }
+    if (after.length === before) await this.#pause()
     return true
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.world.clock.after(LIMITS.beatRetryMs, resolve)
+    })
   }
 
   stop(): void {
