@@ -39,20 +39,26 @@ t.test('an engine of its own keeps port and data over kill and start', { skip },
   t.notOk(await isUp(port))
 })
 
-/** Uses the Redis of that folder, in a process of its own, until it is killed. */
-function startUser(dir: string) {
-  const users = new URL('engines/users.mjs', import.meta.url).href
-  const code = `const { use } = await import('${users}')
-    console.log((await use('${dir}', 'redis')).port)
+const SHARED = "(await users.use(dir, 'redis')).port"
+const OWN = `(await server.start(ENGINES.redis, { dir: await users.ownFolder(dir) + '/redis' })).port`
+
+/** Uses a Redis in that folder, in a process of its own, until it is killed. */
+function startUser(dir: string, port = SHARED) {
+  const at = (path: string) => new URL(path, import.meta.url).href
+  const code = `const dir = '${dir}'
+    const users = await import('${at('engines/users.mjs')}')
+    const server = await import('${at('engines/server-process.mjs')}')
+    const { ENGINES } = await import('${at('engines/engines.mjs')}')
+    console.log(${port})
     setInterval(() => undefined, 1_000)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     env: { ...process.env, ENGINES_IDLE_MS: '1' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const port = new Promise<number>((resolve) => {
+  const told = new Promise<number>((resolve) => {
     child.stdout.once('data', (text: Buffer) => resolve(Number(text.toString())))
   })
-  return { child, port }
+  return { child, port: told }
 }
 
 function runFolder(t: Test): string {
@@ -71,6 +77,18 @@ t.test('servers end with their last user, who may be killed', { skip }, async (t
   two.child.kill('SIGKILL')
   await until('the server has ended', async () => !(await isUp(port)))
   await until('nothing is left of it', () => !existsSync(dir))
+})
+
+t.test('what a killed user had for itself ends, too', { skip }, async (t) => {
+  const dir = runFolder(t)
+  const [one, two] = [startUser(dir), startUser(dir, OWN)]
+  const [ports, port] = [await one.port, await two.port]
+  t.not(port, ports)
+  two.child.kill('SIGKILL')
+  await until('its server has ended', async () => !(await isUp(port)))
+  t.ok(await isUp(ports), 'that of the other has not')
+  one.child.kill('SIGKILL')
+  await until('nothing is left', () => !existsSync(dir))
 })
 
 t.test('who leaves ends the servers that nobody else uses', { skip }, async (t) => {

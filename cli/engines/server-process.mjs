@@ -94,6 +94,8 @@ export async function stop(engine, dir) {
   const info = running(engine, dir) ?? stray(engine, dir)
   if (info !== null) {
     process.kill(info.pid, 'SIGTERM')
+    // One that stands still would not hear it.
+    process.kill(info.pid, 'SIGCONT')
     const deadline = Date.now() + STOP_MS_MAX
     while (isAlive(info) && Date.now() < deadline) await pause(LOOK_MS)
     if (isAlive(info)) process.kill(info.pid, 'SIGKILL')

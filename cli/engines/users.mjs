@@ -4,16 +4,8 @@
 // which of them live, and stops the engines when there has been none for a while.
 
 import { spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../set-up.mjs'
@@ -57,6 +49,19 @@ export async function use(dir, name) {
       throw error
     }
   })
+}
+
+/**
+ * A folder for engines that this process alone uses; the keeper ends what is left of them.
+ *
+ * @param {string} dir
+ * @returns {Promise<string>}
+ */
+export async function ownFolder(dir) {
+  await enter(dir)
+  const own = join(dir, 'own', `${process.pid}-${randomUUID().slice(0, 8)}`)
+  mkdirSync(own, { recursive: true })
+  return own
 }
 
 /** Notes that an engine can't run here, so that nobody tries for as long again. */
@@ -120,11 +125,23 @@ function isUser(text) {
 }
 
 function hasUsers(dir) {
-  const users = join(dir, 'users')
-  if (!existsSync(users)) return false
-  return readdirSync(users).some((pid) => {
-    return isUser(`${pid} ${readFileSync(join(users, pid), 'utf8')}`)
-  })
+  return entries(join(dir, 'users')).some((pid) => lives(dir, pid))
+}
+
+/** True while the user with that process number lives. */
+function lives(dir, pid) {
+  return isUser(`${pid} ${readText(join(dir, 'users', pid)) ?? ''}`)
+}
+
+function entries(dir) {
+  return existsSync(dir) ? readdirSync(dir) : []
+}
+
+/** What killed users had for themselves. */
+async function endOrphans(dir) {
+  const own = join(dir, 'own')
+  const orphans = entries(own).filter((name) => !lives(dir, name.split('-')[0]))
+  await Promise.all(orphans.map((name) => endEngines(join(own, name))))
 }
 
 /**
@@ -136,6 +153,7 @@ export async function keep(dir) {
   let usedAt = Date.now()
   while (existsSync(dir)) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    await endOrphans(dir)
     if (hasUsers(dir)) usedAt = Date.now()
     else if (Date.now() - usedAt > IDLE_MS_MAX) {
       const over = await alone(dir, async () => {
@@ -149,6 +167,11 @@ export async function keep(dir) {
 }
 
 async function endAll(dir) {
+  await Promise.all(entries(join(dir, 'own')).map((name) => endEngines(join(dir, 'own', name))))
+  await endEngines(dir)
+}
+
+async function endEngines(dir) {
   await Promise.all(Object.values(ENGINES).map((engine) => stop(engine, join(dir, engine.name))))
   rmSync(dir, { recursive: true, force: true })
 }

@@ -20,15 +20,13 @@ export interface InboxOptions {
   readonly onUp: () => void
   /** What was in the stream, or on its way, may be lost. */
   readonly onDown: () => void
-  /** Makes the stream, while this connection waits in it; may do nothing. */
-  readonly make: (key: string, fields: readonly string[]) => void
 }
 
 type StreamEntry = readonly [id: string, fields: readonly string[]]
 /** A command's error or answer, of each command of a pipeline. */
 type Answers = readonly (readonly [Error | null, unknown])[]
 
-/** What one round brings: null where the connection broke. */
+/** What one round brings. */
 interface Round {
   readonly entries: readonly StreamEntry[]
   readonly nowMs: number
@@ -90,32 +88,33 @@ export class InboxReader {
   }
 
   async #makeStream(client: Redis): Promise<void> {
-    const { key } = this.#options
+    const { key, onUp } = this.#options
     const keep = () => client.pexpire(key, LIMITS.wireStreamMs)
     if ((await keep()) === 0) {
       await client.xadd(key, '*', ...EMPTY_ENTRY)
       await keep()
     }
-    this.#sawStream(true)
+    if (this.#stopped) return
+    this.#isThere = true
+    onUp()
   }
 
   async #round(client: Redis, taken: string | null): Promise<Round> {
     const { key } = this.#options
     const pipeline = client.pipeline()
     if (taken !== null) pipeline.xtrim(key, 'MINID', following(taken))
-    const expires = pipeline.length
-    // Told at once, not with the whole pipeline: XREAD may wait for a second.
-    pipeline.pexpire(key, LIMITS.wireStreamMs, (error, isThere) => {
-      if (!error) this.#sawStream(isThere === 1)
-    })
+    const first = pipeline.length
     pipeline.xread(
       ...(['COUNT', LIMITS.wireReadEntriesMax, 'BLOCK', LIMITS.wireReadBlockMs] as const),
       ...(['STREAMS', key, '0-0'] as const),
     )
+    // Behind the wait: whether the stream is still there is known as soon as it is over.
+    pipeline.pexpire(key, LIMITS.wireStreamMs)
     pipeline.time()
     const answers = ((await pipeline.exec()) ?? []) as Answers
     for (const [error] of answers) if (error) throw error
-    const [read, time] = answers.slice(expires + 1).map(([, value]) => value)
+    const [read, isThere, time] = answers.slice(first).map(([, value]) => value)
+    if (isThere === 0) this.#lost()
     const streams = read as readonly [string, readonly StreamEntry[]][] | null
     const [seconds, micros] = (time as readonly unknown[]).map(Number)
     return { entries: streams?.[0]?.[1] ?? [], nowMs: seconds! * 1_000 + micros! / 1_000 }
@@ -127,18 +126,6 @@ export class InboxReader {
       if (!this.#known.isNew(id)) continue
       const ageMs = Math.max(0, nowMs - Number(id.slice(0, id.indexOf('-'))))
       if (ageMs <= LIMITS.wireEntryAgeMs) take(fields, ageMs)
-    }
-  }
-
-  #sawStream(isThere: boolean): void {
-    const { key, make, onUp } = this.#options
-    if (this.#stopped) return
-    if (isThere && !this.#isThere) {
-      this.#isThere = true
-      onUp()
-    } else if (!isThere) {
-      this.#lost()
-      make(key, EMPTY_ENTRY)
     }
   }
 

@@ -125,7 +125,6 @@ class StreamWire implements RedisWire {
       take: (fields, ageMs) => this.#take(incarnation, readEntry(fields), ageMs),
       onUp: () => this.#checkUp(),
       onDown: () => this.#noteLoss(),
-      make: (key, fields) => this.#make(key, fields),
     })
     this.#readers.set(incarnation, reader)
     reader.start()
@@ -167,10 +166,6 @@ class StreamWire implements RedisWire {
         resolve()
       })
     })
-  }
-
-  #make(key: string, fields: readonly string[]): void {
-    this.#writer.client?.xadd(key, '*', ...fields).catch((error: Error) => this.#refused(error))
   }
 
   #key(incarnation: string): string {

@@ -2,13 +2,12 @@
 // own for a test that stops or empties them. It stands between the suites of the drivers and the
 // recipes of cli/engines. A test keeps to a keyspace, index prefix or stream prefix of its own.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { ENGINES } from '../../cli/engines/engines.mjs'
 import { start, stop } from '../../cli/engines/server-process.mjs'
 import type { Running } from '../../cli/engines/server-process.mjs'
-import { sharedFolder, use } from '../../cli/engines/users.mjs'
+import { ownFolder, sharedFolder, use } from '../../cli/engines/users.mjs'
 
 export type EngineName = 'cassandra' | 'elasticsearch' | 'redis'
 
@@ -41,7 +40,7 @@ export async function engine(name: EngineName): Promise<EngineAddress | MissingE
 /** An engine that this test alone has, to stop, kill and empty; it ends with the test. */
 export async function ownEngine(t: Owner, name: EngineName): Promise<OwnEngine | MissingEngine> {
   return orMissing(name, async () => {
-    const own = new OwnEngine(name)
+    const own = new OwnEngine(name, join(await ownFolder(sharedFolder()), name))
     t.teardown(() => own.clear())
     await own.start()
     return own
@@ -62,11 +61,12 @@ export class OwnEngine implements EngineAddress {
   readonly host = '127.0.0.1'
   port = 0
   readonly #name: EngineName
-  readonly #dir = mkdtempSync(join(tmpdir(), 'kontor-engine-'))
+  readonly #dir: string
   #info: Running | null = null
 
-  constructor(name: EngineName) {
+  constructor(name: EngineName, dir: string) {
     this.#name = name
+    this.#dir = dir
   }
 
   get pid(): number {
@@ -101,16 +101,7 @@ export class OwnEngine implements EngineAddress {
   }
 
   async clear(): Promise<void> {
-    if (this.#info !== null) this.thawIfThere()
     await this.stop()
-    rmSync(this.#dir, { recursive: true, force: true })
-  }
-
-  private thawIfThere(): void {
-    try {
-      this.thaw()
-    } catch {
-      // It has ended already.
-    }
+    rmSync(dirname(this.#dir), { recursive: true, force: true })
   }
 }
