@@ -6,7 +6,7 @@ import type { Clock } from '../../clock.ts'
 
 export class Chaos implements Clock {
   readonly #below: (n: number) => number
-  #waiting: (() => void)[] = []
+  readonly #waiting: (() => void)[] = []
   #timers: { readonly at: number; readonly run: () => void }[] = []
   #nowMs = 0
 
