@@ -158,41 +158,39 @@ t.test('--accept-loss', async (t) => {
   t.match(problems({ KONTOR_SHARDS: '2' }, argv), [/^--accept-loss 3:1200: there are 2 shards/])
 })
 
-t.test(
-  'the cluster: its addresses are read, what is missing is named, it is not there',
-  async (t) => {
-    const env = {
-      KONTOR_REDIS_URL: 'redis-1, rediss://redis-2:7000',
-      KONTOR_CASSANDRA_CONTACT_POINTS: 'c1,c2:9999,::1,[::2]:9998',
-      KONTOR_CASSANDRA_DATACENTER: 'dc1',
-      KONTOR_CASSANDRA_REPLICATION: '3',
-      KONTOR_ELASTICSEARCH_URL: 'e1:9201',
-    }
-    t.strictSame(load(env).cluster, {
-      redisUrls: ['redis://redis-1:6379', 'rediss://redis-2:7000'],
-      cassandra: {
-        contactPoints: ['c1:9042', 'c2:9999', '[::1]:9042', '[::2]:9998'],
-        keyspace: 'kontor',
-        datacenter: 'dc1',
-        replication: 3,
-      },
-      elasticsearch: { urls: ['http://e1:9201'], prefix: 'kontor-' },
-    })
-    const chosen = { KONTOR_STORAGE_DRIVER: 'cluster' }
-    t.match(problems({ ...env, ...chosen }), [/cluster is not available in this version yet/])
-    const names = problems(chosen).map((line) => line.split(':')[0])
-    t.strictSame(names, [
-      'KONTOR_REDIS_URL',
-      'KONTOR_CASSANDRA_CONTACT_POINTS',
-      'KONTOR_CASSANDRA_DATACENTER',
-      'KONTOR_ELASTICSEARCH_URL',
-      'KONTOR_STORAGE_DRIVER',
-    ])
-    for (const wrong of ['c1,,c2', 'c1:0', 'c1:65536', 'a b', '-x']) {
-      t.equal(problems({ KONTOR_CASSANDRA_CONTACT_POINTS: wrong }).length, 1, wrong)
-    }
-  },
-)
+t.test('the cluster: its addresses are read, what is missing is named', async (t) => {
+  const env = {
+    KONTOR_REDIS_URL: 'redis-1, rediss://redis-2:7000',
+    KONTOR_CASSANDRA_CONTACT_POINTS: 'c1,c2:9999,::1,[::2]:9998',
+    KONTOR_CASSANDRA_DATACENTER: 'dc1',
+    KONTOR_CASSANDRA_REPLICATION: '3',
+    KONTOR_ELASTICSEARCH_URL: 'e1:9201',
+  }
+  t.strictSame(load(env).cluster, {
+    redisUrls: ['redis://redis-1:6379', 'rediss://redis-2:7000'],
+    cassandra: {
+      contactPoints: ['c1:9042', 'c2:9999', '[::1]:9042', '[::2]:9998'],
+      keyspace: 'kontor',
+      datacenter: 'dc1',
+      replication: 3,
+    },
+    elasticsearch: { urls: ['http://e1:9201'], prefix: 'kontor-' },
+  })
+  const chosen = { KONTOR_STORAGE_DRIVER: 'cluster' }
+  const whole = { ...env, ...chosen, KONTOR_MEMBER_ID: 'one' }
+  t.equal(load(whole).storageDriver, 'cluster')
+  const names = problems(chosen).map((line) => line.split(':')[0])
+  t.strictSame(names, [
+    'KONTOR_MEMBER_ID',
+    'KONTOR_REDIS_URL',
+    'KONTOR_CASSANDRA_CONTACT_POINTS',
+    'KONTOR_CASSANDRA_DATACENTER',
+    'KONTOR_ELASTICSEARCH_URL',
+  ])
+  for (const wrong of ['c1,,c2', 'c1:0', 'c1:65536', 'a b', '-x']) {
+    t.equal(problems({ KONTOR_CASSANDRA_CONTACT_POINTS: wrong }).length, 1, wrong)
+  }
+})
 
 t.test('every setting takes its own default, from the environment and from the file', async (t) => {
   for (const name of SETTING_NAMES) {

@@ -149,6 +149,7 @@ function checkTls(values: SettingValues, problems: string[]): void {
 }
 
 const NEEDED_BY_CLUSTER: readonly SettingName[] = [
+  'KONTOR_MEMBER_ID',
   'KONTOR_REDIS_URL',
   'KONTOR_CASSANDRA_CONTACT_POINTS',
   'KONTOR_CASSANDRA_DATACENTER',
@@ -160,10 +161,6 @@ function checkCluster(texts: ReadonlyMap<SettingName, Given>, problems: string[]
     if (texts.has(name)) continue
     problems.push(`${name}: not set, but a cluster needs it; must be ${TABLE[name].kind.rule}`)
   }
-  problems.push(
-    'KONTOR_STORAGE_DRIVER: cluster is not available in this version yet; ' +
-      'embedded keeps everything in KONTOR_DATA_DIR',
-  )
 }
 
 function checkPem(name: SettingName, path: string | null, { readFile, problems }: Reading): void {

