@@ -104,7 +104,7 @@ export class Probes {
     const path = `/resources/actors/order/${this.#ids[shard]!}`
     const how = await door.ask(path, { body: QUERY, timeoutMs: LOOK_MS_MAX }).then(
       ({ status }) => String(status),
-      (error: NodeJS.ErrnoException) => String(error.code ?? error.name),
+      (error: NodeJS.ErrnoException) => error.code ?? error.name,
     )
     return { shard, door: door.name, sentAt, tookMs: performance.now() - sentAt, how }
   }

@@ -39,6 +39,12 @@ interface Change {
   readonly sending: Sending
 }
 
+interface Commands {
+  readonly marks: readonly string[]
+  readonly commands: readonly Command[]
+  readonly op?: 'mark' | 'reject' | 'preview'
+}
+
 /** Then a new one takes its place: an order with many lines costs more. */
 const MARKS_MAX = 60
 const ORDERS_AT_HAND = 24
@@ -141,7 +147,8 @@ export class Workload {
   /** A message with several marks is a batch. */
   async #mark(client: Client, order: KnownOrder, count: number): Promise<void> {
     const marks = client.newMarks(count)
-    await this.#perform(client, this.#apply(client, order, marks, linesOf(marks, order.deliveryId)))
+    const commands = linesOf(marks, order.deliveryId)
+    await this.#perform(client, this.#apply(client, order, { marks, commands }))
     this.#leave(order, count)
   }
 
@@ -151,11 +158,18 @@ export class Workload {
     const marks = client.newMarks(1)
     const lines = linesOf(marks, order.deliveryId)
     const early = { type: 'setOrderLineQuantity', orderLineId, quantity: 1 }
-    const rejected = this.#apply(client, order, marks, [...lines, early], 'reject')
+    const rejected = this.#apply(client, order, {
+      marks,
+      commands: [...lines, early],
+      op: 'reject',
+    })
     await this.#perform(client, rejected)
     const more = client.newMarks(1)
     const [line] = linesOf(more, order.deliveryId)
-    const added = this.#apply(client, order, more, [{ ...line!, orderLineId }])
+    const added = this.#apply(client, order, {
+      marks: more,
+      commands: [{ ...line!, orderLineId }],
+    })
     await this.#perform(client, added)
     this.#leave(order, 1)
     const { outcome, key } = rejected.operation
@@ -164,8 +178,8 @@ export class Workload {
 
   async #preview(client: Client, order: KnownOrder): Promise<void> {
     const marks = client.newMarks(1)
-    const lines = linesOf(marks, order.deliveryId)
-    const change = this.#apply(client, order, marks, lines, 'preview')
+    const commands = linesOf(marks, order.deliveryId)
+    const change = this.#apply(client, order, { marks, commands, op: 'preview' })
     await this.#once(client, change)
   }
 
@@ -239,13 +253,7 @@ export class Workload {
 
   // --- how ------------------------------------------------------------------------------------
 
-  #apply(
-    client: Client,
-    order: KnownOrder,
-    marks: readonly string[],
-    commands: readonly Command[],
-    op: 'mark' | 'reject' | 'preview' = 'mark',
-  ): Change {
+  #apply(client: Client, order: KnownOrder, { marks, commands, op = 'mark' }: Commands): Change {
     const messages = [{ type: 'applyCommands', body: { commands } }]
     const address = client.addressOf(order)
     return this.#change(client, { op, address, number: order.number, marks, messages }, order.id)

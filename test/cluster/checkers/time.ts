@@ -12,14 +12,14 @@ export function checkTime(history: History): string[] {
 /** If A had returned before B was invoked, A stands before B; no two stand in one place. */
 function checkOffsets({ operations }: History): string[] {
   const found: string[] = []
-  for (const [shard, placed] of groupBy(operations.filter(isPlaced), ({ shard }) => shard!)) {
+  for (const [shard, placed] of groupBy(operations.filter(isPlaced), (one) => one.shard!)) {
     placed.sort((a, b) => a.offset! - b.offset!)
     let latest: Operation | null = null
     for (const [i, operation] of placed.entries()) {
       const before = placed[i - 1]
       if (before?.offset === operation.offset) {
         found.push(
-          `K2: operations ${before!.id} and ${operation.id} stand in one place, ` +
+          `K2: operations ${before.id} and ${operation.id} stand in one place, ` +
             `${shard}/${operation.offset}`,
         )
       }

@@ -37,6 +37,8 @@ export interface ClusterState {
 }
 
 const READY_MS = 60_000
+/** As a load balancer that looks every second. */
+const NOTICED_MS = 1_000
 const SYSTEM_SHARD = -1
 
 /** One member: a process that can be started again, and its ways to the engines. */
@@ -45,8 +47,10 @@ export class ClusterMember {
   readonly node: NodeProcess
   readonly ways: Readonly<Record<EngineName, Proxy>>
   isFrozen = false
-  /** It was told to end, or has ended: no load balancer would send anything there. */
+  /** It was told to end, or has ended. */
   isLeaving = false
+  /** When it ceased to be of use, by performance.now(). */
+  lostAt = -Infinity
 
   constructor(name: string, node: NodeProcess, ways: Readonly<Record<EngineName, Proxy>>) {
     this.name = name
@@ -99,6 +103,15 @@ export class Cluster {
   /** Members that run and are not frozen. */
   get up(): ClusterMember[] {
     return [...this.members.values()].filter(({ isUp }) => isUp)
+  }
+
+  /**
+   * Members that clients would still try: those that run, and for a while those that stand still or
+   * were killed, until somebody has noticed.
+   */
+  get doors(): ClusterMember[] {
+    const unnoticed = performance.now() - NOTICED_MS
+    return [...this.members.values()].filter(({ isUp, lostAt }) => isUp || lostAt > unnoticed)
   }
 
   // --- members --------------------------------------------------------------------------------
@@ -163,6 +176,7 @@ export class Cluster {
     const member = this.member(name)
     member.isLeaving = true
     member.isFrozen = false
+    member.lostAt = performance.now()
     await member.node.kill()
   }
 
@@ -171,6 +185,7 @@ export class Cluster {
     const member = this.member(name)
     process.kill(member.node.pid, 'SIGSTOP')
     member.isFrozen = true
+    member.lostAt = performance.now()
   }
 
   /** SIGCONT. */
@@ -281,6 +296,12 @@ export class Cluster {
       if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1)
     }
     return [...counts].toSorted((a, b) => b[1] - a[1])[0]![0]
+  }
+
+  /** Fencing numbers of the shards. */
+  async epochs(): Promise<number[]> {
+    const { shards } = await this.up[0]!.state()
+    return shards.filter(({ shard }) => shard !== SYSTEM_SHARD).map(({ epoch }) => epoch)
   }
 
   async ownerOf(shard: number): Promise<string | null> {

@@ -33,7 +33,7 @@ async function all<T extends object>(
     ENGINE_NAMES.map(async (name) => [name, await get(name)] as const),
   )
   const missing = found.map(([, one]) => one).find((one) => 'skipped' in one)
-  return (missing as MissingEngine | undefined) ?? (Object.fromEntries(found) as never)
+  return missing ?? (Object.fromEntries(found) as never)
 }
 
 /** Sends one command to a Redis; resolves with the first line of its answer. */

@@ -1,0 +1,118 @@
+// A cluster of real processes with a load on it, and the judgement at its end: K1, K2, K3, K4, K5,
+// K7, K8, K9. It stands between whoever plays faults on it (scene.ts under tap, soak.ts for minutes)
+// and the harness. Source: PROTOCOL 4.1.
+
+import { execFile } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { until } from '../harness/patience.ts'
+import { checkAnswers } from './checkers/answers.ts'
+import { checkBatches, checkMarks } from './checkers/marks.ts'
+import { checkTime } from './checkers/time.ts'
+import { readIndexProblems, readOrders } from './end.ts'
+import { Cluster } from './harness/cluster.ts'
+import type { Engines, Owner } from './harness/engines.ts'
+import { Probes } from './probes.ts'
+import { reportOf } from './report.ts'
+import { Workload } from './workload.ts'
+import type { WorkloadOptions } from './workload.ts'
+
+export interface StageOptions {
+  readonly members?: readonly string[]
+  readonly shards?: number
+  readonly load?: Partial<WorkloadOptions>
+}
+
+export interface Judgement {
+  readonly report: readonly string[]
+  /** What is not as it must be. */
+  readonly problems: readonly string[]
+  readonly orders: number
+}
+
+const SHARDS = 16
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** All is well again so soon after the last fault has ended (K8). */
+const HEALED_MS = 10_000
+const VERIFY_MS_MAX = 120_000
+
+export class Stage {
+  readonly cluster: Cluster
+  readonly load: Workload
+  readonly probes: Probes
+  readonly seed: number
+  /** Orders and lines that were made beside the load. */
+  readonly others = { orders: 0, lines: 0 }
+
+  private constructor(cluster: Cluster, load: Workload, probes: Probes, seed: number) {
+    this.cluster = cluster
+    this.load = load
+    this.probes = probes
+    this.seed = seed
+    this.others.orders = probes.count
+  }
+
+  /** Starts all of it; the cluster ends with its owner. */
+  static async open(owner: Owner, engines: Engines, options: StageOptions): Promise<Stage> {
+    const { members = ['a', 'b', 'c'], shards = SHARDS } = options
+    const cluster = await Cluster.start(owner, { engines, members, shards })
+    const probes = await Probes.make(shards, () => cluster.up)
+    const seed = options.load?.seed ?? 1 + Math.floor(Math.random() * 9_999)
+    const load = new Workload({ doors: () => cluster.doors, ...options.load, seed }).start()
+    const stage = new Stage(cluster, load, probes, seed)
+    try {
+      await until('there is a load', () => load.done > 40)
+      return stage
+    } catch (error) {
+      await load.stop()
+      throw new Error(`${(error as Error).message}: ${stage.keep()}`, { cause: error })
+    }
+  }
+
+  /** Ends the load, waits until all is well, and looks at what there is. */
+  async judge(): Promise<Judgement> {
+    const { cluster, load, probes, others } = this
+    cluster.heal()
+    await cluster.settled(HEALED_MS)
+    await probes.allAnswer(HEALED_MS)
+    const history = await load.stop()
+    const doors = cluster.up
+    const orders = await readOrders(history, doors)
+    const problems = [
+      ...checkMarks(history, orders),
+      ...checkBatches(history, orders),
+      ...checkTime(history),
+      ...checkAnswers(history),
+      ...(await readIndexProblems(history, orders, doors, { others })),
+      ...load.caller.strange,
+      ...(await verifyLog(cluster)),
+    ]
+    return { report: reportOf(history), problems, orders: orders.size }
+  }
+
+  /** Leaves the history and what members printed in a folder; gives its name. */
+  keep(): string {
+    const { cluster, load } = this
+    const dir = join(tmpdir(), `kontor-cluster-${cluster.keyspace}`)
+    mkdirSync(dir, { recursive: true })
+    writeFileSync(join(dir, 'history.jsonl'), load.history.lines())
+    for (const { name, node } of cluster.members.values()) {
+      writeFileSync(join(dir, `${name}.log`), node.output)
+    }
+    return dir
+  }
+}
+
+/** K4: the log, as the store has it. */
+async function verifyLog({ settings }: Cluster): Promise<string[]> {
+  const { code, text } = await new Promise<{ code: number | string; text: string }>((resolve) => {
+    const args = [join(ROOT, 'cli', 'verify-log.ts')]
+    const env = { PATH: process.env['PATH'] ?? '', ...settings }
+    execFile(process.execPath, args, { env, timeout: VERIFY_MS_MAX }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : (error.code ?? 'killed'), text: stdout + stderr })
+    })
+  })
+  return code === 0 ? [] : [`K4: verify-log says ${code}: ${text}`]
+}
