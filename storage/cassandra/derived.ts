@@ -20,7 +20,8 @@ export class CassandraDerived extends CassandraDerivedReader implements DerivedS
     this.#order = new WriteOrder({
       now: options.now,
       begin: (shard, rows) => {
-        const { first, second } = stagesOf(keyspace, shard, rows)
+        const { bounds } = session
+        const { first, second } = stagesOf({ keyspace, shard, bounds }, rows)
         return { first: () => this.#put(first), second: () => this.#put(second) }
       },
     })

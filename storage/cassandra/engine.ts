@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
-import type { Host, Session } from './session.ts'
+import type { BatchBounds, Host, Session } from './session.ts'
 
 /** Cassandra is not, or not configured as, what a journal needs. The message names the setting. */
 export class EngineUnfit extends Error {
@@ -27,23 +27,40 @@ const SETTINGS = [
   'write_request_timeout',
   'read_request_timeout',
   'range_request_timeout',
+  'batch_size_warn_threshold',
+  'unlogged_batch_across_partitions_warn_threshold',
 ]
 
-/**
- * Throws EngineUnfit when a node is too old or refuses what a group may weigh. Answers how long a
- * client has to wait so that the server is the one to give up.
- */
-export async function checkEngine(session: Session, log: Log): Promise<{ timeoutMs: number }> {
+/** What of a limit is used, for the engine weighs a little differently. */
+const SHARE = 0.75
+
+export interface EngineFit {
+  /** How long a client has to wait so that the server is the one to give up. */
+  readonly timeoutMs: number
+  /** Requests within these don't make the engine warn. */
+  readonly bounds: BatchBounds
+}
+
+/** Throws EngineUnfit when a node is too old or refuses what a group may weigh. */
+export async function checkEngine(
+  session: Pick<Session, 'hosts' | 'ask'>,
+  log: Log,
+): Promise<EngineFit> {
   let serverMs = 0
+  let bytes: number = LIMITS.registerBatchBytesMax
+  let partitions: number = LIMITS.registerBatchRowsMax
   for (const host of session.hosts()) {
     checkVersion(host)
     const settings = await settingsOf(session, host)
     checkMutationSize(host, settings)
     warnAboutDurability(host, settings, log)
     serverMs = Math.max(serverMs, slowestMs(settings))
+    bytes = Math.min(bytes, SHARE * (bytesOf(settings.get('batch_size_warn_threshold')) ?? bytes))
+    const across = settings.get('unlogged_batch_across_partitions_warn_threshold')
+    partitions = Math.min(partitions, Number(across ?? partitions))
   }
-  const timeoutMs = serverMs + LIMITS.cassandraTimeoutMarginMs
-  return { timeoutMs: Math.min(timeoutMs, LIMITS.cassandraTimeoutMs) }
+  const timeoutMs = Math.min(serverMs + LIMITS.cassandraTimeoutMarginMs, LIMITS.cassandraTimeoutMs)
+  return { timeoutMs, bounds: { bytes, partitions } }
 }
 
 function checkVersion(host: Host): void {
@@ -60,7 +77,7 @@ function checkVersion(host: Host): void {
   }
 }
 
-async function settingsOf(session: Session, host: Host): Promise<NodeSettings> {
+async function settingsOf(session: Pick<Session, 'ask'>, host: Host): Promise<NodeSettings> {
   const names = SETTINGS.map((name) => `'${name}'`).join(', ')
   const query = `SELECT name, value FROM system_views.settings WHERE name IN (${names})`
   const rows = await session.ask(host, query)

@@ -32,6 +32,12 @@ export interface Statement {
   readonly params: readonly unknown[]
 }
 
+/** What one request may carry for several partitions, as the engine's own warnings have it. */
+export interface BatchBounds {
+  readonly bytes: number
+  readonly partitions: number
+}
+
 export type Row = types.Row
 
 export interface Page {
@@ -55,6 +61,8 @@ export class Session {
   #quorum = types.consistencies.localQuorum
   #serial = types.consistencies.localSerial
   #timeoutMs: number = LIMITS.cassandraTimeoutMs
+  /** What a request for several partitions may carry. */
+  bounds: BatchBounds = { bytes: 0, partitions: 1 }
 
   private constructor(client: Client, options: SessionOptions) {
     this.#client = client
@@ -90,9 +98,10 @@ export class Session {
     this.#serial = level === 'SERIAL' ? serial : localSerial
   }
 
-  /** Statements from now on wait this long for their answer. */
-  wait(timeoutMs: number): void {
-    this.#timeoutMs = timeoutMs
+  /** Statements from now on wait this long for their answer, and batches keep these bounds. */
+  fit(to: { readonly timeoutMs: number; readonly bounds: BatchBounds }): void {
+    this.#timeoutMs = to.timeoutMs
+    this.bounds = to.bounds
   }
 
   /** Nodes of the data centre that answer. */
@@ -187,7 +196,7 @@ export class Session {
     }
   }
 
-  /** Writes registers of one partition. Rejects with 503 when it is not sure that they are in. */
+  /** Writes registers in one request. Rejects with 503 when it is not sure that they are in. */
   async put(statements: readonly Statement[]): Promise<void> {
     const options = {
       prepare: true,

@@ -81,7 +81,7 @@ export async function connectSession(options: CassandraOptions): Promise<Session
   const { contactPoints, datacenter, credentials, log, now } = options
   const session = await Session.connect({ contactPoints, datacenter, credentials, log, now })
   try {
-    session.wait((await checkEngine(session, log)).timeoutMs)
+    session.fit(await checkEngine(session, log))
     return session
   } catch (error) {
     await session.close()

@@ -161,8 +161,8 @@ async function aliases(t: Test, makeDerived: MakeDerived): Promise<void> {
   const { derived, claim } = await makeDerived(t, 2)
   const epoch = await claim(0)
   const alias = (keyType: string, key: string, actorId: string): AliasRow => {
-    const claim = { actorId, messageId: 'f'.repeat(32), confirmed: true, clock: 12 }
-    return { keyType, key, claims: [claim] }
+    const one = { actorId, messageId: 'f'.repeat(32), confirmed: true, clock: 12 }
+    return { keyType, key, claims: [one] }
   }
   const long = 'ö'.repeat(600)
   const keys: [string, string][] = [

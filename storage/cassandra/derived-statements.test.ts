@@ -1,0 +1,127 @@
+// Derived rows as statements: what expires, what goes first, what one request carries.
+
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { encodeEntry, type Entry } from '../../protocol/entry.ts'
+import type { DerivedRow } from '../journal.ts'
+import { stagesOf } from './derived-statements.ts'
+import type { Statement } from './session.ts'
+
+const ACTOR = '00000000-0000-7000-8000-00000000000a'
+const WIDE = { bytes: 1e9, partitions: 1e9 }
+
+function stages(rows: readonly DerivedRow[], bounds = WIDE) {
+  return stagesOf({ keyspace: 'k', shard: 3, bounds }, rows)
+}
+
+function entry(n: number, records: number): DerivedRow {
+  const made = {
+    y: 'order',
+    p: ACTOR,
+    q: 'a "r":[] b',
+    v: 0,
+    n,
+    r: Array.from({ length: records }, () => ({ type: 'x' })),
+    m: 'm',
+    a: { type: '"r":[]', data: { r: [] } },
+  }
+  return {
+    kind: 'entry',
+    actorId: ACTOR,
+    n,
+    offset: n,
+    body: encodeEntry(made as unknown as Entry),
+  }
+}
+
+function ttlOf({ query, params }: Statement): number | null {
+  return query.includes('TTL ?') ? (params[1] as number) : null
+}
+
+void t.test(
+  'what expires: rejections, marks, keys of creates, actors that are done with',
+  async (t) => {
+    const life = LIMITS.derivedTtlSeconds
+    const alias = (keyType: string): DerivedRow => {
+      return { kind: 'alias', offset: 1, row: { keyType, key: 'k', claims: [] } }
+    }
+    const parked = (body: Buffer | null): DerivedRow => {
+      return { kind: 'parked', consumer: 'index', actorId: ACTOR, offset: 1, body }
+    }
+    const body = Buffer.of(1)
+    const cases: [string, DerivedRow, number | null][] = [
+      ['an entry with records', entry(1, 1), null],
+      ['a rejection', entry(2, 0), life],
+      ['a rejection that ends its partition', entry(256, 0), null],
+      ['a mark', { kind: 'mark', actorId: ACTOR, day: 1, messageId: 'm', offset: 1, body }, life],
+      ['a key', alias('order'), null],
+      ['a key of a create', alias('order!key'), life],
+      ['a snapshot', { kind: 'snapshot', actorId: ACTOR, offset: 1, body }, null],
+      ['the shard', { kind: 'shard', offset: 1, body }, null],
+      ['a consumer', { kind: 'consumer', consumer: 'flush', offset: 1 }, null],
+      ['a parked actor', parked(body), null],
+      ['one that is done with', parked(null), life],
+      ['an image', { kind: 'image', offset: 1, part: 0, body }, null],
+    ]
+    t.equal(life, 2 * 24 * 3_600, 'twice the life of a key')
+    for (const [name, given, wanted] of cases) {
+      const { first, second } = stages([given])
+      t.equal(ttlOf([...first, ...second][0]![0]!), wanted, name)
+    }
+  },
+)
+
+void t.test('every statement is stamped with its offset', async (t) => {
+  const { first, second } = stages([
+    entry(7, 1),
+    { kind: 'consumer', consumer: 'flush', offset: 0 },
+    { kind: 'snapshot', actorId: ACTOR, offset: 9, body: Buffer.of() },
+  ])
+  const stamps = [...first.flat(), ...second.flat()].map(({ query, params }) => {
+    t.match(query, /USING TIMESTAMP \?/)
+    return params[0]
+  })
+  t.same(stamps, [7, 0, 9])
+})
+
+void t.test('snapshots and consumers wait for all others', async (t) => {
+  const body = Buffer.of(1)
+  const { first, second } = stages([
+    { kind: 'consumer', consumer: 'flush', offset: 5 },
+    { kind: 'snapshot', actorId: ACTOR, offset: 5, body },
+    entry(1, 1),
+    { kind: 'mark', actorId: ACTOR, day: 1, messageId: 'm', offset: 5, body },
+    { kind: 'shard', offset: 5, body },
+    { kind: 'image', offset: 5, part: 0, body },
+  ])
+  const tables = (requests: typeof first) =>
+    requests.flat().map(({ query }) => /UPDATE k\.(\w+)/.exec(query)![1])
+  t.same(tables(first), ['actor_entry', 'mark', 'shard_snap', 'system_image'])
+  t.same(tables(second), ['consumer_offset', 'actor_snap'])
+})
+
+void t.test('requests keep the bounds; a partition is not divided but by its weight', async (t) => {
+  const actors = Array.from({ length: 10 }, (_, i) => `${ACTOR.slice(0, 35)}${i}`)
+  const rows = actors.map((actorId): DerivedRow => {
+    return { kind: 'snapshot', actorId, offset: 1, body: Buffer.alloc(1_000) }
+  })
+  const sizes = (bounds: typeof WIDE) => stages(rows, bounds).second.map(({ length }) => length)
+  t.same(sizes(WIDE), [10])
+  t.same(sizes({ bytes: 1e9, partitions: 4 }), [4, 4, 2])
+  t.same(sizes({ bytes: 3_500, partitions: 50 }), [3, 3, 3, 1])
+  t.same(sizes({ bytes: 10, partitions: 50 }), Array(10).fill(1), 'at least one')
+  const many = Array.from({ length: 20 }, (_, i) => entry(i + 1, 1))
+  t.same(
+    stages(many, { bytes: 1, partitions: 1 }).first.map(({ length }) => length),
+    [20],
+    'one mutation',
+  )
+  const heavy = [1, 2, 3].map((n): DerivedRow => {
+    const body = Buffer.alloc(LIMITS.registerMutationBytesMax / 2)
+    return { kind: 'entry', actorId: ACTOR, n, offset: n, body }
+  })
+  t.same(
+    stages(heavy, { bytes: 1, partitions: 1 }).first.map(({ length }) => length),
+    [1, 1, 1],
+  )
+})
