@@ -3,6 +3,7 @@
 // It stands between tests of cluster/sharding and the Shard.
 
 import type { Behaviour } from '../../../protocol/behaviour.ts'
+import { errorItem } from '../../../protocol/errors.ts'
 import { uuidMaker } from '../../../protocol/ids.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import type { DerivedStore, Journal, LogStore, Tenure } from '../../../storage/journal.ts'
@@ -11,6 +12,7 @@ import type { MemoryHooks, MemoryJournal } from '../../../storage/memory/journal
 import { TestClock, seeded, settle } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
 import { Committer } from '../committer.ts'
+import { refused } from '../core.ts'
 import type { HookTable, ShardContext } from '../core.ts'
 import { Shard } from '../shard.ts'
 
@@ -40,6 +42,8 @@ export class Scene {
   readonly reads = { now: 0, max: 0, sum: 0 }
   readMs: number
   mayServe = true
+  /** So many of the runtime's own envelopes (claims of keys, relays) are refused. */
+  refusals = 0
   mayRead: (() => boolean | Promise<boolean>) | null = null
   shard: Shard
   readonly newUuid: (tail?: number) => string
@@ -107,8 +111,11 @@ export class Scene {
       hooks,
       query: () => null,
       log,
-      send: (envelope, respond) =>
-        void this.#send(envelope).then((reply) => respond(reply as Parameters<typeof respond>[0])),
+      send: (envelope, respond) => {
+        const away = refused(errorItem('UNAVAILABLE', 'away'))
+        const replied = this.refusals-- > 0 ? Promise.resolve(away) : this.#send(envelope)
+        void replied.then((reply) => respond(reply as Parameters<typeof respond>[0]))
+      },
       mayRead: (number, epoch) =>
         this.mayRead ? this.mayRead() : this.journal.log.epochNow(number) === epoch,
       mayServe: () => this.mayServe,
