@@ -59,6 +59,8 @@ export interface MemberOptions {
   /** This member serves the shard from now on, or no longer. */
   readonly onGained?: (shard: number, tenure: { epoch: number; head: number }) => void
   readonly onReleased?: (shard: number) => void
+  /** Actors that the graph can't show are to be projected again. */
+  readonly onRetryParked?: () => void
   /** Lowest offset of a shard that the consumers outside the runtime (the index) have stored. */
   readonly doneWith: (shard: number) => number
   /** Embedded: another process has taken a shard, and so the store. */
@@ -135,6 +137,7 @@ export class Member implements ActorSystem {
       died: (incarnation) => this.edge.died(incarnation),
       abandon: () => this.#abandon(),
       pending: () => this.edge.pending,
+      retryParked: () => this.#options.onRetryParked?.(),
       pushed: ({ entries, first }) => this.#follower.take(entries, first),
     }
   }
@@ -213,6 +216,12 @@ export class Member implements ActorSystem {
       this.#options.onReleased?.(shard.number)
     }
     this.edge.abandon()
+  }
+
+  /** Lets every member try again what it could not show in the graph (PROTOCOL 3.11). */
+  retryParked(): void {
+    this.#options.onRetryParked?.()
+    this.#tellOthers({ kind: 'retry-parked' })
   }
 
   #tellOthers(notice: Parameters<Wire['tell']>[1]): void {

@@ -33,6 +33,8 @@ export type Notice =
   /** Owner to target: read ahead, the shard is coming; and: it is signed over to you. */
   | { readonly kind: 'expect'; readonly shard: number; readonly epoch: number }
   | { readonly kind: 'handed'; readonly shard: number; readonly epoch: number }
+  /** Somebody wants actors that the graph can't show to be tried again (PROTOCOL 3.11). */
+  | { readonly kind: 'retry-parked' }
   /** Committed entries of the `system` shard, from its owner; `first`: offset of the first. */
   | { readonly kind: 'system'; readonly first: number; readonly entries: readonly Entry[] }
 

@@ -115,6 +115,7 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     onCommitted: (...group) => parts.index?.committed(...group),
     onGained: (shard, { epoch, head }) => parts.index?.gained(shard, epoch, head),
     onReleased: (shard) => parts.index?.lost(shard),
+    onRetryParked: () => parts.index?.retryParked(),
     doneWith: (shard) => (shard === SYSTEM_SHARD ? Infinity : (parts.index?.applied(shard) ?? 0)),
     onLost: (shard, why) => log.warn({ shard, why }, 'a shard was lost'),
   })

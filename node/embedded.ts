@@ -74,6 +74,7 @@ function makeMember(
     throttleMs: () => following.index?.throttleMs() ?? 0,
     onCommitted: (shard, entries, first) =>
       following.index?.committed(shard, first + entries.length - 1),
+    onRetryParked: () => following.index?.retryParked(),
     doneWith: (shard) =>
       shard === SYSTEM_SHARD ? Infinity : (following.index?.progress.applied(shard) ?? 0),
     onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),

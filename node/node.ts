@@ -15,6 +15,7 @@ import { actorOperations } from './actors/routes.ts'
 import { behaviours } from './behaviours.ts'
 import { ClusterStatusReader } from './cluster/cluster-status.ts'
 import { clusterOperations } from './cluster/routes.ts'
+import { SetAside } from './cluster/set-aside.ts'
 import { clusteredFoundation } from './clustered.ts'
 import { embeddedFoundation } from './embedded.ts'
 import type { Foundation } from './foundation.ts'
@@ -83,9 +84,13 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
     applied: foundation.applied,
     clock: world.clock,
   })
+  const setAside = new SetAside({
+    journal,
+    send: (envelope, respond) => member.edge.send(envelope, respond),
+  })
   const operations = [
     ...healthOperations({ checks, metrics }),
-    ...clusterOperations(status),
+    ...clusterOperations({ status, setAside, retryParked: () => member.retryParked() }),
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens }),

@@ -69,6 +69,8 @@ export interface TenureHost {
   abandon(): void
   /** Requests of this member's edge that have no answer yet. */
   pending(): number
+  /** The actors that the graph can't show are to be tried again. */
+  retryParked(): void
   /** Rows of the `system` shard as its owner has pushed them. */
   pushed(notice: Extract<Notice, { kind: 'system' }>): void
 }

@@ -198,6 +198,9 @@ export class Placement implements Ownership {
       case 'handed':
         this.#want(notice.shard, () => this.#serveExpected(notice.shard))
         return
+      case 'retry-parked':
+        host.retryParked()
+        return
       case 'system':
         host.pushed(notice)
     }

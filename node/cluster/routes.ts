@@ -1,32 +1,91 @@
-// The cluster's HTTP surface: what an operator sees of members and shards. It stands between
-// node/http, which serves this table, and the status. Source: CONTRACT 0 "Operations".
+// The cluster's HTTP surface: what an operator sees of members and shards, and what was set aside. It
+// stands between node/http, which serves this table, and the status. Source: CONTRACT 0
+// "Operations", PROTOCOL 3.11.
 
-import { RequestError } from '../../protocol/errors.ts'
-import type { Operation } from '../http/operation.ts'
+import { RequestError, statusOf } from '../../protocol/errors.ts'
+import type { Operation, OperationRequest } from '../http/operation.ts'
 import type { ClusterStatusReader } from './cluster-status.ts'
+import type { SetAside } from './set-aside.ts'
+
+export interface ClusterOperationsOptions {
+  readonly status: ClusterStatusReader
+  readonly setAside: SetAside
+  /** Lets actors that the graph can't show be projected again, by whoever owns them. */
+  readonly retryParked: () => void
+}
 
 /** Operations of the station. */
-export function clusterOperations(status: ClusterStatusReader): Operation[] {
+export function clusterOperations(options: ClusterOperationsOptions): Operation[] {
+  const { status, setAside, retryParked } = options
   return [
     {
       method: 'GET',
       path: '/resources/cluster',
       summary: 'Members, shards with owner, epoch, head and index lag, and planned moves',
       access: 'token',
-      async handle({ identity }) {
-        if (!identity.acl.covers('cluster', 'read')) {
-          throw new RequestError('FORBIDDEN', 'this needs the ACE cluster:read')
-        }
-        return { status: 200, body: await read(status) }
+      async handle(request) {
+        allow(request, 'read')
+        return { status: 200, body: await reached(() => status.read()) }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/resources/cluster/poisoned',
+      summary: 'Messages that were given up because they failed whoever ran them',
+      access: 'token',
+      async handle(request) {
+        allow(request, 'read')
+        return { status: 200, body: await reached(() => setAside.poisoned()) }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/resources/cluster/poisoned/{actorId}/{messageId}',
+      summary: 'Send such a message once more; its result takes it off the list',
+      access: 'token',
+      async handle(request) {
+        allow(request, 'write')
+        const { actorId, messageId } = request.params
+        const result = await setAside.replay(actorId!, messageId!)
+        const code = result.success ? 200 : statusOf(result.errors[0]!.code)
+        return { status: code, body: { results: [result] } }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/resources/cluster/parked',
+      summary: 'Actors that the graph can not show as they are, with the reason',
+      access: 'token',
+      async handle(request) {
+        allow(request, 'read')
+        return { status: 200, body: await reached(() => setAside.parked()) }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/resources/cluster/parked',
+      summary: 'Try to show them again',
+      access: 'token',
+      handle(request) {
+        allow(request, 'write')
+        retryParked()
+        return { status: 202 }
       },
     },
   ]
 }
 
-async function read(status: ClusterStatusReader): Promise<unknown> {
+function allow({ identity }: OperationRequest, permission: 'read' | 'write'): void {
+  if (identity.acl.covers('cluster', permission)) return
+  throw new RequestError('FORBIDDEN', `this needs the ACE cluster:${permission}`)
+}
+
+/** What is read from the store may be away for a while. */
+async function reached<T>(read: () => Promise<T>): Promise<T> {
   try {
-    return await status.read()
-  } catch {
-    throw new RequestError('UNAVAILABLE', 'the control rows can not be read at the moment')
+    return await read()
+  } catch (error) {
+    if (error instanceof RequestError) throw error
+    throw new RequestError('UNAVAILABLE', 'the store can not be read at the moment; try again')
   }
 }

@@ -50,9 +50,17 @@ t.test('the state of the cluster: embedded, its one member', async (t) => {
   for (const shard of shards) t.match(shard, { owner: 'local', state: 'serving' })
   t.ok(shards.some(({ shard, head }) => shard >= 0 && head > 0))
   t.strictSame(moves, [])
+  t.strictSame((await node.ask('/resources/cluster/poisoned')).json(), [])
+  t.strictSame((await node.ask('/resources/cluster/parked')).json(), [])
+  t.equal((await node.ask('/resources/cluster/parked', { method: 'POST' })).status, 202)
+  const none = '/resources/cluster/poisoned/00000000-0000-7000-8000-000000000000/x'
+  t.equal((await node.ask(none, { method: 'POST' })).status, 404)
   t.equal((await node.send('/resources/cluster')).status, 401)
   const token = await node.token('registry:read')
-  t.equal((await node.ask('/resources/cluster', { token })).status, 403)
+  for (const path of ['', '/poisoned', '/parked']) {
+    t.equal((await node.ask(`/resources/cluster${path}`, { token })).status, 403, path)
+  }
+  t.equal((await node.ask(none, { token, method: 'POST' })).status, 403)
 })
 
 t.test('metrics are Prometheus text, and move', async (t) => {
@@ -119,7 +127,7 @@ t.test('openapi.json names every operation, and each is there', async (t) => {
   const unused = null as never
   const table = [
     ...healthOperations({ checks: unused, metrics: unused }),
-    ...clusterOperations(unused),
+    ...clusterOperations({} as never),
     ...oauthOperations(unused),
     ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
     ...registryOperations(unused),
