@@ -179,20 +179,27 @@ export function answers(port, bytes, judge) {
   })
 }
 
-/** @returns {Promise<number>} a port that nobody listens on at the moment */
-export function freePort() {
+/**
+ * @param {number} [wanted] taken when it is free
+ * @returns {Promise<number>} a port that nobody listens on at the moment
+ */
+export function freePort(wanted = 0) {
   return new Promise((resolve, reject) => {
     const server = createServer()
-    server.once('error', reject)
-    server.listen(0, HOST, () => {
+    server.once('error', (error) => (wanted === 0 ? reject(error) : resolve(freePort())))
+    server.listen(wanted, HOST, () => {
       const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
       server.close(() => resolve(port))
     })
   })
 }
 
-/** True while the process lives that was started then: numbers are given out again. */
-function isAlive({ pid, birth }) {
+/**
+ * True while the process lives that was started then: numbers are given out again.
+ *
+ * @param {{ pid: number, birth: string }} process
+ */
+export function isAlive({ pid, birth }) {
   return birth !== '' && birthOf(pid) === birth
 }
 

@@ -1,0 +1,33 @@
+# One node of Kontor: the program, its packages, Node 22. It runs as a user without rights and keeps
+# what it writes in /data. Settings are its environment: docker run IMAGE --help lists them.
+
+FROM node:22.23.3-bookworm-slim AS packages
+WORKDIR /kontor
+COPY package.json package-lock.json .npmrc ./
+# What is native comes as packages of this platform; Node itself is in the image already.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+  && rm -rf node_modules/node-linux-* node_modules/node-bin-* node_modules/node-darwin-*
+
+FROM node:22.23.3-bookworm-slim
+ENV NODE_ENV=production \
+    KONTOR_HTTP_HOST=0.0.0.0 \
+    KONTOR_DATA_DIR=/data
+WORKDIR /kontor
+COPY --from=packages /kontor/node_modules node_modules
+COPY package.json LICENSE ./
+COPY protocol protocol
+COPY config config
+COPY commerce commerce
+COPY storage storage
+COPY cluster cluster
+COPY node node
+COPY cli cli
+RUN mkdir /data && chown node:node /data
+USER node
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --interval=5s --timeout=3s --start-period=60s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.KONTOR_HTTP_PORT ?? 8080}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# SIGTERM makes it drain and hand its shards over.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--max-semi-space-size=64", "node/main.ts"]
