@@ -1,4 +1,4 @@
-// The one suite that every graph index driver passes: the memory twin, SQLite, later Elasticsearch.
+// The one suite that every graph index driver passes: the memory twin, SQLite, Elasticsearch.
 // It stands between the port's words (storage/search.ts) and the drivers. Its heart is a property:
 // whatever was written, in whatever order, any query answers what the plain reference answers,
 // order included. Source: ARCHITECTURE 5 and 7, CONTRACT 1.4, PROTOCOL 3.13.
@@ -9,7 +9,9 @@ import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { FULL_ACCESS, planNavigations } from '../../protocol/graph/navigation.ts'
 import type { HistorySource } from '../../protocol/graph/history.ts'
+import type { GraphPlan } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { Maybe } from '../journal.ts'
 import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
 import { NOW } from './search-filters.ts'
 import {
@@ -27,7 +29,9 @@ export interface IndexUnderTest {
   readonly writer: GraphWriter
   readonly reader: GraphReader
   /** Closes both and opens them again; null when the driver keeps nothing. */
-  readonly reopen: ((schema: GraphSchema) => IndexUnderTest) | null
+  readonly reopen: ((schema: GraphSchema) => Maybe<IndexUnderTest>) | null
+  /** Random runs of the property, where a server makes each dear; many by default. */
+  readonly runs?: number
 }
 
 export interface IndexOptions {
@@ -38,7 +42,7 @@ export interface IndexOptions {
 }
 
 /** Makes an empty index; ends it with `t.teardown`. */
-export type MakeIndex = (t: Test, options: IndexOptions) => IndexUnderTest
+export type MakeIndex = (t: Test, options: IndexOptions) => Maybe<IndexUnderTest>
 
 export const HISTORY: HistorySource = {
   *read(actorId, node) {
@@ -54,9 +58,12 @@ const BUDGET_MS = 1_000_000
 const [ONE, TWO] = actorIds as [string, string]
 const [SHELF, SHELF_TWO] = shelfIds as [string, string]
 
-export function ask(reader: GraphReader, body: unknown, schema = SCHEMA): Record<string, unknown> {
-  const plan = planNavigations(body, schema, FULL_ACCESS, { nowMs: NOW, limits: LIMITS })
-  return { ...reader.query(plan, BUDGET_MS) }
+export function planOf(body: unknown, schema = SCHEMA): GraphPlan {
+  return planNavigations(body, schema, FULL_ACCESS, { nowMs: NOW, limits: LIMITS })
+}
+
+async function ask(reader: GraphReader, body: unknown): Promise<Record<string, unknown>> {
+  return { ...(await reader.query(planOf(body), BUDGET_MS)) }
 }
 
 function library(actorId: string, version: number, doc: Doc | null = {}): IndexWrite {
@@ -69,10 +76,10 @@ function shelf(actorId: string, id: string, version: number, doc: Doc | null = {
   return { node: 'shelf', actorId, id, version, doc: full }
 }
 
-const names = (reader: GraphReader): unknown =>
-  (ask(reader, [{ edge: 'libraries', node: { fields: ['name'] } }])['libraries'] as Doc[]).map(
-    ({ name }) => name,
-  )
+async function names(reader: GraphReader): Promise<unknown> {
+  const answer = await ask(reader, [{ edge: 'libraries', node: { fields: ['name'] } }])
+  return (answer['libraries'] as Doc[]).map(({ name }) => name)
+}
 
 export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('offsets move with the writes', (t) => offsets(t, make))
@@ -83,14 +90,14 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('any query answers what the reference answers', (t) => property(t, make))
 }
 
-function offsets(t: Test, make: MakeIndex): void {
-  const { writer, reader, reopen } = make(t, OPTIONS)
+async function offsets(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader, reopen } = await make(t, OPTIONS)
   t.equal(writer.generation(), null, 'a new index belongs to no store')
   t.same([...writer.offsets()], [])
-  writer.reset('one')
+  await writer.reset('one')
   t.equal(writer.generation(), 'one')
-  writer.apply([library(ONE, 1, { name: 'a' })], [{ shard: 3, offset: 7 }])
-  writer.apply(
+  await writer.apply([library(ONE, 1, { name: 'a' })], [{ shard: 3, offset: 7 }])
+  await writer.apply(
     [],
     [
       { shard: 3, offset: 8 },
@@ -98,9 +105,9 @@ function offsets(t: Test, make: MakeIndex): void {
     ],
   )
   t.same(Object.fromEntries(writer.offsets()), { 3: 8, '-1': 2 })
-  t.throws(
-    () => {
-      writer.apply(
+  await t.rejects(
+    async () => {
+      await writer.apply(
         [library(TWO, 1, { name: 'b' }), { ...library(TWO, 1), node: 'visit' }],
         [{ shard: 3, offset: 9 }],
       )
@@ -109,56 +116,54 @@ function offsets(t: Test, make: MakeIndex): void {
     'a node type without rows is our own mistake',
   )
   t.equal(writer.offsets().get(3), 8, 'what failed moved nothing')
-  if (reopen !== null) t.same(names(reader), ['a'], 'nor wrote anything')
+  if (reopen !== null) t.same(await names(reader), ['a'], 'nor wrote anything')
 
   if (reopen !== null) {
-    const again = reopen(SCHEMA)
+    const again = await reopen(SCHEMA)
     t.equal(again.writer.generation(), 'one')
     t.same(Object.fromEntries(again.writer.offsets()), { 3: 8, '-1': 2 })
-    t.same(names(again.reader), ['a'])
-    again.writer.reset('two')
+    t.same(await names(again.reader), ['a'])
+    await again.writer.reset('two')
     t.same([...again.writer.offsets()], [])
-    t.same(names(again.reader), [], 'a reset index is empty')
-    again.writer.apply([library(ONE, 1, { name: 'c' })], [])
-    t.same(names(again.reader), ['c'], 'and has forgotten all versions')
+    t.same(await names(again.reader), [], 'a reset index is empty')
+    await again.writer.apply([library(ONE, 1, { name: 'c' })], [])
+    t.same(await names(again.reader), ['c'], 'and has forgotten all versions')
   }
-  t.end()
 }
 
-function versions(t: Test, make: MakeIndex): void {
-  const { writer, reader } = make(t, OPTIONS)
-  writer.reset('one')
-  writer.apply([library(ONE, 5, { name: 'five' })], [])
-  writer.apply([library(ONE, 4, { name: 'four' })], [])
-  t.same(names(reader), ['five'], 'an older write changes nothing')
-  writer.apply([library(ONE, 5, { name: 'five' })], [])
-  t.same(names(reader), ['five'], 'the same write again is harmless')
-  writer.apply([library(ONE, 4, null)], [])
-  t.same(names(reader), ['five'], 'an older removal changes nothing')
-  writer.apply([library(ONE, 6, null)], [])
-  t.same(names(reader), [])
+async function versions(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = await make(t, OPTIONS)
+  await writer.reset('one')
+  await writer.apply([library(ONE, 5, { name: 'five' })], [])
+  await writer.apply([library(ONE, 4, { name: 'four' })], [])
+  t.same(await names(reader), ['five'], 'an older write changes nothing')
+  await writer.apply([library(ONE, 5, { name: 'five' })], [])
+  t.same(await names(reader), ['five'], 'the same write again is harmless')
+  await writer.apply([library(ONE, 4, null)], [])
+  t.same(await names(reader), ['five'], 'an older removal changes nothing')
+  await writer.apply([library(ONE, 6, null)], [])
+  t.same(await names(reader), [])
   const count = [{ edge: 'libraries', count: true }]
-  t.same(ask(reader, count), { libraries: 0 })
-  writer.apply([library(ONE, 5, { name: 'five' })], [])
-  t.same(names(reader), [], "an older write can't bring a removed node back")
-  writer.apply([library(TWO, 2, null), library(TWO, 1, { name: 'late' })], [])
-  t.same(names(reader), [], 'nor one that came only after its removal')
-  writer.apply([library(ONE, 7, { name: 'seven' }), library(ONE, 8, { name: 'eight' })], [])
-  t.same(names(reader), ['eight'], 'a node may be written twice in one step')
-  t.same(ask(reader, count), { libraries: 1 })
+  t.same(await ask(reader, count), { libraries: 0 })
+  await writer.apply([library(ONE, 5, { name: 'five' })], [])
+  t.same(await names(reader), [], "an older write can't bring a removed node back")
+  await writer.apply([library(TWO, 2, null), library(TWO, 1, { name: 'late' })], [])
+  t.same(await names(reader), [], 'nor one that came only after its removal')
+  await writer.apply([library(ONE, 7, { name: 'seven' }), library(ONE, 8, { name: 'eight' })], [])
+  t.same(await names(reader), ['eight'], 'a node may be written twice in one step')
+  t.same(await ask(reader, count), { libraries: 1 })
   const missing = [{ edge: 'libraries', filter: 'motto == nothing', count: true }]
-  t.same(ask(reader, missing), { libraries: 1 }, 'a removed node misses nothing')
-  t.end()
+  t.same(await ask(reader, missing), { libraries: 1 }, 'a removed node misses nothing')
 }
 
-function sameIds(t: Test, make: MakeIndex): void {
-  const { writer, reader } = make(t, OPTIONS)
-  writer.reset('one')
+async function sameIds(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = await make(t, OPTIONS)
+  await writer.reset('one')
   const book = (actorId: string, title: string): IndexWrite => {
     const doc = { bookId: 'b', libraryId: actorId, shelfId: SHELF, title }
     return { node: 'book', actorId, id: 'b', version: 1, doc }
   }
-  writer.apply(
+  await writer.apply(
     [
       library(ONE, 1, { name: 'one' }),
       shelf(ONE, SHELF, 1, { label: 'of one' }),
@@ -191,11 +196,11 @@ function sameIds(t: Test, make: MakeIndex): void {
     name,
     shelves: [{ label: `of ${name}`, books: [{ title: `in ${name}` }] }],
   })
-  t.same(ask(reader, body), { libraries: [nested('one'), nested('two')] })
-  writer.apply([shelf(ONE, SHELF, 2, null)], [])
-  t.same(ask(reader, body)['libraries'], [{ name: 'one', shelves: [] }, nested('two')])
+  t.same(await ask(reader, body), { libraries: [nested('one'), nested('two')] })
+  await writer.apply([shelf(ONE, SHELF, 2, null)], [])
+  t.same((await ask(reader, body))['libraries'], [{ name: 'one', shelves: [] }, nested('two')])
 
-  writer.apply([library(TWO, 2, { name: 'two', twinId: ONE })], [])
+  await writer.apply([library(TWO, 2, { name: 'two', twinId: ONE })], [])
   const own = { edge: 'ownShelves', node: { fields: ['label'] } }
   const twins = [
     { edge: 'libraries', filter: "name == 'two'", node: { navigate: [own] } },
@@ -205,31 +210,29 @@ function sameIds(t: Test, make: MakeIndex): void {
       node: { fields: ['name'], navigate: [{ edge: 'ownShelves', require: 'some' }] },
     },
   ]
-  t.same(ask(reader, twins), { libraries: [{ ownShelves: [] }], gated: [] })
-  writer.apply([library(TWO, 3, { name: 'two', twinId: TWO })], [])
-  t.same(ask(reader, twins), {
+  t.same(await ask(reader, twins), { libraries: [{ ownShelves: [] }], gated: [] })
+  await writer.apply([library(TWO, 3, { name: 'two', twinId: TWO })], [])
+  t.same(await ask(reader, twins), {
     libraries: [{ ownShelves: [{ label: 'of two' }] }],
     gated: [{ name: 'two' }],
   })
-  t.end()
 }
 
-function bounds(t: Test, make: MakeIndex): void {
+async function bounds(t: Test, make: MakeIndex): Promise<void> {
   let nowMs = 0
-  const { writer, reader } = make(t, { ...OPTIONS, now: () => nowMs++ })
-  writer.reset('one')
+  const { writer, reader } = await make(t, { ...OPTIONS, now: () => nowMs++ })
+  await writer.reset('one')
   const writes: IndexWrite[] = []
   for (let i = 0; i < 700; i++) {
     const id = `0190b000-0000-7000-8000-${i.toString(16).padStart(12, '0')}`
     writes.push(library(id, 1, { area: i }), shelf(id, SHELF, 1), shelf(id, SHELF_TWO, 1))
   }
-  writer.apply(writes, [])
+  await writer.apply(writes, [])
   const count = [{ edge: 'libraries', filter: 'rating == 1', count: true }]
-  t.same(ask(reader, count), { libraries: 0 })
-  const plan = planNavigations(count, SCHEMA, FULL_ACCESS, { nowMs: NOW, limits: LIMITS })
-  const late = codeOf(() => reader.query(plan, 2))
+  t.same(await ask(reader, count), { libraries: 0 })
+  const late = await codeOf(() => reader.query(planOf(count), 2))
   t.equal(late, 'UNAVAILABLE', 'a query stops when its time is over, also one that finds nothing')
-  t.same(ask(reader, count), { libraries: 0 }, 'and the next one is answered')
+  t.same(await ask(reader, count), { libraries: 0 }, 'and the next one is answered')
 
   const deep = (levels: number): unknown => ({
     fields: ['libraryId'],
@@ -239,7 +242,7 @@ function bounds(t: Test, make: MakeIndex): void {
         : [{ edge: 'shelves', node: { navigate: [{ edge: 'library', node: deep(levels - 1) }] } }],
   })
   const wide = [{ edge: 'libraries', limit: 700, node: deep(3) }]
-  t.equal(Object.keys(ask(reader, wide)).length, 1)
+  t.equal(Object.keys(await ask(reader, wide)).length, 1)
   const many = planNavigations(
     [1, 2, 3, 4, 5, 6, 7].map((i) => ({ ...wide[0], alias: `a${i}`, limit: 1_000, node: deep(3) })),
     SCHEMA,
@@ -247,16 +250,15 @@ function bounds(t: Test, make: MakeIndex): void {
     { nowMs: NOW, limits: { ...LIMITS, navigationsMax: 100 } },
   )
   t.equal(
-    codeOf(() => reader.query(many, 1e9)),
+    await codeOf(() => reader.query(many, 1e9)),
     'INVALID_QUERY',
     'an answer has a largest size',
   )
-  t.end()
 }
 
-function codeOf(run: () => unknown): string | null {
+async function codeOf(run: () => unknown): Promise<string | null> {
   try {
-    run()
+    await run()
     return null
   } catch (error) {
     if (error instanceof RequestError) return error.errors[0]!.code
@@ -264,31 +266,31 @@ function codeOf(run: () => unknown): string | null {
   }
 }
 
-function nestedOrder(t: Test, make: MakeIndex): void {
-  const { writer, reader } = make(t, OPTIONS)
-  writer.reset('one')
+async function nestedOrder(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = await make(t, OPTIONS)
+  await writer.reset('one')
   const pages = [3, 1, 2]
-  writer.apply([library(ONE, 1)], [])
+  await writer.apply([library(ONE, 1)], [])
   for (const [i, bookId] of ['z', 'a', 'm'].entries()) {
     const doc = { bookId, libraryId: ONE, pages: pages[i] }
-    writer.apply([{ node: 'book', actorId: ONE, id: bookId, version: i + 2, doc }], [])
+    const write = { node: 'book', actorId: ONE, id: bookId, version: i + 2, doc, place: i }
+    await writer.apply([write], [])
   }
-  const list = (more: Doc): unknown => {
+  const list = async (more: Doc): Promise<string> => {
     const books = { edge: 'books', node: { fields: ['bookId'] }, ...more }
-    const { libraries } = ask(reader, [
+    const { libraries } = await ask(reader, [
       { edge: 'libraries', node: { fields: [], navigate: [books] } },
     ])
     const [one] = libraries as Doc[]
     const ids = (one!['books'] as Doc[]).map(({ bookId }) => bookId).join('')
     return one!['booksHasMore'] === true ? `${ids}+` : ids
   }
-  t.equal(list({}), 'zam', 'as they were made')
-  t.equal(list({ limit: 2 }), 'za+')
-  t.equal(list({ limit: 3 }), 'zam')
-  t.equal(list({ orderBy: 'pages' }), 'amz')
-  t.equal(list({ orderBy: 'pages desc', limit: 1 }), 'z+')
-  t.equal(list({ orderBy: 'bookId', limit: 2 }), 'am+')
-  t.end()
+  t.equal(await list({}), 'zam', 'as they were made')
+  t.equal(await list({ limit: 2 }), 'za+')
+  t.equal(await list({ limit: 3 }), 'zam')
+  t.equal(await list({ orderBy: 'pages' }), 'amz')
+  t.equal(await list({ orderBy: 'pages desc', limit: 1 }), 'z+')
+  t.equal(await list({ orderBy: 'bookId', limit: 2 }), 'am+')
 }
 
 /** What the writes leave behind, each node at the place of its first write. */
@@ -308,37 +310,47 @@ interface Batching {
 }
 
 /** Writes as a projector would send them, with old ones in between that must change nothing. */
-function applyAll(writer: GraphWriter, writes: readonly RandomWrite[], batching: Batching): void {
-  const sent = writes.map((write, i): IndexWrite => ({ ...write, version: i + 1 }))
+async function applyAll(
+  writer: GraphWriter,
+  writes: readonly RandomWrite[],
+  batching: Batching,
+): Promise<void> {
+  const places = new Map<string, number>()
+  const sent = writes.map((write, i): IndexWrite => {
+    const key = `${write.actorId} ${write.node} ${write.id}`
+    const place = places.get(key) ?? places.size
+    places.set(key, place)
+    return { ...write, version: i + 1, place }
+  })
   const withOld = sent.flatMap((write, i) => {
     if (i % batching.repeatEvery !== batching.repeatEvery - 1) return [write]
     return [write, sent[Math.floor(i / 2)]!]
   })
   for (let at = 0; at < withOld.length; at += batching.size) {
-    writer.apply(withOld.slice(at, at + batching.size), [{ shard: 0, offset: at + 1 }])
+    await writer.apply(withOld.slice(at, at + batching.size), [{ shard: 0, offset: at + 1 }])
   }
 }
 
-function property(t: Test, make: MakeIndex): void {
-  const { writer, reader } = make(t, OPTIONS)
+async function property(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader, runs } = await make(t, OPTIONS)
   let answered = 0
   let found = 0
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       randomWrites,
       fc.record({
         size: fc.integer({ min: 1, max: 30 }),
         repeatEvery: fc.integer({ min: 2, max: 9 }),
       }),
       fc.array(randomQuery, { minLength: 5, maxLength: 10 }),
-      (writes, batching, queries) => {
-        writer.reset('again')
-        applyAll(writer, writes, batching)
+      async (writes, batching, queries) => {
+        await writer.reset('again')
+        await applyAll(writer, writes, batching)
         const reference = new Reference(remaining(writes))
         for (const query of queries) {
           const body = bodyOf(query)
           const expected = asJson(reference.answer(query))
-          const answer = asJson(ask(reader, body))
+          const answer = asJson(await ask(reader, body))
           if (!equal(answer, expected)) {
             throw new Error(
               `query ${JSON.stringify(body)}\n answered ${JSON.stringify(answer)}\n` +
@@ -350,10 +362,9 @@ function property(t: Test, make: MakeIndex): void {
         }
       },
     ),
-    { numRuns: Number(process.env['SEARCH_RUNS'] ?? 250) },
+    { numRuns: Number(process.env['SEARCH_RUNS'] ?? runs ?? 250) },
   )
   t.ok(found * 5 > answered, `${found} of ${answered} queries found something`)
-  t.end()
 }
 
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))

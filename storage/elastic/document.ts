@@ -40,23 +40,32 @@ export function sourceOf(write: IndexWrite, layout: NodeLayout, nowMs: number): 
     return JSON.stringify({ [OWN]: own })
   }
   if (place !== undefined) own.place = place
-  const source = picked(doc, layout.members, [], own)
+  const source = picked(doc, layout.members, own)
   source[OWN] = own
   return JSON.stringify(source)
 }
 
 /** The members that the index knows; what they hold too much of goes to `own`. */
-function picked(
-  doc: Doc,
+function picked(doc: Doc, members: readonly Member[], own: Own): Record<string, unknown> {
+  const source: Record<string, unknown> = {}
+  for (const member of members) {
+    const value = doc[member.name]
+    if (value !== undefined && value !== null) source[member.name] = taken(value, member, [], own)
+  }
+  return source
+}
+
+/** A record below the document: kept as it is, but for what is too long. */
+function inner(
+  value: Doc,
   members: readonly Member[],
   path: readonly string[],
   own: Own,
 ): Record<string, unknown> {
-  const source: Record<string, unknown> = {}
+  const source: Record<string, unknown> = { ...value }
   for (const member of members) {
-    const value = doc[member.name]
-    if (value === undefined || value === null) continue
-    source[member.name] = taken(value, member, path, own)
+    const held = value[member.name]
+    if (held !== undefined && held !== null) source[member.name] = taken(held, member, path, own)
   }
   return source
 }
@@ -78,7 +87,7 @@ function taken(value: unknown, member: Member, path: readonly string[], own: Own
     }
     case 'object':
       if (typeof value !== 'object' || Array.isArray(value)) return value
-      return picked(value as Doc, member.members, [...path, member.name], own)
+      return inner(value as Doc, member.members, [...path, member.name], own)
     case 'elements':
       return Array.isArray(value) ? elements(value as unknown[], member, own) : undefined
   }
@@ -89,7 +98,7 @@ function elements(list: readonly unknown[], member: Member, own: Own): unknown[]
   const inside: Own = { actor: '', id: '' }
   const taken = list
     .filter((one) => typeof one === 'object' && one !== null)
-    .map((one) => picked(one as Doc, member.members, [], inside))
+    .map((one) => inner(one as Doc, member.members, [], inside))
   if (inside.rest !== undefined) keepLong(list, [member.name], own)
   return taken
 }

@@ -100,7 +100,11 @@ export type FieldMapping =
   | { readonly type: 'keyword' | 'double' | 'long' | 'boolean' | 'date'; readonly index?: false }
   | { readonly type: 'flattened' }
   | { readonly type: 'object'; readonly enabled: false }
-  | { readonly dynamic: 'strict'; readonly properties: Readonly<Record<string, FieldMapping>> }
+  /** Members that are not named: refused, or kept without being looked at. */
+  | {
+      readonly dynamic: 'strict' | false
+      readonly properties: Readonly<Record<string, FieldMapping>>
+    }
 
 export interface IndexDefinition {
   /** The alias that bulk items name. */

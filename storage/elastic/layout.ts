@@ -166,7 +166,7 @@ function mappingOf(field: Laid): FieldMapping {
   switch (field.kind) {
     case 'elements':
     case 'object':
-      return { dynamic: 'strict', properties: propertiesOf(field.of) }
+      return { dynamic: false, properties: propertiesOf(field.of) }
     case 'dynamic':
     case 'value':
       return { type: 'object', enabled: false }

@@ -12,7 +12,7 @@ import { RequestError } from '../../protocol/errors.ts'
 import { compareText } from '../../protocol/graph/evaluate.ts'
 import { FULL_ACCESS, planNavigations } from '../../protocol/graph/navigation.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
-import { ask } from '../conformance/search.ts'
+import { planOf } from '../conformance/search.ts'
 import { actorIds, NODE_TYPES, SCHEMA, shelfIds } from '../conformance/search-nodes.ts'
 import { keyBytes, layoutOf } from './search-layout.ts'
 import { SqliteGraphReader } from './search-reader.ts'
@@ -44,6 +44,10 @@ function refusal(run: () => unknown): string | null {
     if (error instanceof RequestError) return error.errors[0]!.code
     throw error
   }
+}
+
+function ask(reader: SqliteGraphReader, body: unknown): Record<string, unknown> {
+  return { ...reader.query(planOf(body), 1_000_000) }
 }
 
 void t.test('other node types make another index', (t) => {

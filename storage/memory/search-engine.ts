@@ -242,11 +242,18 @@ function away(): EngineAway {
   return new EngineAway('the engine does not answer')
 }
 
-/** A copy of the members that were asked for, whole. */
+/** A copy of the members that were asked for, each whole; dots lead into them. */
 function picked(source: Source, members: readonly string[]): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
   for (const member of members) {
-    if (Object.hasOwn(source, member)) copy[member] = structuredClone(source[member])
+    const [first, ...rest] = member.split('.')
+    const value = source[first!]
+    if (value === undefined) continue
+    if (rest.length === 0) copy[first!] = structuredClone(value)
+    else {
+      const within = picked(value as Source, [rest.join('.')])
+      copy[first!] = { ...(copy[first!] as Source | undefined), ...within }
+    }
   }
   return copy
 }

@@ -165,10 +165,11 @@ export function compareSorted(
 }
 
 /** Why a strict mapping doesn't take a source; null: it does. */
-export function refusalOf(source: Source, properties: Properties): string | null {
+export function refusalOf(source: Source, properties: Properties, isStrict = true): string | null {
   for (const [name, value] of Object.entries(source)) {
     const mapping = properties[name]
     if (mapping === undefined) {
+      if (!isStrict) continue
       return `mapping set to strict, dynamic introduction of [${name}] is not allowed`
     }
     const why = refusalOfValue(name, value, mapping)
@@ -189,7 +190,8 @@ function refusalOfValue(name: string, value: unknown, mapping: FieldMapping): st
   const isObject = typeof value === 'object'
   const bad = `failed to parse field [${name}]`
   if ('properties' in mapping) {
-    return isObject ? refusalOf(value as Source, mapping.properties) : bad
+    if (!isObject) return bad
+    return refusalOf(value as Source, mapping.properties, mapping.dynamic === 'strict')
   }
   if (mapping.type === 'flattened') return isObject ? longTerm(value) : bad
   if (isObject) return bad

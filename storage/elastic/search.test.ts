@@ -1,0 +1,152 @@
+// The driver of the search engine passes the suite of every graph index: on the engine's twin, and
+// on a real Elasticsearch.
+
+import t, { type Test } from 'tap'
+import { engine, type EngineAddress } from '../../test/harness/engines.ts'
+import type { RemoteHistory } from '../../protocol/graph/history.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import type { Position } from '../../protocol/ids.ts'
+import { type IndexOptions, type IndexUnderTest, searchConformance } from '../conformance/search.ts'
+import { MemorySearchEngine } from '../memory/search-engine.ts'
+import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
+import { ElasticClient } from './client.ts'
+import type { SearchEngine } from './engine.ts'
+import { Generations } from './generations.ts'
+import { layoutOf } from './layout.ts'
+import { ElasticReader } from './reader.ts'
+import { ElasticWriter } from './writer.ts'
+
+/** What outlives a writer: which generation is the live one, and how far it is. */
+interface Kept {
+  number: number
+  generation: string | null
+  readonly offsets: Map<number, number>
+}
+
+/** One index over the generations that the suite empties; its searches see all that was written. */
+class WholeIndex implements GraphWriter, GraphReader {
+  readonly placed = true
+  readonly #engine: SearchEngine
+  readonly #options: IndexOptions
+  readonly #kept: Kept
+  readonly #generations: Generations
+
+  constructor(
+    engine: SearchEngine,
+    prefix: string,
+    { options, kept }: { options: IndexOptions; kept: Kept },
+  ) {
+    this.#engine = engine
+    this.#options = options
+    this.#kept = kept
+    const layout = layoutOf(options.schema)
+    this.#generations = new Generations({ engine, prefix, layout, store: 'test' })
+  }
+
+  async apply(writes: readonly IndexWrite[], offsets: readonly Position[]): Promise<void> {
+    const layout = layoutOf(this.#options.schema)
+    const writer = new ElasticWriter({
+      engine: this.#engine,
+      layout,
+      rows: new Set(layout.nodes.keys()),
+      writeAliasOf: (name) => this.#generations.writeAliasOf(this.#kept.number, name),
+      saveOffsets: async (saved) => {
+        for (const { shard, offset } of saved) this.#kept.offsets.set(shard, offset)
+      },
+      nowMs: () => 0,
+      pause: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+    })
+    await writer.apply(writes, offsets)
+  }
+
+  offsets(): ReadonlyMap<number, number> {
+    return this.#kept.offsets
+  }
+
+  generation(): string | null {
+    return this.#kept.generation
+  }
+
+  async reset(generation: string): Promise<void> {
+    await this.#generations.make(this.#kept.number + 1)
+    await this.#generations.activate(this.#kept.number + 1)
+    await this.#generations.drop(this.#kept.number)
+    this.#kept.number++
+    this.#kept.generation = generation
+    this.#kept.offsets.clear()
+  }
+
+  async query(...[plan, budgetMs]: Parameters<GraphReader['query']>) {
+    const layout = layoutOf(this.#options.schema)
+    const names = Array.from(layout.nodes.values(), ({ name }) => this.indexOf(name))
+    await this.#engine.refresh(names, { timeoutMs: 60_000 })
+    const reader = new ElasticReader({
+      engine: this.#engine,
+      schema: this.#options.schema,
+      indexOf: (name) => this.indexOf(name),
+      history: remote(this.#options),
+      now: this.#options.now,
+    })
+    return reader.query(plan, budgetMs)
+  }
+
+  indexOf(name: string): string {
+    return this.#generations.indexOf(this.#kept.number, name)
+  }
+
+  async clear(): Promise<void> {
+    for (const number of (await this.#generations.find()).keys()) {
+      await this.#generations.drop(number)
+    }
+  }
+
+  close(): void {}
+}
+
+/** History piece by piece, two nodes at a time. */
+function remote({ history }: IndexOptions): RemoteHistory {
+  return {
+    read: async (actorId, node, rest) => {
+      const all = [...history.read(actorId, node)]
+      const from = (rest as number | null) ?? 0
+      const nodes = all.slice(from, from + 2)
+      return { nodes, rest: from + 2 < all.length ? from + 2 : null }
+    },
+  }
+}
+
+let made = 0
+
+function open(t: Test, search: SearchEngine, options: IndexOptions): IndexUnderTest {
+  const prefix = `conformance-${process.pid}-${++made}-`
+  const kept: Kept = { number: 0, generation: null, offsets: new Map() }
+  const make = (schema: GraphSchema): IndexUnderTest => {
+    const index = new WholeIndex(search, prefix, { options: { ...options, schema }, kept })
+    return { writer: index, reader: index, reopen: make }
+  }
+  t.teardown(() => new WholeIndex(search, prefix, { options, kept }).clear())
+  return make(options.schema)
+}
+
+t.setTimeout(280_000)
+
+t.test('the twin', (t) => {
+  searchConformance(t, (t, options) => open(t, new MemorySearchEngine({ nowMs: () => 0 }), options))
+  t.end()
+})
+
+t.test('Elasticsearch', async (t) => {
+  t.setTimeout(270_000)
+  const address = await engine('elasticsearch')
+  if ('skipped' in address) {
+    t.pass(address.skipped, { skip: address.skipped })
+    return
+  }
+  const client = clientOf(address)
+  t.teardown(() => client.close())
+  searchConformance(t, (t, options) => ({ ...open(t, client, options), runs: 40 }))
+})
+
+function clientOf({ host, port }: EngineAddress): ElasticClient {
+  return new ElasticClient({ urls: [`http://${host}:${port}`] })
+}
