@@ -42,6 +42,8 @@ export class Scene {
   readonly reads = { now: 0, max: 0, sum: 0 }
   readMs: number
   mayServe = true
+  /** Reads fail. */
+  isAway = false
   /** So many of the runtime's own envelopes (claims of keys, relays) are refused. */
   refusals = 0
   mayRead: (() => boolean | Promise<boolean>) | null = null
@@ -136,6 +138,7 @@ export class Scene {
         return (...args: unknown[]): unknown => {
           const found = call(...args)
           reads.sum++
+          if (this.isAway) return Promise.reject(new Error('the store is away'))
           if (this.readMs === 0) return found
           reads.max = Math.max(reads.max, ++reads.now)
           return new Promise((resolve) => {

@@ -1,0 +1,175 @@
+// What a new owner reads before it serves: everything, and in few round trips (PROTOCOL 3.5, 3.12).
+
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { settle } from '../testing/harness.ts'
+import { Scene, code, data } from './testing/scene.ts'
+
+t.test('a takeover with 1,000 entries in the tail and slow reads', async (t) => {
+  const scene = new Scene({ hooks: {}, shards: 1 })
+  await scene.run(scene.shard.claim())
+  const ids: string[] = []
+  for (let i = 0; i < 500; i++) ids.push(await scene.made())
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  scene.journal.hooks.beforeWrite = () => 'unknown'
+  for (let i = 0; i < 500; i++) {
+    // What a key's row says is needed for a claim, not for a key that is simply taken.
+    const actorId = ids[i]!
+    const claim: [string, object] = ['!claim', { actorId, messageId: `m${i}` }]
+    const to = { type: 'ledger', key: `K${i}` }
+    void scene.tell({ ...scene.envelope('', { say: [claim] }), to })
+    void scene.ask(actorId, { say: [['renumber', { number: `N${i}` }]] })
+    if (i % 50 === 49) await settle()
+  }
+  await scene.run(scene.ask(ids[0]!, { say: [['append', { token: 'last' }]] }))
+  t.equal(scene.shard.gate.head, 1_501)
+  scene.shard.flusher.stop()
+  scene.shard.outbox.stop()
+  scene.readMs = 3
+  const next = scene.open()
+  const began = scene.clock.monotonicMs()
+  await scene.run(next.claim(), 1)
+  const tookMs = scene.clock.monotonicMs() - began
+  t.ok(tookMs <= 100, `${tookMs} ms for ${scene.reads.sum} reads`)
+  t.ok(scene.reads.max <= LIMITS.recoveryReadsMax, `${scene.reads.max} at a time`)
+  const holder = scene.tell({
+    ...scene.envelope('', { say: [['!look', { actorId: ids[1]!, messageId: 'x' }]] }),
+    to: { type: 'ledger', key: 'K7' },
+  })
+  t.equal(data(await scene.run(holder)), false, 'the claim of another is known')
+  const taken = scene.ask(ids[1]!, { say: [['renumber', { number: 'N7' }]] })
+  t.equal(code(await scene.run(taken)), 'ALREADY_EXISTS')
+  t.same(await scene.tokens(ids[0]!), ['first', 'last'])
+})
+
+t.test('a takeover waits for no write: the tail is written while it serves', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  scene.journal.hooks.beforeWrite = () => 'unknown'
+  await scene.run(scene.ask(id, { say: [['append', { token: 'a' }]] }))
+  await scene.restart()
+  await scene.run(scene.ask(id, { say: [['append', { token: 'b' }]] }))
+  t.same(await scene.tokens(id), ['first', 'a', 'b'])
+  scene.journal.hooks.beforeWrite = undefined
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  t.equal(await scene.journal.derived.consumer(0, 'flush'), 3)
+  t.equal(
+    (await scene.journal.derived.entries(id, { order: 'ascending', after: 0, bytesMax: 9e9 }))
+      .length,
+    3,
+  )
+})
+
+t.test('effects older than the flush offset leave first, and while it serves', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const [a, b] = [await scene.made(), await scene.made()]
+  const send = (token: string) => scene.ask(a, { say: [['send', { token, to: b }]] })
+  scene.refusals = Infinity
+  for (const token of ['1', '2']) await scene.run(send(token))
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  const flush = scene.shard.gate.head
+  t.equal(await scene.journal.derived.consumer(0, 'flush'), flush)
+  scene.journal.hooks.beforeWrite = () => 'unknown'
+  await scene.run(send('3'))
+  scene.shard.flusher.stop()
+  scene.shard.outbox.stop()
+  scene.refusals = 0
+  scene.readMs = 20
+  const next = scene.open()
+  await scene.run(next.claim())
+  t.equal(next.outbox.relayed, 2, 'nothing is taken yet')
+  await scene.run(send('4'), 1)
+  await scene.clock.advance(LIMITS.relayRetryMsMax)
+  t.same(await scene.tokens(b), ['first', '1', '2', '3', '4'])
+  t.equal(next.outbox.relayed, next.gate.head)
+})
+
+t.test('an entry that is missing in the log stops the claim', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  scene.journal.hooks.beforeWrite = () => 'unknown'
+  for (let i = 0; i < 3; i++) await scene.made()
+  scene.journal.state.shards.get(0)!.rows.splice(1, 1)
+  const next = scene.open()
+  const early = scene.tell(scene.envelope(scene.newUuid(0)))
+  await t.rejects(scene.run(next.claim()), { message: /no entry at offset 2/ })
+  t.equal(next.state, 'stopped')
+  t.equal(code(await early), 'moved', 'what waited is not left alone')
+  t.same(scene.steppedDown, [], 'who claimed it knows by the rejection')
+})
+
+t.test('a store that does not answer: nothing was done, try again', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.clock.advance(LIMITS.flushStoredMs)
+  scene.shard.resting.clear()
+  scene.isAway = true
+  for (const say of [
+    [['append', { token: 'x' }]] as const,
+    [['renumber', { number: 'M' }]] as const,
+  ]) {
+    const reply = await scene.run(scene.ask(id, { say: say as never }))
+    t.equal(code(reply), 'UNAVAILABLE')
+  }
+  scene.isAway = false
+  t.equal(data(await scene.run(scene.ask(id, { say: [['append', { token: 'y' }]] }))), 2)
+  scene.isAway = true
+  t.equal(
+    code(await scene.run(scene.ask(id, { say: [['renumber', { number: 'M' }]] }))),
+    'UNAVAILABLE',
+  )
+  t.equal(code(await scene.run(scene.ask(id, { say: [['checkpoints']] }))), 'UNAVAILABLE')
+  scene.isAway = false
+  t.equal(code(await scene.run(scene.ask(id, { say: [['renumber', { number: 'M' }]] }))), 'success')
+})
+
+t.test('an actor goes to rest when it was idle for long, not before', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const [idle, busy] = [await scene.made(), await scene.made()]
+  const append = (id: string) => scene.run(scene.ask(id, { say: [['append', { token: 'x' }]] }))
+  await append(idle)
+  await append(busy)
+  const sweepFor = async (ms: number): Promise<void> => {
+    for (let i = 0; i < ms; i += LIMITS.sweepEveryMs) {
+      await scene.clock.advance(LIMITS.sweepEveryMs)
+      if (i % (4 * LIMITS.sweepEveryMs) === 0) await append(busy)
+      scene.shard.sweep(true)
+    }
+  }
+  await sweepFor(LIMITS.passivateMs - LIMITS.sweepEveryMs)
+  t.same([...scene.shard.activations.keys()].toSorted(), [idle, busy].toSorted())
+  await sweepFor(4 * LIMITS.sweepEveryMs)
+  t.same([...scene.shard.activations.keys()], [busy])
+  t.same(await scene.tokens(idle), ['first', 'x'])
+})
+
+t.test('claims of a key that the tail changes go on from its row', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const tell = (type: string, actorId: string, messageId: string, key: string) =>
+    scene.run(
+      scene.tell({
+        ...scene.envelope('', { say: [[type, { actorId, messageId }]] }),
+        to: { type: 'ledger', key },
+      }),
+    )
+  for (const key of ['freed', 'confirmed', 'claimed']) {
+    await tell('!claim', 'a', 'm1', key)
+    if (key === 'freed') await tell('!claim', 'a', 'm2', key)
+  }
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  scene.journal.hooks.beforeWrite = () => 'unknown'
+  await tell('!free', 'a', 'm1', 'freed')
+  await tell('!confirm', 'a', 'm1', 'confirmed')
+  await tell('!claim', 'a', 'm2', 'claimed')
+  await tell('!free', 'a', 'm2', 'claimed')
+  scene.readMs = 3
+  await scene.restart()
+  for (const key of ['freed', 'confirmed', 'claimed']) {
+    t.equal(data(await tell('!look', 'b', 'x', key)), false, `${key} is still the first one's`)
+  }
+})
