@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { freshUuid } from '../../storage/conformance/journal-samples.ts'
+import type { MakeLog } from '../../storage/conformance/journal-samples.ts'
 import { logConformance } from '../../storage/conformance/log.ts'
-import type { MakeLog } from '../../storage/conformance/log.ts'
 import { newState, takeShard } from './testing/engine.ts'
 import { owner } from './testing/owner.ts'
 

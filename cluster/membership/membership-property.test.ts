@@ -6,8 +6,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { newStatementState } from '../../storage/memory/statements.ts'
-import { TestClock } from '../testing/harness.ts'
-import { seeded } from '../testing/harness.ts'
+import { TestClock, seeded } from '../testing/harness.ts'
 import { Machine } from './testing/machine.ts'
 
 const STEP_MS = 20

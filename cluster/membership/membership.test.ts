@@ -1,48 +1,11 @@
-// Members on one store: joining, beats and leases, deaths, leaving, with processes that stop, clocks
-// that jump, statements that nobody hears of and an engine that goes away.
+// A member's life: it joins, beats, has a lease, leaves, while clocks jump and nobody hears of its
+// statements; and the views that it reads.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import { newStatementState } from '../../storage/memory/statements.ts'
-import type { StatementState } from '../../storage/memory/statements.ts'
-import { TestClock } from '../testing/harness.ts'
-import { Machine } from './testing/machine.ts'
-import type { Fate, Statement } from './testing/machine.ts'
-
-interface Cluster {
-  readonly time: TestClock
-  readonly state: StatementState
-  machine(member: string, rate?: number): Machine
-  /** A machine that has joined. */
-  start(member: string): Promise<Machine>
-}
-
-function cluster(): Cluster {
-  const time = new TestClock()
-  const state = newStatementState(2)
-  let seed = 0
-  const machine = (member: string, rate = 1): Machine =>
-    new Machine({ member, time, state, rate, seed: ++seed })
-  return {
-    time,
-    state,
-    machine,
-    async start(member) {
-      const one = machine(member)
-      await one.join()
-      return one
-    },
-  }
-}
-
-/** The next statement of this kind has this fate. */
-function once(machine: Machine, statement: Statement, fate: Fate): void {
-  machine.fate = (sent) => {
-    if (sent !== statement) return 'heard'
-    machine.fate = null
-    return fate
-  }
-}
+import type { TestClock } from '../testing/harness.ts'
+import { cluster, once } from './testing/machine.ts'
+import type { Machine } from './testing/machine.ts'
 
 /** True time until the lease is over, with nothing more being heard; at most 5 s. */
 async function leaseLeft(time: TestClock, machine: Machine): Promise<number> {
@@ -125,70 +88,6 @@ void t.test('a beat whose answer takes long', async (t) => {
   t.equal(served, 0, 'longer than a lease: it never has one')
   t.same(one.lost, [])
 })
-
-void t.test('stopped past its lease', async (t) => {
-  const { time, state, start } = cluster()
-  const [a, b] = [await start('a'), await start('b')]
-  const old = a.membership.incarnation!
-  await time.advance(1_000)
-  a.stop()
-  await time.advance(1_900)
-  t.equal(state.members.get('a')!.state, 'up')
-  await time.advance(1_400)
-  t.equal(state.members.get('a')!.state, 'dead')
-  t.same(b.declared, ['a'])
-  t.equal(b.membership.view!.isDead(old), true)
-  t.equal(b.membership.view!.isDead(b.membership.incarnation!), false)
-  t.same(
-    b.membership.view!.live().map(({ member }) => member),
-    ['b'],
-  )
-  t.equal(a.membership.mayServe(), false, 'before it has done anything')
-  a.resume()
-  t.equal(a.membership.mayServe(), false)
-  await time.advance(LIMITS.beatEveryMs)
-  t.same(a.lost, ['its row says dead'])
-  t.equal(a.membership.incarnation, null)
-  const began = time.monotonicMs()
-  const incarnation = await a.join()
-  t.ok(time.monotonicMs() - began < 500, 'a dead row is taken at once')
-  t.not(incarnation, old)
-  t.equal(a.membership.mayServe(), true)
-  const view = await b.membership.refresh()
-  t.equal(view.isDead(old), true, 'its row carries another one')
-  t.equal(view.isDead(incarnation), false)
-})
-
-void t.test('stopped for less than a death takes', async (t) => {
-  const { time, start } = cluster()
-  const [a, b] = [await start('a'), await start('b')]
-  const { incarnation } = a.membership
-  for (let i = 0; i < 5; i++) {
-    a.stop()
-    await time.advance(1_900)
-    a.resume()
-    await time.advance(600)
-    t.equal(a.membership.mayServe(), true)
-  }
-  t.equal(a.membership.incarnation, incarnation)
-  t.same([a.lost, b.declared, b.lost], [[], [], []])
-})
-
-void t.test(
-  'a machine that was suspended has no lease, whatever its monotonic clock says',
-  async (t) => {
-    const { time, state, start } = cluster()
-    const [a, b] = [await start('a'), await start('b')]
-    a.suspend()
-    await time.advance(600_000)
-    t.equal(state.members.get('a')!.state, 'dead')
-    a.resume()
-    t.equal(a.membership.mayServe(), false)
-    await time.advance(1_000)
-    t.same(a.lost, ['its row says dead'])
-    t.same(b.lost, [])
-  },
-)
 
 void t.test('a wall clock that jumps', async (t) => {
   const { time, start } = cluster()
@@ -280,111 +179,6 @@ void t.test('a join whose statement is not heard of, lost, late', async (t) => {
   }
 })
 
-void t.test('an engine that is away for ten seconds makes nobody dead', async (t) => {
-  const { time, start } = cluster()
-  const all = [await start('a'), await start('b'), await start('c')]
-  const before = all.map((one) => one.membership.incarnation)
-  for (const order of [
-    [0, 1, 2],
-    [2, 0, 1],
-  ]) {
-    for (const i of order) {
-      all[i]!.isAway = true
-      await time.advance(130)
-    }
-    await time.advance(10_000)
-    t.same(
-      all.map((one) => one.membership.mayServe()),
-      [false, false, false],
-    )
-    // It does not come back for all of them in the same moment.
-    for (const i of order) {
-      all[i]!.isAway = false
-      await time.advance(300)
-    }
-    await time.advance(3_000)
-    t.same(
-      all.map((one) => one.membership.mayServe()),
-      [true, true, true],
-    )
-  }
-  t.same(
-    all.map((one) => one.membership.incarnation),
-    before,
-  )
-  t.same(
-    all.flatMap((one) => [...one.lost, ...one.declared]),
-    [],
-  )
-})
-
-void t.test('statements that fail while reads go on make nobody dead', async (t) => {
-  const { time, start } = cluster()
-  const all = [await start('a'), await start('b')]
-  for (const one of all) one.fate = (statement) => (statement === 'beat' ? 'lost' : 'heard')
-  await time.advance(10_000)
-  t.same(
-    all.map((one) => one.membership.mayServe()),
-    [false, false],
-  )
-  all[0]!.fate = null
-  await time.advance(1_000)
-  t.equal(all[0]!.membership.mayServe(), true)
-  t.same(all[0]!.declared, [], 'what stood still before its own beat came through, proves nothing')
-  all[1]!.fate = null
-  await time.advance(5_000)
-  t.equal(all[1]!.membership.mayServe(), true)
-  t.same(
-    all.flatMap((one) => [...one.lost, ...one.declared]),
-    [],
-  )
-})
-
-void t.test('a reader whose reads paused counts afresh', async (t) => {
-  const { time, state, start } = cluster()
-  const [a, b] = [await start('a'), await start('b')]
-  a.stop()
-  await time.advance(2_000)
-  b.stop()
-  await time.advance(1_100)
-  b.resume()
-  await time.advance(1_500)
-  t.equal(state.members.get('a')!.state, 'up')
-  await time.advance(1_500)
-  t.equal(state.members.get('a')!.state, 'dead')
-  t.same(b.lost, [])
-})
-
-void t.test('a death whose statement is not heard of, lost, late', async (t) => {
-  for (const fate of ['unheard', 'lost', 'late'] as const) {
-    const { time, state, start } = cluster()
-    const [a, b] = [await start('a'), await start('b')]
-    once(b, 'dead', fate)
-    a.stop()
-    await time.advance(4_000)
-    t.equal(state.members.get('a')!.state, 'dead', fate)
-    t.equal(b.membership.view!.isDead(a.membership.incarnation!), true)
-    a.resume()
-    await time.advance(1_000)
-    const incarnation = await a.join()
-    for (const land of b.late.splice(0)) t.equal(await land(), 'refused')
-    await time.advance(3_000)
-    t.equal(a.membership.incarnation, incarnation)
-    t.equal(a.membership.mayServe(), true)
-  }
-})
-
-void t.test('one of many declares, all see it', async (t) => {
-  const { time, start } = cluster()
-  const all = [await start('a'), await start('b'), await start('c'), await start('d')]
-  const [first, ...others] = all
-  const { incarnation } = first!.membership
-  first!.stop()
-  await time.advance(4_000)
-  t.equal(others.flatMap((one) => one.declared).length, 1)
-  for (const one of others) t.equal(one.membership.view!.isDead(incarnation!), true)
-})
-
 void t.test('leaving', async (t) => {
   for (const fate of ['heard', 'unheard', 'lost', 'late'] as const) {
     const { time, state, start } = cluster()
@@ -434,21 +228,6 @@ void t.test('leaving while the engine is away ends in time', async (t) => {
   t.equal(a.membership.mayServe(), false)
   await time.advance(3_000)
   t.same(b.declared, ['a'])
-})
-
-void t.test('a beat never revives who was declared dead', async (t) => {
-  const { time, state, start } = cluster()
-  const [a, b] = [await start('a'), await start('b')]
-  await time.advance(700)
-  // Its beat is on its way while it is declared dead.
-  a.fate = (statement) => (statement === 'beat' ? 'late' : 'heard')
-  a.isAway = false
-  while (a.late.length === 0) await time.advance(10)
-  a.stop()
-  await time.advance(4_000)
-  t.same(b.declared, ['a'])
-  for (const land of a.late.splice(0)) t.equal(await land(), 'refused')
-  t.equal(state.members.get('a')!.state, 'dead')
 })
 
 void t.test('views', async (t) => {

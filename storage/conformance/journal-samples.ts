@@ -2,7 +2,7 @@
 // stands under the conformance suite and the drivers' own tests.
 
 import type { Test } from 'tap'
-import type { Group, Journal } from '../journal.ts'
+import type { ClaimedShard, Group, Journal, LogStore } from '../journal.ts'
 
 export interface JournalUnderTest {
   readonly journal: Journal
@@ -12,6 +12,17 @@ export interface JournalUnderTest {
 
 /** Makes an empty journal of `shards` shards; ends it with `t.teardown`. */
 export type MakeJournal = (t: Test, shards: number) => Promise<JournalUnderTest>
+
+export interface LogUnderTest {
+  readonly log: LogStore
+  /** Takes a shard, in the epoch that comes next. */
+  claim(shard: number): Promise<ClaimedShard>
+  /** Trimming leaves the last row where it is, and takes every other. */
+  readonly keepsLast: boolean
+}
+
+/** Makes an empty log of `shards` shards; ends it with `t.teardown`. */
+export type MakeLog = (t: Test, shards: number) => Promise<LogUnderTest>
 
 let made = 0
 /** A UUID that no other call gives. */

@@ -4,8 +4,7 @@
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import type { AppendOutcome, Group } from '../journal.ts'
-import { group } from './journal-samples.ts'
-import type { LogUnderTest, MakeLog } from './log.ts'
+import { group, type LogUnderTest, type MakeLog } from './journal-samples.ts'
 
 const SHARDS = 2
 

@@ -4,20 +4,8 @@
 
 import type { Test } from 'tap'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
-import type { ClaimedShard, LogStore } from '../journal.ts'
-import { freshUuid, group } from './journal-samples.ts'
+import { freshUuid, group, type MakeLog } from './journal-samples.ts'
 import { logProperties } from './log-properties.ts'
-
-export interface LogUnderTest {
-  readonly log: LogStore
-  /** Takes a shard, in the epoch that comes next. */
-  claim(shard: number): Promise<ClaimedShard>
-  /** Trimming leaves the last row where it is, and takes every other. */
-  readonly keepsLast: boolean
-}
-
-/** Makes an empty log of `shards` shards; ends it with `t.teardown`. */
-export type MakeLog = (t: Test, shards: number) => Promise<LogUnderTest>
 
 function bytes(content: string): Buffer {
   return Buffer.from(content)

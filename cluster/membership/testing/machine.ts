@@ -5,11 +5,10 @@
 
 import type { Log } from '../../../protocol/log.ts'
 import type { ControlStore, Outcome } from '../../../storage/control.ts'
-import { MemoryControl } from '../../../storage/memory/statements.ts'
+import { MemoryControl, newStatementState } from '../../../storage/memory/statements.ts'
 import type { StatementState } from '../../../storage/memory/statements.ts'
 import type { Clock } from '../../clock.ts'
-import type { TestClock } from '../../testing/harness.ts'
-import { seeded } from '../../testing/harness.ts'
+import { TestClock, seeded } from '../../testing/harness.ts'
 import { Membership } from '../membership.ts'
 
 export type Fate = 'heard' | 'unheard' | 'lost' | 'late'
@@ -163,5 +162,41 @@ export class Machine {
       hintSegment: (shard, segment, where) =>
         say('state', () => store.hintSegment(shard, segment, where)),
     }
+  }
+}
+
+export interface Cluster {
+  readonly time: TestClock
+  readonly state: StatementState
+  machine(member: string, rate?: number): Machine
+  /** A machine that has joined. */
+  start(member: string): Promise<Machine>
+}
+
+/** Machines of one store and one time. */
+export function cluster(): Cluster {
+  const time = new TestClock()
+  const state = newStatementState(2)
+  let seed = 0
+  const machine = (member: string, rate = 1): Machine =>
+    new Machine({ member, time, state, rate, seed: ++seed })
+  return {
+    time,
+    state,
+    machine,
+    async start(member) {
+      const one = machine(member)
+      await one.join()
+      return one
+    },
+  }
+}
+
+/** The next statement of this kind has this fate. */
+export function once(machine: Machine, statement: Statement, fate: Fate): void {
+  machine.fate = (sent) => {
+    if (sent !== statement) return 'heard'
+    machine.fate = null
+    return fate
   }
 }

@@ -1,0 +1,187 @@
+// Deaths: of processes that stop, and not of those that an engine, or the reader itself, kept from
+// being heard of.
+
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { cluster, once } from './testing/machine.ts'
+
+void t.test('stopped past its lease', async (t) => {
+  const { time, state, start } = cluster()
+  const [a, b] = [await start('a'), await start('b')]
+  const old = a.membership.incarnation!
+  await time.advance(1_000)
+  a.stop()
+  await time.advance(1_900)
+  t.equal(state.members.get('a')!.state, 'up')
+  await time.advance(1_400)
+  t.equal(state.members.get('a')!.state, 'dead')
+  t.same(b.declared, ['a'])
+  t.equal(b.membership.view!.isDead(old), true)
+  t.equal(b.membership.view!.isDead(b.membership.incarnation!), false)
+  t.same(
+    b.membership.view!.live().map(({ member }) => member),
+    ['b'],
+  )
+  t.equal(a.membership.mayServe(), false, 'before it has done anything')
+  a.resume()
+  t.equal(a.membership.mayServe(), false)
+  await time.advance(LIMITS.beatEveryMs)
+  t.same(a.lost, ['its row says dead'])
+  t.equal(a.membership.incarnation, null)
+  const began = time.monotonicMs()
+  const incarnation = await a.join()
+  t.ok(time.monotonicMs() - began < 500, 'a dead row is taken at once')
+  t.not(incarnation, old)
+  t.equal(a.membership.mayServe(), true)
+  const view = await b.membership.refresh()
+  t.equal(view.isDead(old), true, 'its row carries another one')
+  t.equal(view.isDead(incarnation), false)
+})
+
+void t.test('stopped for less than a death takes', async (t) => {
+  const { time, start } = cluster()
+  const [a, b] = [await start('a'), await start('b')]
+  const { incarnation } = a.membership
+  for (let i = 0; i < 5; i++) {
+    a.stop()
+    await time.advance(1_900)
+    a.resume()
+    await time.advance(600)
+    t.equal(a.membership.mayServe(), true)
+  }
+  t.equal(a.membership.incarnation, incarnation)
+  t.same([a.lost, b.declared, b.lost], [[], [], []])
+})
+
+void t.test('a machine that was suspended has no lease', async (t) => {
+  const { time, state, start } = cluster()
+  const [a, b] = [await start('a'), await start('b')]
+  a.suspend()
+  await time.advance(600_000)
+  t.equal(state.members.get('a')!.state, 'dead')
+  a.resume()
+  t.equal(a.membership.mayServe(), false)
+  await time.advance(1_000)
+  t.same(a.lost, ['its row says dead'])
+  t.same(b.lost, [])
+})
+
+void t.test('an engine that is away for ten seconds makes nobody dead', async (t) => {
+  const { time, start } = cluster()
+  const all = [await start('a'), await start('b'), await start('c')]
+  const before = all.map((one) => one.membership.incarnation)
+  for (const order of [
+    [0, 1, 2],
+    [2, 0, 1],
+  ]) {
+    for (const i of order) {
+      all[i]!.isAway = true
+      await time.advance(130)
+    }
+    await time.advance(10_000)
+    t.same(
+      all.map((one) => one.membership.mayServe()),
+      [false, false, false],
+    )
+    // It does not come back for all of them in the same moment.
+    for (const i of order) {
+      all[i]!.isAway = false
+      await time.advance(300)
+    }
+    await time.advance(3_000)
+    t.same(
+      all.map((one) => one.membership.mayServe()),
+      [true, true, true],
+    )
+  }
+  t.same(
+    all.map((one) => one.membership.incarnation),
+    before,
+  )
+  t.same(
+    all.flatMap((one) => [...one.lost, ...one.declared]),
+    [],
+  )
+})
+
+void t.test('statements that fail while reads go on make nobody dead', async (t) => {
+  const { time, start } = cluster()
+  const all = [await start('a'), await start('b')]
+  for (const one of all) one.fate = (statement) => (statement === 'beat' ? 'lost' : 'heard')
+  await time.advance(10_000)
+  t.same(
+    all.map((one) => one.membership.mayServe()),
+    [false, false],
+  )
+  all[0]!.fate = null
+  await time.advance(1_000)
+  t.equal(all[0]!.membership.mayServe(), true)
+  t.same(all[0]!.declared, [], 'what stood still before its own beat came through, proves nothing')
+  all[1]!.fate = null
+  await time.advance(5_000)
+  t.equal(all[1]!.membership.mayServe(), true)
+  t.same(
+    all.flatMap((one) => [...one.lost, ...one.declared]),
+    [],
+  )
+})
+
+void t.test('a reader whose reads paused counts afresh', async (t) => {
+  const { time, state, start } = cluster()
+  const [a, b] = [await start('a'), await start('b')]
+  a.stop()
+  await time.advance(2_000)
+  b.stop()
+  await time.advance(1_100)
+  b.resume()
+  await time.advance(1_500)
+  t.equal(state.members.get('a')!.state, 'up')
+  await time.advance(1_500)
+  t.equal(state.members.get('a')!.state, 'dead')
+  t.same(b.lost, [])
+})
+
+void t.test('a death whose statement is not heard of, lost, late', async (t) => {
+  for (const fate of ['unheard', 'lost', 'late'] as const) {
+    const { time, state, start } = cluster()
+    const [a, b] = [await start('a'), await start('b')]
+    once(b, 'dead', fate)
+    a.stop()
+    await time.advance(4_000)
+    t.equal(state.members.get('a')!.state, 'dead', fate)
+    t.equal(b.membership.view!.isDead(a.membership.incarnation!), true)
+    a.resume()
+    await time.advance(1_000)
+    const incarnation = await a.join()
+    for (const land of b.late.splice(0)) t.equal(await land(), 'refused')
+    await time.advance(3_000)
+    t.equal(a.membership.incarnation, incarnation)
+    t.equal(a.membership.mayServe(), true)
+  }
+})
+
+void t.test('one of many declares, all see it', async (t) => {
+  const { time, start } = cluster()
+  const all = [await start('a'), await start('b'), await start('c'), await start('d')]
+  const [first, ...others] = all
+  const { incarnation } = first!.membership
+  first!.stop()
+  await time.advance(4_000)
+  t.equal(others.flatMap((one) => one.declared).length, 1)
+  for (const one of others) t.equal(one.membership.view!.isDead(incarnation!), true)
+})
+
+void t.test('a beat never revives who was declared dead', async (t) => {
+  const { time, state, start } = cluster()
+  const [a, b] = [await start('a'), await start('b')]
+  await time.advance(700)
+  // Its beat is on its way while it is declared dead.
+  a.fate = (statement) => (statement === 'beat' ? 'late' : 'heard')
+  a.isAway = false
+  while (a.late.length === 0) await time.advance(10)
+  a.stop()
+  await time.advance(4_000)
+  t.same(b.declared, ['a'])
+  for (const land of a.late.splice(0)) t.equal(await land(), 'refused')
+  t.equal(state.members.get('a')!.state, 'dead')
+})
