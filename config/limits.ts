@@ -225,8 +225,8 @@ export const LIMITS = {
   // Embedded journal (PROTOCOL 3.16)
   /** Address space of the data file to begin with; it grows by itself. */
   journalMapBytes: 16 * 1024 * MiB,
-  /** Page of the data file: two entries of 1 KB more in each than at the usual 4 KiB. */
-  journalPageBytes: 8 * KiB,
+  /** Page of the data file, of one that is made. */
+  journalPageBytes: 4 * KiB,
   /** Kept back on the disk, to finish what is committed when the disk is full. */
   journalReserveBytes: 64 * MiB,
   /** The disk counts as full when less than this would be left on it. */

@@ -8,6 +8,7 @@ import type { AppendOutcome, DerivedRow, Group } from '../journal.ts'
 import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
 import { Arena } from './journal-arena.ts'
 import { derivedOffset, isWhole, logKey, readGroup, shardKey, type Row } from './journal-layout.ts'
+import { CLAIMS_KEY, Places } from './journal-places.ts'
 import type { Reserve } from './journal-reserve.ts'
 import type { Room } from './journal-room.ts'
 import { encodeGroup, encodeHeadOf, encodeRow, type DerivedTableRow } from './journal-rows.ts'
@@ -58,6 +59,7 @@ export class Committer {
   readonly #options: CommitterOptions
   readonly #arena = new Arena()
   readonly #waiting: WaitingRows
+  readonly #places: Places
   readonly #essentials: Essential[] = []
   #running: Promise<unknown> | null = null
   #isFull = false
@@ -69,6 +71,7 @@ export class Committer {
     this.#options = options
     this.#env = options.env
     this.#reserve = options.reserve
+    this.#places = new Places(options.env)
     this.#waiting = new WaitingRows(() => void this.#inTurn(() => this.#writeDueRows()))
   }
 
@@ -103,6 +106,7 @@ export class Committer {
     const hasRoom = this.#hasRoomToFinish(all.length * ESSENTIAL_BYTES)
     const build = () => all.flatMap((essential) => essential.build())
     const written = hasRoom ? await this.#run(build) : 'full'
+    this.#places.forget()
     for (const { resolve } of all) resolve(written)
   }
 
@@ -141,10 +145,47 @@ export class Committer {
       return groups.map((): AppendOutcome => 'full')
     }
     this.#setFull(false)
+    const atOnce = await this.#writeAtOnce(groups, taken, sections)
+    if (atOnce !== null) return groups.map(() => atOnce)
     const written = await this.#run(() => this.#build(sections))
+    this.#places.forget()
     await this.#settleRows(sections, written)
     if (written !== 'committed') return groups.map(() => written)
     return this.#outcomes(groups, sections)
+  }
+
+  /**
+   * All of it under one condition: that nobody has claimed since this process saw where the shards
+   * stand. Null: somebody has, or something of it doesn't fit; nothing of it is in.
+   */
+  async #writeAtOnce(
+    groups: readonly Group[],
+    taken: readonly TakenRows[],
+    sections: readonly Section[],
+  ): Promise<Written | null> {
+    const token = this.#places.tokenFor(groups, taken)
+    if (token === null) return null
+    const { epochs, heads, log } = this.#env
+    let isUnclaimed = false
+    const written = await this.#run(() => {
+      const all = epochs.ifVersion(CLAIMS_KEY, token, () => {
+        for (const section of sections) {
+          const { groups: own, encodedGroups } = section
+          for (let i = 0; i < own.length; i++) {
+            const { row, head } = encodedGroups[i]!
+            void log.put(row.key, row.value)
+            void heads.put(head.key, head.value, own[i]!.head + own[i]!.count)
+          }
+          for (const row of section.encodedRows) this.#putRow(row)
+        }
+      })
+      return [all.then((is) => (isUnclaimed = is))]
+    })
+    if (written === 'committed' && !isUnclaimed) return null
+    if (written === 'committed') this.#places.committed(groups)
+    else this.#places.forget()
+    for (const rows of taken) this.#waiting.settle(rows, written)
+    return written
   }
 
   async #writeDueRows(): Promise<void> {
@@ -288,7 +329,7 @@ export class Committer {
 
   /** Encodes everything: what can throw does so before a transaction is begun. */
   #sectionsOf(groups: readonly Group[], taken: readonly TakenRows[]): Section[] {
-    const byPlace = new Map<string, Section>()
+    const byPlace = new Map<number, Section>()
     const arena = this.#arena
     arena.reset()
     for (const group of groups) {
@@ -308,8 +349,11 @@ export class Committer {
   }
 }
 
-function sectionOf(byPlace: Map<string, Section>, shard: number, epoch: number): Section {
-  const place = `${shard} ${epoch}`
+/** Above every number of a shard. */
+const SHARDS_MAX = 2 ** 13
+
+function sectionOf(byPlace: Map<number, Section>, shard: number, epoch: number): Section {
+  const place = epoch * SHARDS_MAX + shard + 1
   let section = byPlace.get(place)
   if (section === undefined) {
     section = {

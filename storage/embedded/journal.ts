@@ -32,6 +32,7 @@ import {
 import { consumerKey, derivedOffset, imageKey, logKey, shardKey } from './journal-layout.ts'
 import { acceptLoss } from './journal-loss.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader, getDerived } from './journal-read.ts'
+import { CLAIMS_KEY, newToken } from './journal-places.ts'
 import { Reserve } from './journal-reserve.ts'
 import { Room } from './journal-room.ts'
 import { encodeNumber } from './journal-rows.ts'
@@ -167,7 +168,7 @@ class EmbeddedJournal implements Journal {
         else options.log.info({ file: env.file }, 'the disk has room again')
       },
     })
-    this.log = new EmbeddedLog(env, this.#committer)
+    this.log = new EmbeddedLog(env, this.#committer, options.random)
     this.derived = new EmbeddedDerived(env, this.#committer)
   }
 
@@ -178,6 +179,8 @@ class EmbeddedJournal implements Journal {
   }
 }
 
+/** The row of claims says all by its version. */
+const NO_BYTES = Buffer.alloc(1)
 /** Rows that one transaction of a trim deletes: appends wait for it. */
 const TRIM_ROWS = 1_000
 
@@ -185,10 +188,12 @@ class EmbeddedLog extends EmbeddedLogReader implements LogStore {
   readonly appendsMax = 1
   readonly groupsMax = Number.MAX_SAFE_INTEGER
   readonly #committer: Committer
+  readonly #random: FillRandom
 
-  constructor(env: JournalEnvironment, committer: Committer) {
+  constructor(env: JournalEnvironment, committer: Committer, random: FillRandom) {
     super(env)
     this.#committer = committer
+    this.#random = random
   }
 
   append(groups: readonly Group[]): Promise<readonly AppendOutcome[]> {
@@ -202,8 +207,12 @@ class EmbeddedLog extends EmbeddedLogReader implements LogStore {
       const epoch = this.epochNow(shard) + 1
       let isMine = false
       const written = await this.#committer.essential(() => {
-        const put = epochs.put(key, encodeNumber(shard, epoch).value, epoch, epoch - 1)
-        return [put.then((isIn) => (isMine = isIn))]
+        const isIn = epochs.ifVersion(key, epoch - 1, () => {
+          void epochs.put(key, encodeNumber(shard, epoch).value, epoch)
+          // Whoever commits under the conditions of before must look again.
+          void epochs.put(CLAIMS_KEY, NO_BYTES, newToken(this.#random))
+        })
+        return [isIn.then((is) => (isMine = is))]
       })
       if (written !== 'committed') {
         const why = written === 'full' ? 'the disk is full' : 'an earlier commit failed'
