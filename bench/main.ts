@@ -5,6 +5,8 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, hostname, loadavg, release, totalmem, type } from 'node:os'
+import { clusterBench } from './cluster/bench.ts'
+import { isClusterScenario } from './cluster/options.ts'
 import { parseBenchOptions, USAGE, type BenchOptions } from './options.ts'
 import { comparisonText } from './report/compare.ts'
 import { resultPage } from './report/html.ts'
@@ -20,6 +22,8 @@ const DURABILITY =
   'acknowledged at the configured consistency (cluster)'
 
 async function main(date: Date): Promise<number> {
+  const [command, ...rest] = process.argv.slice(2)
+  if (isClusterScenario(command)) return clusterBench(command, rest)
   const parsed = parseBenchOptions(process.argv.slice(2))
   if (parsed === 'help') {
     process.stdout.write(USAGE)

@@ -35,6 +35,7 @@ export interface BenchOptions {
 
 export const USAGE = `usage: npm run bench -- [options]
        npm run bench -- --compare A.json B.json
+       npm run bench -- scale-out | handoff | takeover [options]    a cluster
 
 Measures the public API beside the floors of the machine, prints a table, writes JSON.
 

@@ -8,7 +8,7 @@ import { Pool } from './pool.ts'
 import { Recorder } from './recorder.ts'
 
 export async function closedLoop(options: LoadOptions): Promise<LoadResult> {
-  const recorder = new Recorder()
+  const recorder = options.recorder ?? new Recorder()
   let running = true
   const send = (socket: HttpSocket): void => {
     if (!running) return

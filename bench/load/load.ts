@@ -21,6 +21,8 @@ export interface LoadOptions {
   readonly seconds: number
   readonly next: () => PreparedRequest
   readonly readings: Readings
+  /** One for several loops side by side; else the loop has its own. */
+  readonly recorder?: Recorder
 }
 
 export interface LoadResult {

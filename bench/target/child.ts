@@ -75,6 +75,12 @@ export class Child {
     await this.#exited
     clearTimeout(timer)
   }
+
+  /** kill -9: it gets no chance to tidy up. */
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL')
+    await this.#exited
+  }
 }
 
 function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

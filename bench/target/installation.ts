@@ -91,14 +91,23 @@ export class Installation {
   }
 
   /** Sends one request of the preparation; throws with the answer when it is not 200. */
-  async post<T>(path: string, body: unknown): Promise<T> {
+  post<T>(path: string, body: unknown): Promise<T> {
+    return this.#ask<T>(path, JSON.stringify(body))
+  }
+
+  /** Reads; throws with the answer when it is not 200. */
+  get<T>(path: string): Promise<T> {
+    return this.#ask<T>(path, null)
+  }
+
+  async #ask<T>(path: string, body: string | null): Promise<T> {
     const response = await fetch(this.url + path, {
-      method: 'POST',
+      method: body === null ? 'GET' : 'POST',
       headers: {
         Authorization: `Bearer ${await this.#freshToken()}`,
         'Content-Type': 'application/json',
       },
-      body: JSON.stringify(body),
+      body,
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     const text = await response.text()

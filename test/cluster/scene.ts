@@ -4,9 +4,7 @@
 // and takeovers are measured in milliseconds. Source: PROTOCOL 4.1, 4.2.
 
 import type { Test } from 'tap'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { withLock } from '../../cli/set-up-lock.mjs'
+import { aloneOnThisMachine } from './alone.ts'
 import { ownEngines, sharedEngines } from './harness/engines.ts'
 import { Stage } from './stage.ts'
 import type { StageOptions } from './stage.ts'
@@ -22,7 +20,6 @@ export interface Scene extends Pick<Stage, 'cluster' | 'load' | 'probes' | 'othe
   readonly t: Test
 }
 
-const LOCK = join(tmpdir(), `kontor-cluster-tests-${process.getuid?.() ?? 0}`)
 /** Files of a run that wait for one another do so no longer. */
 const WAIT_MS_MAX = 15 * 60_000
 const FILE_MS_MAX = 10 * 60_000
@@ -38,7 +35,7 @@ export function fault(
   file.setTimeout(WAIT_MS_MAX + FILE_MS_MAX)
   void file.test(name, async (t) => {
     t.setTimeout(WAIT_MS_MAX + (options.ms ?? 120_000))
-    await withLock(LOCK, () => run(t, options, play))
+    await aloneOnThisMachine(() => run(t, options, play))
   })
 }
 
