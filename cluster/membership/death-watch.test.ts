@@ -141,6 +141,19 @@ void t.test('a reader whose reads paused counts afresh', async (t) => {
   t.same(b.lost, [])
 })
 
+void t.test('a reader whose own beat failed counts afresh', async (t) => {
+  const { time, state, start } = cluster()
+  const [a, b] = [await start('a'), await start('b')]
+  a.stop()
+  await time.advance(1_500)
+  once(b, 'beat', 'lost')
+  await time.advance(2_000)
+  t.equal(b.membership.mayServe(), true)
+  t.equal(state.members.get('a')!.state, 'up')
+  await time.advance(2_000)
+  t.equal(state.members.get('a')!.state, 'dead')
+})
+
 void t.test('a death whose statement is not heard of, lost, late', async (t) => {
   for (const fate of ['unheard', 'lost', 'late'] as const) {
     const { time, state, start } = cluster()

@@ -55,7 +55,7 @@ interface ModelShard {
 }
 
 /** What the log must answer to these steps, and hold after them. */
-export async function logProperties(t: Test, makeLog: MakeLog): Promise<void> {
+export async function logProperties(t: Test, makeLog: MakeLog, histories: number): Promise<void> {
   let runs = 0
   const property = fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
     runs++
@@ -95,8 +95,8 @@ export async function logProperties(t: Test, makeLog: MakeLog): Promise<void> {
     }
     return (await Promise.all(model.map((at, i) => isAs(log, i, at)))).every(Boolean)
   })
-  await fc.assert(property, { numRuns: 30 })
-  t.ok(runs >= 30)
+  await fc.assert(property, { numRuns: histories })
+  t.ok(runs >= histories)
 }
 
 async function isAs(log: LogUnderTest['log'], at: number, wanted: ModelShard): Promise<boolean> {

@@ -11,12 +11,21 @@ function bytes(content: string): Buffer {
   return Buffer.from(content)
 }
 
-export function logConformance(t: Test, makeLog: MakeLog): void {
+export interface LogConformanceOptions {
+  /** Random histories, each on a log of its own. */
+  readonly histories?: number
+}
+
+export function logConformance(
+  t: Test,
+  makeLog: MakeLog,
+  { histories = 30 }: LogConformanceOptions = {},
+): void {
   void t.test('appends', (s) => appends(s, makeLog))
   void t.test('fencing', (s) => fencing(s, makeLog))
   void t.test('sending again', (s) => sendingAgain(s, makeLog))
   void t.test('reading and trimming', (s) => reading(s, makeLog))
-  void t.test('properties', (s) => logProperties(s, makeLog))
+  void t.test('properties', (s) => logProperties(s, makeLog, histories))
 }
 
 async function appends(t: Test, makeLog: MakeLog): Promise<void> {
