@@ -155,6 +155,8 @@ export const LIMITS = {
   projectorActorsMax: 1_000,
   projectorActorsBytesMax: 8 * MiB,
   projectorBatchEntries: 1_000,
+  /** Actors that are read at once to fill an index from them. */
+  refillReadsTogether: 16,
   projectorBatchBytes: 4 * MiB,
   projectorBatchMs: 100,
   /** Entries come together for this long before a batch, unless somebody waits for the index. */

@@ -156,6 +156,11 @@ export class ActorStates {
     this.#bytes -= actor.bytes
   }
 
+  /** Forgets all actors of which it is true. */
+  dropAll(isOver: (actorId: string) => boolean): void {
+    for (const actorId of [...this.#actors.keys()]) if (isOver(actorId)) this.drop(actorId)
+  }
+
   clear(): void {
     this.#actors.clear()
     this.#bytes = 0

@@ -7,11 +7,18 @@ import { decodeEntry } from '../../protocol/entry.ts'
 import { assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader } from '../../storage/journal.ts'
-import type { GraphWriter, IndexWrite } from '../../storage/search.ts'
+import {
+  type GraphWriter,
+  IndexAway,
+  IndexGone,
+  type IndexWrite,
+  RefusedWrites,
+} from '../../storage/search.ts'
 import { type ActorStates, type FoldedActor, ProjectionError } from './actor-states.ts'
 import {
   type ParkedActor,
   decodeParked,
+  placesOf,
   positionsOf,
   reasonOf,
   refKey,
@@ -28,6 +35,8 @@ const READ_BYTES = 1024 * 1024
 export interface ParkedActorsOptions {
   readonly derived: Pick<DerivedReader, 'entries' | 'consumer' | 'parked'>
   readonly index: GraphWriter
+  /** Name under which their rows are kept; INDEX_CONSUMER by default. */
+  readonly consumer?: string
   readonly park: (parked: ParkedActor) => Promise<void>
   readonly unpark: (parked: ParkedActor) => Promise<void>
 }
@@ -74,20 +83,34 @@ export class ParkedActors {
   /** Makes the rows of all actors set aside since the last call durable. */
   async save(): Promise<void> {
     for (const actorId of this.#unsaved) {
-      await this.#options.park(this.#parked.get(actorId)!)
+      const parked = this.#parked.get(actorId)
+      if (parked !== undefined) await this.#options.park(parked)
       this.#unsaved.delete(actorId)
     }
   }
 
   /** Reads what was parked before this process and lets all of it return. */
   async recall(shards: Iterable<number>, offsets: ReadonlyMap<number, number>): Promise<void> {
+    const { derived, consumer } = this.#options
     for (const shard of shards) {
-      for (const { body } of await this.#options.derived.parked(shard, INDEX_CONSUMER)) {
+      for (const { body } of await derived.parked(shard, consumer ?? INDEX_CONSUMER)) {
         const parked = decodeParked(body)
         this.#parked.set(parked.actorId, parked)
       }
     }
     this.retry(offsets)
+  }
+
+  /** The shard is followed by another now, who finds the rows. */
+  lost(shard: number): void {
+    for (const [actorId, parked] of this.#parked) {
+      if (parked.shard !== shard) continue
+      this.#parked.delete(actorId)
+      this.#unsaved.delete(actorId)
+    }
+    for (const [actorId, { parked }] of this.#returning) {
+      if (parked.shard === shard) this.#returning.delete(actorId)
+    }
   }
 
   /** Lets all parked actors return, or one. */
@@ -125,10 +148,11 @@ export class ParkedActors {
     const bodies = await this.#entriesOf(parked.actorId)
     try {
       const writes = writesOf(actor, parked, bodies)
-      index.apply(writes, [])
+      await index.apply(writes, [])
     } catch (error) {
+      if (error instanceof IndexAway || error instanceof IndexGone) throw error
       // If the index takes nothing at all, it is not this actor's fault.
-      index.apply([], positionsOf(index.offsets()))
+      if (!(error instanceof RefusedWrites)) await index.apply([], positionsOf(index.offsets()))
       this.add({ ...parked, reason: reasonOf(error) })
       return
     }
@@ -177,5 +201,6 @@ function writesOf(
     for (const record of decodeEntry(body).r) behaviour.touched(record, actorId).forEach(add)
   }
   if (state !== null) behaviour.nodes(state).forEach(add)
-  return Array.from(refs.values(), (ref) => writeOf(actor, ref))
+  const places = placesOf(actor)
+  return Array.from(refs.values(), (ref) => writeOf(actor, ref, places))
 }

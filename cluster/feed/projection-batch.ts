@@ -57,6 +57,29 @@ interface TouchedActor {
   isNew: boolean
   /** Nodes that records name; null: none but those of a new actor. */
   refs: Map<string, NodeRef> | null
+  /** Places of its nodes as the index has them; null: it isn't known, so all are written. */
+  readonly places: Places | null
+}
+
+/** Places of an actor's nodes, each among those of its type, by refKey. */
+export type Places = ReadonlyMap<string, number>
+
+const NO_PLACES: Places = new Map()
+
+/**
+ * Where each node stands in its actor's own order: what an index keeps that can't tell by itself in
+ * which order nodes came. One that goes moves all behind it.
+ */
+export function placesOf({ behaviour, state }: FoldedActor): Places {
+  if (state === null || behaviour.isDeleted(state)) return NO_PLACES
+  const places = new Map<string, number>()
+  const counts = new Map<string, number>()
+  for (const ref of behaviour.nodes(state)) {
+    const place = counts.get(ref.node) ?? 0
+    counts.set(ref.node, place + 1)
+    places.set(refKey(ref), place)
+  }
+  return places
 }
 
 export class ProjectionBatch {
@@ -67,6 +90,12 @@ export class ProjectionBatch {
   readonly timesMs = new Map<number, number>()
   readonly #offsets = new Map<number, number>()
   readonly #touched = new Map<string, TouchedActor>()
+  readonly #placed: boolean
+
+  /** `placed`: writes name the places of their nodes (GraphWriter.placed). */
+  constructor(placed: boolean) {
+    this.#placed = placed
+  }
 
   /** Moves the shard's offset over entries up to this one, which was made at `timeMs`. */
   pass({ shard, offset }: Position, timeMs: number): void {
@@ -75,13 +104,23 @@ export class ProjectionBatch {
   }
 
   /**
+   * Before an entry is folded: what the index has of its actor is what the state says now. Only
+   * where places are asked for; null when it is known already, or can't be.
+   */
+  before(actor: FoldedActor, entry: Entry): Places | null {
+    if (!this.#placed || this.#touched.has(actor.actorId)) return null
+    // A state that is ahead of the entry is ahead of the index, too.
+    return actor.version === entry.v ? placesOf(actor) : null
+  }
+
+  /**
    * Adds the nodes that the entry's records name. The content is taken when the batch is full. An
    * actor's first entry needs no names: it can't have changed any node but those that are there.
    */
-  touch(actor: FoldedActor, entry: Entry, at: Place): void {
+  touch(actor: FoldedActor, entry: Entry, at: Place, places: Places | null): void {
     let touched = this.#touched.get(actor.actorId)
     if (touched === undefined) {
-      touched = { actor, at, isNew: false, refs: null }
+      touched = { actor, at, isNew: false, refs: null, places }
       this.#touched.set(actor.actorId, touched)
     }
     touched.at = at
@@ -113,7 +152,8 @@ export class ProjectionBatch {
     for (const [actorId, touched] of this.#touched) {
       const before = writes.length
       try {
-        for (const ref of refsOf(touched)) writes.push(writeOf(touched.actor, ref))
+        if (this.#placed) writes.push(...placedWrites(touched))
+        else for (const ref of refsOf(touched)) writes.push(writeOf(touched.actor, ref))
       } catch (error) {
         writes.length = before
         park({ ...this.parkedOf(actorId), reason: reasonOf(error) })
@@ -154,9 +194,26 @@ function refsOf({ actor, isNew, refs }: TouchedActor): Iterable<NodeRef> {
   return ordered.values()
 }
 
+/** The nodes that entries touched, and those whose place is another than the index has. */
+function placedWrites(touched: TouchedActor): IndexWrite[] {
+  const { actor, places: before } = touched
+  const places = placesOf(actor)
+  const refs = new Map<string, NodeRef>()
+  for (const ref of refsOf(touched)) refs.set(refKey(ref), ref)
+  if (places.size > 0) {
+    for (const ref of actor.behaviour.nodes(actor.state)) {
+      const key = refKey(ref)
+      if (before === null || before.get(key) !== places.get(key)) refs.set(key, ref)
+    }
+  }
+  return Array.from(refs.values(), (ref) => writeOf(actor, ref, places))
+}
+
 /** A node's newest content, or its removal when the state no longer has it. */
-export function writeOf(actor: FoldedActor, ref: NodeRef): IndexWrite {
+export function writeOf(actor: FoldedActor, ref: NodeRef, places?: Places): IndexWrite {
   const { actorId, behaviour, state, version } = actor
-  const node = state === null || behaviour.isDeleted(state) ? null : behaviour.project(state, ref)
-  return { node: ref.node, actorId, id: ref.id, version, doc: node === null ? null : node.doc }
+  const found = state === null || behaviour.isDeleted(state) ? null : behaviour.project(state, ref)
+  const write = { node: ref.node, actorId, id: ref.id, version, doc: found?.doc ?? null }
+  const place = found === null ? undefined : places?.get(refKey(ref))
+  return place === undefined ? write : { ...write, place }
 }

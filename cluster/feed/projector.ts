@@ -1,14 +1,21 @@
-// The projector: follows the committed groups of every shard from the index's offsets to the given
+// The projector: follows the committed groups of shards from the index's offsets to the given
 // heads, folds the actors' states and writes each touched node once per batch with its newest
-// content. It stands between the journal, which it only reads, and the graph index, where nodes and
-// offsets move in one transaction: a crash anywhere repeats a batch, and a repeat changes nothing.
-// Knows no business word. Source: PROTOCOL 3.11, 3.13, ARCHITECTURE 5.
+// content. It stands between the journal, which it only reads, and the graph index, where offsets
+// move with the nodes or after them: a crash anywhere repeats a batch, and a repeat changes nothing.
+// Embedded it follows all shards of its store; in a cluster those that its member owns, which come
+// and go. Knows no business word. Source: PROTOCOL 3.11, 3.13, ARCHITECTURE 5.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { type Entry, decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader, LogReader, LogRow } from '../../storage/journal.ts'
-import type { GraphWriter, IndexWrite } from '../../storage/search.ts'
+import {
+  type GraphWriter,
+  IndexAway,
+  IndexGone,
+  type IndexWrite,
+  RefusedWrites,
+} from '../../storage/search.ts'
 import {
   ActorStates,
   type DecodeSnapshot,
@@ -24,6 +31,7 @@ import {
   reasonOf,
 } from './projection-batch.ts'
 import { refill } from './refill.ts'
+import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 
 /** Bounds of a batch and of the states kept. */
 export interface ProjectorLimits {
@@ -59,9 +67,27 @@ export interface ProjectorOptions {
   readonly unpark: (parked: ParkedActor) => Promise<void>
   /** Lets others have the thread, between the parts of a long rebuild. */
   readonly pause: () => Promise<void>
+  /** It has the thread for so long at a time, milliseconds; as long as a batch takes by default. */
+  readonly sliceMs?: number
+  /** Consumer under whose name parked rows are kept; INDEX_CONSUMER by default. */
+  readonly consumer?: string
+  /**
+   * Where many members fill one index none of them may empty it: what can't go on from where the
+   * index is has to be filled beside it (IndexGone). Null: this projector has the index alone.
+   */
+  readonly shared?: SharedFill | null
   /** Monotonic milliseconds. */
   readonly clock: () => number
   readonly limits?: Partial<ProjectorLimits>
+}
+
+/** Where a shard of an index that many fill was begun to be filled from its actors. */
+export interface SharedFill {
+  /**
+   * The offset at which the very first attempt began, this one if there was none: what was removed
+   * since then may be in the index, and only the log says so.
+   */
+  begin(shard: number, flushed: number): Promise<number>
 }
 
 /** What a step did, and when the next one makes sense. */
@@ -94,6 +120,9 @@ export class Projector {
   readonly #parked: ParkedActors
   readonly #offsets = new Map<number, number>()
   readonly #timesMs = new Map<number, number>()
+  /** Shards that were gained and not lost; null: all that there are. */
+  #own: Set<number> | null = null
+  #pausedAtMs = 0
   /** Shards of which the index, emptied in this run, certainly holds nothing yet. */
   #fresh = new Set<number>()
   #generation = ''
@@ -153,18 +182,59 @@ export class Projector {
     this.#offsets.clear()
     this.#states.clear()
     if (kept) for (const [shard, offset] of offsets) this.#offsets.set(shard, offset)
-    else this.#reset(heads, generation)
+    else await this.#reset(heads, generation)
     this.#awaited = new Map(heads)
     await this.#parked.recall(heads.keys(), this.#offsets)
     return kept ? 'kept' : 'reset'
   }
 
+  /** Follows a shard from now on. `offset`: what the index has of it; null: nothing yet. */
+  async gained(shard: number, offset: number | null, head: number): Promise<void> {
+    if (offset !== null && offset > head) {
+      throw new IndexGone(`it has shard ${shard} up to ${offset}, the log ends at ${head}`)
+    }
+    this.#own ??= new Set()
+    this.#own.add(shard)
+    this.#offsets.set(shard, offset ?? 0)
+    if (offset === null) this.#fresh.add(shard)
+    else this.#fresh.delete(shard)
+    await this.#parked.recall([shard], this.#offsets)
+  }
+
+  /** Forgets a shard; what is under way for it is harmless (PROTOCOL 3.13.1). */
+  lost(shard: number): void {
+    this.#own?.delete(shard)
+    this.#offsets.delete(shard)
+    this.#timesMs.delete(shard)
+    this.#fresh.delete(shard)
+    this.#states.dropAll((actorId) => this.#shardOf(actorId) === shard)
+    this.#parked.lost(shard)
+  }
+
+  /** Actors of the `system` shard have UUIDs like all others, and no graph nodes. */
+  #shardOf(actorId: string): number {
+    return shardOf(placeOfActor(actorId), this.#options.shards)
+  }
+
+  #moved(shard: number, offset: number): void {
+    if (this.#own === null || this.#own.has(shard)) this.#offsets.set(shard, offset)
+  }
+
+  /** Long work gives way now and then, where it has to. */
+  async #breathe(): Promise<void> {
+    const { sliceMs, clock, pause } = this.#options
+    if (sliceMs === undefined || clock() - this.#pausedAtMs < sliceMs) return
+    await pause()
+    this.#pausedAtMs = clock()
+  }
+
   /** One batch. Rejects when journal or index can't be used now; calling again is always right. */
   async step(heads: ReadonlyMap<number, number>): Promise<Step> {
-    const batch = new ProjectionBatch()
+    const batch = new ProjectionBatch(this.#options.index.placed)
     let next: Step['next'] = 'idle'
     const shards = [...heads.keys()]
     const startedMs = this.#options.clock()
+    this.#pausedAtMs = startedMs
     for (let i = 0; i < shards.length; i++) {
       const shard = shards[(this.#turn + i) % shards.length]!
       const reach = await this.#collect(batch, shard, heads.get(shard)!)
@@ -195,8 +265,8 @@ export class Projector {
     this.#parked.retry(this.#offsets, actorId)
   }
 
-  #reset(heads: ReadonlyMap<number, number>, generation: string): void {
-    this.#options.index.reset(generation)
+  async #reset(heads: ReadonlyMap<number, number>, generation: string): Promise<void> {
+    await this.#options.index.reset(generation)
     this.#offsets.clear()
     this.#timesMs.clear()
     this.#fresh = new Set(heads.keys())
@@ -223,6 +293,7 @@ export class Projector {
         if (reached < row.offset) return 'waiting'
         offset = reached
         if (this.#isFull(batch)) break
+        await this.#breathe()
       }
     }
     return 'head'
@@ -286,10 +357,11 @@ export class Projector {
     const { entry, at } = of
     try {
       const actor = found ?? this.#states.begin(entry.p, entry.y)
+      const places = batch.before(actor, entry)
       // A state that was loaded, or folded by a batch that failed, may have this entry already.
       if (actor.version === entry.v) this.#states.fold(actor, entry, at.bytes)
       if (found !== null) this.#states.touch(found)
-      batch.touch(actor, entry, at)
+      batch.touch(actor, entry, at, places)
     } catch (error) {
       this.#setAside(batch, entry, { at, error })
     }
@@ -318,14 +390,24 @@ export class Projector {
     // Before it is tried: a refused transaction may be in all the same.
     for (const { shard } of offsets) this.#fresh.delete(shard)
     try {
-      index.apply(writes, offsets)
-    } catch {
-      await this.#writeApart(batch, writes)
-      index.apply([], offsets)
+      await index.apply(writes, offsets)
+    } catch (error) {
+      if (error instanceof IndexAway || error instanceof IndexGone) throw error
+      if (error instanceof RefusedWrites) await this.#parkRefused(batch, error)
+      else await this.#writeApart(batch, writes)
+      await index.apply([], offsets)
     }
-    for (const { shard, offset } of offsets) this.#offsets.set(shard, offset)
+    for (const { shard, offset } of offsets) this.#moved(shard, offset)
     for (const [shard, timeMs] of batch.timesMs) this.#timesMs.set(shard, timeMs)
     return writes.length
+  }
+
+  async #parkRefused(batch: ProjectionBatch, { reasons }: RefusedWrites): Promise<void> {
+    for (const [actorId, reason] of reasons) {
+      this.#parked.add({ ...batch.parkedOf(actorId), reason })
+      this.#states.drop(actorId)
+    }
+    await this.#parked.save()
   }
 
   /**
@@ -334,10 +416,10 @@ export class Projector {
    */
   async #writeApart(batch: ProjectionBatch, writes: readonly IndexWrite[]): Promise<void> {
     const { index } = this.#options
-    index.apply([], positionsOf(this.#offsets))
+    await index.apply([], positionsOf(this.#offsets))
     for (const [actorId, own] of Map.groupBy(writes, (write) => write.actorId)) {
       try {
-        index.apply(own, [])
+        await index.apply(own, [])
       } catch (error) {
         this.#parked.add({ ...batch.parkedOf(actorId), reason: reasonOf(error) })
         this.#states.drop(actorId)
@@ -355,20 +437,43 @@ export class Projector {
     gap: { readonly shard: number; readonly trimmedTo: number },
   ): Promise<Step> {
     const { shard } = gap
-    const flushed = (await this.#options.derived.consumer(shard, 'flush')) ?? 0
+    const { derived, shared } = this.#options
+    const flushed = (await derived.consumer(shard, 'flush')) ?? 0
     if (flushed < gap.trimmedTo) return { entries: 0, writes: 0, next: 'later' }
-    if (!this.#fresh.has(shard)) this.#reset(heads, this.#generation)
-    // From here on a failure leaves part of the shard behind: then it is emptied again.
-    this.#fresh.delete(shard)
+    if (!this.#fresh.has(shard)) {
+      if (shared) throw new IndexGone(`the log of shard ${shard} no longer reaches down to it`)
+      await this.#reset(heads, this.#generation)
+    }
+    const shards = await this.#startsOf(shared ? this.#fresh : [shard], heads)
+    // From here on a failure leaves part of a shard behind: then it is emptied again.
+    if (!shared) this.#fresh.delete(shard)
     const writes = await refill(this.#options, {
-      shard,
+      offsets: shards,
       states: this.#states,
-      flushed,
       park: (parked) => this.#parked.add(parked),
       save: () => this.#parked.save(),
-      pause: this.#options.pause,
+      pause: () => this.#options.pause(),
     })
-    this.#offsets.set(shard, flushed)
-    return { entries: flushed, writes, next: 'now' }
+    let entries = 0
+    for (const [filled, offset] of shards) {
+      this.#fresh.delete(filled)
+      this.#moved(filled, offset)
+      entries += offset
+    }
+    return { entries, writes, next: 'now' }
+  }
+
+  /** Where following the log goes on behind a refill, of each shard that is filled now. */
+  async #startsOf(
+    shards: Iterable<number>,
+    heads: ReadonlyMap<number, number>,
+  ): Promise<ReadonlyMap<number, number>> {
+    const starts = new Map<number, number>()
+    for (const shard of [...shards]) {
+      if (!heads.has(shard)) continue
+      const flushed = (await this.#options.derived.consumer(shard, 'flush')) ?? 0
+      starts.set(shard, (await this.#options.shared?.begin(shard, flushed)) ?? flushed)
+    }
+    return starts
   }
 }
