@@ -12,7 +12,7 @@ import { Patience, tick } from './patience.ts'
 
 /** What a node is started by. */
 export const MAIN = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
-const START_MS = 30_000
+const START_MS = 60_000
 /** Of the client `bootstrap` on every node here. */
 export const SECRET = 'a-secret-for-tests-only-0123456789'
 
