@@ -88,6 +88,7 @@ export class Session {
       const at = options.contactPoints.join(', ')
       throw new Error(`Cassandra at ${at}: ${textOf(error)}`, { cause: error })
     }
+    endReplacedHosts(client)
     return new Session(client, options)
   }
 
@@ -319,6 +320,18 @@ function abandon(client: Client): void {
   }
   controlConnection.shutdown()
   controlConnection.connection?.close()
+}
+
+/**
+ * When no node answers any more the driver begins anew with its contact points and puts new hosts in
+ * the place of those that it has, which nobody ends: each would reconnect and hold its connections
+ * for as long as the process lives.
+ */
+function endReplacedHosts(client: Client): void {
+  client.on('hostRemove', (host: { shutdown(drain: boolean): Promise<void> }) => {
+    // Not drained: a pool that is drained while it connects comes back.
+    host.shutdown(false).catch(() => undefined)
+  })
 }
 
 /** Values that the driver can't send: a mistake in this folder, nothing has left. */

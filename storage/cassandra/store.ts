@@ -29,6 +29,8 @@ export interface CassandraOptions {
   /** null: as the store says, LOCAL_SERIAL for a new one. SERIAL: members in several centres. */
   readonly serial?: SerialLevel | null
   readonly credentials?: Credentials
+  /** Statements are given up after this at last; LIMITS.cassandraTimeoutMs unless said otherwise. */
+  readonly timeoutMsMax?: number
   readonly log: Log
   readonly random: FillRandom
   /** Milliseconds since 1970, for the generation's UUID. */
@@ -81,7 +83,9 @@ export async function connectSession(options: CassandraOptions): Promise<Session
   const { contactPoints, datacenter, credentials, log, now } = options
   const session = await Session.connect({ contactPoints, datacenter, credentials, log, now })
   try {
-    session.fit(await checkEngine(session, log))
+    const { timeoutMs, bounds } = await checkEngine(session, log)
+    const timeoutMsMax = options.timeoutMsMax ?? LIMITS.cassandraTimeoutMs
+    session.fit({ timeoutMs: Math.min(timeoutMs, timeoutMsMax), bounds })
     return session
   } catch (error) {
     await session.close()

@@ -152,60 +152,63 @@ const step: fc.Arbitrary<Step> = fc.record({
 
 void t.test('true means that everything up to here was written, in both stages', async (t) => {
   let answered = 0
-  const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
-    const durable = { first: new Set<number>(), second: new Set<number>() }
-    const sent: (Sent & { readonly done: () => void })[] = []
-    let isWrong = false
-    const send = (stage: 'first' | 'second', rows: readonly DerivedRow[]) => () =>
-      new Promise<boolean>((end) => {
-        const offsets = offsetsOf(rows)
-        // What overtakes: a second stage while a first one below it isn't in.
-        const highest = Math.max(...offsets)
-        for (let i = 1; stage === 'second' && i <= highest; i++) {
-          if (!durable.first.has(i)) isWrong = true
-        }
-        const done = () => offsets.forEach((offset) => durable[stage].add(offset))
-        sent.push({ stage, offsets, end, done })
+  const property = fc.asyncProperty(
+    fc.array(step, { minLength: 20, maxLength: 60 }),
+    async (steps) => {
+      const durable = { first: new Set<number>(), second: new Set<number>() }
+      const sent: (Sent & { readonly done: () => void })[] = []
+      let isWrong = false
+      const send = (stage: 'first' | 'second', rows: readonly DerivedRow[]) => () =>
+        new Promise<boolean>((end) => {
+          const offsets = offsetsOf(rows)
+          // What overtakes: a second stage while a first one below it isn't in.
+          const highest = Math.max(...offsets)
+          for (let i = 1; stage === 'second' && i <= highest; i++) {
+            if (!durable.first.has(i)) isWrong = true
+          }
+          const done = () => offsets.forEach((offset) => durable[stage].add(offset))
+          sent.push({ stage, offsets, end, done })
+        })
+      const order = new WriteOrder({
+        begin: (_, rows) => ({ first: send('first', rows), second: send('second', rows) }),
+        now: () => 0,
       })
-    const order = new WriteOrder({
-      begin: (_, rows) => ({ first: send('first', rows), second: send('second', rows) }),
-      now: () => 0,
-    })
-    let written = 0
-    const failed: (readonly DerivedRow[])[] = []
-    const write = (rows: readonly DerivedRow[]) => {
-      const { offset } = rows[0]!
-      void order.write(0, 1, rows).then((isDurable) => {
-        if (!isDurable) return void failed.push(rows)
-        answered++
-        for (let i = 1; i <= offset; i++) {
-          if (!durable.first.has(i) || !durable.second.has(i)) isWrong = true
+      let written = 0
+      const failed: (readonly DerivedRow[])[] = []
+      const write = (rows: readonly DerivedRow[]) => {
+        const { offset } = rows[0]!
+        void order.write(0, 1, rows).then((isDurable) => {
+          if (!isDurable) return void failed.push(rows)
+          answered++
+          for (let i = 1; i <= offset; i++) {
+            if (!durable.first.has(i) || !durable.second.has(i)) isWrong = true
+          }
+        })
+      }
+      for (const { kind, at, isDurable } of steps) {
+        if (kind === 'write') write([row(++written)])
+        else if (kind === 'again' && failed.length > 0)
+          write(failed.splice(at % failed.length, 1)[0]!)
+        else if (sent.length > 0) {
+          const [one] = sent.splice(at % sent.length, 1)
+          // A write that failed may be in all the same.
+          if (isDurable || at % 2 === 0) one!.done()
+          one!.end(isDurable)
         }
-      })
-    }
-    for (const { kind, at, isDurable } of steps) {
-      if (kind === 'write') write([row(++written)])
-      else if (kind === 'again' && failed.length > 0)
-        write(failed.splice(at % failed.length, 1)[0]!)
-      else if (sent.length > 0) {
-        const [one] = sent.splice(at % sent.length, 1)
-        // A write that failed may be in all the same.
-        if (isDurable || at % 2 === 0) one!.done()
-        one!.end(isDurable)
+        await new Promise<void>((resolve) => setImmediate(resolve))
       }
-      await new Promise<void>((resolve) => setImmediate(resolve))
-    }
-    // The engine is well again: what failed is written once more, and all of it is in.
-    while (sent.length > 0 || failed.length > 0) {
-      for (const rows of failed.splice(0)) write(rows)
-      for (const { done, end } of sent.splice(0)) {
-        done()
-        end(true)
+      // The engine is well again: what failed is written once more, and all of it is in.
+      while (sent.length > 0 || failed.length > 0) {
+        for (const rows of failed.splice(0)) write(rows)
+        for (const { done, end } of sent.splice(0)) {
+          done()
+          end(true)
+        }
+        await new Promise<void>((resolve) => setImmediate(resolve))
       }
-      await new Promise<void>((resolve) => setImmediate(resolve))
-    }
-    return !isWrong && durable.first.size === written && durable.second.size === written
-  })
+      return !isWrong && durable.first.size === written && durable.second.size === written
+    },
+  )
   await fc.assert(property, { numRuns: 200 })
   t.ok(answered > 500, `${answered} answers`)
 })

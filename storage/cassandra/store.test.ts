@@ -1,0 +1,112 @@
+// Opening a store: made once, by however many members start at the same time; refused when it is
+// another one than is configured. Source: PROTOCOL 3.0 "First start", 3.1.
+
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { NIL_INCARNATION } from '../control.ts'
+import { applySchema } from './schema.ts'
+import { openCassandra } from './store.ts'
+import { testCassandra } from './testing/test-store.ts'
+
+const cassandra = await testCassandra()
+if ('skipped' in cassandra) {
+  t.test('stores in Cassandra', { skip: cassandra.skipped }, () => {})
+} else {
+  const options = cassandra.options(t, { shards: 4 })
+  const { keyspace } = options
+
+  t.test('three members that start at once make one store', async (t) => {
+    const upper = { ...options, keyspace: keyspace.toUpperCase() }
+    const stores = await Promise.all([options, options, upper].map((own) => openCassandra(own)))
+    for (const store of stores) t.teardown(() => store.close())
+    const [first, ...others] = stores
+    t.match(first!.identity, { format: 1, shards: 4, serial: 'LOCAL_SERIAL' })
+    for (const { identity } of others) t.same(identity, first!.identity)
+    const rows = await others[0]!.control.shards()
+    t.same(
+      rows,
+      [-1, 0, 1, 2, 3].map((shard) => {
+        return { shard, epoch: 0, owner: '', incarnation: NIL_INCARNATION, segment: 1 }
+      }),
+    )
+    const session = await cassandra.session(t)
+    const [lock] = await session.read(`SELECT * FROM ${keyspace}.schema_version`, [])
+    t.match(lock, { id: 0, version: 1, owner: null })
+    const again = await openCassandra({ ...options, shards: null })
+    t.same(again.identity, first!.identity, 'as the store says')
+    await again.close()
+  })
+
+  t.test('another store than is configured is refused', async (t) => {
+    const refused = async (more: object, message: RegExp) => {
+      const error = await openCassandra({ ...options, ...more }).catch((e: unknown) => e)
+      t.match((error as Error).message, message)
+    }
+    await refused({ shards: 8 }, /made with 4 shards and 8 are configured \(KONTOR_SHARDS\)/)
+    await refused({ serial: 'SERIAL' }, /made for the serial level LOCAL_SERIAL, SERIAL is/)
+    await refused({ datacenter: 'elsewhere' }, /'elsewhere'.*datacenter1/s)
+    await refused({ contactPoints: ['127.0.0.1:1'] }, /Cassandra at 127\.0\.0\.1:1: .*ECONNREFUSED/)
+    const session = await cassandra.session(t)
+    const set = (column: string, value: unknown) => {
+      const query = `UPDATE ${keyspace}.store SET ${column} = ? WHERE id = 0`
+      return session.put([{ query, params: [value] }])
+    }
+    await set('datacenter', 'far')
+    await refused({}, /members of this store are in the data centre far, datacenter1 is configured/)
+    await set('datacenter', 'datacenter1')
+    await set('filling', 'a generation')
+    await refused({}, /is being moved into it and is not whole/)
+    await set('filling', null)
+    await set('format', 2)
+    await refused({}, /the store's format is 2, this version of Kontor reads up to 1/)
+    await set('format', 1)
+    const store = await openCassandra(options)
+    await store.close()
+  })
+
+  t.test('what a crash has left out is made at the next start', async (t) => {
+    const session = await cassandra.session(t)
+    await session.conditional(`DELETE FROM ${keyspace}.shard WHERE shard = 2 IF EXISTS`, [])
+    const store = await openCassandra(options)
+    t.teardown(() => store.close())
+    t.match(await store.control.shard(2), { epoch: 0, segment: 1 })
+  })
+
+  t.test('the number of shards of a new store', async (t) => {
+    const more = cassandra.options(t, { shards: 3 })
+    await t.rejects(openCassandra(more), { message: /power of two up to 4096: 3/ })
+    const store = await openCassandra({ ...more, shards: 1 })
+    t.equal((await store.control.shards()).length, 2)
+    await store.close()
+  })
+
+  t.test('a newer schema is applied once, under the lock', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'kontor-schema-'))
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    cpSync(join(import.meta.dirname, 'schema'), folder, { recursive: true })
+    // Not to be run twice: a column that is there already is refused.
+    writeFileSync(
+      join(folder, '002-more.cql'),
+      '-- One more; column.\nALTER TABLE $keyspace.alias ADD more int;\n',
+    )
+    const session = await cassandra.session(t)
+    const now = () => performance.now()
+    const { datacenter } = options
+    const apply = (last: number) => {
+      const owner = NIL_INCARNATION.replace(/.$/, String(last))
+      return applySchema(session, { keyspace, datacenter, replication: null, owner, now, folder })
+    }
+    await Promise.all([1, 2, 3].map(apply))
+    const [row] = await session.read(`SELECT version, owner FROM ${keyspace}.schema_version`, [])
+    t.match(row, { version: 2, owner: null })
+    await apply(4)
+    const store = await openCassandra(options)
+    await store.close()
+    t.pass('an older program leaves a newer schema alone')
+
+    writeFileSync(join(folder, '004-gap.cql'), '')
+    await t.rejects(apply(5), { message: /004-gap\.cql is out of order/ })
+  })
+}
