@@ -181,13 +181,16 @@ export class Clients {
       return this.begin({ client, type: 'flag', address, messages }, this.#maybeKey(0.5))
     }
     if (chance() < 0.08) return this.#drawOpen(client)
-    const address = chance() < 0.15 ? this.#number() : scheduler.one(this.ledgers)
+    const isByNumber = chance() < 0.15
+    const address = isByNumber ? this.#number() : scheduler.one(this.ledgers)
     const what = { client, type: 'ledger', address }
     if (chance() < 0.22) return this.begin({ ...what, messages: [{ type: 'read', body: {} }] })
     const messages = [this.#message()]
     while (chance() < 0.15) messages.push(this.#message())
     const preview = chance() < 0.07
-    return this.begin({ ...what, messages }, preview ? { preview } : this.#maybeKey(0.65))
+    if (preview) return this.begin({ ...what, messages }, { preview })
+    // A key belongs to the actor: repeated by a number it may meet another one (CONTRACT 0).
+    return this.begin({ ...what, messages }, this.#maybeKey(isByNumber ? 0 : 0.65))
   }
 
   #maybeKey(share: number): { key?: string } {

@@ -2,7 +2,7 @@
 // cluster comes to rest, every ledger is read over every member, and the checkers look at what
 // happened. It stands between a seed and what was found. Source: PROTOCOL 4.1.
 
-import { useSmallBounds } from './bounds.ts'
+import { NOT_THERE, World } from './world.ts' // the first: it makes bounds small
 import { isRetryable } from '../../protocol/errors.ts'
 import { foldLog } from './checkers/fold.ts'
 import { checkKeys } from './checkers/keys.ts'
@@ -17,7 +17,6 @@ import type { Weather } from './faults.ts'
 import type { History } from './history.ts'
 import { KIND, drawNastiness } from './nastiness.ts'
 import { Trace } from './trace.ts'
-import { NOT_THERE, World } from './world.ts'
 
 export interface RunResult {
   readonly seed: number
@@ -29,8 +28,6 @@ export interface RunResult {
   readonly virtualMs: number
   readonly operations: { readonly ok: number; readonly fail: number; readonly info: number }
 }
-
-useSmallBounds()
 
 const NAMES = ['a', 'b', 'c']
 const JOINS_WITHIN_MS = 15_000

@@ -3,7 +3,7 @@
 // schedule) and the code of cluster/. Source: PROTOCOL 4.1, STYLE "A failure harness with plain
 // verbs".
 
-import { LIMITS } from '../../config/limits.ts'
+import { BOUNDS } from './bounds.ts' // the first: see there
 import type { Clock } from '../../cluster/clock.ts'
 import { SegmentedLog } from '../../cluster/log/segmented-log.ts'
 import { Member } from '../../cluster/member.ts'
@@ -92,7 +92,7 @@ export class World {
     // It takes no connection any more; what it has already it answers.
     simulated.isReady = false
     simulated.isLeaving = true
-    member.stop(LIMITS.shutdownMs).then(
+    member.stop(BOUNDS.shutdownMs).then(
       () => {
         this.say(`has left ${simulated.name}`)
         process.kill()

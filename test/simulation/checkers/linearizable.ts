@@ -36,14 +36,18 @@ export function checkLinearizable(history: History): string[] {
 /** What each ledger was asked for, as far as its clients know which ledger it was. */
 function byLedger(history: History): Map<string, Told[]> {
   const found = new Map<string, Told[]>()
+  const anywhere: Told[] = []
   for (const operation of history.operations) {
     const { type, outcome, actorId, address } = operation
     if (type !== 'ledger' || outcome === 'fail') continue
     const id = actorId ?? (isUuid(address) ? address : null)
-    if (id === null) continue
-    let told = found.get(id)
-    if (!told) found.set(id, (told = []))
-    operation.messages.forEach((_, i) => told.push({ operation, i }))
+    let told = id === null ? anywhere : found.get(id)
+    if (!told) found.set(id!, (told = []))
+    for (let i = 0; i < operation.messages.length; i++) told.push({ operation, i })
+  }
+  // Of what was asked of a number, or made a new one, and was never answered.
+  for (const told of found.values()) {
+    told.push(...anywhere.filter(({ operation }) => operation.outcome === 'info'))
   }
   for (const [id, told] of found) addRelays(id, told, history)
   return found
@@ -101,16 +105,26 @@ function callsOf(actorId: string, told: readonly Told[]): Call<Held>[] {
   const isUnseen = unseenOf(told)
   const longest = longestOf(told)
   const calls: Call<Held>[] = []
+  const alikes = new Map<string, number>()
   let before: { operation: Operation; call: number } | null = null
-  for (const { operation, i } of told) {
-    const message = operation.messages[i]!
+  for (const { operation, i } of told.toSorted(byInvocation)) {
     const { preview, invokedMs } = operation
     const result = operation.results[i] ?? null
+    let message = operation.messages[i]!
     if (preview && (i > 0 || operation.outcome !== 'ok')) continue
     // Nobody knows of it, and nothing of it was ever seen: it need not have happened.
     if (result === null && isUnseen(message)) continue
-    const after: number | null = before?.operation === operation ? before.call : null
+    let after: number | null = before?.operation === operation ? before.call : null
     before = { operation, call: calls.length }
+    const isFree = result === null && operation.messages.length === 1
+    if (isFree && !longest.includes(marksOf(message.body)[0] ?? '')) {
+      // One of several that do the same is as good as another: the first of them comes first.
+      message = { ...message, body: { ...message.body, token: '?' } }
+      const alike = JSON.stringify(message)
+      after = alikes.get(alike) ?? null
+      alikes.set(alike, calls.length)
+    }
+    const explained = message
     calls.push({
       name: `operation ${operation.id}, ${message.type}`,
       invokedMs,
@@ -118,10 +132,16 @@ function callsOf(actorId: string, told: readonly Told[]): Call<Held>[] {
       after,
       step: preview
         ? (held) => previewed(held, operation, actorId)
-        : (held) => agreeing(step(held, message, result, actorId), longest),
+        : (held) => agreeing(step(held, explained, result, actorId), longest),
     })
   }
   return calls
+}
+
+function byInvocation(a: Told, b: Told): number {
+  const { operation: one } = a
+  const { operation: other } = b
+  return one.invokedMs - other.invokedMs || one.id - other.id || a.i - b.i
 }
 
 /**
@@ -156,6 +176,7 @@ function step(
 ): Held | null {
   const { ledger } = held
   if (result?.success === false && NOT_DONE.has(result.errors[0]!.code)) return held
+  if (message.type === 'strike' && isOpen(ledger)) return struck(held, result)
   // Which number it has is a matter of more actors than this one.
   const expected =
     message.type === 'renumber' && isOpen(ledger) ? null : answerOf(ledger, message, actorId)
@@ -164,6 +185,11 @@ function step(
     if (!expected.success) return held
   } else if (result?.success === false) return held
   return message.type === 'read' ? held : { ledger: nextState(ledger, message, actorId) }
+}
+
+/** Which tokens are struck nobody is shown: a strike tells how many there are, like a read. */
+function struck(held: Held, result: MessageResult | null): Held | null {
+  return !result?.success || result.data === held.ledger!.tokens.length ? held : null
 }
 
 function isOpen(ledger: Ledger | null): boolean {
@@ -187,7 +213,7 @@ function agrees(expected: MessageResult, result: MessageResult): boolean {
 
 function keyOf({ ledger }: Held): string {
   if (ledger === null) return ''
-  return `${ledger.deleted ? 'deleted' : 'open'} ${ledger.struck.length} ${ledger.tokens.join()}`
+  return `${ledger.deleted ? 'deleted' : 'open'} ${ledger.tokens.join()}`
 }
 
 /** Of two reads, the one that began when the other had returned shows at least as much. */

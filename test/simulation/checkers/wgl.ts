@@ -50,7 +50,8 @@ export function linearize<S>(
   for (let event = first.next; event; event = event.next) {
     if (event.isReturn) returns.set(event.call, event)
   }
-  let left = [...calls].filter(({ returnedMs }) => returnedMs !== Infinity).length
+  const leadsOn = new Set(calls.map(({ after }) => after))
+  let left = calls.filter(({ returnedMs }) => returnedMs !== Infinity).length
   const done = new Bits(calls.length)
   const seen = new Set<string>()
   const chosen: Chosen<S>[] = []
@@ -62,7 +63,13 @@ export function linearize<S>(
     if (event !== null && !event.isReturn) {
       const call = calls[event.call]!
       const next = call.after !== null && !done.has(call.after) ? null : call.step(state)
-      if (next !== null) {
+      // What need not happen, changes nothing and leads to nothing is left out.
+      const isIdle =
+        next !== null &&
+        call.returnedMs === Infinity &&
+        !leadsOn.has(event.call) &&
+        key(next) === key(state)
+      if (next !== null && !isIdle) {
         done.add(event.call)
         const memory = `${done.text()} ${key(next)}`
         if (seen.has(memory)) done.remove(event.call)
