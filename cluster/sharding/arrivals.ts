@@ -44,7 +44,7 @@ interface Creating {
   readonly key: string
   /** The actor: the one that the key leads to, else the first envelope's. */
   id: string
-  /** The key's row when it leads nowhere; undefined while it is read, or when it leads somewhere. */
+  /** The key's row when it leads nowhere; undefined when it leads somewhere, or is not read. */
   base: AliasRow | null | undefined
   isRead: boolean
   /** Envelopes with this key that have not ended. */

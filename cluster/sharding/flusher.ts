@@ -5,6 +5,7 @@
 // stands between the committed log and the derived store. Source: PROTOCOL 3.12.
 
 import { LIMITS } from '../../config/limits.ts'
+import { BriefMap } from '../../protocol/brief.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { AliasRow, AppendOutcome, DerivedRow } from '../../storage/journal.ts'
 import { encodeSnapshot } from './activation.ts'
@@ -66,7 +67,7 @@ export class Flusher {
   /** Up to here the store says so: what a claim starts its replay from. */
   #stored: number
   #storedAtMs: number
-  readonly #tail = new Map<string, LoadedEntry[]>()
+  readonly #tail = new BriefMap<string, LoadedEntry[]>()
   #tailBytes = 0
   #flying: Batch | null = null
   readonly #waiting: Batch[] = []

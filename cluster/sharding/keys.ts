@@ -3,6 +3,7 @@
 // turns that ask for keys and the alias rows of the derived store. Source: ARCHITECTURE 4.
 
 import { LIMITS } from '../../config/limits.ts'
+import { BriefMap } from '../../protocol/brief.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { Entry, KeyChange } from '../../protocol/entry.ts'
 import type { AliasClaim, AliasRow, DerivedStore, Maybe } from '../../storage/journal.ts'
@@ -19,7 +20,7 @@ interface Unflushed {
 
 export class KeyTable {
   readonly #derived: DerivedStore
-  readonly #unflushed = new Map<string, Unflushed>()
+  readonly #unflushed = new BriefMap<string, Unflushed>()
   /** Flushed rows that a point read asked for earlier may not have seen yet. */
   #lingering: { id: string; offset: number; freeFrom: number }[] = []
   readonly #reads = new Set<number>()

@@ -6,7 +6,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { settle } from '../testing/harness.ts'
-import { poisonedOfAll } from './poison.ts'
+import { poisonedOfAll, replayOf } from './poison.ts'
 import { Scene, code, data, latch } from './testing/scene.ts'
 
 const append = (token: string, more: object = {}): [string, object][] => [
@@ -34,14 +34,14 @@ t.test('given up at the third death: recorded, told, listed, not run', async (t)
     { message: { body: { token: 'one' } } },
     { message: { body: { token: 'two' } } },
   ]
-  t.match(scene.shard.poisoned(), listed)
+  t.match(scene.shard.poison.all(), listed)
   await scene.clock.advance(LIMITS.flushStoredMs)
   const stored = await poisonedOfAll(scene.journal.derived, 1)
-  t.same(stored, scene.shard.poisoned(), 'any member can read them')
+  t.same(stored, scene.shard.poison.all(), 'any member can read them')
   scene.journal.hooks.beforeWrite = () => 'unknown'
   await scene.run(scene.ask(id, { say: append('late'), crashes: LIMITS.crashesMax }))
   await scene.restart()
-  t.match(scene.shard.poisoned(), [...listed, { message: { body: { token: 'late' } } }])
+  t.match(scene.shard.poison.all(), [...listed, { message: { body: { token: 'late' } } }])
 })
 
 t.test('what took effect before the death is answered as it was', async (t) => {
@@ -52,10 +52,10 @@ t.test('what took effect before the death is answered as it was', async (t) => {
   await scene.restart()
   const again = { say: append('a'), key: 'k', crashes: LIMITS.crashesMax }
   t.same(await scene.run(scene.ask(id, again)), first)
-  t.same(scene.shard.poisoned(), [])
+  t.same(scene.shard.poison.all(), [])
   const read = await scene.run(scene.ask(id, { crashes: LIMITS.crashesMax }))
   t.equal(code(read), 'POISONED', 'a read is not run either, and leaves nothing')
-  t.same(scene.shard.poisoned(), [])
+  t.same(scene.shard.poison.all(), [])
 })
 
 t.test('replayed: it takes effect as a message of its own, and leaves the list', async (t) => {
@@ -63,13 +63,15 @@ t.test('replayed: it takes effect as a message of its own, and leaves the list',
   await scene.run(scene.shard.claim())
   const id = await scene.made()
   await scene.run(scene.ask(id, { say: append('bad'), key: 'k', crashes: LIMITS.crashesMax }))
-  const replayed = scene.shard.replayPoisoned(id, 'k')
-  t.ok(replayed)
-  t.equal(data(await scene.run(replayed!)), 2)
+  const [poisoned] = scene.shard.poison.all()
+  const { send } = scene.shard.context
+  const envelope = replayOf({ ...poisoned!, message: poisoned!.message! })
+  const replayed = new Promise<WireReply>((resolve) => send(envelope, resolve))
+  t.equal(data(await scene.run(replayed)), 2)
   t.same(await scene.tokens(id), ['first', 'bad'])
-  t.equal(scene.shard.replayPoisoned(id, 'k'), null, 'it is off the list')
+  t.same(scene.shard.poison.all(), [], 'it is off the list')
   await scene.restart()
-  t.same(scene.shard.poisoned(), [])
+  t.same(scene.shard.poison.all(), [])
   await scene.clock.advance(LIMITS.flushStoredMs)
   t.same(await poisonedOfAll(scene.journal.derived, 1), [])
 })
@@ -82,13 +84,12 @@ t.test('the list is bounded: the newest of an actor, and none that is too large'
     const asking = { say: append(`${i}`), key: `k${i}`, crashes: LIMITS.crashesMax }
     await scene.run(scene.ask(id, asking))
   }
-  const [first] = scene.shard.poisoned()
-  t.equal(scene.shard.poisoned().length, LIMITS.poisonedMax)
+  const [first] = scene.shard.poison.all()
+  t.equal(scene.shard.poison.all().length, LIMITS.poisonedMax)
   t.equal(first?.messageId, 'k4')
   const large = append('x'.repeat(LIMITS.entryBytesMax))
   await scene.run(scene.ask(id, { say: large, key: 'large', crashes: LIMITS.crashesMax }))
-  t.equal(scene.shard.poisoned().at(-1)?.message, null)
-  t.equal(scene.shard.replayPoisoned(id, 'large'), null)
+  t.equal(scene.shard.poison.all().at(-1)?.message, null)
 })
 
 t.test('after two deaths it runs alone', async (t) => {
@@ -149,7 +150,7 @@ t.test('a turn that throws: its caller may repeat it, a relay can not', async (t
   t.equal(scene.shard.gate.head, head, 'no entry: a repeat after a repair runs')
   const relay = [3, 1, 0] as const
   t.equal(code(await scene.run(scene.ask(id, { say: crash, relay }))), 'POISONED')
-  t.match(scene.shard.poisoned(), [{ actorId: id, message: { type: 'crash' } }])
+  t.match(scene.shard.poison.all(), [{ actorId: id, message: { type: 'crash' } }])
 })
 
 t.test('a relay whose target can not decide now is tried again, not taken', async (t) => {

@@ -68,10 +68,6 @@ export class PoisonList {
   all(): readonly Poisoned[] {
     return [...this.#actors.values()].flat()
   }
-
-  find(actorId: string, messageId: string): Poisoned | null {
-    return this.#actors.get(actorId)?.find((p) => p.messageId === messageId) ?? null
-  }
 }
 
 function poisonedOf(entry: Entry): Poisoned {

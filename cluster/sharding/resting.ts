@@ -4,6 +4,7 @@
 // 3.12.
 
 import { LIMITS } from '../../config/limits.ts'
+import { BriefMap } from '../../protocol/brief.ts'
 import type { Clock } from '../clock.ts'
 import type { Activation } from './activation.ts'
 
@@ -18,7 +19,7 @@ export interface RestingOptions {
 }
 
 export class Resting {
-  readonly activations = new Map<string, Activation>()
+  readonly activations = new BriefMap<string, Activation>()
   readonly #options: RestingOptions
   #weight = 0
   #sinceSweep = 0

@@ -7,7 +7,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { assert, errorItem } from '../../protocol/errors.ts'
 import { joinEntries } from '../../protocol/entry.ts'
-import type { Envelope, Reply, WireReply } from '../../protocol/message.ts'
+import type { Envelope, WireReply } from '../../protocol/message.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import type { AliasRow, ClaimedShard, Group, Maybe, Tenure } from '../../storage/journal.ts'
 import type { Activation, LoadSource, LoadedEntry } from './activation.ts'
@@ -25,8 +25,7 @@ import { NEW_MEMORY } from './memory.ts'
 import type { ShardMemory } from './memory.ts'
 import { Numbers } from './numbers.ts'
 import { Outbox } from './outbox.ts'
-import { PoisonList, replayOf } from './poison.ts'
-import type { Poisoned } from './poison.ts'
+import { PoisonList } from './poison.ts'
 import { readAhead, recover, relayOlder, storedEntries } from './recovery.ts'
 import type { Prefetched } from './recovery.ts'
 import { Resting } from './resting.ts'
@@ -268,21 +267,6 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   #rolledBack(): WireReply {
     const moved = this.moved()
     return this.#flying === null ? moved : ({ ...moved, taken: true } as WireReply)
-  }
-
-  /** Sends a message that was given up once more; null: there is no such, or it was too large. */
-  replayPoisoned(actorId: string, messageId: string): Promise<Reply> | null {
-    const poisoned = this.poison.find(actorId, messageId)
-    const message = poisoned?.message
-    if (!poisoned || !message) return null
-    return new Promise((resolve) => {
-      this.context.send(replayOf({ ...poisoned, message }), (reply) => resolve(reply as Reply))
-    })
-  }
-
-  /** Messages to this shard's actors that were given up (PROTOCOL 3.11). */
-  poisoned(): readonly Poisoned[] {
-    return this.poison.all()
   }
 
   // --- out --------------------------------------------------------------------------------

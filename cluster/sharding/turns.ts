@@ -124,7 +124,7 @@ export class TurnRunner {
     }
     if (activation.quarantined !== null) {
       const text = `this actor can only be read: ${activation.quarantined}`
-      this.#refuse(activation, work, message, errorItem('QUARANTINED', text))
+      this.#refuse(activation, work, message, [errorItem('QUARANTINED', text)])
       return false
     }
     if (work.envelope.crashes >= LIMITS.crashesMax) {
@@ -236,7 +236,7 @@ export class TurnRunner {
     const over = tooLarge(activation, bytes.length, state)
     if (over !== null) {
       freeAtOnce(this.#shard, activation, work)
-      this.#refuse(activation, work, message, errorItem('TOO_LARGE', over))
+      this.#refuse(activation, work, message, [errorItem('TOO_LARGE', over)])
       return
     }
     this.#join(activation, work, { entry, bytes, state })
@@ -260,11 +260,11 @@ export class TurnRunner {
       const text = 'a key in another shard could not be asked for; nothing was done, try again'
       const { reply } = error
       const item = reply.outcome === 'refused' ? reply.error : errorItem('UNAVAILABLE', text)
-      this.#refuse(activation, work, message, item)
+      this.#refuse(activation, work, message, [item])
       return
     }
     if (error instanceof RequestError) {
-      this.#refuse(activation, work, message, error.errors[0]!, error.errors)
+      this.#refuse(activation, work, message, error.errors)
       return
     }
     this.#shard.context.log.error(
@@ -276,7 +276,7 @@ export class TurnRunner {
       return
     }
     const text = 'this message could not be processed because of a mistake in Kontor'
-    this.#refuse(activation, work, message, errorItem('INTERNAL_ERROR', text))
+    this.#refuse(activation, work, message, [errorItem('INTERNAL_ERROR', text)])
   }
 
   /**
@@ -284,18 +284,12 @@ export class TurnRunner {
    * always ends in an entry, so that its relay goes on (PROTOCOL 3.6 "Outbox"); where trying again
    * may help, its relay is told to.
    */
-  #refuse(
-    activation: Activation,
-    work: Work,
-    message: Message,
-    item: ErrorItem,
-    all: readonly ErrorItem[] = [item],
-  ): void {
-    if (work.envelope.relay && work.position === 0 && isRetryable(item.code)) {
-      work.refusal = refused(item)
+  #refuse(activation: Activation, work: Work, message: Message, items: readonly ErrorItem[]): void {
+    if (work.envelope.relay && work.position === 0 && isRetryable(items[0]!.code)) {
+      work.refusal = refused(items[0]!)
       return
     }
-    const result = failure(message, all)
+    const result = failure(message, items)
     if (work.envelope.relay) this.#record(activation, work, result)
     else work.results.push(result)
   }

@@ -1,5 +1,5 @@
-// Appends whose outcome nobody knows: asked for, sent again, and after three failures made false for
-// ever by a new epoch (PROTOCOL 3.2).
+// Appends whose outcome nobody knows: asked for, sent again, and after three failures made false
+// for ever by a new epoch (PROTOCOL 3.2).
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'

@@ -12,7 +12,6 @@ import type { MemoryHooks, MemoryJournal } from '../../../storage/memory/journal
 import { TestClock, seeded, settle } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
 import { Committer } from '../committer.ts'
-import { refused } from '../core.ts'
 import type { HookTable, ShardContext } from '../core.ts'
 import { Shard } from '../shard.ts'
 
@@ -114,9 +113,9 @@ export class Scene {
       query: () => null,
       log,
       send: (envelope, respond) => {
-        const away = refused(errorItem('UNAVAILABLE', 'away'))
-        const replied = this.refusals-- > 0 ? Promise.resolve(away) : this.#send(envelope)
-        void replied.then((reply) => respond(reply as Parameters<typeof respond>[0]))
+        const away = errorItem('UNAVAILABLE', 'away')
+        if (this.refusals-- > 0) queueMicrotask(() => respond({ outcome: 'refused', error: away }))
+        else void this.#send(envelope).then(respond)
       },
       mayRead: (number, epoch) =>
         this.mayRead ? this.mayRead() : this.journal.log.epochNow(number) === epoch,
