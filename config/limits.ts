@@ -129,6 +129,18 @@ export const LIMITS = {
   indexBusyAttemptsMax: 6,
   /** How long what is written may stay unseen, where nobody asks for a refresh. */
   indexRefreshMs: 1_000,
+  /** How often it is looked which generation of the index is live, and whether it is whole. */
+  indexLookMs: 1_000,
+  /** Removed nodes are looked through for old ones this often. */
+  indexPurgeEveryMs: 60_000,
+  /** What is no longer live stays for those who still read it. */
+  indexGraceMs: 60_000,
+  /** Forced refreshes are at least so far apart. */
+  indexRefreshGapMs: 200,
+  /** How often the offset of another member's shard is read while somebody waits for it. */
+  indexPollMs: 50,
+  /** Plans that are run at once; more wait. */
+  graphPlansInFlightMax: 32,
   /** Requests about whole indexes. */
   engineAdminMs: 30_000,
   graphQueueMax: 1_000,
@@ -165,6 +177,12 @@ export const LIMITS = {
   projectorRetryMs: 20,
   projectorRetryMsMax: 5_000,
   projectorParkedMax: 10_000,
+  /** The same on the thread that answers requests (in a cluster): a batch, and a slice of it. */
+  clusterBatchEntries: 256,
+  clusterBatchMs: 50,
+  clusterSliceMs: 5,
+  /** Groups that were committed here, kept for the projector. */
+  recentRowsBytesMax: 16 * MiB,
   /** The most that an acknowledgement is held back because the index lags. */
   ackDelayMsMax: 1_000,
   // Registry
@@ -254,6 +272,9 @@ export const LIMITS = {
   membersPauseMs: 1_000,
   /** Before a beat, or a statement of one's own row, whose outcome is unknown is sent again. */
   beatRetryMs: 100,
+  /** Without an answer for so long a beat is sent once more, over another coordinator perhaps. */
+  beatAnswerMs: 600,
+  beatCopiesMax: 3,
   /** How long a stopping member tries to write into its row that it leaves, and that it has left. */
   leaveMs: 3_000,
   /** Wall and monotonic clock may differ by this much since the last beat; else the lease is over. */

@@ -86,8 +86,12 @@ export class IndexAway extends Error {
 
 /** The index is not there any more, or can't be what the log says: it has to be made anew. */
 export class IndexGone extends Error {
-  constructor(why: string) {
+  /** The one shard that it is about; null: all. */
+  readonly shard: number | null
+
+  constructor(why: string, shard: number | null = null) {
     super(`the graph index has to be made anew: ${why}`)
     this.name = 'IndexGone'
+    this.shard = shard
   }
 }

@@ -55,6 +55,12 @@ export class LagMeter {
     this.#heads.set(shard, Math.max(head, before))
   }
 
+  /** The shard is no longer ours to measure. */
+  forget(shard: number): void {
+    this.#heads.delete(shard)
+    this.#sinceMs.delete(shard)
+  }
+
   lag(): Lag {
     let entries = 0
     let ageMs = 0

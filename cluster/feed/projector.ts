@@ -191,7 +191,8 @@ export class Projector {
   /** Follows a shard from now on. `offset`: what the index has of it; null: nothing yet. */
   async gained(shard: number, offset: number | null, head: number): Promise<void> {
     if (offset !== null && offset > head) {
-      throw new IndexGone(`it has shard ${shard} up to ${offset}, the log ends at ${head}`)
+      const why = `it has shard ${shard} up to ${offset}, the log ends at ${head}`
+      throw new IndexGone(why, shard)
     }
     this.#own ??= new Set()
     this.#own.add(shard)
@@ -441,7 +442,8 @@ export class Projector {
     const flushed = (await derived.consumer(shard, 'flush')) ?? 0
     if (flushed < gap.trimmedTo) return { entries: 0, writes: 0, next: 'later' }
     if (!this.#fresh.has(shard)) {
-      if (shared) throw new IndexGone(`the log of shard ${shard} no longer reaches down to it`)
+      const why = `the log of shard ${shard} no longer reaches down to it`
+      if (shared) throw new IndexGone(why, shard)
       await this.#reset(heads, this.#generation)
     }
     const shards = await this.#startsOf(shared ? this.#fresh : [shard], heads)

@@ -1,13 +1,14 @@
 // History nodes (journal and activity entries) out of an actor's entries, newest first. It stands
-// between the executions of a plan and where entries are: the derived rows (graph requests), or
-// what a turn has at hand (`query` messages). Source: ARCHITECTURE 5, CONTRACT 1.4.
+// between the executions of a plan and where entries are: the derived rows (graph requests), at
+// hand or on a server, or what a turn has at hand (`query` messages). Source: ARCHITECTURE 5,
+// CONTRACT 1.4.
 
 import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
 import { type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
 import { assert } from '../../protocol/errors.ts'
-import type { HistorySource } from '../../protocol/graph/history.ts'
+import type { HistorySource, RemoteHistory } from '../../protocol/graph/history.ts'
 import { LIMITS } from '../../config/limits.ts'
-import type { DecodeSnapshot } from '../../cluster/feed/actor-states.ts'
+import { ActorStates, type DecodeSnapshot } from '../../cluster/feed/actor-states.ts'
 import type { DerivedReader, Maybe } from '../../storage/journal.ts'
 
 /** Entries that one read of an actor's past asks for: about a screenful of history. */
@@ -64,6 +65,39 @@ function atHand<T>(value: Maybe<T>): T {
   return value
 }
 
+/** Where a history that is read piece by piece goes on. */
+interface Rest {
+  /** Number of the oldest entry that was read. */
+  readonly before: number
+  readonly behaviour: Behaviour
+}
+
+/** History from derived rows that have to be waited for (a server's). */
+export function remoteHistory(options: DerivedHistoryOptions): RemoteHistory {
+  const { behaviours, derived } = options
+  const tombstones = new Tombstones(options)
+  const none = { nodes: [], rest: null }
+  return {
+    async read(actorId, node, rest) {
+      const { before, behaviour: known } = (rest as Rest | null) ?? START
+      const range = { order: 'descending', before, countMax: PAGE } as const
+      const rows = await derived.entries(actorId, range)
+      const newest = rows[0]
+      if (newest === undefined) return none
+      const behaviour = known ?? behaviours.get(decodeEntry(newest.body).y)
+      if (behaviour === undefined) return none
+      if (known === null && (await tombstones.ask(actorId, newest.n, behaviour))) return none
+      const nodes = rows.flatMap(({ body }) => [
+        ...historyOfEntry(behaviour, decodeEntry(body), node),
+      ])
+      const isAll = rows.length < PAGE
+      return { nodes, rest: isAll ? null : { before: rows.at(-1)!.n, behaviour } }
+    },
+  }
+}
+
+const START = { before: Number.MAX_SAFE_INTEGER, behaviour: null }
+
 /**
  * Which actors are deleted: their history is no longer shown. Nothing but the state says so, so it
  * is folded once per actor and remembered until there is a newer entry.
@@ -77,10 +111,25 @@ class Tombstones {
     this.#options = options
   }
 
+  /** Where the rows are at hand. */
   has(actorId: string, newest: number, behaviour: Behaviour): boolean {
     const known = this.#known.get(actorId)
     if (known?.n === newest) return known.isDeleted
-    const state = this.#fold(actorId, behaviour)
+    return this.#learn(actorId, newest, { behaviour, state: this.#fold(actorId, behaviour) })
+  }
+
+  /** Where they have to be waited for. */
+  async ask(actorId: string, newest: number, behaviour: Behaviour): Promise<boolean> {
+    const known = this.#known.get(actorId)
+    if (known?.n === newest) return known.isDeleted
+    const { derived, decodeSnapshot, behaviours } = this.#options
+    const states = new ActorStates({ behaviours, derived, decodeSnapshot })
+    const actor = await states.load(actorId)
+    return this.#learn(actorId, newest, { behaviour, state: actor?.state ?? null })
+  }
+
+  #learn(actorId: string, newest: number, of: { behaviour: Behaviour; state: unknown }): boolean {
+    const { behaviour, state } = of
     const isDeleted = state === null || behaviour.isDeleted(state)
     if (this.#known.size >= LIMITS.tombstonesKnownMax) {
       this.#known.delete(this.#known.keys().next().value!)

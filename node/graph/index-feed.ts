@@ -1,0 +1,289 @@
+// Fills one generation of the graph index from the shards that a member owns: a batch when there is
+// something, sleep when there is nothing, a growing pause while the search engine or the journal is
+// away. Writes of orders go on meanwhile, and what comes then is the newest state only. It stands
+// between the member's shards and the projector. Source: PROTOCOL 3.13.1, 3.13.4.
+
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import type { Log } from '../../protocol/log.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { Clock } from '../../cluster/clock.ts'
+import type { RecentRows } from '../../cluster/feed/recent-rows.ts'
+import { type ParkedActor, encodeParked } from '../../cluster/feed/projection-batch.ts'
+import { Projector, type ProjectorLimits } from '../../cluster/feed/projector.ts'
+import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
+import type { SearchEngine } from '../../storage/elastic/engine.ts'
+import type { Layout } from '../../storage/elastic/layout.ts'
+import { ElasticWriter } from '../../storage/elastic/writer.ts'
+import type { DerivedStore } from '../../storage/journal.ts'
+import { IndexGone } from '../../storage/search.ts'
+import { consumerOf, type IndexRegisters } from './index-registers.ts'
+
+export interface IndexFeedOptions {
+  readonly generation: number
+  readonly engine: SearchEngine
+  /** As far as this generation's mappings go. */
+  readonly layout: Layout
+  /** Node types that are kept as rows. */
+  readonly rows: ReadonlySet<string>
+  readonly writeAliasOf: (name: string) => string
+  readonly behaviours: ReadonlyMap<string, Behaviour>
+  readonly derived: DerivedStore
+  readonly recent: RecentRows
+  readonly registers: IndexRegisters
+  /** Number of shards beside `system`. */
+  readonly shards: number
+  /** Newest committed offset of an own shard. */
+  readonly headOf: (shard: number) => number
+  readonly clock: Clock
+  readonly log: Log
+  readonly stats: FeedStats
+  /** The index has moved. */
+  readonly onApplied: () => void
+  /** Somebody waits for the index: no time is spent on gathering. */
+  readonly isAwaited: () => boolean
+}
+
+/** Totals since the start, of all generations. */
+export interface FeedStats {
+  entries: number
+  writes: number
+  batches: number
+  batchMs: number
+  failures: number
+}
+
+/** Small enough that requests in between don't notice. */
+const BATCH: Partial<ProjectorLimits> = {
+  entries: LIMITS.clusterBatchEntries,
+  ms: LIMITS.clusterBatchMs,
+}
+
+/** How often it is looked whether somebody has begun to wait. */
+const GATHER_STEP_MS = 10
+
+export class IndexFeed {
+  readonly generation: number
+  readonly #options: IndexFeedOptions
+  readonly #projector: Projector
+  /** Shards that are ours; `gone`: this generation can't go on with it. */
+  readonly #shards = new Map<number, 'gained' | 'followed' | 'gone'>()
+  #wake: (() => void) | null = null
+  #woken = false
+  #stopped = false
+  #failureMs: number = LIMITS.projectorRetryMs
+  readonly #ended: Promise<void>
+
+  constructor(options: IndexFeedOptions) {
+    this.#options = options
+    this.generation = options.generation
+    this.#projector = this.#makeProjector()
+    this.#ended = this.#run()
+  }
+
+  #makeProjector(): Projector {
+    const { generation, engine, layout, rows, writeAliasOf, registers, clock } = this.#options
+    const { behaviours, derived, recent, shards } = this.#options
+    const writer = new ElasticWriter({
+      engine,
+      layout,
+      rows,
+      writeAliasOf,
+      nowMs: () => clock.nowMs(),
+      pause: (ms) => this.#pause(ms),
+      async saveOffsets(offsets) {
+        const save = offsets.map((at) => registers.setOffset(generation, at.shard, at.offset))
+        await Promise.all(save)
+      },
+    })
+    return new Projector({
+      behaviours,
+      log: recent,
+      derived,
+      index: writer,
+      decodeSnapshot,
+      shards,
+      park: (parked) => this.#park(parked),
+      unpark: (parked) => this.#keepRow(parked, null),
+      pause: () => new Promise((resolve) => clock.defer(resolve)),
+      sliceMs: LIMITS.clusterSliceMs,
+      clock: () => clock.monotonicMs(),
+      limits: BATCH,
+      consumer: consumerOf(generation),
+      shared: { begin: (shard, flushed) => registers.begin(generation, shard, flushed) },
+    })
+  }
+
+  /** As far as the generation's mappings go. */
+  get layout(): Layout {
+    return this.#options.layout
+  }
+
+  gained(shard: number): void {
+    this.#shards.set(shard, 'gained')
+    this.wake()
+  }
+
+  lost(shard: number): void {
+    this.#shards.delete(shard)
+    this.#projector.lost(shard)
+  }
+
+  /** Done up to and including, durably; null: it isn't known yet. */
+  applied(shard: number): number | null {
+    if (this.#shards.get(shard) !== 'followed') return null
+    return this.#projector.offsets.get(shard) ?? null
+  }
+
+  appliedTimeMs(shard: number): number {
+    return this.#projector.timesMs.get(shard) ?? 0
+  }
+
+  get parkedCount(): number {
+    return this.#projector.parkedCount
+  }
+
+  retryParked(actorId?: string): void {
+    this.#projector.retryParked(actorId)
+    this.wake()
+  }
+
+  /** There are new heads, or something to try again. */
+  wake(): void {
+    this.#woken = true
+    this.#wake?.()
+  }
+
+  /** Ends after the batch that is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.wake()
+    await this.#ended
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      const next = await this.#step()
+      if (next === 'failed') await this.#backOff()
+      else if (next === 'later') await this.#pause(LIMITS.projectorRetryMs)
+      else if (next === 'idle') await this.#sleep()
+      else await new Promise<void>((resolve) => this.#options.clock.defer(resolve))
+    }
+  }
+
+  async #step(): Promise<'now' | 'later' | 'idle' | 'failed'> {
+    const { clock, stats } = this.#options
+    const startedMs = clock.monotonicMs()
+    try {
+      await this.#follow()
+      const step = await this.#projector.step(this.#heads())
+      if (step.entries > 0) {
+        stats.entries += step.entries
+        stats.writes += step.writes
+        stats.batches++
+        stats.batchMs += clock.monotonicMs() - startedMs
+      }
+      this.#failureMs = LIMITS.projectorRetryMs
+      this.#options.onApplied()
+      return step.next
+    } catch (error) {
+      await this.#failed(error)
+      return 'failed'
+    }
+  }
+
+  /** Shards that were gained are followed from where the index has them. */
+  async #follow(): Promise<void> {
+    const { registers, generation, headOf } = this.#options
+    for (const [shard, state] of this.#shards) {
+      if (state !== 'gained') continue
+      const offset = await registers.offset(generation, shard)
+      if (this.#shards.get(shard) !== 'gained') continue
+      await this.#projector.gained(shard, offset, headOf(shard))
+      if (this.#shards.has(shard)) this.#shards.set(shard, 'followed')
+      else this.#projector.lost(shard)
+    }
+  }
+
+  #heads(): Map<number, number> {
+    const heads = new Map<number, number>()
+    for (const [shard, state] of this.#shards) {
+      if (state === 'followed') heads.set(shard, this.#options.headOf(shard))
+    }
+    return heads
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    const { log, stats, generation } = this.#options
+    if (this.#stopped) return
+    stats.failures++
+    log.warn({ err: error, generation }, 'the graph index could not go on; it tries again')
+    if (error instanceof IndexGone) await this.#tellGone(error.shard)
+  }
+
+  /** Who sees to the index has to make another: this one has a hole, or is not there. */
+  async #tellGone(only: number | null): Promise<void> {
+    const { registers, generation, log } = this.#options
+    const shards = only === null ? [...this.#shards.keys()] : [only]
+    try {
+      for (const shard of shards) {
+        await registers.setGone(generation, shard)
+        if (only !== null && this.#shards.has(shard)) this.#shards.set(shard, 'gone')
+      }
+    } catch (error) {
+      log.warn({ err: error, generation }, 'that the graph index is gone could not be told')
+    }
+  }
+
+  /** Waits longer each time, as long as nothing gets better. */
+  async #backOff(): Promise<void> {
+    const ms = this.#failureMs
+    this.#failureMs = Math.min(ms * 2, LIMITS.projectorRetryMsMax)
+    await this.#pause(ms)
+  }
+
+  /** A stop ends it early. */
+  #pause(ms: number): Promise<void> {
+    if (this.#stopped) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel()
+        this.#wake = null
+        resolve()
+      }
+      const cancel = this.#options.clock.after(ms, end)
+      this.#wake = () => {
+        if (this.#stopped) end()
+      }
+    })
+  }
+
+  /** Until there is something; then some more comes together, unless somebody waits for it. */
+  async #sleep(): Promise<void> {
+    if (!this.#woken && !this.#stopped) await new Promise<void>((resolve) => (this.#wake = resolve))
+    this.#wake = null
+    this.#woken = false
+    const { isAwaited } = this.#options
+    for (let waited = 0; waited < LIMITS.projectorGatherMs; waited += GATHER_STEP_MS) {
+      if (this.#stopped || isAwaited()) return
+      await this.#pause(GATHER_STEP_MS)
+    }
+  }
+
+  async #park(parked: ParkedActor): Promise<void> {
+    const { actorId: actor, shard, offset, reason } = parked
+    this.#options.log.error(
+      { actor, shard, offset, reason },
+      'an actor can not be shown in the graph; it is parked, the others go on',
+    )
+    await this.#keepRow(parked, encodeParked(parked))
+  }
+
+  async #keepRow(parked: ParkedActor, body: Uint8Array | null): Promise<void> {
+    const { actorId, shard, offset } = parked
+    const { registers, generation } = this.#options
+    // The row moves forward only, by offset: what clears it must not be older than what wrote it.
+    const at = Math.max(offset, this.#projector.offsets.get(shard) ?? 0)
+    const consumer = consumerOf(generation)
+    await registers.write(shard, [{ kind: 'parked', consumer, actorId, body, offset: at }])
+  }
+}
