@@ -34,6 +34,9 @@ t.test('a brief map does what a map does, order included', async (t) => {
       t.same([...brief], [...map])
       t.same([...brief.values()], [...map.values()])
       t.same([...brief.keys()], [...map.keys()])
+      const each: unknown[] = []
+      brief.forEach((value, key) => each.push([key, value]))
+      t.same(each, [...map])
     }),
   )
 })

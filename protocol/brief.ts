@@ -11,7 +11,7 @@ interface Cell<V> {
 }
 
 /** As a Map: insertion order, values may be deleted and set while it is gone through. */
-export class BriefMap<K, V extends object> {
+export class BriefMap<K, V extends object> implements ReadonlyMap<K, V> {
   readonly #cells = new Map<K, Cell<V>>()
 
   get size(): number {
@@ -49,12 +49,20 @@ export class BriefMap<K, V extends object> {
     return this.#cells.keys()
   }
 
-  *values(): Generator<V, void> {
+  *values(): Generator<V, undefined> {
     for (const { value } of this.#cells.values()) yield value!
   }
 
-  *[Symbol.iterator](): Generator<readonly [K, V], void> {
+  *entries(): Generator<[K, V], undefined> {
     for (const [key, { value }] of this.#cells) yield [key, value!]
+  }
+
+  [Symbol.iterator](): Generator<[K, V], undefined> {
+    return this.entries()
+  }
+
+  forEach(use: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
+    for (const [key, { value }] of this.#cells) use(value!, key, this)
   }
 }
 
