@@ -296,6 +296,8 @@ export const LIMITS = {
   /** Every member reads the `system` log from the store this often; past the other it answers 503. */
   systemReadEveryMs: 1_000,
   systemStaleMs: 2_000,
+  /** What is committed and doesn't get on for so long makes a member unready. */
+  standstillMs: 30_000,
   /** The state of the cluster is read anew after this, with so many reads at once. */
   clusterStatusMs: 1_000,
   clusterStatusReadsMax: 8,
