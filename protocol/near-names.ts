@@ -8,8 +8,10 @@ export function nearNames(wrong: string, known: Iterable<string>): string[] {
   const found: { name: string; distance: number; edits: number }[] = []
   for (const name of known) {
     const candidate = name.toLowerCase()
-    const apart = edits(asked, candidate)
-    const distance = Math.min(apart, within(asked, candidate))
+    const held = within(asked, candidate)
+    const limit = held === Number.POSITIVE_INFINITY ? bound : Number.POSITIVE_INFINITY
+    const apart = edits(asked, candidate, limit)
+    const distance = Math.min(apart, held)
     if (distance <= bound) found.push({ name, distance, edits: apart })
   }
   // `order` begins orders and orderJournalEntries alike: the shorter way is meant.
@@ -33,22 +35,35 @@ export function suggestion(wrong: string, known: readonly string[]): string {
   return `; there ${known.length === 1 ? 'is' : 'are'} ${shown}${known.length > 12 ? ', ...' : ''}`
 }
 
-/** Edits (insert, delete, replace, swap of neighbours) that turn one text into the other. */
-function edits(a: string, b: string): number {
-  let before: number[] = []
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+/** Rows of the table of edits; a longer name gets longer ones. */
+let rows = [new Uint16Array(128), new Uint16Array(128), new Uint16Array(128)]
+
+/**
+ * Edits (insert, delete, replace, swap of neighbours) that turn one text into the other; infinite
+ * as soon as there are more than `limit`, which is nearly always after a few rows.
+ */
+function edits(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) > limit) return Number.POSITIVE_INFINITY
+  if (b.length >= rows[0]!.length) rows = rows.map(() => new Uint16Array(2 * b.length))
+  let [before, row, next] = rows as [Uint16Array, Uint16Array, Uint16Array]
+  for (let j = 0; j <= b.length; j++) row[j] = j
+  let leastBefore = 0
   for (let i = 1; i <= a.length; i++) {
-    const next = [i]
+    const c = a.charCodeAt(i - 1)
+    let least = (next[0] = i)
     for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1]
-      let best = Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + (same ? 0 : 1))
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+      const d = b.charCodeAt(j - 1)
+      let best = Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + (c === d ? 0 : 1))
+      if (i > 1 && j > 1 && c === b.charCodeAt(j - 2) && a.charCodeAt(i - 2) === d) {
         best = Math.min(best, before[j - 2]! + 1)
       }
-      next.push(best)
+      next[j] = best
+      if (best < least) least = best
     }
-    before = row
-    row = next
+    // A swap reaches back over two rows.
+    if (least > limit && leastBefore > limit) return Number.POSITIVE_INFINITY
+    leastBefore = least
+    ;[before, row, next] = [row, next, before]
   }
   return row[b.length]!
 }
