@@ -137,7 +137,9 @@ export class Activation {
 
   /** What a snapshot taken now would need, when one is due; else null. */
   snapshotDue(): SnapshotCapture | null {
+    // An actor that was never made has nothing but rejections: no state to keep (PROTOCOL 3.12).
     if (
+      this.state === null ||
       this.entriesSinceSnapshot < LIMITS.snapshotEntriesMin ||
       this.bytesSinceSnapshot < Math.max(LIMITS.snapshotEntryBytesMin, this.snapshotBytes)
     ) {
