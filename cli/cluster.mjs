@@ -86,6 +86,8 @@ async function bringUp(cluster) {
   for (let i = 0; i < options.nodes && !cluster.stopping; i++) {
     nodes.push(await launchNode(`node-${i + 1}`, options.port + i, launch, onEnd))
     noteRun(options.dir, nodes)
+    // The first one makes what a new store needs; the others find it.
+    if (i === 0) await ready(nodes[0])
   }
   await Promise.all(nodes.map(ready))
   if (!cluster.stopping) say(greeting({ options, nodes, engines, settingsFile, secret }))

@@ -299,6 +299,26 @@ t.test('Redis stands still: it counts as away, and is found again', { skip }, as
   t.ok(await insist(a.wire, names.b, names.a, 10_000))
 })
 
+t.test('what Redis has not taken yet is bounded', { skip }, async (t) => {
+  const server = await own(t)
+  const { a, names } = await pair(t, server)
+  t.ok(await insist(a.wire, names.b, names.a))
+  server.freeze()
+  const messages = [{ type: 'create', body: 'x'.repeat(LIMITS.wireBytesMax) }]
+  const count = LIMITS.wireBacklogBytesMax / LIMITS.wireBytesMax + 2
+  const outcomes: string[] = []
+  for (let i = 0; i < count; i++) {
+    const parcel = parcelOf(names.a, 'large', { messages, budgetMs: 60_000 })
+    a.wire.send(randomUUID(), parcel, ({ outcome }) => outcomes.push(outcome))
+  }
+  a.wire.tell([names.b], { kind: 'stopped' }, names.a)
+  t.ok(await eventually(() => outcomes.length > 0))
+  t.strictSame(outcomes, ['unsent', 'unsent'], 'past the bound, at once')
+  t.equal(a.wire.figures.dropped, 1)
+  server.thaw()
+  t.ok(await insist(a.wire, names.b, names.a, 20_000), 'it is taken, or lost with its connection')
+})
+
 t.test('a replica is no place to write: the other address is tried', { skip }, async (t) => {
   const [first, second] = [await own(t), await own(t)]
   const replica = new Redis({ host: first.host, port: first.port })
