@@ -7,12 +7,13 @@ import { memoryWire } from '../cluster/memory/wire.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
 import type { Journal } from '../storage/journal.ts'
-import { NO_RULES } from './foundation.ts'
+import { NO_RULES, standstillCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 import { collectGraphMetrics } from './graph/graph-metrics.ts'
 import { IndexThread } from './graph/index-thread.ts'
 import { ReaderThread } from './graph/reader-thread.ts'
 import type { Check } from './health/routes.ts'
+import { StandstillWatch } from './health/standstill.ts'
 
 /** What follows the member's commits; set once the member serves. */
 interface Following {
@@ -36,6 +37,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
   await member.start()
   const index = startIndex(options, journal, member)
   following.index = index
+  const watch = new StandstillWatch(world.clock)
   const reader = new ReaderThread({ dir: settings.dataDir, clock: world.clock, log })
   return {
     journal,
@@ -43,7 +45,13 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     watch: index.watch,
     runner: reader,
     applied: (shard) => index.progress.applied(shard),
-    checks: () => checks(member, index),
+    checks: () => [
+      ...checks(member, index),
+      standstillCheck(watch, member, {
+        applied: (shard) => index.progress.applied(shard),
+        outages: 0,
+      }),
+    ],
     collect: (metrics) => collectGraphMetrics(metrics, { index, reader }),
     async stop(leftMs) {
       await member.stop(leftMs() * 0.5)

@@ -8,10 +8,12 @@ import type { ActorQuery, HookTable } from '../cluster/sharding/core.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
 import type { GraphSchema } from '../protocol/graph/schema.ts'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import type { Journal, Maybe } from '../storage/journal.ts'
 import type { IndexWatch, PlanRunner } from './graph/graph.ts'
 import type { Check } from './health/routes.ts'
+import type { Position, StandstillWatch } from './health/standstill.ts'
 import type { Metrics } from './metrics.ts'
 
 export interface FoundationOptions {
@@ -38,6 +40,27 @@ export interface Foundation {
   readonly collect: (metrics: Metrics) => void
   /** Ends what was begun, within the time. */
   stop(leftMs: () => number): Promise<void>
+}
+
+/** What stands still among a member's shards, as a check. `outages`: failures of the index. */
+export function standstillCheck(
+  watch: StandstillWatch,
+  member: Member,
+  index: { readonly applied: (shard: number) => number; readonly outages: number },
+): Check {
+  const positions: Position[] = []
+  for (const [shard, { state, gate, flusher }] of member.shards) {
+    if (state !== 'serving') continue
+    const { head } = gate
+    positions.push({ follower: 'derived rows', shard, head, applied: flusher.flushed, outages: 0 })
+    if (shard === SYSTEM_SHARD) continue
+    const { outages } = index
+    positions.push({ follower: 'graph index', shard, head, applied: index.applied(shard), outages })
+  }
+  const still = watch.look(positions)
+  return still.length === 0
+    ? { name: 'progress', ok: true }
+    : { name: 'progress', ok: false, reason: still.join('; ') }
 }
 
 /** Rules join later; until then no hook has one (COMMERCE 6). */

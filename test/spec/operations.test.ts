@@ -27,6 +27,7 @@ t.test('health', async (t) => {
     checks: [
       { name: 'shards', ok: true },
       { name: 'graph', ok: true },
+      { name: 'progress', ok: true },
       { name: 'sample', ok: true },
     ],
   })
