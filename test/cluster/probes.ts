@@ -77,16 +77,16 @@ export class Probes {
     return performance.now() - began
   }
 
-  /** Looks at every shard all the time, over every door in turn, until `stop`. */
-  watch(everyMs = 25): this {
+  /** Looks at every shard all the time, over every one of `doors` in turn, until `stop`. */
+  watch(from: () => readonly Door[] = this.#doors, everyMs = 25): this {
     this.#stopped = false
-    for (const [shard] of this.#ids.entries()) this.#watching.push(this.#watch(shard, everyMs))
+    for (const shard of this.#ids.keys()) this.#watching.push(this.#watch(shard, from, everyMs))
     return this
   }
 
-  async #watch(shard: number, everyMs: number): Promise<void> {
+  async #watch(shard: number, from: () => readonly Door[], everyMs: number): Promise<void> {
     for (let i = shard; !this.#stopped; i++) {
-      const doors = this.#doors()
+      const doors = from()
       const door = doors[i % doors.length]
       if (door !== undefined) this.looks.push(await this.#look(door, shard))
       await tick(everyMs)

@@ -106,12 +106,14 @@ export class Cluster {
   }
 
   /**
-   * Members that clients would still try: those that run, and for a while those that stand still or
-   * were killed, until somebody has noticed.
+   * Members that clients would still try: those that run, those that drain, and for a while those
+   * that stand still or were killed, until somebody has noticed.
    */
   get doors(): ClusterMember[] {
     const unnoticed = performance.now() - NOTICED_MS
-    return [...this.members.values()].filter(({ isUp, lostAt }) => isUp || lostAt > unnoticed)
+    return [...this.members.values()].filter(({ isUp, isLeaving, node, lostAt }) => {
+      return isUp || (isLeaving && node.isUp) || lostAt > unnoticed
+    })
   }
 
   // --- members --------------------------------------------------------------------------------
