@@ -1,0 +1,94 @@
+// What must hold of a shard's entries, one behind the other: an actor's versions dense, its entries
+// numbered, no message taken twice within its life, relayed messages in the order of their source.
+// Pure. It stands between whoever reads a log and whoever is told. Source: PROTOCOL 3.6, 4.1 (K4).
+
+import { LIMITS } from '../../config/limits.ts'
+import { LOSS_JUMP, type Entry } from '../../protocol/entry.ts'
+
+interface ActorPlace {
+  n: number
+  version: number
+  /** The newest entry with records: numbers behind it may be given out again. */
+  recordedN: number
+  readonly relays: Map<number, readonly [number, number]>
+}
+
+interface Taken {
+  readonly offset: number
+  /** The shard's clock when it ends. */
+  readonly untilMs: number
+}
+
+/** Ids that are looked through at once for those whose life is over. */
+const SWEEP_FROM = 100_000
+
+export class EntryAudit {
+  readonly #report: (what: string) => void
+  readonly #actors = new Map<string, ActorPlace>()
+  readonly #messages = new Map<string, Taken>()
+  #sweepAt = SWEEP_FROM
+  #clockMs = 0
+
+  constructor(report: (what: string) => void) {
+    this.#report = (what) => report(what)
+  }
+
+  /** The next entry of the log. The first that is seen of an actor may be any. */
+  next(offset: number, entry: Entry): void {
+    if (entry.c < this.#clockMs) {
+      this.#report(`offset ${offset}: the shard's clock falls from ${this.#clockMs} to ${entry.c}`)
+    }
+    this.#clockMs = Math.max(this.#clockMs, entry.c)
+    // An entry of a key alone belongs to no actor.
+    if (entry.n === 0) return
+    this.#message(offset, entry)
+    const place = `offset ${offset}: actor ${entry.p}`
+    const before = this.#actors.get(entry.p)
+    const version = entry.v + entry.r.length
+    if (before === undefined) {
+      const recordedN = entry.r.length > 0 ? entry.n : 0
+      const made = { n: entry.n, version, recordedN, relays: new Map<number, [number, number]>() }
+      this.#actors.set(entry.p, made)
+      return this.#relay(place, entry, made)
+    }
+    // Rejections expire: an actor that was put to rest goes on behind what is left of it.
+    const isNumbered = entry.n <= before.n + 1 && entry.n > before.recordedN
+    if (!isNumbered && entry.n !== before.n + 1 + LOSS_JUMP) {
+      this.#report(`${place}: entry ${entry.n} behind ${before.n}`)
+    }
+    if (entry.v !== before.version && entry.v !== before.version + LOSS_JUMP) {
+      this.#report(`${place}: goes on from version ${entry.v}, it was at ${before.version}`)
+    }
+    before.n = entry.n
+    before.version = version
+    if (entry.r.length > 0) before.recordedN = entry.n
+    this.#relay(place, entry, before)
+  }
+
+  #message(offset: number, { p, m, l, c }: Entry): void {
+    const id = `${p}/${m}`
+    const there = this.#messages.get(id)
+    if (there !== undefined && c < there.untilMs) {
+      this.#report(
+        `offset ${offset}: actor ${p}: message ${m} was taken at ${there.offset} already`,
+      )
+    }
+    this.#messages.set(id, {
+      offset,
+      untilMs: c + (l === 1 ? LIMITS.callerMarkMs : LIMITS.edgeMarkMs),
+    })
+    if (this.#messages.size < this.#sweepAt) return
+    for (const [old, { untilMs }] of this.#messages) if (untilMs <= c) this.#messages.delete(old)
+    this.#sweepAt = Math.max(SWEEP_FROM, 2 * this.#messages.size)
+  }
+
+  #relay(place: string, { s }: Entry, { relays }: ActorPlace): void {
+    if (s === undefined) return
+    const [shard, offset, index] = s
+    const [lastOffset, lastIndex] = relays.get(shard) ?? [0, -1]
+    if (offset < lastOffset || (offset === lastOffset && index <= lastIndex)) {
+      this.#report(`${place}: what shard ${shard} relayed from offset ${offset} came twice`)
+    }
+    relays.set(shard, [offset, index])
+  }
+}

@@ -1,0 +1,128 @@
+// Reads everything that a store in Cassandra holds, while members serve, and says what isn't as it
+// must be: the audit that backups, moves and fault tests rely on. It writes nothing. It stands
+// between the tables and whoever prints its findings. Source: PROTOCOL 4.1 (K4), 3.12.
+
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import { CassandraControl } from './control.ts'
+import { CassandraDerivedReader } from './derived-reader.ts'
+import { readStore, STORE_FORMAT } from './identity.ts'
+import { hasTable } from './schema.ts'
+import { CassandraSegments } from './segments.ts'
+import type { Session } from './session.ts'
+import { connectSession, type CassandraOptions } from './store.ts'
+import { ShardVerification, type Report, type Stores } from './verify-shard.ts'
+import { verifyTables } from './verify-tables.ts'
+
+export interface VerifyReport {
+  readonly findings: number
+  readonly groups: number
+  readonly entries: number
+  readonly derivedRows: number
+}
+
+/** Shards that are read at once. */
+const SHARDS_AT_ONCE = 4
+
+/**
+ * Verifies the store in a keyspace; `print` gets a line for each finding. Findings make a command's
+ * exit code 1. Throws when Cassandra can't be reached, never for what is in the tables.
+ */
+export async function verifyCassandra(
+  options: CassandraOptions,
+  print: Report,
+): Promise<VerifyReport> {
+  const counts = { findings: 0, groups: 0, entries: 0, derivedRows: 0 }
+  const keyspace = options.keyspace.toLowerCase()
+  const report: Report = (line) => {
+    counts.findings++
+    print(`${keyspace}: ${line}`)
+  }
+  const session = await connectSession(options)
+  try {
+    const stores = await storesOf(session, keyspace, { nowMs: options.clock(), report })
+    if (stores === null) return counts
+    const heads = new Heads(stores)
+    const shards = shardsOf(stores.identity.shards)
+    const workers = Array.from({ length: SHARDS_AT_ONCE }, async () => {
+      for (let shard = shards.pop(); shard !== undefined; shard = shards.pop()) {
+        const verified = new ShardVerification(stores, shard, report)
+        await verified.run()
+        counts.groups += verified.groups
+        counts.entries += verified.entries
+        heads.set(shard, verified)
+      }
+    })
+    await Promise.all(workers)
+    counts.derivedRows = await verifyTables({
+      session,
+      keyspace,
+      shards: stores.identity.shards,
+      reaches: (shard, offset) => heads.reach(shard, offset),
+      report,
+    })
+  } finally {
+    await session.close()
+  }
+  return counts
+}
+
+/** How far each log has come; looked at again when something is above what is known. */
+class Heads {
+  readonly #stores: Stores
+  readonly #known = new Map<number, { segment: number; head: number }>()
+
+  constructor(stores: Stores) {
+    this.#stores = stores
+  }
+
+  set(shard: number, { segment, head }: { readonly segment: number; readonly head: number }): void {
+    this.#known.set(shard, { segment, head })
+  }
+
+  async reach(shard: number, offset: number): Promise<boolean> {
+    const known = this.#known.get(shard)
+    if (known === undefined) return false
+    while (offset > known.head) {
+      const statics = await this.#stores.segments.statics({ shard, segment: known.segment })
+      const next = { shard, segment: known.segment + 1 }
+      known.head = statics?.head ?? known.head
+      if (offset <= known.head) break
+      if (statics?.sealed !== true || (await this.#stores.segments.statics(next)) === null)
+        return false
+      known.segment++
+    }
+    return true
+  }
+}
+
+function shardsOf(shards: number): number[] {
+  return Array.from({ length: shards + 1 }, (_, i) => i + SYSTEM_SHARD)
+}
+
+/** The store's parts for reading, or null when there is none that this version can read. */
+async function storesOf(
+  session: Session,
+  keyspace: string,
+  { nowMs, report }: { readonly nowMs: number; readonly report: Report },
+): Promise<Stores | null> {
+  const row = (await hasTable(session, keyspace, 'store'))
+    ? await readStore(session, keyspace)
+    : null
+  if (row === null) {
+    report('holds no store')
+    return null
+  }
+  if (row.format > STORE_FORMAT) {
+    report(`the store's format is ${row.format}, this version reads up to ${STORE_FORMAT}`)
+    return null
+  }
+  if (row.filling !== null) report('a store is being moved into it and is not whole')
+  session.use(row.serial)
+  return {
+    identity: row,
+    control: new CassandraControl(session, keyspace),
+    segments: new CassandraSegments(session, keyspace),
+    derived: new CassandraDerivedReader(session, keyspace, row),
+    nowMs,
+  }
+}

@@ -1,0 +1,175 @@
+// The audit of the derived tables: every row readable, an actor's entries in order and whole, what
+// names an offset not above the log. It stands between the tables, which it reads page by page, and
+// whoever prints its findings. Source: PROTOCOL 3.0, 3.12, 4.1 (K4).
+
+import { decodeEntry, LOSS_JUMP, type Entry } from '../../protocol/entry.ts'
+import { placeOfActor, shardOf, SYSTEM_SHARD } from '../../protocol/ids.ts'
+import { bucketOf, BUCKET_ENTRIES, decodeBlob, parkedBody, type Blob } from './rows.ts'
+import type { Row, Session } from './session.ts'
+
+/** Rows of a page: each may be large. */
+const PAGE_ROWS = 200
+
+export interface TableAudit {
+  readonly session: Session
+  readonly keyspace: string
+  readonly shards: number
+  /** Whether a shard's log reaches up to this offset, now: nothing derived is above it. */
+  readonly reaches: (shard: number, offset: number) => Promise<boolean>
+  readonly report: (line: string) => void
+}
+
+type Check = (row: Row, name: string) => Promise<void> | void
+
+/** Reads all derived tables; answers the number of rows. */
+export async function verifyTables(audit: TableAudit): Promise<number> {
+  let rows = 0
+  for (const [table, columns, check] of checksOf(audit)) {
+    for (let from: string | null = null; ;) {
+      const query = `SELECT ${columns} FROM ${audit.keyspace}.${table}`
+      const page = await audit.session.readPage(query, [], { rows: PAGE_ROWS, from })
+      for (const row of page.rows) {
+        rows++
+        await checked(audit, table, row, check)
+      }
+      if (page.next === null) break
+      from = page.next
+    }
+  }
+  return rows
+}
+
+async function checked(audit: TableAudit, table: string, row: Row, check: Check): Promise<void> {
+  const keys = row.keys().filter((column) => column !== 'body')
+  const name = `${table} ${keys.map((column) => String(row.get(column))).join(' ')}`
+  try {
+    await check(row, name)
+  } catch (error) {
+    audit.report(`${name}: can't be read: ${String(error)}`)
+  }
+}
+
+function checksOf(audit: TableAudit): [table: string, columns: string, check: Check][] {
+  const entries = new EntryRows(audit)
+  return [
+    ['actor_entry', 'pid, bucket, n, body', (row, name) => entries.next(row, name)],
+    ['actor_snap', 'pid, body', (row, name) => verifySnapshot(audit, row, name)],
+    ['alias', 'type, key, body', (row, name) => verifyAlias(audit, row, name)],
+    ['mark', 'pid, day, id, body', (row, name) => verifyMark(audit, row, name)],
+    ['shard_snap', 'shard, body', (row, name) => void textOf(row, name)],
+    [
+      'parked',
+      'shard, consumer, pid, body',
+      (row, name) => void parkedBody(blobOf(row, name).content),
+    ],
+    ['system_image', 'at, part, chunk, body', (row, name) => void blobOf(row, name)],
+    ['consumer_offset', 'shard, consumer, off', (row, name) => verifyConsumer(audit, row, name)],
+  ]
+}
+
+function blobOf(row: Row, name: string): Blob {
+  return decodeBlob(row['body'] as Buffer, () => name)
+}
+
+/** Offset and JSON of a blob. */
+function textOf(row: Row, name: string): { offset: number; value: Record<string, unknown> } {
+  const { number, content } = blobOf(row, name)
+  return { offset: number, value: JSON.parse(content.toString()) as Record<string, unknown> }
+}
+
+/** Only an actor's entries say whether its home is the system shard. */
+async function verifyReach(audit: TableAudit, actorId: string, at: At): Promise<void> {
+  const home = shardOf(placeOfActor(actorId), audit.shards)
+  if (await audit.reaches(home, at.offset)) return
+  if (await audit.reaches(SYSTEM_SHARD, at.offset)) return
+  audit.report(`${at.name}: its offset ${at.offset} is above the head of its log`)
+}
+
+interface At {
+  readonly name: string
+  readonly offset: number
+}
+
+/** Entries come partition by partition, in the order of their numbers. */
+class EntryRows {
+  readonly #audit: TableAudit
+  #before: { pid: string; bucket: number; entry: Entry; offset: number } | null = null
+
+  constructor(audit: TableAudit) {
+    this.#audit = audit
+  }
+
+  async next(row: Row, name: string): Promise<void> {
+    const { report } = this.#audit
+    const pid = String(row['pid'])
+    const bucket = row['bucket'] as number
+    const { number: offset, content } = blobOf(row, name)
+    const entry = decodeEntry(content)
+    if (entry.p !== pid || entry.n !== row['n']) report(`${name}: holds another entry`)
+    if (bucketOf(entry.n) !== bucket) report(`${name}: stands in another partition than its own`)
+    await verifyReach(this.#audit, pid, { name, offset })
+    const isSame = this.#before?.pid === pid && this.#before.bucket === bucket
+    const before = isSame ? this.#before : await this.#lastOf(pid, bucket - 1)
+    if (before !== null) {
+      if (offset <= before.offset)
+        report(`${name}: its offset ${offset} is not above ${before.offset}`)
+      // What has expired in between had no records.
+      const version = before.entry.v + before.entry.r.length
+      if (entry.v !== version && entry.v !== version + LOSS_JUMP) {
+        report(`${name}: goes on from version ${entry.v}, the one before it ends at ${version}`)
+      }
+    }
+    this.#before = { pid, bucket, entry, offset }
+  }
+
+  async #lastOf(pid: string, bucket: number) {
+    if (bucket < 0) return null
+    const { session, keyspace } = this.#audit
+    const query = `SELECT body FROM ${keyspace}.actor_entry WHERE pid = ? AND bucket = ? AND n = ?`
+    const [row] = await session.read(query, [pid, bucket, (bucket + 1) * BUCKET_ENTRIES])
+    if (row === undefined) return null
+    const { number: offset, content } = blobOf(row, 'actor_entry')
+    return { pid, bucket, entry: decodeEntry(content), offset }
+  }
+}
+
+async function verifySnapshot(audit: TableAudit, row: Row, name: string): Promise<void> {
+  const { offset, value } = textOf(row, name)
+  const pid = String(row['pid'])
+  await verifyReach(audit, pid, { name, offset })
+  const { n, version } = value as { n?: number; version?: number }
+  if (typeof n !== 'number' || typeof version !== 'number') {
+    return audit.report(`${name}: names no entry and no version`)
+  }
+  const query = `SELECT body FROM ${audit.keyspace}.actor_entry WHERE pid = ? AND bucket = ? AND n = ?`
+  const [last] = await audit.session.read(query, [pid, bucketOf(n), n])
+  if (last === undefined) return
+  const { content, number } = blobOf(last, name)
+  const entry = decodeEntry(content)
+  // An entry of a later life of this number: what the snapshot ended with has expired.
+  if (number > offset) return
+  const ended = entry.v + entry.r.length
+  if (ended !== version)
+    audit.report(`${name}: is at version ${version}, entry ${n} ends at ${ended}`)
+}
+
+function verifyAlias(audit: TableAudit, row: Row, name: string): void {
+  const { value } = textOf(row, name)
+  const isRead =
+    Array.isArray(value) &&
+    value.every(({ actorId, messageId }) => {
+      return typeof actorId === 'string' && typeof messageId === 'string'
+    })
+  if (!isRead) audit.report(`${name}: holds no claims`)
+}
+
+function verifyMark(audit: TableAudit, row: Row, name: string): void {
+  const { value } = textOf(row, name)
+  if (value['messageId'] !== row['id']) audit.report(`${name}: holds another message`)
+}
+
+async function verifyConsumer(audit: TableAudit, row: Row, name: string): Promise<void> {
+  const offset = Number(row['off'])
+  if (await audit.reaches(row['shard'] as number, offset)) return
+  audit.report(`${name}: is above the head of its log`)
+}
