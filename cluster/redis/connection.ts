@@ -3,7 +3,6 @@
 // lost connection had taken is for the edge to send again. Source: PROTOCOL 3.6.
 
 import { Redis } from 'ioredis'
-import type { ChainableCommander } from 'ioredis'
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Clock } from '../clock.ts'
@@ -19,7 +18,7 @@ export interface ConnectionOptions {
   readonly onDown: () => void
 }
 
-export type { ChainableCommander, Redis }
+export type { Redis }
 
 const RECONNECT_MS = 20
 /** A Redis that stays away is told of this often. */
