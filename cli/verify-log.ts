@@ -1,33 +1,79 @@
-// `npm run verify-log -- --data DIR`: reads everything that a stopped node's data directory holds
-// and says what is wrong. It stands between storage/embedded, which knows the files, and the person
-// who has them in doubt; the one tool of cli/ that reads a store instead of asking a node.
+// `npm run verify-log`: reads everything that a store holds and says what is wrong. It stands
+// between storage/, which knows the stores, and the person who has one in doubt: the data directory
+// of a stopped node, or with KONTOR_STORAGE_DRIVER=cluster the keyspace of members that may go on.
 
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { EXIT_CONFIG } from '../config/load.ts'
+import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
 import { verifyLog } from '../storage/embedded/verify-log.ts'
+import { cassandraOptions } from './cassandra-options.ts'
 
-const USAGE = 'Usage: npm run verify-log -- [--data DIR] (the directory of KONTOR_DATA_DIR, ./data)'
+const USAGE = `Usage: npm run verify-log -- [--data DIR] [--config FILE]
+  --data DIR     an embedded store: the directory of KONTOR_DATA_DIR, ./data unless set
+  --config FILE  settings file of a cluster, beside the environment
+With KONTOR_STORAGE_DRIVER=cluster the keyspace KONTOR_CASSANDRA_KEYSPACE is read instead.`
 
 /** Exit codes: all is well, something is wrong, wrong arguments (EX_USAGE of sysexits). */
 const EXIT = { well: 0, damaged: 1, usage: 64 } as const
 
+interface Arguments {
+  readonly data: string | undefined
+  readonly config: string | undefined
+}
+
 async function main(): Promise<number> {
-  const dir = dataDirectory()
-  if (dir === null) return EXIT.usage
-  const report = await verifyLog(dir, (line) => console.log(line))
-  const { findings, groups, entries, derivedRows } = report
+  const given = argumentsOf()
+  if (given === null) return EXIT.usage
+  const isCluster = given.data === undefined && process.env['KONTOR_STORAGE_DRIVER'] === 'cluster'
+  return isCluster ? verifyKeyspace(given.config) : verifyDirectory(given.data)
+}
+
+async function verifyDirectory(data: string | undefined): Promise<number> {
+  const dir = data ?? (process.env['KONTOR_DATA_DIR'] || './data')
+  return outcome(dir, await verifyLog(dir, (line) => console.log(line)))
+}
+
+async function verifyKeyspace(config: string | undefined): Promise<number> {
+  const loaded = cassandraOptions(process.env, config, (path) => readFileSync(path, 'utf8'))
+  if ('problems' in loaded) {
+    for (const problem of loaded.problems) console.error(problem)
+    return EXIT_CONFIG
+  }
+  const { options } = loaded
+  try {
+    return outcome(options.keyspace, await verifyCassandra(options, (line) => console.log(line)))
+  } catch (error) {
+    console.error((error as Error).message)
+    return EXIT.damaged
+  }
+}
+
+interface Counts {
+  readonly findings: number
+  readonly groups: number
+  readonly entries: number
+  readonly derivedRows: number
+}
+
+function outcome(what: string, { findings, groups, entries, derivedRows }: Counts): number {
   console.log(
-    `${dir}: ${groups} groups, ${entries} entries and ${derivedRows} derived rows read, ` +
+    `${what}: ${groups} groups, ${entries} entries and ${derivedRows} derived rows read, ` +
       (findings === 0 ? 'nothing is wrong' : `findings: ${findings}`),
   )
   return findings === 0 ? EXIT.well : EXIT.damaged
 }
 
-function dataDirectory(): string | null {
+function argumentsOf(): Arguments | null {
   try {
     const { values } = parseArgs({
-      options: { data: { type: 'string' }, help: { type: 'boolean' } },
+      options: {
+        data: { type: 'string' },
+        config: { type: 'string' },
+        help: { type: 'boolean' },
+      },
     })
-    if (!values.help) return values.data ?? (process.env['KONTOR_DATA_DIR'] || './data')
+    if (!values.help) return { data: values.data, config: values.config }
   } catch (error) {
     console.error((error as Error).message)
   }

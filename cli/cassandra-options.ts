@@ -1,0 +1,53 @@
+// The settings of a cluster's store for commands that open it without being a member. It stands
+// between the environment and settings file that members are started with and storage/cassandra.
+
+import { randomFillSync } from 'node:crypto'
+import { loadSettings } from '../config/load.ts'
+import type { Log } from '../protocol/log.ts'
+import type { CassandraOptions } from '../storage/cassandra/store.ts'
+
+export type LoadedOptions =
+  | { readonly options: CassandraOptions }
+  | { readonly problems: readonly string[] }
+
+/** What a member needs and such a command doesn't: it may be left out. */
+const UNUSED = {
+  KONTOR_REDIS_URL: 'redis://127.0.0.1',
+  KONTOR_ELASTICSEARCH_URL: 'http://127.0.0.1',
+}
+
+/** The store that members with these settings would open, or every mistake as a line for people. */
+export function cassandraOptions(
+  env: Readonly<Record<string, string | undefined>>,
+  config: string | undefined,
+  readFile: (path: string) => string,
+): LoadedOptions {
+  const argv = config === undefined ? [] : ['--config', config]
+  const all = { ...UNUSED, ...env, KONTOR_STORAGE_DRIVER: 'cluster' }
+  const loaded = loadSettings(all, argv, readFile)
+  if ('problems' in loaded) return loaded
+  const { shards, cluster } = loaded.ok
+  const { contactPoints, datacenter, keyspace, replication } = cluster.cassandra
+  return {
+    options: {
+      contactPoints,
+      // config/load.ts asks for it.
+      datacenter: datacenter!,
+      keyspace,
+      replication,
+      shards,
+      log: STANDARD_ERROR,
+      random: (bytes) => void randomFillSync(bytes),
+      clock: Date.now,
+      now: () => performance.now(),
+    },
+  }
+}
+
+/** Warnings go where a command's own output isn't. */
+const STANDARD_ERROR: Log = {
+  debug() {},
+  info() {},
+  warn: (fields, text) => console.error(text, fields),
+  error: (fields, text) => console.error(text, fields),
+}
