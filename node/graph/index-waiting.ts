@@ -179,7 +179,11 @@ export class IndexWaiting implements IndexWatch {
     const { clock, refresh } = this.#options
     const earliestMs = this.#refreshedAtMs + LIMITS.indexRefreshGapMs
     const restMs = earliestMs - clock.monotonicMs()
-    if (restMs > 0) await new Promise<void>((resolve) => void clock.after(restMs, resolve))
+    // Never at once: who asks in this tick is still in time for it.
+    await new Promise<void>((resolve) => {
+      if (restMs > 0) clock.after(restMs, resolve)
+      else clock.defer(resolve)
+    })
     this.#nextRefresh = null
     this.#refreshedAtMs = clock.monotonicMs()
     const generation = this.#generation

@@ -133,6 +133,12 @@ export class FeedStore {
     return body
   }
 
+  /** Another owner takes the shard: writes of the one before are fenced from now on. */
+  async claim(shard: number): Promise<number> {
+    this.#epochs.delete(shard)
+    return this.epoch(shard)
+  }
+
   async epoch(shard: number): Promise<number> {
     let epoch = this.#epochs.get(shard)
     if (epoch === undefined) {

@@ -1,0 +1,138 @@
+// Members' graph indexes on one journal and one search engine in memory, with notebooks to follow:
+// the stage of the tests of the cluster's index. It stands in for the runtime, which gains and
+// loses shards, and for Elasticsearch.
+
+import type { ActorRecord, Behaviour } from '../../../protocol/behaviour.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import { FULL_ACCESS, planNavigations } from '../../../protocol/graph/navigation.ts'
+import { graphSchema } from '../../../protocol/graph/schema.ts'
+import type { Position } from '../../../protocol/ids.ts'
+import { FeedStore } from '../../../cluster/feed/testing/feed-store.ts'
+import { type Defects, notebookBehaviour } from '../../../cluster/feed/testing/notebook.ts'
+import { TestClock, settle } from '../../../cluster/testing/harness.ts'
+import { type EngineHooks, MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
+import type { SearchEngine } from '../../../storage/elastic/engine.ts'
+import { type ClusterIndex, startClusterIndex } from '../cluster-index.ts'
+
+export interface TestMember {
+  readonly index: ClusterIndex
+  readonly shards: Set<number>
+}
+
+export class ClusterScene {
+  readonly clock = new TestClock()
+  readonly defects: Defects = { fold: false, project: false }
+  readonly hooks: EngineHooks = {}
+  readonly memory = new MemorySearchEngine({
+    nowMs: () => this.clock.monotonicMs(),
+    hooks: this.hooks,
+  })
+  readonly store: FeedStore
+  readonly members: TestMember[] = []
+  readonly warnings: string[] = []
+  readonly engine: SearchEngine
+  readonly prefix: string
+  /** The type as members started from now on have it. */
+  behaviour: Behaviour
+
+  constructor(options: { engine?: SearchEngine; prefix?: string; shards?: number } = {}) {
+    this.behaviour = notebookBehaviour(this.defects) as Behaviour
+    const store = { shards: options.shards ?? 2, generation: 'g1' }
+    this.store = new FeedStore(this.behaviour, store)
+    this.engine = options.engine ?? this.memory
+    this.prefix = options.prefix ?? 'test-'
+  }
+
+  start(...shards: number[]): TestMember {
+    const { behaviour } = this
+    const index = startClusterIndex({
+      journal: this.store.journal,
+      engine: this.engine,
+      prefix: this.prefix,
+      schema: graphSchema(behaviour.nodeTypes),
+      behaviours: new Map([[behaviour.type, behaviour]]),
+      clock: this.clock,
+      log: {
+        debug: () => undefined,
+        info: () => undefined,
+        warn: (fields, text) => this.#note(fields, text),
+        error: (fields, text) => this.#note(fields, text),
+      },
+      flushed: () => null,
+    })
+    const member: TestMember = { index, shards: new Set() }
+    this.members.push(member)
+    void this.gives(member, ...shards)
+    return member
+  }
+
+  #note(fields: object, text: string): void {
+    const { err, reason } = fields as { err?: Error; reason?: string }
+    this.warnings.push(`${text}: ${err?.message ?? reason ?? ''}`)
+  }
+
+  /** The member gains shards; who had them loses them, `late`: only afterwards. */
+  async gives(member: TestMember, ...shards: number[]): Promise<void> {
+    for (const shard of shards) {
+      const before = this.members.find((other) => other.shards.has(shard))
+      before?.shards.delete(shard)
+      before?.index.lost(shard)
+      member.shards.add(shard)
+      const epoch = await this.store.claim(shard)
+      member.index.gained(shard, epoch, this.store.heads.get(shard) ?? 0)
+    }
+  }
+
+  /** Commits a group and tells its owner. */
+  async commit(...entries: readonly (readonly [string, ...ActorRecord[]])[]): Promise<Position> {
+    const at = await this.store.commit(...entries)
+    const first = at.offset - entries.length + 1
+    const [row] = await this.store.journal.log.read(at.shard, first - 1, 1)
+    const owner = this.members.find(({ shards }) => shards.has(at.shard))
+    // Only the number of entries is looked at.
+    const some = Array.from({ length: entries.length }) as never[]
+    owner?.index.committed(at.shard, some, first, row!.body)
+    return at
+  }
+
+  /** Time passes until it holds, a minute at most. */
+  async until(holds: () => unknown): Promise<boolean> {
+    for (let i = 0; i < 600; i++) {
+      await settle()
+      if (await holds()) return true
+      await this.clock.advance(100)
+    }
+    return false
+  }
+
+  /** Awaits what needs time to pass. */
+  async during<T>(work: Promise<T> | T): Promise<T> {
+    let isOver = false
+    const ended = Promise.resolve(work).finally(() => (isOver = true))
+    ended.catch(() => undefined)
+    for (let i = 0; i < 2_000 && !isOver; i++) {
+      await settle()
+      if (!isOver) await this.clock.advance(25)
+    }
+    return ended
+  }
+
+  /** A query on a member; rejects as the graph does. */
+  async ask({ index }: TestMember, body: unknown): Promise<Record<string, unknown>> {
+    const schema = graphSchema(this.behaviour.nodeTypes)
+    const options = { nowMs: this.clock.nowMs(), limits: LIMITS }
+    const plan = planNavigations(body, schema, FULL_ACCESS, options)
+    const ready = { plan, json: '', usesHistory: false }
+    const json = await this.during(index.runner.run(ready, 5_000, index.watch.life))
+    return JSON.parse(json) as Record<string, unknown>
+  }
+
+  /** Waits on a member for positions, as a request with a token does. */
+  async reached({ index }: TestMember, ...positions: Position[]): Promise<boolean> {
+    return this.during(index.watch.reached(positions, LIMITS.consistencyWaitMs))
+  }
+
+  async close(): Promise<void> {
+    await this.during(Promise.all(this.members.map(({ index }) => index.close())))
+  }
+}
