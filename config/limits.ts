@@ -272,7 +272,7 @@ export const LIMITS = {
   membersPauseMs: 1_000,
   /** Before a beat, or a statement of one's own row, whose outcome is unknown is sent again. */
   beatRetryMs: 100,
-  /** Without an answer for so long a beat is sent once more, over another coordinator perhaps. */
+  /** Without an answer for so long a beat, or a read, is sent again, so many times in all. */
   beatAnswerMs: 600,
   beatCopiesMax: 3,
   /** How long a stopping member tries to write into its row that it leaves, and that it has left. */

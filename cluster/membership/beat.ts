@@ -7,6 +7,8 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { ControlStore, MemberState, Outcome } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
+import { LateAnswer, hedged } from './hedge.ts'
+import type { Hedge } from './hedge.ts'
 import { lives } from './view.ts'
 
 /** A life that has just begun: its row says `up` and beat 0. */
@@ -51,11 +53,14 @@ export interface BeatLoopOptions {
 /** Sends beats from the thread that it is called in. */
 export class BeatLoop implements BeatSender {
   readonly #options: BeatLoopOptions
+  readonly #hedge: Hedge
   /** Counts starts and stops: a loop of an earlier one ends. */
   #round = 0
 
   constructor(options: BeatLoopOptions) {
     this.#options = options
+    const { beatAnswerMs: everyMs, beatCopiesMax: times } = LIMITS
+    this.#hedge = { clock: options.clock, everyMs, times }
   }
 
   start(life: Life, report: BeatReport): void {
@@ -93,9 +98,10 @@ export class BeatLoop implements BeatSender {
         if (outcome === 'unknown') report.failed()
         const row = await this.#row(life, report, isOver)
         if (row === null) return
-        isThere = row.beat > beat
+        if (row.beat > beat + 1) throw new Error('somebody else beats in its name')
+        isThere = row.beat === beat + 1
+        if (!isThere && row.state === state) await this.#pause()
         state = row.state
-        if (!isThere && outcome === 'unknown') await this.#pause()
         if (isOver()) return
       }
       beat++
@@ -106,16 +112,25 @@ export class BeatLoop implements BeatSender {
     }
   }
 
+  /** Copies of one statement, while no answer comes: any of them may be the one that is applied. */
   #send({ member, incarnation }: Life, beat: number, state: MemberState): Promise<Outcome> {
+    const { control } = this.#options
     const to = { beat: beat + 1 }
-    return this.#options.control.updateMember(member, to, { incarnation, beat, state })
+    const send = (): Promise<Outcome> =>
+      control.updateMember(member, to, { incarnation, beat, state })
+    return hedged(this.#hedge, send).catch((error: unknown) => {
+      if (error instanceof LateAnswer) return 'unknown'
+      throw error
+    })
   }
 
   /** My row while this life lives; null when it is over. Tries until the store answers. */
   async #row(life: Life, report: BeatReport, isOver: () => boolean) {
     for (;;) {
-      const row = await this.#options.control.member(life.member).catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, "the member's own row could not be read")
+      const { control, log } = this.#options
+      const read = hedged(this.#hedge, () => control.member(life.member))
+      const row = await read.catch((error: unknown) => {
+        log.warn({ err: error }, "the member's own row could not be read")
         return undefined
       })
       if (isOver()) return null

@@ -173,6 +173,21 @@ void t.test('a death whose statement is not heard of, lost, late', async (t) => 
   }
 })
 
+void t.test('a death that comes too late is none', async (t) => {
+  const { time, state, start } = cluster()
+  const [a, b] = [await start('a'), await start('b')]
+  once(b, 'dead', 'late')
+  a.stop()
+  while (b.late.length === 0) await time.advance(10)
+  a.resume()
+  await time.advance(20)
+  t.equal(a.membership.mayServe(), true)
+  for (const land of b.late.splice(0)) t.equal(await land(), 'refused')
+  await time.advance(5_000)
+  t.equal(state.members.get('a')!.state, 'up')
+  t.same(a.lost, [])
+})
+
 void t.test('one of many declares, all see it', async (t) => {
   const { time, start } = cluster()
   const all = [await start('a'), await start('b'), await start('c'), await start('d')]

@@ -6,9 +6,10 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { ControlStore, MemberRow } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
+import { hedged } from './hedge.ts'
 import { StandStill } from './stand-still.ts'
 import { lives, makeView } from './view.ts'
-import type { ClusterView } from './view.ts'
+import type { ClusterView, ViewRows } from './view.ts'
 
 export interface DeathWatchOptions {
   readonly control: ControlStore
@@ -93,12 +94,16 @@ export class DeathWatch {
 
   async #read(): Promise<ClusterView> {
     const { control, clock } = this.#options
-    const readAtMs = clock.monotonicMs()
-    // The shard rows first: an incarnation newer than the member rows would look dead.
-    const shards = await control.shards()
-    const members = await control.members()
-    const view = makeView({ readAtMs, shards, members })
-    this.#judge(members)
+    const read = async (): Promise<ViewRows> => {
+      const readAtMs = clock.monotonicMs()
+      // The shard rows first: an incarnation newer than the member rows would look dead.
+      const shards = await control.shards()
+      return { readAtMs, shards, members: await control.members() }
+    }
+    const hedge = { clock, everyMs: LIMITS.beatAnswerMs, times: LIMITS.beatCopiesMax }
+    const rows = await hedged(hedge, read)
+    const view = makeView(rows)
+    this.#judge(rows.members)
     this.#options.onView(view)
     return view
   }
@@ -110,7 +115,8 @@ export class DeathWatch {
     this.#still.saw(members, clock.monotonicMs())
     if (!this.#running) return
     for (const row of members) {
-      if (row.member !== member && lives(row) && this.#still.isStill(row)) this.#declare(row)
+      if (row.member !== member && lives(row) && this.#still.isStill(row.incarnation))
+        this.#declare(row)
     }
   }
 

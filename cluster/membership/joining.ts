@@ -41,7 +41,7 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
     if (found !== null && lives(found)) {
       // It may be merely paused and still answer reads when it goes on.
       still.saw([found], clock.monotonicMs())
-      if (!still.isStill(found)) {
+      if (!still.isStill(found.incarnation)) {
         if (waitsFor !== found.incarnation) {
           log.info({ member: row.member }, 'waiting for an earlier process of this name to be over')
         }

@@ -51,14 +51,15 @@ void t.test('a lease counts from when its beat was first sent', async (t) => {
   for (const fate of ['heard', 'unheard', 'lost', 'late'] as const) {
     const { time, start } = cluster()
     const one = await start('a')
-    await time.advance(200)
+    one.delay = () => 40
+    await time.advance(700)
     // Up to the next beat.
     const beats = () => one.calls.filter((call) => call === 'beat').length
     const before = beats()
     once(one, 'beat', fate)
     while (beats() === before) await time.advance(1)
     const sentAt = time.monotonicMs()
-    await time.advance(LIMITS.beatRetryMs + 10)
+    await time.advance(LIMITS.beatRetryMs + 260)
     for (const land of one.late.splice(0)) await land()
     one.isAway = true
     t.equal(beats() - before, fate === 'heard' || fate === 'unheard' ? 1 : 2)
@@ -78,6 +79,14 @@ void t.test('a beat whose answer takes long', async (t) => {
   await time.advance(5_000)
   t.equal(one.membership.mayServe(), true)
   t.equal(one.membership.view!.readAtMs > 0, true)
+  one.delay = (call) => (call === 'beat' ? 900 : 30)
+  await time.advance(10_000)
+  let seconds = 0
+  for (let i = 0; i < 40; i++) {
+    await time.advance(50)
+    if (one.membership.mayServe()) seconds += 0.05
+  }
+  t.ok(seconds > 0.1 && seconds < 1, `of two seconds ${seconds}`)
   one.delay = () => 1_100
   await time.advance(10_000)
   let served = 0
@@ -87,6 +96,25 @@ void t.test('a beat whose answer takes long', async (t) => {
   }
   t.equal(served, 0, 'longer than a lease: it never has one')
   t.same(one.lost, [])
+})
+
+void t.test('a coordinator that is silent', async (t) => {
+  const { time, start } = cluster()
+  const [a, b] = [await start('a'), await start('b')]
+  for (const call of ['beat', 'member', 'members', 'shards']) {
+    let asked = 0
+    // Every other goes to one that does not answer for a long time.
+    a.delay = (sent) => (sent === call && asked++ % 2 === 0 ? 12_000 : 5)
+    // And each beat has to be looked up.
+    a.fate = (sent) => (call === 'member' && sent === 'beat' ? 'unheard' : 'heard')
+    for (let i = 0; i < 100; i++) {
+      await time.advance(100)
+      t.ok(a.membership.mayServe(), call)
+      const ageMs = time.monotonicMs() - a.membership.view!.readAtMs
+      t.ok(ageMs < 2_000, `${call}: a view of ${ageMs} ms`)
+    }
+  }
+  t.same([a.lost, b.declared], [[], []])
 })
 
 void t.test('a wall clock that jumps', async (t) => {

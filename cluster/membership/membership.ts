@@ -11,6 +11,7 @@ import type { World } from '../clock.ts'
 import { BeatLoop } from './beat.ts'
 import type { BeatSender, Sent } from './beat.ts'
 import { DeathWatch } from './death-watch.ts'
+import { hedged } from './hedge.ts'
 import { takeRow } from './joining.ts'
 import type { ClusterView } from './view.ts'
 
@@ -181,17 +182,19 @@ export class Membership {
   }
 
   async #write(state: 'leaving' | 'left'): Promise<void> {
-    const { control, member, log, world } = this.#options
+    const { control, member, log } = this.#options
+    const { clock } = this.#options.world
     const incarnation = this.#incarnation
     if (incarnation === null) return
-    const until = world.clock.monotonicMs() + LIMITS.leaveMs
+    const until = clock.monotonicMs() + LIMITS.leaveMs
     let from: MemberState = 'up'
-    while (world.clock.monotonicMs() < until && !this.#closed) {
-      const outcome = await control.updateMember(member, { state }, { incarnation, state: from })
+    while (clock.monotonicMs() < until && !this.#closed) {
+      const where = { incarnation, state: from }
+      const outcome = await this.#soon(() => control.updateMember(member, { state }, where))
       if (outcome === 'applied') return
-      const row = await control.member(member).catch(() => undefined)
-      if (row === undefined || outcome === 'unknown') {
-        await new Promise<void>((resolve) => void world.clock.after(LIMITS.beatRetryMs, resolve))
+      const row = await this.#soon(() => control.member(member))
+      if (row === undefined || outcome !== 'refused') {
+        await new Promise<void>((resolve) => void clock.after(LIMITS.beatRetryMs, resolve))
       }
       if (row === undefined) continue
       const isMine = row?.incarnation === incarnation && row.state !== 'dead'
@@ -199,6 +202,12 @@ export class Membership {
       from = row.state
     }
     log.warn({ member, state }, 'the row of this member could not be written in time')
+  }
+
+  /** One answer, or none in time. */
+  #soon<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    const hedge = { clock: this.#options.world.clock, everyMs: LIMITS.beatAnswerMs, times: 1 }
+    return hedged(hedge, ask).catch(() => undefined)
   }
 
   #end(): void {

@@ -36,10 +36,10 @@ export class StandStill {
     }
   }
 
-  /** True when this very beat has been seen all the time that a death takes. */
-  isStill(row: MemberRow): boolean {
-    const standing = this.#standing.get(row.incarnation)
-    return standing?.beat === row.beat && this.#readMs - standing.sinceMs >= LIMITS.deathMs
+  /** True when this life's beat, as it was last read, has stood still for as long as a death takes. */
+  isStill(incarnation: string): boolean {
+    const standing = this.#standing.get(incarnation)
+    return standing !== undefined && this.#readMs - standing.sinceMs >= LIMITS.deathMs
   }
 
   restart(): void {

@@ -44,8 +44,8 @@ export class Machine {
   /** Reads fail and statements are lost while it is true. */
   isAway = false
   fate: ((statement: Statement) => Fate) | null = null
-  /** Milliseconds of true time that a statement or read takes, there and back again. */
-  delay: (() => number) | null = null
+  /** Milliseconds of true time that a statement or read takes, each way. */
+  delay: ((call: string) => number) | null = null
   wallOffsetMs = 0
   readonly clock: Clock
   readonly #options: MachineOptions
@@ -116,15 +116,14 @@ export class Machine {
     else this.#held.push(run)
   }
 
-  /** One way of a statement or a read; a process that has stopped hears of nothing. */
-  async #travel(): Promise<void> {
-    const ms = this.delay?.() ?? 0
+  async #travel(ms: number): Promise<void> {
     const { time } = this.#options
     if (ms > 0) await new Promise<void>((resolve) => void time.after(ms, resolve))
   }
 
-  async #hear(): Promise<void> {
-    await this.#travel()
+  /** A process that has stopped hears of nothing. */
+  async #hear(ms: number): Promise<void> {
+    await this.#travel(ms)
     if (this.#held !== null) await new Promise<void>((resolve) => this.#whenAwake(resolve))
   }
 
@@ -132,19 +131,21 @@ export class Machine {
     const store = new MemoryControl(this.#options.state)
     const read = async <T>(name: string, ask: () => Promise<T>): Promise<T> => {
       this.calls.push(name)
-      await this.#travel()
+      const ms = this.delay?.(name) ?? 0
+      await this.#travel(ms)
       const found = this.isAway ? null : { value: await ask() }
-      await this.#hear()
+      await this.#hear(ms)
       if (found === null) throw new Error('the engine is away')
       return found.value
     }
     const say = async (what: Statement, send: () => Promise<Outcome>): Promise<Outcome> => {
       this.calls.push(what)
-      await this.#travel()
+      const ms = this.delay?.(what) ?? 0
+      await this.#travel(ms)
       const fate = this.isAway ? 'lost' : (this.fate?.(what) ?? 'heard')
       if (fate === 'late') this.late.push(send)
       const outcome = fate === 'heard' || fate === 'unheard' ? await send() : 'unknown'
-      await this.#hear()
+      await this.#hear(ms)
       return fate === 'heard' ? outcome : 'unknown'
     }
     return {
