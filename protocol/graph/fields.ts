@@ -11,6 +11,8 @@ export interface ResolvedField {
   readonly path: FieldPath
   /** `member`: a member of a `dynamic`, any JSON. */
   readonly type: FieldType | 'member'
+  /** All that an `enum` may be. */
+  readonly values?: readonly string[]
 }
 
 /** What is wrong with a path; the caller of `resolveField` makes INVALID_QUERY or _FILTER of it. */
@@ -33,7 +35,10 @@ export function resolveField(expr: PathExpr, node: GraphNode): ResolvedField {
     field = find(name, members, `${owner} has no member ${name}`)
     path.push(name)
   }
-  if (expr.members.length === 0) return { path, type: field.type }
+  if (expr.members.length === 0) {
+    const { type, values } = field
+    return values === undefined ? { path, type } : { path, type, values }
+  }
   if (field.type !== 'dynamic') {
     const right = field.type === 'object' ? `; write ${path.join('.')}.${expr.members[0]!}` : ''
     throw new FieldMistake(`${path.join('.')} is ${article(field.type)}, -> is for dynamic${right}`)

@@ -197,6 +197,19 @@ void t.test('nothing below a list or a value', (t) => {
   t.end()
 })
 
+void t.test('an enum field is compared only with what it can be', (t) => {
+  t.equal(constantOf("kind == 'small'"), 'small')
+  t.equal(mistake("kind == 'smal'"), '8: "smal" is none of small, large; did you mean small?')
+  t.equal(mistake("kind in ['large', 'huge']"), '18: "huge" is none of small, large')
+  t.equal(mistake("'huge' != kind"), '0: "huge" is none of small, large')
+  t.equal(
+    mistake("kind == nothing or kind contains 'mall'"),
+    'none',
+    'a part of one may be asked for',
+  )
+  t.end()
+})
+
 void t.test('instants', (t) => {
   t.equal(instantMs('2026-01-31T12:00:00Z'), Date.UTC(2026, 0, 31, 12))
   t.equal(instantMs('2026-01-31T12:00:00.5-01:30'), Date.UTC(2026, 0, 31, 13, 30, 0, 500))

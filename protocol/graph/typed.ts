@@ -3,6 +3,7 @@
 // conditions of a plan (typing.ts). Source: CONTRACT Appendix A.
 
 import { isUuid, toUuid } from '../ids.ts'
+import { nearNames } from '../near-names.ts'
 import { article, FieldMistake, resolveField } from './fields.ts'
 import { DAY_MS, dateMs, instantMs, instantText } from './instants.ts'
 import { SyntaxMistake } from './lexer.ts'
@@ -18,7 +19,12 @@ export type Moment =
 export type Typed =
   /** A quoted string: text, unless the other side makes it a timestamp, date or UUID. */
   | { readonly type: 'quoted'; readonly value: string }
-  | { readonly type: ValueKind | 'uuid' | 'duration'; readonly operand: Operand }
+  | {
+      readonly type: ValueKind | 'uuid' | 'duration'
+      readonly operand: Operand
+      /** All that an enum field may be. */
+      readonly values?: readonly string[] | undefined
+    }
   | { readonly type: 'instant' | 'date'; readonly moment: Moment }
   | { readonly type: 'member'; readonly operand: Operand; readonly path: FieldPath }
   /** Fields that only `== nothing` and, for lists, anyof and allof are for. */
@@ -55,11 +61,11 @@ export function typedValue(expr: Expr, scope: Scope): Typed {
 }
 
 function typedPath(expr: Extract<Expr, { kind: 'path' }>, scope: Scope): Typed {
-  const { path, type } = resolved(expr, scope)
+  const { path, type, values } = resolved(expr, scope)
   switch (type) {
     case 'text':
     case 'enum':
-      return { type: 'text', operand: fieldOperand(path, 'text') }
+      return { type: 'text', operand: fieldOperand(path, 'text'), values }
     case 'uuid':
       return { type: 'uuid', operand: fieldOperand(path, 'text') }
     case 'number':
@@ -136,9 +142,21 @@ export function convertQuoted(value: string, to: Typed, position: number): Typed
       if (uuid !== null && isUuid(uuid)) return { type: 'uuid', operand: constant(uuid) }
       throw new SyntaxMistake(position, `${JSON.stringify(value.slice(0, 40))} is not a UUID`)
     }
+    case 'text':
+      checkEnum(value, to.values, position)
+      return { type: 'text', operand: constant(value) }
     default:
       return { type: 'text', operand: constant(value) }
   }
+}
+
+/** What an enum field can never be is a slip of the pen: it would find nothing, and say nothing. */
+function checkEnum(value: string, values: readonly string[] | undefined, position: number): void {
+  if (values === undefined || values.includes(value)) return
+  const shown = JSON.stringify(value.slice(0, 40))
+  const near = nearNames(value, values)
+  const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
+  throw new SyntaxMistake(position, `${shown} is none of ${values.join(', ')}${meant}`)
 }
 
 function convertMoment(value: string, type: 'instant' | 'date', position: number): Typed {

@@ -19,6 +19,8 @@ interface Term {
   readonly text: string
   readonly kind: 'text' | 'number' | 'boolean' | 'instant' | 'date' | 'member'
   readonly of: (doc: Doc) => unknown
+  /** All that it is compared with: an enum's values. */
+  readonly values?: readonly string[] | undefined
 }
 
 /** The order of Unicode code points, one by one. */
@@ -96,12 +98,12 @@ const KINDS: Readonly<Record<string, Term['kind']>> = {
 /** All terms of a node type that can be compared. */
 function termsOf(type: NodeType): Term[] {
   const terms: Term[] = []
-  const add = (text: string, kind: Term['kind'], path: string[]): void => {
-    terms.push({ text, kind, of: (doc) => memberOf(doc, path) })
+  const add = (text: string, kind: Term['kind'], path: string[], values?: Term['values']): void => {
+    terms.push({ text, kind, of: (doc) => memberOf(doc, path), values })
   }
-  for (const { name, type: fieldType, members } of type.fields) {
+  for (const { name, type: fieldType, members, values } of type.fields) {
     const kind = KINDS[fieldType]
-    if (kind !== undefined) add(name, kind, [name])
+    if (kind !== undefined) add(name, kind, [name], values)
     for (const member of members ?? []) {
       add(`${name}.${member.name}`, KINDS[member.type]!, [name, member.name])
     }
@@ -111,6 +113,11 @@ function termsOf(type: NodeType): Term[] {
   }
   return terms
 }
+
+const literalsOf = ({ values }: Term, kind: string): fc.Arbitrary<Literal> =>
+  values === undefined
+    ? LITERALS[kind]!
+    : fc.constantFrom(...values.map((value) => ({ text: quote(value), value })))
 
 const OPERATORS = ['==', '!=', '<', '<=', '>', '>='] as const
 
@@ -138,7 +145,7 @@ function withConstant(term: Term): fc.Arbitrary<RandomFilter> {
       mirrored: fc.boolean(),
     })
     .chain(({ kind, operator, mirrored }) =>
-      LITERALS[kind]!.map(({ text, value }) => {
+      literalsOf(term, kind).map(({ text, value }) => {
         const word = kind === 'boolean' && operator.length === 1 ? '==' : equality(kind, operator)
         return mirrored
           ? {
@@ -185,7 +192,8 @@ function inList(term: Term): fc.Arbitrary<RandomFilter> {
   // `now` is no literal of a list.
   const literal = fc
     .constantFrom(...kinds)
-    .chain((kind) => LITERALS[kind]!.filter(({ text }) => !text.includes('now ') && text !== 'now'))
+    .chain((kind) => literalsOf(term, kind))
+    .filter(({ text }) => !text.includes('now ') && text !== 'now')
   return fc
     .record({ values: fc.array(literal, { maxLength: 20 }), nothing: fc.boolean() })
     .map(({ values, nothing: orMissing }) => {
