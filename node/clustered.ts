@@ -10,13 +10,17 @@ import type { RedisWire } from '../cluster/redis/wire.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { openCassandra } from '../storage/cassandra/store.ts'
 import type { CassandraStore } from '../storage/cassandra/store.ts'
+import { ElasticClient } from '../storage/elastic/client.ts'
 import type { Journal } from '../storage/journal.ts'
-import { collectClusterMetrics } from './cluster/cluster-metrics.ts'
-import { NO_RULES } from './foundation.ts'
+import { collectClusterMetrics, collectWireMetrics } from './cluster/cluster-metrics.ts'
+import { NO_RULES, standstillCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 
+import { startClusterIndex } from './graph/cluster-index.ts'
 import type { ClusterIndex } from './graph/cluster-index.ts'
+import { collectClusterIndexMetrics } from './graph/cluster-index-metrics.ts'
 import type { Check } from './health/routes.ts'
+import { StandstillWatch } from './health/standstill.ts'
 
 /** What follows the member's commits; there before the member takes part. */
 interface Parts {
@@ -46,17 +50,25 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
   parts.index = index
   await member.start()
   const placement = member.ownership as Placement
+  const standstill = new StandstillWatch(world.clock)
   return {
     journal,
     member,
     watch: index.watch,
     runner: index.runner,
-    applied: (shard) => {
-      if (member.shards.has(shard)) return index.applied(shard)
-      return (index as unknown as { stored(s: number): number }).stored(shard)
+    applied: (shard) => index.indexed(shard),
+    checks: () => [
+      ...checks(member, placement, index),
+      standstillCheck(standstill, member, {
+        applied: (shard) => index.applied(shard),
+        outages: index.numbers.feed.failures,
+      }),
+    ],
+    collect: (metrics) => {
+      collectClusterMetrics(metrics, placement)
+      collectWireMetrics(metrics, wire)
+      collectClusterIndexMetrics(metrics, index, () => member.shards.keys())
     },
-    checks: () => checks(member, placement, index),
-    collect: (metrics) => collectClusterMetrics(metrics, placement),
     async stop(leftMs) {
       await member.stop(leftMs() * 0.7)
       await index.close()
@@ -126,27 +138,17 @@ function startIndex(
   { journal }: Parts,
   member: Member,
 ): ClusterIndex {
-  void settings
-  void schema
-  void member
-  return {
-    gained: () => undefined,
-    lost: () => undefined,
-    committed: () => undefined,
-    applied: () => 0,
-    stored: (shard: number) => journal.derived.consumer(shard, 'index'),
-    watch: {
-      unready: () => null,
-      life: 0,
-      head: () => 0,
-      reached: () => true,
-      recorded: () => true,
-    },
-    runner: { run: () => Promise.reject(new Error('none')) },
-    lag: () => ({ entries: 0, ageMs: 0 }),
-    retryParked: () => undefined,
-    close: async () => void log.info({ at: world.clock.nowMs() }, 'index closed'),
-  } as never
+  const { urls, prefix } = settings.cluster.elasticsearch
+  return startClusterIndex({
+    journal,
+    engine: new ElasticClient({ urls }),
+    prefix,
+    schema,
+    behaviours: member.behaviours,
+    clock: world.clock,
+    log,
+    flushed: (shard) => member.shards.get(shard)?.flusher.flushed ?? null,
+  })
 }
 
 /** Every shard has an owner that lives, and those of this member are served. */

@@ -3,6 +3,7 @@
 
 import type { Overview } from '../../cluster/placement/ownership.ts'
 import type { PlacementStats } from '../../cluster/placement/placement.ts'
+import type { RedisWire } from '../../cluster/redis/wire.ts'
 import type { Metrics, Sample } from '../metrics.ts'
 
 /** What placement.ts has to tell. */
@@ -34,6 +35,23 @@ function* samples(numbers: ClusterNumbers): Generator<Sample> {
   const sorted = pausesMs.toSorted((a, b) => a - b)
   const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? 0
   yield gauge('handoff_pause_seconds_p99', 'The same, p99 of the last 1,000.', p99 / 1e3)
+}
+
+/** What went over Redis; `unanswered` is now, the others since the start. */
+export function collectWireMetrics(metrics: Metrics, wire: RedisWire): void {
+  metrics.collect(() => {
+    const { entries, parcels, replies, unsent, dropped, losses, unanswered } = wire.figures
+    return [
+      counter('wire_entries_total', 'Entries written to streams of other members.', entries),
+      counter('wire_parcels_total', 'Envelopes sent to other members.', parcels),
+      counter('wire_replies_total', 'Answers sent to other members.', replies),
+      counter('wire_unsent_total', 'Envelopes that certainly have not left.', unsent),
+      counter('wire_dropped_total', 'Answers and hints dropped for Redis was away.', dropped),
+      counter('wire_losses_total', 'Times that a connection or a stream was lost.', losses),
+      gauge('wire_unanswered', 'Envelopes on their way.', unanswered),
+      gauge('wire_up', '1 while Redis can be used.', wire.isUp ? 1 : 0),
+    ]
+  })
 }
 
 function gauge(
