@@ -12,6 +12,8 @@ import { type Defects, notebookBehaviour } from '../../../cluster/feed/testing/n
 import { TestClock, settle } from '../../../cluster/testing/harness.ts'
 import { type EngineHooks, MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
 import type { SearchEngine } from '../../../storage/elastic/engine.ts'
+import { docOf } from '../../../storage/elastic/document.ts'
+import { OWN } from '../../../storage/elastic/layout.ts'
 import { type ClusterIndex, startClusterIndex } from '../cluster-index.ts'
 
 export interface TestMember {
@@ -115,6 +117,35 @@ export class ClusterScene {
       if (!isOver) await this.clock.advance(25)
     }
     return ended
+  }
+
+  /** What the live indexes hold, as FeedStore.expected() has it; removed nodes left out. */
+  docs(): Map<string, unknown> {
+    const docs = new Map<string, unknown>()
+    for (const { aliases, documents, definition } of this.memory.state.values()) {
+      const node = String(definition.meta['node'])
+      if (!aliases.has(`${this.prefix}${node}`)) continue
+      for (const { source } of documents.values()) {
+        const own = source[OWN] as { actor: string; id: string; deleted?: true }
+        if (own.deleted !== true) docs.set(`${own.actor} ${node} ${own.id}`, docOf(source))
+      }
+    }
+    return docs
+  }
+
+  /** Numbers of the generations that are there. */
+  generations(): number[] {
+    const numbers = Array.from(this.memory.state.values(), ({ definition }) =>
+      Number(definition.meta['generation']),
+    )
+    return [...new Set(numbers)].toSorted((a, b) => a - b)
+  }
+
+  /** Every own shard is in the index up to its head. */
+  get isCaughtUp(): boolean {
+    return this.members.every(({ index, shards }) =>
+      [...shards].every((shard) => index.applied(shard) >= (this.store.heads.get(shard) ?? 0)),
+    )
   }
 
   /** A query on a member; rejects as the graph does. */
