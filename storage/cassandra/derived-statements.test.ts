@@ -10,8 +10,8 @@ import type { Statement } from './session.ts'
 const ACTOR = '00000000-0000-7000-8000-00000000000a'
 const WIDE = { bytes: 1e9, partitions: 1e9 }
 
-function stages(rows: readonly DerivedRow[], bounds = WIDE) {
-  return stagesOf({ keyspace: 'k', shard: 3, bounds }, rows)
+function stages(rows: readonly DerivedRow[], bounds = WIDE, keepsRejections = false) {
+  return stagesOf({ keyspace: 'k', shard: 3, bounds, keepsRejections }, rows)
 }
 
 function entry(n: number, records: number): DerivedRow {
@@ -63,6 +63,8 @@ void t.test(
       ['one that is done with', parked(null), life],
       ['an image', { kind: 'image', offset: 1, part: 0, body }, null],
     ]
+    const kept = stages([entry(2, 0)], WIDE, true).first[0]![0]!
+    t.equal(ttlOf(kept), null, 'a rejection in a store that has lost entries')
     t.equal(life, 2 * 24 * 3_600, 'twice the life of a key')
     for (const [name, given, wanted] of cases) {
       const { first, second } = stages([given])

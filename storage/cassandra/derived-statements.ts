@@ -27,22 +27,27 @@ interface Placed {
   readonly statement: Statement
 }
 
+export interface Place {
+  readonly keyspace: string
+  readonly shard: number
+  readonly bounds: BatchBounds
+  /** Behind an accepted loss entries are found by the numbers before it: these must all stay. */
+  readonly keepsRejections: boolean
+}
+
 /**
  * Rows as requests. Of two rows of one register the later one counts, unless it is older. Rows of
  * one partition are one mutation; several partitions share a request within the bounds: measured
  * with rows of 1 KB, ten a request take a quarter less of the engine's CPU and half of the client's
  * than single ones, fifty two fifths less and a quarter.
  */
-export function stagesOf(
-  place: { readonly keyspace: string; readonly shard: number; readonly bounds: BatchBounds },
-  rows: readonly DerivedRow[],
-): Stages {
+export function stagesOf(place: Place, rows: readonly DerivedRow[]): Stages {
   const first = new Map<string, Map<string, Placed>>()
   const second = new Map<string, Map<string, Placed>>()
   for (const row of rows) {
     // An actor's entries and marks before its snapshot, the shard's own row before any consumer's.
     const stage = row.kind === 'snapshot' || row.kind === 'consumer' ? second : first
-    for (const placed of placedOf(place.keyspace, place.shard, row)) add(stage, placed)
+    for (const placed of placedOf(place, row)) add(stage, placed)
   }
   return { first: requestsOf(first, place.bounds), second: requestsOf(second, place.bounds) }
 }
@@ -115,13 +120,13 @@ function bytesOf({ params }: Statement): number {
   return bytes
 }
 
-function placedOf(keyspace: string, shard: number, row: DerivedRow): Placed[] {
+function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow): Placed[] {
   const { offset } = row
   switch (row.kind) {
     case 'entry': {
       const { actorId, n } = row
       const bucket = bucketOf(n)
-      const isKept = holdsRecords(row.body) || endsBucket(n)
+      const isKept = keepsRejections || endsBucket(n) || holdsRecords(row.body)
       const statement = register(`${keyspace}.actor_entry`, ['pid', 'bucket', 'n'], {
         key: [actorId, bucket, n],
         body: encodeBlob(offset, row.body),

@@ -17,11 +17,12 @@ export class CassandraDerived extends CassandraDerivedReader implements DerivedS
     options: { readonly identity: StoreIdentity; readonly now: () => number },
   ) {
     super(session, keyspace, options.identity)
+    const keepsRejections = (options.identity.losses ?? []).length > 0
     this.#order = new WriteOrder({
       now: options.now,
       begin: (shard, rows) => {
         const { bounds } = session
-        const { first, second } = stagesOf({ keyspace, shard, bounds }, rows)
+        const { first, second } = stagesOf({ keyspace, shard, bounds, keepsRejections }, rows)
         return { first: () => this.#put(first), second: () => this.#put(second) }
       },
     })
