@@ -40,6 +40,7 @@ const READY_MS = 60_000
 /** As a load balancer that looks every second. */
 const NOTICED_MS = 1_000
 const SYSTEM_SHARD = -1
+const OUTPUT_CHARS_SHOWN = 2_000
 
 /** One member: a process that can be started again, and its ways to the engines. */
 export class ClusterMember {
@@ -87,11 +88,23 @@ export class Cluster {
   static async start(t: Owner, options: ClusterOptions): Promise<Cluster> {
     const cluster = new Cluster(options)
     t.teardown(() => cluster.clear())
-    const [first, ...others] = options.members ?? ['a', 'b', 'c']
-    await cluster.addMember(first!)
-    await Promise.all(others.map((name) => cluster.addMember(name)))
-    await cluster.settled()
-    return cluster
+    try {
+      const [first, ...others] = options.members ?? ['a', 'b', 'c']
+      await cluster.addMember(first!)
+      await Promise.all(others.map((name) => cluster.addMember(name)))
+      await cluster.settled()
+      return cluster
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n${cluster.#outputs()}`, { cause: error })
+    }
+  }
+
+  /** What members printed last. */
+  #outputs(): string {
+    const shown = [...this.members.values()].map(({ name, node }) => {
+      return `${name}: ${node.output.slice(-OUTPUT_CHARS_SHOWN)}`
+    })
+    return shown.join('\n')
   }
 
   member(name: string): ClusterMember {
