@@ -1,3 +1,5 @@
+// Collections for what stays briefly, against the ones of the language: the same, seen from outside.
+
 import fc from 'fast-check'
 import t from 'tap'
 import { BriefMap, BriefSet } from './brief.ts'
