@@ -1,4 +1,4 @@
-// Collections for what stays briefly, against the ones of the language: the same, seen from outside.
+// Collections for what stays briefly, against the language's own: the same, seen from outside.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,7 +1,7 @@
 // Where every shard stands, as this process knows it, and the token that says whether it still
 // does: a row that every claim changes. It stands between the committer, which then writes the
-// groups of all shards under one condition instead of two for each, and the data file, where another
-// process may have claimed. Source: PROTOCOL 3.16.
+// groups of all shards under one condition instead of two for each, and the data file, where
+// another process may have claimed. Source: PROTOCOL 3.16.
 
 import type { FillRandom } from '../../protocol/ids.ts'
 import type { Group } from '../journal.ts'
