@@ -117,14 +117,21 @@ async function end(session: Session, keyspace: string, filling: string): Promise
   })
 }
 
+/** The shard's row, of nobody yet; an earlier attempt may have made it with a lower epoch. */
 async function makeShard(
   control: CassandraControl,
   { shard, epoch }: ShardExtent,
   segment: number,
 ): Promise<void> {
-  const row = { shard, epoch, owner: '', incarnation: NIL_INCARNATION, segment }
+  const unowned = { owner: '', incarnation: NIL_INCARNATION }
   await insist(`the row of shard ${shard}`, async () => {
-    return (await control.insertShard(row)) !== 'unknown'
+    const made = await control.insertShard({ shard, epoch, ...unowned, segment })
+    if (made === 'applied') return true
+    const there = await control.shard(shard)
+    if (there.epoch < epoch) await control.updateShard(shard, { epoch, ...unowned }, there)
+    if (there.segment < segment) await control.hintSegment(shard, segment, { epoch })
+    const now = await control.shard(shard)
+    return now.epoch === epoch && now.segment === segment
   })
 }
 

@@ -42,7 +42,7 @@ export interface CopyOptions {
 export async function openForCopy(options: CopyOptions): Promise<StoreSource> {
   const { dir } = options
   const identity = await fence(options)
-  const env = openEnvironment(dir, true)
+  const env = openEnvironment(dir, false)
   try {
     return new EmbeddedSource(env, identity)
   } catch (error) {

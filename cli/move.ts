@@ -1,0 +1,88 @@
+// `npm run move`: copies the embedded store of a stopped node into the keyspace of a cluster, under a
+// new generation, and looks through what it has written. It stands between storage/embedded, which
+// is only read, and storage/cassandra; members are started afterwards. Source: PROTOCOL 3.12.
+
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { EXIT_CONFIG } from '../config/load.ts'
+import { fillCassandra } from '../storage/cassandra/fill.ts'
+import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
+import type { CassandraOptions } from '../storage/cassandra/store.ts'
+import { openForCopy } from '../storage/embedded/journal-copy.ts'
+import { cassandraOptions } from './cassandra-options.ts'
+
+const USAGE = `Usage: npm run move -- [--data DIR] [--config FILE]
+  --data DIR     the data directory of the stopped node, ./data unless set
+  --config FILE  settings file of the cluster, beside the environment
+Where to: KONTOR_CASSANDRA_CONTACT_POINTS, _DATACENTER, _KEYSPACE, _REPLICATION.`
+
+/** Exit codes: it is moved, it is not, wrong arguments (EX_USAGE of sysexits). */
+const EXIT = { moved: 0, failed: 1, usage: 64 } as const
+
+/** Between two lines that say how far it has come. */
+const TELL_MS = 5_000
+
+async function main(): Promise<number> {
+  const given = argumentsOf()
+  if (given === null) return EXIT.usage
+  const dir = given.data ?? (process.env['KONTOR_DATA_DIR'] || './data')
+  const loaded = cassandraOptions(process.env, given.config, (path) => readFileSync(path, 'utf8'))
+  if ('problems' in loaded) {
+    for (const problem of loaded.problems) console.error(problem)
+    return EXIT_CONFIG
+  }
+  try {
+    return await move(dir, loaded.options)
+  } catch (error) {
+    console.error(`${dir} is not moved: ${(error as Error).message}`)
+    return EXIT.failed
+  }
+}
+
+async function move(dir: string, options: CassandraOptions): Promise<number> {
+  const { random, clock, now, log, keyspace } = options
+  const source = await openForCopy({ dir, log, random, clock, now })
+  let toldAtMs = now()
+  try {
+    const done = await fillCassandra(options, source, ({ derivedRows, groups, entries }) => {
+      if (now() - toldAtMs < TELL_MS) return
+      toldAtMs = now()
+      console.log(`${derivedRows} derived rows, ${groups} groups with ${entries} entries so far`)
+    })
+    console.log(
+      `${dir}: ${done.derivedRows} derived rows and ${done.groups} groups with ${done.entries} ` +
+        `entries are in the keyspace ${keyspace}, generation ${done.generation}`,
+    )
+  } finally {
+    await source.close()
+  }
+  const { findings } = await verifyCassandra(options, (line) => console.log(line))
+  if (findings > 0) {
+    console.error(`findings: ${findings}: drop the keyspace ${keyspace} and move again`)
+    return EXIT.failed
+  }
+  console.log(
+    'Nothing is wrong with it. Start members with KONTOR_STORAGE_DRIVER=cluster; from now on ' +
+      `${dir} is a backup: don't start a node on it again.`,
+  )
+  return EXIT.moved
+}
+
+function argumentsOf(): { data: string | undefined; config: string | undefined } | null {
+  try {
+    const { values } = parseArgs({
+      options: {
+        data: { type: 'string' },
+        config: { type: 'string' },
+        help: { type: 'boolean' },
+      },
+    })
+    if (!values.help) return { data: values.data, config: values.config }
+  } catch (error) {
+    console.error((error as Error).message)
+  }
+  console.error(USAGE)
+  return null
+}
+
+process.exitCode = await main()
