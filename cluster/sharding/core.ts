@@ -3,7 +3,7 @@
 // answer asks, hold keys, flush and relay.
 
 import type { Behaviour, Effect } from '../../protocol/behaviour.ts'
-import { RequestError } from '../../protocol/errors.ts'
+import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Log } from '../../protocol/log.ts'
@@ -131,6 +131,17 @@ export interface Reservation {
 /** An answer without an entry: nothing was done, for certain. */
 export function refused(error: ErrorItem): WireReply {
   return { outcome: 'refused', error }
+}
+
+/**
+ * The same answer about a request of which a part may be in the log: "nothing was done" can't be
+ * said, and only an owner that is asked from now on can tell more.
+ */
+export function doubted(reply: WireReply): WireReply {
+  if (reply.outcome === 'moved') return { ...reply, taken: true }
+  if (reply.outcome !== 'refused') return reply
+  const text = 'part of this request took effect; repeat it with the same Idempotency-Key'
+  return { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text) }
 }
 
 /** A read that the store did not answer: nothing was done, and asking again may help. */

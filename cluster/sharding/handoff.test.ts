@@ -80,6 +80,36 @@ t.test('called off: it serves again, with what it has kept, each once', async (t
   t.same(await scene.tokens(id), ['first', 'before', 'waiting', 'behind', 'late'])
 })
 
+t.test('of what was cut in two nobody says that nothing was done', async (t) => {
+  for (const how of ['moved', 'refused'] as const) {
+    const rule = latch()
+    const scene = new Scene({ rules: () => rule.opened.then(() => []) })
+    await scene.run(scene.shard.claim())
+    const id = await scene.made()
+    const say: [string, object][] = [
+      ['append', { token: 'a' }],
+      ['append', { token: 'b', wait: 'rule' }],
+    ]
+    const cut = scene.tell(scene.envelope(id, { say, budgetMs: 100 }))
+    const whole = scene.tell(scene.envelope(id, { say, budgetMs: 100 }))
+    await settle()
+    t.equal(await scene.run(scene.shard.seal()), true)
+    if (how === 'moved') scene.shard.signedOver(NEXT)
+    else {
+      await scene.clock.advance(100)
+      scene.shard.unseal()
+    }
+    const moved = { outcome: 'moved', shard: 0, owner: NEXT }
+    if (how === 'moved') {
+      t.same(await scene.run(cut), { ...moved, taken: true })
+      t.same(await scene.run(whole), moved)
+    } else {
+      t.equal(code(await scene.run(cut)), 'OUTCOME_UNKNOWN')
+      t.equal(code(await scene.run(whole)), 'UNAVAILABLE')
+    }
+  }
+})
+
 t.test('a create that was cut in two is no new actor the second time', async (t) => {
   for (const key of [undefined, 'k']) {
     const rule = latch()

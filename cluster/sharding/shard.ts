@@ -13,7 +13,7 @@ import type { AliasRow, ClaimedShard, Group, Maybe, Tenure } from '../../storage
 import type { Activation, LoadSource, LoadedEntry } from './activation.ts'
 import { Arrivals } from './arrivals.ts'
 import type { Committing } from './committer.ts'
-import { refused } from './core.ts'
+import { doubted, refused } from './core.ts'
 import type { Joining, Reservation, ShardContext, ShardCore, ShardState } from './core.ts'
 import { Flusher } from './flusher.ts'
 import { Gate } from './gate.ts'
@@ -214,9 +214,10 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.#endReservations()
     // Turns that have not decided begin again later, here or elsewhere: their ids stay the same.
     for (const activation of this.activations.values()) {
-      for (const { envelope, respond } of this.turns.drop(activation)) {
+      for (const { envelope, respond, position } of this.turns.drop(activation)) {
         // Part of it may be in the log: nothing about it is fresh any more.
-        this.#held.add({ ...envelope, copy: Math.max(1, envelope.copy) }, respond)
+        const again = { ...envelope, copy: Math.max(1, envelope.copy) }
+        this.#held.add(again, position === 0 ? respond : (reply) => respond(doubted(reply)))
       }
       if (!activation.loaded) this.resting.forget(activation)
     }

@@ -14,7 +14,7 @@ import type { Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
 import { answerAsk, endReservations } from './asks.ts'
 import { ClaimFailed, freeAtOnce } from './claims.ts'
-import { refused } from './core.ts'
+import { doubted, refused } from './core.ts'
 import type { ShardCore } from './core.ts'
 import { recall } from './dedup.ts'
 import type { Recalled } from './dedup.ts'
@@ -364,16 +364,6 @@ export class TurnRunner {
 
 const NO_KEYS: readonly string[] = []
 const KILLED = 'each time that it was tried the process that ran it ended'
-
-/**
- * "Nothing was done" can't be said when part of a request may be in the log: only a repeat with its
- * key can tell. `moved` can: the resend finds what was done.
- */
-function doubted(reply: WireReply): WireReply {
-  if (reply.outcome !== 'refused') return reply
-  const text = 'part of this request took effect; repeat it with the same Idempotency-Key'
-  return { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text) }
-}
 
 function failure(message: Message, errors: readonly ErrorItem[]): MessageResult {
   return { type: message.type, success: false, errors }
