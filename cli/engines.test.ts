@@ -91,6 +91,16 @@ t.test('what a killed user had for itself ends, too', { skip }, async (t) => {
   await until('nothing is left', () => !existsSync(dir))
 })
 
+t.test('a server that was never noted is found by its folder', { skip }, async (t) => {
+  const dir = runFolder(t)
+  const user = startUser(dir)
+  const port = await user.port
+  rmSync(join(dir, 'redis', 'redis.json'))
+  user.child.kill('SIGKILL')
+  await until('the server has ended', async () => !(await isUp(port)))
+  await until('nothing is left of it', () => !existsSync(dir))
+})
+
 t.test('who leaves ends the servers that nobody else uses', { skip }, async (t) => {
   const dir = runFolder(t)
   const other = startUser(dir)

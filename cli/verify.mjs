@@ -7,6 +7,7 @@
 
 import { existsSync } from 'node:fs'
 import { ENGINES } from './engines/engines.mjs'
+import { CannotRun } from './engines/fetch.mjs'
 import { enter, leave, sharedFolder, writeFailure } from './engines/users.mjs'
 import { ROOT, setUp } from './set-up.mjs'
 import { runStep, STEPS } from './verify-steps.mjs'
@@ -41,6 +42,7 @@ async function fetchEngines() {
     try {
       await engine.prepare()
     } catch (error) {
+      if (!(error instanceof CannotRun)) throw error
       writeFailure(dir, engine.name, error.message)
     }
   })

@@ -16,6 +16,11 @@ const RETRY_MS = 3_000
 const FETCH_MS_MAX = 15 * 60_000
 const POLICY_FILE = '/usr/sbin/policy-rc.d'
 
+/** Why an engine can't run on this machine, for people. Anything else is a mistake of ours. */
+export class CannotRun extends Error {
+  name = 'CannotRun'
+}
+
 export function cacheFolder() {
   return process.env.ENGINES_CACHE || join(homedir(), '.cache', 'kontor-engines')
 }
@@ -58,7 +63,7 @@ export async function maven(pom, words) {
     const again = attempt > 1 ? ['-U'] : []
     const problem = await problemOf('mvn', [...quick, ...again, ...words])
     if (problem === null) return
-    if (attempt === ATTEMPTS_MAX) throw new Error(`mvn: ${problem}. Is Maven Central in reach?`)
+    if (attempt === ATTEMPTS_MAX) throw new CannotRun(`mvn: ${problem}. Is Maven Central in reach?`)
     process.stderr.write(`mvn: ${problem}; trying again\n`)
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS * attempt))
   }
@@ -74,12 +79,12 @@ export async function needPrograms(programs, packages) {
   const missing = programs.filter((program) => !isInstalled(program))
   if (missing.length === 0) return
   const wanted = `${missing.join(', ')} missing: install ${packages.join(' ')}`
-  if (process.getuid?.() !== 0 || !isInstalled('apt-get')) throw new Error(wanted)
+  if (process.getuid?.() !== 0 || !isInstalled('apt-get')) throw new CannotRun(wanted)
   await withLock(join(cacheFolder(), '.apt'), async () => {
     if (programs.every(isInstalled)) return
     process.stderr.write(`Installing ${packages.join(' ')} ...\n`)
     const problem = await withoutServices(() => aptInstall(packages))
-    if (problem !== null) throw new Error(`${wanted} (apt-get: ${problem})`)
+    if (problem !== null) throw new CannotRun(`${wanted} (apt-get: ${problem})`)
   })
 }
 
@@ -127,7 +132,7 @@ export function isInstalled(program) {
  */
 export async function run(program, args) {
   const problem = await problemOf(program, args)
-  if (problem !== null) throw new Error(`${program} ${args[0] ?? ''}: ${problem}`)
+  if (problem !== null) throw new CannotRun(`${program} ${args[0] ?? ''}: ${problem}`)
 }
 
 function problemOf(program, args) {

@@ -4,9 +4,21 @@
 // run detached, on the loopback address, and are found again by a file in their folder.
 
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { CannotRun } from './fetch.mjs'
 
 const START_MS_MAX = 180_000
 const STOP_MS_MAX = 60_000
@@ -40,8 +52,9 @@ export const HOST = '127.0.0.1'
  * @property {(options: StartOptions & { port: number }) => Promise<Launched>} launch
  * @property {(port: number) => Promise<boolean>} isReady
  * @property {(info: Running) => void} [ended] runs after a stop
+ * @property {string} program what its process is called
  * @property {(dir: string) => number} [strayOf] process of a server that was launched
- *   and not waited for; 0: none
+ *   and never noted, where it can't be told by its working folder; 0: none
  */
 
 /**
@@ -68,6 +81,7 @@ export async function start(engine, options) {
     await ready(engine, there, () => (isAlive(there) ? null : 'ended'))
     return there
   }
+  await stop(engine, dir)
   if (fresh) rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true })
   const port = options.port || (await freePort())
@@ -120,9 +134,25 @@ export function running(engine, dir) {
   return isAlive(info) ? info : null
 }
 
+/** A server whose starter was killed before it could note it. */
 function stray(engine, dir) {
-  const pid = engine.strayOf?.(dir) ?? 0
+  const pid = engine.strayOf?.(dir) || processIn(dir, engine.program)
   return pid === 0 ? null : { pid, birth: birthOf(pid) }
+}
+
+/** The process of that name that works in that folder; 0: none. Linux only, where /proc tells. */
+function processIn(dir, program) {
+  if (process.platform !== 'linux' || !existsSync(dir)) return 0
+  const folder = realpathSync(dir)
+  const isIt = (pid) => {
+    try {
+      const [name] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split(/[\0 ]/)
+      return basename(name) === program && readlinkSync(`/proc/${pid}/cwd`) === folder
+    } catch {
+      return false // It has ended, or is somebody else's.
+    }
+  }
+  return Number(readdirSync('/proc').find((entry) => /^\d+$/.test(entry) && isIt(entry)) ?? 0)
 }
 
 /**
@@ -149,9 +179,9 @@ async function ready(engine, { pid, port, dir }, problem) {
   const deadline = Date.now() + START_MS_MAX
   while (!(await engine.isReady(port))) {
     const reason = pid === 0 ? (problem() ?? 'it did not start') : problem()
-    if (reason !== null) throw new Error(`${engine.name}: ${reason}`)
+    if (reason !== null) throw new CannotRun(`${engine.name}: ${reason}`)
     if (Date.now() > deadline) {
-      throw new Error(`${engine.name}: not ready after ${START_MS_MAX} ms; see ${dir}`)
+      throw new CannotRun(`${engine.name}: not ready after ${START_MS_MAX} ms; see ${dir}`)
     }
     await pause(LOOK_MS)
   }

@@ -5,12 +5,21 @@
 
 import { spawn } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../set-up.mjs'
 import { withLock } from '../set-up-lock.mjs'
 import { ENGINES } from './engines.mjs'
+import { CannotRun } from './fetch.mjs'
 import { birthOf, readText, running, start, stop } from './server-process.mjs'
 
 /** Engines outlive their last user by so much: the next test file finds them running. */
@@ -41,11 +50,11 @@ export async function use(dir, name) {
   if (there !== null && (await engine.isReady(there.port))) return there
   return withLock(join(`${dir}.locks`, name), async () => {
     const failure = readFailure(dir, name)
-    if (failure !== null) throw new Error(failure)
+    if (failure !== null) throw new CannotRun(failure)
     try {
       return await start(engine, { dir: join(dir, name) })
     } catch (error) {
-      writeFailure(dir, name, error.message)
+      if (error instanceof CannotRun) writeFailure(dir, name, error.message)
       throw error
     }
   })
@@ -106,7 +115,12 @@ export function leave(dir) {
 function addUser(dir) {
   const users = join(dir, 'users')
   mkdirSync(users, { recursive: true })
-  writeFileSync(join(users, String(process.pid)), birthOf(process.pid))
+  const mine = join(users, String(process.pid))
+  // Whole or not at all: the keeper may look at any moment.
+  if (readText(mine) !== birthOf(process.pid)) {
+    writeFileSync(`${mine}.draft`, birthOf(process.pid))
+    renameSync(`${mine}.draft`, mine)
+  }
   const keeper = readText(join(dir, 'keeper'))
   if (keeper !== null && isUser(keeper)) return
   const child = spawn(process.execPath, [KEEPER, 'keep', '--dir', dir], {
@@ -125,7 +139,8 @@ function isUser(text) {
 }
 
 function hasUsers(dir) {
-  return entries(join(dir, 'users')).some((pid) => lives(dir, pid))
+  const pids = entries(join(dir, 'users')).filter((name) => /^\d+$/.test(name))
+  return pids.some((pid) => lives(dir, pid))
 }
 
 /** True while the user with that process number lives. */

@@ -5,6 +5,7 @@
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ENGINES } from '../../cli/engines/engines.mjs'
+import { CannotRun } from '../../cli/engines/fetch.mjs'
 import { start, stop } from '../../cli/engines/server-process.mjs'
 import type { Running } from '../../cli/engines/server-process.mjs'
 import { ownFolder, sharedFolder, use } from '../../cli/engines/users.mjs'
@@ -51,7 +52,8 @@ async function orMissing<T>(name: string, get: () => Promise<T>): Promise<T | Mi
   try {
     return await get()
   } catch (error) {
-    const reason = `no ${name} here: ${(error as Error).message}`
+    if (!(error instanceof CannotRun)) throw error
+    const reason = `no ${name} here: ${error.message}`
     if (process.env['CI'] === 'true') throw new Error(reason, { cause: error })
     return { skipped: reason }
   }

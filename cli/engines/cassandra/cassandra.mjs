@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { cacheFolder, maven, needPrograms, once } from '../fetch.mjs'
+import { CannotRun, cacheFolder, maven, needPrograms, once } from '../fetch.mjs'
 import { answers, freePort, launchDetached } from '../server-process.mjs'
 
 const HERE = import.meta.dirname
@@ -33,6 +33,7 @@ const SUPPORTED = 0x06
 /** @type {import('../server-process.mjs').Engine} */
 export const cassandra = {
   name: 'cassandra',
+  program: 'java',
   async prepare() {
     await java()
     const isThere = () => existsSync(join(HOME, 'lib', `cassandra-all-${VERSION}.jar`))
@@ -126,7 +127,7 @@ async function java() {
   const { stderr } = spawnSync(of, ['-version'])
   const major = /version "(\d+)/.exec(String(stderr))?.[1] ?? 'none'
   if (JAVAS.has(major)) return of
-  throw new Error(
+  throw new CannotRun(
     `Cassandra ${VERSION} runs on Java 11 or 17, here is ${major}: set ENGINES_JAVA_HOME`,
   )
 }

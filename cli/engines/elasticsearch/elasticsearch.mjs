@@ -22,7 +22,7 @@ import {
 } from 'node:fs'
 import { arch, hostname, platform } from 'node:os'
 import { join } from 'node:path'
-import { cacheFolder, maven, mavenFolder, needPrograms, once, run } from '../fetch.mjs'
+import { CannotRun, cacheFolder, maven, mavenFolder, needPrograms, once, run } from '../fetch.mjs'
 import { freePort, HOST, readText } from '../server-process.mjs'
 
 const HERE = import.meta.dirname
@@ -51,6 +51,7 @@ const MODULES_MISSING = ['jdk.attach', 'jdk.jdi', 'jdk.jlink']
 /** @type {import('../server-process.mjs').Engine} */
 export const elasticsearch = {
   name: 'elasticsearch',
+  program: 'java',
   async prepare() {
     await once(`Elasticsearch ${VERSION}, 947 MB`, () => existsSync(READY), fetchServer)
   },
@@ -66,7 +67,7 @@ export const elasticsearch = {
     if (user[0] === 'setpriv') await run('chown', ['-R', `${NOBODY}:${NOBODY}`, dir])
     const problem = await runLauncher(user, dir, pidFile)
     if (problem !== null) {
-      throw new Error(`elasticsearch: ${problem}; see ${join(dir, 'logs')}`)
+      throw new CannotRun(`elasticsearch: ${problem}; see ${join(dir, 'logs')}`)
     }
     const pid = Number(readFileSync(pidFile, 'utf8'))
     return { pid, version: VERSION, problem: () => null }
@@ -136,7 +137,7 @@ async function unpackCarrier(draft) {
   const root = join(draft, `sonarqube-${CARRIER}`)
   renameSync(join(root, 'elasticsearch'), join(draft, 'elasticsearch'))
   const [jre] = readdirSync(join(root, 'jres'))
-  if (jre === undefined) throw new Error(`the archive has no JRE for ${system} on ${cpu}`)
+  if (jre === undefined) throw new CannotRun(`the archive has no JRE for ${system} on ${cpu}`)
   const to = join(draft, 'jre')
   mkdirSync(to)
   await run('tar', ['xzf', join(root, 'jres', jre), '-C', to, '--strip-components=1'])
@@ -177,7 +178,7 @@ function asUser() {
   for (const [program, ...args] of [namespace, nobody]) {
     if (spawnSync(program, [...args, 'cat', READY]).status === 0) return [program, ...args]
   }
-  throw new Error(
+  throw new CannotRun(
     'Elasticsearch refuses to run as root: start it as another user, or set ENGINES_CACHE to a ' +
       'folder that every user can read',
   )

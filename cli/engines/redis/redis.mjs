@@ -10,6 +10,7 @@ import { answers, HOST, launchDetached } from '../server-process.mjs'
 /** @type {import('../server-process.mjs').Engine} */
 export const redis = {
   name: 'redis',
+  program: 'redis-server',
   prepare: () => needPrograms(['redis-server'], ['redis-server']),
   async launch({ dir, port }) {
     const settings = {
