@@ -109,7 +109,7 @@ export class Stage {
 async function verifyLog({ settings }: Cluster): Promise<string[]> {
   const { code, text } = await new Promise<{ code: number | string; text: string }>((resolve) => {
     const args = [join(ROOT, 'cli', 'verify-log.ts')]
-    const env = { PATH: process.env['PATH'] ?? '', ...settings }
+    const env = { PATH: process.env['PATH'] ?? '', KONTOR_MEMBER_ID: 'audit', ...settings }
     execFile(process.execPath, args, { env, timeout: VERIFY_MS_MAX }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : (error.code ?? 'killed'), text: stdout + stderr })
     })

@@ -93,17 +93,20 @@ export class NodeProcess {
   /** Waits until a launched one is ready. Rejects when it ends before. */
   async ready(): Promise<this> {
     const patience = new Patience(START_MS)
+    let problem = ''
     for (;;) {
       if (this.exitCode !== null) {
         throw new Error(`ended with ${this.exitSignal ?? this.exitCode}:\n${this.output}`)
       }
-      if (patience.isOver()) throw new Error(`not ready in time:\n${this.output}`)
+      if (patience.isOver()) throw new Error(`not ready in time: ${problem}\n${this.output}`)
       this.port ||= Number(/is up at https?:\/\/[^:]+:(\d+)/.exec(this.output)?.[1] ?? 0)
-      if (this.port > 0 && (await this.#isReady())) break
+      if (this.port > 0 && (await this.#isReady())) {
+        // The owner of its session may have died since, as any other.
+        this.#token = await this.token().catch((error: Error) => (problem = error.message) && '')
+        if (this.#token !== '') return this
+      }
       await tick()
     }
-    this.#token = await this.token()
-    return this
   }
 
   /** Starts it without waiting. */
