@@ -18,7 +18,7 @@ async function titles(s: ClusterScene, member: TestMember): Promise<string> {
 
 /** A cluster of two, whose index is ready: one has `system` and shard 0, the other shard 1. */
 async function two(s = new ClusterScene()): Promise<[ClusterScene, TestMember, TestMember]> {
-  const members = [s.start(SYSTEM_SHARD, 0), s.start(1)] as const
+  const members = [await s.start(SYSTEM_SHARD, 0), await s.start(1)] as const
   const isReady = await s.until(() => members.every(({ index }) => index.watch.life > 0))
   if (!isReady) throw new Error(`the index is not ready: ${s.warnings.join('; ')}`)
   return [s, ...members]
@@ -231,7 +231,7 @@ t.test('other node types: a successor for them, the live one as far as it goes',
   const [notebook, ...others] = s.behaviour.nodeTypes
   const fields = [...notebook!.fields, { name: 'colour', type: 'text' } as const]
   s.behaviour = { ...s.behaviour, nodeTypes: [{ ...notebook!, fields }, ...others] }
-  const newer = s.start()
+  const newer = await s.start()
   await s.gives(newer, 0)
   const at = await s.commit([A, opened('more')])
   await s.store.flush()

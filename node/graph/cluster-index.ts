@@ -9,9 +9,10 @@ import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Log } from '../../protocol/log.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
+import type { DecodeSnapshot } from '../../cluster/feed/actor-states.ts'
 import { type Lag, LagMeter } from '../../cluster/feed/lag.ts'
 import { RecentRows } from '../../cluster/feed/recent-rows.ts'
-import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
+import { decodeSnapshot as decodeOwnSnapshot } from '../../cluster/sharding/activation.ts'
 import type { OnCommitted } from '../../cluster/sharding/core.ts'
 import type { SearchEngine } from '../../storage/elastic/engine.ts'
 import { type Generation, Generations } from '../../storage/elastic/generations.ts'
@@ -28,6 +29,7 @@ import { PlanPool, type PlanStats } from './plan-pool.ts'
 
 export interface ClusterIndexOptions {
   readonly journal: Pick<Journal, 'identity' | 'log' | 'derived'>
+  /** Closed with the index. */
   readonly engine: SearchEngine
   /** Put before every index name. */
   readonly prefix: string
@@ -37,6 +39,8 @@ export interface ClusterIndexOptions {
   readonly log: Log
   /** Offset up to which an own shard's derived rows are written; null: not an own one. */
   readonly flushed: (shard: number) => number | null
+  /** How snapshots are read; the runtime's own by default. */
+  readonly decodeSnapshot?: DecodeSnapshot
 }
 
 /** What the member tells its index, and what others ask of it. */
@@ -127,6 +131,10 @@ class MemberIndex implements ClusterIndex {
     this.#keeper = this.#makeKeeper(store)
   }
 
+  get #decodeSnapshot(): DecodeSnapshot {
+    return this.#options.decodeSnapshot ?? decodeOwnSnapshot
+  }
+
   get #liveFeed(): IndexFeed | null {
     return this.#live === null ? null : (this.#feeds.get(this.#live) ?? null)
   }
@@ -183,7 +191,11 @@ class MemberIndex implements ClusterIndex {
       engine,
       schema,
       indexOf: (name) => this.#generations.indexOf(generation, name),
-      history: remoteHistory({ behaviours, derived: journal.derived, decodeSnapshot }),
+      history: remoteHistory({
+        behaviours,
+        derived: journal.derived,
+        decodeSnapshot: this.#decodeSnapshot,
+      }),
       now: () => clock.monotonicMs(),
     })
     this.#readers.clear()
@@ -216,6 +228,7 @@ class MemberIndex implements ClusterIndex {
       rows: new Set(this.#layout.nodes.keys()),
       writeAliasOf: (name) => this.#generations.writeAliasOf(number, name),
       behaviours,
+      decodeSnapshot: this.#decodeSnapshot,
       derived: journal.derived,
       recent: this.#recent,
       registers: this.#registers,
@@ -301,5 +314,6 @@ class MemberIndex implements ClusterIndex {
     for (const feed of this.#feeds.values()) this.#end(feed)
     this.#feeds.clear()
     await Promise.all(this.#ending)
+    await this.#options.engine.close()
   }
 }

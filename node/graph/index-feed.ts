@@ -10,7 +10,7 @@ import type { Clock } from '../../cluster/clock.ts'
 import type { RecentRows } from '../../cluster/feed/recent-rows.ts'
 import { type ParkedActor, encodeParked } from '../../cluster/feed/projection-batch.ts'
 import { Projector, type ProjectorLimits } from '../../cluster/feed/projector.ts'
-import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
+import type { DecodeSnapshot } from '../../cluster/feed/actor-states.ts'
 import type { SearchEngine } from '../../storage/elastic/engine.ts'
 import type { Layout } from '../../storage/elastic/layout.ts'
 import { ElasticWriter } from '../../storage/elastic/writer.ts'
@@ -27,6 +27,7 @@ export interface IndexFeedOptions {
   readonly rows: ReadonlySet<string>
   readonly writeAliasOf: (name: string) => string
   readonly behaviours: ReadonlyMap<string, Behaviour>
+  readonly decodeSnapshot: DecodeSnapshot
   readonly derived: DerivedStore
   readonly recent: RecentRows
   readonly registers: IndexRegisters
@@ -82,7 +83,7 @@ export class IndexFeed {
 
   #makeProjector(): Projector {
     const { generation, engine, layout, rows, writeAliasOf, registers, clock } = this.#options
-    const { behaviours, derived, recent, shards } = this.#options
+    const { behaviours, decodeSnapshot, derived, recent, shards } = this.#options
     const writer = new ElasticWriter({
       engine,
       layout,

@@ -7,7 +7,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import { FULL_ACCESS, planNavigations } from '../../../protocol/graph/navigation.ts'
 import { graphSchema } from '../../../protocol/graph/schema.ts'
 import type { Position } from '../../../protocol/ids.ts'
-import { FeedStore } from '../../../cluster/feed/testing/feed-store.ts'
+import { FeedStore, decodeTestSnapshot } from '../../../cluster/feed/testing/feed-store.ts'
 import { type Defects, notebookBehaviour } from '../../../cluster/feed/testing/notebook.ts'
 import { TestClock, settle } from '../../../cluster/testing/harness.ts'
 import { type EngineHooks, MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
@@ -45,7 +45,7 @@ export class ClusterScene {
     this.prefix = options.prefix ?? 'test-'
   }
 
-  start(...shards: number[]): TestMember {
+  async start(...shards: number[]): Promise<TestMember> {
     const { behaviour } = this
     const index = startClusterIndex({
       journal: this.store.journal,
@@ -61,10 +61,11 @@ export class ClusterScene {
         error: (fields, text) => this.#note(fields, text),
       },
       flushed: () => null,
+      decodeSnapshot: decodeTestSnapshot,
     })
     const member: TestMember = { index, shards: new Set() }
     this.members.push(member)
-    void this.gives(member, ...shards)
+    await this.gives(member, ...shards)
     return member
   }
 
@@ -97,9 +98,9 @@ export class ClusterScene {
     return at
   }
 
-  /** Time passes until it holds, a minute at most. */
+  /** Time passes until it holds, two minutes at most. */
   async until(holds: () => unknown): Promise<boolean> {
-    for (let i = 0; i < 600; i++) {
+    for (let i = 0; i < 1_200; i++) {
       await settle()
       if (await holds()) return true
       await this.clock.advance(100)
@@ -117,6 +118,19 @@ export class ClusterScene {
       if (!isOver) await this.clock.advance(25)
     }
     return ended
+  }
+
+  /** Ids of an actor's nodes of a type, in the order that the live index has of them. */
+  order(actorId: string, node: string): string[] {
+    const places: [number, string][] = []
+    for (const { aliases, documents } of this.memory.state.values()) {
+      if (!aliases.has(`${this.prefix}${node}`)) continue
+      for (const { source } of documents.values()) {
+        const own = source[OWN] as { actor: string; id: string; place?: number }
+        if (own.actor === actorId && own.place !== undefined) places.push([own.place, own.id])
+      }
+    }
+    return places.toSorted(([a], [b]) => a - b).map(([, id]) => id)
   }
 
   /** What the live indexes hold, as FeedStore.expected() has it; removed nodes left out. */
@@ -139,6 +153,16 @@ export class ClusterScene {
       Number(definition.meta['generation']),
     )
     return [...new Set(numbers)].toSorted((a, b) => a - b)
+  }
+
+  /** How things stand, for who finds them wrong. */
+  tell(): string {
+    const members = this.members.map(({ index, shards }) => ({
+      life: index.watch.life,
+      applied: Object.fromEntries([...shards].map((shard) => [shard, index.applied(shard)])),
+    }))
+    const [heads, warnings] = [Object.fromEntries(this.store.heads), this.warnings.slice(-3)]
+    return JSON.stringify({ members, heads, generations: this.generations(), warnings })
   }
 
   /** Every own shard is in the index up to its head. */
