@@ -264,6 +264,8 @@ export const LIMITS = {
   lossOffsets: LOSS_JUMP,
   // Members, leases, placement (PROTOCOL 3.3-3.5, 3.8)
   beatEveryMs: 500,
+  /** The main loop shows so often that it runs: without it, no beat is sent for it. */
+  beatTickMs: 100,
   leaseMs: 2_000,
   /** A beat that stands still for so long is a death: the lease and a quarter more. */
   deathMs: 2_500,
@@ -296,6 +298,9 @@ export const LIMITS = {
   /** Every member reads the `system` log from the store this often; past the other it answers 503. */
   systemReadEveryMs: 1_000,
   systemStaleMs: 2_000,
+  /** A member that starts waits so long for its engines. */
+  engineWaitMs: 90_000,
+  engineRetryMs: 1_000,
   /** What is committed and doesn't get on for so long makes a member unready. */
   standstillMs: 30_000,
   /** The state of the cluster is read anew after this, with so many reads at once. */

@@ -7,6 +7,8 @@ import { Member } from '../cluster/member.ts'
 import type { Placement } from '../cluster/placement/placement.ts'
 import { redisWire } from '../cluster/redis/wire.ts'
 import type { RedisWire } from '../cluster/redis/wire.ts'
+import { LIMITS } from '../config/limits.ts'
+import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { openCassandra } from '../storage/cassandra/store.ts'
 import type { CassandraStore } from '../storage/cassandra/store.ts'
@@ -78,7 +80,27 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
   }
 }
 
-function openStore({ settings, log, world }: FoundationOptions): Promise<CassandraStore> {
+/** Engines and members are often started together: waits for an engine that is not there yet. */
+async function openStore(options: FoundationOptions): Promise<CassandraStore> {
+  const { log, world } = options
+  const untilMs = world.clock.monotonicMs() + LIMITS.engineWaitMs
+  for (;;) {
+    try {
+      return await openOnce(options)
+    } catch (error) {
+      if (!isAway(error) || world.clock.monotonicMs() >= untilMs) throw error
+      log.warn({ err: error }, 'Cassandra can not be used yet; it is tried again')
+      await new Promise<void>((resolve) => void setTimeout(resolve, LIMITS.engineRetryMs))
+    }
+  }
+}
+
+/** Without an answer; a store that is not ours, or an engine that is unfit, stays so. */
+function isAway(error: unknown): boolean {
+  return error instanceof RequestError || (error as Error).cause !== undefined
+}
+
+function openOnce({ settings, log, world }: FoundationOptions): Promise<CassandraStore> {
   const { contactPoints, keyspace, datacenter, replication } = settings.cluster.cassandra
   return openCassandra({
     contactPoints,
