@@ -12,6 +12,7 @@ export type LoadedOptions =
 
 /** What a member needs and such a command doesn't: it may be left out. */
 const UNUSED = {
+  KONTOR_MEMBER_ID: 'tool',
   KONTOR_REDIS_URL: 'redis://127.0.0.1',
   KONTOR_ELASTICSEARCH_URL: 'http://127.0.0.1',
 }

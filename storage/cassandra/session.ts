@@ -323,9 +323,9 @@ function abandon(client: Client): void {
 }
 
 /**
- * When no node answers any more the driver begins anew with its contact points and puts new hosts in
- * the place of those that it has, which nobody ends: each would reconnect and hold its connections
- * for as long as the process lives.
+ * When no node answers any more the driver begins anew with its contact points and puts new hosts
+ * in the place of those that it has, which nobody ends: each would reconnect and hold its
+ * connections for as long as the process lives.
  */
 function endReplacedHosts(client: Client): void {
   client.on('hostRemove', (host: { shutdown(drain: boolean): Promise<void> }) => {

@@ -29,7 +29,7 @@ export interface CassandraOptions {
   /** null: as the store says, LOCAL_SERIAL for a new one. SERIAL: members in several centres. */
   readonly serial?: SerialLevel | null
   readonly credentials?: Credentials
-  /** Statements are given up after this at last; LIMITS.cassandraTimeoutMs unless said otherwise. */
+  /** Statements are given up after this; LIMITS.cassandraTimeoutMs unless said otherwise. */
   readonly timeoutMsMax?: number
   readonly log: Log
   readonly random: FillRandom
@@ -49,8 +49,8 @@ export interface CassandraStore {
 }
 
 /**
- * Opens the store of a cluster, or makes one. Throws EngineUnfit when Cassandra is not what a journal
- * needs, and Error when nothing answers or the store is another one than is configured.
+ * Opens the store of a cluster, or makes one. Throws EngineUnfit when Cassandra is not what a
+ * journal needs, and Error when nothing answers or the store is another one than is configured.
  */
 export async function openCassandra(options: CassandraOptions): Promise<CassandraStore> {
   const keyspace = options.keyspace.toLowerCase()

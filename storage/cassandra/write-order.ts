@@ -71,7 +71,7 @@ class Line {
   readonly epoch: number
   usedAtMs = 0
   readonly #begin: (rows: Rows) => StagedWrite
-  /** Not settled yet, in the order in which they came; whoever writes these rows again waits too. */
+  /** Not settled yet, in the order in which they came; who writes these rows again waits, too. */
   readonly #pending = new Map<Rows, Promise<boolean>>()
   /** Failed, and not carried by a write under way. */
   #owed = new Set<Rows>()
