@@ -110,7 +110,12 @@ export class Clients {
     if (operation.type === 'ledger' && operation.actorId !== null) this.#meet(operation.actorId)
   }
 
-  #ask(to: SimulatedMember, operation: Operation, trace: string): Promise<Reply | null> {
+  #ask(
+    to: SimulatedMember,
+    operation: Operation,
+    trace: string,
+    budgetMs = 1_000 + this.#world.scheduler.pick(7_000),
+  ): Promise<Reply | null> {
     const { type, address, messages, key, preview, client } = operation
     const { scheduler } = this.#world
     const request = this.#world.request(to, {
@@ -121,11 +126,11 @@ export class Clients {
       bodyHash: key === null ? '' : JSON.stringify(messages),
       by: client,
       preview,
-      budgetMs: 1_000 + scheduler.pick(7_000),
+      budgetMs,
       trace,
     })
     const patience = new Promise<null>((resolve) => {
-      scheduler.at(PATIENCE_MS, 'gives up', () => resolve(null))
+      scheduler.at(Math.max(PATIENCE_MS, 2 * budgetMs), 'gives up', () => resolve(null))
     })
     return Promise.race([request, patience])
   }
@@ -161,10 +166,11 @@ export class Clients {
   }
 
   /** Sends an operation over one member, once. */
-  async over(to: SimulatedMember, operation: Operation): Promise<void> {
+  async over(to: SimulatedMember, operation: Operation, budgetMs?: number): Promise<void> {
     const attempt: Attempt = { member: to.name, sentMs: this.#world.scheduler.nowMs, reply: null }
     operation.attempts.push(attempt)
-    const reply = await this.#ask(to, operation, `${operation.id}.${operation.attempts.length}`)
+    const trace = `${operation.id}.${operation.attempts.length}`
+    const reply = await this.#ask(to, operation, trace, budgetMs)
     this.history.answered(operation, attempt, reply, this.#world.scheduler.nowMs)
   }
 

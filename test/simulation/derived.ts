@@ -32,7 +32,8 @@ export class StoreDerived implements DerivedStore {
 
   #put(shard: number, row: DerivedRow): Promise<'applied' | 'unknown'> {
     const { registers, witness } = this.#engine
-    const kept = structuredClone(row)
+    // What lands late lands as it was sent.
+    const kept = 'body' in row && row.body ? { ...row, body: Buffer.from(row.body) } : row
     return this.#engine.call<'applied' | 'unknown'>({
       process: this.#process,
       text: `put ${shard} ${row.kind} ${nameOf(row)}@${row.offset}`,
@@ -105,22 +106,15 @@ export class StoreDerived implements DerivedStore {
   }
 }
 
-/** What a driver has to have acknowledged before the next is sent (PROTOCOL 3.12 "Order"). */
-const STAGE: Readonly<Record<DerivedRow['kind'], number>> = {
-  entry: 0,
-  mark: 0,
-  alias: 0,
-  parked: 0,
-  image: 0,
-  snapshot: 1,
-  shard: 1,
-  consumer: 2,
-}
-
+/** What says of other rows that they are there waits for them, as in every driver. */
 function stagesOf(rows: readonly DerivedRow[]): DerivedRow[][] {
-  const stages: DerivedRow[][] = [[], [], []]
-  for (const row of rows) stages[STAGE[row.kind]]!.push(row)
-  return stages.filter((stage) => stage.length > 0)
+  const first: DerivedRow[] = []
+  const second: DerivedRow[] = []
+  for (const row of rows) {
+    const isSecond = row.kind === 'snapshot' || row.kind === 'consumer'
+    ;(isSecond ? second : first).push(row)
+  }
+  return [first, second].filter((stage) => stage.length > 0)
 }
 
 function nameOf(row: DerivedRow): string {

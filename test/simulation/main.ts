@@ -8,6 +8,7 @@
 // Ends with 0 when all hold, 1 when a checker fails, 2 when it was asked for what there isn't.
 
 import { parseArgs } from 'node:util'
+import type { Play } from './directed/stage.ts'
 import { loadMutant } from './mutant-loader.ts'
 import { MUTANTS } from './mutants.ts'
 
@@ -15,6 +16,8 @@ interface Options {
   readonly seeds: number
   readonly first: number
   readonly mutant: string | null
+  /** A directed schedule instead of seeds. */
+  readonly directed: string | null
   readonly traceHash: boolean
   readonly listMutants: boolean
   /** Every line of the trace. */
@@ -34,6 +37,7 @@ function optionsOf(args: readonly string[]): Options {
       seeds: { type: 'string', default: '100' },
       first: { type: 'string', default: '1' },
       mutant: { type: 'string' },
+      directed: { type: 'string' },
       'trace-hash': { type: 'boolean', default: false },
       'list-mutants': { type: 'boolean', default: false },
       show: { type: 'boolean', default: false },
@@ -44,6 +48,7 @@ function optionsOf(args: readonly string[]): Options {
     seeds: wholeNumber('--seeds', values.seeds),
     first: wholeNumber('--first', values.first),
     mutant: values.mutant ?? null,
+    directed: values.directed ?? null,
     traceHash: values['trace-hash'],
     listMutants: values['list-mutants'],
     show: values.show,
@@ -67,8 +72,23 @@ async function main(): Promise<number> {
     const mutant = MUTANTS.find(({ name }) => name === options.mutant)
     if (!mutant) throw new Error(`there is no mutant ${options.mutant}: see --list-mutants`)
     loadMutant(mutant)
+    const { directed } = mutant
+    if (directed !== undefined && (await play(directed, options)) > 0) return 1
   }
-  return runSeeds(options)
+  return options.directed === null ? runSeeds(options) : play(options.directed, options)
+}
+
+/** A schedule of its own; 1 when a checker fails. */
+async function play(name: string, { show, mutant }: Options): Promise<number> {
+  const { playDirected } = await import('./directed/stage.ts')
+  const { play: schedule } = (await import(`./directed/${name}.ts`)) as { play: Play }
+  const found = await playDirected(schedule, show ? say : null)
+  if (found.length === 0) {
+    say(`${name}: holds`)
+    return 0
+  }
+  report(`--directed ${name}`, found, mutant)
+  return 1
 }
 
 async function runSeeds(options: Options): Promise<number> {
@@ -85,7 +105,7 @@ async function runSeeds(options: Options): Promise<number> {
     if (traceHash) say(`seed ${seed} trace ${result.hash}`)
     if (found.length === 0) continue
     failed++
-    report(seed, found, mutant)
+    report(`--seeds 1 --first ${seed}`, found, mutant)
     if (mutant !== null) break
   }
   const ran = failed > 0 && mutant !== null ? '' : `${seeds} seeds from ${first}: `
@@ -93,11 +113,10 @@ async function runSeeds(options: Options): Promise<number> {
   return failed === 0 ? 0 : 1
 }
 
-function report(seed: number, found: readonly string[], mutant: string | null): void {
-  say(`seed ${seed}: ${found.length} found`)
+function report(what: string, found: readonly string[], mutant: string | null): void {
+  say(`${what}: ${found.length} found`)
   for (const one of found.slice(0, FOUND_SHOWN_MAX)) say(`  ${one}`)
-  const again = mutant === null ? '' : ` --mutant ${mutant}`
-  say(`  npm run simulate -- --seeds 1 --first ${seed}${again}`)
+  say(`  npm run simulate -- ${what}${mutant === null ? '' : ` --mutant ${mutant}`}`)
 }
 
 main().then(

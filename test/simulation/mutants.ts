@@ -2,6 +2,8 @@
 // catches none of them would prove nothing. Each is caught by seeds, or by a directed schedule of
 // its own (directed/). Source: PROTOCOL 4.1; `why` says what goes wrong.
 
+import { ANSWER_MUTANTS } from './mutants/answers.ts'
+import { DERIVED_MUTANTS } from './mutants/derived.ts'
 import { MEMBER_MUTANTS } from './mutants/members.ts'
 import { STORE_MUTANTS } from './mutants/store.ts'
 
@@ -20,4 +22,9 @@ export interface Mutant {
   readonly directed?: string
 }
 
-export const MUTANTS: readonly Mutant[] = [...STORE_MUTANTS, ...MEMBER_MUTANTS]
+export const MUTANTS: readonly Mutant[] = [
+  ...STORE_MUTANTS,
+  ...MEMBER_MUTANTS,
+  ...ANSWER_MUTANTS,
+  ...DERIVED_MUTANTS,
+]

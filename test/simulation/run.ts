@@ -4,17 +4,11 @@
 
 import { NOT_THERE, World } from './world.ts' // the first: it makes bounds small
 import { isRetryable } from '../../protocol/errors.ts'
-import { foldLog } from './checkers/fold.ts'
-import { checkKeys } from './checkers/keys.ts'
-import { checkLinearizable } from './checkers/linearizable.ts'
-import { ANSWERS_WITHIN_MS, checkFlags, unrest } from './checkers/liveness.ts'
-import { checkOrder } from './checkers/order.ts'
-import { checkStore } from './checkers/store.ts'
-import { checkBatches, checkRelays, checkTokens, placesOf } from './checkers/tokens.ts'
 import { Clients } from './clients.ts'
 import { Faults } from './faults.ts'
 import type { Weather } from './faults.ts'
 import type { History } from './history.ts'
+import { judge, settle } from './judge.ts'
 import { KIND, drawNastiness } from './nastiness.ts'
 import { Trace } from './trace.ts'
 
@@ -31,7 +25,6 @@ export interface RunResult {
 
 const NAMES = ['a', 'b', 'c']
 const JOINS_WITHIN_MS = 15_000
-const RESTS_WITHIN_MS = 60_000
 
 /** Runs a seed. `show` gets every line of the trace. */
 export async function runSeed(
@@ -49,7 +42,7 @@ export async function runSeed(
     ledgers: 2 + scheduler.pick(6),
     pauseMs: scheduler.one([20, 60, 150]),
     numbers: 2 + scheduler.pick(5),
-    operationsMax: 600,
+    operationsMax: 350,
   })
   const found: string[] = []
 
@@ -65,19 +58,8 @@ export async function runSeed(
   faults.end()
 
   found.push(...(await settle(world, clients)))
-  const log = foldLog(world.engine.witness.rows)
-  found.push(
-    ...world.alarms.map((alarm) => `alarm: ${alarm}`),
-    ...checkStore(world.engine, log),
-    ...checkKeys(world.engine, log),
-    ...checkTokens(clients.history, placesOf(log)),
-    ...checkBatches(clients.history),
-    ...checkRelays(log),
-    ...checkOrder(clients.history, log),
-    ...checkLinearizable(clients.history),
-    ...checkFlags(world),
-    ...(weather === 'planned' ? checkUnfailed(clients.history) : []),
-  )
+  found.push(...judge(world, clients))
+  if (weather === 'planned') found.push(...checkUnfailed(clients.history))
   return {
     seed,
     weather,
@@ -96,63 +78,6 @@ function drawWeather(share: number): Weather {
 
 function allReady(world: World): boolean {
   return [...world.members.values()].every(({ isReady }) => isReady)
-}
-
-/** Everything answers within ten seconds; then the cluster comes to rest, and is read once more. */
-async function settle(world: World, clients: Clients): Promise<string[]> {
-  const { scheduler } = world
-  const found: string[] = []
-  const silent = new Set<string>()
-  void probe(world, clients, silent)
-  await scheduler.run(scheduler.nowMs + ANSWERS_WITHIN_MS)
-  for (const what of silent) found.push(`K8: ${what} did not answer in ${ANSWERS_WITHIN_MS} ms`)
-  clients.stop()
-  const until = scheduler.nowMs + RESTS_WITHIN_MS
-  const atRest = (): boolean => clients.idle && unrest(world).length === 0
-  // Looking at every event would be dear.
-  while (scheduler.nowMs < until && !atRest()) await scheduler.run(scheduler.nowMs + 100)
-  if (!clients.idle) found.push('K8: a client still waits')
-  found.push(...unrest(world))
-  let isRead = false
-  void readAll(world, clients).then(() => (isRead = true))
-  await scheduler.run(scheduler.nowMs + 10_000, () => isRead)
-  if (!isRead) found.push('K8: the last reads were not answered')
-  return found
-}
-
-/** Asks every member for every ledger until it answers. */
-async function probe(world: World, clients: Clients, silent: Set<string>): Promise<void> {
-  const asked = world.living.filter(({ isLeaving }) => !isLeaving)
-  const pairs = asked.flatMap((to) => clients.ledgers.map((id) => ({ to, id })))
-  for (const { to, id } of pairs) silent.add(`ledger ${id} over ${to.name}`)
-  const probeOne = async ({ to, id }: (typeof pairs)[number]): Promise<void> => {
-    for (;;) {
-      const now = world.members.get(to.name) ?? to
-      const operation = clients.begin({
-        client: `probe of ${to.name}`,
-        type: 'ledger',
-        address: id,
-        messages: [{ type: 'read', body: {} }],
-      })
-      await clients.over(now, operation)
-      if (operation.outcome === 'ok') break
-      await clients.wait(250)
-    }
-    silent.delete(`ledger ${id} over ${to.name}`)
-  }
-  await Promise.all(pairs.map(probeOne))
-}
-
-async function readAll(world: World, clients: Clients): Promise<void> {
-  for (const to of world.living.filter(({ isLeaving }) => !isLeaving)) {
-    for (const address of clients.ledgers) {
-      const messages = [{ type: 'read', body: {} }]
-      await clients.over(
-        to,
-        clients.begin({ client: 'the last', type: 'ledger', address, messages }),
-      )
-    }
-  }
 }
 
 /** Planned moves fail no request (F24); who finds nobody at an address asks at another. */

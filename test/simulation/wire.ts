@@ -5,7 +5,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { WireReply } from '../../protocol/message.ts'
-import type { Inbox, Parcel, Wire } from '../../cluster/wire.ts'
+import type { Inbox, Notice, Parcel, Wire } from '../../cluster/wire.ts'
 import type { Cut } from './engine.ts'
 import type { Nastiness } from './nastiness.ts'
 import type { Process, Scheduler } from './scheduler.ts'
@@ -39,6 +39,7 @@ export class Redis {
   /** Streams that were forgotten and not yet made again by their readers. */
   readonly #lost = new Map<string, Stream>()
   readonly #cuts = new Map<Process, Cut>()
+  readonly #copies = new Map<string, number>()
   #entries = 0
 
   constructor(scheduler: Scheduler, nastiness: Nastiness) {
@@ -66,6 +67,15 @@ export class Redis {
       const back = stream.taken.filter(() => this.scheduler.chance() < 0.3)
       for (const entry of back) this.#deliver(stream, entry)
     }
+  }
+
+  /** Copies of a request that were sent, by its trace. */
+  copiesOf(trace: string): number {
+    return this.#copies.get(trace) ?? 0
+  }
+
+  sends({ envelope }: Parcel): void {
+    this.#copies.set(envelope.trace, this.copiesOf(envelope.trace) + 1)
   }
 
   /** Entries that nobody has taken over, in the streams of processes that run. */
@@ -203,6 +213,7 @@ export function redisTwin(redis: Redis, process: Process): Wire {
       redis.serve(incarnation, process, inbox)
     },
     send(to, parcel, respond) {
+      redis.sends(parcel)
       const own = mine.get(to)
       if (own) {
         let once: Respond | null = respond
@@ -240,7 +251,7 @@ export function redisTwin(redis: Redis, process: Process): Wire {
         const times = scheduler.chance() < redis.nastiness.doubled ? 2 : 1
         for (let i = 0; i < times; i++) {
           const take = (by: Pick<Stream, 'inbox'>): void =>
-            by.inbox.hear(structuredClone(notice), from)
+            by.inbox.hear(JSON.parse(JSON.stringify(notice)) as Notice, from)
           const own = mine.get(one)
           if (own) process.clock.defer(() => take({ inbox: own }))
           else redis.add(process, one, { text: `notice ${notice.kind}`, nil: nothing, take })

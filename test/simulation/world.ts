@@ -51,6 +51,8 @@ export class World {
   /** Mistakes that the members have noticed themselves (PROTOCOL 3.2.4). */
   readonly alarms: string[] = []
   readonly trace: Trace
+  /** Instead of rules that take their time. */
+  onRules: (() => Promise<readonly unknown[]>) | null = null
 
   constructor({ seed, trace, shards = 4, nastiness = KIND }: WorldOptions) {
     this.trace = trace
@@ -189,6 +191,7 @@ export class World {
 
   /** Rules that take their time. */
   #rules(clock: Clock): Promise<readonly unknown[]> {
+    if (this.onRules !== null) return this.onRules()
     const waitMs = this.scheduler.between(1, 400)
     return new Promise((resolve) => void clock.after(waitMs, () => resolve([])))
   }

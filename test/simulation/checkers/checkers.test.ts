@@ -72,10 +72,13 @@ t.test('K1: what is sent on comes there once', async (t) => {
   const sent = entry(2, 1, [appended('a')], { e: [effect] })
   const taken = entry(3, 2, [appended('b')], { s: [0, 2, 0] })
   t.strictSame(checkRelays(logOf(entry(1, 0, [OPENED]), sent, taken)), [])
-  t.match(checkRelays(logOf(entry(1, 0, [OPENED]), sent)).join(), /effect 0 of 0\/2 was taken 0/)
+  t.match(checkRelays(logOf(entry(1, 0, [OPENED]), sent)).join(), /effect 0\/2\/0 was taken 0/)
   const again = { ...taken, n: 4, v: 3 }
   const twice = checkRelays(logOf(entry(1, 0, [OPENED]), sent, taken, again))
-  t.match(twice.join(), /effect 0 of 0\/2 was taken 2/)
+  t.match(twice.join(), /effect 0\/2\/0 was taken 2/)
+  const phantom = entry(2, 1, [appended('b')], { s: [3, 9, 0] })
+  const never = checkRelays(logOf(entry(1, 0, [OPENED]), phantom))
+  t.match(never.join(), /what 0\/2 took of 3\/9\/0 was never sent/)
 })
 
 t.test('K2: places in the log agree with time and with what was answered', async (t) => {
@@ -191,6 +194,12 @@ t.test('K4: the log is one dense chain of owners whose epochs never fall', async
   t.match(auditOf(rowsOf(ENTRIES, (_, i) => ({ epoch: 9 - i }))), /has epoch 8 after 9/)
   t.match(auditOf(rowsOf(ENTRIES, () => ({ commitId: 'one' }))), /was committed before/)
   t.match(auditOf(rowsOf(ENTRIES, (_, i) => ({ segment: 3 - i }))), /is in segment 2, not 3/)
+})
+
+t.test("K4: a shard's clock never falls", async (t) => {
+  const clocks = (...cs: number[]) => rowsOf(ENTRIES.map((one, i) => ({ ...one, c: cs[i]! })))
+  t.equal(auditOf(clocks(1, 1, 7)), '')
+  t.match(auditOf(clocks(1, 9, 7)), /its clock falls from 9 to 7 at 3/)
 })
 
 t.test('K4: a segment begins where the one before it was sealed', async (t) => {

@@ -6,13 +6,14 @@
 import { decodeEntry } from '../../../protocol/entry.ts'
 import type { Engine } from '../engine.ts'
 import type { AppliedRow } from '../witness.ts'
-import type { FoldedActor, FoldedLog } from './fold.ts'
+import type { FoldedActor, FoldedLog, PlacedEntry } from './fold.ts'
 
 export function checkStore(engine: Engine, log: FoldedLog): string[] {
   return [
     ...log.mistakes.map((mistake) => `K4: ${mistake}`),
     ...[...engine.witness.rows].flatMap(([shard, rows]) => checkChain(shard, rows)),
     ...checkSegments(engine),
+    ...[...log.shards].flatMap(([shard, entries]) => checkClock(shard, entries)),
     ...[...log.actors.values()].flatMap(checkActor),
     ...checkEntryRows(engine, log),
   ]
@@ -38,6 +39,18 @@ function checkChain(shard: number, rows: readonly AppliedRow[]): string[] {
     segment = Math.max(segment, row.segment)
   }
   return found
+}
+
+/** A shard's clock goes on from one owner to the next: ages of message ids are reckoned by it. */
+function checkClock(shard: number, entries: readonly PlacedEntry[]): string[] {
+  let clock = 0
+  for (const { entry, offset } of entries) {
+    if (entry.c < clock) {
+      return [`K4: shard ${shard}: its clock falls from ${clock} to ${entry.c} at ${offset}`]
+    }
+    clock = entry.c
+  }
+  return []
 }
 
 /** Each segment begins where the one before it was sealed. */

@@ -126,22 +126,32 @@ function brokenBatches(
 export function checkRelays(log: FoldedLog): string[] {
   const found: string[] = []
   const taken = new Map<string, number>()
-  for (const entries of log.shards.values()) {
-    for (const { entry } of entries) {
+  const effects = effectsOf(log)
+  for (const [shard, entries] of log.shards) {
+    for (const { entry, offset } of entries) {
       if (!entry.s) continue
       const from = entry.s.join('/')
       taken.set(from, (taken.get(from) ?? 0) + 1)
+      if (!effects.has(from))
+        found.push(`K1: what ${shard}/${offset} took of ${from} was never sent`)
     }
   }
+  for (const from of effects) {
+    const times = taken.get(from) ?? 0
+    if (times !== 1) found.push(`K1: effect ${from} was taken ${times} times`)
+  }
+  return found
+}
+
+/** Messages to actors that committed entries have sent: shard, offset, index. */
+function effectsOf(log: FoldedLog): Set<string> {
+  const effects = new Set<string>()
   for (const [shard, entries] of log.shards) {
     for (const { entry, offset } of entries) {
-      entry.e?.forEach((effect, index) => {
-        const times = taken.get(`${shard}/${offset}/${index}`) ?? 0
-        if ('id' in effect.to && times !== 1) {
-          found.push(`K1: effect ${index} of ${shard}/${offset} was taken ${times} times`)
-        }
+      entry.e?.forEach(({ to }, index) => {
+        if ('id' in to) effects.add(`${shard}/${offset}/${index}`)
       })
     }
   }
-  return found
+  return effects
 }

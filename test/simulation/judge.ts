@@ -1,0 +1,89 @@
+// The end of a run: all faults are over, everything must answer within ten seconds, the cluster must
+// come to rest, every ledger is read over every member, and the checkers look at all that happened.
+// It stands between a run, seeded or directed, and what was found. Source: PROTOCOL 4.1.
+
+import { foldLog } from './checkers/fold.ts'
+import { checkKeys } from './checkers/keys.ts'
+import { checkLinearizable } from './checkers/linearizable.ts'
+import { ANSWERS_WITHIN_MS, checkFlags, unrest } from './checkers/liveness.ts'
+import { checkOrder } from './checkers/order.ts'
+import { checkStore } from './checkers/store.ts'
+import { checkBatches, checkRelays, checkTokens, placesOf } from './checkers/tokens.ts'
+import type { Clients } from './clients.ts'
+import type { World } from './world.ts'
+
+const RESTS_WITHIN_MS = 60_000
+
+/** What the checkers find in a run that has come to its end. */
+export function judge(world: World, clients: Clients): string[] {
+  const log = foldLog(world.engine.witness.rows)
+  const { history } = clients
+  return [
+    ...new Set(world.alarms.map((alarm) => `alarm: ${alarm}`)),
+    ...checkStore(world.engine, log),
+    ...checkKeys(world.engine, log),
+    ...checkTokens(history, placesOf(log)),
+    ...checkBatches(history),
+    ...checkRelays(log),
+    ...checkOrder(history, log),
+    ...checkLinearizable(history),
+    ...checkFlags(world),
+  ]
+}
+
+/** Everything answers within ten seconds; then the cluster comes to rest, and is read once more. */
+export async function settle(world: World, clients: Clients): Promise<string[]> {
+  const { scheduler } = world
+  const found: string[] = []
+  const silent = new Set<string>()
+  void probe(world, clients, silent)
+  await scheduler.run(scheduler.nowMs + ANSWERS_WITHIN_MS)
+  for (const what of silent) found.push(`K8: ${what} did not answer in ${ANSWERS_WITHIN_MS} ms`)
+  clients.stop()
+  const until = scheduler.nowMs + RESTS_WITHIN_MS
+  const atRest = (): boolean => clients.idle && unrest(world).length === 0
+  // Looking at every event would be dear.
+  while (scheduler.nowMs < until && !atRest()) await scheduler.run(scheduler.nowMs + 100)
+  if (!clients.idle) found.push('K8: a client still waits')
+  found.push(...unrest(world))
+  let isRead = false
+  void readAll(world, clients).then(() => (isRead = true))
+  await scheduler.run(scheduler.nowMs + 10_000, () => isRead)
+  if (!isRead) found.push('K8: the last reads were not answered')
+  return found
+}
+
+/** Asks every member for every ledger until it answers. */
+async function probe(world: World, clients: Clients, silent: Set<string>): Promise<void> {
+  const asked = world.living.filter(({ isLeaving }) => !isLeaving)
+  const pairs = asked.flatMap((to) => clients.ledgers.map((id) => ({ to, id })))
+  for (const { to, id } of pairs) silent.add(`ledger ${id} over ${to.name}`)
+  const probeOne = async ({ to, id }: (typeof pairs)[number]): Promise<void> => {
+    for (;;) {
+      const now = world.members.get(to.name) ?? to
+      const operation = clients.begin({
+        client: `probe of ${to.name}`,
+        type: 'ledger',
+        address: id,
+        messages: [{ type: 'read', body: {} }],
+      })
+      await clients.over(now, operation)
+      if (operation.outcome === 'ok') break
+      await clients.wait(250)
+    }
+    silent.delete(`ledger ${id} over ${to.name}`)
+  }
+  await Promise.all(pairs.map(probeOne))
+}
+
+async function readAll(world: World, clients: Clients): Promise<void> {
+  for (const to of world.living.filter(({ isLeaving }) => !isLeaving)) {
+    for (const address of clients.ledgers) {
+      const messages = [{ type: 'read', body: {} }]
+      await clients.over(
+        to,
+        clients.begin({ client: 'the last', type: 'ledger', address, messages }),
+      )
+    }
+  }
+}
