@@ -98,6 +98,25 @@ t.test('groups wait while what is committed is not flushed for too long', async 
   t.equal(data(await scene.run(late, 1, 100)), 4, 'it goes on by itself')
 })
 
+t.test('a flush offset that takes long to be stored holds no group up', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  let store = latch()
+  scene.journal.hooks.beforeWrite = (_, rows) =>
+    rows.some(({ kind }) => kind === 'shard') ? store.opened.then(() => null) : null
+  const tell = (token: string) => scene.tell(scene.envelope(id, { say: [['append', { token }]] }))
+  await scene.clock.advance(LIMITS.flushStoredMs + LIMITS.unflushedMsMax + 100)
+  t.equal(code(await scene.run(tell('at rest'), 1, 100)), 'success')
+  store.open()
+  await settle()
+  store = latch()
+  await scene.clock.advance(LIMITS.flushStoredMs)
+  t.equal(code(await scene.run(tell('the offset follows this'), 1, 100)), 'success')
+  await scene.clock.advance(LIMITS.unflushedMsMax + 100)
+  t.equal(code(await scene.run(tell('behind it'), 1, 100)), 'success')
+})
+
 t.test('a mark that has left the window is known before its row is there', async (t) => {
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())

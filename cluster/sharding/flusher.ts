@@ -69,6 +69,8 @@ export class Flusher {
   #storedAtMs: number
   readonly #tail = new BriefMap<string, LoadedEntry[]>()
   #tailBytes = 0
+  /** A write is under way: of this batch, or, with none, of the flush offset. */
+  #isWriting = false
   #flying: Batch | null = null
   readonly #waiting: Batch[] = []
   #storedWaiters: StoredWaiter[] = []
@@ -101,13 +103,13 @@ export class Flusher {
   }
 
   get idle(): boolean {
-    return this.#flying === null
+    return !this.#isWriting
   }
 
   /** Too much, or too old, is committed and not durable: groups wait (PROTOCOL 3.10). */
   get isBehind(): boolean {
-    const oldest = this.#flying
-    if (oldest === null) return false
+    const oldest = this.#flying ?? this.#waiting[0]
+    if (oldest === undefined) return false
     return (
       this.#tailBytes > LIMITS.unflushedBytesMax ||
       this.#nowMs() - oldest.sinceMs > LIMITS.unflushedMsMax
@@ -130,7 +132,7 @@ export class Flusher {
   /** Writes the rows of a committed group. */
   committed(group: readonly Flushable[]): void {
     for (const one of group) this.#rowsOf(one, this.#batch())
-    if (this.#flying === null) void this.#run()
+    if (!this.#isWriting) void this.#run()
   }
 
   /** The batch that still takes rows. */
@@ -168,6 +170,7 @@ export class Flusher {
   }
 
   async #run(): Promise<void> {
+    this.#isWriting = true
     for (;;) {
       const batch = this.#waiting.shift()
       if (batch === undefined) break
@@ -175,10 +178,11 @@ export class Flusher {
       if (!(await this.#written(batch.rows))) return
       // An actor's snapshot comes after its entries and marks (PROTOCOL 3.12).
       if (batch.snapshots.length > 0 && !(await this.#written(batch.snapshots))) return
+      this.#flying = null
       this.#durable(batch)
       if (this.#isStoreDue && !(await this.#store())) return
     }
-    this.#flying = null
+    this.#isWriting = false
     this.#storeLater()
   }
 
@@ -265,9 +269,9 @@ export class Flusher {
   }
 
   #storeAtRest(): void {
-    if (this.#flying !== null || this.#stopped || this.#stored === this.flushed) return
+    if (this.#isWriting || this.#stopped || this.#stored === this.flushed) return
     // While it is stored, what commits waits as it does behind any other write.
-    this.#flying = { ...RESTING, sinceMs: this.#nowMs() }
+    this.#isWriting = true
     void this.#store().then((isStored) => (isStored ? this.#run() : undefined))
   }
 
@@ -293,5 +297,4 @@ export function markRow(actorId: string, mark: Mark, offset: number): DerivedRow
   return { kind: 'mark', actorId, day: markDay(mark.clock), messageId, offset, body }
 }
 
-const RESTING: Batch = { rows: [], snapshots: [], flushing: [], sinceMs: 0, upTo: 0, bytes: 0 }
 const NONE: readonly LoadedEntry[] = []
