@@ -1,0 +1,131 @@
+// The beat inside its own thread: takes up lives as it is told, and beats for one while the main
+// loop's counter moves, for a wedged loop must not look alive. It stands between the messages of the
+// main thread and the BeatLoop. Source: PROTOCOL 3.3.2.
+
+import type { MessagePort } from 'node:worker_threads'
+import { systemClock } from '../../cluster/clock.ts'
+import { BeatLoop } from '../../cluster/membership/beat.ts'
+import type { BeatLoopOptions, Life } from '../../cluster/membership/beat.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { Log } from '../../protocol/log.ts'
+import { sharedMs } from './beat-messages.ts'
+import type { FromBeatWorker, LogLevel, ToBeatWorker } from './beat-messages.ts'
+
+/** The rows that a beat needs, and their connection. */
+export interface BeatControl {
+  readonly control: BeatLoopOptions['control']
+  close(): Promise<void>
+}
+
+export interface BeatServiceOptions {
+  readonly port: MessagePort
+  readonly ticks: SharedArrayBuffer
+  /** Rejects while the store can't be reached; then it is called again. */
+  readonly connect: (log: Log) => Promise<BeatControl>
+}
+
+export class BeatService {
+  readonly #options: BeatServiceOptions
+  readonly #counter: Int32Array
+  readonly #log: Log
+  #loop: BeatLoop | null = null
+  #connected: BeatControl | null = null
+  #wanted: { readonly round: number; readonly life: Life } | null = null
+  #isClosed = false
+  #seen = -1
+
+  constructor(options: BeatServiceOptions) {
+    this.#options = options
+    this.#counter = new Int32Array(options.ticks)
+    this.#log = logOver((message) => this.#post(message))
+  }
+
+  /** Until the main thread says that it is over. */
+  serve(): void {
+    this.#options.port.on('message', (message: ToBeatWorker) => this.#hear(message))
+    void this.#open()
+  }
+
+  #post(message: FromBeatWorker): void {
+    const { port } = this.#options
+    port.postMessage(message)
+  }
+
+  #hear(message: ToBeatWorker): void {
+    switch (message.kind) {
+      case 'start':
+        this.#wanted = message
+        return this.#begin()
+      case 'stop':
+        this.#wanted = null
+        return this.#loop?.stop()
+      case 'close':
+        void this.#close()
+    }
+  }
+
+  async #open(): Promise<void> {
+    for (;;) {
+      try {
+        this.#connected = await this.#options.connect(this.#log)
+        break
+      } catch (error) {
+        const fields = { error: textOf(error) }
+        this.#log.warn(fields, 'the beat has no connection to the control rows')
+        await pause()
+        if (this.#isClosed) return
+      }
+    }
+    if (this.#isClosed) {
+      await this.#connected.close()
+      return
+    }
+    const { control } = this.#connected
+    const clock = { ...systemClock(), monotonicMs: sharedMs }
+    const mayBeat = (): boolean => this.#moves()
+    this.#loop = new BeatLoop({ control, clock, log: this.#log, mayBeat })
+    this.#begin()
+  }
+
+  /** Whether the main loop has moved its counter since this was last asked. */
+  #moves(): boolean {
+    const now = Atomics.load(this.#counter, 0)
+    const moves = now !== this.#seen
+    this.#seen = now
+    return moves
+  }
+
+  #begin(): void {
+    if (this.#loop === null || this.#wanted === null) return
+    const { round, life } = this.#wanted
+    this.#loop.start(life, {
+      applied: (sent) => this.#post({ kind: 'applied', round, sent }),
+      failed: () => this.#post({ kind: 'failed', round }),
+      lost: (why) => this.#post({ kind: 'lost', round, why }),
+    })
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosed = true
+    this.#loop?.close()
+    await this.#connected?.close().catch(() => undefined)
+    this.#options.port.close()
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, LIMITS.beatEveryMs))
+}
+
+function logOver(post: (message: FromBeatWorker) => void): Log {
+  const say = (level: LogLevel) => (fields: object, text: string) => {
+    const { err, ...more } = fields as { err?: unknown }
+    // Errors of a driver hold what can't be sent to another thread.
+    post({ kind: 'log', level, fields: err ? { ...more, error: textOf(err) } : more, text })
+  }
+  return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
