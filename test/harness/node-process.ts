@@ -102,8 +102,11 @@ export class NodeProcess {
       this.port ||= Number(/is up at https?:\/\/[^:]+:(\d+)/.exec(this.output)?.[1] ?? 0)
       if (this.port > 0 && (await this.#isReady())) {
         // The owner of its session may have died since, as any other.
-        this.#token = await this.token().catch((error: Error) => (problem = error.message) && '')
-        if (this.#token !== '') return this
+        const token = await this.token().catch((error: Error) => void (problem = error.message))
+        if (token !== undefined) {
+          this.#token = token
+          return this
+        }
       }
       await tick()
     }

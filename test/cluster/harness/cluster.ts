@@ -50,6 +50,8 @@ export class ClusterMember {
   isFrozen = false
   /** It was told to end, or has ended. */
   isLeaving = false
+  /** It was told to end, and has not yet. */
+  isDraining = false
   /** When it ceased to be of use, by performance.now(). */
   lostAt = -Infinity
 
@@ -124,8 +126,8 @@ export class Cluster {
    */
   get doors(): ClusterMember[] {
     const unnoticed = performance.now() - NOTICED_MS
-    return [...this.members.values()].filter(({ isUp, isLeaving, node, lostAt }) => {
-      return isUp || (isLeaving && node.isUp) || lostAt > unnoticed
+    return [...this.members.values()].filter(({ isUp, isDraining, lostAt }) => {
+      return isUp || isDraining || lostAt > unnoticed
     })
   }
 
@@ -183,7 +185,12 @@ export class Cluster {
   async stop(name: string): Promise<number> {
     const member = this.member(name)
     member.isLeaving = true
-    return member.node.stop()
+    member.isDraining = true
+    try {
+      return await member.node.stop()
+    } finally {
+      member.isDraining = false
+    }
   }
 
   /** kill -9. */
