@@ -27,7 +27,8 @@ async function two(s = new ClusterScene()): Promise<[ClusterScene, TestMember, T
 /** In the end the index is what the actors are, and nothing was noted on the way but this. */
 async function end(t: Test, s: ClusterScene, ...warnings: RegExp[]): Promise<void> {
   await s.store.flush()
-  t.equal(await s.until(() => s.isCaughtUp), true, 'it catches up')
+  const isRead = (): boolean => s.members.every(({ index }) => index.watch.life > 0)
+  t.equal(await s.until(() => s.isCaughtUp && isRead()), true, 'it catches up')
   t.strictSame(s.docs(), s.store.expected())
   const others = s.warnings.filter((text) => !warnings.some((known) => known.test(text)))
   t.strictSame(others, [])
@@ -66,6 +67,27 @@ t.test('what is not in the index in time is said so, and comes later', async (t)
   t.equal(await s.reached(one, at), true)
   t.equal(await titles(s, one), 'one')
   await end(t, s, /can't be used now/)
+})
+
+t.test('a list keeps its order when one in its middle goes', async (t) => {
+  const [s] = await two()
+  await s.commit([A, opened('one'), noted('c', 'x'), noted('a', 'y'), noted('b', 'z')])
+  t.equal(await s.until(() => s.isCaughtUp), true)
+  t.strictSame(s.order(A, 'note'), [
+    [0, 'c'],
+    [1, 'a'],
+    [2, 'b'],
+  ])
+  await s.commit([A, erased('c')])
+  t.equal(await s.until(() => s.isCaughtUp), true)
+  await s.commit([A, noted('aa', 'w')])
+  t.equal(await s.until(() => s.isCaughtUp), true)
+  t.strictSame(s.order(A, 'note'), [
+    [0, 'a'],
+    [1, 'b'],
+    [2, 'aa'],
+  ])
+  await end(t, s)
 })
 
 t.test('a bulk without a refresh is not seen yet, and not said to be', async (t) => {
@@ -208,6 +230,28 @@ t.test('a hole in the log: a successor is filled while the old one is read', asy
   t.strictSame(s.generations(), [2], 'the old one goes')
   await end(t, s, /can't be used now|made anew/)
 })
+
+t.test(
+  'what goes while a shard is filled from its actors goes from the index as well',
+  async (t) => {
+    const s = new ClusterScene()
+    await s.store.commit([A, opened('one'), noted('n', 'x')], [C, opened('three')])
+    await s.store.flush()
+    await s.store.trim()
+    await s.start(SYSTEM_SHARD, 0, 1)
+    // The first attempt is in the index, and nobody knows.
+    let attempts = 0
+    s.hooks.afterBulk = () => {
+      attempts++
+      return 'away'
+    }
+    t.equal(await s.until(() => attempts > 0), true)
+    await s.commit([A, erased('n')])
+    await s.store.flush()
+    s.hooks.afterBulk = undefined
+    await end(t, s, /can't be used now/)
+  },
+)
 
 t.test('an index that is ahead of the log is not believed', async (t) => {
   const [s, one] = await two()

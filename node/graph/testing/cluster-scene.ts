@@ -28,6 +28,7 @@ export class ClusterScene {
   readonly memory = new MemorySearchEngine({
     nowMs: () => this.clock.monotonicMs(),
     hooks: this.hooks,
+    gcDeletesMs: 100,
   })
   readonly store: FeedStore
   readonly members: TestMember[] = []
@@ -120,8 +121,8 @@ export class ClusterScene {
     return ended
   }
 
-  /** Ids of an actor's nodes of a type, in the order that the live index has of them. */
-  order(actorId: string, node: string): string[] {
+  /** An actor's nodes of a type in the order that the live index has of them, with their places. */
+  order(actorId: string, node: string): [number, string][] {
     const places: [number, string][] = []
     for (const { aliases, documents } of this.memory.state.values()) {
       if (!aliases.has(`${this.prefix}${node}`)) continue
@@ -130,7 +131,7 @@ export class ClusterScene {
         if (own.actor === actorId && own.place !== undefined) places.push([own.place, own.id])
       }
     }
-    return places.toSorted(([a], [b]) => a - b).map(([, id]) => id)
+    return places.toSorted(([a], [b]) => a - b)
   }
 
   /** What the live indexes hold, as FeedStore.expected() has it; removed nodes left out. */
