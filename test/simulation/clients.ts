@@ -106,7 +106,7 @@ export class Clients {
     operation.attempts.push(attempt)
     const reply = await this.#ask(to, operation, `${operation.id}.${operation.attempts.length}`)
     this.history.answered(operation, attempt, reply, this.#world.scheduler.nowMs)
-    this.#world.say(`${operation.client} ${operation.id} ${operation.outcome} ${operation.why}`)
+    this.#sayOf(operation)
     if (operation.type === 'ledger' && operation.actorId !== null) this.#meet(operation.actorId)
   }
 
@@ -133,6 +133,11 @@ export class Clients {
       scheduler.at(Math.max(PATIENCE_MS, 2 * budgetMs), 'gives up', () => resolve(null))
     })
     return Promise.race([request, patience])
+  }
+
+  #sayOf({ client, id, outcome, why, results }: Operation): void {
+    const answer = outcome === 'ok' ? JSON.stringify(results) : why
+    this.#world.say(`${client} ${id} ${outcome} ${answer}`)
   }
 
   #member(): SimulatedMember | null {
@@ -172,6 +177,7 @@ export class Clients {
     const trace = `${operation.id}.${operation.attempts.length}`
     const reply = await this.#ask(to, operation, trace, budgetMs)
     this.history.answered(operation, attempt, reply, this.#world.scheduler.nowMs)
+    this.#sayOf(operation)
   }
 
   #token(): string {

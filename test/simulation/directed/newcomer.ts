@@ -10,6 +10,7 @@ export async function play(stage: Stage): Promise<void> {
   const id = stage.ledgerIn(shard)
   await stage.must(old!, id, [['open'], ['append', { token: 't0' }]])
   await stage.wait(1_000)
+  await stage.must(old!, id, [['read']])
   old!.process.pause()
   const next = stage.world.start('a')
   // As long as the old one's lease may stand, the newcomer gets the time that it wants.

@@ -13,12 +13,15 @@ export async function play(stage: Stage): Promise<void> {
   await stage.until('a signs a shard over', () => signatures.pending.length > 0)
   const shard = Number(/^update shard (\d)/.exec(signatures.first.text)![1])
   const views = stage.hold(a!.process, /^(shards|members|shard \d)/)
+  // Nobody tells a that b serves.
+  stage.world.redis.cut(a!.process, { out: false, back: true })
   await signatures.first.land()
   await stage.until('b serves it', () => b.member.shards.get(shard)?.state === 'serving')
   const id = ids[shard]!
   await stage.must(b, id, [['append', { token: 'by-b' }]])
   const { done } = stage.ask(a!, id, [['read']])
   await stage.wait(100)
+  stage.world.redis.heal(a!.process)
   views.release()
   signatures.release()
   await done

@@ -1,6 +1,6 @@
 // A read waits for an append that is under way. The append lands, and before its owner hears so its
 // machine sleeps past the lease; its shard is claimed and written to, its wall clock is set back. It
-// wakes with the read in its hands (PROTOCOL 3.3.4, 3.7 I5).
+// wakes with that read and another one in its hands (PROTOCOL 3.3.4, 3.7 I5).
 
 import type { Stage } from './stage.ts'
 
@@ -19,11 +19,12 @@ export async function play(stage: Stage): Promise<void> {
   a!.process.suspend()
   await stage.until('b has the shard', () => stage.ownerOf(shard) === b)
   await stage.must(b!, id, [['append', { token: 't2' }]])
+  const later = stage.ask(a!, id, [['read']])
   held.first.answer()
   a!.process.jumpWall(-3_600_000)
   await stage.wait(10)
   a!.process.resume()
   await stage.wait(50)
   views.release()
-  await Promise.all([write.done, read.done])
+  await Promise.all([write.done, read.done, later.done])
 }

@@ -176,6 +176,8 @@ export class Stage {
     const { operation, done } = this.ask(over, address, messages, options)
     await done
     if (operation.outcome !== 'ok') throw new Error(`not answered: ${operation.why}`)
+    // What begins at the moment at which this has ended would count as concurrent.
+    await this.wait(1)
     return operation
   }
 

@@ -16,11 +16,14 @@ export async function play(stage: Stage): Promise<void> {
   const again = stage.hold(a!.process, /^update shard \d .*owner b/)
   await stage.wait(750)
   const views = stage.hold(a!.process, /^(shards|members|shard \d)/)
+  // Nobody tells a that b serves.
+  stage.world.redis.cut(a!.process, { out: false, back: true })
   await signatures.first.land()
   await stage.until('b serves it', () => b.member.shards.get(shard)?.state === 'serving')
   await stage.must(b, id, [['append', { token: 'by-b' }]])
   const { done } = stage.ask(a!, id, [['read']])
   await stage.wait(100)
+  stage.world.redis.heal(a!.process)
   views.release()
   again.release()
   await done

@@ -58,6 +58,13 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
         find: '  mayRead(): boolean {\n    return this.mayServe()',
         replace: '  mayRead(): boolean {\n    return true',
       },
+      {
+        file: 'cluster/sharding/turns.ts',
+        find: '      if (!this.#shard.context.mayServe()) {',
+        replace:
+          "      const isRead = activation.mailbox[0]!.envelope.messages[0]!.type === 'read'\n" +
+          '      if (!isRead && !this.#shard.context.mayServe()) {',
+      },
     ],
   },
   {
