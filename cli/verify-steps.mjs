@@ -22,14 +22,16 @@ const FOLDERS = [
 ]
 
 /**
- * @typedef {{ name: string, command: string, minutes: number, expect?: RegExp, tap?: true }} Step
+ * @typedef {{ name: string, command: string, minutes: number, expect?: RegExp, tap?: true,
+ *   env?: Record<string, string>, engines?: true }} Step
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  */
 
 /**
  * The steps in their order, the fast ones first. `command` names an installed tool; `expect` must
  * be found in what it prints, for a tool that checks nothing reports success too; `minutes` is its
- * bound; a step with `tap` is counted by its assertions, any other as one check.
+ * bound; a step with `tap` is counted by its assertions, any other as one check; one with
+ * `engines` can't run without real servers.
  *
  * @type {readonly Step[]}
  */
@@ -45,6 +47,15 @@ export const STEPS = [
   },
   { name: 'dead', command: 'knip --no-progress', minutes: 3 },
   { name: 'tests', command: 'tap --reporter=tap', tap: true, minutes: 25 },
+  // The specification once more, on the drivers of a cluster.
+  {
+    name: 'spec',
+    command: 'tap --reporter=tap test/spec',
+    tap: true,
+    minutes: 15,
+    env: { SPEC_DRIVER: 'cluster' },
+    engines: true,
+  },
 ]
 
 /**
@@ -58,7 +69,8 @@ export const STEPS = [
  */
 export async function runStep(step, { cwd, env, paths = [] }) {
   const command = [step.command, ...paths].join(' ')
-  const ended = await run(command, { cwd, env, timeout: step.minutes * MINUTE_MS })
+  const options = { cwd, env: { ...env, ...step.env }, timeout: step.minutes * MINUTE_MS }
+  const ended = await run(command, options)
   return step.tap ? judgeTests(ended, env) : judgeCheck(step, ended)
 }
 

@@ -17,13 +17,20 @@ async function main() {
   const named = STEPS.filter((step) => args.includes(step.name))
   const paths = args.filter((arg) => !named.some((step) => step.name === arg))
   checkPaths(paths)
-  const steps = named.length > 0 ? named : STEPS.filter((step) => paths.length === 0 || step.tap)
+  // Of named paths, only the step that runs any tests.
+  const isMeant = (step) => paths.length === 0 || step.name === 'tests'
+  const steps = named.length > 0 ? named : STEPS.filter(isMeant)
   const { env } = await setUp({ root: ROOT, dev: true })
   const fetched = steps.some((step) => step.tap) && paths.length === 0 ? fetchEngines() : null
 
   const sum = { passed: 0, failed: 0, skipped: 0 }
   for (const step of steps) {
-    if (step.tap) await fetched
+    const missing = step.tap ? ((await fetched) ?? []) : []
+    if (step.engines && missing.length > 0 && env.CI !== 'true') {
+      process.stdout.write(`${step.name.padEnd(8)} skipped: ${missing.join('; ')}\n`)
+      sum.skipped++
+      continue
+    }
     const counts = await timed(step, { cwd: ROOT, env, paths: step.tap ? paths : [] })
     for (const key of Object.keys(sum)) sum[key] += counts[key]
   }
@@ -33,10 +40,11 @@ async function main() {
 
 /**
  * Fetches, beside the first steps, what the tests of the cluster run on. What can't be had is told
- * by the tests that are skipped for it (and fail where CI=true).
+ * by the tests that are skipped for it (and fail where CI=true). Resolves to the reasons.
  */
 async function fetchEngines() {
   const dir = sharedFolder()
+  const missing = []
   await enter(dir)
   const fetching = Object.values(ENGINES).map(async (engine) => {
     try {
@@ -44,9 +52,11 @@ async function fetchEngines() {
     } catch (error) {
       if (!(error instanceof CannotRun)) throw error
       writeFailure(dir, engine.name, error.message)
+      missing.push(`no ${engine.name} here: ${error.message}`)
     }
   })
   await Promise.all(fetching)
+  return missing
 }
 
 /** A path that isn't there is a mistyped step far more often than not. */

@@ -4,6 +4,7 @@
 
 import { SegmentedLog } from '../cluster/log/segmented-log.ts'
 import { Member } from '../cluster/member.ts'
+import type { BeatSender } from '../cluster/membership/beat.ts'
 import type { Placement } from '../cluster/placement/placement.ts'
 import { redisWire } from '../cluster/redis/wire.ts'
 import type { RedisWire } from '../cluster/redis/wire.ts'
@@ -21,6 +22,7 @@ import type { Foundation, FoundationOptions } from './foundation.ts'
 import { startClusterIndex } from './graph/cluster-index.ts'
 import type { ClusterIndex } from './graph/cluster-index.ts'
 import { collectClusterIndexMetrics } from './graph/cluster-index-metrics.ts'
+import { BeatThread } from './membership/beat-thread.ts'
 import type { Check } from './health/routes.ts'
 import { StandstillWatch } from './health/standstill.ts'
 
@@ -29,6 +31,7 @@ interface Parts {
   readonly store: CassandraStore
   readonly journal: Journal
   readonly wire: RedisWire
+  readonly beat: BeatSender
   index: ClusterIndex | null
 }
 
@@ -45,7 +48,8 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     log,
     onReconnect: () => running.member?.edge.resend(),
   })
-  const parts: Parts = { store, journal, wire, index: null }
+  const beat = makeBeat(options, store)
+  const parts: Parts = { store, journal, wire, beat, index: null }
   const member = makeMember(options, parts)
   running.member = member
   const index = startIndex(options, parts, member)
@@ -130,6 +134,17 @@ function makeJournal({ world, log, onFatal }: FoundationOptions, store: Cassandr
   return { identity, log: segmented, derived, close: () => store.close() }
 }
 
+/** From a thread of its own: a main loop that is busy is alive, one that stands still is not. */
+function makeBeat({ settings, world, log }: FoundationOptions, store: CassandraStore): BeatThread {
+  const { contactPoints, keyspace, datacenter } = settings.cluster.cassandra
+  const { serial } = store.identity
+  return new BeatThread({
+    control: { contactPoints, keyspace, datacenter: datacenter!, serial },
+    clock: world.clock,
+    log,
+  })
+}
+
 function makeMember(options: FoundationOptions, parts: Parts): Member {
   const { settings, log, version, world, behaviours, query } = options
   return new Member({
@@ -137,7 +152,7 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     address: settings.http.baseUrl,
     version,
     journal: parts.journal,
-    cluster: { control: parts.store.control },
+    cluster: { control: parts.store.control, beat: parts.beat },
     behaviours,
     world,
     wire: parts.wire,

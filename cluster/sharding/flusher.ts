@@ -122,11 +122,20 @@ export class Flusher {
     for (const { resolve } of this.#storedWaiters.splice(0)) resolve()
   }
 
-  /** Writes what the derived rows lack of a tail that a claim has read. */
-  replayed(tail: readonly Flushable[], marks: readonly DerivedRow[]): void {
-    if (tail.length === 0) return
+  /**
+   * Writes what the derived rows lack of a tail that a claim has read. The head may be higher than
+   * its last entry: behind an accepted loss the log goes on higher (PROTOCOL 3.16).
+   */
+  replayed(tail: readonly Flushable[], marks: readonly DerivedRow[], head: number): void {
+    if (tail.length === 0) {
+      this.flushed = head
+      this.#storeAtRest()
+      return
+    }
     this.#batch().rows.push(...marks)
-    this.committed(tail)
+    for (const one of tail) this.#rowsOf(one, this.#batch())
+    this.#waiting.at(-1)!.upTo = head
+    void this.#run()
   }
 
   /** Writes the rows of a committed group. */

@@ -145,7 +145,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.outbox = new Outbox(this.number, this.context, found.flush, found.behind)
     this.flusher = this.#newFlusher(found.flush)
     this.state = 'serving'
-    this.flusher.replayed(found.tail, found.marks)
+    this.flusher.replayed(found.tail, found.marks, claimed.head)
     for (const { entry, offset } of found.tail) {
       if (offset > found.memory.relayed) this.outbox.committed(entry, offset)
     }

@@ -8,6 +8,7 @@ import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { clusterSettings } from './driver.ts'
 import { Patience, tick } from './patience.ts'
 
 /** What a node is started by. */
@@ -53,8 +54,15 @@ interface Owner {
 }
 
 /** A node in a folder of its own, started; it ends with the test. */
-export function startNode(t: Owner, env: Record<string, string> = {}): Promise<NodeProcess> {
-  const node = new NodeProcess(env)
+export async function startNode(t: Owner, env: Record<string, string> = {}): Promise<NodeProcess> {
+  const cluster = await clusterSettings()
+  if (cluster !== null) {
+    const peer = new NodeProcess({ ...env, ...cluster, KONTOR_MEMBER_ID: 'peer' })
+    t.teardown(() => peer.clear())
+    await peer.start()
+  }
+  const member = cluster && { ...cluster, KONTOR_MEMBER_ID: 'asked' }
+  const node = new NodeProcess({ ...env, ...member })
   t.teardown(() => node.clear())
   return node.start()
 }
