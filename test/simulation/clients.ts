@@ -89,13 +89,29 @@ export class Clients {
     const { key } = operation
     const twin = key !== null && scheduler.chance() < 0.15 ? this.#send(operation) : null
     await this.#send(operation)
-    for (let i = 1; key !== null && operation.outcome !== 'ok' && i < ATTEMPTS_MAX; i++) {
+    const attempts = key === null ? 1 : ATTEMPTS_MAX
+    for (let i = 1; i < attempts && operation.outcome !== 'ok'; i++) {
       // Some give up for good what they don't know.
       if (scheduler.chance() < 0.1) break
       await this.wait(scheduler.between(20, 1_500))
       await this.#send(operation)
     }
     await twin
+    if (this.#world.search !== null && scheduler.chance() < 0.3) await this.#look(operation)
+  }
+
+  /** A look at what it has just done, over any member. */
+  async #look({ client, actorId, position, outcome, type, preview }: Operation): Promise<void> {
+    const to = this.#member()
+    const isWrite = outcome === 'ok' && type === 'ledger' && !preview
+    if (!isWrite || position === null || actorId === null || !to?.isReady) return
+    const { looks } = this.history
+    const size = await this.#world.look(to, actorId, position).catch(() => undefined)
+    // Who is told that the index is behind knows nothing.
+    if (size === undefined) return
+    const look = { id: looks.length, client, ledgerId: actorId, position, size }
+    looks.push(look)
+    this.#world.say(`${client} looks at ${actorId}: ${size} tokens`)
   }
 
   /** One attempt over one member. */

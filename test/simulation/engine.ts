@@ -16,7 +16,8 @@ import { Witness } from './witness.ts'
 
 /** The client of a driver gives a statement up after so long. */
 export const CLIENT_TIMEOUT_MS = 700
-const LATE_MS = { from: 700, to: 9_000 }
+/** When what is late lands. */
+export const LATE_MS = { from: 700, to: 9_000 }
 
 /** A statement or read on its way. A directed schedule may take its course into its own hands. */
 export interface Pending {

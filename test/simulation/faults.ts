@@ -43,6 +43,10 @@ export class Faults {
     world.redis.away = false
     world.engine.nastiness = KIND
     world.redis.nastiness = KIND
+    if (world.search) {
+      world.search.away = false
+      world.search.nastiness = KIND
+    }
     for (const { process, name } of world.members.values()) {
       world.engine.heal(process)
       world.redis.heal(process)
@@ -141,6 +145,14 @@ function wireAway(faults: Faults): void {
   faults.later(100, 5_000, () => (redis.away = false))
 }
 
+function searchAway(faults: Faults): void {
+  const { search } = faults.world
+  if (!search || search.away) return
+  faults.world.say('the search engine is away')
+  search.away = true
+  faults.later(100, 6_000, () => (search.away = false))
+}
+
 function flushWire(faults: Faults): void {
   faults.world.say('the wire forgets everything')
   faults.world.redis.flush()
@@ -172,7 +184,7 @@ const FAULTS: Readonly<Record<Weather, { faults: readonly Fault[]; everyMs: numb
   rough: {
     faults: [
       ...[kill, kill, kill, pause, pause, pause, suspend, jump, cut, cut, cut],
-      ...[storeAway, wireAway, flushWire, failOverWire, leave, leave, join],
+      ...[storeAway, searchAway, wireAway, flushWire, failOverWire, leave, leave, join],
     ],
     everyMs: 4_000,
   },

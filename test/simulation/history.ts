@@ -64,8 +64,19 @@ export function isRecorded(result: MessageResult): boolean {
   return result.success || !result.errors.some(({ code }) => UNRECORDED.has(code))
 }
 
+/** A look at a ledger in the graph, which waits for a position of the client's own write. */
+export interface Look {
+  readonly id: number
+  readonly client: string
+  readonly ledgerId: string
+  readonly position: Position
+  /** Tokens that the ledger's node says it has; null: it isn't shown. */
+  readonly size: number | null
+}
+
 export class History {
   readonly operations: Operation[] = []
+  readonly looks: Look[] = []
 
   begin(
     what: Pick<

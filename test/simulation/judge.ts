@@ -3,6 +3,7 @@
 // It stands between a run, seeded or directed, and what was found. Source: PROTOCOL 4.1.
 
 import { foldLog } from './checkers/fold.ts'
+import { checkGraph, checkSessions, shownDocuments } from './checkers/graph.ts'
 import { checkKeys } from './checkers/keys.ts'
 import { checkLinearizable } from './checkers/linearizable.ts'
 import { ANSWERS_WITHIN_MS, checkFlags, unrest } from './checkers/liveness.ts'
@@ -10,6 +11,8 @@ import { checkOrder } from './checkers/order.ts'
 import { checkStore } from './checkers/store.ts'
 import { checkBatches, checkRelays, checkTokens, placesOf } from './checkers/tokens.ts'
 import type { Clients } from './clients.ts'
+import { LATE_MS } from './engine.ts'
+import { GRAPH_PREFIX } from './world.ts'
 import type { World } from './world.ts'
 
 const RESTS_WITHIN_MS = 60_000
@@ -28,6 +31,8 @@ export function judge(world: World, clients: Clients): string[] {
     ...checkOrder(history, log),
     ...checkLinearizable(history),
     ...checkFlags(world),
+    ...checkSessions(history.looks, log),
+    ...(world.search ? checkGraph(shownDocuments(world.search.twin, GRAPH_PREFIX), log) : []),
   ]
 }
 
@@ -37,8 +42,10 @@ export async function settle(world: World, clients: Clients): Promise<string[]> 
   const found: string[] = []
   const silent = new Set<string>()
   void probe(world, clients, silent)
-  await scheduler.run(scheduler.nowMs + ANSWERS_WITHIN_MS)
+  await scheduler.run(scheduler.nowMs + ANSWERS_WITHIN_MS, () => silent.size === 0)
   for (const what of silent) found.push(`K8: ${what} did not answer in ${ANSWERS_WITHIN_MS} ms`)
+  // What was sent before the end of the faults may still land.
+  await scheduler.run(scheduler.nowMs + scheduler.one([500, 500, 1_000, LATE_MS.to]))
   clients.stop()
   const until = scheduler.nowMs + RESTS_WITHIN_MS
   const atRest = (): boolean => clients.idle && unrest(world).length === 0

@@ -8,7 +8,7 @@
 // Ends with 0 when all hold, 1 when a checker fails, 2 when it was asked for what there isn't.
 
 import { parseArgs } from 'node:util'
-import type { Play } from './directed/stage.ts'
+import type { Schedule } from './directed/stage.ts'
 import { loadMutant } from './mutant-loader.ts'
 import { MUTANTS } from './mutants.ts'
 
@@ -81,7 +81,7 @@ async function main(): Promise<number> {
 /** A schedule of its own; 1 when a checker fails. */
 async function play(name: string, { show, mutant }: Options): Promise<number> {
   const { playDirected } = await import('./directed/stage.ts')
-  const { play: schedule } = (await import(`./directed/${name}.ts`)) as { play: Play }
+  const schedule = (await import(`./directed/${name}.ts`)) as Schedule
   const found = await playDirected(schedule, show ? say : null)
   if (found.length === 0) {
     say(`${name}: holds`)
@@ -97,9 +97,9 @@ async function runSeeds(options: Options): Promise<number> {
   const { first, seeds, mutant, traceHash, show, once } = options
   let failed = 0
   for (let seed = first; seed < first + seeds; seed++) {
-    const result = await runSeed(seed, show ? say : null)
+    const result = await runSeed(seed, { show: show ? say : null })
     const found = [...result.found]
-    if (!once && (await runSeed(seed)).hash !== result.hash) {
+    if (!once && (await runSeed(seed, { isJudged: false })).hash !== result.hash) {
       found.push('its two runs have different traces: something in them is left to chance')
     }
     if (traceHash) say(`seed ${seed} trace ${result.hash}`)

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Mutant, Patch } from './mutants.ts'
+import type { Mutant, Patch } from './mutants/mutant.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 

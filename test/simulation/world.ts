@@ -8,6 +8,11 @@ import type { Clock } from '../../cluster/clock.ts'
 import { SegmentedLog } from '../../cluster/log/segmented-log.ts'
 import { Member } from '../../cluster/member.ts'
 import type { ActorRequest } from '../../cluster/actor-system.ts'
+import { FULL_ACCESS, planNavigations } from '../../protocol/graph/navigation.ts'
+import { graphSchema } from '../../protocol/graph/schema.ts'
+import type { Position } from '../../protocol/ids.ts'
+import { startClusterIndex } from '../../node/graph/cluster-index.ts'
+import type { ClusterIndex } from '../../node/graph/cluster-index.ts'
 import { AssertionError } from '../../protocol/errors.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Reply } from '../../protocol/message.ts'
@@ -19,6 +24,7 @@ import type { Owner } from './event-queue.ts'
 import { KIND } from './nastiness.ts'
 import type { Nastiness } from './nastiness.ts'
 import { Process, Scheduler } from './scheduler.ts'
+import { SearchCluster, SearchLink } from './search.ts'
 import { StoreControl, StoreSegments } from './store.ts'
 import type { Trace } from './trace.ts'
 import { Redis, redisTwin } from './wire.ts'
@@ -28,6 +34,8 @@ export interface WorldOptions {
   readonly trace: Trace
   readonly shards?: number
   readonly nastiness?: Nastiness
+  /** Members keep a graph index. */
+  readonly hasGraph?: boolean
 }
 
 /** One process of a member: a name that is started again is another of these. */
@@ -35,6 +43,7 @@ export interface SimulatedMember {
   readonly name: string
   readonly process: Process
   readonly member: Member
+  readonly index: ClusterIndex | null
   /** Takes requests: it has joined, and is not stopped. */
   isReady: boolean
   /** Hands its shards over and will end. */
@@ -45,6 +54,8 @@ export class World {
   readonly scheduler: Scheduler
   readonly engine: Engine
   readonly redis: Redis
+  /** Null: members keep no graph index. */
+  readonly search: SearchCluster | null
   readonly shards: number
   /** The newest process of each name. */
   readonly members = new Map<string, SimulatedMember>()
@@ -54,20 +65,28 @@ export class World {
   /** Instead of rules that take their time. */
   onRules: (() => Promise<readonly unknown[]>) | null = null
 
-  constructor({ seed, trace, shards = 4, nastiness = KIND }: WorldOptions) {
+  constructor({ seed, trace, shards = 4, nastiness = KIND, hasGraph = false }: WorldOptions) {
     this.trace = trace
     this.shards = shards
     this.scheduler = new Scheduler(seed, trace)
     this.scheduler.onThrow = (owner, error) => this.threw(owner, error)
     this.engine = new Engine(this.scheduler, shards, nastiness)
     this.redis = new Redis(this.scheduler, nastiness)
+    this.search = hasGraph ? new SearchCluster(this.scheduler, nastiness) : null
   }
 
   /** Starts a process of this name; it takes requests once it has joined. */
   start(name: string): SimulatedMember {
     const process = new Process(name, this.scheduler)
-    const member = this.#makeMember(name, process)
-    const simulated: SimulatedMember = { name, process, member, isReady: false, isLeaving: false }
+    const { member, index } = this.#makeMember(name, process)
+    const simulated: SimulatedMember = {
+      name,
+      process,
+      member,
+      index,
+      isReady: false,
+      isLeaving: false,
+    }
     this.members.set(name, simulated)
     this.say(`starts ${name}`)
     this.scheduler.at(
@@ -151,25 +170,13 @@ export class World {
     })
   }
 
-  #makeMember(name: string, process: Process): Member {
+  #makeMember(name: string, process: Process): Pick<SimulatedMember, 'member' | 'index'> {
     const { clock } = process
     const control = new StoreControl(this.engine, process)
-    const derived = new StoreDerived(this.engine, process)
     const log = this.#logOf(name)
-    const journal: Journal = {
-      identity: { format: 1, shards: this.shards, generation: 'simulation' },
-      log: new SegmentedLog({
-        segments: new StoreSegments(this.engine, process),
-        control,
-        flushOf: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,
-        clock,
-        log,
-        onBug: (shard, text) => void this.alarms.push(`${name}, shard ${shard}: ${text}`),
-      }),
-      derived,
-      close: () => Promise.resolve(),
-    }
-    return new Member({
+    const journal = this.#journalOf(name, process, log)
+    const made: { index: ClusterIndex | null } = { index: null }
+    const member = new Member({
       memberId: name,
       journal,
       address: `http://${name}`,
@@ -183,10 +190,65 @@ export class World {
       hooks: { has: () => true, effects: () => this.#rules(clock) },
       query: () => null,
       throttleMs: () => 0,
-      onCommitted: () => undefined,
-      doneWith: () => Infinity,
+      onCommitted: (...group) => made.index?.committed(...group),
+      onGained: (shard, { epoch, head }) => made.index?.gained(shard, epoch, head),
+      onReleased: (shard) => made.index?.lost(shard),
+      doneWith: (shard) => (shard < 0 ? Infinity : (made.index?.applied(shard) ?? Infinity)),
       onLost: () => undefined,
     })
+    if (this.search !== null) {
+      made.index = startClusterIndex({
+        journal,
+        engine: new SearchLink(this.search, process),
+        prefix: GRAPH_PREFIX,
+        schema: SCHEMA,
+        behaviours: member.behaviours,
+        clock,
+        log,
+        flushed: (shard) => member.shards.get(shard)?.flusher.flushed ?? null,
+      })
+    }
+    return { member, index: made.index }
+  }
+
+  #journalOf(name: string, process: Process, log: Log): Journal {
+    const control = new StoreControl(this.engine, process)
+    const derived = new StoreDerived(this.engine, process)
+    return {
+      identity: { format: 1, shards: this.shards, generation: 'simulation' },
+      log: new SegmentedLog({
+        segments: new StoreSegments(this.engine, process),
+        control,
+        flushOf: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,
+        clock: process.clock,
+        log,
+        onBug: (shard, text) => void this.alarms.push(`${name}, shard ${shard}: ${text}`),
+      }),
+      derived,
+      close: () => Promise.resolve(),
+    }
+  }
+
+  /** How many tokens a ledger has by the graph of a member, which waits for a write first. */
+  look(to: SimulatedMember, ledgerId: string, position: Position): Promise<number | null> {
+    const { scheduler } = this
+    return new Promise((resolve, reject) => {
+      to.process.onDeath(() => reject(new Error('connection lost')))
+      const ask = (): void => void this.#look(to, ledgerId, position).then(resolve, reject)
+      scheduler.at(scheduler.between(0.2, 2), `looks at ${ledgerId}`, ask, to.process)
+    })
+  }
+
+  async #look(to: SimulatedMember, ledgerId: string, position: Position): Promise<number | null> {
+    const { watch, runner } = to.index!
+    if (!(await watch.reached([position], BOUNDS.consistencyWaitMs))) throw new Error('behind')
+    const body = [{ edge: 'ledgers', filter: `ledgerId == '${ledgerId}'`, fields: ['size'] }]
+    const options = { nowMs: 0, limits: BOUNDS }
+    const plan = planNavigations(body, SCHEMA, FULL_ACCESS, options)
+    const ready = { plan, json: '', usesHistory: false }
+    const json = await runner.run(ready, BOUNDS.graphDeadlineMs, watch.life)
+    const { ledgers } = JSON.parse(json) as { ledgers: { size: number }[] }
+    return ledgers[0]?.size ?? null
   }
 
   /** Rules that take their time. */
@@ -210,6 +272,9 @@ export class World {
     return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
   }
 }
+
+export const GRAPH_PREFIX = 'simulated-'
+const SCHEMA = graphSchema(ledger.nodeTypes)
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : JSON.stringify(error)

@@ -9,7 +9,7 @@ export const ANSWERS_WITHIN_MS = 10_000
 /** What still moves in the members: empty when the cluster is at rest. */
 export function unrest(world: World): string[] {
   const found: string[] = []
-  for (const { name, member, process } of world.living) {
+  for (const { name, member, process, index } of world.living) {
     const of = (what: string): string => `K8: ${name}: ${what}`
     if (process.state !== 'running') found.push(of(`is ${process.state}`))
     if (member.edge.pending > 0) found.push(of(`${member.edge.pending} requests at its edge`))
@@ -18,6 +18,8 @@ export function unrest(world: World): string[] {
       if (state !== 'serving') found.push(of(`shard ${number} is ${state}`))
       if (gate.hasOpen || gate.isFlying) found.push(of(`shard ${number} has open entries`))
       if (!flusher.idle) found.push(of(`shard ${number} is flushing`))
+      const isShown = number < 0 || index === null || index.applied(number) >= gate.head
+      if (!isShown || index?.watch.unready()) found.push(of(`shard ${number} is not in the index`))
       if (outbox.size > 0) found.push(of(`shard ${number} has ${outbox.size} effects to relay`))
     }
   }

@@ -43,70 +43,104 @@ const STATES_MAX = 400_000
 
 export function linearize<S>(
   calls: readonly Call<S>[],
-  { initial, key }: Specification<S>,
+  specification: Specification<S>,
 ): Linearization {
-  const first = listOf(calls)
-  const returns = new Map<number, Event>()
-  for (let event = first.next; event; event = event.next) {
-    if (event.isReturn) returns.set(event.call, event)
+  return new Search(calls, specification).run()
+}
+
+class Search<S> {
+  readonly #calls: readonly Call<S>[]
+  readonly #key: (state: S) => string
+  readonly #first: Event
+  readonly #returns = new Map<number, Event>()
+  /** Calls that others must stand behind. */
+  readonly #leadsOn: ReadonlySet<number | null>
+  readonly #done: Bits
+  readonly #seen = new Set<string>()
+  readonly #chosen: Chosen<S>[] = []
+  #state: S
+  /** Calls that have returned and have no place yet. */
+  #left: number
+
+  constructor(calls: readonly Call<S>[], { initial, key }: Specification<S>) {
+    this.#calls = calls
+    this.#key = key
+    this.#state = initial
+    this.#first = listOf(calls)
+    for (let event = this.#first.next; event; event = event.next) {
+      if (event.isReturn) this.#returns.set(event.call, event)
+    }
+    this.#leadsOn = new Set(calls.map(({ after }) => after))
+    this.#left = this.#returns.size
+    this.#done = new Bits(calls.length)
   }
-  const leadsOn = new Set(calls.map(({ after }) => after))
-  let left = calls.filter(({ returnedMs }) => returnedMs !== Infinity).length
-  const done = new Bits(calls.length)
-  const seen = new Set<string>()
-  const chosen: Chosen<S>[] = []
-  let state = initial
-  let stuckAt = ''
-  let furthest = -1
-  let event = first.next
-  while (left > 0) {
-    if (event !== null && !event.isReturn) {
-      const call = calls[event.call]!
-      const next = call.after !== null && !done.has(call.after) ? null : call.step(state)
-      // What need not happen, changes nothing and leads to nothing is left out.
-      const isIdle =
-        next !== null &&
-        call.returnedMs === Infinity &&
-        !leadsOn.has(event.call) &&
-        key(next) === key(state)
-      if (next !== null && !isIdle) {
-        done.add(event.call)
-        const memory = `${done.text()} ${key(next)}`
-        if (seen.has(memory)) done.remove(event.call)
-        else {
-          if (seen.size >= STATES_MAX) return { verdict: 'too large' }
-          seen.add(memory)
-          chosen.push({ event, state })
-          state = next
-          lift(event)
-          if (call.returnedMs !== Infinity) {
-            lift(returns.get(event.call)!)
-            left--
-          }
-          event = first.next
-          continue
-        }
+
+  run(): Linearization {
+    let stuckAt = ''
+    let furthest = -1
+    let event = this.#first.next
+    while (this.#left > 0) {
+      if (event !== null && !event.isReturn) {
+        event = this.#choose(event) ? this.#first.next : event.next
+        continue
       }
-      event = event.next
-      continue
+      if (this.#seen.size >= STATES_MAX) return { verdict: 'too large' }
+      // A call has returned that no order so far explains: the last choice is taken back.
+      if (this.#chosen.length > furthest) {
+        furthest = this.#chosen.length
+        stuckAt = event === null ? 'the end' : this.#calls[event.call]!.name
+      }
+      const last = this.#takeBack()
+      if (last === null) return { verdict: 'not linearizable', stuckAt }
+      event = last.next
     }
-    // A call has returned that no order so far explains: take the last choice back.
-    if (chosen.length > furthest) {
-      furthest = chosen.length
-      stuckAt = event === null ? 'the end' : calls[event.call]!.name
-    }
-    const last = chosen.pop()
-    if (!last) return { verdict: 'not linearizable', stuckAt }
-    state = last.state
-    done.remove(last.event.call)
-    if (calls[last.event.call]!.returnedMs !== Infinity) {
-      put(returns.get(last.event.call)!)
-      left++
-    }
-    put(last.event)
-    event = last.event.next
+    return { verdict: 'linearizable' }
   }
-  return { verdict: 'linearizable' }
+
+  /** Puts a call next, if its answer fits and that was not tried before. */
+  #choose(event: Event): boolean {
+    const call = this.#calls[event.call]!
+    if (call.after !== null && !this.#done.has(call.after)) return false
+    const next = call.step(this.#state)
+    if (next === null || this.#isIdle(event.call, next)) return false
+    this.#done.add(event.call)
+    const memory = `${this.#done.text()} ${this.#key(next)}`
+    if (this.#seen.has(memory)) {
+      this.#done.remove(event.call)
+      return false
+    }
+    this.#seen.add(memory)
+    this.#chosen.push({ event, state: this.#state })
+    this.#state = next
+    lift(event)
+    const returned = this.#returns.get(event.call)
+    if (returned) {
+      lift(returned)
+      this.#left--
+    }
+    return true
+  }
+
+  /** What need not happen, changes nothing and leads to nothing is left out. */
+  #isIdle(call: number, next: S): boolean {
+    if (this.#returns.has(call) || this.#leadsOn.has(call)) return false
+    return this.#key(next) === this.#key(this.#state)
+  }
+
+  #takeBack(): Event | null {
+    const last = this.#chosen.pop()
+    if (!last) return null
+    const { event, state } = last
+    this.#state = state
+    this.#done.remove(event.call)
+    const returned = this.#returns.get(event.call)
+    if (returned) {
+      put(returned)
+      this.#left++
+    }
+    put(event)
+    return event
+  }
 }
 
 /** Invocations and returns in the order of their times, behind an empty first one. */

@@ -7,7 +7,7 @@ export async function play(stage: Stage): Promise<void> {
   const [a] = await stage.start('a')
   const shards = [0, 1, 2, 3]
   const ids = shards.map((shard) => stage.ledgerIn(shard))
-  for (const id of ids) await stage.must(a!, id, [['open'], ['append', { token: `${id}` }]])
+  for (const id of ids) await stage.must(a!, id, [['open'], ['append', { token: id }]])
   const signatures = stage.hold(a!.process, /^update shard \d .*owner b/)
   const b = stage.world.start('b')
   await stage.until('a signs a shard over', () => signatures.pending.length > 0)

@@ -18,6 +18,13 @@ import { Trace } from '../trace.ts'
 /** A schedule: what is done to the stage, until it has nothing more to do. */
 export type Play = (stage: Stage) => Promise<void>
 
+/** What a file of this folder exports. */
+export interface Schedule {
+  readonly play: Play
+  /** Members keep a graph index. */
+  readonly hasGraph?: boolean
+}
+
 /** Statements of one process that wait until the schedule lets them land, or be heard. */
 export class HeldBack {
   readonly pending: Pending[] = []
@@ -54,8 +61,8 @@ export class Stage {
   readonly clients: Clients
   #ledgers = 0
 
-  constructor(trace: Trace) {
-    this.world = new World({ seed: 1, trace })
+  constructor(trace: Trace, hasGraph: boolean) {
+    this.world = new World({ seed: 1, trace, hasGraph })
     const none = { clients: 0, ledgers: 0, pauseMs: 0, numbers: 0, operationsMax: 0 }
     this.clients = new Clients(this.world, none)
   }
@@ -117,6 +124,29 @@ export class Stage {
   isFlushed(shard: number): boolean {
     const tenure = this.ownerOf(shard)?.member.shards.get(shard)
     return tenure?.flusher.flushed === tenure?.gate.head && tenure?.flusher.idle === true
+  }
+
+  /** Every living member has brought the index to the heads of its shards. */
+  isShown(): boolean {
+    return this.world.living.every(({ member, index }) =>
+      [...member.shards].every(
+        ([shard, { gate }]) => shard < 0 || (index?.applied(shard) ?? -1) >= gate.head,
+      ),
+    )
+  }
+
+  /** Holds back what a process writes to the index, until it is let land. */
+  holdBulks(process: Process): { readonly count: number; land(): Promise<void> } {
+    const held: (() => Promise<unknown>)[] = []
+    this.world.search!.onBulk = (of, land) => of === process && held.push(land) > 0
+    return {
+      get count() {
+        return held.length
+      },
+      async land() {
+        for (const land of held) await land()
+      },
+    }
   }
 
   /** Copies of a request that have left an edge. */
@@ -197,10 +227,10 @@ export class Stage {
 
 /** Plays a schedule to its end and has the checkers look at it. */
 export async function playDirected(
-  play: Play,
+  { play, hasGraph = false }: Schedule,
   show: ((line: string) => void) | null = null,
 ): Promise<string[]> {
-  const stage = new Stage(new Trace(show))
+  const stage = new Stage(new Trace(show), hasGraph)
   const { world, clients } = stage
   let end: { readonly error: unknown } | null = null
   // Begins with the first event, not before.

@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts'
 export async function play(stage: Stage): Promise<void> {
   const [a] = await stage.start('a')
   const ids = [0, 1, 2, 3].map((shard) => stage.ledgerIn(shard))
-  for (const id of ids) await stage.must(a!, id, [['open'], ['append', { token: `${id}` }]])
+  for (const id of ids) await stage.must(a!, id, [['open'], ['append', { token: id }]])
   const signatures = stage.hold(a!.process, /^update shard \d .*owner b/, 1)
   const b = stage.world.start('b')
   await stage.until('a signs a shard over', () => signatures.pending.length > 0)

@@ -1,7 +1,7 @@
 // Mutants of requests and their answers: the output gate, dedup, rejections, relays, natural keys,
 // what an edge may say. Source: PROTOCOL 3.6, ARCHITECTURE 4.
 
-import type { Mutant } from '../mutants.ts'
+import type { Mutant } from './mutant.ts'
 
 const ACTIVATION = 'cluster/sharding/activation.ts'
 const SHARD = 'cluster/sharding/shard.ts'

@@ -1,7 +1,7 @@
 // Mutants of what is derived from the log: the order in which rows are written, and what is read
 // ahead of a turn. Source: PROTOCOL 3.6 "Reads ahead of a turn", 3.12.
 
-import type { Mutant } from '../mutants.ts'
+import type { Mutant } from './mutant.ts'
 
 const FLUSHER = 'cluster/sharding/flusher.ts'
 

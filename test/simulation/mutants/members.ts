@@ -1,7 +1,7 @@
 // Mutants of members: joining, beats, leases, who owns what, and moves from one to another. Source:
 // PROTOCOL 3.3, 3.5, 3.8.
 
-import type { Mutant } from '../mutants.ts'
+import type { Mutant } from './mutant.ts'
 
 const PLACEMENT = 'cluster/placement/placement.ts'
 const CLAIMER = 'cluster/placement/claimer.ts'

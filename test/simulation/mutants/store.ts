@@ -1,7 +1,7 @@
 // Mutants of the log: the conditions of its statements, the fence of a claim, unknown outcomes,
 // rolls and trims. Source: PROTOCOL 3.1, 3.2, 3.5.
 
-import type { Mutant } from '../mutants.ts'
+import type { Mutant } from './mutant.ts'
 
 const STATEMENTS = 'storage/memory/statements.ts'
 const APPEND_CONDITION =

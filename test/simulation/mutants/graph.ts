@@ -1,0 +1,62 @@
+// Mutants of the graph index: versions, removals, offsets. Source: PROTOCOL 3.13.
+
+import type { Mutant } from './mutant.ts'
+
+const TWIN = 'storage/memory/search-engine.ts'
+const TWIN_MUTANTS = 'const { hardDeletes, internalVersions } = this.#options.mutants ?? {}'
+const WRITER = 'storage/elastic/writer.ts'
+
+export const GRAPH_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'hard-index-deletes',
+    directed: 'late-bulk',
+    why: 'a removed node is forgotten with its version, and a late older write brings it back',
+    patches: [
+      {
+        file: TWIN,
+        find: TWIN_MUTANTS,
+        replace: 'const { hardDeletes, internalVersions } = { hardDeletes: true }',
+      },
+    ],
+  },
+  {
+    name: 'internal-index-versions',
+    directed: 'late-bulk',
+    why: 'whoever writes last wins: a late bulk of an old owner takes a node back in time',
+    patches: [
+      {
+        file: TWIN,
+        find: TWIN_MUTANTS,
+        replace: 'const { hardDeletes, internalVersions } = { internalVersions: true }',
+      },
+    ],
+  },
+  {
+    name: 'index-offset-before-result',
+    why: 'the offset says that nodes are there which a bulk that failed has never written',
+    patches: [
+      {
+        file: WRITER,
+        find: '    for (const some of this.#bulks(writes)) await this.#send(some, refused)',
+        replace:
+          '    await this.#options.saveOffsets(offsets)\n' +
+          '    for (const some of this.#bulks(writes)) await this.#send(some, refused)',
+      },
+    ],
+  },
+  {
+    name: 'removed-nodes-by-diff',
+    why: 'nodes that went are told by comparing states, of which the older one is not known',
+    patches: [
+      {
+        file: 'cluster/feed/projection-batch.ts',
+        find: 'function refsOf({ actor, isNew, refs }: TouchedActor): Iterable<NodeRef> {\n',
+        replace:
+          'function refsOf({ actor, isNew, refs: named, places }: TouchedActor): Iterable<NodeRef> {\n' +
+          '  const is = placesOf(actor)\n' +
+          '  const there = ([key]) => is.has(key) || places?.has(key)\n' +
+          '  const refs = named && new Map([...named].filter(there))\n',
+      },
+    ],
+  },
+]

@@ -1,0 +1,17 @@
+// What a mutant is: patches of sources, and what they break. It stands between the lists of this folder
+// and the loader.
+
+/** A place in a source that must be there exactly once, and what stands there instead. */
+export interface Patch {
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export interface Mutant {
+  readonly name: string
+  readonly why: string
+  readonly patches: readonly Patch[]
+  /** Schedule that catches it; without one seeds do. */
+  readonly directed?: string
+}
