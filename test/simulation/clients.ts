@@ -229,7 +229,9 @@ export class Clients {
     return `N${this.#world.scheduler.pick(this.#options.numbers)}`
   }
 
-  /** Of a UUID that the client has chosen, or of a new one; with a number of its own, or without. */
+  /**
+   * Of a UUID that the client has chosen, or of a new one; with a number of its own, or without.
+   */
   #drawOpen(client: string): Operation {
     const { chance, one } = {
       chance: this.#world.scheduler.chance,

@@ -1,6 +1,6 @@
-// The derived rows as a simulated process has them: registers that are written one by one, each at a
-// time of its own, in the stages that every driver keeps. It stands between cluster/sharding and the
-// registers of a run's engine. Source: PROTOCOL 3.0 (USING TIMESTAMP), 3.12 (order).
+// The derived rows as a simulated process has them: registers that are written one by one, each at
+// a time of its own, in the stages that every driver keeps. It stands between cluster/sharding and
+// the registers of a run's engine. Source: PROTOCOL 3.0 (USING TIMESTAMP), 3.12 (order).
 
 import type {
   AliasRow,

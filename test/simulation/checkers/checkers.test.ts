@@ -1,4 +1,5 @@
-// Every checker with a history that it must let pass, and with one for each thing that it must find.
+// Every checker with a history that it must let pass, and with one for each thing that it must
+// find.
 
 import t from 'tap'
 import { Engine } from '../engine.ts'

@@ -1,6 +1,6 @@
-// K5 and K7: when all is quiet, the graph index shows what the log's fold shows, no more and no less;
-// whoever asks with the position of its own write finds it, and a client's view never goes back.
-// Source: PROTOCOL 4.1.
+// K5 and K7: when all is quiet, the graph index shows what the log's fold shows, no more and no
+// less; whoever asks with the position of its own write finds it, and a client's view never goes
+// back. Source: PROTOCOL 4.1.
 
 import { docOf } from '../../../storage/elastic/document.ts'
 import { OWN } from '../../../storage/elastic/layout.ts'

@@ -1,6 +1,6 @@
 // K3: what clients were told of one ledger can be explained by an order of its messages that agrees
-// with time; neither the log nor offsets are looked at. Reads show the whole list, so they must also
-// be beginnings of one another. Source: PROTOCOL 4.1.
+// with time; neither the log nor offsets are looked at. Reads show the whole list, so they must
+// also be beginnings of one another. Source: PROTOCOL 4.1.
 
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { History, Operation, OperationMessage } from '../history.ts'

@@ -1,7 +1,7 @@
 // K1 and K9: every token that a client was told of is in its ledger exactly once, none that was
-// refused or rejected is anywhere, one of which nobody knows is there once at most; a batch is there
-// whole or not at all, in every answer. What was sent on to another ledger has come there once.
-// Source: PROTOCOL 4.1.
+// refused or rejected is anywhere, one of which nobody knows is there once at most; a batch is
+// there whole or not at all, in every answer. What was sent on to another ledger has come there
+// once. Source: PROTOCOL 4.1.
 
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { History, Operation } from '../history.ts'

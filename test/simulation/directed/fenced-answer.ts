@@ -1,6 +1,6 @@
 // An owner's machine sleeps while its append is under way; its shard is claimed, the append is
-// refused, and only then it wakes and hears so (PROTOCOL 3.2.4). Nothing of it is in: its caller must
-// not be told otherwise.
+// refused, and only then it wakes and hears so (PROTOCOL 3.2.4). Nothing of it is in: its caller
+// must not be told otherwise.
 
 import type { Stage } from './stage.ts'
 

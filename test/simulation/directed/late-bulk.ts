@@ -1,5 +1,5 @@
-// A bulk of an owner that was replaced reaches the search engine long after its successor has written
-// newer content and removed nodes (PROTOCOL 3.13.2, 3.13.3, F20).
+// A bulk of an owner that was replaced reaches the search engine long after its successor has
+// written newer content and removed nodes (PROTOCOL 3.13.2, 3.13.3, F20).
 
 import type { Stage } from './stage.ts'
 

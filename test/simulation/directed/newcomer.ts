@@ -1,5 +1,5 @@
-// A member is paused for less than its lease, and another process of its name wants its place. While
-// the old one's beat has not stood still for long enough it may wake and answer reads, so the
+// A member is paused for less than its lease, and another process of its name wants its place.
+// While the old one's beat has not stood still for long enough it may wake and answer reads, so the
 // newcomer waits (PROTOCOL 3.3.1).
 
 import type { Stage } from './stage.ts'

@@ -1,6 +1,6 @@
 // A read waits for an append that is under way. The append lands, and before its owner hears so its
-// machine sleeps past the lease; its shard is claimed and written to, its wall clock is set back. It
-// wakes with that read and another one in its hands (PROTOCOL 3.3.4, 3.7 I5).
+// machine sleeps past the lease; its shard is claimed and written to, its wall clock is set back.
+// It wakes with that read and another one in its hands (PROTOCOL 3.3.4, 3.7 I5).
 
 import type { Stage } from './stage.ts'
 
