@@ -2,6 +2,8 @@
 // the command line that runs it again. With a mutant it ends at the first that catches it. It
 // stands between `npm run simulate` and run.ts. Source: PROTOCOL 4.1.
 //
+//     npm run simulate -- [--seeds N] [--first S] [--mutant NAME] [--trace-hash] [--list-mutants]
+//                         [--directed NAME] [--once] [--show]
 //
 // Ends with 0 when all hold, 1 when a checker fails, 2 when it was asked for what there isn't.
 
