@@ -86,6 +86,28 @@ void t.test('beats, told in times of this thread', async (t) => {
   heard.thread.close()
 })
 
+void t.test('one life after another', async (t) => {
+  const heard = hear()
+  heard.begin('a')
+  await until(() => heard.applied.length >= 1)
+  const { length } = heard.applied
+  // A beat's answer is on its way while the next life begins.
+  const sentMs = heard.applied[0]!.sent.monotonicMs
+  await until(() => performance.now() > sentMs + LIMITS.beatEveryMs - 50)
+  wedge(200)
+  const began = performance.now()
+  heard.begin('b')
+  await until(() => heard.applied.length > length)
+  t.ok(heard.applied[length]!.sent.monotonicMs >= began)
+  heard.thread.stop()
+  const beats = () => heard.logged.filter((line) => line.startsWith('beat ')).length
+  const before = beats()
+  const end = performance.now() + 4 * LIMITS.beatEveryMs
+  await until(() => performance.now() > end)
+  t.ok(beats() <= before + 1, 'nobody beats for a life that was stopped')
+  heard.thread.close()
+})
+
 void t.test('a wedged loop does not look alive', async (t) => {
   const heard = hear()
   heard.begin('a')
