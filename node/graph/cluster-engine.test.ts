@@ -81,7 +81,7 @@ class Scene {
     const at = await this.store.commit(...entries)
     const first = at.offset - entries.length + 1
     const [row] = await this.store.journal.log.read(at.shard, first - 1, 1)
-    const some = Array.from({ length: entries.length }) as never[]
+    const some = Array.from<never>({ length: entries.length })
     this.index.committed(at.shard, some, first, row!.body)
     return at
   }

@@ -204,7 +204,7 @@ export class IndexKeeper {
     const { generations, clock, store } = this.#options
     const nowMs = clock.monotonicMs()
     for (const { number, store: of } of this.#known.values()) {
-      if (number === live || number === next || number > next || of !== store) continue
+      if ([live, next].includes(number) || number > next || of !== store) continue
       const sinceMs = this.#obsoleteSinceMs.get(number) ?? nowMs
       this.#obsoleteSinceMs.set(number, sinceMs)
       if (nowMs - sinceMs < LIMITS.indexGraceMs) continue

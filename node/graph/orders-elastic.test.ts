@@ -109,7 +109,7 @@ class Followed {
   }
 }
 
-/** As JSON, without what is missing: a member that is null and one that is not there are the same. */
+/** As JSON, without what is missing: null and absent are the same. */
 function plain(docs: ReadonlyMap<string, unknown>): Map<string, unknown> {
   const sorted = [...docs].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return new Map(

@@ -29,7 +29,7 @@ export class PlanPool implements PlanRunner {
   readonly stats: PlanStats = { queries: 0, queryMs: 0, refused: 0, failed: 0 }
   readonly #options: PlanPoolOptions
   #inFlight = 0
-  #queue: (() => void)[] = []
+  readonly #queue: (() => void)[] = []
 
   constructor(options: PlanPoolOptions) {
     this.#options = options

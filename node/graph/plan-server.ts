@@ -2,22 +2,27 @@
 // ready JSON or with errors. It stands between the thread's messages and the index's reader.
 
 import { RequestError } from '../../protocol/errors.ts'
-import type { GraphPlan } from '../../protocol/graph/plan.ts'
+import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
 import { reasonOf } from '../../cluster/feed/projection-batch.ts'
-import type { GraphReader } from '../../storage/search.ts'
 import type { FromReader, ToReader } from './reader-messages.ts'
+
+/** A GraphReader whose index is at hand. */
+interface ReaderAtHand {
+  query(plan: GraphPlan, budgetMs: number): GraphResult
+  close(): void
+}
 
 /** Plans kept by their JSON: the same object again lets a driver find its statements again. */
 const PLANS_MAX = 256
 
 export class PlanServer {
-  readonly #reader: GraphReader
+  readonly #reader: ReaderAtHand
   readonly #nowMs: () => number
   readonly #plans = new Map<string, GraphPlan>()
   #life: number | null = null
 
   /** `nowMs`: the clock by which deadlines are given. */
-  constructor(reader: GraphReader, nowMs: () => number) {
+  constructor(reader: ReaderAtHand, nowMs: () => number) {
     this.#reader = reader
     this.#nowMs = nowMs
   }

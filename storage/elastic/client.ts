@@ -91,11 +91,10 @@ export class ElasticClient implements SearchEngine {
     const path = `/${encodeURIComponent(`${prefix}*`)}`
     const query = { features: 'aliases,mappings', allow_no_indices: 'true' }
     const { body } = await this.#send({ method: 'GET', path, query }, bound)
-    return Object.entries(body as Record<string, IndexBody>).map(([name, index]) => ({
-      name,
-      aliases: Object.keys(index.aliases ?? {}),
-      meta: index.mappings?._meta ?? {},
-    }))
+    return Object.entries(body as Record<string, IndexBody>).map(([name, index]) => {
+      const { _meta: meta = {} } = index.mappings ?? {}
+      return { name, aliases: Object.keys(index.aliases ?? {}), meta }
+    })
   }
 
   async createIndex(
@@ -141,7 +140,7 @@ export class ElasticClient implements SearchEngine {
     const isBulk = Array.isArray(body)
     const type = isBulk ? 'application/x-ndjson' : 'application/json'
     try {
-      const { statusCode, body: answer } = await this.#client.transport.request<unknown>(
+      const { statusCode, body: answer } = await this.#client.transport.request(
         {
           method,
           path,
@@ -256,13 +255,12 @@ function searchAnswer({ timed_out: isLate, _shards: shards, hits }: SearchBody):
   // Part of an answer is none.
   if (isLate || shards.failed > 0) throw new EngineAway('a search was not finished')
   return {
-    hits: hits.hits.map((hit) => ({
-      id: hit._id,
-      source: hit._source ?? {},
-      sort: hit.sort ?? [],
-      ...(hit._seq_no !== undefined && { seqNo: hit._seq_no }),
-      ...(hit._primary_term !== undefined && { primaryTerm: hit._primary_term }),
-    })),
+    hits: hits.hits.map((hit) => {
+      const { _id: id, _source: source = {}, sort = [] } = hit
+      const { _seq_no: seqNo, _primary_term: primaryTerm } = hit
+      const isKnown = seqNo !== undefined && primaryTerm !== undefined
+      return { id, source, sort, ...(isKnown && { seqNo, primaryTerm }) }
+    }),
     total: hits.total?.value ?? null,
   }
 }

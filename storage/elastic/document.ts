@@ -50,7 +50,7 @@ function picked(doc: Doc, members: readonly Member[], own: Own): Record<string, 
   const source: Record<string, unknown> = {}
   for (const member of members) {
     const value = doc[member.name]
-    if (value !== undefined && value !== null) source[member.name] = taken(value, member, [], own)
+    if (value !== undefined && value !== null) source[member.name] = takenOf(value, member, [], own)
   }
   return source
 }
@@ -65,12 +65,12 @@ function inner(
   const source: Record<string, unknown> = { ...value }
   for (const member of members) {
     const held = value[member.name]
-    if (held !== undefined && held !== null) source[member.name] = taken(held, member, path, own)
+    if (held !== undefined && held !== null) source[member.name] = takenOf(held, member, path, own)
   }
   return source
 }
 
-function taken(value: unknown, member: Member, path: readonly string[], own: Own): unknown {
+function takenOf(value: unknown, member: Member, path: readonly string[], own: Own): unknown {
   switch (member.kind) {
     case 'plain':
       return value

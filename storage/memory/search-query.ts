@@ -194,16 +194,19 @@ function refusalOfValue(name: string, value: unknown, mapping: FieldMapping): st
     return refusalOf(value as Source, mapping.properties, mapping.dynamic === 'strict')
   }
   if (mapping.type === 'flattened') return isObject ? longTerm(value) : bad
-  if (isObject) return bad
-  switch (mapping.type) {
+  return isObject || !isOfType(value as Scalar, mapping.type) ? bad : null
+}
+
+function isOfType(value: Scalar, type: string): boolean {
+  switch (type) {
     case 'keyword':
-      return Buffer.byteLength(String(value)) > TERM_BYTES_MAX ? `${bad}: immense term` : null
+      return Buffer.byteLength(String(value)) <= TERM_BYTES_MAX
     case 'boolean':
-      return typeof value === 'boolean' ? null : bad
+      return typeof value === 'boolean'
     case 'date':
-      return Number.isNaN(Date.parse(String(value))) ? bad : null
+      return !Number.isNaN(Date.parse(String(value)))
     default:
-      return typeof value === 'number' ? null : bad
+      return typeof value === 'number'
   }
 }
 

@@ -39,7 +39,7 @@ export class ClusterScene {
   behaviour: Behaviour
 
   constructor(options: { engine?: SearchEngine; prefix?: string; shards?: number } = {}) {
-    this.behaviour = notebookBehaviour(this.defects) as Behaviour
+    this.behaviour = notebookBehaviour(this.defects)
     const store = { shards: options.shards ?? 2, generation: 'g1' }
     this.store = new FeedStore(this.behaviour, store)
     this.engine = options.engine ?? this.memory
@@ -94,7 +94,7 @@ export class ClusterScene {
     const [row] = await this.store.journal.log.read(at.shard, first - 1, 1)
     const owner = this.members.find(({ shards }) => shards.has(at.shard))
     // Only the number of entries is looked at.
-    const some = Array.from({ length: entries.length }) as never[]
+    const some = Array.from<never>({ length: entries.length })
     owner?.index.committed(at.shard, some, first, row!.body)
     return at
   }
@@ -111,12 +111,12 @@ export class ClusterScene {
 
   /** Awaits what needs time to pass. */
   async during<T>(work: Promise<T> | T): Promise<T> {
-    let isOver = false
-    const ended = Promise.resolve(work).finally(() => (isOver = true))
+    const state = { isOver: false }
+    const ended = Promise.resolve(work).finally(() => (state.isOver = true))
     ended.catch(() => undefined)
-    for (let i = 0; i < 2_000 && !isOver; i++) {
+    for (let i = 0; i < 2_000 && !state.isOver; i++) {
       await settle()
-      if (!isOver) await this.clock.advance(25)
+      if (!state.isOver) await this.clock.advance(25)
     }
     return ended
   }
