@@ -97,8 +97,8 @@ const END = ']'.charCodeAt(0)
 
 /**
  * Whether an encoded entry changed anything: one without records is a rejection. Looked up in the
- * bytes, for a store asks it of every entry: before `r` there are texts and numbers only, and inside
- * a text no quote stands alone.
+ * bytes, for a store asks it of every entry: before `r` there are texts and numbers only, and
+ * inside a text no quote stands alone.
  */
 export function holdsRecords(bytes: Uint8Array): boolean {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
