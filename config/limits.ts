@@ -323,7 +323,7 @@ export const LIMITS = {
   mutationBytesMin: 4 * MiB,
   /** Copies of each row in a keyspace that is made, or as many as there are nodes. */
   replicationDefault: 3,
-  /** A statement is given up after the server's own time and the margin, but after this at last. */
+  /** A statement is given up after the server's own time and the margin, at last after this. */
   cassandraTimeoutMs: 12_000,
   cassandraTimeoutMarginMs: 500,
   cassandraConnectMs: 2_000,

@@ -1,5 +1,5 @@
-// The one suite that every log passes: the memory twin, LMDB, the log over segments of a cluster. It
-// stands between the words of LogStore (storage/journal.ts) and what keeps it. Source: PROTOCOL
+// The one suite that every log passes: the memory twin, LMDB, the log over segments of a cluster.
+// It stands between the words of LogStore (storage/journal.ts) and what keeps it. Source: PROTOCOL
 // 3.0-3.2, 3.5 (trim), 3.16.
 
 import type { Test } from 'tap'
