@@ -1,6 +1,7 @@
-// `npm run move`: copies the embedded store of a stopped node into the keyspace of a cluster, under a
-// new generation, and looks through what it has written. It stands between storage/embedded, which
-// is only read, and storage/cassandra; members are started afterwards. Source: PROTOCOL 3.12.
+// `npm run move`: copies the embedded store of a stopped node into the keyspace of a cluster,
+// under a new generation, and looks through what it has written. It stands between
+// storage/embedded, which is only read, and storage/cassandra; members are started afterwards.
+// Source: PROTOCOL 3.12.
 
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
