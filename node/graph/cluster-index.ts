@@ -153,7 +153,8 @@ class MemberIndex implements ClusterIndex {
       refresh: (generation) =>
         engine.refresh(this.#indexes(generation), { timeoutMs: LIMITS.consistencyWaitMs }),
       follows: (shard) => this.#follows(shard),
-      head: (shard) => this.#own.get(shard)?.head ?? null,
+      // Of `system` only the owner's runtime knows it, and nothing of it is in the graph.
+      head: (shard) => (this.#follows(shard) ? (this.#own.get(shard)?.head ?? null) : null),
       flushed: async (shard) =>
         flushed(shard) ?? (await journal.derived.consumer(shard, 'flush')) ?? 0,
     })
