@@ -18,6 +18,8 @@ export interface SceneOptions extends StageOptions {
 
 export interface Scene extends Pick<Stage, 'cluster' | 'load' | 'probes' | 'others'> {
   readonly t: Test
+  /** Checks that something took less than `boundMs`, on a machine that has the time. */
+  readonly took: (ms: number, boundMs: number, what: string) => void
 }
 
 /** Files of a run that wait for one another do so no longer. */
@@ -50,12 +52,17 @@ async function run(
     return
   }
   const stage = await Stage.open(t, engines, options)
-  const { cluster, load, probes, others } = stage
+  const { cluster, load, probes, others, pace } = stage
   t.comment(`seed ${stage.seed}`)
+  const took: Scene['took'] = (ms, boundMs, what) => {
+    const bound = pace.bound(boundMs)
+    t.ok(ms < bound, `${what}: ${Math.round(ms)} ms, bound ${bound} ms`)
+  }
   try {
-    await play({ t, cluster, load, probes, others })
+    await play({ t, cluster, load, probes, others, took })
     const { report, problems, orders } = await stage.judge()
     for (const line of report) t.comment(line)
+    t.comment(`timers are up to ${pace.lateMs.toFixed(1)} ms late (p90)`)
     t.equal(problems.length, 0, `of ${orders} orders, none is wrong`)
     for (const problem of problems.slice(0, PROBLEMS_SHOWN_MAX)) t.comment(problem)
     if (!t.passing()) t.comment(`history and logs: ${stage.keep()}`)

@@ -14,6 +14,7 @@ import { checkTime } from './checkers/time.ts'
 import { readIndexProblems, readOrders } from './end.ts'
 import { Cluster } from './harness/cluster.ts'
 import type { Engines, Owner } from './harness/engines.ts'
+import { Pace } from './pace.ts'
 import { Probes } from './probes.ts'
 import { reportOf } from './report.ts'
 import { Workload } from './workload.ts'
@@ -43,6 +44,7 @@ export class Stage {
   readonly load: Workload
   readonly probes: Probes
   readonly seed: number
+  readonly pace = new Pace()
   /** Orders and lines that were made beside the load. */
   readonly others = { orders: 0, lines: 0 }
 
@@ -73,11 +75,12 @@ export class Stage {
 
   /** Ends the load, waits until all is well, and looks at what there is. */
   async judge(): Promise<Judgement> {
-    const { cluster, load, probes, others } = this
+    const { cluster, load, probes, others, pace } = this
     cluster.heal()
-    await cluster.settled(HEALED_MS)
-    await probes.allAnswer(HEALED_MS)
+    await cluster.settled(pace.bound(HEALED_MS))
+    await probes.allAnswer(pace.bound(HEALED_MS))
     const history = await load.stop()
+    pace.stop()
     const doors = cluster.up
     const orders = await readOrders(history, doors)
     const problems = [
