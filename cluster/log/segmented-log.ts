@@ -202,7 +202,7 @@ export class SegmentedLog implements LogStore {
     let highest = await this.#chain.locate(shard, upTo - 1)
     if (highest >= tail.segment) highest = tail.segment - 1
     const done = this.#trimmed.get(shard) ?? 0
-    // Down to where nothing is left; then upwards, so that a trim that is cut short leaves no island.
+    // Down to where nothing is left; then upwards: a trim that is cut short leaves no island.
     let lowest = highest + 1
     while (lowest - 1 > done && (await this.#hasRows(shard, lowest - 1))) lowest--
     for (let segment = lowest; segment <= highest; segment++) {

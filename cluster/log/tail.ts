@@ -55,8 +55,8 @@ export class Tail {
   }
 
   /**
-   * Whether the group goes on from this tail. While one is unresolved only its own bytes do; a group
-   * that goes on behind it says that it was committed.
+   * Whether the group goes on from this tail. While one is unresolved only its own bytes do; a
+   * group that goes on behind it says that it was committed.
    */
   takes({ epoch, head, commitId }: Group): boolean {
     if (epoch !== this.epoch) return false

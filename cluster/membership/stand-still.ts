@@ -36,7 +36,7 @@ export class StandStill {
     }
   }
 
-  /** True when this life's beat, as it was last read, has stood still for as long as a death takes. */
+  /** True when this life's beat, as last read, has stood still for as long as a death takes. */
   isStill(incarnation: string): boolean {
     const standing = this.#standing.get(incarnation)
     return standing !== undefined && this.#readMs - standing.sinceMs >= LIMITS.deathMs

@@ -1,5 +1,5 @@
-// The beat from a thread of its own: it goes on while the main loop does, stops with it, and what it
-// tells are times of the main thread's clock. On Cassandra, with a membership around it.
+// The beat from a thread of its own: it goes on while the main loop does, stops with it, and what
+// it tells are times of the main thread's clock. On Cassandra, with a membership around it.
 
 import t from 'tap'
 import { systemClock } from '../../cluster/clock.ts'
