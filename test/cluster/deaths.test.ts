@@ -8,7 +8,9 @@ import { fault } from './scene.ts'
 
 /** Until every shard answers over every member that is left. */
 const TAKEOVER_MS = 5_000
-/** Lease and death (config/limits.ts): a member that stands still for longer has lost its shards. */
+/**
+ * Lease and death (config/limits.ts): a member that stands still for longer has lost its shards.
+ */
 const PAST_DEATH_MS = 4_000
 
 fault(t, 'kill -9, with three members and then with two', {}, async ({ took, cluster, probes }) => {

@@ -1,5 +1,6 @@
 // Planned moves fail no request: a member joins, a member leaves, each is restarted in turn, under
-// load, whichever member is asked. Source: PROTOCOL 3.8, 4.2 (F24, F25); ARCHITECTURE 3 (promise 5).
+// load, whichever member is asked. Source: PROTOCOL 3.8, 4.2 (F24, F25); ARCHITECTURE 3 (promise
+// 5).
 
 import t from 'tap'
 import { tick } from '../harness/patience.ts'

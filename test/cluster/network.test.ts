@@ -1,7 +1,7 @@
 // The network between one member and one engine: answers that are never heard, requests that arrive
 // late, cuts of one side or both, slowness. Nothing is acknowledged before its outcome is known, a
-// member that has lost its lease is silent, and somebody else serves. Source: PROTOCOL 3.2, 3.3, 4.2
-// (F13, F14, F16).
+// member that has lost its lease is silent, and somebody else serves. Source: PROTOCOL 3.2, 3.3,
+// 4.2 (F13, F14, F16).
 
 import t from 'tap'
 import { tick, until } from '../harness/patience.ts'

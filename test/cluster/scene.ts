@@ -1,7 +1,7 @@
 // The frame of every fault under tap: a cluster with a load on it, something that happens
 // meanwhile, and the judgement when all is quiet and healed again. It stands between the files of
-// faults, each a story in plain verbs, and the stage. One cluster runs at a time on a machine: leases
-// and takeovers are measured in milliseconds. Source: PROTOCOL 4.1, 4.2.
+// faults, each a story in plain verbs, and the stage. One cluster runs at a time on a machine:
+// leases and takeovers are measured in milliseconds. Source: PROTOCOL 4.1, 4.2.
 
 import type { Test } from 'tap'
 import { aloneOnThisMachine } from './alone.ts'

@@ -1,5 +1,5 @@
-// `npm run soak -- --seconds 300 --seed 7`: the run of soak.ts on engines of its own, for as long as
-// asked, and its report; exit code 1 when something was not as it must be.
+// `npm run soak -- --seconds 300 --seed 7`: the run of soak.ts on engines of its own, for as long
+// as asked, and its report; exit code 1 when something was not as it must be.
 
 import { parseArgs } from 'node:util'
 import { aloneOnThisMachine } from './alone.ts'

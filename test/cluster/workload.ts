@@ -11,7 +11,7 @@ import { tick } from '../harness/patience.ts'
 import { Caller } from './caller.ts'
 import type { Door, Sending } from './caller.ts'
 import { History } from './history.ts'
-import type { Operation } from './history.ts'
+import type { Attempt, Operation } from './history.ts'
 import { Random } from './random.ts'
 
 export interface WorkloadOptions {
@@ -61,6 +61,8 @@ export const SHOWN_FIELDS = {
 export class Workload {
   readonly history: History
   readonly caller: Caller
+  /** Milliseconds since the run began, as in the history. */
+  readonly now: () => number
   readonly #o: Required<WorkloadOptions>
   readonly #orders: KnownOrder[] = []
   readonly #remembered: Change[] = []
@@ -71,8 +73,9 @@ export class Workload {
   constructor(options: WorkloadOptions) {
     this.#o = { clients: 12, pauseMs: 40, patienceMs: 12_000, ...options }
     const began = performance.now()
-    this.history = new History(() => Math.round((performance.now() - began) * 1_000) / 1_000)
-    this.caller = new Caller(() => performance.now() - began, this.#o.patienceMs)
+    this.now = () => Math.round((performance.now() - began) * 1_000) / 1_000
+    this.history = new History(this.now)
+    this.caller = new Caller(this.now, this.#o.patienceMs)
   }
 
   start(): this {
@@ -91,6 +94,15 @@ export class Workload {
   get done(): number {
     return this.history.operations.filter(({ outcome, rejected }) => outcome === 'ok' && !rejected)
       .length
+  }
+
+  /** Attempts that were sent and over between two moments. */
+  between(fromAt: number, toAt: number): (Attempt & Pick<Operation, 'op'>)[] {
+    return this.history.operations.flatMap(({ op, attempts }) =>
+      attempts
+        .filter(({ sentAt, tookMs }) => sentAt >= fromAt && sentAt + tookMs <= toAt)
+        .map((attempt) => ({ ...attempt, op })),
+    )
   }
 
   async #work(index: number): Promise<void> {
