@@ -27,6 +27,25 @@ import { ACTOR, type Layout } from './layout.ts'
 import type { Asked } from './query.ts'
 import { BY_ID, livingOf, selectionOf, type Selection } from './selection.ts'
 
+/** How much goes together; small ones in tests. */
+export interface FinderBounds {
+  /** Documents of a page of candidates. */
+  readonly page: number
+  /** Parents whose edges one search follows. */
+  readonly links: number
+  /** Searches of one request. */
+  readonly searches: number
+  /** Children that a gate is turned around for. */
+  readonly gateChildren: number
+}
+
+export const FINDER_BOUNDS: FinderBounds = {
+  page: LIMITS.graphPageNodes,
+  links: LIMITS.graphLinksTogether,
+  searches: LIMITS.graphSearchesTogether,
+  gateChildren: LIMITS.graphGateChildrenMax,
+}
+
 export interface FinderOptions {
   readonly engine: SearchEngine
   readonly layout: Layout
@@ -34,6 +53,7 @@ export interface FinderOptions {
   /** Index of a node type. */
   readonly indexOf: (node: string) => string
   readonly budget: Budget
+  readonly bounds: FinderBounds
 }
 
 /** Some of a step's nodes: those that the query finds and `keep` lets through. */
@@ -102,8 +122,9 @@ export class ElasticFinder implements RemoteFinder {
       size: returns === 'count' ? 0 : limit + 1,
       counts: returns === 'count' || returns === 'both',
     }))
-    for (let at = 0; at < requests.length; at += LIMITS.graphSearchesTogether) {
-      const some = requests.slice(at, at + LIMITS.graphSearchesTogether)
+    const together = this.#options.bounds.searches
+    for (let at = 0; at < requests.length; at += together) {
+      const some = requests.slice(at, at + together)
       for (const { hits, total } of await this.#search(some)) {
         const rows = hits.slice(0, limit).map(rowOf)
         founds.push({ rows, more: hits.length > limit, count: total ?? 0 })
@@ -118,7 +139,7 @@ export class ElasticFinder implements RemoteFinder {
     return {
       index: this.#options.indexOf(selection.layout.type.name),
       query: livingOf(parts),
-      size: LIMITS.graphPageNodes,
+      size: this.#options.bounds.page,
       sort: selection.sort,
       source: selection.source,
       counts: false,
@@ -184,8 +205,9 @@ export class ElasticFinder implements RemoteFinder {
       return key
     })
     const all = [...groups.values()]
-    for (let at = 0; at < all.length; at += LIMITS.graphLinksTogether) {
-      await this.#fill(step, edge, all.slice(at, at + LIMITS.graphLinksTogether))
+    const together = this.#options.bounds.links
+    for (let at = 0; at < all.length; at += together) {
+      await this.#fill(step, edge, all.slice(at, at + together))
     }
     return keys.map((key) => {
       if (key === null) return NOTHING_FOUND

@@ -3,7 +3,6 @@
 // when few children match, they say which parents can pass (one search for the whole step); what is
 // found is then asked a page at a time. Source: CONTRACT 1.4 "require", ARCHITECTURE 5.
 
-import { LIMITS } from '../../config/limits.ts'
 import { gateProbe, type Found, type GraphRow } from '../../protocol/graph/execute.ts'
 import type { NodePlan, Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
@@ -17,6 +16,7 @@ export interface GatesOptions {
   readonly layout: Layout
   readonly schema: GraphSchema
   readonly indexOf: (node: string) => string
+  readonly bounds: { readonly gateChildren: number }
 }
 
 /** What gates need of the finder that they serve. */
@@ -91,15 +91,16 @@ export class Gates {
 
   /** Where the matching children lead back to; null: there are too many of them. */
   async #linksOf(gate: Step, source: Edge, asked: Asked): Promise<readonly Term[] | null> {
+    const childrenMax = this.#options.bounds.gateChildren
     const { hits } = await this.#finder.search({
       index: this.#options.indexOf(gate.plan.node),
       query: livingOf([asked]),
-      size: LIMITS.graphGateChildrenMax + 1,
+      size: childrenMax + 1,
       sort: BY_ID,
       source: source.sameActor ? [ACTOR] : [source.to],
       counts: false,
     })
-    if (hits.length > LIMITS.graphGateChildrenMax) return null
+    if (hits.length > childrenMax) return null
     const links = new Set<Term>()
     for (const { source: doc } of hits) {
       const own = doc[OWN] as { actor: string } | undefined

@@ -67,7 +67,7 @@ export class Generations {
   async make(number: number): Promise<void> {
     const { engine, prefix, layout, store } = this.#options
     const names = Array.from(layout.nodes.values(), ({ name }) => name)
-    for (const { name, properties } of layout.nodes.values()) {
+    const made = Array.from(layout.nodes.values(), ({ name, properties }) => {
       const meta = {
         prefix,
         generation: number,
@@ -78,8 +78,9 @@ export class Generations {
         properties: JSON.stringify(properties),
       }
       const definition = { writeAlias: this.writeAliasOf(number, name), properties, meta }
-      await engine.createIndex(this.indexOf(number, name), definition, BOUND)
-    }
+      return engine.createIndex(this.indexOf(number, name), definition, BOUND)
+    })
+    await Promise.all(made)
   }
 
   /** Moves the aliases that people and tools read by, all in one step. */
@@ -96,9 +97,9 @@ export class Generations {
   }
 
   async drop(number: number): Promise<void> {
-    for (const { name, meta } of await this.#infos()) {
-      if (meta['generation'] === number) await this.#options.engine.deleteIndex(name, BOUND)
-    }
+    const infos = await this.#infos()
+    const own = infos.filter(({ meta }) => meta['generation'] === number)
+    await Promise.all(own.map(({ name }) => this.#options.engine.deleteIndex(name, BOUND)))
   }
 
   /**

@@ -4,7 +4,8 @@
 //
 // Keys: a letter for what is there (S a scalar, A a list, O an object), then the path. Values:
 // `b0`, `b1`, `n` and sixteen hex digits that rise with the number, `t` and the text; so booleans
-// come before numbers and numbers before text. A list has the value `[`, and `e` before each element's.
+// come before numbers and numbers before text. A list has the value `[`, and `e` before each
+// element's.
 
 import { createHash } from 'node:crypto'
 import type { FieldPath, Scalar } from '../../protocol/graph/plan.ts'

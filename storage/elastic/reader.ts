@@ -9,7 +9,7 @@ import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { GraphReader } from '../search.ts'
 import { EngineAway, NoSuchIndex, type SearchEngine } from './engine.ts'
-import { ElasticFinder } from './finder.ts'
+import { ElasticFinder, FINDER_BOUNDS, type FinderBounds } from './finder.ts'
 import { layoutOf, type Layout } from './layout.ts'
 
 export interface ElasticReaderOptions {
@@ -21,6 +21,7 @@ export interface ElasticReaderOptions {
   readonly history?: RemoteHistory
   /** Monotonic milliseconds, for budgets. */
   readonly now: () => number
+  readonly bounds?: FinderBounds
 }
 
 const NO_HISTORY: RemoteHistory = { read: () => Promise.resolve({ nodes: [], rest: null }) }
@@ -35,7 +36,7 @@ export class ElasticReader implements GraphReader {
   }
 
   async query(plan: GraphPlan, budgetMs: number): Promise<GraphResult> {
-    const { engine, schema, indexOf, history, now } = this.#options
+    const { engine, schema, indexOf, history, now, bounds } = this.#options
     const layout = this.#layout
     const budget = new Budget(now, budgetMs, LIMITS.graphResultNodesMax)
     const finder = new ElasticFinder({
@@ -44,6 +45,7 @@ export class ElasticReader implements GraphReader {
       schema,
       indexOf: (node) => indexOf(layout.nodes.get(node)!.name),
       budget,
+      bounds: bounds ?? FINDER_BOUNDS,
     })
     try {
       return await executeRemotely(plan, { finder, history: history ?? NO_HISTORY, budget })

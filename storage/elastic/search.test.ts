@@ -6,11 +6,17 @@ import { engine, type EngineAddress } from '../../test/harness/engines.ts'
 import type { RemoteHistory } from '../../protocol/graph/history.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
-import { type IndexOptions, type IndexUnderTest, searchConformance } from '../conformance/search.ts'
+import {
+  type IndexOptions,
+  type IndexUnderTest,
+  searchConformance,
+  searchProperty,
+} from '../conformance/search.ts'
 import { MemorySearchEngine } from '../memory/search-engine.ts'
 import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
 import { ElasticClient } from './client.ts'
 import type { SearchEngine } from './engine.ts'
+import type { FinderBounds } from './finder.ts'
 import { Generations } from './generations.ts'
 import { layoutOf } from './layout.ts'
 import { ElasticReader } from './reader.ts'
@@ -23,6 +29,15 @@ interface Kept {
   readonly offsets: Map<number, number>
 }
 
+interface Whole {
+  readonly options: IndexOptions
+  readonly kept: Kept
+  readonly bounds?: FinderBounds | undefined
+}
+
+/** Everything in pieces: pages, parents, searches. */
+const PIECES: FinderBounds = { page: 2, links: 2, searches: 2, gateChildren: 2 }
+
 /** One index over the generations that the suite empties; its searches see all that was written. */
 class WholeIndex implements GraphWriter, GraphReader {
   readonly placed = true
@@ -30,15 +45,13 @@ class WholeIndex implements GraphWriter, GraphReader {
   readonly #options: IndexOptions
   readonly #kept: Kept
   readonly #generations: Generations
+  readonly #bounds: FinderBounds | undefined
 
-  constructor(
-    engine: SearchEngine,
-    prefix: string,
-    { options, kept }: { options: IndexOptions; kept: Kept },
-  ) {
+  constructor(engine: SearchEngine, prefix: string, { options, kept, bounds }: Whole) {
     this.#engine = engine
     this.#options = options
     this.#kept = kept
+    this.#bounds = bounds
     const layout = layoutOf(options.schema)
     this.#generations = new Generations({ engine, prefix, layout, store: 'test' })
   }
@@ -86,6 +99,7 @@ class WholeIndex implements GraphWriter, GraphReader {
       indexOf: (name) => this.indexOf(name),
       history: remote(this.#options),
       now: this.#options.now,
+      ...(this.#bounds && { bounds: this.#bounds }),
     })
     return reader.query(plan, budgetMs)
   }
@@ -117,11 +131,16 @@ function remote({ history }: IndexOptions): RemoteHistory {
 
 let made = 0
 
-function open(t: Test, search: SearchEngine, options: IndexOptions): IndexUnderTest {
+function open(
+  t: Test,
+  search: SearchEngine,
+  options: IndexOptions,
+  bounds?: FinderBounds,
+): IndexUnderTest {
   const prefix = `conformance-${process.pid}-${++made}-`
   const kept: Kept = { number: 0, generation: null, offsets: new Map() }
   const make = (schema: GraphSchema): IndexUnderTest => {
-    const index = new WholeIndex(search, prefix, { options: { ...options, schema }, kept })
+    const index = new WholeIndex(search, prefix, { options: { ...options, schema }, kept, bounds })
     return { writer: index, reader: index, reopen: make }
   }
   t.teardown(() => new WholeIndex(search, prefix, { options, kept }).clear())
@@ -135,6 +154,13 @@ t.test('the twin', (t) => {
   t.end()
 })
 
+t.test('the twin, in pieces', (t) => {
+  searchProperty(t, (t, options) =>
+    open(t, new MemorySearchEngine({ nowMs: () => 0 }), options, PIECES),
+  )
+  t.end()
+})
+
 t.test('Elasticsearch', async (t) => {
   t.setTimeout(270_000)
   const address = await engine('elasticsearch')
@@ -144,7 +170,8 @@ t.test('Elasticsearch', async (t) => {
   }
   const client = clientOf(address)
   t.teardown(() => client.close())
-  searchConformance(t, (t, options) => ({ ...open(t, client, options), runs: 40 }))
+  searchConformance(t, (t, options) => ({ ...open(t, client, options), runs: 12 }))
+  searchProperty(t, (t, options) => ({ ...open(t, client, options, PIECES), runs: 8 }))
 })
 
 function clientOf({ host, port }: EngineAddress): ElasticClient {

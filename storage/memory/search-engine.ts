@@ -17,7 +17,7 @@ import {
   type SearchRequest,
 } from '../elastic/engine.ts'
 import type { Maybe } from '../journal.ts'
-import { compareSorted, matches, refusalOf, sortValues, type Source } from './search-query.ts'
+import { compareSorted, compileQuery, refusalOf, sortValues, type Source } from './search-query.ts'
 
 /** The bulk is answered by silence now and done when `when` resolves (F20). */
 export interface LateBulk {
@@ -166,8 +166,9 @@ export class MemorySearchEngine implements SearchEngine {
     const { index: name, query, size, sort, searchAfter, source, counts, sequence } = request
     const index = this.#index(name)
     const { properties } = index.definition
+    const matches = compileQuery(query, properties)
     const found = Array.from(index.visible, ([id, document]) => ({ id, document }))
-      .filter(({ document }) => matches(query, document.source, properties))
+      .filter(({ document }) => matches(document.source))
       .map((one) => ({ ...one, sort: sortValues(one.document.source, sort, properties) }))
     const behind = found
       .filter((one) => !searchAfter || compareSorted(one.sort, searchAfter, sort) > 0)

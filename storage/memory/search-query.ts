@@ -72,41 +72,55 @@ function typeOf(field: string, properties: Properties): string {
   return 'type' in found.mapping ? found.mapping.type : 'object'
 }
 
-export function matches(query: Query, source: Source, properties: Properties): boolean {
-  const ask = (inner: Query): boolean => matches(inner, source, properties)
-  const anyOf = (field: string, test: (value: Scalar) => boolean): boolean =>
-    valuesOf(source, field, properties).some(test)
-  if ('match_all' in query) return true
-  if ('match_none' in query) return false
+/** A query ready to be asked of documents. */
+export function compileQuery(query: Query, properties: Properties): (source: Source) => boolean {
+  const compiled = (inner: Query): ((source: Source) => boolean) => compileQuery(inner, properties)
+  if ('match_all' in query) return () => true
+  if ('match_none' in query) return () => false
   if ('bool' in query) {
-    const { filter = [], must_not: mustNot = [], should } = query.bool
-    if (should !== undefined && !should.some(ask)) return false
-    return filter.every(ask) && !mustNot.some(ask)
+    const filter = (query.bool.filter ?? []).map(compiled)
+    const mustNot = (query.bool.must_not ?? []).map(compiled)
+    const should = query.bool.should?.map(compiled) ?? null
+    return (source) =>
+      (should === null || should.some((test) => test(source))) &&
+      filter.every((test) => test(source)) &&
+      !mustNot.some((test) => test(source))
   }
-  if ('exists' in query) return valuesOf(source, query.exists.field, properties).length > 0
-  const [[field, wanted]] = Object.entries(
-    ('term' in query && query.term) ||
-      ('terms' in query && query.terms) ||
-      ('range' in query && query.range) ||
-      ('prefix' in query && query.prefix) ||
-      ('wildcard' in query && query.wildcard) ||
-      {},
-  ) as [[string, never]]
+  if ('exists' in query) {
+    const { field } = query.exists
+    return (source) => valuesOf(source, field, properties).length > 0
+  }
+  const { field, test } = leafTest(query, properties)
+  return (source) => valuesOf(source, field, properties).some(test)
+}
+
+type Leaf = Exclude<
+  Query,
+  { match_all: unknown } | { match_none: unknown } | { bool: unknown } | { exists: unknown }
+>
+
+/** What is asked of a field's values: one that passes is enough. */
+function leafTest(
+  query: Leaf,
+  properties: Properties,
+): { readonly field: string; readonly test: (value: Scalar) => boolean } {
+  const [kind] = Object.keys(query) as [string]
+  const [[field, wanted]] = Object.entries(Object.values(query)[0] as object) as [[string, never]]
   const type = typeOf(field, properties)
   const term = (value: Term): Scalar => indexed(type, value)
-  if ('term' in query) {
-    const { value } = wanted as { value: Term }
-    return anyOf(field, (own) => own === term(value))
-  }
-  if ('terms' in query) {
+  if (kind === 'range') return { field, test: (own) => inRange(own, wanted, term) }
+  if (kind === 'terms') {
     const values = new Set((wanted as readonly Term[]).map(term))
-    return anyOf(field, (own) => values.has(own))
+    return { field, test: (own) => values.has(own) }
   }
-  if ('range' in query) return anyOf(field, (own) => inRange(own, wanted, term))
   const { value } = wanted as { value: string }
-  if ('prefix' in query) return anyOf(field, (own) => String(own).startsWith(value))
+  if (kind === 'term') {
+    const only = term(value)
+    return { field, test: (own) => own === only }
+  }
+  if (kind === 'prefix') return { field, test: (own) => String(own).startsWith(value) }
   const pattern = wildcard(value)
-  return anyOf(field, (own) => pattern.test(String(own)))
+  return { field, test: (own) => pattern.test(String(own)) }
 }
 
 function inRange(own: Scalar, range: RangeQuery, term: (value: Term) => Scalar): boolean {
