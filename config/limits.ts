@@ -54,7 +54,9 @@ export const LIMITS = {
   /** Committed entries whose derived rows are not durable, per shard: past either groups wait. */
   unflushedBytesMax: 32 * MiB,
   unflushedMsMax: 5_000,
-  /** Derived rows of committed groups are gathered up to this while a write of them is under way. */
+  /**
+   * Derived rows of committed groups are gathered up to this while a write of them is under way.
+   */
   flushBatchBytesMax: 512 * KiB,
   /** The flush offset is stored after so many entries or so long: what lies above is replayed. */
   flushStoredEntries: 1_000,
@@ -270,16 +272,22 @@ export const LIMITS = {
   /** A beat that stands still for so long is a death: the lease and a quarter more. */
   deathMs: 2_500,
   membersReadEveryMs: 250,
-  /** Reads of the members' rows that paused for longer prove nothing about whose beat stood still. */
+  /**
+   * Reads of the members' rows that paused for longer prove nothing about whose beat stood still.
+   */
   membersPauseMs: 1_000,
   /** Before a beat, or a statement of one's own row, whose outcome is unknown is sent again. */
   beatRetryMs: 100,
   /** Without an answer for so long a beat, or a read, is sent again, so many times in all. */
   beatAnswerMs: 600,
   beatCopiesMax: 3,
-  /** How long a stopping member tries to write into its row that it leaves, and that it has left. */
+  /**
+   * How long a stopping member tries to write into its row that it leaves, and that it has left.
+   */
   leaveMs: 3_000,
-  /** Wall and monotonic clock may differ by this much since the last beat; else the lease is over. */
+  /**
+   * Wall and monotonic clock may differ by this much since the last beat; else the lease is over.
+   */
   clockJumpMs: 500,
   /** The next member in rank claims a dead member's shard after this. */
   nextInRankMs: 500,
@@ -295,7 +303,9 @@ export const LIMITS = {
   sealedHeldMs: 1_000,
   sealedHeldMax: 2_000,
   sealedHeldBytesMax: 8 * MiB,
-  /** Every member reads the `system` log from the store this often; past the other it answers 503. */
+  /**
+   * Every member reads the `system` log from the store this often; past the other it answers 503.
+   */
   systemReadEveryMs: 1_000,
   systemStaleMs: 2_000,
   /** A member that starts waits so long for its engines. */

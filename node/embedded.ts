@@ -1,6 +1,6 @@
-// The embedded foundation: one member on LMDB, its graph on SQLite in worker threads, a wire that is
-// a call. It stands between the composition root and the drivers of storage/embedded.
-// Source: PROTOCOL 3.16, ARCHITECTURE 2.
+// The embedded foundation: one member on LMDB, its graph on SQLite in worker threads, a wire that
+// is a call. It stands between the composition root and the drivers of storage/embedded. Source:
+// PROTOCOL 3.16, ARCHITECTURE 2.
 
 import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'

@@ -50,5 +50,6 @@ try {
   process.on('SIGINT', () => stop('SIGINT'))
 } catch (error) {
   process.stderr.write(`Kontor can't start: ${(error as Error).message}\n`)
-  process.exit(EXIT_DATA)
+  // An engine that is set to lose data is a setting to mend, not data to restore.
+  process.exit((error as Error).name === 'EngineUnfit' ? EXIT_CONFIG : EXIT_DATA)
 }

@@ -16,9 +16,8 @@ import { behaviours } from './behaviours.ts'
 import { ClusterStatusReader } from './cluster/cluster-status.ts'
 import { clusterOperations } from './cluster/routes.ts'
 import { SetAside } from './cluster/set-aside.ts'
-import { clusteredFoundation } from './clustered.ts'
 import { embeddedFoundation } from './embedded.ts'
-import type { Foundation } from './foundation.ts'
+import type { Foundation, FoundationOptions } from './foundation.ts'
 import { actorQuery } from './graph/actor-query.ts'
 import { consistencyTokens } from './graph/consistency.ts'
 import { Graph } from './graph/graph.ts'
@@ -63,8 +62,8 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
   const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
   const clocks = { nowMs: () => world.clock.nowMs(), monotonicMs: () => world.clock.monotonicMs() }
   const query = actorQuery({ schema, ...clocks })
-  const make = settings.storageDriver === 'cluster' ? clusteredFoundation : embeddedFoundation
-  const foundation = await make({ ...options, world, behaviours: table, schema, query })
+  const parts = { ...options, world, behaviours: table, schema, query }
+  const foundation = await makeFoundation(parts)
   const { journal, member, runner, watch } = foundation
   channels.follow(member.system)
   const tokens = consistencyTokens(journal.identity)
@@ -104,6 +103,13 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
   baseUrl = baseUrl.replace(/:0$/, `:${port}`)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
   return { port, stop: stopper({ server, access, foundation, settings, log }) }
+}
+
+/** The drivers of a cluster are loaded where they are used: one process alone starts without. */
+async function makeFoundation(options: FoundationOptions): Promise<Foundation> {
+  if (options.settings.storageDriver === 'embedded') return embeddedFoundation(options)
+  const { clusteredFoundation } = await import('./clustered.ts')
+  return clusteredFoundation(options)
 }
 
 function makeAccess(

@@ -1,7 +1,7 @@
 // Handoff, the owner's side: flushes ahead, seals the shard, signs it over to its next owner. No
-// request is lost, for nobody but an edge owns one. Once the signature has been sent the shard stays
-// sealed until the row says what has become of it. It stands between the pacer's (or a stop's) wish
-// and the shard's row. Source: PROTOCOL 3.8.
+// request is lost, for nobody but an edge owns one. Once the signature has been sent the shard
+// stays sealed until the row says what has become of it. It stands between the pacer's (or a
+// stop's) wish and the shard's row. Source: PROTOCOL 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'

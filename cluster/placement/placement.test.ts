@@ -1,5 +1,5 @@
-// Members among each other on stores in memory: they share the shards, take over from the dead, move
-// shards without failing a request, and leave.
+// Members among each other on stores in memory: they share the shards, take over from the dead,
+// move shards without failing a request, and leave.
 
 import t from 'tap'
 import type { Reply } from '../../protocol/message.ts'

@@ -391,7 +391,7 @@ export class Placement implements Ownership {
     await Promise.all(
       some.map(({ number }) => {
         const to = next.get(number)
-        return to ? this.handoff.handOver(number, to) : null
+        return to ? this.handoff.handOver(number, to) : Promise.resolve()
       }),
     )
     await this.membership.refresh().catch(() => null)

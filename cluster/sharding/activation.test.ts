@@ -10,7 +10,7 @@ const ID = '019b76da-a800-7aea-8f20-3101f073f8bb'
 
 function entry(n: number, v: number, r: Entry['r']): Entry {
   const a = { type: 'append', success: r.length > 0, errors: [] }
-  return { y: 'ledger', p: ID, v, n, r, m: `m${n}`, l: 0, a, t: 0, c: 0, b: 'x' } as Entry
+  return { y: 'ledger', p: ID, v, n, r, m: `m${n}`, l: 0, a, t: 0, c: 0, b: 'x' }
 }
 
 t.test('an actor that was never made has no snapshot, however often it was asked', async (t) => {

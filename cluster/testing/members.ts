@@ -1,11 +1,13 @@
 // Several members in one process on stores in memory, for tests of what members do to each other:
-// one clock that tests move, a wire that can be cut, members that can be stopped, killed and paused.
-// It stands between tests of cluster/ and the member; the seeded simulation is in test/simulation.
+// one clock that tests move, a wire that can be cut, members that can be stopped, killed and
+// paused. It stands between tests of cluster/ and the member; the seeded simulation is in
+// test/simulation.
 
 import { Member } from '../member.ts'
 import { memoryWire } from '../memory/wire.ts'
 import { SegmentedLog } from '../log/segmented-log.ts'
 import type { Wire } from '../wire.ts'
+import type { Log } from '../../protocol/log.ts'
 import type { Reply } from '../../protocol/message.ts'
 import type { ControlStore, Outcome } from '../../storage/control.ts'
 import type { Journal } from '../../storage/journal.ts'
@@ -16,6 +18,7 @@ import {
   MemorySegments,
   newStatementState,
 } from '../../storage/memory/statements.ts'
+import type { StatementState } from '../../storage/memory/statements.ts'
 import type { AskOptions } from './harness.ts'
 import { TestClock, seeded } from './harness.ts'
 import { ledger } from './ledger.ts'
@@ -49,12 +52,17 @@ export function makeMembers(
   const clock = new TestClock()
   const chance = seeded(options.seed ?? 1)
   const state = newStatementState(shards)
-  const registers = new MemoryRegisters()
-  const wire = memoryWire((run) => clock.defer(run))
-  const random = (bytes: Uint8Array): void => {
-    for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(chance() * 256)
+  const shared: Shared = {
+    shards,
+    clock,
+    state,
+    registers: new MemoryRegisters(),
+    wire: memoryWire((run) => clock.defer(run)),
+    random: (bytes) => {
+      for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(chance() * 256)
+    },
   }
-  const until = async (what: string, holds: () => boolean, ms = 20_000): Promise<void> => {
+  const until: Members['until'] = async (what, holds, ms = 20_000) => {
     const end = clock.monotonicMs() + ms
     while (!holds()) {
       if (clock.monotonicMs() >= end) throw new Error(`not within ${ms} ms: ${what}`)
@@ -66,70 +74,84 @@ export function makeMembers(
     state,
     until,
     async start(name) {
-      const life = { killed: false }
-      const logged: string[] = []
-      const one: { onControl: OneMember['onControl'] } = { onControl: null }
-      const control = breakable(new MemoryControl(state), life, (s) => one.onControl?.(s) ?? null)
-      const segments = breakable(new MemorySegments(state), life, () => null)
-      const derived = new MemoryDerived({ registers })
-      const say = (fields: object, text: string): void =>
-        void logged.push(`${text} ${JSON.stringify(fields)}`)
-      const log = { debug: () => undefined, info: say, warn: say, error: say }
-      const journal: Journal = {
-        identity: { format: 1, shards, generation: 'test' },
-        log: new SegmentedLog({
-          segments,
-          control,
-          flushOf: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,
-          clock,
-          log,
-          onBug: (shard, text) => say({ shard }, `BUG ${text}`),
-        }),
-        derived,
-        close: () => Promise.resolve(),
-      }
-      const member = new Member({
-        memberId: name,
-        address: `http://${name}`,
-        version: '1',
-        journal,
-        cluster: { control },
-        behaviours: [ledger],
-        world: { clock, random },
-        wire: cuttable(wire, life),
-        wireDeliversOnce: true,
-        log,
-        hooks: { has: () => false, effects: () => [] },
-        query: () => null,
-        throttleMs: () => 0,
-        onCommitted: () => undefined,
-        doneWith: () => Infinity,
-        onLost: () => undefined,
-      })
+      const one = makeOne(shared, name)
       let started = false
-      const starting = member.start().then(() => (started = true))
-      starting.catch((error: unknown) => say({ error: String(error) }, 'start failed'))
+      const starting = one.member.start().then(() => (started = true))
+      starting.catch((error: unknown) => void one.logged.push(`start failed ${String(error)}`))
       await until(`${name} starts`, () => started)
-      return Object.assign(one, {
-        name,
-        member,
-        logged,
-        kill: () => void (life.killed = true),
-        ask: (id: string, messages: readonly [string, object?][], ask: AskOptions = {}) =>
-          member.ask({
-            type: 'ledger',
-            id,
-            messages: messages.map(([type, body]) => ({ type, body })),
-            idempotencyKey: ask.key ?? null,
-            bodyHash: ask.hash ?? (ask.key === undefined ? '' : JSON.stringify(messages)),
-            by: ask.by ?? 'tester',
-            preview: ask.preview ?? false,
-            budgetMs: ask.budgetMs ?? 15_000,
-            trace: 'test',
-          }),
-      })
+      return one
     },
   }
+}
+
+/** What all members of a test have together. */
+interface Shared {
+  readonly shards: number
+  readonly clock: TestClock
+  readonly state: StatementState
+  readonly registers: MemoryRegisters
+  readonly wire: Wire
+  readonly random: (bytes: Uint8Array) => void
+}
+
+function makeOne(shared: Shared, name: string): OneMember {
+  const { clock, wire, random } = shared
+  const life = { killed: false }
+  const logged: string[] = []
+  const one: { onControl: OneMember['onControl'] } = { onControl: null }
+  const say = (fields: object, text: string): void =>
+    void logged.push(`${text} ${JSON.stringify(fields)}`)
+  const log = { debug: () => undefined, info: say, warn: say, error: say }
+  const rule = (statement: string): Outcome | null => one.onControl?.(statement) ?? null
+  const control = breakable(new MemoryControl(shared.state), life, rule)
+  const member = new Member({
+    memberId: name,
+    address: `http://${name}`,
+    version: '1',
+    journal: journalOf(shared, { life, control, log }),
+    cluster: { control },
+    behaviours: [ledger],
+    world: { clock, random },
+    wire: cuttable(wire, life),
+    wireDeliversOnce: true,
+    log,
+    hooks: { has: () => false, effects: () => [] },
+    query: () => null,
+    throttleMs: () => 0,
+    onCommitted: () => undefined,
+    doneWith: () => Infinity,
+    onLost: () => undefined,
+  })
+  const ask: OneMember['ask'] = (id, messages, given = {}) =>
+    member.ask({
+      type: 'ledger',
+      id,
+      messages: messages.map(([type, body]) => ({ type, body })),
+      idempotencyKey: given.key ?? null,
+      bodyHash: given.hash ?? (given.key === undefined ? '' : JSON.stringify(messages)),
+      by: given.by ?? 'tester',
+      preview: given.preview ?? false,
+      budgetMs: given.budgetMs ?? 15_000,
+      trace: 'test',
+    })
+  return Object.assign(one, { name, member, logged, kill: () => void (life.killed = true), ask })
+}
+
+function journalOf(
+  { shards, state, registers, clock }: Shared,
+  of: { readonly life: { killed: boolean }; readonly control: ControlStore; readonly log: Log },
+): Journal {
+  const derived = new MemoryDerived({ registers })
+  const log = new SegmentedLog({
+    segments: breakable(new MemorySegments(state), of.life, () => null),
+    control: of.control,
+    flushOf: async (shard) => derived.consumer(shard, 'flush') ?? 0,
+    clock,
+    log: of.log,
+    onBug: (shard, text) => of.log.error({ shard }, `BUG ${text}`),
+  })
+  const identity = { format: 1, shards, generation: 'test' }
+  return { identity, log, derived, close: () => Promise.resolve() }
 }
 
 /** A killed process sends nothing any more, and hears nothing. */

@@ -80,7 +80,7 @@ export class SetAside {
     const rows: ParkedRow[] = []
     for (let shard = 0; shard < identity.shards; shard++) {
       for (const { body } of await derived.parked(shard, INDEX_CONSUMER)) {
-        const { type, actorId, nodes, reason } = decodeParked(body as Buffer)
+        const { type, actorId, nodes, reason } = decodeParked(body)
         rows.push({ type, actorId, nodes: nodes.map(({ node, id }) => `${node}/${id}`), reason })
       }
     }

@@ -11,7 +11,9 @@ type Env = Record<string, string>
 /** True when the suite is to run on the drivers of a cluster. */
 export const onCluster = process.env['SPEC_DRIVER'] === 'cluster'
 
-/** Settings of members on a store of their own; null: the embedded driver. Rejects without engines. */
+/**
+ * Settings of members on a store of their own; null: the embedded driver. Rejects without engines.
+ */
 export async function clusterSettings(): Promise<Env | null> {
   if (!onCluster) return null
   const cassandra = await address('cassandra')
