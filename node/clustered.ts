@@ -73,7 +73,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     collect: (metrics) => {
       collectClusterMetrics(metrics, placement)
       collectWireMetrics(metrics, wire)
-      collectClusterIndexMetrics(metrics, index, () => member.shards.keys())
+      collectClusterIndexMetrics(metrics, index, () => member.heads())
     },
     async stop(leftMs) {
       await member.stop(leftMs() * 0.7)

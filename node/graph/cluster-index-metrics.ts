@@ -3,6 +3,7 @@
 // Source: CONTRACT 0 "Operations".
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { Position } from '../../protocol/ids.ts'
 import type { Metrics, Sample } from '../metrics.ts'
 import type { ClusterIndex } from './cluster-index.ts'
 
@@ -11,22 +12,30 @@ type Measure = readonly [name: string, help: string, type: Sample['type'], value
 export function collectClusterIndexMetrics(
   metrics: Metrics,
   index: ClusterIndex,
-  shards: () => Iterable<number>,
+  heads: () => Iterable<Position>,
 ): void {
-  metrics.collect(() => samples(index, shards()))
+  metrics.collect(() => samples(index, heads()))
 }
 
-function* samples(index: ClusterIndex, shards: Iterable<number>): Generator<Sample> {
+function* samples(index: ClusterIndex, heads: Iterable<Position>): Generator<Sample> {
   for (const [name, help, type, value] of measures(index)) {
     yield { name: `kontor_${name}`, help, type, value }
   }
-  for (const shard of shards) {
+  for (const { shard, offset } of heads) {
     if (shard === SYSTEM_SHARD) continue
+    const labels = { shard: String(shard) }
+    yield {
+      name: 'kontor_journal_head',
+      help: 'Newest committed offset.',
+      type: 'gauge',
+      labels,
+      value: offset,
+    }
     yield {
       name: 'kontor_index_applied_offset',
       help: 'Offset up to which the graph index holds the journal.',
       type: 'gauge',
-      labels: { shard: String(shard) },
+      labels,
       value: index.applied(shard),
     }
   }
