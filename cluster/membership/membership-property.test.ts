@@ -45,13 +45,17 @@ function makeRun(seed: number): Run {
 
 /** Something happens to one of the machines. */
 async function fault({ machines, chance }: Run): Promise<void> {
-  const one = machines[Math.floor(chance() * machines.length)]!
+  const i = Math.floor(chance() * machines.length)
+  const one = machines[i]!
+  // A wall clock that is set back by as much as its machine was suspended hides that from anybody.
+  const maySuspend = i % 2 === 0
   const what = chance()
   if (what < 0.35) one.stop()
-  else if (what < 0.4) one.suspend()
+  else if (what < 0.4 && maySuspend) one.suspend()
   else if (what < 0.6) one.resume()
-  else if (what < 0.65) one.wallOffsetMs += Math.floor((chance() - 0.5) * 10_000)
-  else if (what < 0.75) one.isAway = !one.isAway
+  else if (what < 0.65) {
+    one.wallOffsetMs += Math.floor((chance() - (maySuspend ? 0 : 0.5)) * 10_000)
+  } else if (what < 0.75) one.isAway = !one.isAway
   else if (what < 0.97) await one.late.shift()?.()
   else if (one.membership.incarnation !== null) void one.membership.startLeaving()
 }

@@ -136,6 +136,22 @@ void t.test('a wall clock that jumps', async (t) => {
   t.same(one.lost, [])
 })
 
+void t.test('suspensions too short to be told from a drift do not prolong a lease', async (t) => {
+  const { time, start } = cluster()
+  const one = await start('a')
+  await time.advance(10)
+  one.isAway = true
+  const began = time.monotonicMs()
+  for (let i = 0; i < 4; i++) {
+    one.suspend()
+    await time.advance(110)
+    one.resume()
+    await time.advance(10)
+  }
+  const leftMs = await leaseLeft(time, one)
+  t.ok(time.monotonicMs() - began <= LIMITS.leaseMs, `${leftMs} ms were left`)
+})
+
 void t.test('two newcomers of one name', async (t) => {
   for (const before of ['nobody', 'left', 'dead']) {
     const { time, state, machine, start } = cluster()

@@ -35,6 +35,8 @@ export interface MembershipOptions {
   readonly onDeclaredDead?: (row: MemberRow) => void
 }
 
+const NO_LEASE: Sent = { monotonicMs: -Infinity, wallMs: -Infinity }
+
 type Listener = (view: ClusterView) => void
 
 export class Membership {
@@ -47,10 +49,8 @@ export class Membership {
   #joining = false
   #closed = false
   #view: ClusterView | null = null
-  /** Monotonic end of the lease; -Infinity: none. */
-  #leaseEndMs = -Infinity
-  /** Wall minus monotonic clock when the last applied beat was sent. */
-  #skewMs = 0
+  /** By both clocks. */
+  #leaseEnd: Sent = NO_LEASE
   #closers: (() => void)[] = []
 
   constructor(options: MembershipOptions) {
@@ -146,20 +146,26 @@ export class Membership {
   }
 
   #lease(sent: Sent): void {
-    this.#leaseEndMs = sent.monotonicMs + LIMITS.leaseMs
-    this.#skewMs = sent.wallMs - sent.monotonicMs
+    this.#leaseEnd = {
+      monotonicMs: sent.monotonicMs + LIMITS.leaseMs,
+      wallMs: sent.wallMs + LIMITS.leaseMs,
+    }
   }
 
   /**
    * True while this life's lease stands: nobody can have declared it dead, so nobody else has
-   * committed in its shards. Cheap enough for every read that is released.
+   * committed in its shards. Cheap enough for every read that is released. Needs monotonic clocks
+   * whose rates differ by less than a quarter, and a wall clock that is not set back, within one
+   * lease, by as much as the machine was suspended.
    */
   mayServe(): boolean {
     const { clock } = this.#options.world
-    const nowMs = clock.monotonicMs()
-    if (nowMs >= this.#leaseEndMs) return false
-    // A suspended machine's monotonic clock stands still; the wall clock tells.
-    return Math.abs(clock.nowMs() - nowMs - this.#skewMs) <= LIMITS.clockJumpMs
+    const leftMs = this.#leaseEnd.monotonicMs - clock.monotonicMs()
+    if (leftMs <= 0) return false
+    // A suspended machine's monotonic clock stands still; the wall clock tells. It ends the lease
+    // by itself, too: a suspension too short to be told from a drift must not prolong it.
+    const leftByWallMs = this.#leaseEnd.wallMs - clock.nowMs()
+    return leftByWallMs > 0 && Math.abs(leftByWallMs - leftMs) <= LIMITS.clockJumpMs
   }
 
   /**
@@ -175,7 +181,7 @@ export class Membership {
    * at once. Resolves like `startLeaving`; if the row couldn't be written, others see a death.
    */
   async left(): Promise<void> {
-    this.#leaseEndMs = -Infinity
+    this.#leaseEnd = NO_LEASE
     this.#beat.stop()
     await this.#write('left')
     this.#incarnation = null
@@ -211,7 +217,7 @@ export class Membership {
   }
 
   #end(): void {
-    this.#leaseEndMs = -Infinity
+    this.#leaseEnd = NO_LEASE
     this.#incarnation = null
   }
 
