@@ -42,7 +42,7 @@ export class Caller {
     try {
       const answer = await door.ask(path, { body, headers, timeoutMs: this.#patienceMs })
       const outcome = outcomeOf(answer)
-      this.#attempted(operation, { door, sentAt, outcome, how: String(answer.status) })
+      this.#attempted(operation, { door, sentAt, outcome, how: howOf(answer) })
       if (outcome === 'ok') this.#answered(operation, answer)
       this.#watch(answer, door, operation)
     } catch (error) {
@@ -97,6 +97,12 @@ export class Caller {
 function outcomeOf({ status }: Answer): Outcome {
   if (NOTHING_DONE.has(status)) return 'fail'
   return status < 500 ? 'ok' : 'info'
+}
+
+/** `200`, or the status and the code of what is wrong: `503 INDEX_BEHIND`. */
+function howOf({ status, text }: Answer): string {
+  if (status === 200) return '200'
+  return `${status} ${/"code":"([A-Z_]+)"/.exec(text)?.[1] ?? ''}`.trimEnd()
 }
 
 /** Only when every attempt was refused did it surely not happen. */

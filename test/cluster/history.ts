@@ -26,7 +26,7 @@ export interface Attempt {
   readonly sentAt: number
   readonly tookMs: number
   readonly outcome: Outcome
-  /** HTTP status, or the code of the connection's error. */
+  /** `200`, status and code of what is wrong, or the code of the connection's error. */
   readonly how: string
 }
 
