@@ -38,7 +38,8 @@ interface Parts {
 export async function clusteredFoundation(options: FoundationOptions): Promise<Foundation> {
   const { log, world } = options
   const store = await openStore(options)
-  const journal = makeJournal(options, store)
+  const alarms = new Set<string>()
+  const journal = makeJournal(options, store, alarms)
   const { redisUrls } = options.settings.cluster
   const running: { member: Member | null } = { member: null }
   const wire = redisWire({
@@ -65,6 +66,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     applied: (shard) => index.indexed(shard),
     checks: () => [
       ...checks(member, placement, index),
+      alarmCheck(alarms),
       standstillCheck(standstill, member, {
         applied: (shard) => index.applied(shard),
         outages: index.numbers.feed.failures,
@@ -120,7 +122,11 @@ function openOnce({ settings, log, world }: FoundationOptions): Promise<Cassandr
   })
 }
 
-function makeJournal({ world, log, onFatal }: FoundationOptions, store: CassandraStore): Journal {
+function makeJournal(
+  { world, log }: FoundationOptions,
+  store: CassandraStore,
+  alarms: Set<string>,
+): Journal {
   const { identity, segments, control, derived } = store
   const segmented = new SegmentedLog({
     segments,
@@ -128,8 +134,12 @@ function makeJournal({ world, log, onFatal }: FoundationOptions, store: Cassandr
     flushOf: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,
     clock: world.clock,
     log,
-    // The log says what can't be: whatever runs here must not go on (PROTOCOL 3.2.4).
-    onBug: (shard, text) => onFatal(new Error(`shard ${shard}: ${text}`)),
+    // The log says what can't be: that shard stops, and a person has to look (PROTOCOL 3.2.4). Not
+    // the process: a hole in the store would take one member after the other along.
+    onBug: (shard, alarm) => {
+      log.error({ shard, alarm }, "the log says what can't be; this member is not ready any more")
+      alarms.add(`shard ${shard}: ${alarm}`)
+    },
   })
   return { identity, log: segmented, derived, close: () => store.close() }
 }
@@ -186,6 +196,13 @@ function startIndex(
     log,
     flushed: (shard) => member.shards.get(shard)?.flusher.flushed ?? null,
   })
+}
+
+function alarmCheck(alarms: ReadonlySet<string>): Check {
+  const [first] = alarms
+  if (first === undefined) return { name: 'log', ok: true }
+  const more = alarms.size > 1 ? ` (and ${alarms.size - 1} more)` : ''
+  return { name: 'log', ok: false, reason: `${first}${more}` }
 }
 
 /** Every shard has an owner that lives, and those of this member are served. */
