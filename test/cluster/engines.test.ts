@@ -40,7 +40,7 @@ fault(t, 'engines go away', { engines: 'own', ms: 300_000 }, async (scene) => {
     meanwhile.some(({ outcome }) => outcome === 'ok'),
     'without Redis: what a member has itself is served',
   )
-  const refused = meanwhile.filter(({ how }) => how.startsWith('503').map(({ tookMs }) => tookMs)
+  const refused = meanwhile.filter(({ how }) => how.startsWith('503')).map(({ tookMs }) => tookMs)
   took(quantile(refused, 0.5), REFUSED_MS, 'without Redis: others are refused after')
   await cluster.startEngine('redis')
   await goesOn('a Redis that was away')
