@@ -7,7 +7,13 @@
 import { RequestError } from '../errors.ts'
 import { compareDocs, compareText, compileCondition, pickFields } from './evaluate.ts'
 import type { NodeDoc } from '../behaviour.ts'
-import type { HistoryPiece, HistorySource, RemoteHistory } from './history.ts'
+import {
+  ReadAhead,
+  type HistoryAsk,
+  type HistoryPiece,
+  type HistorySource,
+  type RemoteHistory,
+} from './history.ts'
 import type { GraphPlan, GraphResult, NodePlan, Step } from './plan.ts'
 
 /** A graph node as executions hand it on. */
@@ -108,12 +114,7 @@ export interface RemoteExecution {
 /** What a walk needs on its way. */
 type Ask =
   | { readonly ask: 'find'; readonly step: Step; readonly parents: readonly GraphRow[] | null }
-  | {
-      readonly ask: 'history'
-      readonly actorId: string
-      readonly node: string
-      readonly rest: unknown
-    }
+  | ({ readonly ask: 'history' } & HistoryAsk)
 
 type Walk<T> = Generator<Ask, T, readonly Found[] | HistoryPiece>
 
@@ -128,13 +129,14 @@ export async function executeRemotely(
   { finder, history, budget }: RemoteExecution,
 ): Promise<GraphResult> {
   const walk = walkPlan(plan, budget)
+  const readAhead = new ReadAhead(history)
   for (let next = walk.next(); ;) {
     if (next.done) return next.value
     const { value } = next
     next = walk.next(
       value.ask === 'find'
         ? await finder.find(value.step, value.parents)
-        : await history.read(value.actorId, value.node, value.rest),
+        : await readAhead.read(value),
     )
   }
 }
@@ -162,7 +164,7 @@ function runNow<T>(walk: Walk<T>, { finder, history }: Execution): T {
 const PIECE_NODES = 32
 
 /** The rest of a history at hand is its iterator. */
-function pieceNow(history: HistorySource, of: Extract<Ask, { ask: 'history' }>): HistoryPiece {
+function pieceNow(history: HistorySource, of: HistoryAsk): HistoryPiece {
   const iterator = (of.rest ??
     history.read(of.actorId, of.node)[Symbol.iterator]()) as Iterator<NodeDoc>
   const nodes: NodeDoc[] = []
@@ -259,21 +261,32 @@ function* findHistory(
 ): Walk<Found[]> {
   if (parents === null) {
     const actors = [...new Set(step.historyOf)].toSorted()
-    return [yield* collectHistory(step, actors, { keep: () => true, budget })]
+    return [yield* collectHistory(step, actors, { keep: () => true, budget, ahead: [] })]
   }
   const { source } = step
   const founds: Found[] = []
-  for (const parent of parents) {
+  for (const [i, parent] of parents.entries()) {
+    const ahead = parents.slice(i + 1, i + 1 + HISTORIES_AHEAD).map(({ actorId }) => actorId)
     const value = source.kind === 'edge' ? parent.doc[source.from] : undefined
     const to = source.kind === 'edge' ? source.to : ''
     const keep = (row: GraphRow): boolean => row.doc[to] === value
     founds.push(
       value === undefined || value === null
         ? NOTHING_FOUND
-        : yield* collectHistory(step, [parent.actorId], { keep, budget }),
+        : yield* collectHistory(step, [parent.actorId], { keep, budget, ahead }),
     )
   }
   return founds
+}
+
+/** Histories read ahead of the one that is looked at. */
+const HISTORIES_AHEAD = 15
+
+interface Collecting {
+  readonly keep: (row: GraphRow) => boolean
+  readonly budget: Budget
+  /** Actors whose history is asked for next. */
+  readonly ahead: readonly string[]
 }
 
 /**
@@ -284,13 +297,13 @@ function* findHistory(
 function* collectHistory(
   step: Step,
   actors: readonly string[],
-  { keep, budget }: { readonly keep: (row: GraphRow) => boolean; readonly budget: Budget },
+  { keep, budget, ahead }: Collecting,
 ): Walk<Found> {
   const test = step.filter === null ? null : compileCondition(step.filter)
   const collected = new Collected(step)
   for (const actorId of actors) {
     for (let rest: unknown = null; ;) {
-      const ask = { ask: 'history', actorId, node: step.plan.node, rest } as const
+      const ask = { ask: 'history', actorId, node: step.plan.node, rest, ahead } as const
       const piece = (yield ask) as HistoryPiece
       for (const { id, doc } of piece.nodes) {
         if (++collected.age % 64 === 0) budget.check()

@@ -28,6 +28,42 @@ export interface RemoteHistory {
   read(actorId: string, node: string, rest: unknown): Promise<HistoryPiece>
 }
 
+/** A piece of a history that a plan needs. */
+export interface HistoryAsk {
+  readonly actorId: string
+  readonly node: string
+  readonly rest: unknown
+  /** Actors whose history is asked for next: worth reading ahead. */
+  readonly ahead: readonly string[]
+}
+
+/** Reads the first pieces of the histories that come next while one is looked at. */
+export class ReadAhead {
+  readonly #history: RemoteHistory
+  readonly #pieces = new Map<string, Promise<HistoryPiece>>()
+
+  constructor(history: RemoteHistory) {
+    this.#history = history
+  }
+
+  read({ actorId, node, rest, ahead }: HistoryAsk): Promise<HistoryPiece> {
+    if (rest !== null) return this.#history.read(actorId, node, rest)
+    const piece = this.#first(actorId, node)
+    this.#pieces.delete(`${node} ${actorId}`)
+    for (const next of ahead) this.#first(next, node)
+    return piece
+  }
+
+  #first(actorId: string, node: string): Promise<HistoryPiece> {
+    const key = `${node} ${actorId}`
+    const piece = this.#pieces.get(key) ?? this.#history.read(actorId, node, null)
+    this.#pieces.set(key, piece)
+    // Whoever asks for it hears of it; it may be that nobody does any more.
+    void piece.catch(() => undefined)
+    return piece
+  }
+}
+
 /** A source for places without a journal. */
 export const NO_HISTORY: HistorySource = { read: () => [] }
 
