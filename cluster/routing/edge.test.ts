@@ -132,7 +132,44 @@ t.test('a death: asks the next owner, and counts; nothing is said for the dead o
   t.match(sent.at(-1), { to: 'b', envelope: { crashes: 1 } })
   sent.at(-1)!.respond(busy)
   await clock.advance(0)
-  t.equal(codeOf(asked.reply), 'TOO_BUSY', 'the new owner has read the log to its end')
+  t.equal(codeOf(asked.reply), 'waiting', 'who has no room has not looked')
+  const before = sent.length
+  await clock.advance(300)
+  t.equal(sent.length, before + 1)
+  sent.at(-1)!.respond({ outcome: 'refused', error: errorItem('NOT_FOUND', 'no such key') })
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'NOT_FOUND', 'the new owner has read the log to its end')
+})
+
+t.test('a death, and owners without room until the end: nobody knows', async (t) => {
+  const { sent, ask, clock, edge } = makeEdge()
+  const asked = ask(1_000)
+  edge.died('a')
+  for (let at = 0; at < 1_100; at += 100) {
+    sent.at(-1)!.respond(busy)
+    await clock.advance(100)
+  }
+  t.equal(codeOf(asked.reply), 'OUTCOME_UNKNOWN')
+})
+
+t.test('a part that was refused waits for the other copies, as a whole that was', async (t) => {
+  const unavailable = { type: 'append', success: false, errors: [errorItem('UNAVAILABLE', 'no')] }
+  const partly = { ...answered, results: [unavailable] } as WireReply
+  const { sent, ask, clock } = makeEdge()
+  const asked = ask(30_000)
+  await clock.advance(2_100)
+  sent[1]!.respond(partly)
+  await clock.advance(0)
+  t.equal(codeOf(asked.reply), 'waiting', 'the first copy may still run')
+  sent[0]!.respond(answered)
+  await clock.advance(0)
+  t.same(asked.reply, answered)
+
+  const alone = makeEdge()
+  const other = alone.ask(30_000)
+  alone.sent[0]!.respond(partly)
+  await alone.clock.advance(0)
+  t.same(other.reply, partly)
 })
 
 t.test('budget over: unknown while a copy is open or was with a dead member', async (t) => {

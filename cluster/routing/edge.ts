@@ -51,7 +51,7 @@ interface Asked extends Slotted {
   open: number
   lastSentMs: number
   /** A refusal of one copy, kept while others are open. */
-  refusal: WireReply | null
+  refusal: Reply | null
   /**
    * A copy before this one was begun by an owner that died or stepped down: it may be in the log.
    * Only an owner that was asked after that, and so has read the log to its end, can refuse.
@@ -151,7 +151,8 @@ export class Edge {
       case 'answered':
       case 'unknown':
         this.#silence.answered(nowMs - copy.sentMs)
-        this.#end(asked, reply)
+        if (refusesPart(reply)) this.#refused(asked, copy, reply)
+        else this.#end(asked, reply)
         return
       case 'moved':
         if (reply.taken) asked.lostBefore = asked.copies.length
@@ -164,16 +165,23 @@ export class Edge {
         this.#seeOther(asked, reply.actorId)
         return
       case 'refused':
-        asked.refusal = reply
-        if (asked.copies.indexOf(copy) >= asked.lostBefore) asked.lostBefore = 0
-        this.#refusedBy(asked)
+        this.#refused(asked, copy, reply)
     }
   }
 
-  /** Said only when no other copy can have run, or can still run (PROTOCOL 3.6 Edge 3). */
-  #refusedBy(asked: Asked): void {
+  /**
+   * "Nothing was done" is said only when no other copy can have run, or can still run (PROTOCOL 3.6
+   * Edge 3). Who refuses for want of room or of a store has not looked for what a copy of before
+   * may have done: it is asked again.
+   */
+  #refused(asked: Asked, copy: Copy, reply: Reply): void {
+    asked.refusal = reply
+    const isLater = asked.copies.indexOf(copy) >= asked.lostBefore
+    const hasLooked = reply.outcome !== 'refused' || !isRetryable(reply.error.code)
+    if (isLater && hasLooked) asked.lostBefore = 0
     if (asked.open > 0) return
-    if (asked.lostBefore === 0) this.#end(asked, asked.refusal as Reply)
+    if (asked.lostBefore === 0) this.#end(asked, reply)
+    else if (isLater) asked.againAtMs = this.#options.clock.monotonicMs() + LIMITS.wireRetryMs
     else this.#copy(asked)
   }
 
@@ -291,11 +299,18 @@ export class Edge {
 
   #refuse(asked: Asked): void {
     const { refusal } = asked
-    if (refusal?.outcome === 'refused' && isRetryable(refusal.error.code)) {
+    const isSaid = refusal?.outcome === 'refused' && isRetryable(refusal.error.code)
+    if (refusal !== null && (isSaid || refusal.outcome === 'answered')) {
       this.#end(asked, refusal)
       return
     }
     const text = 'no member serves this shard at the moment; nothing was done, try again'
     this.#end(asked, { outcome: 'refused', error: errorItem('UNAVAILABLE', text) })
   }
+}
+
+/** Answered, but for messages that may simply be sent again: nothing was recorded for them. */
+function refusesPart(reply: Reply): boolean {
+  if (reply.outcome !== 'answered') return false
+  return reply.results.some((result) => !result.success && isRetryable(result.errors[0]!.code))
 }

@@ -109,9 +109,24 @@ export class TurnRunner {
     }
     const known = recall(this.#shard, activation, work)
     if (known instanceof Promise) {
-      return known.then((recalled) => this.#startNew(activation, work, message, recalled))
+      return known.then(
+        (recalled) => this.#startNew(activation, work, message, recalled),
+        (error: unknown) => this.#unlooked(activation, work, error),
+      )
     }
     return this.#startNew(activation, work, message, known)
+  }
+
+  /**
+   * Whether the message took effect before can't be read now: nobody may say that nothing was done.
+   * Its edge sends it again.
+   */
+  #unlooked(activation: Activation, work: Work, error: unknown): false {
+    const { log } = this.#shard.context
+    log.warn({ err: error, actor: activation.id }, 'whether a message is known could not be read')
+    const moved: WireReply = { outcome: 'moved', shard: this.#shard.number }
+    work.refusal = work.position > 0 ? { ...moved, taken: true } : moved
+    return false
   }
 
   #startNew(activation: Activation, work: Work, message: Message, known: Recalled | null): boolean {
@@ -282,7 +297,8 @@ export class TurnRunner {
   /**
    * A refusal without an entry: nothing was done, and a repeat may succeed. Only a relayed message
    * always ends in an entry, so that its relay goes on (PROTOCOL 3.6 "Outbox"); where trying again
-   * may help, its relay is told to.
+   * may help, its relay is told to. Messages of one request take effect in their order, so where
+   * trying again may help those behind are refused with it.
    */
   #refuse(activation: Activation, work: Work, message: Message, items: readonly ErrorItem[]): void {
     if (work.envelope.relay && work.position === 0 && isRetryable(items[0]!.code)) {
@@ -290,8 +306,18 @@ export class TurnRunner {
       return
     }
     const result = failure(message, items)
-    if (work.envelope.relay) this.#record(activation, work, result)
-    else work.results.push(result)
+    if (work.envelope.relay) {
+      this.#record(activation, work, result)
+      return
+    }
+    work.results.push(result)
+    if (!isRetryable(items[0]!.code)) return
+    // What comes behind it would take effect before it: both are repeated.
+    const { messages } = work.envelope
+    while (work.results.length < messages.length) {
+      work.results.push(failure(messages[work.results.length]!, items))
+    }
+    work.i = messages.length - 1
   }
 
   /**
