@@ -7,6 +7,7 @@ import { DERIVED_MUTANTS } from './mutants/derived.ts'
 import { GRAPH_MUTANTS } from './mutants/graph.ts'
 import type { Mutant } from './mutants/mutant.ts'
 import { MEMBER_MUTANTS } from './mutants/members.ts'
+import { MENDED_MUTANTS } from './mutants/mended.ts'
 import { STORE_MUTANTS } from './mutants/store.ts'
 
 export const MUTANTS: readonly Mutant[] = [
@@ -15,4 +16,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...ANSWER_MUTANTS,
   ...DERIVED_MUTANTS,
   ...GRAPH_MUTANTS,
+  ...MENDED_MUTANTS,
 ]

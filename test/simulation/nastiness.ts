@@ -45,10 +45,12 @@ export const KIND: Nastiness = {
 export function drawNastiness({ chance }: Scheduler): Nastiness {
   const level = chance() < 0.2 ? 0 : chance() ** 2
   const upTo = (most: number): number => chance() * most * level
+  // Now and then a store that hardly ever says what it has done.
+  const deaf = chance() < 0.1 ? 5 : 1
   return {
-    lost: upTo(0.05),
-    unheard: upTo(0.08),
-    late: upTo(0.05),
+    lost: upTo(0.05) * deaf,
+    unheard: upTo(0.08) * deaf,
+    late: upTo(0.05) * deaf,
     twice: upTo(0.1),
     slow: upTo(0.1),
     unread: upTo(0.05),

@@ -170,7 +170,8 @@ export class Process implements Owner {
 
   #after(ms: number, run: () => void): () => void {
     const timer: Timer = { run, event: null }
-    this.#arm(timer, ms / this.#rate)
+    // As setTimeout does: never at once.
+    this.#arm(timer, Math.max(1, ms) / this.#rate)
     return () => this.#disarm(timer)
   }
 

@@ -5,6 +5,7 @@
 import { World } from '../world.ts' // the first: it makes bounds small
 import type { SimulatedMember } from '../world.ts'
 import { formatUuid, placeOfActor, placeOfKey, shardOf, stampUuid7 } from '../../../protocol/ids.ts'
+import { targets } from '../../../cluster/ring.ts'
 import { finalState, foldLog } from '../checkers/fold.ts'
 import { Clients } from '../clients.ts'
 import type { Pending } from '../engine.ts'
@@ -88,6 +89,10 @@ export class Stage {
     return this.world.living.find(serves) ?? null
   }
 
+  isDead(name: string): boolean {
+    return this.world.engine.state.members.get(name)?.state === 'dead'
+  }
+
   /** Whether a member thinks that it serves a shard. */
   serves({ member }: SimulatedMember, shard: number): boolean {
     return member.shards.get(shard)?.state === 'serving'
@@ -113,6 +118,22 @@ export class Stage {
 
   shardOfNumber(number: string): number {
     return shardOf(placeOfKey('ledger', number), this.world.shards)
+  }
+
+  /** A number whose key lies in a shard. */
+  numberIn(shard: number): string {
+    for (let i = 1; ; i++) if (this.shardOfNumber(`N${i}`) === shard) return `N${i}`
+  }
+
+  /** Who gets a shard when its owner dies. */
+  heirOf(shard: number, dead: SimulatedMember): SimulatedMember {
+    const left = this.world.living.filter((one) => one !== dead)
+    const shards = [...this.world.engine.state.shards.keys()]
+    const heir = targets(
+      shards,
+      left.map(({ name }) => name),
+    ).get(shard)
+    return left.find(({ name }) => name === heir)!
   }
 
   /** What the log has of a ledger by now. */

@@ -1,0 +1,77 @@
+// Mutants of mistakes that were made and mended: what the simulation has found once it must find
+// again. Source: PROTOCOL 4.1 "A fixed bug joins the list".
+
+import type { Mutant } from './mutant.ts'
+
+export const MENDED_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'snapshot-of-nobody',
+    why: 'an actor that was never made gets a snapshot, and can not be loaded any more',
+    patches: [
+      {
+        file: 'cluster/sharding/activation.ts',
+        find: '      this.state === null ||\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'create-runs-ahead',
+    why: 'a second copy of a create overtakes the first, which reads its key, and keeps no key',
+    patches: [
+      {
+        file: 'cluster/sharding/arrivals.ts',
+        find: '      if (known.isRead) this.#deliverCreate(',
+        replace: '      if (known) this.#deliverCreate(',
+      },
+    ],
+  },
+  {
+    name: 'moved-hides-commit',
+    why: 'an owner that steps down with a group under way says just "moved": it may be in the log',
+    directed: 'doubtful-move',
+    patches: [
+      {
+        file: 'cluster/sharding/shard.ts',
+        find: '    return this.#flying === null ? moved : ({ ...moved, taken: true } as WireReply)',
+        replace: '    return moved',
+      },
+    ],
+  },
+  {
+    name: 'unlooked-is-undone',
+    why: 'who can not read whether a message is known says that nothing was done',
+    directed: 'unread-mark',
+    patches: [
+      {
+        file: 'cluster/sharding/turns.ts',
+        find: '        (error: unknown) => this.#unlooked(activation, work, error),\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'busy-has-looked',
+    why: 'an owner without room speaks for a dead one, in whose log it has not looked',
+    directed: 'no-room',
+    patches: [
+      {
+        file: 'cluster/routing/edge.ts',
+        find: "    const hasLooked = reply.outcome !== 'refused' || !isRetryable(reply.error.code)",
+        replace: '    const hasLooked = true',
+      },
+    ],
+  },
+  {
+    name: 'refused-runs-on',
+    why: 'what stands behind a message that was refused takes effect before its repeat',
+    directed: 'refused-first',
+    patches: [
+      {
+        file: 'cluster/sharding/turns.ts',
+        find: '    if (!isRetryable(items[0]!.code)) return\n    // What',
+        replace: '    if (items) return\n    // What',
+      },
+    ],
+  },
+]
