@@ -6,9 +6,9 @@
 // and go. Knows no business word. Source: PROTOCOL 3.11, 3.13, ARCHITECTURE 5.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { type Entry, decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'
-import type { DerivedReader, LogReader, LogRow } from '../../storage/journal.ts'
+import type { DerivedReader, LogReader } from '../../storage/journal.ts'
 import {
   type GraphWriter,
   IndexAway,
@@ -16,22 +16,11 @@ import {
   type IndexWrite,
   RefusedWrites,
 } from '../../storage/search.ts'
-import {
-  ActorStates,
-  type DecodeSnapshot,
-  type FoldedActor,
-  ProjectionError,
-} from './actor-states.ts'
+import { ActorStates, type DecodeSnapshot } from './actor-states.ts'
+import { EntryTaker } from './entry-taker.ts'
 import { ParkedActors } from './parked-actors.ts'
-import {
-  type ParkedActor,
-  type Place,
-  ProjectionBatch,
-  positionsOf,
-  reasonOf,
-} from './projection-batch.ts'
+import { type ParkedActor, ProjectionBatch, positionsOf, reasonOf } from './projection-batch.ts'
 import { refill } from './refill.ts'
-import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 
 /** Bounds of a batch and of the states kept. */
 export interface ProjectorLimits {
@@ -99,11 +88,6 @@ export interface Step {
   readonly next: 'now' | 'later' | 'idle'
 }
 
-interface PlacedAt {
-  readonly entry: Entry
-  readonly at: Place
-}
-
 /** How far a shard could be collected. */
 type Reach =
   | 'head'
@@ -118,6 +102,7 @@ export class Projector {
   readonly #limits: ProjectorLimits
   readonly #states: ActorStates
   readonly #parked: ParkedActors
+  readonly #taker: EntryTaker
   readonly #offsets = new Map<number, number>()
   readonly #timesMs = new Map<number, number>()
   /** Shards that were gained and not lost; null: all that there are. */
@@ -142,6 +127,7 @@ export class Projector {
       bytesMax: this.#limits.actorsBytes,
     })
     this.#parked = new ParkedActors(options, this.#states)
+    this.#taker = new EntryTaker(options.behaviours, this.#states, this.#parked)
   }
 
   /** Done up to and including, by shard. */
@@ -290,7 +276,7 @@ export class Projector {
         if (row.offset > head) return 'waiting'
         const before = row.offset - row.count
         if (before > offset) return { trimmedTo: before }
-        const reached = await this.#takeRow(batch, row, offset)
+        const reached = await this.#taker.takeRow(batch, row, offset)
         if (reached < row.offset) return 'waiting'
         offset = reached
         if (this.#isFull(batch)) break
@@ -302,83 +288,6 @@ export class Projector {
 
   #isFull(batch: ProjectionBatch): boolean {
     return batch.entries >= this.#limits.entries || batch.bytes >= this.#limits.bytes
-  }
-
-  /** Takes the row's entries above `after`; answers the offset that was reached. */
-  async #takeRow(batch: ProjectionBatch, row: LogRow, after: number): Promise<number> {
-    const bodies = splitEntries(row.body)
-    const { shard } = row
-    const first = row.offset - row.count + 1
-    let reached = after
-    let timeMs = 0
-    for (let offset = Math.max(first, after + 1); offset <= row.offset; offset++) {
-      const body = bodies[offset - first]!
-      const entry = decodeEntry(body)
-      const taken = this.#take(batch, entry, { shard, offset, bytes: body.length })
-      // Almost always at once: only an actor that is not in memory has to be read.
-      const isIn = typeof taken === 'boolean' ? taken : await taken
-      if (!isIn) break
-      batch.entries++
-      batch.bytes += body.length
-      reached = offset
-      timeMs = entry.t
-    }
-    if (reached > after) batch.pass({ shard, offset: reached }, timeMs)
-    return reached
-  }
-
-  /** False: entries before this one have not arrived in the derived rows yet. */
-  #take(batch: ProjectionBatch, entry: Entry, at: Place): boolean | Promise<boolean> {
-    if (entry.r.length === 0 || this.#parked.has(entry.p)) return true
-    if (this.#options.behaviours.get(entry.y)?.nodeTypes.length === 0) return true
-    const actor = this.#states.find(entry.p)
-    if ((actor === null || actor.version < entry.v) && entry.v > 0) {
-      return this.#loadAndTake(batch, entry, at)
-    }
-    this.#foldOrPark(batch, actor, { entry, at })
-    return true
-  }
-
-  async #loadAndTake(batch: ProjectionBatch, entry: Entry, at: Place): Promise<boolean> {
-    let actor: FoldedActor | null
-    try {
-      actor = await this.#states.load(entry.p)
-    } catch (error) {
-      if (!(error instanceof ProjectionError)) throw error
-      this.#setAside(batch, entry, { at, error })
-      return true
-    }
-    // Guessing is never right: the rows are on their way (PROTOCOL 3.12).
-    if (actor === null || actor.version < entry.v) return false
-    this.#foldOrPark(batch, actor, { entry, at })
-    return true
-  }
-
-  #foldOrPark(batch: ProjectionBatch, found: FoldedActor | null, of: PlacedAt): void {
-    const { entry, at } = of
-    try {
-      const actor = found ?? this.#states.begin(entry.p, entry.y)
-      const places = batch.before(actor, entry)
-      // A state that was loaded, or folded by a batch that failed, may have this entry already.
-      if (actor.version === entry.v) this.#states.fold(actor, entry, at.bytes)
-      if (found !== null) this.#states.touch(found)
-      batch.touch(actor, entry, at, places)
-    } catch (error) {
-      this.#setAside(batch, entry, { at, error })
-    }
-  }
-
-  #setAside(batch: ProjectionBatch, entry: Entry, of: { at: Place; error: unknown }): void {
-    this.#states.drop(entry.p)
-    this.#parked.add({
-      actorId: entry.p,
-      type: entry.y,
-      shard: of.at.shard,
-      offset: of.at.offset,
-      version: entry.v,
-      nodes: batch.remove(entry.p),
-      reason: reasonOf(of.error),
-    })
   }
 
   /** Parked rows first, then nodes and offsets in one step; answers the number of writes. */

@@ -50,7 +50,7 @@ export class ReadAhead {
     if (rest !== null) return this.#history.read(actorId, node, rest)
     const piece = this.#first(actorId, node)
     this.#pieces.delete(`${node} ${actorId}`)
-    for (const next of ahead) this.#first(next, node)
+    for (const next of ahead) void this.#first(next, node)
     return piece
   }
 
