@@ -20,6 +20,7 @@ import { NO_RULES, standstillCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 
 import { startClusterIndex } from './graph/cluster-index.ts'
+import { consumerOf } from './graph/index-registers.ts'
 import type { ClusterIndex } from './graph/cluster-index.ts'
 import { collectClusterIndexMetrics } from './graph/cluster-index-metrics.ts'
 import { BeatThread } from './membership/beat-thread.ts'
@@ -64,6 +65,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     watch: index.watch,
     runner: index.runner,
     applied: (shard) => index.indexed(shard),
+    parkedBy: () => consumerOf(index.numbers.generation),
     checks: () => [
       ...checks(member, placement, index),
       alarmCheck(alarms),

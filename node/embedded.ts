@@ -2,6 +2,7 @@
 // is a call. It stands between the composition root and the drivers of storage/embedded. Source:
 // PROTOCOL 3.16, ARCHITECTURE 2.
 
+import { INDEX_CONSUMER } from '../cluster/feed/parked-actors.ts'
 import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
@@ -45,6 +46,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     watch: index.watch,
     runner: reader,
     applied: (shard) => index.progress.applied(shard),
+    parkedBy: () => INDEX_CONSUMER,
     checks: () => [
       ...checks(member, index),
       standstillCheck(watch, member, {

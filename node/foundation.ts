@@ -35,6 +35,8 @@ export interface Foundation {
   readonly runner: PlanRunner
   /** Offset that the index holds of a shard; null: nobody has said. */
   readonly applied: (shard: number) => Maybe<number | null>
+  /** Consumer under which the index that is read keeps its parked actors. */
+  readonly parkedBy: () => string
   /** What must hold before requests come in (CONTRACT 0 "Operations"). */
   readonly checks: () => readonly Check[]
   readonly collect: (metrics: Metrics) => void

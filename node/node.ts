@@ -85,6 +85,7 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
   })
   const setAside = new SetAside({
     journal,
+    parkedBy: foundation.parkedBy,
     send: (envelope, respond) => member.edge.send(envelope, respond),
   })
   const operations = [

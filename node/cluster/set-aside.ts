@@ -3,7 +3,6 @@
 // again to whoever owns its actor now. It stands between the derived rows and the cluster's routes.
 // Source: PROTOCOL 3.11.
 
-import { INDEX_CONSUMER } from '../../cluster/feed/parked-actors.ts'
 import { decodeParked } from '../../cluster/feed/projection-batch.ts'
 import { poisonedOfAll, replayOf } from '../../cluster/sharding/poison.ts'
 import type { Poisoned } from '../../cluster/sharding/poison.ts'
@@ -14,6 +13,8 @@ import type { Journal } from '../../storage/journal.ts'
 
 export interface SetAsideOptions {
   readonly journal: Pick<Journal, 'identity' | 'derived'>
+  /** Consumer under which the index that is read keeps its parked actors. */
+  readonly parkedBy: () => string
   /** Sends an envelope of the runtime's own making to its owner. */
   readonly send: (envelope: Envelope, respond: (reply: Reply) => void) => void
 }
@@ -76,10 +77,11 @@ export class SetAside {
   }
 
   async parked(): Promise<readonly ParkedRow[]> {
-    const { derived, identity } = this.#options.journal
+    const { journal, parkedBy } = this.#options
+    const { derived, identity } = journal
     const rows: ParkedRow[] = []
     for (let shard = 0; shard < identity.shards; shard++) {
-      for (const { body } of await derived.parked(shard, INDEX_CONSUMER)) {
+      for (const { body } of await derived.parked(shard, parkedBy())) {
         const { type, actorId, nodes, reason } = decodeParked(body)
         rows.push({ type, actorId, nodes: nodes.map(({ node, id }) => `${node}/${id}`), reason })
       }
