@@ -6,7 +6,7 @@ import { foldLog } from './checkers/fold.ts'
 import { checkGraph, checkSessions, shownDocuments } from './checkers/graph.ts'
 import { checkKeys } from './checkers/keys.ts'
 import { checkLinearizable } from './checkers/linearizable.ts'
-import { ANSWERS_WITHIN_MS, checkFlags, unrest } from './checkers/liveness.ts'
+import { ANSWERS_WITHIN_MS, unrest } from './checkers/liveness.ts'
 import { checkOrder } from './checkers/order.ts'
 import { checkStore } from './checkers/store.ts'
 import { checkBatches, checkRelays, checkTokens, placesOf } from './checkers/tokens.ts'
@@ -30,7 +30,6 @@ export function judge(world: World, clients: Clients): string[] {
     ...checkRelays(log),
     ...checkOrder(history, log),
     ...checkLinearizable(history),
-    ...checkFlags(world),
     ...checkSessions(history.looks, log),
     ...(world.search ? checkGraph(shownDocuments(world.search.twin, GRAPH_PREFIX), log) : []),
   ]

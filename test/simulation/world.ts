@@ -95,15 +95,21 @@ export class World {
       () => {
         member.start().then(
           () => (simulated.isReady = true),
-          (error: unknown) => {
-            this.say(`${name} does not start: ${String(error)}`)
-            process.kill()
-          },
+          (error: unknown) => this.#startLater(simulated, error),
         )
       },
       process,
     )
     return simulated
+  }
+
+  /** A process that can't start ends; whoever looks after it starts it again. */
+  #startLater({ name, process }: SimulatedMember, error: unknown): void {
+    this.say(`${name} does not start: ${textOf(error)}`)
+    process.kill()
+    this.scheduler.at(this.scheduler.between(500, 2_000), `starts ${name} again`, () => {
+      if (this.members.get(name)?.process === process) this.start(name)
+    })
   }
 
   /** A planned stop: shards are handed over, then the process ends. */

@@ -158,6 +158,21 @@ t.test('K3: what nobody knows of may have happened at any later time, or never',
   t.match(checkLinearizable(gone).join(), /K3/)
 })
 
+t.test('K3: an opening without a token, of which nobody knows, brings none', async (t) => {
+  const unknown = {
+    messages: [OPEN],
+    at: [0, 1] as const,
+    outcome: 'info' as const,
+    results: [null],
+  }
+  const history = historyOf(
+    unknown,
+    { messages: [A], at: [2, 3], results: [done('append', 1)] },
+    { messages: [READ], at: [4, 5], results: [shown('a')] },
+  )
+  t.strictSame(checkLinearizable(history), [])
+})
+
 t.test('K3: reads that show different orders can not both be', async (t) => {
   const opened = { messages: [OPEN], at: [0, 1] as const, results: [done('open', {})] }
   const unknown = (token: string) => ({

@@ -119,7 +119,8 @@ function callsOf(actorId: string, told: readonly Told[]): Call<Held>[] {
     const isFree = result === null && operation.messages.length === 1
     if (isFree && !longest.includes(marksOf(message.body)[0] ?? '')) {
       // One of several that do the same is as good as another: the first of them comes first.
-      message = { ...message, body: { ...message.body, token: '?' } }
+      const nameless = message.body.token === undefined ? null : { token: '?' }
+      message = { ...message, body: { ...message.body, ...nameless } }
       const alike = JSON.stringify(message)
       after = alikes.get(alike) ?? null
       alikes.set(alike, calls.length)

@@ -25,7 +25,7 @@ export function unrest(world: World): string[] {
   }
   const { unread } = world.redis
   if (unread > 0) found.push(`K8: ${unread} entries of the wire are unread`)
-  return [...found, ...unowned(world)]
+  return [...found, ...unowned(world), ...checkFlags(world)]
 }
 
 /** Every shard is served by exactly one member: the one that its row names. */
@@ -44,7 +44,7 @@ function unowned(world: World): string[] {
 }
 
 /** What every member has at hand of the `system` shard is the same everywhere. */
-export function checkFlags(world: World): string[] {
+function checkFlags(world: World): string[] {
   const shown = world.living.map(({ name, member }) => {
     const flags = [...member.system.withPrefix('flag', '')]
     return { name, text: JSON.stringify(flags.map(({ key, value }) => [key, value])) }

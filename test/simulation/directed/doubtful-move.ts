@@ -1,6 +1,6 @@
-// An append is applied, its owner doesn't hear so, and is fenced: it answers `moved`, to an edge that
-// has not heard of its death. No owner is there until the time of the request is over. Whether it
-// took effect nobody can say (PROTOCOL 3.2.2, 3.6 Edge 3).
+// An append is applied, its owner doesn't hear so, and is fenced: it answers `moved`, to an edge
+// that has not heard of its death. No owner is there until the time of the request is over. Whether
+// it took effect nobody can say (PROTOCOL 3.2.2, 3.6 Edge 3).
 
 import type { Stage } from './stage.ts'
 
