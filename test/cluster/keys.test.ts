@@ -164,7 +164,7 @@ fault(t, 'one order that everybody wants', {}, async ({ t, cluster, load, others
     for (let n = 0; !end.signal.aborted; n++) {
       const member = cluster.up[(i + n) % cluster.up.length]!
       const body = [apply({ type: 'addTag', key: `t${n % 50}` })]
-      const answer = await member.ask('/resources/actors/order/HOT', { body, timeoutMs: 15_000 })
+      const answer = await member.ask('/resources/actors/order/HOT', { body, timeoutMs: 40_000 })
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
       if (answer.status === 429) await tick(20)
     }
