@@ -86,7 +86,8 @@ function xTick(value: number, at: number): string {
 
 /** From zero to a round number above the most. */
 function linearScale(values: readonly number[], from: number, to: number): Scale {
-  const most = Math.max(...values, Number.MIN_VALUE)
+  // Nothing at all still needs a scale.
+  const most = Math.max(...values, 0) || 1
   const magnitude = 10 ** Math.floor(Math.log10(most))
   const step = [0.2, 0.5, 1, 2, 5].find((s) => most / (s * magnitude) <= 6)! * magnitude
   const top = Math.ceil(most / step) * step
