@@ -331,6 +331,8 @@ export class Projector {
       try {
         await index.apply(own, [])
       } catch (error) {
+        // Away says nothing of the actor.
+        if (error instanceof IndexAway || error instanceof IndexGone) throw error
         this.#parked.add({ ...batch.parkedOf(actorId), reason: reasonOf(error) })
         this.#states.drop(actorId)
       }

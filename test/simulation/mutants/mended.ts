@@ -74,4 +74,17 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'away-is-refused',
+    why: 'an actor is set aside because the index was away when it was written by itself',
+    patches: [
+      {
+        file: 'cluster/feed/projector.ts',
+        find:
+          '        // Away says nothing of the actor.\n' +
+          '        if (error instanceof IndexAway || error instanceof IndexGone) throw error\n',
+        replace: '',
+      },
+    ],
+  },
 ]
