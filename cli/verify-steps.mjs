@@ -46,13 +46,13 @@ export const STEPS = [
     minutes: 3,
   },
   { name: 'dead', command: 'knip --no-progress', minutes: 3 },
-  { name: 'tests', command: 'tap --reporter=tap', tap: true, minutes: 25 },
+  { name: 'tests', command: 'tap --reporter=tap', tap: true, minutes: 50 },
   // The specification once more, on the drivers of a cluster.
   {
     name: 'spec',
     command: 'tap --reporter=tap test/spec',
     tap: true,
-    minutes: 15,
+    minutes: 25,
     env: { SPEC_DRIVER: 'cluster' },
     engines: true,
   },
