@@ -4,7 +4,7 @@
 import t from 'tap'
 import { tick, until } from '../harness/patience.ts'
 import { AppendPicker } from './harness/cassandra-frames.ts'
-import { fault } from './scene.ts'
+import { faults } from './scene.ts'
 
 /** Until every shard answers over every member that is left. */
 const TAKEOVER_MS = 5_000
@@ -13,75 +13,77 @@ const TAKEOVER_MS = 5_000
  */
 const PAST_DEATH_MS = 4_000
 
-fault(t, 'kill -9, with three members and then with two', {}, async ({ took, cluster, probes }) => {
-  for (const left of [2, 1]) {
-    const victim = await cluster.ownerOfMost()
-    await cluster.kill(victim)
-    const ms = await probes.allAnswer()
-    took(ms, TAKEOVER_MS, `${victim} died, ${left} left: every shard answers after`)
-  }
-  for (const [name, { isUp }] of cluster.members) if (!isUp) await cluster.start(name)
-})
+faults(t, {
+  'kill -9, with three members and then with two': async ({ took, cluster, probes }) => {
+    for (const left of [2, 1]) {
+      const victim = await cluster.ownerOfMost()
+      await cluster.kill(victim)
+      const ms = await probes.allAnswer()
+      took(ms, TAKEOVER_MS, `${victim} died, ${left} left: every shard answers after`)
+    }
+    for (const [name, { isUp }] of cluster.members) if (!isUp) await cluster.start(name)
+  },
 
-fault(t, 'killed, and started again at once', {}, async ({ took, cluster, probes }) => {
-  for (const name of ['a', 'b', 'c']) {
-    await cluster.kill(name)
-    const began = performance.now()
-    await cluster.start(name)
-    await probes.allAnswer()
-    took(performance.now() - began, TAKEOVER_MS, `${name} serves again after`)
-  }
-})
+  'killed, and started again at once': async ({ took, cluster, probes }) => {
+    for (const name of ['a', 'b', 'c']) {
+      await cluster.kill(name)
+      const began = performance.now()
+      await cluster.start(name)
+      await probes.allAnswer()
+      took(performance.now() - began, TAKEOVER_MS, `${name} serves again after`)
+    }
+  },
 
-fault(t, 'killed with an append on its way', {}, async ({ took, cluster, probes }) => {
-  // Applied but unheard, and then not yet applied: it arrives when its sender is long dead.
-  for (const side of ['answers', 'requests'] as const) {
-    const victim = await cluster.ownerOfMost()
-    const way = cluster.member(victim).ways.cassandra
-    const picker = new AppendPicker()
-    if (side === 'answers') way.hold('requests', picker.mark)
-    way.hold(side, side === 'answers' ? picker.answers : picker.requests)
-    await until('appends are on their way', () => picker.seen >= 3)
-    await cluster.kill(victim)
-    const ms = await probes.allAnswer()
-    took(ms, TAKEOVER_MS, `${side} of ${victim} held: every shard answers after`)
-    // What the dead one had sent arrives at a log that has another owner.
-    way.heal()
-    await cluster.start(victim)
-  }
-})
+  'killed with an append on its way': async ({ took, cluster, probes }) => {
+    // Applied but unheard, and then not yet applied: it arrives when its sender is long dead.
+    for (const side of ['answers', 'requests'] as const) {
+      const victim = await cluster.ownerOfMost()
+      const way = cluster.member(victim).ways.cassandra
+      const picker = new AppendPicker()
+      if (side === 'answers') way.hold('requests', picker.mark)
+      way.hold(side, side === 'answers' ? picker.answers : picker.requests)
+      await until('appends are on their way', () => picker.seen >= 3)
+      await cluster.kill(victim)
+      const ms = await probes.allAnswer()
+      took(ms, TAKEOVER_MS, `${side} of ${victim} held: every shard answers after`)
+      // What the dead one had sent arrives at a log that has another owner.
+      way.heal()
+      await cluster.start(victim)
+    }
+  },
 
-fault(t, 'stands still past its death, and goes on', {}, async ({ took, cluster, probes }) => {
-  for (let round = 0; round < 2; round++) {
-    const sleeper = await cluster.ownerOfMost()
-    cluster.freeze(sleeper)
-    const ms = await probes.allAnswer()
-    took(ms, TAKEOVER_MS, `${sleeper} stands still: every shard answers after`)
-    await tick(PAST_DEATH_MS)
-    cluster.thaw(sleeper)
-    const began = performance.now()
-    await until(`${sleeper} is a member again`, async () => {
-      return (await cluster.member(sleeper).node.send('/health/ready')).status === 200
-    })
-    took(performance.now() - began, TAKEOVER_MS, 'it is a member again after')
-  }
-})
+  'stands still past its death, and goes on': async ({ took, cluster, probes }) => {
+    for (let round = 0; round < 2; round++) {
+      const sleeper = await cluster.ownerOfMost()
+      cluster.freeze(sleeper)
+      const ms = await probes.allAnswer()
+      took(ms, TAKEOVER_MS, `${sleeper} stands still: every shard answers after`)
+      await tick(PAST_DEATH_MS)
+      cluster.thaw(sleeper)
+      const began = performance.now()
+      await until(`${sleeper} is a member again`, async () => {
+        return (await cluster.member(sleeper).node.send('/health/ready')).status === 200
+      })
+      took(performance.now() - began, TAKEOVER_MS, 'it is a member again after')
+    }
+  },
 
-fault(t, 'stands still around its lease, again and again', {}, async ({ t, cluster }) => {
-  const before = await cluster.epochs()
-  const pauses = [1_000, 1_500, 1_900, 2_100, 2_600, 3_000]
-  for (const [i, ms] of pauses.entries()) {
-    const name = ['a', 'b', 'c'][i % 3]!
-    cluster.freeze(name)
-    await tick(ms)
-    cluster.thaw(name)
-    await tick(500)
-  }
-  await cluster.settled()
-  const after = await cluster.epochs()
-  const raised = after.map((epoch, shard) => epoch - before[shard]!)
-  t.ok(
-    Math.max(...raised) <= pauses.length * 2,
-    `no storm of claims: epochs rose by ${raised.join()}`,
-  )
+  'stands still around its lease, again and again': async ({ t, cluster }) => {
+    const before = await cluster.epochs()
+    const pauses = [1_000, 1_500, 1_900, 2_100, 2_600, 3_000]
+    for (const [i, ms] of pauses.entries()) {
+      const name = ['a', 'b', 'c'][i % 3]!
+      cluster.freeze(name)
+      await tick(ms)
+      cluster.thaw(name)
+      await tick(500)
+    }
+    await cluster.settled()
+    const after = await cluster.epochs()
+    const raised = after.map((epoch, shard) => epoch - before[shard]!)
+    t.ok(
+      Math.max(...raised) <= pauses.length * 2,
+      `no storm of claims: epochs rose by ${raised.join()}`,
+    )
+  },
 })

@@ -13,7 +13,7 @@ import { tick, until } from '../harness/patience.ts'
 import { AppendPicker } from './harness/cassandra-frames.ts'
 import type { Cluster, ClusterMember } from './harness/cluster.ts'
 import { quantile } from './probes.ts'
-import { fault } from './scene.ts'
+import { faults } from './scene.ts'
 
 /** More at once than an actor's mailbox takes (config/limits.ts, actorInFlightMax). */
 const HOT = 200
@@ -75,115 +75,120 @@ async function repeatEverywhere(
   }
 }
 
-fault(t, 'the same key again', {}, async ({ t, cluster, probes, others }) => {
-  others.orders += 1
-  const sent = await threeRequests(cluster, 'KEY-1')
-  t.same(
-    sent.map(({ first }) => first.status),
-    [200, 200, 422],
-    'made, changed, rejected',
-  )
-  await repeatEverywhere(t, cluster, sent, 'at once')
-  await tick(1_000)
-  await repeatEverywhere(t, cluster, sent, 'after a second')
-  const victim = await cluster.ownerOfMost()
-  await cluster.kill(victim)
-  await probes.allAnswer()
-  await repeatEverywhere(t, cluster, sent, `after the death of ${victim}`)
-  await cluster.start(victim)
-  // Nothing of what is in memory now was there when they were first answered.
-  for (const name of ['a', 'b', 'c']) {
-    await cluster.stop(name)
-    await cluster.start(name)
-  }
-  await cluster.settled()
-  await repeatEverywhere(t, cluster, sent, 'after every member was restarted')
-})
+faults(t, {
+  'the same key again': async ({ t, cluster, probes, others }) => {
+    others.orders += 1
+    const sent = await threeRequests(cluster, 'KEY-1')
+    t.same(
+      sent.map(({ first }) => first.status),
+      [200, 200, 422],
+      'made, changed, rejected',
+    )
+    await repeatEverywhere(t, cluster, sent, 'at once')
+    await tick(1_000)
+    await repeatEverywhere(t, cluster, sent, 'after a second')
+    const victim = await cluster.ownerOfMost()
+    await cluster.kill(victim)
+    await probes.allAnswer()
+    await repeatEverywhere(t, cluster, sent, `after the death of ${victim}`)
+    await cluster.start(victim)
+    // Nothing of what is in memory now was there when they were first answered.
+    for (const name of ['a', 'b', 'c']) {
+      await cluster.stop(name)
+      await cluster.start(name)
+    }
+    await cluster.settled()
+    await repeatEverywhere(t, cluster, sent, 'after every member was restarted')
+  },
 
-fault(t, 'the same key at the same time, over all members', {}, async ({ t, cluster, others }) => {
-  others.orders += 10
-  for (let round = 0; round < 10; round++) {
+  'the same key at the same time, over all members': async ({ t, cluster, others }) => {
+    others.orders += 10
+    for (let round = 0; round < 10; round++) {
+      const request = {
+        path: '/resources/actors/order/new',
+        body: [create({ orderNumber: `TWIN-${round}` })],
+        key: randomUUID(),
+      }
+      const answers = await Promise.all(
+        [...cluster.up, ...cluster.up].map((member) => send(member, request)),
+      )
+      t.equal(new Set(answers.map(said)).size, 1, `round ${round}: all were answered alike`)
+      t.equal(answers[0]!.status, 200)
+    }
+  },
+
+  'one number, two edges': async ({ t, cluster, others }) => {
+    others.orders += 20
+    for (let round = 0; round < 20; round++) {
+      const body = [create({ orderNumber: `RACE-${round}` })]
+      const ask = (member: ClusterMember): Promise<Answer> =>
+        send(member, { path: '/resources/actors/order/new', body, key: randomUUID() })
+      const answers = await Promise.all(cluster.up.map(ask))
+      const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+      t.same(statuses, [200, 409, 409], `round ${round}: one of them got it`)
+    }
+  },
+
+  'a create that applies late': async ({ t, cluster, probes, others }) => {
+    others.orders += 1
+    const number = 'LATE-1'
     const request = {
       path: '/resources/actors/order/new',
-      body: [create({ orderNumber: `TWIN-${round}` })],
+      body: [create({ orderNumber: number })],
       key: randomUUID(),
     }
-    const answers = await Promise.all(
-      [...cluster.up, ...cluster.up].map((member) => send(member, request)),
+    // Appends of everybody are held: the create is on its way when its owner is declared dead.
+    const pickers = cluster.up.map((member) => {
+      const picker = new AppendPicker()
+      member.ways.cassandra.hold('requests', picker.requests)
+      return picker
+    })
+    const first = send(cluster.up[0]!, request).then(said, (error: Error) => error.name)
+    await until('appends are held', () => pickers.every(({ seen }) => seen > 0))
+    await tick(4_000)
+    cluster.heal()
+    await first
+    await probes.allAnswer()
+    const again = await send(cluster.up[1]!, request)
+    t.equal(again.status, 200, 'its repeat is answered')
+    const rival = await send(cluster.up[2]!, { ...request, key: randomUUID() })
+    t.equal(rival.status, 409, 'nobody else gets the number')
+  },
+
+  'one order that everybody wants': async ({ t, cluster, load, others }) => {
+    others.orders += 1
+    const made = await cluster.up[0]!.node.order('new', [create({ orderNumber: 'HOT' })])
+    t.equal(made.status, 200)
+    const end = new AbortController()
+    const statuses = new Map<number, number>()
+    const hot = Array.from({ length: HOT }, async (_, i) => {
+      for (let n = 0; !end.signal.aborted; n++) {
+        const member = cluster.up[(i + n) % cluster.up.length]!
+        const body = [apply({ type: 'addTag', key: `t${n % 50}` })]
+        const answer = await member.ask('/resources/actors/order/HOT', {
+          body,
+          timeoutMs: 40_000,
+        })
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+        if (answer.status === 429) await tick(20)
+      }
+    })
+    const from = load.history.operations.length
+    await until('others go on', () => load.history.operations.length > from + 400, 30_000)
+    end.abort()
+    await Promise.all(hot)
+    const text = [...statuses].map(([status, n]) => `${n} x ${status}`).join(', ')
+    t.same(
+      [...statuses.keys()].filter((status) => status !== 200 && status !== 429),
+      [],
+      `the hot order: ${text}`,
     )
-    t.equal(new Set(answers.map(said)).size, 1, `round ${round}: all were answered alike`)
-    t.equal(answers[0]!.status, 200)
-  }
-})
-
-fault(t, 'one number, two edges', {}, async ({ t, cluster, others }) => {
-  others.orders += 20
-  for (let round = 0; round < 20; round++) {
-    const body = [create({ orderNumber: `RACE-${round}` })]
-    const ask = (member: ClusterMember): Promise<Answer> =>
-      send(member, { path: '/resources/actors/order/new', body, key: randomUUID() })
-    const answers = await Promise.all(cluster.up.map(ask))
-    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
-    t.same(statuses, [200, 409, 409], `round ${round}: one of them got it`)
-  }
-})
-
-fault(t, 'a create that applies late', {}, async ({ t, cluster, probes, others }) => {
-  others.orders += 1
-  const number = 'LATE-1'
-  const request = {
-    path: '/resources/actors/order/new',
-    body: [create({ orderNumber: number })],
-    key: randomUUID(),
-  }
-  // Appends of everybody are held: the create is on its way when its owner is declared dead.
-  const pickers = cluster.up.map((member) => {
-    const picker = new AppendPicker()
-    member.ways.cassandra.hold('requests', picker.requests)
-    return picker
-  })
-  const first = send(cluster.up[0]!, request).then(said, (error: Error) => error.name)
-  await until('appends are held', () => pickers.every(({ seen }) => seen > 0))
-  await tick(4_000)
-  cluster.heal()
-  await first
-  await probes.allAnswer()
-  const again = await send(cluster.up[1]!, request)
-  t.equal(again.status, 200, 'its repeat is answered')
-  const rival = await send(cluster.up[2]!, { ...request, key: randomUUID() })
-  t.equal(rival.status, 409, 'nobody else gets the number')
-})
-
-fault(t, 'one order that everybody wants', {}, async ({ t, cluster, load, others }) => {
-  others.orders += 1
-  const made = await cluster.up[0]!.node.order('new', [create({ orderNumber: 'HOT' })])
-  t.equal(made.status, 200)
-  const end = new AbortController()
-  const statuses = new Map<number, number>()
-  const hot = Array.from({ length: HOT }, async (_, i) => {
-    for (let n = 0; !end.signal.aborted; n++) {
-      const member = cluster.up[(i + n) % cluster.up.length]!
-      const body = [apply({ type: 'addTag', key: `t${n % 50}` })]
-      const answer = await member.ask('/resources/actors/order/HOT', { body, timeoutMs: 40_000 })
-      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
-      if (answer.status === 429) await tick(20)
-    }
-  })
-  const from = load.history.operations.length
-  await until('others go on', () => load.history.operations.length > from + 400, 30_000)
-  end.abort()
-  await Promise.all(hot)
-  const text = [...statuses].map(([status, n]) => `${n} x ${status}`).join(', ')
-  t.same(
-    [...statuses.keys()].filter((status) => status !== 200 && status !== 429),
-    [],
-    `the hot order: ${text}`,
-  )
-  const beside = load.history.operations.slice(from).flatMap(({ attempts }) => attempts)
-  t.notOk(
-    beside.find(({ outcome }) => outcome !== 'ok'),
-    'nobody else is refused anything',
-  )
-  const took = beside.map(({ tookMs }) => tookMs)
-  t.comment(`others: p50 ${quantile(took, 0.5)} ms, p99 ${quantile(took, 0.99)} ms`)
+    const beside = load.history.operations.slice(from).flatMap(({ attempts }) => attempts)
+    t.notOk(
+      beside.find(({ outcome }) => outcome !== 'ok'),
+      'nobody else is refused anything',
+    )
+    const took = beside.map(({ tookMs }) => tookMs)
+    t.comment(`others: p50 ${quantile(took, 0.5)} ms, p99 ${quantile(took, 0.99)} ms`)
+  },
 })

@@ -6,55 +6,13 @@
 import t from 'tap'
 import { tick, until } from '../harness/patience.ts'
 import { AppendPicker } from './harness/cassandra-frames.ts'
-import { fault } from './scene.ts'
+import { faults } from './scene.ts'
 import type { Scene } from './scene.ts'
 
 const TAKEOVER_MS = 5_000
 const BACK_MS = 10_000
 /** Beyond what a member waits for an outcome before it tells its callers that it is unknown. */
 const LATE_MS = 5_000
-
-fault(t, 'appends that apply, and nobody hears', {}, async ({ took, cluster, load, probes }) => {
-  for (const name of ['a', 'b', 'c']) {
-    const way = cluster.member(name).ways.cassandra
-    const picker = new AppendPicker()
-    way.hold('requests', picker.mark)
-    way.hold('answers', picker.answers)
-    await until('appends have gone through', () => picker.seen >= 2)
-    // The connection breaks with the answers in it: only the store knows.
-    way.break()
-    way.heal()
-    took(await probes.allAnswer(), BACK_MS, `${name} knows again after`)
-  }
-  const done = load.done
-  await until('the load goes on', () => load.done > done + 50)
-})
-
-fault(t, 'appends that apply five seconds later', {}, async ({ took, cluster, probes }) => {
-  for (const name of ['a', 'b']) {
-    const way = cluster.member(name).ways.cassandra
-    const picker = new AppendPicker()
-    way.hold('requests', picker.requests)
-    await until('appends are held', () => picker.seen >= 2)
-    await tick(LATE_MS)
-    way.heal()
-    took(await probes.allAnswer(), BACK_MS, `${name} serves again after`)
-  }
-})
-
-fault(t, 'a member without Cassandra', { ms: 180_000 }, async (scene) => {
-  const { cluster } = scene
-  await away(scene, 'nothing passes', (name) => cluster.cut(name, 'cassandra'))
-  await away(scene, 'its beats arrive, the answers do not', (name) =>
-    cluster.cut(name, 'cassandra', 'answers'),
-  )
-  await away(scene, 'it hears, and is not heard', (name) =>
-    cluster.cut(name, 'cassandra', 'requests'),
-  )
-  await away(scene, 'connections are refused', (name) =>
-    cluster.member(name).ways.cassandra.refuse(),
-  )
-})
 
 /** One member loses the store: it goes silent, the others take over, it comes back. */
 async function away(
@@ -74,29 +32,77 @@ async function away(
   await cluster.settled()
 }
 
-fault(t, 'a member without Redis', {}, async ({ took, cluster, probes }) => {
-  const victim = await cluster.ownerOfMost()
-  const member = cluster.member(victim)
-  for (const side of ['both', 'answers'] as const) {
-    cluster.cut(victim, 'redis', side)
-    await tick(3_000)
-    cluster.heal(victim)
-    took(await probes.allAnswer(), BACK_MS, `${side}: every shard answers over every member after`)
-  }
-  member.ways.redis.refuse()
-  await tick(2_000)
-  cluster.heal(victim)
-  took(await probes.allAnswer(), BACK_MS, `refused: every shard answers over every member after`)
-})
+faults(t, {
+  'appends that apply, and nobody hears': async ({ took, cluster, load, probes }) => {
+    for (const name of ['a', 'b', 'c']) {
+      const way = cluster.member(name).ways.cassandra
+      const picker = new AppendPicker()
+      way.hold('requests', picker.mark)
+      way.hold('answers', picker.answers)
+      await until('appends have gone through', () => picker.seen >= 2)
+      // The connection breaks with the answers in it: only the store knows.
+      way.break()
+      way.heal()
+      took(await probes.allAnswer(), BACK_MS, `${name} knows again after`)
+    }
+    const done = load.done
+    await until('the load goes on', () => load.done > done + 50)
+  },
 
-fault(t, 'a slow store, and slow wires', {}, async ({ t, cluster, load }) => {
-  const before = await cluster.epochs()
-  cluster.delay('a', 'cassandra', 150)
-  cluster.delay('b', 'redis', 300)
-  cluster.delay('c', 'elasticsearch', 500)
-  const done = load.done
-  await until('the load goes on', () => load.done > done + 200)
-  const after = await cluster.epochs()
-  t.same(after, before, 'slowness moves no shard')
-  cluster.heal()
+  'appends that apply five seconds later': async ({ took, cluster, probes }) => {
+    for (const name of ['a', 'b']) {
+      const way = cluster.member(name).ways.cassandra
+      const picker = new AppendPicker()
+      way.hold('requests', picker.requests)
+      await until('appends are held', () => picker.seen >= 2)
+      await tick(LATE_MS)
+      way.heal()
+      took(await probes.allAnswer(), BACK_MS, `${name} serves again after`)
+    }
+  },
+
+  'a member without Cassandra': async (scene) => {
+    const { cluster } = scene
+    await away(scene, 'nothing passes', (name) => cluster.cut(name, 'cassandra'))
+    await away(scene, 'its beats arrive, the answers do not', (name) =>
+      cluster.cut(name, 'cassandra', 'answers'),
+    )
+    await away(scene, 'it hears, and is not heard', (name) =>
+      cluster.cut(name, 'cassandra', 'requests'),
+    )
+    await away(scene, 'connections are refused', (name) =>
+      cluster.member(name).ways.cassandra.refuse(),
+    )
+  },
+
+  'a member without Redis': async ({ took, cluster, probes }) => {
+    const victim = await cluster.ownerOfMost()
+    const member = cluster.member(victim)
+    for (const side of ['both', 'answers'] as const) {
+      cluster.cut(victim, 'redis', side)
+      await tick(3_000)
+      cluster.heal(victim)
+      took(
+        await probes.allAnswer(),
+        BACK_MS,
+        `${side}: every shard answers over every member after`,
+      )
+    }
+    member.ways.redis.refuse()
+    await tick(2_000)
+    cluster.heal(victim)
+    took(await probes.allAnswer(), BACK_MS, `refused: every shard answers over every member after`)
+  },
+
+  'a slow store, and slow wires': async ({ t, cluster, load }) => {
+    const before = await cluster.epochs()
+    cluster.delay('a', 'cassandra', 150)
+    cluster.delay('b', 'redis', 300)
+    cluster.delay('c', 'elasticsearch', 500)
+    const done = load.done
+    await until('the load goes on', () => load.done > done + 200)
+    const after = await cluster.epochs()
+    t.same(after, before, 'slowness moves no shard')
+    cluster.heal()
+  },
 })

@@ -48,12 +48,15 @@ export class Stage {
   /** Orders and lines that were made beside the load. */
   readonly others = { orders: 0, lines: 0 }
 
-  private constructor(cluster: Cluster, load: Workload, probes: Probes, seed: number) {
-    this.cluster = cluster
-    this.load = load
-    this.probes = probes
-    this.seed = seed
-    this.others.orders = probes.count
+  readonly #members: readonly string[]
+
+  private constructor(parts: Pick<Stage, 'cluster' | 'load' | 'probes' | 'seed'>) {
+    this.cluster = parts.cluster
+    this.load = parts.load
+    this.probes = parts.probes
+    this.seed = parts.seed
+    this.others.orders = parts.probes.count
+    this.#members = [...parts.cluster.members.keys()]
   }
 
   /** Starts all of it; the cluster ends with its owner. */
@@ -63,7 +66,7 @@ export class Stage {
     const probes = await Probes.make(shards, () => cluster.up)
     const seed = options.load?.seed ?? 1 + Math.floor(Math.random() * 9_999)
     const load = new Workload({ doors: () => cluster.doors, ...options.load, seed }).start()
-    const stage = new Stage(cluster, load, probes, seed)
+    const stage = new Stage({ cluster, load, probes, seed })
     try {
       await until('there is a load', () => load.done > 40)
       return stage
@@ -73,12 +76,19 @@ export class Stage {
     }
   }
 
-  /** Ends the load, waits until all is well, and looks at what there is. */
-  async judge(): Promise<Judgement> {
-    const { cluster, load, probes, others, pace } = this
+  /** Heals everything, starts who is missing, and waits until all is well again (K8). */
+  async restore(): Promise<void> {
+    const { cluster, probes, pace } = this
     cluster.heal()
+    for (const name of this.#members) await cluster.revive(name)
     await cluster.settled(pace.bound(HEALED_MS))
     await probes.allAnswer(pace.bound(HEALED_MS))
+  }
+
+  /** Ends the load when all is well, and looks at what there is. */
+  async judge(): Promise<Judgement> {
+    const { cluster, load, others, pace } = this
+    await this.restore()
     const history = await load.stop()
     pace.stop()
     const doors = cluster.up

@@ -217,6 +217,13 @@ export class Cluster {
     member.isFrozen = false
   }
 
+  /** Whatever has happened to it, it runs again. */
+  async revive(name: string): Promise<void> {
+    const member = this.member(name)
+    if (member.isFrozen) this.thaw(name)
+    if (!member.node.isUp) await this.start(name)
+  }
+
   // --- the network ----------------------------------------------------------------------------
 
   /** Nothing passes any more, or nothing of one side; nobody is told, and nothing is lost. */
