@@ -104,8 +104,10 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/routing/edge.ts',
-        find: '  #refusedBy(asked: Asked): void {\n    if (asked.open > 0) return\n',
-        replace: '  #refusedBy(asked: Asked): void {\n',
+        find:
+          '    if (isLater && hasLooked) asked.lostBefore = 0\n' +
+          '    if (asked.open > 0) return\n',
+        replace: '    if (isLater && hasLooked) asked.lostBefore = 0\n',
       },
     ],
   },

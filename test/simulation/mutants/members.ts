@@ -74,13 +74,10 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: MEMBERSHIP,
-        find: '    this.#leaseEndMs = sent.monotonicMs + LIMITS.leaseMs',
-        replace: '    this.#leaseEndMs = sent.wallMs + LIMITS.leaseMs',
-      },
-      {
-        file: MEMBERSHIP,
-        find: '    const nowMs = clock.monotonicMs()\n    if (nowMs >= this.#leaseEndMs) return false',
-        replace: '    return clock.nowMs() < this.#leaseEndMs\n    const nowMs = 0',
+        find: '    const leftMs = this.#leaseEnd.monotonicMs - clock.monotonicMs()\n',
+        replace:
+          '    if (clock.nowMs() >= 0) return clock.nowMs() < this.#leaseEnd.wallMs\n' +
+          '    const leftMs = 0\n',
       },
     ],
   },
