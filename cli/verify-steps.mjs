@@ -60,8 +60,8 @@ export const STEPS = [
     env: { SPEC_DRIVER: 'cluster' },
     engines: true,
   },
-  // Faults of real processes and engines: `npm run test:cluster`. Their deadlines need a machine that
-  // does nothing else.
+  // Faults of real processes and engines: `npm run test:cluster`. Their deadlines need a machine
+  // that does nothing else.
   {
     name: 'faults',
     command: `tap --reporter=tap --jobs=1 --timeout=900 ${FAULTS}`,
