@@ -61,9 +61,7 @@ faults(t, {
       await tick(PAST_DEATH_MS)
       cluster.thaw(sleeper)
       const began = performance.now()
-      await until(`${sleeper} is a member again`, async () => {
-        return (await cluster.member(sleeper).node.send('/health/ready')).status === 200
-      })
+      await until(`${sleeper} is a member again`, () => cluster.member(sleeper).isReady())
       took(performance.now() - began, TAKEOVER_MS, 'it is a member again after')
     }
   },

@@ -70,6 +70,15 @@ export class ClusterMember {
     return this.node.isUp && !this.isFrozen && !this.isLeaving
   }
 
+  /** It says that it serves; false, too, when it says nothing. */
+  isReady(): Promise<boolean> {
+    const asked = this.node.send('/health/ready', { timeoutMs: 5_000 })
+    return asked.then(
+      ({ status }) => status === 200,
+      () => false,
+    )
+  }
+
   async state(): Promise<ClusterState> {
     const answer = await this.ask('/resources/cluster', { timeoutMs: 5_000 })
     if (answer.status !== 200) throw new Error(`${this.name}: ${answer.status} ${answer.text}`)
