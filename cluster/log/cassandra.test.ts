@@ -12,7 +12,7 @@ import { SegmentedLog } from './segmented-log.ts'
 
 const SHARD = 0
 
-function open(store: CassandraStore, rowsMax: number, bugs: string[] = []): SegmentedLog {
+function open(store: CassandraStore, entriesMax: number, bugs: string[] = []): SegmentedLog {
   const quiet = () => undefined
   return new SegmentedLog({
     segments: store.segments,
@@ -21,7 +21,7 @@ function open(store: CassandraStore, rowsMax: number, bugs: string[] = []): Segm
     clock: systemClock(),
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
     onBug: (_, text) => void bugs.push(text),
-    limits: { rowsMax, bytesMax: 1e9, entriesMax: 1e9 },
+    limits: { rowsMax: 1e9, bytesMax: 1e9, entriesMax },
   })
 }
 
@@ -82,9 +82,9 @@ if ('skipped' in cassandra) {
     const store = await stores.make(t, 2)
     const bugs: string[] = []
     const untilMs = performance.now() + 4_000
-    const owners = [1, 2, 3].map(() => own(store, open(store, 5, bugs), untilMs))
+    const owners = [1, 2, 3].map(() => own(store, open(store, 10, bugs), untilMs))
     const followed: string[] = []
-    const follower = open(store, 5, bugs)
+    const follower = open(store, 10, bugs)
     let at = 0
     const follow = async () => {
       const rows = await follower.read(SHARD, at, 4_000)
@@ -97,7 +97,7 @@ if ('skipped' in cassandra) {
     }
     while (performance.now() < untilMs) await follow()
     const acknowledged = (await Promise.all(owners)).flat()
-    const last = open(store, 5, bugs)
+    const last = open(store, 10, bugs)
     const { head } = await last.claim(SHARD, await take(store, SHARD))
     while ((await follow()) > 0);
     t.equal(at, head)

@@ -7,8 +7,11 @@ import { logConformance } from '../../storage/conformance/log.ts'
 import { newState, takeShard } from './testing/engine.ts'
 import { owner } from './testing/owner.ts'
 
-/** Segments of one row: all but the last row may be trimmed. */
-const ROLLING = { rowsMax: 1, bytesMax: 1e9, entriesMax: 1e9 }
+/**
+ * Segments of one row: all but the last row may be trimmed. By entries, which a new tenure finds in
+ * the statics; the rows of the tenure before it are not counted.
+ */
+const ROLLING = { rowsMax: 1, bytesMax: 1e9, entriesMax: 1 }
 
 const makeLog: MakeLog = async (_, shards) => {
   const state = newState(shards)
