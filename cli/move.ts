@@ -4,28 +4,28 @@
 // Source: PROTOCOL 3.12.
 
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { EXIT_CONFIG } from '../config/load.ts'
 import { fillCassandra } from '../storage/cassandra/fill.ts'
 import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
 import type { CassandraOptions } from '../storage/cassandra/store.ts'
 import { openForCopy } from '../storage/embedded/journal-copy.ts'
 import { cassandraOptions } from './cassandra-options.ts'
+import { storeArguments } from './store-arguments.ts'
 
 const USAGE = `Usage: npm run move -- [--data DIR] [--config FILE]
   --data DIR     the data directory of the stopped node, ./data unless set
   --config FILE  settings file of the cluster, beside the environment
 Where to: KONTOR_CASSANDRA_CONTACT_POINTS, _DATACENTER, _KEYSPACE, _REPLICATION.`
 
-/** Exit codes: it is moved, it is not, wrong arguments (EX_USAGE of sysexits). */
-const EXIT = { moved: 0, failed: 1, usage: 64 } as const
+/** Exit codes: it is moved, it is not. */
+const EXIT = { moved: 0, failed: 1 } as const
 
 /** Between two lines that say how far it has come. */
 const TELL_MS = 5_000
 
 async function main(): Promise<number> {
-  const given = argumentsOf()
-  if (given === null) return EXIT.usage
+  const given = storeArguments(USAGE)
+  if (typeof given === 'number') return given
   const dir = given.data ?? (process.env['KONTOR_DATA_DIR'] || './data')
   const loaded = cassandraOptions(process.env, given.config, (path) => readFileSync(path, 'utf8'))
   if ('problems' in loaded) {
@@ -67,23 +67,6 @@ async function move(dir: string, options: CassandraOptions): Promise<number> {
       `${dir} is a backup: don't start a node on it again.`,
   )
   return EXIT.moved
-}
-
-function argumentsOf(): { data: string | undefined; config: string | undefined } | null {
-  try {
-    const { values } = parseArgs({
-      options: {
-        data: { type: 'string' },
-        config: { type: 'string' },
-        help: { type: 'boolean' },
-      },
-    })
-    if (!values.help) return { data: values.data, config: values.config }
-  } catch (error) {
-    console.error((error as Error).message)
-  }
-  console.error(USAGE)
-  return null
 }
 
 process.exitCode = await main()

@@ -3,28 +3,23 @@
 // of a stopped node, or with KONTOR_STORAGE_DRIVER=cluster the keyspace of members that may go on.
 
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { EXIT_CONFIG } from '../config/load.ts'
 import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
 import { verifyLog } from '../storage/embedded/verify-log.ts'
 import { cassandraOptions } from './cassandra-options.ts'
+import { storeArguments } from './store-arguments.ts'
 
 const USAGE = `Usage: npm run verify-log -- [--data DIR] [--config FILE]
   --data DIR     an embedded store: the directory of KONTOR_DATA_DIR, ./data unless set
   --config FILE  settings file of a cluster, beside the environment
 With KONTOR_STORAGE_DRIVER=cluster the keyspace KONTOR_CASSANDRA_KEYSPACE is read instead.`
 
-/** Exit codes: all is well, something is wrong, wrong arguments (EX_USAGE of sysexits). */
-const EXIT = { well: 0, damaged: 1, usage: 64 } as const
-
-interface Arguments {
-  readonly data: string | undefined
-  readonly config: string | undefined
-}
+/** Exit codes: all is well, something is wrong. */
+const EXIT = { well: 0, damaged: 1 } as const
 
 async function main(): Promise<number> {
-  const given = argumentsOf()
-  if (given === null) return EXIT.usage
+  const given = storeArguments(USAGE)
+  if (typeof given === 'number') return given
   const isCluster = given.data === undefined && process.env['KONTOR_STORAGE_DRIVER'] === 'cluster'
   return isCluster ? verifyKeyspace(given.config) : verifyDirectory(given.data)
 }
@@ -62,23 +57,6 @@ function outcome(what: string, { findings, groups, entries, derivedRows }: Count
       (findings === 0 ? 'nothing is wrong' : `findings: ${findings}`),
   )
   return findings === 0 ? EXIT.well : EXIT.damaged
-}
-
-function argumentsOf(): Arguments | null {
-  try {
-    const { values } = parseArgs({
-      options: {
-        data: { type: 'string' },
-        config: { type: 'string' },
-        help: { type: 'boolean' },
-      },
-    })
-    if (!values.help) return { data: values.data, config: values.config }
-  } catch (error) {
-    console.error((error as Error).message)
-  }
-  console.error(USAGE)
-  return null
 }
 
 process.exitCode = await main()

@@ -25,7 +25,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       access: 'token',
       async handle(request) {
         allow(request, 'read')
-        return { status: 200, body: await reached(() => status.read()) }
+        return { status: 200, body: await status.read() }
       },
     },
     {
@@ -35,7 +35,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       access: 'token',
       async handle(request) {
         allow(request, 'read')
-        return { status: 200, body: await reached(() => setAside.poisoned()) }
+        return { status: 200, body: await setAside.poisoned() }
       },
     },
     {
@@ -58,7 +58,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       access: 'token',
       async handle(request) {
         allow(request, 'read')
-        return { status: 200, body: await reached(() => setAside.parked()) }
+        return { status: 200, body: await setAside.parked() }
       },
     },
     {
@@ -78,14 +78,4 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
 function allow({ identity }: OperationRequest, permission: 'read' | 'write'): void {
   if (identity.acl.covers('cluster', permission)) return
   throw new RequestError('FORBIDDEN', `this needs the ACE cluster:${permission}`)
-}
-
-/** What is read from the store may be away for a while. */
-async function reached<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read()
-  } catch (error) {
-    if (error instanceof RequestError) throw error
-    throw new RequestError('UNAVAILABLE', 'the store can not be read at the moment; try again')
-  }
 }
