@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import fc from 'fast-check'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { ranked, targets, weight } from './ring.ts'
 
 const SHARDS = Array.from({ length: 32 }, (_, i) => i)
@@ -28,17 +29,17 @@ const members = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,8}$/), {
   maxLength: 5,
 })
 
-t.test('every shard has one target, none has more than its share, order is no matter', async () => {
+t.test('every shard has one target, all have the same share, order is no matter', async () => {
   fc.assert(
     fc.property(members, (names) => {
       const placed = targets(SHARDS, names)
-      const room = Math.ceil(SHARDS.length / names.length)
-      const load = new Map<string, number>()
-      for (const name of placed.values()) load.set(name, (load.get(name) ?? 0) + 1)
+      const load = new Map(names.map((name) => [name, 0]))
+      for (const name of placed.values()) load.set(name, load.get(name)! + 1)
+      const loads = [...load.values()]
       const same = targets(SHARDS.toReversed(), names.toReversed())
       return (
         placed.size === SHARDS.length &&
-        [...load.values()].every((n) => n <= room) &&
+        Math.max(...loads) - Math.min(...loads) <= 1 &&
         SHARDS.every((shard) => placed.get(shard) === same.get(shard))
       )
     }),
@@ -58,6 +59,14 @@ t.test('a new member takes its share; most shards stay where they are', async (t
     }),
   )
   t.ok(moved / runs < 22, `${moved / runs} of 32 shards move on average`)
+})
+
+t.test("the system shard takes nobody's room", async (t) => {
+  const names = ['a', 'b', 'c', 'd']
+  const placed = targets([SYSTEM_SHARD, ...SHARDS], names)
+  t.equal(placed.get(SYSTEM_SHARD), ranked('system', names)[0])
+  placed.delete(SYSTEM_SHARD)
+  t.same([...placed], [...targets(SHARDS, names)])
 })
 
 t.test('nobody lives: nothing is placed; ranks name everybody once', async (t) => {

@@ -297,6 +297,12 @@ export const LIMITS = {
   movesMax: 20,
   /** A move that has not ended by then is asked for again; a shard that was announced is let go. */
   moveMs: 10_000,
+  /** Shards that a member that leaves hands over side by side: each pauses for as long as all. */
+  handoffsInFlightMax: 2,
+  /** Shards are moved to a member once it has been up for so long. */
+  moveSettleMs: 2_000,
+  /** A member that leaves waits so long to hear that the shards it has signed over are served. */
+  moveServedMs: 1_000,
   /** Flushing ahead of a handoff takes no longer; then the shard is sealed as it is. */
   handoffPrepareMs: 5_000,
   /** A sealed shard keeps arriving envelopes this long, so many and so large; then `moved`. */

@@ -28,6 +28,8 @@ export interface ClaimerOptions {
 export interface Expected {
   readonly shard: Shard
   readonly prefetched: Promise<Prefetched | null>
+  /** Its row, read when it was announced. */
+  readonly row: Promise<ShardRow | null>
 }
 
 export class Claimer {
@@ -66,6 +68,15 @@ export class Claimer {
     if (next) await this.serve(shard, next, expected)
   }
 
+  /**
+   * Serves a shard that its owner says it has signed over to this life, without a look at the row:
+   * it says so only when the row does. Where this life has served in that epoch, the row decides.
+   */
+  async handed(shard: number, tenure: Tenure, expected: Expected): Promise<void> {
+    if ((this.#used.get(shard) ?? 0) >= tenure.epoch) return this.reclaim(shard, expected)
+    await this.serve(shard, tenure, expected)
+  }
+
   /** Raises the epoch of a shard of ours: what was sent in the old one is false for ever. */
   async raise(row: ShardRow): Promise<Tenure | null> {
     const { member, incarnation } = this.#options
@@ -77,8 +88,9 @@ export class Claimer {
 
   /** Fences the log, replays its tail, serves. What fails is tried again with the next view. */
   async serve(shard: number, tenure: Tenure, expected?: Expected): Promise<void> {
-    const { host, log, incarnation } = this.#options
+    const { host, log, clock, incarnation } = this.#options
     const life = incarnation()
+    const beganMs = clock.monotonicMs()
     this.#used.set(shard, tenure.epoch)
     const next =
       expected && host.tenure(shard) === expected.shard ? expected.shard : host.open(shard)
@@ -98,6 +110,8 @@ export class Claimer {
     } else {
       this.served++
       host.serving(next)
+      const tookMs = Math.round(clock.monotonicMs() - beganMs)
+      log.info({ shard, epoch: tenure.epoch, tookMs }, 'serves a shard')
     }
   }
 

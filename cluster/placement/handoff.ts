@@ -30,7 +30,7 @@ export interface HandoffOptions {
   readonly learn: (shard: number, route: { incarnation: string; epoch: number }) => void
 }
 
-/** Pauses of the last handoffs, from sealed to signed, milliseconds. */
+/** Pauses of the last handoffs, from sealed until the next owner serves, milliseconds. */
 const PAUSES_MAX = 1_000
 
 export class Handoff {
@@ -39,6 +39,8 @@ export class Handoff {
   count = 0
   readonly #options: HandoffOptions
   readonly #underWay = new Map<number, Target>()
+  /** Signed over, by shard; the next owner hasn't said yet that it serves. */
+  readonly #signedOver = new Map<number, { readonly epoch: number; readonly sealedMs: number }>()
 
   constructor(options: HandoffOptions) {
     this.#options = options
@@ -46,6 +48,11 @@ export class Handoff {
 
   get underWay(): ReadonlyMap<number, Target> {
     return this.#underWay
+  }
+
+  /** Shards that were signed over, and nobody has said yet that he serves them. */
+  get awaited(): number {
+    return this.#signedOver.size
   }
 
   /** Hands a shard over; resolves when it is done, or called off. */
@@ -92,18 +99,41 @@ export class Handoff {
 
   /** The row has a later epoch: whoever it names is the owner, and it may be this life again. */
   #signed(tenure: Shard, row: Omit<ShardRow, 'shard' | 'segment'>, sealedMs: number): void {
-    const { host, learn, tell, clock } = this.#options
+    const { host, learn, tell, log } = this.#options
     const { incarnation, epoch } = row
     const { number: shard } = tenure
-    const pauseMs = clock.monotonicMs() - sealedMs
     this.count++
-    this.pauseMs += pauseMs
-    this.pausesMs.push(pauseMs)
-    if (this.pausesMs.length > PAUSES_MAX) this.pausesMs.shift()
+    if (incarnation !== this.#options.incarnation()) {
+      this.#signedOver.set(shard, { epoch, sealedMs })
+    }
+    log.info({ shard, epoch, to: row.owner }, 'signed a shard over')
     learn(shard, { incarnation, epoch })
     host.forget(tenure)
     tenure.signedOver({ incarnation, epoch })
     tell(incarnation, { kind: 'handed', shard, epoch })
+  }
+
+  /** Another life has handed nothing over. */
+  reset(): void {
+    this.#signedOver.clear()
+  }
+
+  /** Somebody serves that shard: if it is the one that it was signed over to, its pause is over. */
+  served(shard: number, epoch: number): void {
+    const signed = this.#signedOver.get(shard)
+    if (signed === undefined || epoch < signed.epoch) return
+    this.#signedOver.delete(shard)
+    // Somebody else came to it in between: that was a death, not a move.
+    if (epoch > signed.epoch) return
+    const { clock, log } = this.#options
+    const pauseMs = clock.monotonicMs() - signed.sealedMs
+    this.pauseMs += pauseMs
+    this.pausesMs.push(pauseMs)
+    if (this.pausesMs.length > PAUSES_MAX) this.pausesMs.shift()
+    log.info(
+      { shard, epoch, pauseMs: Math.round(pauseMs) },
+      'a shard that was handed over is served',
+    )
   }
 
   async #read(shard: number): Promise<ShardRow | null> {

@@ -42,7 +42,7 @@ export interface PlacementStats {
   readonly handoffs: number
   /** Times that this process joined. */
   readonly lives: number
-  /** Sum of the times that handed-over shards were sealed, and the last of them. */
+  /** Sum of the times from a shard's seal until its next owner serves, and the last of them. */
   readonly pauseMs: number
   readonly pausesMs: readonly number[]
 }
@@ -68,6 +68,8 @@ export class Placement implements Ownership {
   readonly #moving = new Map<number, { readonly epoch: number; readonly sinceMs: number }>()
   /** Lives that were seen up or leaving. */
   #seen = new Set<string>()
+  /** When each life that is up was first seen, by this member's clock. */
+  readonly #upSince = new Map<string, number>()
   #lives = 0
   #stopped = false
 
@@ -183,6 +185,7 @@ export class Placement implements Ownership {
     switch (notice.kind) {
       case 'owns':
         this.#moving.delete(notice.shard)
+        this.handoff.served(notice.shard, notice.epoch)
         this.learn(notice.shard, { incarnation: from, epoch: notice.epoch })
         if (this.#isPacer()) this.#refresh()
         return
@@ -190,13 +193,13 @@ export class Placement implements Ownership {
         this.#refresh()
         return
       case 'hand-over':
-        this.#handOver(notice.shard, notice.epoch, notice.to)
+        void this.#handOver(notice.shard, notice.epoch, notice.to)
         return
       case 'expect':
         this.#expect(notice.shard, notice.epoch)
         return
       case 'handed':
-        this.#want(notice.shard, () => this.#serveExpected(notice.shard))
+        this.#want(notice.shard, () => this.#serveExpected(notice.shard, notice.epoch))
         return
       case 'retry-parked':
         host.retryParked()
@@ -226,13 +229,16 @@ export class Placement implements Ownership {
   }
 
   #noticeDeaths(view: ClusterView): void {
-    const { wire, host } = this.#options
+    const { wire, host, world } = this.#options
     const living = new Set<string>()
     for (const { incarnation, state } of view.members.values()) {
       if (state === 'up' || state === 'leaving') living.add(incarnation)
     }
     const gone = [...this.#seen].filter((incarnation) => !living.has(incarnation))
     this.#seen = living
+    const nowMs = world.clock.monotonicMs()
+    for (const life of living) if (!this.#upSince.has(life)) this.#upSince.set(life, nowMs)
+    for (const life of this.#upSince.keys()) if (!living.has(life)) this.#upSince.delete(life)
     for (const incarnation of gone) {
       if (incarnation === this.incarnation) continue
       wire.close(incarnation)
@@ -312,26 +318,38 @@ export class Placement implements Ownership {
     }
     for (const { shard, epoch, from, to } of movesDue(view)) {
       if (this.#moving.size >= movesAtOnce(view.shards.size)) return
-      if (this.#moving.has(shard)) continue
+      if (this.#moving.has(shard) || !this.#hasSettled(to, nowMs)) continue
       this.#moving.set(shard, { epoch, sinceMs: nowMs })
-      if (from === this.incarnation) this.#handOver(shard, epoch, to)
+      if (from === this.incarnation) void this.#handOver(shard, epoch, to)
       else wire.tell([from], { kind: 'hand-over', shard, epoch, to }, this.incarnation)
     }
   }
 
-  #handOver(shard: number, epoch: number, to: string): void {
+  /** A process that has just begun answers slowly: nothing is moved to it before it has run a bit. */
+  #hasSettled(incarnation: string, nowMs: number): boolean {
+    return nowMs - (this.#upSince.get(incarnation) ?? nowMs) >= LIMITS.moveSettleMs
+  }
+
+  async #handOver(shard: number, epoch: number, to: string): Promise<void> {
+    // The pacer may have seen the target first: it would ask again only when the move has failed.
+    if (!this.#isUp(to)) await this.membership.refresh().catch(() => null)
     const tenure = this.#options.host.tenure(shard)
     if (tenure?.epoch !== epoch || to === this.incarnation || !this.mayServe()) return
     const target = this.membership.view?.live().find((row) => row.incarnation === to)
-    if (target) void this.handoff.handOver(shard, target)
+    if (target) await this.handoff.handOver(shard, target)
   }
 
   /** The target's side: holds what comes for the shard and reads ahead. */
   #expect(shard: number, epoch: number): void {
-    const { host, world } = this.#options
+    const { host, world, control } = this.#options
     if (host.tenure(shard) || this.#running.has(shard) || this.#stopped) return
     const next = host.open(shard)
-    const expected = { shard: next, prefetched: next.prefetch().catch(() => null), epoch }
+    const expected = {
+      shard: next,
+      prefetched: next.prefetch().catch(() => null),
+      row: control.shard(shard).catch(() => null),
+      epoch,
+    }
     this.#expected.set(shard, expected)
     world.clock.after(LIMITS.moveMs, () => {
       if (this.#expected.get(shard) !== expected) return
@@ -341,9 +359,15 @@ export class Placement implements Ownership {
     })
   }
 
-  async #serveExpected(shard: number): Promise<void> {
+  /** `signed`: the epoch in which the owner before says that it was signed over to this life. */
+  async #serveExpected(shard: number, signed?: number): Promise<void> {
     const expected = this.#expected.get(shard)
     this.#expected.delete(shard)
+    if (expected !== undefined && expected.epoch === signed) {
+      const row = await expected.row
+      // As of then: claims follow the chain of segments from there.
+      if (row) return this.#claimer.handed(shard, { epoch: signed, segment: row.segment }, expected)
+    }
     await this.#claimer.reclaim(shard, expected)
   }
 
@@ -360,6 +384,7 @@ export class Placement implements Ownership {
     this.#expected.clear()
     this.#unowned.clear()
     this.#moving.clear()
+    this.handoff.reset()
     this.#claimer.reset()
     host.abandon()
     wire.close(old)
@@ -372,6 +397,9 @@ export class Placement implements Ownership {
     await this.membership.startLeaving()
     await this.membership.refresh().catch(() => null)
     while (world.clock.monotonicMs() < until && (await this.#drain()));
+    // Whoever got them says that they are served; that may be lost on the way.
+    const servedBy = Math.min(until, world.clock.monotonicMs() + LIMITS.moveServedMs)
+    while (world.clock.monotonicMs() < servedBy && this.handoff.awaited > 0) await this.#pause()
     // Once it has left nobody takes an envelope of this life any more.
     while (world.clock.monotonicMs() < until && host.pending() > 0) await this.#pause()
     for (const tenure of host.tenures()) await tenure.seal()
@@ -386,7 +414,7 @@ export class Placement implements Ownership {
     const mine = [...this.#options.host.tenures()].filter((tenure) => tenure.state === 'serving')
     if (!view || mine.length === 0 || view.live().length === 0) return false
     const next = targetsOf(view)
-    const some = mine.slice(0, LIMITS.claimsInFlightMax)
+    const some = mine.slice(0, LIMITS.handoffsInFlightMax)
     const before = mine.length
     await Promise.all(
       some.map(({ number }) => {

@@ -31,7 +31,11 @@ function* samples(numbers: ClusterNumbers): Generator<Sample> {
   yield counter('claims_total', 'Shards that this member took over.', claims)
   yield counter('handoffs_total', 'Shards that this member handed over.', handoffs)
   yield counter('lives_total', 'Times that this process joined the cluster.', lives)
-  yield counter('handoff_pause_seconds_total', 'Time that those shards were sealed.', pauseMs / 1e3)
+  yield counter(
+    'handoff_pause_seconds_total',
+    'Time from their seal until the next owner served.',
+    pauseMs / 1e3,
+  )
   const sorted = pausesMs.toSorted((a, b) => a - b)
   const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? 0
   yield gauge('handoff_pause_seconds_p99', 'The same, p99 of the last 1,000.', p99 / 1e3)

@@ -1,7 +1,9 @@
-// Whether this machine gives the processes of a test their time: how late a timer of the test's own
-// fires that has nothing else to do. Where it is late, other work has the CPUs, and a figure in
-// milliseconds says nothing of a cluster. It stands between the machine and the bounds of a test.
+// Whether this machine gives the processes of a test their time: what its CPUs have left, and how
+// late a timer of the test's own fires that has nothing else to do. Where CPUs are short a figure
+// in milliseconds says little of a cluster whose members have a machine each. It stands between the
+// machine and the bounds of a test.
 
+import { cpus } from 'node:os'
 import { quantile } from './probes.ts'
 
 const EVERY_MS = 20
@@ -9,12 +11,31 @@ const EVERY_MS = 20
 const LATE_MS = 30
 const LATE_SHARE = 0.9
 /** Bounds on such a machine are so many times as wide: what stands still is found all the same. */
-const SLACK = 6
+const LATE_SLACK = 6
+/** A machine that has less left than this share, as of a run of `npm run bench -- scale-out`. */
+const IDLE_SHARE = 0.2
+const BUSY_SLACK = 3
+
+interface CpuTimes {
+  readonly idle: number
+  readonly all: number
+}
+
+function cpuTimes(): CpuTimes {
+  let idle = 0
+  let all = 0
+  for (const { times } of cpus()) {
+    idle += times.idle
+    for (const ms of Object.values(times)) all += ms
+  }
+  return { idle, all }
+}
 
 export class Pace {
   readonly #lateMs: number[] = []
   readonly #timer: NodeJS.Timeout
   #dueAt = performance.now() + EVERY_MS
+  #since = cpuTimes()
 
   constructor() {
     this.#timer = setInterval(() => {
@@ -30,9 +51,23 @@ export class Pace {
     return quantile(this.#lateMs, LATE_SHARE)
   }
 
+  /** What counts is the machine from now on. */
+  begin(): void {
+    this.#since = cpuTimes()
+    this.#lateMs.length = 0
+  }
+
+  /** The share of its CPUs that the machine has had left. */
+  get idle(): number {
+    const { idle, all } = cpuTimes()
+    const passed = all - this.#since.all
+    return passed === 0 ? 1 : (idle - this.#since.idle) / passed
+  }
+
   /** The bound that holds on this machine. */
   bound(ms: number): number {
-    return this.lateMs > LATE_MS ? ms * SLACK : ms
+    if (this.lateMs > LATE_MS) return ms * LATE_SLACK
+    return this.idle < IDLE_SHARE ? ms * BUSY_SLACK : ms
   }
 
   stop(): void {

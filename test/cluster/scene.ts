@@ -57,18 +57,18 @@ async function play(
       await stage.restore()
     }
     await judge(t, stage)
-  } catch (error) {
-    await stage.load.stop()
-    throw error
   } finally {
+    await stage.stop()
     if (!t.passing()) t.comment(`history and logs: ${stage.keep()}`)
   }
 }
 
 function sceneOf({ cluster, load, probes, others, pace }: Stage, t: Test): Scene {
+  pace.begin()
   const took: Scene['took'] = (ms, boundMs, what) => {
     const bound = pace.bound(boundMs)
-    t.ok(ms < bound, `${what}: ${Math.round(ms)} ms, bound ${bound} ms`)
+    const idle = `${Math.round(pace.idle * 100)} % of the machine idle`
+    t.ok(ms < bound, `${what}: ${Math.round(ms)} ms, bound ${bound} ms with ${idle}`)
   }
   return { t, cluster, load, probes, others, took }
 }

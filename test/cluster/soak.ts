@@ -38,7 +38,7 @@ export async function soak(owner: Owner, options: SoakOptions): Promise<SoakResu
     if (judgement.problems.length > 0) tell(`history and logs: ${stage.keep()}`)
     return { ...judgement, takeoversMs: run.takeoversMs }
   } catch (error) {
-    await stage.load.stop()
+    await stage.stop()
     tell(`history and logs: ${stage.keep()}`)
     throw error
   }

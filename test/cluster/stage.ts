@@ -24,6 +24,8 @@ export interface StageOptions {
   readonly members?: readonly string[]
   readonly shards?: number
   readonly load?: Partial<WorkloadOptions>
+  /** More settings of every member. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export interface Judgement {
@@ -61,8 +63,8 @@ export class Stage {
 
   /** Starts all of it; the cluster ends with its owner. */
   static async open(owner: Owner, engines: Engines, options: StageOptions): Promise<Stage> {
-    const { members = ['a', 'b', 'c'], shards = SHARDS } = options
-    const cluster = await Cluster.start(owner, { engines, members, shards })
+    const { members = ['a', 'b', 'c'], shards = SHARDS, env = {} } = options
+    const cluster = await Cluster.start(owner, { engines, members, shards, env })
     const probes = await Probes.make(shards, () => cluster.up)
     const seed = options.load?.seed ?? 1 + Math.floor(Math.random() * 9_999)
     const load = new Workload({ doors: () => cluster.doors, ...options.load, seed }).start()
@@ -103,6 +105,12 @@ export class Stage {
       ...(await verifyLog(cluster)),
     ]
     return { report: reportOf(history), problems, orders: orders.size }
+  }
+
+  /** Ends whatever still asks, after a failure: it would keep the process. */
+  async stop(): Promise<void> {
+    this.pace.stop()
+    await Promise.all([this.load.stop(), this.probes.stop()])
   }
 
   /** Leaves the history and what members printed in a folder; gives its name. */

@@ -160,8 +160,11 @@ export class Cluster {
       ...env,
     })
     const member = new ClusterMember(name, node, ways)
+    // Until it is ready nobody is sent to it.
+    member.isLeaving = true
     this.members.set(name, member)
     await node.start()
+    member.isLeaving = false
     return member
   }
 

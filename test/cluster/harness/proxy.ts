@@ -152,8 +152,8 @@ class Pair {
   }
 
   reset(): void {
-    this.#member.resetAndDestroy()
-    this.#engine.resetAndDestroy()
+    breakOff(this.#member)
+    breakOff(this.#engine)
     this.#end()
   }
 
@@ -165,6 +165,15 @@ class Pair {
     if (!this.#member.destroyed) this.#member.end()
     this.#onEnd()
   }
+}
+
+/**
+ * Resets a connection. Not one that is being shut down: Node waits for the end of that for ever and
+ * the process can't exit.
+ */
+function breakOff(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 interface FlowOptions {
