@@ -96,6 +96,8 @@ export class Claimer {
       expected && host.tenure(shard) === expected.shard ? expected.shard : host.open(shard)
     try {
       const prefetched = expected ? await expected.prefetched : null
+      // This life may have ended meanwhile, with all that it had opened.
+      if (life !== incarnation()) throw new LostTenure(shard, tenure.epoch)
       await next.claim(tenure, prefetched ?? undefined)
     } catch (error) {
       host.forget(next)

@@ -325,7 +325,7 @@ export class Placement implements Ownership {
     }
   }
 
-  /** A process that has just begun answers slowly: nothing is moved to it before it has run a bit. */
+  /** A process that has just begun is slow: nothing is moved to it before it has run for a bit. */
   #hasSettled(incarnation: string, nowMs: number): boolean {
     return nowMs - (this.#upSince.get(incarnation) ?? nowMs) >= LIMITS.moveSettleMs
   }
@@ -363,8 +363,10 @@ export class Placement implements Ownership {
   async #serveExpected(shard: number, signed?: number): Promise<void> {
     const expected = this.#expected.get(shard)
     this.#expected.delete(shard)
+    const life = this.incarnation
     if (expected !== undefined && expected.epoch === signed) {
       const row = await expected.row
+      if (life !== this.incarnation) return
       // As of then: claims follow the chain of segments from there.
       if (row) return this.#claimer.handed(shard, { epoch: signed, segment: row.segment }, expected)
     }

@@ -67,6 +67,8 @@ interface Asked extends Slotted {
 const MOVED_WAIT_MS = 50
 const TICK_MS = 50
 
+type Moved = Extract<WireReply, { outcome: 'moved' }>
+
 export class Edge {
   readonly #options: EdgeOptions
   readonly #pending = new BriefSet<Asked>()
@@ -156,7 +158,7 @@ export class Edge {
         return
       case 'moved':
         if (reply.taken) asked.lostBefore = asked.copies.length
-        this.#moved(asked, copy, reply.owner)
+        this.#moved(asked, copy, reply)
         return
       case 'unsent':
         this.#unsent(asked, reply.away === true)
@@ -196,8 +198,9 @@ export class Edge {
   }
 
   /** To another owner at once, to the same one a bit later. */
-  #moved(asked: Asked, copy: Copy, owner: Route | undefined): void {
-    if (owner) this.#options.learn(asked.shard, owner)
+  #moved(asked: Asked, copy: Copy, { shard, owner }: Moved): void {
+    // Of the shard that the copy went to: the request may have gone on to another one since.
+    if (owner) this.#options.learn(shard, owner)
     const next = this.#options.route(asked.shard)
     if (next !== null && next.incarnation !== copy.to && asked.open === 0) this.#copy(asked)
     else asked.againAtMs = this.#options.clock.monotonicMs() + MOVED_WAIT_MS

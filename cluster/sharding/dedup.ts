@@ -31,13 +31,33 @@ export function recall(
   const mark = activation.marks.find(messageId, shard.clockMs())
   if (mark) return answerOf(shard, activation, work, mark)
   if (relay && wasTaken(activation, relay)) return relayed(activation)
-  if (!activation.marks.spilled) return null
-  // Looked at before the rows are read: what isn't here any more is durable, and the read sees it.
-  const unflushed = shard.spilled.find(activation.id, messageId)
-  if (unflushed) return answerOf(shard, activation, work, unflushed)
-  return readSpilled(shard, activation, messageId, (spilled) =>
+  return findSpilled(shard, activation, messageId, (spilled) =>
     spilled ? answerOf(shard, activation, work, spilled) : null,
   )
+}
+
+/** Whether that message took effect on the actor, or was refused by it, and is still remembered. */
+export function isKnown(
+  shard: ShardCore,
+  activation: Activation,
+  messageId: string,
+): Maybe<boolean> {
+  if (activation.marks.find(messageId, shard.clockMs())) return true
+  return findSpilled(shard, activation, messageId, (spilled) => spilled !== null)
+}
+
+/** The mark of a message that has left the window, if it did. */
+function findSpilled<T>(
+  shard: ShardCore,
+  activation: Activation,
+  messageId: string,
+  use: (mark: Mark | null) => Maybe<T>,
+): Maybe<T> {
+  if (!activation.marks.spilled) return use(null)
+  // Looked at before the rows are read: what isn't here any more is durable, and the read sees it.
+  const unflushed = shard.spilled.find(activation.id, messageId)
+  if (unflushed) return use(unflushed)
+  return readSpilled(shard, activation, messageId, use)
 }
 
 /** A relay's offsets never expire: what is at or below the last one taken was taken. */
@@ -58,16 +78,16 @@ function relayed(activation: Activation): Recalled {
 /**
  * Marks that fell out of the window are kept by the day of the shard's clock: today's, yesterday's.
  */
-function readSpilled(
+function readSpilled<T>(
   shard: ShardCore,
   activation: Activation,
   messageId: string,
-  use: (mark: Mark | null) => Maybe<Recalled | null>,
-): Maybe<Recalled | null> {
+  use: (mark: Mark | null) => Maybe<T>,
+): Maybe<T> {
   const { derived } = shard.context.journal
   const day = markDay(shard.clockMs())
   const today = stored(derived.mark(activation.id, day, messageId))
-  const before = (bytes: Uint8Array | null): Maybe<Recalled | null> => {
+  const before = (bytes: Uint8Array | null): Maybe<T> => {
     if (bytes) return use(parseMark(bytes))
     if (day === 0) return use(null) // the clock starts with the shard: there is no day before
     const yesterday = stored(derived.mark(activation.id, day - 1, messageId))

@@ -16,13 +16,20 @@ import { answerAsk, endReservations } from './asks.ts'
 import { ClaimFailed, freeAtOnce } from './claims.ts'
 import { doubted, refused } from './core.ts'
 import type { ShardCore } from './core.ts'
-import { recall } from './dedup.ts'
+import { isKnown, recall } from './dedup.ts'
 import type { Recalled } from './dedup.ts'
 import { entryOf, plainEntry, tooLarge } from './entry-maker.ts'
 import { idOf } from './keys.ts'
 import { poisonItem } from './poison.ts'
 import { messageIdOf } from './work.ts'
 import type { Work } from './work.ts'
+
+/** The body of `!holds`. */
+interface KeyQuestion {
+  readonly keyType: string
+  readonly key: string
+  readonly messageId: string
+}
 
 export class TurnRunner {
   readonly #shard: ShardCore
@@ -99,8 +106,7 @@ export class TurnRunner {
   /** Starts the turn of a message; false: the message has its result without one. */
   #begin(activation: Activation, work: Work, message: Message): Maybe<boolean> {
     if (message.type.startsWith('!')) {
-      this.#holds(activation, work, message)
-      return false
+      return this.#holds(activation, work, message)
     }
     if (work.preview !== null || activation.behaviour.isRead(message.type)) {
       if (work.envelope.crashes < LIMITS.crashesMax) return this.#start(activation, work, message)
@@ -210,27 +216,29 @@ export class TurnRunner {
   }
 
   /** Whether this actor holds a key by a message; "no" voids that message (ARCHITECTURE 4). */
-  #holds(activation: Activation, work: Work, message: Message): void {
-    const { keyType, key, messageId } = message.body as {
-      keyType: string
-      key: string
-      messageId: string
-    }
+  #holds(activation: Activation, work: Work, message: Message): Maybe<boolean> {
+    const { keyType, key, messageId } = message.body as KeyQuestion
     const holds = activation.held.get(idOf(keyType, key))?.messageId === messageId
-    if (!holds && !activation.marks.find(messageId, this.#shard.clockMs())) {
-      const text = 'this message came too late: its key was given up; use a new Idempotency-Key'
-      const errors = [errorItem('VOID', text)]
-      work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
-      const result: MessageResult = { type: '!void', success: false, errors }
-      const voided: Entry = {
-        ...plainEntry(this.#shard, activation, work, result),
-        m: messageId,
-        l: 1,
-      }
-      this.#join(activation, work, { entry: voided, bytes: encodeEntry(voided) })
+    const answer = (isKnown: boolean): false => {
+      if (!isKnown) this.#void(activation, work, messageId)
+      work.gate = Math.max(work.gate, activation.newest)
+      work.results.push({ type: message.type, success: true, data: holds })
+      return false
     }
-    work.gate = Math.max(work.gate, activation.newest)
-    work.results.push({ type: message.type, success: true, data: holds })
+    if (holds) return answer(true)
+    const known = isKnown(this.#shard, activation, messageId)
+    if (!(known instanceof Promise)) return answer(known)
+    return known.then(answer, (error: unknown) => this.#unlooked(activation, work, error))
+  }
+
+  #void(activation: Activation, work: Work, messageId: string): void {
+    const text = 'this message came too late: its key was given up; use a new Idempotency-Key'
+    work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
+    const errors = [errorItem('VOID', text)]
+    const result: MessageResult = { type: '!void', success: false, errors }
+    const plain = plainEntry(this.#shard, activation, work, result)
+    const voided: Entry = { ...plain, m: messageId, l: 1 }
+    this.#join(activation, work, { entry: voided, bytes: encodeEntry(voided) })
   }
 
   #settle(activation: Activation, work: Work, message: Message, decision: Decision<unknown>): void {
