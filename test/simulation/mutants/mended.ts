@@ -57,7 +57,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/routing/edge.ts',
-        find: "    const hasLooked = reply.outcome !== 'refused' || !isRetryable(reply.error.code)",
+        find: "    const hasLooked = reply.outcome !== 'refused' || isSaidByActor(asked, reply.error.code)",
         replace: '    const hasLooked = true',
       },
     ],
