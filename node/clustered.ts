@@ -212,7 +212,8 @@ function checks(member: Member, placement: Placement, index: ClusterIndex): read
   const shards = placement.overview().shards
   const unowned = shards.filter(({ owner }) => owner === null).length
   const away = [...member.shards.values()].filter(({ state }) => state !== 'serving').length
-  const unready = index.watch.unready()
+  // A member that is started while the index is away serves all but the graph, as the others do.
+  const unready = index.isAway ? null : index.watch.unready()
   const reasons: [string, string | null][] = [
     ['member', placement.mayServe() ? null : 'this member has no lease'],
     [

@@ -114,6 +114,7 @@ t.test('an engine that is away: writes go on, queries are told, then it catches 
   await s.store.flush()
   await s.clock.advance(60_000)
   t.equal(await codeOf(s.ask(one, TITLES)), 'UNAVAILABLE')
+  t.equal(one.index.isAway, true)
   t.equal(one.index.lag().entries, 80)
   let items = 0
   s.hooks.beforeSearch = undefined
@@ -122,6 +123,7 @@ t.test('an engine that is away: writes go on, queries are told, then it catches 
     items += some.length
     return null
   }
+  t.equal(await s.until(() => !one.index.isAway), true)
   await end(t, s, /can't be used now|looked after/)
   t.ok(items <= 4, `newest state only: ${items} documents for 81 entries`)
 })

@@ -63,6 +63,8 @@ export interface ClusterIndex {
   indexed(shard: number): Maybe<number | null>
   readonly watch: IndexWatch
   readonly runner: PlanRunner
+  /** The engine can't be asked: graph requests are refused, everything else goes on. */
+  readonly isAway: boolean
   /** How far the index is behind the own shards' logs. */
   lag(): Lag
   readonly numbers: IndexNumbers
@@ -288,6 +290,10 @@ class MemberIndex implements ClusterIndex {
     const own = this.#liveFeed?.applied(shard) ?? null
     if (own !== null || this.#live === null) return own
     return this.#registers.offset(this.#live, shard)
+  }
+
+  get isAway(): boolean {
+    return this.#keeper.isAway
   }
 
   lag(): Lag {

@@ -59,6 +59,11 @@ export class IndexKeeper {
     this.#look()
   }
 
+  /** The last look has failed: what the index holds is not known. */
+  get isAway(): boolean {
+    return this.#failures > 0
+  }
+
   /** Looks at once, beside the usual times. */
   lookNow(): void {
     this.#cancel()

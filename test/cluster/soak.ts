@@ -62,12 +62,13 @@ class Soak {
 
   async play(): Promise<void> {
     const members = this.#harmMembers()
+    const engines = this.#harmEngines().then(() => this.#until(1))
     try {
-      await this.#harmEngines()
-      await this.#until(1)
+      // The first that fails ends the run; the other has time to come to its end.
+      await Promise.race([engines, members.then(() => engines)])
     } finally {
       this.#ended = true
-      await members
+      await Promise.allSettled([engines, members])
     }
   }
 
