@@ -219,8 +219,8 @@ export class TurnRunner {
   #holds(activation: Activation, work: Work, message: Message): Maybe<boolean> {
     const { keyType, key, messageId } = message.body as KeyQuestion
     const holds = activation.held.get(idOf(keyType, key))?.messageId === messageId
-    const answer = (isKnown: boolean): false => {
-      if (!isKnown) this.#void(activation, work, messageId)
+    const answer = (wasTaken: boolean): false => {
+      if (!wasTaken) this.#void(activation, work, messageId)
       work.gate = Math.max(work.gate, activation.newest)
       work.results.push({ type: message.type, success: true, data: holds })
       return false
