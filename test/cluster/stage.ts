@@ -7,7 +7,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { until } from '../harness/patience.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { tick, until } from '../harness/patience.ts'
 import { checkAnswers } from './checkers/answers.ts'
 import { checkBatches, checkMarks } from './checkers/marks.ts'
 import { checkTime } from './checkers/time.ts'
@@ -93,6 +94,11 @@ export class Stage {
     await this.restore()
     const history = await load.stop()
     pace.stop()
+    // A request whose client has left goes on until its time is over, and may take effect by then.
+    const open = history.operations.filter(({ outcome }) => outcome === 'info')
+    const sentAt = Math.max(0, ...open.flatMap(({ attempts }) => attempts.map((one) => one.sentAt)))
+    const leftMs = sentAt + LIMITS.requestBudgetMs - load.now()
+    if (open.length > 0 && leftMs > 0) await tick(leftMs)
     const doors = cluster.up
     const orders = await readOrders(history, doors)
     const problems = [
