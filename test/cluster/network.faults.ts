@@ -16,16 +16,20 @@ const LATE_MS = 5_000
 
 /** One member loses the store: it goes silent, the others take over, it comes back. */
 async function away(
-  { t, took, cluster, probes }: Scene,
+  { took, cluster, probes }: Scene,
   what: string,
   harm: (name: string) => void,
 ): Promise<void> {
   const victim = await cluster.ownerOfMost()
   const member = cluster.member(victim)
+  const began = performance.now()
   harm(victim)
   member.isLeaving = true
-  took(await probes.allAnswer(), TAKEOVER_MS, `${what}: every shard answers over the others after`)
-  t.notOk(await member.isReady(), `${what}: ${victim} is not ready`)
+  // For as long as its lease lasts it answers reads.
+  await until(`${what}: ${victim} is not ready`, async () => !(await member.isReady()))
+  await probes.allAnswer()
+  const tookMs = performance.now() - began
+  took(tookMs, TAKEOVER_MS, `${what}: every shard answers over the others after`)
   cluster.heal(victim)
   member.isLeaving = false
   await cluster.settled()
