@@ -95,10 +95,17 @@ t.test('goes to another owner at once, to the same one a bit later', async (t) =
 t.test('silence: a copy after a second, then ever later; the first answer wins', async (t) => {
   const { sent, ask, clock } = makeEdge()
   const asked = ask(30_000)
-  await clock.advance(1_900)
+  await clock.advance(900)
   t.equal(sent.length, 1)
   await clock.advance(200)
   t.equal(sent.length, 2)
+  await clock.advance(1_700)
+  t.equal(sent.length, 2)
+  await clock.advance(300)
+  t.equal(sent.length, 3)
+  // Five seconds is the longest that a lost copy costs.
+  await clock.advance(15_000)
+  t.equal(sent.length, 6)
   sent[0]!.respond(answered)
   sent[1]!.respond(busy)
   await clock.advance(0)

@@ -274,15 +274,12 @@ export class Edge {
     this.#options.clock.after(TICK_MS, () => {
       this.#ticking = false
       const nowMs = this.#options.clock.monotonicMs()
-      const { resendMs } = this.#silence
       for (const asked of this.#pending) {
         if (nowMs >= asked.deadlineMs) this.#expired(asked)
         else if (nowMs >= asked.againAtMs) this.#copy(asked)
-        else if (
-          asked.open > 0 &&
-          nowMs - asked.lastSentMs >= resendMs * 2 ** asked.copies.length
-        ) {
-          this.#copy(asked)
+        else if (asked.open > 0) {
+          const silentMs = nowMs - asked.lastSentMs
+          if (silentMs >= this.#silence.againMs(asked.copies.length)) this.#copy(asked)
         }
       }
       this.#tick()

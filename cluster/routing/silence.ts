@@ -1,8 +1,10 @@
-// How long silence of an owner is normal: four times the p99 of the answers of late, at least a
-// second. Resending early would double the work just when the engines are slow. It stands between
+// How long silence of an owner is normal: four times the p99 of the answers of late, from one second
+// to five. Resending early would double the work just when the engines are slow. It stands between
 // the edge's answers and its resends. Source: PROTOCOL 3.6 "Edge" 2.
 
 const SILENCE_MS_MIN = 1_000
+/** One more copy in so long is no burden, and a caller whose copy was lost waits for it. */
+const SILENCE_MS_MAX = 5_000
 const ANSWERS_MAX = 512
 const TIMES_P99 = 4
 
@@ -23,8 +25,13 @@ export class Silence {
       this.#lookedAt = this.#answers
       const known = this.#tookMs.slice(0, Math.min(this.#answers, ANSWERS_MAX)).toSorted()
       const p99 = known[Math.floor(known.length * 0.99)]!
-      this.#resendMs = Math.max(SILENCE_MS_MIN, TIMES_P99 * p99)
+      this.#resendMs = Math.min(SILENCE_MS_MAX, Math.max(SILENCE_MS_MIN, TIMES_P99 * p99))
     }
     return this.#resendMs
+  }
+
+  /** The same behind so many copies: each waits twice as long as the one before. */
+  againMs(copies: number): number {
+    return Math.min(SILENCE_MS_MAX, this.resendMs * 2 ** (copies - 1))
   }
 }

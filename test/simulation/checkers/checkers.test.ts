@@ -143,6 +143,16 @@ t.test('K3: an order that agrees with time explains every answer', async (t) => 
   t.match(checkLinearizable(back).join(), /K3: .* no order explains/)
 })
 
+t.test('K3: what nobody was shown may have happened all the same', async (t) => {
+  const opened = { messages: [OPEN], at: [0, 1] as const, results: [done('open', {})] }
+  const unknown = { messages: [A], at: [2, 3] as const, outcome: 'info' as const, results: [null] }
+  const counted = { messages: [B], at: [4, 5] as const, results: [done('append', 2)] }
+  t.strictSame(checkLinearizable(historyOf(opened, unknown, counted)), [])
+  const read = { messages: [READ], at: [6, 7] as const, results: [shown('b')] }
+  const gone = checkLinearizable(historyOf(opened, unknown, counted, read))
+  t.match(gone.join(), /K3: .* no order explains/)
+})
+
 t.test('K3: what nobody knows of may have happened at any later time, or never', async (t) => {
   const opened = { messages: [OPEN], at: [0, 1] as const, results: [done('open', {})] }
   const unknown = { messages: [A], at: [2, 3] as const, outcome: 'info' as const, results: [null] }

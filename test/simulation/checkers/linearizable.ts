@@ -59,10 +59,12 @@ function isUuid(address: string): boolean {
 
 /**
  * Whether nobody has seen a message take effect on a ledger that shows all it has in the end. Of
- * one that may have been deleted nobody sees what came last.
+ * one that may have been deleted, or was read by nobody in the end, nobody sees what came last; how
+ * many tokens it has is still said by the answer to the next one.
  */
 function unseenOf(told: readonly Told[]): (message: OperationMessage) => boolean {
-  const isShown = !told.some(({ operation, i }) => operation.messages[i]!.type === 'delete')
+  const isDeleted = told.some(({ operation, i }) => operation.messages[i]!.type === 'delete')
+  const isShown = !isDeleted && isReadLast(told)
   const shown = new Set(
     told.flatMap(({ operation, i }) => shownTokens(operation.results[i]!) ?? []),
   )
@@ -70,6 +72,19 @@ function unseenOf(told: readonly Told[]): (message: OperationMessage) => boolean
     const [token] = marksOf(body)
     return token === undefined ? type === 'read' : isShown && !shown.has(token)
   }
+}
+
+/** Whether a list was shown to somebody who asked behind all that was answered. */
+function isReadLast(told: readonly Told[]): boolean {
+  let readMs = -Infinity
+  let answeredMs = -Infinity
+  for (const { operation, i } of told) {
+    const { results, invokedMs, preview } = operation
+    if (preview || !results[i]?.success) continue
+    if (shownTokens(results[i]) === null) answeredMs = Math.max(answeredMs, invokedMs)
+    else readMs = Math.max(readMs, invokedMs)
+  }
+  return readMs >= answeredMs
 }
 
 /** Tokens that other ledgers have sent here come in at some time after they were sent. */
