@@ -24,6 +24,7 @@ function makeEdge() {
     sent,
     owner: { incarnation: 'a', epoch: 1 } as Route | null,
     learnt: [] as Route[],
+    learntOf: [] as number[],
     edge: null as unknown as Edge,
     ask(budgetMs = 10_000) {
       const asked = { reply: null as Reply | null }
@@ -53,8 +54,9 @@ function makeEdge() {
       sent.push({ to: to.incarnation, envelope, respond })
     },
     deliversOnce: () => false,
-    learn: (_shard, route) => {
+    learn: (shard, route) => {
       world.learnt.push(route)
+      world.learntOf.push(shard)
       world.owner = route
     },
   })
@@ -90,6 +92,14 @@ t.test('goes to another owner at once, to the same one a bit later', async (t) =
   sent[2]!.respond(answered)
   await clock.advance(0)
   t.equal(codeOf(asked.reply), 'answered')
+})
+
+t.test('moved tells of the shard that it names, wherever the request has gone since', async (t) => {
+  const { sent, ask, learntOf } = makeEdge()
+  ask()
+  sent[0]!.respond({ outcome: 'moved', shard: 2, owner: { incarnation: 'b', epoch: 7 } })
+  sent[1]!.respond({ outcome: 'moved', shard: 3, owner: { incarnation: 'c', epoch: 8 } })
+  t.same(learntOf, [2, 3])
 })
 
 t.test('silence: a copy after a second, then ever later; the first answer wins', async (t) => {

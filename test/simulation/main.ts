@@ -35,7 +35,7 @@ function optionsOf(args: readonly string[]): Options {
     args: [...args],
     options: {
       seeds: { type: 'string', default: '100' },
-      first: { type: 'string', default: '1' },
+      first: { type: 'string' },
       mutant: { type: 'string' },
       directed: { type: 'string' },
       'trace-hash': { type: 'boolean', default: false },
@@ -46,7 +46,7 @@ function optionsOf(args: readonly string[]): Options {
   })
   return {
     seeds: wholeNumber('--seeds', values.seeds),
-    first: wholeNumber('--first', values.first),
+    first: wholeNumber('--first', values.first ?? String(firstSeedOf(values.mutant))),
     mutant: values.mutant ?? null,
     directed: values.directed ?? null,
     traceHash: values['trace-hash'],
@@ -54,6 +54,11 @@ function optionsOf(args: readonly string[]): Options {
     show: values.show,
     once: values.once,
   }
+}
+
+/** A mutant that few schedules show says where to begin. */
+function firstSeedOf(name: string | undefined): number {
+  return MUTANTS.find((mutant) => mutant.name === name)?.first ?? 1
 }
 
 function wholeNumber(name: string, text: string): number {

@@ -75,37 +75,14 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'away-is-refused',
-    why: 'an actor is set aside because the index was away when it was written by itself',
-    patches: [
-      {
-        file: 'cluster/feed/projector.ts',
-        find:
-          '        // Away says nothing of the actor.\n' +
-          '        if (error instanceof IndexAway || error instanceof IndexGone) throw error\n',
-        replace: '',
-      },
-    ],
-  },
-  {
     name: 'void-of-spilled',
     why: 'a message is voided although it took effect: its mark has left the window',
+    first: 301,
     patches: [
       {
         file: 'cluster/sharding/dedup.ts',
         find: '  return findSpilled(shard, activation, messageId, (spilled) => spilled !== null)\n',
         replace: '  return false\n',
-      },
-    ],
-  },
-  {
-    name: 'moved-elsewhere',
-    why: 'the owner of a key is taken for the owner of the actor that the key leads to, for ever',
-    patches: [
-      {
-        file: 'cluster/routing/edge.ts',
-        find: '    if (owner) this.#options.learn(shard, owner)\n',
-        replace: '    if (owner) this.#options.learn(shard < 0 ? shard : asked.shard, owner)\n',
       },
     ],
   },
