@@ -2,7 +2,7 @@
 // repeats, lags or is trimmed on the way.
 
 import t, { type Test } from 'tap'
-import type { IndexWrite } from '../../storage/search.ts'
+import { IndexAway, type IndexWrite } from '../../storage/search.ts'
 import type { ParkedActor } from './projection-batch.ts'
 import { Projector, type Step } from './projector.ts'
 import { actorIdOf, decodeTestSnapshot } from './testing/feed-store.ts'
@@ -343,6 +343,24 @@ t.test(
     check(t, s)
   },
 )
+
+t.test('an index that goes away while actors are written one by one parks none', async (t) => {
+  const s = scene()
+  const holds = (writes: readonly IndexWrite[], actorId: string): boolean =>
+    writes.some((w) => w.actorId === actorId)
+  s.index.fault = (when, writes) => {
+    if (when !== 'before' || !holds(writes, A)) return
+    // The batch is refused as a whole; by itself the actor meets an index that is gone.
+    throw holds(writes, C) ? new Error('mapping') : new IndexAway('stopped')
+  }
+  await s.store.commit([A, opened('a')], [C, opened('c')])
+  const projector = await started(s)
+  await t.rejects(projector.step(s.store.heads), IndexAway)
+  t.equal(s.parked.length, 0)
+  s.index.fault = () => undefined
+  await follow(s, projector)
+  check(t, s)
+})
 
 t.test('an actor of an unknown type is parked, not lost', async (t) => {
   const s = scene()
