@@ -155,3 +155,20 @@ t.test('a member that was declared dead starts again inside its process', async 
   const { id } = ok(await ended(all, b.ask('new', [['open', { token: 'x' }]]))) as { id: string }
   t.same(ok(await ended(all, a.ask(id, [['read']]))), ['x'])
 })
+
+t.test('what was opened for an announced shard that is not signed over goes again', async (t) => {
+  const all = makeMembers({ shards: 8 })
+  const a = await all.start('a')
+  const b = await all.start('b')
+  await all.until('the load is level', () => isLevel(all, [a, b]), 60_000)
+  const [shard, { epoch }] = [...all.state.shards].find(([, { owner }]) => owner === 'a')!
+  const from = a.member.ownership.incarnation
+  const opens = (): boolean => b.member.shards.get(shard) !== undefined
+  b.member.ownership.hear({ kind: 'expect', shard, epoch: epoch + 1 }, from)
+  t.ok(opens())
+  // Another epoch than was announced: the row decides, and says that it is still a's.
+  b.member.ownership.hear({ kind: 'handed', shard, epoch: epoch + 2 }, from)
+  await all.until('it is gone', () => !opens(), 5_000)
+  const made = await ended(all, b.ask('new', [['open', {}]]))
+  ok(made)
+})

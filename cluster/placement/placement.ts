@@ -15,8 +15,8 @@ import type { ClusterView } from '../membership/view.ts'
 import { Routes } from '../routing/routes.ts'
 import type { Route } from '../routing/routes.ts'
 import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
+import { Announced } from './announced.ts'
 import { Claimer } from './claimer.ts'
-import type { Expected } from './claimer.ts'
 import { Handoff } from './handoff.ts'
 import { claimAfterMs, isPacer, movesAtOnce, movesDue, targetsOf } from './moves.ts'
 import type { Overview, Ownership, TenureHost } from './ownership.ts'
@@ -58,12 +58,12 @@ export class Placement implements Ownership {
   incarnation = ''
   readonly #options: PlacementOptions
   readonly #claimer: Claimer
+  readonly #announced: Announced
   readonly #routes = new Routes()
   /** Steps that wait or run, one a shard. */
   readonly #wanted = new Map<number, () => Promise<void>>()
   readonly #running = new Set<number>()
   readonly #unowned = new Map<number, Unowned>()
-  readonly #expected = new Map<number, Expected & { readonly epoch: number }>()
   /** Moves that this member has asked for as the pacer, with the time. */
   readonly #moving = new Map<number, { readonly epoch: number; readonly sinceMs: number }>()
   /** Lives that were seen up or leaving. */
@@ -89,7 +89,9 @@ export class Placement implements Ownership {
     })
     const incarnation = (): string => this.incarnation
     const mayServe = (): boolean => this.mayServe()
-    this.#claimer = new Claimer({ control, clock, log, host, member, incarnation, mayServe })
+    const claimer = new Claimer({ control, clock, log, host, member, incarnation, mayServe })
+    this.#claimer = claimer
+    this.#announced = new Announced({ control, clock, host, claimer, incarnation })
     this.handoff = new Handoff({
       control,
       clock,
@@ -199,7 +201,7 @@ export class Placement implements Ownership {
         this.#expect(notice.shard, notice.epoch)
         return
       case 'handed':
-        this.#want(notice.shard, () => this.#serveExpected(notice.shard, notice.epoch))
+        this.#want(notice.shard, () => this.#announced.serve(notice.shard, notice.epoch))
         return
       case 'retry-parked':
         host.retryParked()
@@ -254,7 +256,7 @@ export class Placement implements Ownership {
       this.#unowned.delete(shard)
       // A view may be older than what is served, or than what is under way.
       if (tenure && tenure.state !== 'stopped' && tenure.epoch >= epoch) return
-      this.#want(shard, () => this.#serveExpected(shard))
+      this.#want(shard, () => this.#announced.serve(shard))
       return
     }
     if (
@@ -341,36 +343,8 @@ export class Placement implements Ownership {
 
   /** The target's side: holds what comes for the shard and reads ahead. */
   #expect(shard: number, epoch: number): void {
-    const { host, world, control } = this.#options
-    if (host.tenure(shard) || this.#running.has(shard) || this.#stopped) return
-    const next = host.open(shard)
-    const expected = {
-      shard: next,
-      prefetched: next.prefetch().catch(() => null),
-      row: control.shard(shard).catch(() => null),
-      epoch,
-    }
-    this.#expected.set(shard, expected)
-    world.clock.after(LIMITS.moveMs, () => {
-      if (this.#expected.get(shard) !== expected) return
-      this.#expected.delete(shard)
-      host.forget(next)
-      next.stepDown('the shard that was announced has not come')
-    })
-  }
-
-  /** `signed`: the epoch in which the owner before says that it was signed over to this life. */
-  async #serveExpected(shard: number, signed?: number): Promise<void> {
-    const expected = this.#expected.get(shard)
-    this.#expected.delete(shard)
-    const life = this.incarnation
-    if (expected !== undefined && expected.epoch === signed) {
-      const row = await expected.row
-      if (life !== this.incarnation) return
-      // As of then: claims follow the chain of segments from there.
-      if (row) return this.#claimer.handed(shard, { epoch: signed, segment: row.segment }, expected)
-    }
-    await this.#claimer.reclaim(shard, expected)
+    if (this.#options.host.tenure(shard) || this.#running.has(shard) || this.#stopped) return
+    this.#announced.expect(shard, epoch)
   }
 
   // --- the end of a life ------------------------------------------------------------------
@@ -383,7 +357,7 @@ export class Placement implements Ownership {
     log.error({ why, incarnation: old }, 'this member was given up; it starts again')
     this.incarnation = ''
     this.#wanted.clear()
-    this.#expected.clear()
+    this.#announced.reset()
     this.#unowned.clear()
     this.#moving.clear()
     this.handoff.reset()

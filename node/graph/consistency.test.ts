@@ -40,6 +40,19 @@ t.test('what is encoded is decoded, the highest offset of each shard', async () 
   )
 })
 
+t.test('several stand in one header, with commas between them', async (t) => {
+  const [a, b] = [
+    { shard: 3, offset: 41 },
+    { shard: 5, offset: 7 },
+  ]
+  const [first, second] = [tokens.encode([a]), tokens.encode([b])]
+  t.strictSame(tokens.decode(`${first}, ${second}`, anyHead), [a, b])
+  t.strictSame(tokens.decode(`${first},${second}`, anyHead), [a, b])
+  for (const bad of [`${first},`, `${first};${second}`, `${first}, x`, ',']) {
+    t.equal(refusal(bad), 'INVALID_PARAMETERS', bad)
+  }
+})
+
 t.test('is opaque and fits into a header', async (t) => {
   const all = Array.from({ length: 33 }, (_, i) => ({ shard: i - 1, offset: 1e12 }))
   t.match(tokens.encode(all), /^[A-Za-z0-9_-]{1,1000}$/)

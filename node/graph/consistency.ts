@@ -19,10 +19,12 @@ export interface ConsistencyTokens {
   /** The token that stands for these positions; of one shard the highest counts. */
   encode(positions: readonly Position[]): string
   /**
-   * The positions of a token, one per shard. Throws RequestError INVALID_PARAMETERS (400) when it
-   * is garbled, forged, of another store or generation, or names what was never committed.
+   * The positions of a token, one per shard, or of several tokens with commas between them (a list
+   * of RFC 9110 5.6.1, for who wrote to several actors). Throws RequestError INVALID_PARAMETERS
+   * (400) when one is garbled, forged, of another store or generation, or names what was never
+   * committed.
    */
-  decode(token: string, headOf: (shard: number) => number): readonly Position[]
+  decode(tokens: string, headOf: (shard: number) => number): readonly Position[]
 }
 
 /**
@@ -47,17 +49,20 @@ export function consistencyTokens(store: StoreIdentity): ConsistencyTokens {
       const pairs = Array.from(highest, ([shard, offset]) => `${shard}:${offset}`).join(',')
       return Buffer.from(textOf(pairs)).toString('base64url')
     },
-    decode(token, headOf) {
-      if (token.length > LIMITS.consistencyTokenCharsMax) throw refused('it is too long')
-      const text = Buffer.from(token, 'base64url').toString('latin1')
-      const [format, of, pairs] = text.split('.')
-      if (format !== TOKEN_FORMAT || pairs === undefined) throw refused('it is not such a token')
-      if (of !== name)
-        throw refused('it was made by another store, or before this one was restored')
-      // Only the very text that was handed out: base64 alone would let variants through.
-      if (Buffer.from(textOf(pairs)).toString('base64url') !== token) throw refused('it is garbled')
-      return pairs.split(',').map((pair) => positionOf(pair, store.shards, headOf))
+    decode(tokens, headOf) {
+      if (tokens.length > LIMITS.consistencyTokenCharsMax) throw refused('it is too long')
+      return tokens.split(',').flatMap((token) => positionsOf(token.trim(), headOf))
     },
+  }
+
+  function positionsOf(token: string, headOf: (shard: number) => number): readonly Position[] {
+    const text = Buffer.from(token, 'base64url').toString('latin1')
+    const [format, of, pairs] = text.split('.')
+    if (format !== TOKEN_FORMAT || pairs === undefined) throw refused('it is not such a token')
+    if (of !== name) throw refused('it was made by another store, or before this one was restored')
+    // Only the very text that was handed out: base64 alone would let variants through.
+    if (Buffer.from(textOf(pairs)).toString('base64url') !== token) throw refused('it is garbled')
+    return pairs.split(',').map((pair) => positionOf(pair, store.shards, headOf))
   }
 }
 
@@ -77,7 +82,7 @@ function refused(why: string): RequestError {
   return new RequestError(
     'INVALID_PARAMETERS',
     `the header ${CONSISTENCY_HEADER} can't be used: ${why}; send back unchanged what the answer ` +
-      'to a write carried, or leave it out',
+      'to a write carried (several with commas between them), or leave it out',
     { header: CONSISTENCY_HEADER },
   )
 }

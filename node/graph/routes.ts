@@ -20,7 +20,8 @@ const consistency: OperationParameter = {
   name: CONSISTENCY_HEADER,
   in: 'header',
   description:
-    'From the answer to a write: the query sees that write, or waits for it (503 INDEX_BEHIND).',
+    'From the answer to a write: the query sees that write, or waits for it (503 INDEX_BEHIND). ' +
+    'Of several writes: their values with commas between them.',
   schema: Type.String(),
 }
 

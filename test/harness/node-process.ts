@@ -8,7 +8,7 @@ import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { clusterSettings } from './driver.ts'
+import { clusterSettings, onCluster } from './driver.ts'
 import { Patience, tick } from './patience.ts'
 
 /** What a node is started by. */
@@ -64,7 +64,22 @@ export async function startNode(t: Owner, env: Record<string, string> = {}): Pro
   const member = cluster && { ...cluster, KONTOR_MEMBER_ID: 'asked' }
   const node = new NodeProcess({ ...env, ...member })
   t.teardown(() => node.clear())
-  return node.start()
+  await node.start()
+  if (cluster !== null) await hasItsShare(node)
+  return node
+}
+
+/** Waits until what is asked has become the owner of some of the shards, and nothing moves. */
+async function hasItsShare(node: NodeProcess): Promise<void> {
+  const patience = new Patience(START_MS)
+  for (;;) {
+    // A new token each time: they may be short-lived.
+    const answer = await node.ask('/resources/cluster', { token: await node.token() })
+    const { shards, moves } = answer.json<{ shards: { owner: string }[]; moves: unknown[] }>()
+    if (moves.length === 0 && shards.some(({ owner }) => owner === 'asked')) return
+    if (patience.isOver()) throw new Error(`got no shards in time: ${answer.text}\n${node.output}`)
+    await tick()
+  }
 }
 
 export class NodeProcess {
@@ -80,6 +95,7 @@ export class NodeProcess {
   #token = ''
   #ended: Promise<void> = Promise.resolve()
   readonly #env: Record<string, string>
+  readonly #written = new Map<string, { offset: number; token: string }>()
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 })
 
   constructor(env: Record<string, string> = {}, dir?: string) {
@@ -240,6 +256,8 @@ export class NodeProcess {
         response.on('error', reject)
         response.on('end', () => {
           const text = Buffer.concat(parts).toString()
+          const token = response.headers['x-consistency']
+          if (typeof token === 'string') this.#remember(token)
           resolve({
             status: response.statusCode ?? 0,
             headers: response.headers,
@@ -268,13 +286,33 @@ export class NodeProcess {
     })
   }
 
-  /** The answer of the graph, once it has what `after` (an answer with X-Consistency) wrote. */
+  /**
+   * The answer of the graph, once it has what `after` (an answer with X-Consistency) wrote; of a
+   * cluster, where each shard's part comes by itself, also what was written before.
+   */
   async graph<T>(navigations: unknown, after?: Answer): Promise<T> {
     const token = after?.headers['x-consistency']
-    const headers = typeof token === 'string' ? { 'X-Consistency': token } : {}
+    const tokens = typeof token !== 'string' ? [] : onCluster ? this.#tokens() : [token]
+    const headers = tokens.length > 0 ? { 'X-Consistency': tokens.join(', ') } : {}
     const answer = await this.ask('/resources/graph', { body: navigations, headers })
     if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`)
     return answer.json<T>()
+  }
+
+  #tokens(): readonly string[] {
+    return [...new Set(Array.from(this.#written.values(), ({ token }) => token))]
+  }
+
+  /** Keeps of each shard the token that reaches furthest: answers come in any order. */
+  #remember(token: string): void {
+    const [, , pairs = ''] = Buffer.from(token, 'base64url').toString().split('.')
+    for (const pair of pairs.split(',')) {
+      const [shard = '', offset] = pair.split(':')
+      const known = this.#written.get(shard)
+      if (known === undefined || Number(offset) > known.offset) {
+        this.#written.set(shard, { offset: Number(offset), token })
+      }
+    }
   }
 
   /** One number of /metrics; 0 when it is not there. */

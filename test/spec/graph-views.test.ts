@@ -96,7 +96,11 @@ t.test('every write is seen with its token', async (t) => {
     orders: Number,
   })
   const token = String(last.headers['x-consistency'])
-  for (const bad of ['x', token.slice(1), `${token}A`, 'A'.repeat(5_000)]) {
+  const both = await ask([{ edge: 'orders', count: true }], {
+    headers: { 'X-Consistency': `${token}, ${String(registry.headers['x-consistency'])}` },
+  })
+  t.equal(both.status, 200, both.text)
+  for (const bad of ['x', token.slice(1), `${token}A`, `${token},`, 'A'.repeat(5_000)]) {
     const answer = await ask([{ edge: 'orders', count: true }], {
       headers: { 'X-Consistency': bad },
     })

@@ -15,6 +15,7 @@ import { RawClient } from '../../node/http/testing/raw-client.ts'
 import { onCluster } from '../harness/driver.ts'
 import { MAIN, startNode } from '../harness/node-process.ts'
 import { smallOrder } from '../harness/orders.ts'
+import { until } from '../harness/patience.ts'
 
 const node = await startNode(t)
 
@@ -56,7 +57,11 @@ t.test('the state of the cluster; embedded, its one member', async (t) => {
     t.ok(names.includes(owner), owner)
     t.equal(state, 'serving')
   }
-  t.ok(shards.some(({ shard, head }) => shard >= 0 && head > 0))
+  // What the members say is a moment old.
+  await until('the order is in a shard', async () => {
+    const { shards: now } = (await node.ask('/resources/cluster')).json<{ shards: typeof shards }>()
+    return now.some(({ shard, head }) => shard >= 0 && head > 0)
+  })
   if (!onCluster) t.strictSame(moves, [])
   t.strictSame((await node.ask('/resources/cluster/poisoned')).json(), [])
   t.strictSame((await node.ask('/resources/cluster/parked')).json(), [])
