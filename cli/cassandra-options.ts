@@ -28,14 +28,12 @@ export function cassandraOptions(
   const loaded = loadSettings(all, argv, readFile)
   if ('problems' in loaded) return loaded
   const { shards, cluster } = loaded.ok
-  const { contactPoints, datacenter, keyspace, replication } = cluster.cassandra
+  const { datacenter, ...cassandra } = cluster.cassandra
   return {
     options: {
-      contactPoints,
+      ...cassandra,
       // config/load.ts asks for it.
       datacenter: datacenter!,
-      keyspace,
-      replication,
       shards,
       log: STANDARD_ERROR,
       random: (bytes) => void randomFillSync(bytes),

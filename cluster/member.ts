@@ -101,6 +101,7 @@ export class Member implements ActorSystem {
       shards: journal.identity.shards,
       clock,
       newUuid,
+      isHere: (shard) => this.shards.get(shard)?.state === 'serving',
       deliversOnce: (to) => options.wireDeliversOnce && to === this.ownership.incarnation,
       route: (shard) => this.ownership.route(shard),
       learn: (shard, route) => this.ownership.learn(shard, route),

@@ -47,6 +47,8 @@ export const LIMITS = {
   // Runtime (PROTOCOL 3.1, 3.10)
   shardInFlightMax: 1_000,
   actorInFlightMax: 100,
+  /** Entries of a shard whose messages to others have not been taken. */
+  outboxEntriesMax: 20_000,
   groupEntriesMax: 256,
   groupBytesMax: 256 * KiB,
   entryBytesMax: 2 * MiB,

@@ -173,9 +173,29 @@ t.test('the cluster: its addresses are read, what is missing is named', async (t
       keyspace: 'kontor',
       datacenter: 'dc1',
       replication: 3,
+      serial: null,
+      credentials: null,
     },
     elasticsearch: { urls: ['http://e1:9201'], prefix: 'kontor-' },
   })
+  const access = {
+    KONTOR_CASSANDRA_SERIAL: 'SERIAL',
+    KONTOR_CASSANDRA_USERNAME: 'kontor',
+    KONTOR_CASSANDRA_PASSWORD: 'a: b',
+  }
+  t.match(load({ ...env, ...access }).cluster.cassandra, {
+    serial: 'SERIAL',
+    credentials: { username: 'kontor', password: 'a: b' },
+  })
+  for (const [given, missing] of [
+    ['USERNAME', 'PASSWORD'],
+    ['PASSWORD', 'USERNAME'],
+  ]) {
+    const [line, ...more] = problems({ [`KONTOR_CASSANDRA_${given}`]: 'secret-of-ours' })
+    t.match(line, new RegExp(`^KONTOR_CASSANDRA_${missing}: not set, but`))
+    t.notMatch(line, 'secret-of-ours')
+    t.strictSame(more, [])
+  }
   const chosen = { KONTOR_STORAGE_DRIVER: 'cluster' }
   const whole = { ...env, ...chosen, KONTOR_MEMBER_ID: 'one' }
   t.equal(load(whole).storageDriver, 'cluster')

@@ -33,6 +33,7 @@ export function loadSettings(
 
   const values = valuesOf(texts, problems)
   checkTls(values, problems)
+  checkCredentials(values, problems)
   if (values.KONTOR_STORAGE_DRIVER === 'cluster') checkCluster(texts, problems)
   for (const name of ['KONTOR_HTTP_TLS_KEY_FILE', 'KONTOR_HTTP_TLS_CERT_FILE'] as const) {
     checkPem(name, values[name], { readFile, problems })
@@ -148,6 +149,21 @@ function checkTls(values: SettingValues, problems: string[]): void {
   )
 }
 
+function checkCredentials(values: SettingValues, problems: string[]): void {
+  const { KONTOR_CASSANDRA_USERNAME: username, KONTOR_CASSANDRA_PASSWORD: password } = values
+  if ((username === null) === (password === null)) return
+  const [there, missing] = username === null ? ['PASSWORD', 'USERNAME'] : ['USERNAME', 'PASSWORD']
+  problems.push(
+    `KONTOR_CASSANDRA_${missing}: not set, but KONTOR_CASSANDRA_${there} is; ` +
+      'a user has both, without one neither is needed',
+  )
+}
+
+function credentialsOf(values: SettingValues): Settings['cluster']['cassandra']['credentials'] {
+  const { KONTOR_CASSANDRA_USERNAME: username, KONTOR_CASSANDRA_PASSWORD: password } = values
+  return username === null || password === null ? null : { username, password }
+}
+
 const NEEDED_BY_CLUSTER: readonly SettingName[] = [
   'KONTOR_MEMBER_ID',
   'KONTOR_REDIS_URL',
@@ -214,6 +230,8 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
         keyspace: values.KONTOR_CASSANDRA_KEYSPACE,
         datacenter: values.KONTOR_CASSANDRA_DATACENTER,
         replication: values.KONTOR_CASSANDRA_REPLICATION,
+        serial: values.KONTOR_CASSANDRA_SERIAL,
+        credentials: credentialsOf(values),
       },
       elasticsearch: {
         urls: values.KONTOR_ELASTICSEARCH_URL,

@@ -40,6 +40,10 @@ export interface ClusterSettings {
     readonly datacenter: string | null
     /** Copies of each row in a keyspace that is made; null: min(3, nodes of the data centre). */
     readonly replication: number | null
+    /** Level of conditional writes; null: as the store says, LOCAL_SERIAL for a new one. */
+    readonly serial: 'LOCAL_SERIAL' | 'SERIAL' | null
+    /** null: Cassandra asks for none. */
+    readonly credentials: { readonly username: string; readonly password: string } | null
   }
   readonly elasticsearch: {
     /** `http://` or `https://` addresses; empty: not set. */

@@ -167,6 +167,26 @@ export const TABLE = {
     initial: null,
     initially: '3, or the nodes of the data centre where there are fewer',
   }),
+  KONTOR_CASSANDRA_SERIAL: row<'LOCAL_SERIAL' | 'SERIAL' | null>({
+    key: 'cluster.cassandra.serial',
+    what: 'Level of conditional writes; SERIAL where members are in several data centres.',
+    kind: oneOf('LOCAL_SERIAL', 'SERIAL'),
+    initial: null,
+    initially: 'as the store says, LOCAL_SERIAL for a new one',
+  }),
+  KONTOR_CASSANDRA_USERNAME: row<string | null>({
+    key: 'cluster.cassandra.username',
+    what: 'Who the members are to Cassandra; with the password.',
+    kind: plainText(200),
+    initial: null,
+  }),
+  KONTOR_CASSANDRA_PASSWORD: row<string | null>({
+    key: 'cluster.cassandra.password',
+    what: 'Password of that user.',
+    kind: plainText(1_000),
+    initial: null,
+    secret: true,
+  }),
   KONTOR_ELASTICSEARCH_URL: row<readonly string[]>({
     key: 'cluster.elasticsearch.url',
     what: 'Elasticsearch of the cluster.',

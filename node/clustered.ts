@@ -109,13 +109,11 @@ function isAway(error: unknown): boolean {
 }
 
 function openOnce({ settings, log, world }: FoundationOptions): Promise<CassandraStore> {
-  const { contactPoints, keyspace, datacenter, replication } = settings.cluster.cassandra
+  const { datacenter, ...cassandra } = settings.cluster.cassandra
   return openCassandra({
-    contactPoints,
+    ...cassandra,
     // config/load.ts asks for it.
     datacenter: datacenter!,
-    keyspace,
-    replication,
     shards: settings.shards,
     log,
     random: world.random,
@@ -148,10 +146,10 @@ function makeJournal(
 
 /** From a thread of its own: a main loop that is busy is alive, one that stands still is not. */
 function makeBeat({ settings, world, log }: FoundationOptions, store: CassandraStore): BeatThread {
-  const { contactPoints, keyspace, datacenter } = settings.cluster.cassandra
+  const { contactPoints, keyspace, datacenter, credentials } = settings.cluster.cassandra
   const { serial } = store.identity
   return new BeatThread({
-    control: { contactPoints, keyspace, datacenter: datacenter!, serial },
+    control: { contactPoints, keyspace, datacenter: datacenter!, serial, credentials },
     clock: world.clock,
     log,
   })

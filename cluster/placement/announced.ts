@@ -77,7 +77,7 @@ export class Announced {
     await claimer.reclaim(shard, expected)
   }
 
-  /** What was opened for a shard that has not come is no address: it would hold messages for ever. */
+  /** What was opened for a shard that has not come would hold messages for ever. */
   #release(opened: Shard): void {
     const { host } = this.#options
     if (host.tenure(opened.number) !== opened || opened.state !== 'claiming') return

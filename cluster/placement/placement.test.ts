@@ -2,6 +2,7 @@
 // move shards without failing a request, and leave.
 
 import t from 'tap'
+import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import type { Reply } from '../../protocol/message.ts'
 import { makeMembers } from '../testing/members.ts'
 import type { Members, OneMember } from '../testing/members.ts'
@@ -171,4 +172,25 @@ t.test('what was opened for an announced shard that is not signed over goes agai
   await all.until('it is gone', () => !opens(), 5_000)
   const made = await ended(all, b.ask('new', [['open', {}]]))
   ok(made)
+})
+
+t.test('who may lie anywhere begins where it was received', async (t) => {
+  const all = makeMembers({ shards: 8 })
+  const a = await all.start('a')
+  const b = await all.start('b')
+  await all.until('the load is level', () => isLevel(all, [a, b]), 60_000)
+  for (const one of [a, b]) {
+    const homes = new Set<number>()
+    for (let i = 0; i < 30; i++) {
+      const { id } = ok(await ended(all, one.ask('new', [['open', {}]]))) as { id: string }
+      const shard = shardOf(placeOfActor(id), 8)
+      t.equal(all.state.shards.get(shard)!.owner, one.name)
+      homes.add(shard)
+    }
+    t.ok(homes.size > 1, 'over all that it has')
+  }
+  const key = { key: 'k' }
+  const first = ok(await ended(all, a.ask('new', [['open', {}]], key))) as { id: string }
+  const again = ok(await ended(all, b.ask('new', [['open', {}]], key))) as { id: string }
+  t.equal(first.id, again.id, 'a key decides, wherever it comes in')
 })

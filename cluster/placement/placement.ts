@@ -18,8 +18,10 @@ import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
 import { Announced } from './announced.ts'
 import { Claimer } from './claimer.ts'
 import { Handoff } from './handoff.ts'
-import { claimAfterMs, isPacer, movesAtOnce, movesDue, targetsOf } from './moves.ts'
+import { claimAfterMs, isPacer, movesDue, targetsOf } from './moves.ts'
+import type { Move } from './moves.ts'
 import type { Overview, Ownership, TenureHost } from './ownership.ts'
+import { Pacer } from './pacer.ts'
 
 export interface PlacementOptions {
   readonly control: ControlStore
@@ -59,17 +61,14 @@ export class Placement implements Ownership {
   readonly #options: PlacementOptions
   readonly #claimer: Claimer
   readonly #announced: Announced
+  readonly #pacer: Pacer
   readonly #routes = new Routes()
   /** Steps that wait or run, one a shard. */
   readonly #wanted = new Map<number, () => Promise<void>>()
   readonly #running = new Set<number>()
   readonly #unowned = new Map<number, Unowned>()
-  /** Moves that this member has asked for as the pacer, with the time. */
-  readonly #moving = new Map<number, { readonly epoch: number; readonly sinceMs: number }>()
   /** Lives that were seen up or leaving. */
   #seen = new Set<string>()
-  /** When each life that is up was first seen, by this member's clock. */
-  readonly #upSince = new Map<string, number>()
   #lives = 0
   #stopped = false
 
@@ -91,6 +90,7 @@ export class Placement implements Ownership {
     const mayServe = (): boolean => this.mayServe()
     const claimer = new Claimer({ control, clock, log, host, member, incarnation, mayServe })
     this.#claimer = claimer
+    this.#pacer = new Pacer({ clock, member, ask: (move) => this.#askFor(move) })
     this.#announced = new Announced({ control, clock, host, claimer, incarnation })
     this.handoff = new Handoff({
       control,
@@ -186,7 +186,7 @@ export class Placement implements Ownership {
     const { host } = this.#options
     switch (notice.kind) {
       case 'owns':
-        this.#moving.delete(notice.shard)
+        this.#pacer.moved(notice.shard)
         this.handoff.served(notice.shard, notice.epoch)
         this.learn(notice.shard, { incarnation: from, epoch: notice.epoch })
         if (this.#isPacer()) this.#refresh()
@@ -227,20 +227,18 @@ export class Placement implements Ownership {
       if (!view.isDead(row.incarnation)) this.#routes.learn(row.shard, row)
       this.#judge(view, row)
     }
-    this.#pace(view)
+    this.#pacer.look(view)
   }
 
   #noticeDeaths(view: ClusterView): void {
-    const { wire, host, world } = this.#options
+    const { wire, host } = this.#options
     const living = new Set<string>()
     for (const { incarnation, state } of view.members.values()) {
       if (state === 'up' || state === 'leaving') living.add(incarnation)
     }
     const gone = [...this.#seen].filter((incarnation) => !living.has(incarnation))
     this.#seen = living
-    const nowMs = world.clock.monotonicMs()
-    for (const life of living) if (!this.#upSince.has(life)) this.#upSince.set(life, nowMs)
-    for (const life of this.#upSince.keys()) if (!living.has(life)) this.#upSince.delete(life)
+    this.#pacer.living(living)
     for (const incarnation of gone) {
       if (incarnation === this.incarnation) continue
       wire.close(incarnation)
@@ -310,26 +308,9 @@ export class Placement implements Ownership {
     return view !== null && isPacer(view, this.#options.member)
   }
 
-  #pace(view: ClusterView): void {
-    const { world, wire } = this.#options
-    if (!isPacer(view, this.#options.member)) return this.#moving.clear()
-    const nowMs = world.clock.monotonicMs()
-    for (const [shard, { epoch, sinceMs }] of this.#moving) {
-      const isOver = view.shards.get(shard)?.epoch !== epoch
-      if (isOver || nowMs - sinceMs > LIMITS.moveMs) this.#moving.delete(shard)
-    }
-    for (const { shard, epoch, from, to } of movesDue(view)) {
-      if (this.#moving.size >= movesAtOnce(view.shards.size)) return
-      if (this.#moving.has(shard) || !this.#hasSettled(to, nowMs)) continue
-      this.#moving.set(shard, { epoch, sinceMs: nowMs })
-      if (from === this.incarnation) void this.#handOver(shard, epoch, to)
-      else wire.tell([from], { kind: 'hand-over', shard, epoch, to }, this.incarnation)
-    }
-  }
-
-  /** A process that has just begun is slow: nothing is moved to it before it has run for a bit. */
-  #hasSettled(incarnation: string, nowMs: number): boolean {
-    return nowMs - (this.#upSince.get(incarnation) ?? nowMs) >= LIMITS.moveSettleMs
+  #askFor({ shard, epoch, from, to }: Move): void {
+    if (from === this.incarnation) void this.#handOver(shard, epoch, to)
+    else this.#options.wire.tell([from], { kind: 'hand-over', shard, epoch, to }, this.incarnation)
   }
 
   async #handOver(shard: number, epoch: number, to: string): Promise<void> {
@@ -359,7 +340,7 @@ export class Placement implements Ownership {
     this.#wanted.clear()
     this.#announced.reset()
     this.#unowned.clear()
-    this.#moving.clear()
+    this.#pacer.reset()
     this.handoff.reset()
     this.#claimer.reset()
     host.abandon()
@@ -430,7 +411,7 @@ export class Placement implements Ownership {
       return { shard, epoch, owner: view.isDead(incarnation) ? null : names.get(incarnation)! }
     })
     const moves = movesDue(view).map(({ shard, from, to }) => {
-      const isMoving = this.handoff.underWay.has(shard) || this.#moving.has(shard)
+      const isMoving = this.handoff.underWay.has(shard) || this.#pacer.isMoving(shard)
       const state = isMoving ? ('moving' as const) : ('due' as const)
       return { shard, from: names.get(from)!, to: names.get(to)!, state }
     })

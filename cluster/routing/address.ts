@@ -14,7 +14,12 @@ export interface PlacingOptions {
   readonly behaviours: ReadonlyMap<string, Behaviour>
   readonly shards: number
   readonly newUuid: (tail?: number) => string
+  /** True when this member serves the shard. */
+  readonly isHere: (shard: number) => boolean
 }
+
+/** Where one member in N has the shards, so many ids miss all of its own once in e^(16 / N). */
+const IDS_TRIED = 16
 
 export interface Placed {
   readonly envelope: Envelope
@@ -37,7 +42,8 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
       const text = `'new' is nobody yet: the first message must be ${behaviour.creates.join(' or ')}`
       return { outcome: 'refused', error: errorItem('NOT_FOUND', text) }
     }
-    to = { type, id: options.newUuid(tailOf(behaviour, request, messageId)) }
+    const tail = tailOf(behaviour, request, messageId)
+    to = { type, id: tail === undefined ? nearId(options) : options.newUuid(tail) }
   } else {
     const uuid = toUuid(id)
     to = uuid === null ? { type, key: id } : { type, id: uuid }
@@ -58,6 +64,15 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
     ...(virtual ? FRESH : null),
   }
   return { envelope, shard: shardOfAddress(options, to) }
+}
+
+/** An id that may lie anywhere lies where it spares a way over the wire, where that is possible. */
+function nearId({ newUuid, shards, isHere }: PlacingOptions): string {
+  let id = newUuid()
+  for (let tries = 1; tries < IDS_TRIED && !isHere(shardOf(placeOfActor(id), shards)); tries++) {
+    id = newUuid()
+  }
+  return id
 }
 
 const FRESH = { fresh: true } as const

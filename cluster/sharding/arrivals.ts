@@ -17,6 +17,7 @@ import type { ShardCore } from './core.ts'
 import type { HeldEnvelope } from './held.ts'
 import { CREATE_KEY_SUFFIX, holderOf } from './keys.ts'
 import type { Resting } from './resting.ts'
+import type { Outbox } from './outbox.ts'
 import type { TurnRunner } from './turns.ts'
 import { makeWork } from './work.ts'
 import type { Work } from './work.ts'
@@ -26,6 +27,7 @@ type Respond = (reply: WireReply) => void
 /** What arrivals have from their shard. */
 export interface ArrivalHost extends ShardCore {
   readonly turns: TurnRunner
+  readonly outbox: Outbox
   readonly resting: Resting
   readonly loadSource: LoadSource
 }
@@ -205,6 +207,12 @@ export class Arrivals {
     }
     if (activation.mailbox.length >= LIMITS.actorInFlightMax) {
       const text = `this actor has ${LIMITS.actorInFlightMax} requests waiting; try again`
+      respond(refused(errorItem('TOO_BUSY', text)))
+      return
+    }
+    // What comes from other shards' outboxes goes on, else two of them could wait for each other.
+    if (!envelope.relay && this.#shard.outbox.isFull) {
+      const text = 'too many messages wait for actors of other shards; try again'
       respond(refused(errorItem('TOO_BUSY', text)))
       return
     }

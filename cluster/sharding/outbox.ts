@@ -58,6 +58,11 @@ export class Outbox {
     return this.#open.size
   }
 
+  /** Nothing more should be decided here that may have effects. */
+  get isFull(): boolean {
+    return this.#open.size >= LIMITS.outboxEntriesMax
+  }
+
   stop(): void {
     this.#stopped = true
   }

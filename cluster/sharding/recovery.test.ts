@@ -86,6 +86,25 @@ t.test('effects older than the flush offset leave first, and while it serves', a
   t.equal(next.outbox.relayed, next.gate.head)
 })
 
+t.test('effects that nobody takes are bounded: what comes then is refused', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const [a, b] = [await scene.made(), await scene.made()]
+  scene.refusals = Infinity
+  const send = () => scene.ask(a, { say: [['send', { token: 'x', to: b }]] })
+  for (let left = LIMITS.outboxEntriesMax; left > 0; left -= LIMITS.actorInFlightMax) {
+    const some = Array.from({ length: LIMITS.actorInFlightMax }, send)
+    await scene.run(Promise.all(some))
+  }
+  t.equal(scene.shard.outbox.size, LIMITS.outboxEntriesMax)
+  t.equal(code(await scene.run(send())), 'TOO_BUSY')
+  t.equal(code(await scene.run(scene.ask(b, { say: [['append', {}]] }))), 'TOO_BUSY')
+  scene.refusals = 0
+  await scene.clock.advance(LIMITS.relayRetryMsMax)
+  t.ok(scene.shard.outbox.size < LIMITS.outboxEntriesMax)
+  data(await scene.run(send()))
+})
+
 t.test('an entry that is missing in the log stops the claim', async (t) => {
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())

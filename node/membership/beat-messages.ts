@@ -2,7 +2,7 @@
 // `sharedMs`, which is the same clock in every thread of a process.
 
 import type { Life, Sent } from '../../cluster/membership/beat.ts'
-import type { SerialLevel } from '../../storage/cassandra/session.ts'
+import type { Credentials, SerialLevel } from '../../storage/cassandra/session.ts'
 
 /** Where the control rows are. */
 export interface ControlAddress {
@@ -11,6 +11,8 @@ export interface ControlAddress {
   readonly keyspace: string
   /** As the store says: statements at another level would not see each other. */
   readonly serial: SerialLevel
+  /** null: Cassandra asks for none. */
+  readonly credentials: Credentials | null
 }
 
 /** How the thread is started. */

@@ -11,7 +11,13 @@ import { StoreMaker, testCassandra } from '../../storage/cassandra/testing/test-
 import { BeatThread } from './beat-thread.ts'
 
 t.setTimeout(180_000)
-const NOWHERE = { contactPoints: [], datacenter: '', keyspace: '', serial: 'LOCAL_SERIAL' } as const
+const NOWHERE = {
+  contactPoints: [],
+  datacenter: '',
+  keyspace: '',
+  serial: 'LOCAL_SERIAL',
+  credentials: null,
+} as const
 const entry = new URL('./testing/memory-beat-worker.ts', import.meta.url)
 const clock = systemClock()
 
@@ -163,7 +169,7 @@ if ('skipped' in cassandra) {
     const log = { debug: say, info: say, warn: say, error: say }
     const lost: string[] = []
     const { contactPoints, datacenter, keyspace } = options
-    const at = { contactPoints, datacenter, keyspace, serial: identity.serial }
+    const at = { contactPoints, datacenter, keyspace, serial: identity.serial, credentials: null }
     const membership = new Membership({
       control,
       member: 'a',

@@ -15,10 +15,11 @@ assert(parentPort !== null, 'this file runs as a worker thread')
 const { control: at, ticks } = workerData as BeatWorkerData
 
 async function connect(log: Log): Promise<BeatControl> {
-  const { contactPoints, datacenter, keyspace, serial } = at
+  const { contactPoints, datacenter, keyspace, serial, credentials } = at
   const session = await Session.connect({
     contactPoints,
     datacenter,
+    credentials,
     log,
     now: () => performance.now(),
   })

@@ -21,7 +21,8 @@ export interface SessionOptions {
   readonly contactPoints: readonly string[]
   /** The driver talks to nodes of this data centre alone. */
   readonly datacenter: string
-  readonly credentials?: Credentials | undefined
+  /** null: Cassandra asks for none. */
+  readonly credentials?: Credentials | null | undefined
   readonly log: Log
   /** Monotonic milliseconds. */
   readonly now: () => number

@@ -28,7 +28,8 @@ export interface CassandraOptions {
   readonly shards: number | null
   /** null: as the store says, LOCAL_SERIAL for a new one. SERIAL: members in several centres. */
   readonly serial?: SerialLevel | null
-  readonly credentials?: Credentials
+  /** null: Cassandra asks for none. */
+  readonly credentials?: Credentials | null
   /** Statements are given up after this; LIMITS.cassandraTimeoutMs unless said otherwise. */
   readonly timeoutMsMax?: number
   readonly log: Log

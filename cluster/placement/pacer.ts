@@ -1,0 +1,72 @@
+// The pacer: the member that ranks first asks the owners to hand shards over to their targets, a
+// few at a time. Every member has one, and it is silent in all but that member. It stands between
+// the views of the cluster and the handoffs of its owners. Source: PROTOCOL 3.4.
+
+import { LIMITS } from '../../config/limits.ts'
+import type { Clock } from '../clock.ts'
+import type { ClusterView } from '../membership/view.ts'
+import { isPacer, movesAtOnce, movesDue } from './moves.ts'
+import type { Move } from './moves.ts'
+
+export interface PacerOptions {
+  readonly clock: Clock
+  readonly member: string
+  /** Asks the present owner; what comes of it shows in the rows. */
+  readonly ask: (move: Move) => void
+}
+
+export class Pacer {
+  readonly #options: PacerOptions
+  /** Moves that were asked for, with the time. */
+  readonly #moving = new Map<number, { readonly epoch: number; readonly sinceMs: number }>()
+  /** When each life that is up was first seen, by this member's clock. */
+  readonly #upSince = new Map<string, number>()
+
+  constructor(options: PacerOptions) {
+    this.#options = options
+  }
+
+  /** Forgets what was asked for. */
+  reset(): void {
+    this.#moving.clear()
+  }
+
+  isMoving(shard: number): boolean {
+    return this.#moving.has(shard)
+  }
+
+  /** The next owner has said that it serves. */
+  moved(shard: number): void {
+    this.#moving.delete(shard)
+  }
+
+  /** The lives that are up or leaving, as of now. */
+  living(incarnations: ReadonlySet<string>): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    for (const life of incarnations) if (!this.#upSince.has(life)) this.#upSince.set(life, nowMs)
+    for (const life of this.#upSince.keys()) if (!incarnations.has(life)) this.#upSince.delete(life)
+  }
+
+  /** Asks for what is due, when it is this member's to ask. */
+  look(view: ClusterView): void {
+    const { clock, member, ask } = this.#options
+    if (!isPacer(view, member)) return this.#moving.clear()
+    const nowMs = clock.monotonicMs()
+    for (const [shard, { epoch, sinceMs }] of this.#moving) {
+      const isOver = view.shards.get(shard)?.epoch !== epoch
+      if (isOver || nowMs - sinceMs > LIMITS.moveMs) this.#moving.delete(shard)
+    }
+    for (const move of movesDue(view)) {
+      const { shard, epoch, to } = move
+      if (this.#moving.size >= movesAtOnce(view.shards.size)) return
+      if (this.#moving.has(shard) || !this.#hasSettled(to, nowMs)) continue
+      this.#moving.set(shard, { epoch, sinceMs: nowMs })
+      ask(move)
+    }
+  }
+
+  /** A process that has just begun is slow: nothing is moved to it before it has run for a bit. */
+  #hasSettled(incarnation: string, nowMs: number): boolean {
+    return nowMs - (this.#upSince.get(incarnation) ?? nowMs) >= LIMITS.moveSettleMs
+  }
+}
