@@ -61,6 +61,8 @@ export interface ScaleOutRun {
 /** What the machine must keep. */
 export const IDLE_MIN = 0.2
 const SHARES = [0.4, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05]
+/** The first warm-up, as a multiple of those of each run. */
+const ENGINES_WARM_UPS = 3
 const CALIBRATE_SECONDS = 6
 const SETTLE_MS = 1_500
 const CATCH_UP_MS = 300_000
@@ -78,6 +80,12 @@ export async function scaleOut(
     // From many to few would leave data and caches to the later ones: every round starts with the
     // same store, at one member, and the first round finds the share at the most members.
     await cluster.add(members.at(-1)!)
+    // Engines compile for minutes: what they take meanwhile is not what they take in life.
+    await load(
+      cluster,
+      { ...options, seconds: ENGINES_WARM_UPS * options.warmUpSeconds },
+      nothing(),
+    )
     const quota = options.quota ?? (await chooseQuota(cluster, options))
     if (quota === null) return { quota, runs: done }
     for (let i = 0; i < runs; i++) done.push(await measured(cluster, quota, options))
@@ -124,7 +132,8 @@ async function measured(
   for (const member of cluster.all) member.hold(null)
   tell(
     `${run.members} members at ${quota} CPUs: ${Math.round(run.rate)} orders/s, ` +
-      `${Math.round(run.cpuUs)} us an order, ${Math.round(run.idle * 100)} % idle`,
+      `${Math.round(run.cpuUs)} us an order, ${Math.round(run.idle * 100)} % idle` +
+      [...result.failures].map(([what, n]) => `, ${n} x ${what}`).join(''),
   )
   return run
 }

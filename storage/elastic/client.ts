@@ -89,7 +89,12 @@ export class ElasticClient implements SearchEngine {
 
   async indexes(prefix: string, bound: RequestBound): Promise<readonly IndexInfo[]> {
     const path = `/${encodeURIComponent(`${prefix}*`)}`
-    const query = { features: 'aliases,mappings', allow_no_indices: 'true' }
+    const query = {
+      features: 'aliases,mappings',
+      allow_no_indices: 'true',
+      // The mappings themselves are half of the answer, and told by `_meta`.
+      filter_path: '*.aliases,*.mappings._meta',
+    }
     const { body } = await this.#send({ method: 'GET', path, query }, bound)
     return Object.entries(body as Record<string, IndexBody>).map(([name, index]) => {
       const { _meta: meta = {} } = index.mappings ?? {}
