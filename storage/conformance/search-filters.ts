@@ -145,7 +145,10 @@ function withConstant(term: Term): fc.Arbitrary<RandomFilter> {
       mirrored: fc.boolean(),
     })
     .chain(({ kind, operator, mirrored }) =>
-      literalsOf(term, kind).map(({ text, value }) => {
+      literalsOf(term, kind).map(({ text, value: own }) => {
+        // Beside a member of dynamic a quoted moment is the text that it is.
+        const isText = term.kind === 'member' && kind === 'instant' && text.startsWith("'")
+        const value = isText ? text.slice(1, -1) : own
         const word = kind === 'boolean' && operator.length === 1 ? '==' : equality(kind, operator)
         return mirrored
           ? {

@@ -89,6 +89,7 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('child ids of different actors never mix', (t) => sameIds(t, make))
   void suite.test('time and size are bounded', (t) => bounds(t, make))
   void suite.test('nested lists keep their order, cut or not', (t) => nestedOrder(t, make))
+  void suite.test('a filter that nothing meets finds nothing', (t) => unmeetable(t, make))
   searchProperty(suite, make)
 }
 
@@ -302,6 +303,21 @@ async function nestedOrder(t: Test, make: MakeIndex): Promise<void> {
 }
 
 /** What the writes leave behind, each node at the place of its first write. */
+async function unmeetable(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = await make(t, OPTIONS)
+  await writer.reset('one')
+  const notes = [{ noteId: '1', libraryId: ONE, weight: 1 }]
+  await writer.apply([library(ONE, 1, { name: 'a', notes }), shelf(ONE, SHELF, 1)], [])
+  for (const filter of ['weight in []', 'not (weight in [])']) {
+    const found = filter.startsWith('not') ? [{ noteId: '1' }] : []
+    const nested = { edge: 'notes', filter, node: { fields: ['noteId'] } }
+    const body = [{ edge: 'libraries', node: { navigate: [nested] } }]
+    t.same(await ask(reader, body), { libraries: [{ notes: found }] }, filter)
+  }
+  const none = [{ edge: 'libraries', filter: 'name in []', count: true }]
+  t.same(await ask(reader, none), { libraries: 0 })
+}
+
 function remaining(writes: readonly RandomWrite[]): ReferenceNode[] {
   const last = new Map<string, RandomWrite>()
   for (const write of writes) last.set(`${write.actorId} ${write.node} ${write.id}`, write)

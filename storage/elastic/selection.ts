@@ -59,7 +59,9 @@ export function placeOfStep(
 export function selectionOf(step: Step, layout: Layout, schema: GraphSchema): Selection {
   const { layout: own, ...place } = placeOfStep(step, layout, schema)
   const asked = step.filter === null ? { query: ALL, exact: true } : askOf(step.filter, place)
-  const test = step.filter === null || asked.exact ? null : compileCondition(step.filter)
+  // Elements of a document that is at hand are found without a search, so without the query.
+  const isSettled = asked.exact && place.within === null
+  const test = step.filter === null || isSettled ? null : compileCondition(step.filter)
   const sort = place.within === null ? [...sortsOf(step.orderBy, place), ...BY_ID] : BY_ID
   return {
     layout: own,
