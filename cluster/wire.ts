@@ -5,7 +5,7 @@
 
 import type { Entry } from '../protocol/entry.ts'
 import type { Envelope, WireReply } from '../protocol/message.ts'
-import type { Maybe } from '../storage/journal.ts'
+import type { LogEnd, Maybe } from '../storage/journal.ts'
 
 /** One copy of an envelope on its way. */
 export interface Parcel {
@@ -32,7 +32,13 @@ export type Notice =
     }
   /** Owner to target: read ahead, the shard is coming; and: it is signed over to you. */
   | { readonly kind: 'expect'; readonly shard: number; readonly epoch: number }
-  | { readonly kind: 'handed'; readonly shard: number; readonly epoch: number }
+  | {
+      readonly kind: 'handed'
+      readonly shard: number
+      readonly epoch: number
+      /** Its log is closed, and ends here. */
+      readonly end?: LogEnd
+    }
   /** Somebody wants actors that the graph can't show to be tried again (PROTOCOL 3.11). */
   | { readonly kind: 'retry-parked' }
   /** Committed entries of the `system` shard, from its owner; `first`: offset of the first. */

@@ -307,6 +307,8 @@ export const LIMITS = {
   moveServedMs: 1_000,
   /** Flushing ahead of a handoff takes no longer; then the shard is sealed as it is. */
   handoffPrepareMs: 5_000,
+  /** A shard is signed over: so long it is waited for that its log is closed, and for that word. */
+  handedAwaitMs: 250,
   /** A sealed shard keeps arriving envelopes this long, so many and so large; then `moved`. */
   sealedHeldMs: 1_000,
   sealedHeldMax: 2_000,

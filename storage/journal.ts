@@ -18,6 +18,18 @@ export interface Tenure {
   readonly epoch: number
   /** The log's open segment is this one or a later one. */
   readonly segment: number
+  /** The owner before has closed its log for this epoch: nothing is left to be fenced. */
+  readonly end?: LogEnd
+}
+
+/** Where a log ends that its owner has closed for the next one (PROTOCOL 3.8.3). */
+export interface LogEnd {
+  readonly segment: number
+  /** Of that segment. */
+  readonly base: number
+  readonly head: number
+  /** Up to here, at least, the derived rows are written. */
+  readonly flush: number
 }
 
 /** Somebody newer has the shard: the claim ends here. */
@@ -88,6 +100,15 @@ export interface LogStore extends LogReader {
    * log has a higher one already.
    */
   claim(shard: number, tenure?: Tenure): Promise<ClaimedShard>
+  /**
+   * Raises the log's epoch by one for the next owner, where the control rows issue epochs: for an
+   * owner that has nothing in flight and never appends again in this epoch. Null when it is not
+   * known to be raised with the log ending at `head`; then the next owner fences it.
+   */
+  close?(
+    shard: number,
+    at: { readonly epoch: number; readonly head: number },
+  ): Promise<Omit<LogEnd, 'flush'> | null>
   /** Appends the groups in one go; each has its own outcome, one failing fails that one only. */
   append(groups: readonly Group[]): Promise<readonly AppendOutcome[]>
   /** Deletes rows at or below `upTo`. Never the head's own memory of epoch and offset. */

@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { ENGINE_NAMES, ClusterEngines } from './engines.ts'
-import { handoffs, takeovers } from './moves.ts'
+import { handoffs, handoffsText, takeovers } from './moves.ts'
 import { CLUSTER_USAGE, parseClusterOptions } from './options.ts'
 import type { ClusterBenchOptions, ClusterScenario } from './options.ts'
 import { openQuotas } from './quota.ts'
@@ -51,10 +51,11 @@ async function play(
   engines: ClusterEngines,
   tell: (line: string) => void,
 ): Promise<Outcome> {
-  const { scenario, shards, runs: rounds, rate } = options
+  const { scenario, shards, runs: rounds, rate, warmUpSeconds } = options
   if (scenario === 'handoff') {
-    const figures = await handoffs({ engines, shards, rounds, rate, tell })
-    return { figures, ok: figures.every(({ failed }) => failed === 0), text: '' }
+    const figures = await handoffs({ engines, shards, rounds, rate, warmUpSeconds, tell })
+    const text = handoffsText(figures)
+    return { figures, ok: figures.every(({ failed }) => failed === 0), text }
   }
   if (scenario === 'takeover') {
     const figures = await takeovers({ engines, shards, rounds, rate, tell })

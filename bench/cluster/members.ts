@@ -1,7 +1,7 @@
 // A cluster under load: members as processes of their own on engines that they share, each under a
 // CPU quota where one is asked for. It stands between the scenarios of a cluster and node/main.ts.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -19,7 +19,12 @@ export interface MembersOptions {
   /** null: members are not held to a share. */
   readonly quotas: Quotas | null
   readonly shards: number
+  /** `info`: members say how long each shard that they hand over was served by nobody. */
+  readonly logLevel?: 'info'
 }
+
+/** Written by a member that has handed a shard over (cluster/placement/handoff.ts). */
+const HANDED_OVER = 'a shard that was handed over is served'
 
 export class Member {
   readonly name: string
@@ -98,13 +103,26 @@ export class Members {
         KONTOR_HTTP_PORT: String(port),
         KONTOR_SAMPLE: 'false',
         KONTOR_BOOTSTRAP_SECRET: this.#secret,
-        KONTOR_LOG_LEVEL: 'warn',
+        KONTOR_LOG_LEVEL: this.#o.logLevel ?? 'warn',
       },
       ready: () => answers(`${url}/health/ready`),
     })
     const access = { clientId: 'bootstrap', clientSecret: this.#secret }
     const installation = Installation.given({ url, access, pid: child.pid })
     return new Member(name, installation, child, quotas?.add(name, child.pid) ?? null)
+  }
+
+  /** How long each shard that moved since then was served by nobody, milliseconds; sorted. */
+  handoffPausesMs(sinceMs: number): readonly number[] {
+    const found: number[] = []
+    for (const name of readdirSync(this.#dir).filter((file) => file.endsWith('.log'))) {
+      for (const line of readFileSync(join(this.#dir, name), 'utf8').split('\n')) {
+        if (!line.includes(HANDED_OVER)) continue
+        const { time, pauseMs } = JSON.parse(line) as { time: string; pauseMs: number }
+        if (Date.parse(time) >= sinceMs) found.push(pauseMs)
+      }
+    }
+    return found.toSorted((a, b) => a - b)
   }
 
   state(of: Member = this.all[0]!): Promise<ClusterState> {

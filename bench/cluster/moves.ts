@@ -24,9 +24,9 @@ export interface HandoffRound {
   readonly change: 'join' | 'leave'
   readonly seconds: number
   /** Longest look of each shard, sorted. */
+  readonly looksMs: readonly number[]
+  /** Of each shard that moved, as the members say: from sealed until it was served; sorted. */
   readonly pausesMs: readonly number[]
-  /** What the members say: p99 of the time that a shard was sealed. */
-  readonly sealedP99Ms: number
   readonly looks: number
   /** Looks and orders that were refused, or lost their connection. */
   readonly failed: number
@@ -38,14 +38,21 @@ const AFTER_MS = 500
 const VARIETY = 500
 const CONNECTIONS = 16
 
+/** As a multiple of the warm-up of one measured run. */
+const ENGINES_WARM_UPS = 3
+
 /** A member joins and leaves again, `rounds` times. */
-export async function handoffs(options: MovesOptions): Promise<readonly HandoffRound[]> {
-  const members = new Members({ ...options, quotas: null })
+export async function handoffs(
+  options: MovesOptions & { readonly warmUpSeconds: number },
+): Promise<readonly HandoffRound[]> {
+  const members = new Members({ ...options, quotas: null, logLevel: 'info' })
   const done: HandoffRound[] = []
   try {
     await members.add(MEMBERS)
     const watch = await ShardWatch.make(members)
     const load = new Steady(members, options.rate)
+    // Engines that have just been started compile for minutes, beside all that is measured.
+    await delay(ENGINES_WARM_UPS * options.warmUpSeconds * 1_000)
     watch.start()
     for (let i = 0; i < options.rounds; i++) {
       done.push(await handoff({ members, watch, load, change: 'join' }))
@@ -68,6 +75,7 @@ async function handoff(scene: {
 }): Promise<HandoffRound> {
   const { members, watch, load, change } = scene
   const from = performance.now()
+  const sinceMs = Date.now()
   const failedBefore = load.failed
   const before = watch.looks.length
   if (change === 'join') await members.add(1)
@@ -75,28 +83,35 @@ async function handoff(scene: {
   const seconds = (performance.now() - from) / 1_000
   await delay(AFTER_MS)
   const looks = watch.looks.slice(before)
-  const sealed = await Promise.all(
-    members.all.map(async ({ installation }) => {
-      return (await installation.metrics())?.get('kontor_handoff_pause_seconds_p99') ?? 0
-    }),
-  )
   return {
     change,
     seconds,
-    pausesMs: pausesMs(looks, from),
-    sealedP99Ms: Math.max(...sealed) * 1_000,
+    looksMs: pausesMs(looks, from),
+    pausesMs: members.handoffPausesMs(sinceMs),
     looks: looks.length,
     failed: looks.filter(({ status }) => status !== 200).length + load.failed - failedBefore,
   }
 }
 
-export function handoffText({ change, seconds, pausesMs: all, ...rest }: HandoffRound): string {
-  const at = (share: number): string => (all[Math.floor((all.length - 1) * share)] ?? 0).toFixed(0)
+export function handoffText(round: HandoffRound): string {
+  const { change, seconds, pausesMs: pauses, looks, failed } = round
   return (
-    `${change}: ${seconds.toFixed(1)} s; longest look of a shard: median ${at(0.5)} ms, ` +
-    `p99 ${at(0.99)} ms; sealed p99 ${rest.sealedP99Ms.toFixed(0)} ms; ` +
-    `${rest.looks} looks, ${rest.failed} failed`
+    `${change}: ${seconds.toFixed(1)} s, ${pauses.length} shards moved; ` +
+    `served by nobody: ${spreadText(pauses)}; ` +
+    `longest look of a shard: ${spreadText(round.looksMs)}; ${looks} looks, ${failed} failed`
   )
+}
+
+/** Of all rounds together. */
+export function handoffsText(rounds: readonly HandoffRound[]): string {
+  const all = rounds.flatMap(({ pausesMs: pauses }) => pauses).toSorted((a, b) => a - b)
+  return `${all.length} shards moved; served by nobody: ${spreadText(all)}\n`
+}
+
+function spreadText(sorted: readonly number[]): string {
+  const at = (share: number): string =>
+    (sorted[Math.ceil(sorted.length * share) - 1] ?? 0).toFixed(0)
+  return `median ${at(0.5)} ms, p99 ${at(0.99)} ms`
 }
 
 export interface TakeoverRound {

@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { freshUuid } from '../../storage/conformance/journal-samples.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import { MemoryControl, MemorySegments } from '../../storage/memory/statements.ts'
 import { audit, newState, takeShard } from './testing/engine.ts'
@@ -136,6 +137,36 @@ void t.test('what can not be raises the alarm', async (t) => {
   t.equal(one.bugs.length, 3)
   t.match(one.bugs[2], /offsets 1 to 1/)
   await t.rejects(one.log.claim(0), { message: /control rows/ })
+})
+
+void t.test('a log that its owner closes for the next', async (t) => {
+  for (const fate of ['heard', ...BAD] as const) {
+    const state = newState()
+    const [old, next] = [owner(state, SMALL), owner(state, SMALL)]
+    const { epoch } = await old.claim()
+    for (const head of [0, 1, 2]) t.equal(await append(old, of(epoch, head)), 'committed')
+    t.equal(await old.log.close(0, { epoch: epoch - 1, head: 3 }), null, 'of another tenure')
+    once(old.engine, 'fence', fate)
+    const end = await old.log.close(0, { epoch, head: 3 })
+    const isClosed = fate === 'heard' || fate === 'unheard'
+    t.same(end, isClosed ? { segment: 2, base: 2, head: 3 } : null, fate)
+    const tenure = await takeShard(state, 0, freshUuid())
+    const claimed = await next.log.claim(0, {
+      ...tenure,
+      ...(end && { end: { ...end, flush: 1 } }),
+    })
+    t.same(claimed, { epoch: epoch + 1, head: 3, flush: isClosed ? 1 : 0 })
+    t.equal(next.engine.calls.includes('fence'), !isClosed)
+    await land(old.engine)
+    t.equal(await append(old, of(epoch, 3)), 'fenced')
+    for (const head of [3, 4, 5]) {
+      t.equal(await append(next, of(claimed.epoch, head)), 'committed')
+    }
+    const { wrong, commits } = await audit(state, 0)
+    t.same(wrong, [])
+    t.equal(commits.length, 6)
+    t.same([old.bugs, next.bugs], [[], []])
+  }
 })
 
 void t.test('one append of a shard at a time', async (t) => {

@@ -12,6 +12,7 @@ import type {
   AppendOutcome,
   ClaimedShard,
   Group,
+  LogEnd,
   LogRow,
   LogStore,
   ShardStatus,
@@ -25,7 +26,7 @@ import type { Fenced, Patience } from './claim.ts'
 import { MissingRow, readRows } from './reading.ts'
 import { roll } from './roll.ts'
 import { Tail } from './tail.ts'
-import type { SegmentLimits } from './tail.ts'
+import type { SegmentLimits, TailOptions } from './tail.ts'
 
 export interface SegmentedLogOptions {
   readonly segments: SegmentStore
@@ -64,7 +65,8 @@ export class SegmentedLog implements LogStore {
    */
   async claim(shard: number, tenure?: Tenure): Promise<ClaimedShard> {
     assert(tenure !== undefined, 'in a cluster the control rows issue the epochs')
-    const { control, clock, log, limits } = this.#options
+    const { control, clock, log } = this.#options
+    if (tenure.end) return this.#goOn(shard, tenure.epoch, tenure.end)
     const { epoch } = tenure
     const patience = { clock, log, untilMs: clock.monotonicMs() + LIMITS.claimMs }
     // At once with the fence: an older owner may move it on meanwhile, never above the final head.
@@ -72,14 +74,44 @@ export class SegmentedLog implements LogStore {
     reading.catch(() => undefined)
     const { segment, statics } = await this.#fence(shard, tenure, patience)
     const flush = await reading
-    const newer = this.#tails.get(shard)
-    if (newer !== undefined && newer.epoch > epoch) throw new LostTenure(shard, epoch)
-    this.#tails.set(shard, new Tail({ shard, segment, statics, ...(limits && { limits }) }))
+    this.#begin(shard, segment, statics)
     // A roll was cut short, or its hint is late. Nothing waits for this: claims follow the chain.
     if (segment > tenure.segment) {
       control.hintSegment(shard, segment, { epoch }).catch(() => undefined)
     }
     return { epoch, head: statics.head, flush }
+  }
+
+  /** Goes on where the owner before has closed the log for this epoch. */
+  #goOn(shard: number, epoch: number, { segment, base, head, flush }: LogEnd): ClaimedShard {
+    this.#chain.note({ shard, segment }, { base, head, sealed: false })
+    this.#begin(shard, segment, { epoch, base, head })
+    return { epoch, head, flush }
+  }
+
+  #begin(shard: number, segment: number, statics: TailOptions['statics']): void {
+    const { limits } = this.#options
+    const newer = this.#tails.get(shard)
+    if (newer !== undefined && newer.epoch > statics.epoch) {
+      throw new LostTenure(shard, statics.epoch)
+    }
+    this.#tails.set(shard, new Tail({ shard, segment, statics, ...(limits && { limits }) }))
+  }
+
+  /** What was applied needs no look: nobody but this owner could have moved head or segment. */
+  async close(
+    shard: number,
+    { epoch, head }: { readonly epoch: number; readonly head: number },
+  ): Promise<Omit<LogEnd, 'flush'> | null> {
+    const tail = this.#tails.get(shard)
+    if (tail?.epoch !== epoch) return null
+    const { segment, base } = tail
+    const end = { segment, base, head }
+    const outcome = await this.#options.segments.fence({ shard, segment }, epoch + 1)
+    if (outcome === 'applied') return end
+    const statics = await this.#options.segments.statics({ shard, segment })
+    const isClosed = statics?.epoch === epoch + 1 && statics.head === head && !statics.sealed
+    return isClosed ? end : null
   }
 
   async #fence(shard: number, tenure: Tenure, patience: Patience): Promise<Fenced> {

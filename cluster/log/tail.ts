@@ -23,7 +23,7 @@ const PRODUCT_LIMITS: SegmentLimits = {
 export interface TailOptions {
   readonly shard: number
   readonly segment: number
-  readonly statics: SegmentStatics
+  readonly statics: Pick<SegmentStatics, 'epoch' | 'base' | 'head'>
   readonly limits?: SegmentLimits
 }
 

@@ -6,6 +6,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { ControlStore } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
 import type { Shard } from '../sharding/shard.ts'
+import type { Notice } from '../wire.ts'
 import type { Claimer, Expected } from './claimer.ts'
 import type { TenureHost } from './ownership.ts'
 
@@ -17,8 +18,15 @@ export interface AnnouncedOptions {
   readonly incarnation: () => string
 }
 
-/** `epoch`: the one in which it is to be signed over. */
-type Announcement = Expected & { readonly epoch: number }
+type Announcement = Expected & {
+  /** The one in which it is to be signed over. */
+  readonly epoch: number
+  /** When its row was first seen to be signed over. */
+  signedMs?: number
+}
+
+/** What the owner before says: it was signed over in this epoch, and its log may be closed. */
+export type Signed = Pick<Extract<Notice, { kind: 'handed' }>, 'epoch' | 'end'>
 
 export class Announced {
   readonly #options: AnnouncedOptions
@@ -37,7 +45,7 @@ export class Announced {
   expect(shard: number, epoch: number): void {
     const { host, clock, control } = this.#options
     const opened = host.open(shard)
-    const expected = {
+    const expected: Announcement = {
       shard: opened,
       prefetched: opened.prefetch().catch(() => null),
       row: control.shard(shard).catch(() => null),
@@ -52,10 +60,22 @@ export class Announced {
   }
 
   /**
-   * Serves a shard that is this life's, in the object that was opened for it if there is one.
-   * `signed`: the epoch in which the owner before says that it was signed over to this life.
+   * Whether a row that is signed over is still to be confirmed by the owner before, who has closed
+   * the log meanwhile: then nothing is left to be fenced. Not for long: that word may be lost.
    */
-  async serve(shard: number, signed?: number): Promise<void> {
+  awaits(shard: number, epoch: number): boolean {
+    const expected = this.#shards.get(shard)
+    if (expected?.epoch !== epoch) return false
+    const nowMs = this.#options.clock.monotonicMs()
+    expected.signedMs ??= nowMs
+    return nowMs - expected.signedMs < LIMITS.handedAwaitMs
+  }
+
+  /**
+   * Serves a shard that is this life's, in the object that was opened for it if there is one.
+   * `signed`: what the owner before says of it.
+   */
+  async serve(shard: number, signed?: Signed): Promise<void> {
     const expected = this.#shards.get(shard)
     this.#shards.delete(shard)
     try {
@@ -65,14 +85,17 @@ export class Announced {
     }
   }
 
-  async #serve(shard: number, expected?: Announcement, signed?: number): Promise<void> {
+  async #serve(shard: number, expected?: Announcement, signed?: Signed): Promise<void> {
     const { claimer, incarnation } = this.#options
     const life = incarnation()
-    if (expected !== undefined && expected.epoch === signed) {
-      const row = await expected.row
-      if (life !== incarnation()) return
+    if (expected !== undefined && expected.epoch === signed?.epoch) {
+      const { epoch, end } = signed
       // As of then: claims follow the chain of segments from there.
-      if (row) return claimer.handed(shard, { epoch: signed, segment: row.segment }, expected)
+      const segment = end?.segment ?? (await expected.row)?.segment
+      if (life !== incarnation()) return
+      if (segment !== undefined) {
+        return claimer.handed(shard, { epoch, segment, ...(end && { end }) }, expected)
+      }
     }
     await claimer.reclaim(shard, expected)
   }

@@ -6,6 +6,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { ControlStore, ShardRow } from '../../storage/control.ts'
+import type { LogEnd } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
 import type { Shard } from '../sharding/shard.ts'
 import type { Notice } from '../wire.ts'
@@ -30,6 +31,18 @@ export interface HandoffOptions {
   readonly learn: (shard: number, route: { incarnation: string; epoch: number }) => void
 }
 
+interface Sealed {
+  readonly sealedMs: number
+  readonly closing: Promise<LogEnd | null>
+}
+
+interface Handed {
+  readonly shard: number
+  readonly epoch: number
+  readonly closing: Promise<LogEnd | null>
+}
+
+const NOT_CLOSED = Promise.resolve(null)
 /** Pauses of the last handoffs, from sealed until the next owner serves, milliseconds. */
 const PAUSES_MAX = 1_000
 
@@ -82,6 +95,7 @@ export class Handoff {
     const { number: shard, epoch } = tenure
     const life = incarnation()
     let target = to
+    let closing: Promise<LogEnd | null> | undefined
     for (let sent = 0; tenure.state === 'sealed'; sent++) {
       if (!isUp(to.incarnation)) {
         // Nothing has left yet: it was never sealed. Else only a signature of ours can end it.
@@ -89,28 +103,59 @@ export class Handoff {
         target = { member, incarnation: life }
       }
       const next = { epoch: epoch + 1, owner: target.member, incarnation: target.incarnation }
+      closing ??= this.#close(tenure)
       const outcome = await control.updateShard(shard, next, { epoch, incarnation: life })
-      if (outcome === 'applied') return this.#signed(tenure, next, sealedMs)
+      if (outcome === 'applied') return this.#signed(tenure, next, { sealedMs, closing })
       const row = await this.#read(shard)
-      if (row && row.epoch > epoch) return this.#signed(tenure, row, sealedMs)
+      if (row && row.epoch > epoch) return this.#signed(tenure, row, { sealedMs, closing })
       await new Promise<void>((resolve) => void clock.after(LIMITS.beatRetryMs, resolve))
     }
   }
 
+  /**
+   * Closes the log for the next epoch, side by side with the row: whoever that epoch is issued to
+   * has nothing to fence then. Nothing is appended in this one any more, whatever becomes of it.
+   */
+  async #close({ number, epoch, gate, flusher, context }: Shard): Promise<LogEnd | null> {
+    try {
+      const { head } = gate
+      const end = await context.journal.log.close?.(number, { epoch, head })
+      return end ? { ...end, flush: flusher.stored } : null
+    } catch {
+      return null
+    }
+  }
+
   /** The row has a later epoch: whoever it names is the owner, and it may be this life again. */
-  #signed(tenure: Shard, row: Omit<ShardRow, 'shard' | 'segment'>, sealedMs: number): void {
-    const { host, learn, tell, log } = this.#options
+  #signed(tenure: Shard, row: Omit<ShardRow, 'shard' | 'segment'>, sealed: Sealed): void {
+    const { host, learn, log } = this.#options
     const { incarnation, epoch } = row
     const { number: shard } = tenure
     this.count++
     if (incarnation !== this.#options.incarnation()) {
-      this.#signedOver.set(shard, { epoch, sealedMs })
+      this.#signedOver.set(shard, { epoch, sealedMs: sealed.sealedMs })
     }
     log.info({ shard, epoch, to: row.owner }, 'signed a shard over')
     learn(shard, { incarnation, epoch })
     host.forget(tenure)
     tenure.signedOver({ incarnation, epoch })
-    tell(incarnation, { kind: 'handed', shard, epoch })
+    const closing = epoch === tenure.epoch + 1 ? sealed.closing : NOT_CLOSED
+    void this.#tellHanded(incarnation, { shard, epoch, closing })
+  }
+
+  /** Waits for the end of the log, not for long: the next owner can fence it itself. */
+  async #tellHanded(to: string, { shard, epoch, closing }: Handed): Promise<void> {
+    const { clock, tell } = this.#options
+    const life = this.#options.incarnation()
+    const end = await new Promise<LogEnd | null>((resolve) => {
+      const cancel = clock.after(LIMITS.handedAwaitMs, () => resolve(null))
+      void closing.then((closed) => {
+        cancel()
+        resolve(closed)
+      })
+    })
+    if (life !== this.#options.incarnation()) return
+    tell(to, { kind: 'handed', shard, epoch, ...(end && { end }) })
   }
 
   /** Another life has handed nothing over. */

@@ -112,6 +112,11 @@ t.test('moves and a leaving member fail no request', async (t) => {
       on.ask('new', [['open', { token: 'z' }]], { key: `c${n}` }),
     )
   const c = await all.start('c')
+  const fenced: string[] = []
+  c.onStatement = (statement) => {
+    if (statement.startsWith('fence')) fenced.push(statement)
+    return null
+  }
   await all.until(
     'three share',
     () => {
@@ -120,6 +125,7 @@ t.test('moves and a leaving member fail no request', async (t) => {
     },
     60_000,
   )
+  t.same(fenced, [], 'who signs a shard over has closed its log too')
   let left = false
   void b.member.stop(20_000).then(() => (left = true))
   await all.until(
@@ -148,9 +154,9 @@ t.test('a member that was declared dead starts again inside its process', async 
   const b = await all.start('b')
   await all.until('the load is level', () => isLevel(all, [a, b]), 60_000)
   const old = b.member.ownership.incarnation
-  b.onControl = (statement) => (statement.includes('"beat"') ? 'unknown' : null)
+  b.onStatement = (statement) => (statement.includes('"beat"') ? 'unknown' : null)
   await all.until('b is dead', () => all.state.members.get('b')!.state === 'dead', 10_000)
-  b.onControl = null
+  b.onStatement = null
   await all.until('both share again', () => isLevel(all, [a, b]), 60_000)
   t.not(b.member.ownership.incarnation, old)
   const { id } = ok(await ended(all, b.ask('new', [['open', { token: 'x' }]]))) as { id: string }

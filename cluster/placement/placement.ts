@@ -201,7 +201,7 @@ export class Placement implements Ownership {
         this.#expect(notice.shard, notice.epoch)
         return
       case 'handed':
-        this.#want(notice.shard, () => this.#announced.serve(notice.shard, notice.epoch))
+        this.#want(notice.shard, () => this.#announced.serve(notice.shard, notice))
         return
       case 'retry-parked':
         host.retryParked()
@@ -254,6 +254,7 @@ export class Placement implements Ownership {
       this.#unowned.delete(shard)
       // A view may be older than what is served, or than what is under way.
       if (tenure && tenure.state !== 'stopped' && tenure.epoch >= epoch) return
+      if (this.#announced.awaits(shard, epoch)) return
       this.#want(shard, () => this.#announced.serve(shard))
       return
     }

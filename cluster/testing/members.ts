@@ -31,8 +31,8 @@ export interface OneMember {
   ask(id: string, messages: readonly [string, object?][], options?: AskOptions): Promise<Reply>
   /** Its statements and reads fail, and its wire is cut, from now on: as good as killed. */
   kill(): void
-  /** Statements on the control rows are answered by this while it is set. */
-  onControl: ((statement: string) => Outcome | null) | null
+  /** Statements on control rows and segments are answered by this while it is set. */
+  onStatement: ((statement: string) => Outcome | null) | null
 }
 
 export interface Members {
@@ -98,17 +98,17 @@ function makeOne(shared: Shared, name: string): OneMember {
   const { clock, wire, random } = shared
   const life = { killed: false }
   const logged: string[] = []
-  const one: { onControl: OneMember['onControl'] } = { onControl: null }
+  const one: { onStatement: OneMember['onStatement'] } = { onStatement: null }
   const say = (fields: object, text: string): void =>
     void logged.push(`${text} ${JSON.stringify(fields)}`)
   const log = { debug: () => undefined, info: say, warn: say, error: say }
-  const rule = (statement: string): Outcome | null => one.onControl?.(statement) ?? null
+  const rule = (statement: string): Outcome | null => one.onStatement?.(statement) ?? null
   const control = breakable(new MemoryControl(shared.state), life, rule)
   const member = new Member({
     memberId: name,
     address: `http://${name}`,
     version: '1',
-    journal: journalOf(shared, { life, control, log }),
+    journal: journalOf(shared, { life, rule, control, log }),
     cluster: { control },
     behaviours: [ledger],
     world: { clock, random },
@@ -139,11 +139,16 @@ function makeOne(shared: Shared, name: string): OneMember {
 
 function journalOf(
   { shards, state, registers, clock }: Shared,
-  of: { readonly life: { killed: boolean }; readonly control: ControlStore; readonly log: Log },
+  of: {
+    readonly life: { killed: boolean }
+    readonly rule: (statement: string) => Outcome | null
+    readonly control: ControlStore
+    readonly log: Log
+  },
 ): Journal {
   const derived = new MemoryDerived({ registers })
   const log = new SegmentedLog({
-    segments: breakable(new MemorySegments(state), of.life, () => null),
+    segments: breakable(new MemorySegments(state), of.life, of.rule),
     control: of.control,
     flushOf: async (shard) => derived.consumer(shard, 'flush') ?? 0,
     clock,

@@ -19,6 +19,7 @@ const NAMED = [
   ...['unseal-after-unknown', 'flush-without-counters', 'snapshot-before-marks'],
   ...['removed-nodes-by-diff', 'claim-by-name', 'member-read-before-shard'],
   ...['handoff-seals-no-reads', 'fenced-is-committed', 'hinted-segment-only'],
+  ...['closed-unheard'],
 ]
 
 const WITHIN_MS = 560_000

@@ -126,10 +126,22 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/placement/handoff.ts',
-        find: "      if (outcome === 'applied') return this.#signed(tenure, next, sealedMs)",
+        find: "      if (outcome === 'applied') return this.#signed(tenure, next, { sealedMs, closing })",
         replace:
-          "      if (outcome === 'applied') return this.#signed(tenure, next, sealedMs)\n" +
+          "      if (outcome === 'applied') return this.#signed(tenure, next, { sealedMs, closing })\n" +
           "      if (outcome === 'unknown') return tenure.unseal()",
+      },
+    ],
+  },
+  {
+    name: 'closed-unheard',
+    directed: 'unclosed-log',
+    why: 'the next owner goes on in a log that was never raised to its epoch',
+    patches: [
+      {
+        file: 'cluster/log/segmented-log.ts',
+        find: '    return isClosed ? end : null',
+        replace: '    return end',
       },
     ],
   },

@@ -100,6 +100,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'hinted-segment-only',
+    directed: 'late-hint',
     why: 'a claim fences the hinted segment, and an older owner goes on in a later one',
     patches: [
       {
