@@ -8,6 +8,12 @@ import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { birthOf, freePort, HOST, isAlive, readText } from './engines/server-process.mjs'
 
+/** As `npm start`. */
+const NODE_OPTIONS = [
+  '--disable-warning=ExperimentalWarning',
+  '--max-semi-space-size=64',
+  '--use-largepages=silent',
+]
 const READY_MS_MAX = 180_000
 /** A node drains for half a minute at most. */
 const STOP_MS_MAX = 40_000
@@ -45,8 +51,7 @@ export async function launchNode(name, wantedPort, launch, onEnd) {
   mkdirSync(dataDir, { recursive: true })
   const logFile = join(dir, `${name}.log`)
   const out = openSync(logFile, 'a')
-  const args = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=64']
-  const child = spawn(node, [...args, 'node/main.ts', '--config', settingsFile], {
+  const child = spawn(node, [...NODE_OPTIONS, 'node/main.ts', '--config', settingsFile], {
     cwd: root,
     env: {
       ...env,

@@ -32,8 +32,7 @@ export function loadSettings(
   readEnvironment(env, texts, problems)
 
   const values = valuesOf(texts, problems)
-  checkTls(values, problems)
-  checkCredentials(values, problems)
+  checkPairs(values, problems)
   if (values.KONTOR_STORAGE_DRIVER === 'cluster') checkCluster(texts, problems)
   for (const name of ['KONTOR_HTTP_TLS_KEY_FILE', 'KONTOR_HTTP_TLS_CERT_FILE'] as const) {
     checkPem(name, values[name], { readFile, problems })
@@ -139,24 +138,22 @@ function valuesOf(texts: ReadonlyMap<SettingName, Given>, problems: string[]): S
   return values as SettingValues
 }
 
-function checkTls(values: SettingValues, problems: string[]): void {
-  const { KONTOR_HTTP_TLS_KEY_FILE: key, KONTOR_HTTP_TLS_CERT_FILE: certificate } = values
-  if ((key === null) === (certificate === null)) return
-  const [there, missing] = key === null ? ['CERT', 'KEY'] : ['KEY', 'CERT']
-  problems.push(
-    `KONTOR_HTTP_TLS_${missing}_FILE: not set, but KONTOR_HTTP_TLS_${there}_FILE is; ` +
-      'HTTPS needs both, HTTP neither',
-  )
-}
+/** Settings that are given together or not at all, with the reason. */
+const PAIRS: readonly (readonly [SettingName, SettingName, reason: string])[] = [
+  ['KONTOR_HTTP_TLS_KEY_FILE', 'KONTOR_HTTP_TLS_CERT_FILE', 'HTTPS needs both, HTTP neither'],
+  [
+    'KONTOR_CASSANDRA_USERNAME',
+    'KONTOR_CASSANDRA_PASSWORD',
+    'a user has both, without one neither is needed',
+  ],
+]
 
-function checkCredentials(values: SettingValues, problems: string[]): void {
-  const { KONTOR_CASSANDRA_USERNAME: username, KONTOR_CASSANDRA_PASSWORD: password } = values
-  if ((username === null) === (password === null)) return
-  const [there, missing] = username === null ? ['PASSWORD', 'USERNAME'] : ['USERNAME', 'PASSWORD']
-  problems.push(
-    `KONTOR_CASSANDRA_${missing}: not set, but KONTOR_CASSANDRA_${there} is; ` +
-      'a user has both, without one neither is needed',
-  )
+function checkPairs(values: SettingValues, problems: string[]): void {
+  for (const [one, other, reason] of PAIRS) {
+    if ((values[one] === null) === (values[other] === null)) continue
+    const [there, missing] = values[one] === null ? [other, one] : [one, other]
+    problems.push(`${missing}: not set, but ${there} is; ${reason}`)
+  }
 }
 
 function credentialsOf(values: SettingValues): Settings['cluster']['cassandra']['credentials'] {

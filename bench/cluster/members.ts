@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { newUuid } from '../load/requests.ts'
-import { answers, Child, freePort } from '../target/child.ts'
+import { answers, Child, freePort, NODE_FLAGS } from '../target/child.ts'
 import { Installation } from '../target/installation.ts'
 import type { ClusterEngines } from './engines.ts'
 import type { Quota, Quotas } from './quota.ts'
@@ -93,7 +93,7 @@ export class Members {
     const url = `http://127.0.0.1:${port}`
     const child = await Child.start({
       file: 'node/main.ts',
-      flags: ['--max-semi-space-size=64'],
+      flags: NODE_FLAGS,
       logFile: join(this.#dir, `${name}.log`),
       env: {
         ...engines.settings(this.#store),

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Destination } from '../load/requests.ts'
 import { newUuid } from '../load/requests.ts'
-import { answers, Child, freePort } from './child.ts'
+import { answers, Child, freePort, NODE_FLAGS } from './child.ts'
 import { fetchMetrics, type Metrics } from './metrics.ts'
 import { processUsage, type ProcessUsage } from './process-usage.ts'
 
@@ -56,8 +56,7 @@ export class Installation {
     try {
       const child = await Child.start({
         file: 'node/main.ts',
-        // As npm start does: short-lived requests should die young.
-        flags: ['--max-semi-space-size=64'],
+        flags: NODE_FLAGS,
         logFile: join(dir, 'node.log'),
         env: {
           KONTOR_DATA_DIR: join(dir, 'data'),
