@@ -364,5 +364,10 @@ function textOf(error: unknown): string {
   const tried = Object.entries(error.innerErrors as Record<string, unknown>)
   return tried.length === 0
     ? error.message
-    : tried.map(([host, why]) => `${host}: ${String(why)}`).join('; ')
+    : tried.map(([host, why]) => `${host}: ${reasonOf(why)}`).join('; ')
+}
+
+function reasonOf(why: unknown): string {
+  if (!(why instanceof errors.AuthenticationError)) return String(why)
+  return `${why.message} (KONTOR_CASSANDRA_USERNAME and KONTOR_CASSANDRA_PASSWORD)`
 }
