@@ -1,82 +1,19 @@
 // The one suite that every graph index driver passes: the memory twin, SQLite, Elasticsearch.
-// It stands between the port's words (storage/search.ts) and the drivers. Its heart is a property:
-// whatever was written, in whatever order, any query answers what the plain reference answers,
-// order included. Source: ARCHITECTURE 5 and 7, CONTRACT 1.4, PROTOCOL 3.13.
+// It stands between the port's words (storage/search.ts) and the drivers. Its heart is a property
+// (search-property.ts). Source: ARCHITECTURE 5 and 7, CONTRACT 1.4, PROTOCOL 3.13.
 
-import fc from 'fast-check'
 import type { Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { FULL_ACCESS, planNavigations } from '../../protocol/graph/navigation.ts'
-import type { HistorySource } from '../../protocol/graph/history.ts'
-import type { GraphPlan } from '../../protocol/graph/plan.ts'
-import type { GraphSchema } from '../../protocol/graph/schema.ts'
-import type { Maybe } from '../journal.ts'
-import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
+import type { GraphReader, IndexWrite } from '../search.ts'
 import { NOW } from './search-filters.ts'
-import {
-  actorIds,
-  randomWrites,
-  SCHEMA,
-  shelfIds,
-  visitsOf,
-  type Doc,
-  type RandomWrite,
-} from './search-nodes.ts'
-import { bodyOf, randomQuery, Reference, type ReferenceNode } from './search-queries.ts'
-
-export interface IndexUnderTest {
-  readonly writer: GraphWriter
-  readonly reader: GraphReader
-  /** Closes both and opens them again; null when the driver keeps nothing. */
-  readonly reopen: ((schema: GraphSchema) => Maybe<IndexUnderTest>) | null
-  /** Random runs of the property, where a server makes each dear; many by default. */
-  readonly runs?: number
-}
-
-export interface IndexOptions {
-  readonly schema: GraphSchema
-  readonly history: HistorySource
-  /** Monotonic milliseconds of the reader. */
-  readonly now: () => number
-}
-
-/** Makes an empty index; ends it with `t.teardown`. */
-export type MakeIndex = (t: Test, options: IndexOptions) => Maybe<IndexUnderTest>
-
-export const HISTORY: HistorySource = {
-  *read(actorId, node) {
-    for (const doc of visitsOf(actorId).toReversed()) {
-      yield { node, id: String(doc['visitId']), doc }
-    }
-  },
-}
-
-const OPTIONS: IndexOptions = { schema: SCHEMA, history: HISTORY, now: () => 0 }
-const BUDGET_MS = 1_000_000
-/** Real engines may be slow, and the machine busy. */
-const TIMEOUT_MS = 240_000
+import { ask, library, OPTIONS, planOf, shelf, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
+import { actorIds, SCHEMA, shelfIds, type Doc } from './search-nodes.ts'
+import { property } from './search-property.ts'
 
 const [ONE, TWO] = actorIds as [string, string]
 const [SHELF, SHELF_TWO] = shelfIds as [string, string]
-
-export function planOf(body: unknown, schema = SCHEMA): GraphPlan {
-  return planNavigations(body, schema, FULL_ACCESS, { nowMs: NOW, limits: LIMITS })
-}
-
-async function ask(reader: GraphReader, body: unknown): Promise<Record<string, unknown>> {
-  return { ...(await reader.query(planOf(body), BUDGET_MS)) }
-}
-
-function library(actorId: string, version: number, doc: Doc | null = {}): IndexWrite {
-  const full = doc && { libraryId: actorId, ...doc }
-  return { node: 'library', actorId, id: actorId, version, doc: full }
-}
-
-function shelf(actorId: string, id: string, version: number, doc: Doc | null = {}): IndexWrite {
-  const full = doc && { libraryId: actorId, shelfId: id, ...doc }
-  return { node: 'shelf', actorId, id, version, doc: full }
-}
 
 async function names(reader: GraphReader): Promise<unknown> {
   const answer = await ask(reader, [{ edge: 'libraries', node: { fields: ['name'] } }])
@@ -302,7 +239,6 @@ async function nestedOrder(t: Test, make: MakeIndex): Promise<void> {
   t.equal(await list({ orderBy: 'bookId', limit: 2 }), 'am+')
 }
 
-/** What the writes leave behind, each node at the place of its first write. */
 async function unmeetable(t: Test, make: MakeIndex): Promise<void> {
   const { writer, reader } = await make(t, OPTIONS)
   await writer.reset('one')
@@ -316,93 +252,4 @@ async function unmeetable(t: Test, make: MakeIndex): Promise<void> {
   }
   const none = [{ edge: 'libraries', filter: 'name in []', count: true }]
   t.same(await ask(reader, none), { libraries: 0 })
-}
-
-function remaining(writes: readonly RandomWrite[]): ReferenceNode[] {
-  const last = new Map<string, RandomWrite>()
-  for (const write of writes) last.set(`${write.actorId} ${write.node} ${write.id}`, write)
-  const nodes: ReferenceNode[] = []
-  for (const { doc, ...rest } of last.values()) if (doc !== null) nodes.push({ ...rest, doc })
-  return nodes
-}
-
-interface Batching {
-  /** Writes in one step. */
-  readonly size: number
-  /** Every so many writes an older one is sent again. */
-  readonly repeatEvery: number
-}
-
-/** Writes as a projector would send them, with old ones in between that must change nothing. */
-async function applyAll(
-  writer: GraphWriter,
-  writes: readonly RandomWrite[],
-  batching: Batching,
-): Promise<void> {
-  const places = new Map<string, number>()
-  const sent = writes.map((write, i): IndexWrite => {
-    const key = `${write.actorId} ${write.node} ${write.id}`
-    const place = places.get(key) ?? places.size
-    places.set(key, place)
-    return { ...write, version: i + 1, place }
-  })
-  const withOld = sent.flatMap((write, i) => {
-    if (i % batching.repeatEvery !== batching.repeatEvery - 1) return [write]
-    return [write, sent[Math.floor(i / 2)]!]
-  })
-  for (let at = 0; at < withOld.length; at += batching.size) {
-    await writer.apply(withOld.slice(at, at + batching.size), [{ shard: 0, offset: at + 1 }])
-  }
-}
-
-async function property(t: Test, make: MakeIndex): Promise<void> {
-  t.setTimeout(TIMEOUT_MS)
-  const { writer, reader, runs } = await make(t, OPTIONS)
-  let answered = 0
-  let found = 0
-  await fc.assert(
-    fc.asyncProperty(
-      randomWrites,
-      fc.record({
-        size: fc.integer({ min: 1, max: 30 }),
-        repeatEvery: fc.integer({ min: 2, max: 9 }),
-      }),
-      fc.array(randomQuery, { minLength: 5, maxLength: 10 }),
-      async (writes, batching, queries) => {
-        await writer.reset('again')
-        await applyAll(writer, writes, batching)
-        const reference = new Reference(remaining(writes))
-        for (const query of queries) {
-          const body = bodyOf(query)
-          const expected = asJson(reference.answer(query))
-          const answer = asJson(await ask(reader, body))
-          if (!equal(answer, expected)) {
-            throw new Error(
-              `query ${JSON.stringify(body)}\n answered ${JSON.stringify(answer)}\n` +
-                ` expected ${JSON.stringify(expected)}`,
-            )
-          }
-          answered++
-          if (JSON.stringify(expected).length > 60) found++
-        }
-      },
-    ),
-    { numRuns: Number(process.env['SEARCH_RUNS'] ?? runs ?? 250) },
-  )
-  t.ok(found * 5 > answered, `${found} of ${answered} queries found something`)
-}
-
-const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
-
-/** The same JSON, whatever the order of members. */
-function equal(a: unknown, b: unknown): boolean {
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((one, i) => equal(one, b[i]))
-  }
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b
-  const [x, y] = [Object.entries(a), b as Record<string, unknown>]
-  return (
-    x.length === Object.keys(y).length &&
-    x.every(([name, value]) => Object.hasOwn(y, name) && equal(value, y[name]))
-  )
 }

@@ -185,14 +185,23 @@ function away(error: unknown): EngineAway {
   return new EngineAway(text, { cause: error })
 }
 
+interface Reason {
+  readonly type?: string
+  readonly reason?: string
+}
+
 interface Failure {
   readonly status: number
-  readonly error?: { readonly type?: string; readonly reason?: string }
+  /** "all shards failed" says nothing: the first cause does. */
+  readonly error?: Reason & { readonly root_cause?: readonly Reason[]; readonly caused_by?: Reason }
 }
 
 /** What the server can't do now it may do later; what it refuses it will refuse again. */
 function failureOf({ statusCode, body }: Answered): Error {
-  const { type = '', reason = '' } = (body as Failure | undefined)?.error ?? {}
+  const error = (body as Failure | undefined)?.error
+  const { type = '' } = error ?? {}
+  const causes = [error?.reason, error?.root_cause?.[0]?.reason, error?.caused_by?.reason]
+  const reason = [...new Set(causes)].filter(Boolean).join(': ')
   const text = `${statusCode} ${type} ${reason}`.trim()
   if (type === 'index_not_found_exception') return new NoSuchIndex(text)
   const isNotNow = statusCode === 408 || statusCode === 429 || statusCode >= 500
@@ -271,12 +280,11 @@ function searchAnswer({ timed_out: isLate, _shards: shards, hits }: SearchBody):
 }
 
 /**
- * Dates and truths that are missing sort as the ends of a 64-bit integer, which a number of
- * JavaScript can't be: as text they come back as they were.
+ * Dates and truths that are missing sort as the ends of a 64-bit integer. A number of JavaScript
+ * can't be these, and as text they are no truth; a float beyond them is taken for the end.
  */
 function sentSort(value: unknown): unknown {
-  if (typeof value !== 'number' || Math.abs(value) < 2 ** 63) return value
-  return value > 0 ? '9223372036854775807' : '-9223372036854775808'
+  return Math.abs(value as number) === 2 ** 63 ? Math.sign(value as number) * 1e21 : value
 }
 
 interface IndexBody {

@@ -6,12 +6,8 @@ import { engine, type EngineAddress } from '../../test/harness/engines.ts'
 import type { RemoteHistory } from '../../protocol/graph/history.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
-import {
-  type IndexOptions,
-  type IndexUnderTest,
-  searchConformance,
-  searchProperty,
-} from '../conformance/search.ts'
+import type { IndexOptions, IndexUnderTest } from '../conformance/search-index.ts'
+import { searchConformance, searchProperty } from '../conformance/search.ts'
 import { MemorySearchEngine } from '../memory/search-engine.ts'
 import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
 import { ElasticClient } from './client.ts'
@@ -170,9 +166,57 @@ t.test('Elasticsearch', async (t) => {
   }
   const client = clientOf(address)
   t.teardown(() => client.close())
+  await missingValues(t, client, address)
   searchConformance(t, (t, options) => ({ ...open(t, client, options), runs: 12 }))
   searchProperty(t, (t, options) => ({ ...open(t, client, options, PIECES), runs: 8 }))
 })
+
+/** A page may end with a document that has no value: its sort values lead on all the same. */
+async function missingValues(t: Test, client: ElasticClient, { host, port }: EngineAddress) {
+  const index = `conformance-${process.pid}-missing`
+  const url = `http://${host}:${port}/${index}`
+  const put = (path: string, body: object): Promise<Response> =>
+    fetch(url + path, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const types = { truth: 'boolean', day: 'date', amount: 'double', word: 'keyword' }
+  const given = { truth: false, day: '2026-01-31', amount: 2.5, word: 'a' }
+  const properties = Object.fromEntries(
+    Object.entries(types).map(([name, type]) => [name, { type }]),
+  )
+  await put('', { mappings: { properties: { ...properties, place: { type: 'long' } } } })
+  t.teardown(() => fetch(url, { method: 'DELETE' }))
+  for (const place of [0, 1, 2]) {
+    await put(`/_doc/${place}?refresh=true`, { place, ...(place === 0 && given) })
+  }
+  for (const name of Object.keys(types)) {
+    for (const order of ['asc', 'desc'] as const) {
+      const places: unknown[] = []
+      let searchAfter: readonly unknown[] | null = null
+      for (let page = 0; page < 3; page++) {
+        const [answer] = await client.search(
+          [
+            {
+              ...{ index, query: { match_all: {} }, size: 1, source: ['place'], counts: false },
+              sort: [
+                { [name]: { order, missing: '_last' } },
+                { place: { order: 'asc', missing: '_last' } },
+              ],
+              ...(searchAfter && { searchAfter }),
+            },
+          ],
+          { timeoutMs: 60_000 },
+        )
+        const [hit] = answer!.hits
+        places.push(hit?.source['place'])
+        searchAfter = hit?.sort ?? null
+      }
+      t.same(places, [0, 1, 2], `${name} ${order}`)
+    }
+  }
+}
 
 function clientOf({ host, port }: EngineAddress): ElasticClient {
   return new ElasticClient({ urls: [`http://${host}:${port}`] })

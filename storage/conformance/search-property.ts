@@ -1,0 +1,109 @@
+// The heart of the graph index suite, a property: whatever was written, in whatever order, any
+// query answers what the plain reference answers, order included. It stands between random worlds
+// (search-nodes.ts, search-queries.ts) and the drivers. Source: ARCHITECTURE 5 and 7, CONTRACT 1.4,
+// PROTOCOL 3.13.
+
+import fc from 'fast-check'
+import type { Test } from 'tap'
+import type { GraphWriter, IndexWrite } from '../search.ts'
+import { ask, OPTIONS, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
+import { randomWrites, type RandomWrite } from './search-nodes.ts'
+import { bodyOf, randomQuery, Reference, type ReferenceNode } from './search-queries.ts'
+
+/** What the writes leave behind, each node at the place of its first write. */
+function remaining(writes: readonly RandomWrite[]): ReferenceNode[] {
+  const last = new Map<string, RandomWrite>()
+  for (const write of writes) last.set(`${write.actorId} ${write.node} ${write.id}`, write)
+  const nodes: ReferenceNode[] = []
+  for (const { doc, ...rest } of last.values()) if (doc !== null) nodes.push({ ...rest, doc })
+  return nodes
+}
+
+interface Batching {
+  /** Writes in one step. */
+  readonly size: number
+  /** Every so many writes an older one is sent again. */
+  readonly repeatEvery: number
+}
+
+/** Writes as a projector would send them, with old ones in between that must change nothing. */
+async function applyAll(
+  writer: GraphWriter,
+  writes: readonly RandomWrite[],
+  batching: Batching,
+): Promise<void> {
+  const places = new Map<string, number>()
+  const sent = writes.map((write, i): IndexWrite => {
+    const key = `${write.actorId} ${write.node} ${write.id}`
+    const place = places.get(key) ?? places.size
+    places.set(key, place)
+    return { ...write, version: i + 1, place }
+  })
+  const withOld = sent.flatMap((write, i) => {
+    if (i % batching.repeatEvery !== batching.repeatEvery - 1) return [write]
+    return [write, sent[Math.floor(i / 2)]!]
+  })
+  for (let at = 0; at < withOld.length; at += batching.size) {
+    await writer.apply(withOld.slice(at, at + batching.size), [{ shard: 0, offset: at + 1 }])
+  }
+}
+
+export async function property(t: Test, make: MakeIndex): Promise<void> {
+  t.setTimeout(TIMEOUT_MS)
+  const { writer, reader, runs } = await make(t, OPTIONS)
+  let answered = 0
+  let found = 0
+  await fc.assert(
+    fc.asyncProperty(
+      randomWrites,
+      fc.record({
+        size: fc.integer({ min: 1, max: 30 }),
+        repeatEvery: fc.integer({ min: 2, max: 9 }),
+      }),
+      fc.array(randomQuery, { minLength: 5, maxLength: 10 }),
+      async (writes, batching, queries) => {
+        await writer.reset('again')
+        await applyAll(writer, writes, batching)
+        const reference = new Reference(remaining(writes))
+        for (const query of queries) {
+          const body = bodyOf(query)
+          const expected = asJson(reference.answer(query))
+          const answer = asJson(await ask(reader, body))
+          if (!equal(answer, expected)) {
+            throw new Error(
+              `query ${JSON.stringify(body)}\n answered ${JSON.stringify(answer)}\n` +
+                ` expected ${JSON.stringify(expected)}`,
+            )
+          }
+          answered++
+          if (JSON.stringify(expected).length > 60) found++
+        }
+      },
+    ),
+    { numRuns: Number(process.env['SEARCH_RUNS'] ?? runs ?? 250), ...again(process.env) },
+  )
+  t.ok(found * 5 > answered, `${found} of ${answered} queries found something`)
+}
+
+/** `SEARCH_SEED`: what a failed run has printed. */
+function again({ SEARCH_SEED: seed }: NodeJS.ProcessEnv): {
+  seed?: number
+  endOnFailure?: boolean
+} {
+  return seed === undefined ? {} : { seed: Number(seed), endOnFailure: true }
+}
+
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+/** The same JSON, whatever the order of members. */
+function equal(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((one, i) => equal(one, b[i]))
+  }
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b
+  const [x, y] = [Object.entries(a), b as Record<string, unknown>]
+  return (
+    x.length === Object.keys(y).length &&
+    x.every(([name, value]) => Object.hasOwn(y, name) && equal(value, y[name]))
+  )
+}
