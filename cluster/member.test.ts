@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import fc from 'fast-check'
+import { LIMITS } from '../config/limits.ts'
 import type { Reply } from '../protocol/message.ts'
 import { startMember } from './testing/harness.ts'
 
@@ -29,6 +30,14 @@ t.test('makes an actor, finds it by id and by number, keeps it over a restart', 
   t.same(data(await again.ask('A1', [['read']])), ['x', 'y'])
   t.equal(code(await again.ask('A2', [['read']])), 'NOT_FOUND')
   t.equal(code(await again.ask('new', [['open', { number: 'A1' }]])), 'ALREADY_EXISTS')
+})
+
+t.test('a store that has no TTL is asked to remove what is over', async (t) => {
+  const { journal, clock } = await startMember()
+  let asked = 0
+  journal.derived.expire = () => Promise.resolve(void asked++)
+  await clock.advance(3 * LIMITS.expireEveryMs)
+  t.equal(asked, 3)
 })
 
 t.test('answers a repeated key with the first answer, also after a restart', async (t) => {

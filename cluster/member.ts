@@ -189,6 +189,7 @@ export class Member implements ActorSystem {
     this.#every(LIMITS.sweepEveryMs, async () => {
       for (const shard of this.shards.values()) shard.sweep(true)
     })
+    this.#every(LIMITS.expireEveryMs, async () => this.#options.journal.derived.expire?.())
     if (cluster !== null) this.#every(LIMITS.systemReadEveryMs, () => this.#follower.read())
   }
 

@@ -364,6 +364,9 @@ export const LIMITS = {
   imageChunkBytes: 1 * MiB,
   /** Derived rows that only tidy up live twice as long as what they follow (PROTOCOL 3.0). */
   derivedTtlSeconds: 2 * 24 * 3_600,
+  /** Embedded: rows whose time is over are looked for; rows that one transaction deletes. */
+  expireEveryMs: 60_000,
+  expireRowsMax: 1_000,
   /** Changes of the schema: one statement, the lock between two of them, whoever waits for it. */
   cassandraDdlMs: 30_000,
   schemaLockSeconds: 60,

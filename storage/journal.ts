@@ -115,6 +115,9 @@ export interface LogStore extends LogReader {
   trim(shard: number, epoch: number, upTo: number): Promise<void>
 }
 
+/** Keys of creates are forgotten with the callers' keys; every other key is kept (PROTOCOL 3.6). */
+export const CREATE_KEY_SUFFIX = '!key'
+
 /** A natural key's row (ARCHITECTURE 4). Free when `claims` is empty. */
 export interface AliasRow {
   readonly keyType: string
@@ -219,6 +222,8 @@ export interface DerivedStore extends DerivedReader {
   write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome>
   /** Deletes older images than the newest but one. */
   trimImages(): Promise<void>
+  /** Deletes rows whose time is over (row-life.ts), where the store doesn't do so by itself. */
+  expire?(): Promise<void>
 }
 
 export type EntryRange =

@@ -6,10 +6,8 @@ import { LIMITS } from '../../config/limits.ts'
 import { BriefMap } from '../../protocol/brief.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { Entry, KeyChange } from '../../protocol/entry.ts'
+import { CREATE_KEY_SUFFIX } from '../../storage/journal.ts'
 import type { AliasClaim, AliasRow, DerivedStore, Maybe } from '../../storage/journal.ts'
-
-/** Keys of creates are forgotten with the callers' keys; every other key is kept (PROTOCOL 3.6). */
-export const CREATE_KEY_SUFFIX = '!key'
 
 interface Unflushed {
   readonly row: AliasRow

@@ -3,13 +3,10 @@
 // PROTOCOL 3.0 "USING TIMESTAMP <offset>", 3.12 (what expires, what must be there before what).
 
 import { LIMITS } from '../../config/limits.ts'
-import { holdsRecords } from '../../protocol/entry.ts'
 import type { DerivedRow } from '../journal.ts'
+import { isPassing } from '../row-life.ts'
 import { bucketOf, encodeBlob, encodeParked, encodeTextBlob, endsBucket } from './rows.ts'
 import type { BatchBounds, Statement } from './session.ts'
-
-/** What a create was answered with is forgotten with its caller's key. */
-const CREATE_KEY_SUFFIX = '!key'
 
 const FOREVER = 0
 
@@ -122,16 +119,16 @@ function bytesOf({ params }: Statement): number {
 
 function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow): Placed[] {
   const { offset } = row
+  const seconds = isPassing(row) ? LIMITS.derivedTtlSeconds : FOREVER
   switch (row.kind) {
     case 'entry': {
       const { actorId, n } = row
       const bucket = bucketOf(n)
-      const isKept = keepsRejections || endsBucket(n) || holdsRecords(row.body)
       const statement = register(`${keyspace}.actor_entry`, ['pid', 'bucket', 'n'], {
         key: [actorId, bucket, n],
         body: encodeBlob(offset, row.body),
         offset,
-        seconds: isKept ? FOREVER : LIMITS.derivedTtlSeconds,
+        seconds: keepsRejections || endsBucket(n) ? FOREVER : seconds,
       })
       return [{ partition: `e${actorId}${bucket}`, name: String(n), offset, statement }]
     }
@@ -141,7 +138,7 @@ function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow):
         key: [keyType, key],
         body: encodeTextBlob(offset, JSON.stringify(claims)),
         offset,
-        seconds: keyType.endsWith(CREATE_KEY_SUFFIX) ? LIMITS.derivedTtlSeconds : FOREVER,
+        seconds,
       })
       return [{ partition: `a${keyType}\0${key}`, name: '', offset, statement }]
     }
@@ -157,7 +154,7 @@ function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow):
         key: [actorId, day, messageId],
         body: encodeBlob(offset, row.body),
         offset,
-        seconds: LIMITS.derivedTtlSeconds,
+        seconds,
       })
       return [{ partition: `m${actorId}${day}`, name: messageId, offset, statement }]
     }
@@ -175,7 +172,7 @@ function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow):
         key: [shard, consumer, actorId],
         body: encodeParked(offset, body),
         offset,
-        seconds: body === null ? LIMITS.derivedTtlSeconds : FOREVER,
+        seconds,
       })
       return [{ partition: `p${consumer}`, name: actorId, offset, statement }]
     }

@@ -7,6 +7,7 @@ import type { DerivedRow } from '../journal.ts'
 import { Committer } from './journal-committer.ts'
 import { openEnvironment, type JournalEnvironment } from './journal-environment.ts'
 import { establishIdentity } from './journal-identity.ts'
+import { CLAIMS_KEY } from './journal-places.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader } from './journal-read.ts'
 import { Reserve } from './journal-reserve.ts'
 import { Room } from './journal-room.ts'
@@ -43,6 +44,7 @@ async function openCommitter(t: Test): Promise<Opened> {
   const env = { ...real, root }
   const fatal: Error[] = []
   const committer = new Committer({
+    nowMs: () => 1_700_000_000_000,
     env,
     reserve,
     room: new Room(dir, env.file),
@@ -157,4 +159,20 @@ void t.test('claims of many shards at once are one transaction', async (t) => {
   t.ok(transactions() <= 2, `${transactions()} transactions`)
   env.root.resetReadTxn()
   t.same(env.trims.get(Buffer.of(0, 3)), Buffer.of(3))
+})
+
+void t.test('nothing is removed when somebody has claimed since it was looked for', async (t) => {
+  const { committer, env } = await openCommitter(t)
+  await env.epochs.put(CLAIMS_KEY, Buffer.of(0), 7)
+  await env.marks.put(Buffer.from('row'), Buffer.of(1))
+  const removals = { notes: [], rows: [{ table: env.marks, key: Buffer.from('row') }] }
+  const isThere = (): boolean => {
+    env.root.resetReadTxn()
+    return env.marks.get(Buffer.from('row')) !== undefined
+  }
+  t.equal(await committer.remove(() => ({ ...removals, token: 6 })), 'later')
+  t.ok(isThere())
+  t.equal(await committer.remove(() => ({ ...removals, token: 7 })), 'removed')
+  t.notOk(isThere())
+  t.equal(await committer.remove(() => null), 'nothing')
 })

@@ -6,12 +6,13 @@ import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { AppendOutcome, DerivedRow, Group } from '../journal.ts'
 import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
-import { Arena } from './journal-arena.ts'
-import { derivedOffset, isWhole, logKey, readGroup, shardKey, type Row } from './journal-layout.ts'
+import type { Removals } from './journal-expiry.ts'
+import { derivedOffset, isWhole, logKey, readGroup, shardKey } from './journal-layout.ts'
 import { CLAIMS_KEY, Places } from './journal-places.ts'
 import type { Reserve } from './journal-reserve.ts'
 import type { Room } from './journal-room.ts'
-import { encodeGroup, encodeHeadOf, encodeRow, type DerivedTableRow } from './journal-rows.ts'
+import type { DerivedTableRow } from './journal-rows.ts'
+import { Sections, type Section } from './journal-sections.ts'
 import { WaitingRows, type TakenRows } from './journal-waiting.ts'
 
 export interface CommitterOptions {
@@ -22,6 +23,8 @@ export interface CommitterOptions {
   readonly roomBytes: number
   /** Monotonic milliseconds. */
   readonly now: () => number
+  /** Milliseconds since 1970: when rows were written that stand for a while only. */
+  readonly nowMs: () => number
   /** A commit has failed: ends the process. Should it return, nothing is written any more. */
   readonly onFatal: (error: Error) => void
   /** Called once when the disk turns full and once when there is room again. */
@@ -40,26 +43,13 @@ interface Essential {
   readonly resolve: (written: Written) => void
 }
 
-/** What goes into one transaction for one shard under one epoch. */
-interface Section {
-  readonly shard: number
-  readonly epoch: number
-  readonly groups: Group[]
-  readonly taken: TakenRows[]
-  readonly encodedGroups: { readonly row: Row; readonly head: Row }[]
-  /** By rising offset, so that of two rows of one register the newer is put last. */
-  readonly encodedRows: DerivedTableRow[]
-  hasEpoch: Promise<boolean> | null
-  readonly hasHead: Promise<boolean>[]
-}
-
 export class Committer {
   readonly #env: JournalEnvironment
   readonly #reserve: Reserve
   readonly #options: CommitterOptions
-  readonly #arena = new Arena()
   readonly #waiting: WaitingRows
   readonly #places: Places
+  readonly #sections: Sections
   readonly #essentials: Essential[] = []
   #running: Promise<unknown> | null = null
   #isFull = false
@@ -72,6 +62,7 @@ export class Committer {
     this.#env = options.env
     this.#reserve = options.reserve
     this.#places = new Places(options.env)
+    this.#sections = new Sections(options.env, options.nowMs)
     this.#waiting = new WaitingRows(() => void this.#inTurn(() => this.#writeDueRows()))
   }
 
@@ -98,6 +89,25 @@ export class Committer {
       if (this.#essentials.length > 1) return
       this.#inTurn(() => this.#writeEssentials()).catch(reject)
     })
+  }
+
+  /** Removes rows, unless another process has claimed since `find` looked. */
+  async remove(find: () => Removals | null): Promise<'removed' | 'nothing' | 'later'> {
+    let found: Removals | null = null
+    let isIn = false
+    const written = await this.essential(() => {
+      found = this.#end === null ? find() : null
+      if (found === null) return []
+      const { expiries, epochs } = this.#env
+      const { token, notes, rows } = found
+      const all = epochs.ifVersion(CLAIMS_KEY, token, () => {
+        for (const { table, key } of rows) void table.remove(key)
+        for (const key of notes) void expiries!.remove(key)
+      })
+      return [all.then((is) => (isIn = is))]
+    })
+    if (written !== 'committed') return 'later'
+    return found === null ? 'nothing' : isIn ? 'removed' : 'later'
   }
 
   /** All that was asked for meanwhile, as one: a start claims every shard. */
@@ -138,7 +148,7 @@ export class Committer {
     assert(this.#end !== 'closed', 'the journal is open')
     if (groups.length === 0) return []
     const taken = this.#waiting.take('due')
-    const sections = this.#sectionsOf(groups, taken)
+    const sections = this.#sections.of(groups, taken)
     if (!this.#hasRoomToAppend(this.#cost(sections))) {
       this.#setFull(true)
       if (taken.length > 0) await this.#finishRows(taken)
@@ -199,7 +209,7 @@ export class Committer {
   }
 
   async #finishRows(taken: readonly TakenRows[]): Promise<void> {
-    const sections = this.#sectionsOf([], taken)
+    const sections = this.#sections.of([], taken)
     const hasRoom = this.#hasRoomToFinish(this.#cost(sections))
     const written = hasRoom ? await this.#run(() => this.#build(sections)) : 'full'
     await this.#settleRows(sections, written)
@@ -209,7 +219,7 @@ export class Committer {
   #cost(sections: readonly Section[]): number {
     let rows = 1
     for (const { groups, encodedRows } of sections) rows += 2 * groups.length + encodedRows.length
-    return 2 * this.#arena.used + rows * PAGES_OF_A_ROW * LIMITS.journalPageBytes
+    return 2 * this.#sections.bytes + rows * PAGES_OF_A_ROW * LIMITS.journalPageBytes
   }
 
   /**
@@ -325,56 +335,5 @@ export class Committer {
     this.#isMaking = true
     this.#triedAt = now
     void this.#reserve.make().then(() => (this.#isMaking = false))
-  }
-
-  /** Encodes everything: what can throw does so before a transaction is begun. */
-  #sectionsOf(groups: readonly Group[], taken: readonly TakenRows[]): Section[] {
-    const byPlace = new Map<number, Section>()
-    const arena = this.#arena
-    arena.reset()
-    for (const group of groups) {
-      const section = sectionOf(byPlace, group.shard, group.epoch)
-      const row = encodeGroup(arena, group)
-      section.groups.push(group)
-      section.encodedGroups.push({ row, head: encodeHeadOf(arena, group, row) })
-    }
-    for (const rows of taken) {
-      const { taken: all, encodedRows } = sectionOf(byPlace, rows.shard, rows.epoch)
-      all.push(rows)
-      for (const row of rows.rows) encodedRows.push(encodeRow(arena, this.#env, rows.shard, row))
-    }
-    const sections = [...byPlace.values()]
-    for (const { encodedRows } of sections) sortByOffset(encodedRows)
-    return sections
-  }
-}
-
-/** Above every number of a shard. */
-const SHARDS_MAX = 2 ** 13
-
-function sectionOf(byPlace: Map<number, Section>, shard: number, epoch: number): Section {
-  const place = epoch * SHARDS_MAX + shard + 1
-  let section = byPlace.get(place)
-  if (section === undefined) {
-    section = {
-      shard,
-      epoch,
-      groups: [],
-      taken: [],
-      encodedGroups: [],
-      encodedRows: [],
-      hasEpoch: null,
-      hasHead: [],
-    }
-    byPlace.set(place, section)
-  }
-  return section
-}
-
-function sortByOffset(rows: DerivedTableRow[]): void {
-  for (let i = 1; i < rows.length; i++) {
-    if (rows[i]!.offset >= rows[i - 1]!.offset) continue
-    rows.sort((a, b) => a.offset - b.offset)
-    return
   }
 }

@@ -153,6 +153,14 @@ export function imageKey(offset: number, part: number): Buffer {
   return key
 }
 
+/** Rows that may go, by the hour since 1970 in which they were written, then in any order. */
+export function expiryKey(hour: number, n: number): Buffer {
+  const key = Buffer.allocUnsafe(10)
+  key.writeUInt32BE(hour, 0)
+  key.writeUIntBE(n, 4, 6)
+  return key
+}
+
 // Values: fields, a body, and at the end CRC-32 of key and value.
 
 /** False for a row that is damaged, or that stands under another key than it was written under. */

@@ -20,6 +20,7 @@ import type {
 } from '../journal.ts'
 import { checkTail, shardsOf } from './journal-check.ts'
 import { Committer } from './journal-committer.ts'
+import { ExpiryPass, type ExpiryOptions } from './journal-expiry.ts'
 import { JournalDamage, logDamage } from './journal-damage.ts'
 import { DATA_FILE, openEnvironment, type JournalEnvironment } from './journal-environment.ts'
 import { checkDataFile } from './journal-file.ts'
@@ -156,6 +157,7 @@ class EmbeddedJournal implements Journal {
       room: new Room(options.dir, env.file),
       roomBytes: options.roomBytes ?? LIMITS.journalRoomBytes,
       now: options.now,
+      nowMs: options.clock,
       onFatal: (error) => {
         options.log.error(
           { err: error },
@@ -169,7 +171,8 @@ class EmbeddedJournal implements Journal {
       },
     })
     this.log = new EmbeddedLog(env, this.#committer, options.random)
-    this.derived = new EmbeddedDerived(env, this.#committer)
+    const expiry = { env, identity, nowMs: options.clock }
+    this.derived = new EmbeddedDerived(env, this.#committer, expiry)
   }
 
   /** Writes what waits, then closes the data file. */
@@ -252,14 +255,23 @@ class EmbeddedLog extends EmbeddedLogReader implements LogStore {
 
 class EmbeddedDerived extends EmbeddedDerivedReader implements DerivedStore {
   readonly #committer: Committer
+  readonly #expiry: ExpiryOptions
 
-  constructor(env: JournalEnvironment, committer: Committer) {
+  constructor(env: JournalEnvironment, committer: Committer, expiry: ExpiryOptions) {
     super(env)
     this.#committer = committer
+    this.#expiry = expiry
   }
 
   write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
     return this.#committer.write(shard, epoch, rows)
+  }
+
+  async expire(): Promise<void> {
+    const { expiries } = this.env
+    if (expiries === null) return
+    const pass = new ExpiryPass(this.#expiry, expiries)
+    while ((await this.#committer.remove(() => pass.next())) === 'removed');
   }
 
   async trimImages(): Promise<void> {

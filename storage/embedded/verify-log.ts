@@ -68,6 +68,7 @@ export async function verifyLog(dir: string, print: Report): Promise<VerifyRepor
     for (const table of DERIVED_TABLES) {
       counts.derivedRows += verifyTable(env, table, (what) => report(`${file}: ${what}`))
     }
+    if (env.expiries) verifyTable(env, 'expiries', (what) => report(`${file}: ${what}`))
   } catch (error) {
     report(error instanceof Error ? error.message : String(error))
   } finally {
@@ -99,13 +100,13 @@ async function isReadable(file: string, report: Report): Promise<boolean> {
 /** Rows of one table: whole, and an actor's entries dense and in the order of their offsets. */
 function verifyTable(
   env: JournalEnvironment,
-  table: (typeof DERIVED_TABLES)[number],
+  table: (typeof DERIVED_TABLES)[number] | 'expiries',
   report: Report,
 ): number {
   let rows = 0
   let before: EntryPlace | null = null
   const losses = readIdentity(env)?.losses ?? []
-  for (const { key, value } of env[table].getRange({})) {
+  for (const { key, value } of env[table]!.getRange({})) {
     rows++
     if (!isWhole(key, value)) {
       const hex = Buffer.from(key).toString('hex')
