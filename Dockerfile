@@ -30,4 +30,4 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=60s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.KONTOR_HTTP_PORT ?? 8080}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # SIGTERM makes it drain and hand its shards over.
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--max-semi-space-size=64", "--use-largepages=silent", "node/main.ts"]
+ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--use-largepages=silent", "node/main.ts"]

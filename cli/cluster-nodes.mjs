@@ -9,11 +9,7 @@ import { join } from 'node:path'
 import { birthOf, freePort, HOST, isAlive, readText } from './engines/server-process.mjs'
 
 /** As `npm start`. */
-const NODE_OPTIONS = [
-  '--disable-warning=ExperimentalWarning',
-  '--max-semi-space-size=64',
-  '--use-largepages=silent',
-]
+const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning', '--use-largepages=silent']
 const READY_MS_MAX = 180_000
 /** A node drains for half a minute at most. */
 const STOP_MS_MAX = 40_000

@@ -27,8 +27,8 @@ export interface ChildOptions {
   readonly ready: () => Promise<boolean>
 }
 
-/** As `npm start`: requests die young, and the program's code lies in large pages (README). */
-export const NODE_FLAGS = ['--max-semi-space-size=64', '--use-largepages=silent'] as const
+/** As `npm start`: the program's code lies in large pages (README). */
+export const NODE_FLAGS = ['--use-largepages=silent'] as const
 
 export class Child {
   readonly pid: number
