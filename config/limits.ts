@@ -364,9 +364,11 @@ export const LIMITS = {
   imageChunkBytes: 1 * MiB,
   /** Derived rows that only tidy up live twice as long as what they follow (PROTOCOL 3.0). */
   derivedTtlSeconds: 2 * 24 * 3_600,
-  /** Embedded: rows whose time is over are looked for; rows that one transaction deletes. */
+  /** Embedded: rows whose time is over are looked for; appends wait while one part is deleted. */
   expireEveryMs: 60_000,
-  expireRowsMax: 1_000,
+  expireRowsMax: 200,
+  /** Rows that can't go yet, after which the rest is left to the next time. */
+  expireWaitingMax: 10_000,
   /** Changes of the schema: one statement, the lock between two of them, whoever waits for it. */
   cassandraDdlMs: 30_000,
   schemaLockSeconds: 60,

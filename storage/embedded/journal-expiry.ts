@@ -92,6 +92,7 @@ export class ExpiryPass {
   readonly #table: Table
   readonly #end: Uint8Array
   #cursor: Uint8Array = expiryKey(0, 0)
+  #waiting = 0
 
   constructor(options: ExpiryOptions, table: Table) {
     this.#options = options
@@ -100,8 +101,9 @@ export class ExpiryPass {
     this.#end = expiryKey(Math.max(0, Math.floor(before / HOUR_MS)), 0)
   }
 
-  /** The next ones, all looked at in one read transaction; null: there are no more. */
+  /** The next ones, all looked at in one read transaction; null: that is all for now. */
   next(): Removals | null {
+    if (this.#waiting > LIMITS.expireWaitingMax) return null
     const { root, epochs } = this.#options.env
     root.resetReadTxn()
     const token = epochs.getEntry(CLAIMS_KEY)?.version
@@ -114,7 +116,10 @@ export class ExpiryPass {
       seen++
       this.#cursor = Buffer.concat([key, Buffer.of(0)])
       const found = isWhole(key, value) ? this.#judge(value) : 'stays'
-      if (found === 'waits') continue
+      if (found === 'waits') {
+        this.#waiting++
+        continue
+      }
       notes.push(key)
       if (found !== 'stays') rows.push(found)
     }
