@@ -33,9 +33,8 @@ t.test('makes an actor, finds it by id and by number, keeps it over a restart', 
 })
 
 t.test('a store that has no TTL is asked to remove what is over', async (t) => {
-  const { journal, clock } = await startMember()
   let asked = 0
-  journal.derived.expire = () => Promise.resolve(void asked++)
+  const { clock } = await startMember({ expire: () => Promise.resolve(void asked++) })
   await clock.advance(3 * LIMITS.expireEveryMs)
   t.equal(asked, 3)
 })

@@ -189,7 +189,8 @@ export class Member implements ActorSystem {
     this.#every(LIMITS.sweepEveryMs, async () => {
       for (const shard of this.shards.values()) shard.sweep(true)
     })
-    this.#every(LIMITS.expireEveryMs, async () => this.#options.journal.derived.expire?.())
+    const { derived } = this.#options.journal
+    if (derived.expire) this.#every(LIMITS.expireEveryMs, async () => derived.expire!())
     if (cluster !== null) this.#every(LIMITS.systemReadEveryMs, () => this.#follower.read())
   }
 

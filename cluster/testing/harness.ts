@@ -97,6 +97,8 @@ export interface StartOptions {
   readonly shards?: number
   readonly nasty?: Omit<Nastiness, 'chance' | 'later'>
   readonly behaviours?: readonly Behaviour[]
+  /** Of a store that has no TTL. */
+  readonly expire?: () => Promise<void>
 }
 
 const NO_RULES: HookTable = { has: () => false, effects: () => [] }
@@ -110,6 +112,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
     ...(options.hooks ? { hooks: options.hooks } : null),
     ...(options.state ? { state: options.state } : null),
   })
+  if (options.expire) journal.derived.expire = options.expire
   const lost: string[] = []
   const errors: string[] = []
   const { nasty } = options

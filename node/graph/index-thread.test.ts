@@ -97,7 +97,9 @@ t.test('the brake: by lag, but not while the index is filled anew', async (t) =>
   const index = thread(t, () => Promise.resolve())
   await index.opened()
   await until(() => index.watch.unready() === null)
-  // Nobody tells the worker: as if it could not follow.
+  index.retryParked()
+  await until(() => index.progress.counter('resets') === 1)
+  // It is asleep, and nobody tells it: as if it could not follow.
   index.progress.takeAsleep()
   index.committed(0, LIMITS.indexLagEntriesMax * 1.5)
   const nowMs = performance.now()

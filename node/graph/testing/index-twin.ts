@@ -35,6 +35,8 @@ function park(shard: number, offset: number): void {
 port.on('message', (message: ToIndexWorker) => {
   if (message.kind === 'wake') follow()
   else if (message.kind === 'stop') port.close()
+  // Handled when nothing is followed any more.
+  else if (message.kind === 'retry') progress.count('resets', 1)
   else if (message.kind === 'kept') {
     progress.set('failures', message.error === null ? 1 : 2)
   }
