@@ -310,6 +310,11 @@ export class Member implements ActorSystem {
     }
   }
 
+  /** It serves the shard and its lease stands: nobody else can have committed in it. */
+  serves(shard: number): boolean {
+    return this.ownership.mayServe() && this.shards.get(shard)?.state === 'serving'
+  }
+
   heads(): readonly Position[] {
     return [...this.shards].map(([shard, { gate }]) => ({ shard, offset: gate.head }))
   }

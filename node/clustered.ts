@@ -195,6 +195,7 @@ function startIndex(
     clock: world.clock,
     log,
     flushed: (shard) => member.shards.get(shard)?.flusher.flushed ?? null,
+    serves: (shard) => member.serves(shard),
   })
 }
 

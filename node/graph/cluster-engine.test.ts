@@ -59,6 +59,7 @@ class Scene {
       clock: this.clock,
       log: { debug: () => undefined, info: () => undefined, warn: note, error: note },
       flushed: () => null,
+      serves: () => true,
       decodeSnapshot: decodeTestSnapshot,
     })
   }

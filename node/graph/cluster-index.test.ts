@@ -57,6 +57,18 @@ t.test('a write is seen by its token, on its owner and on others', async (t) => 
   await end(t, s)
 })
 
+t.test('who may have lost a shard does not say what was never committed in it', async (t) => {
+  const [s, one, other] = await two()
+  const at = await s.commit([A, opened('one')])
+  const own = one.shards.has(at.shard) ? one : other
+  t.equal(own.index.watch.head(at.shard), at.offset)
+  own.lease.stands = false
+  t.equal(own.index.watch.head(at.shard), Number.POSITIVE_INFINITY)
+  own.lease.stands = true
+  t.equal(own.index.watch.head(at.shard), at.offset)
+  await end(t, s)
+})
+
 t.test('what is not in the index in time is said so, and comes later', async (t) => {
   const [s, one] = await two()
   s.hooks.beforeBulk = () => 'away'

@@ -39,6 +39,8 @@ export interface ClusterIndexOptions {
   readonly log: Log
   /** Offset up to which an own shard's derived rows are written; null: not an own one. */
   readonly flushed: (shard: number) => number | null
+  /** This member serves the shard and has its lease: nobody else can have committed in it. */
+  readonly serves: (shard: number) => boolean
   /** How snapshots are read; the runtime's own by default. */
   readonly decodeSnapshot?: DecodeSnapshot
 }
@@ -156,10 +158,20 @@ class MemberIndex implements ClusterIndex {
         engine.refresh(this.#indexes(generation), { timeoutMs: LIMITS.consistencyWaitMs }),
       follows: (shard) => this.#follows(shard),
       // Of `system` only the owner's runtime knows it, and nothing of it is in the graph.
-      head: (shard) => (this.#follows(shard) ? (this.#own.get(shard)?.head ?? null) : null),
+      head: (shard) => this.#headOf(shard),
       flushed: async (shard) =>
         flushed(shard) ?? (await journal.derived.consumer(shard, 'flush')) ?? 0,
     })
+  }
+
+  /**
+   * Newest offset of a shard; null: not known here. Who has lost a shard and has not heard of it yet
+   * must not take for made up what its next owner has acknowledged.
+   */
+  #headOf(shard: number): number | null {
+    const { serves } = this.#options
+    if (!this.#follows(shard) || !serves(shard)) return null
+    return this.#own.get(shard)?.head ?? null
   }
 
   #makeKeeper(store: string): IndexKeeper {

@@ -21,7 +21,7 @@ export interface IndexWaitingOptions {
   readonly refresh: (generation: number) => Promise<void>
   /** False for a shard that brings nothing to the graph: it need not be waited for. */
   readonly follows: (shard: number) => boolean
-  /** Newest committed offset of an own shard; null: not ours. */
+  /** Newest committed offset of an own shard; null: not ours, or not for sure. */
   readonly head: (shard: number) => number | null
   /** Offset up to which a shard's derived rows are written. */
   readonly flushed: (shard: number) => Promise<number>

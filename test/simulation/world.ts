@@ -212,6 +212,7 @@ export class World {
         clock,
         log,
         flushed: (shard) => member.shards.get(shard)?.flusher.flushed ?? null,
+        serves: (shard) => member.serves(shard),
       })
     }
     return { member, index: made.index }

@@ -19,6 +19,7 @@ import { type ClusterIndex, startClusterIndex } from '../cluster-index.ts'
 export interface TestMember {
   readonly index: ClusterIndex
   readonly shards: Set<number>
+  readonly lease: { stands: boolean }
 }
 
 export class ClusterScene {
@@ -46,8 +47,10 @@ export class ClusterScene {
     this.prefix = options.prefix ?? 'test-'
   }
 
-  async start(...shards: number[]): Promise<TestMember> {
+  async start(...own: number[]): Promise<TestMember> {
     const { behaviour } = this
+    const shards = new Set<number>()
+    const lease = { stands: true }
     const index = startClusterIndex({
       journal: this.store.journal,
       engine: this.engine,
@@ -62,11 +65,12 @@ export class ClusterScene {
         error: (fields, text) => this.#note(fields, text),
       },
       flushed: () => null,
+      serves: (shard) => lease.stands && shards.has(shard),
       decodeSnapshot: decodeTestSnapshot,
     })
-    const member: TestMember = { index, shards: new Set() }
+    const member: TestMember = { index, shards, lease }
     this.members.push(member)
-    await this.gives(member, ...shards)
+    await this.gives(member, ...own)
     return member
   }
 
