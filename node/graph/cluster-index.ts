@@ -165,8 +165,8 @@ class MemberIndex implements ClusterIndex {
   }
 
   /**
-   * Newest offset of a shard; null: not known here. Who has lost a shard and has not heard of it yet
-   * must not take for made up what its next owner has acknowledged.
+   * Newest offset of a shard; null: not known here. Who has lost a shard and not heard of it must
+   * not take for made up what its next owner has acknowledged.
    */
   #headOf(shard: number): number | null {
     const { serves } = this.#options
