@@ -18,7 +18,7 @@ async function main() {
   const paths = args.filter((arg) => !named.some((step) => step.name === arg))
   checkPaths(paths)
   // Of named paths, only the step that runs any tests.
-  const isMeant = (step) => paths.length === 0 || step.name === 'tests'
+  const isMeant = (step) => (paths.length === 0 ? !step.apart : step.name === 'tests')
   const steps = named.length > 0 ? named : STEPS.filter(isMeant)
   const { env } = await setUp({ root: ROOT, dev: true })
   const fetched = steps.some((step) => step.tap) && paths.length === 0 ? fetchEngines() : null
