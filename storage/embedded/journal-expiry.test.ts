@@ -4,8 +4,9 @@
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry.ts'
-import type { AliasRow, DerivedRow, Journal } from '../journal.ts'
+import type { AliasRow, DerivedRow, Journal, StoreIdentity } from '../journal.ts'
 import { freshUuid } from '../conformance/journal-samples.ts'
+import { ExpiryPass } from './journal-expiry.ts'
 import { openEnvironment } from './journal-environment.ts'
 import { openEmbeddedJournal } from './journal.ts'
 import { journalOptions } from './testing/journal-options.ts'
@@ -152,5 +153,35 @@ void t.test('an actor that was only refused goes, once the log has let go of it'
   await store.pass(0)
   t.same(await derived.actors(null, 10), [made])
   t.same(await numbers(made), [1, 2, 3], 'an order keeps what it refused')
+  t.same(await leftIn(store), { notes: 0, findings: [] })
+})
+
+void t.test(
+  'behind an accepted loss rejections stay: entries are found by their numbers',
+  async (t) => {
+    const store = await open(t)
+    await store.append(entryOf(freshUuid(), 1, 0, 0))
+    await store.journal.log.trim(0, store.epoch, 1)
+    const env = openEnvironment(store.dir, true)
+    t.teardown(() => env.root.close())
+    const { identity } = store.journal
+    const rowsOf = (losses: StoreIdentity['losses']): number | undefined => {
+      const options = { env, identity: { ...identity, losses: losses ?? [] } }
+      const pass = new ExpiryPass({ ...options, nowMs: () => START_MS + LIFE_MS }, env.expiries!)
+      return pass.next()?.rows.length
+    }
+    t.equal(rowsOf([{ shard: 0, offset: 0, resumedAt: 0 }]), 0)
+    t.equal(rowsOf([]), 1)
+  },
+)
+
+void t.test('an actor that was refused very often stays', async (t) => {
+  const store = await open(t)
+  const actorId = freshUuid()
+  for (let n = 1; n <= 65; n++) await store.append(entryOf(actorId, n, 0, 0))
+  await store.journal.log.trim(0, store.epoch, 65)
+  await store.pass(LIFE_MS)
+  const all = { order: 'ascending', after: 0, bytesMax: 1_000_000 } as const
+  t.equal((await store.journal.derived.entries(actorId, all)).length, 65)
   t.same(await leftIn(store), { notes: 0, findings: [] })
 })

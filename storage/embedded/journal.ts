@@ -52,7 +52,7 @@ export interface EmbeddedJournalOptions {
   readonly shards: number | null
   readonly log: JournalLog
   readonly random: FillRandom
-  /** Milliseconds since 1970, for the generation's UUID. */
+  /** Milliseconds since 1970: for the generation's UUID, and for rows that go after their time. */
   readonly clock: () => number
   /** Monotonic milliseconds. */
   readonly now: () => number
