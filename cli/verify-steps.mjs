@@ -23,7 +23,7 @@ const FOLDERS = [
 
 /**
  * @typedef {{ name: string, command: string, minutes: number, expect?: RegExp, tap?: true,
- *   env?: Record<string, string>, engines?: true, apart?: true }} Step
+ *   env?: Record<string, string>, engines?: true, fresh?: true }} Step
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  */
 
@@ -35,7 +35,7 @@ const FAULTS = ['deaths', 'engines', 'keys', 'moves', 'network', 'soak']
  * The steps in their order, the fast ones first. `command` names an installed tool; `expect` must
  * be found in what it prints, for a tool that checks nothing reports success too; `minutes` is its
  * bound; a step with `tap` is counted by its assertions, any other as one check; one with
- * `engines` can't run without real servers; one set `apart` runs when it is named, not with all.
+ * `engines` can't run without real servers; one with `fresh` gets servers that nobody has used.
  *
  * @type {readonly Step[]}
  */
@@ -60,15 +60,16 @@ export const STEPS = [
     env: { SPEC_DRIVER: 'cluster' },
     engines: true,
   },
-  // Faults of real processes and engines: `npm run test:cluster`. Their deadlines need a machine
-  // that does nothing else.
+  // Faults of real processes and engines, one file at a time (by itself `npm run test:cluster`), on
+  // servers without the hundreds of keyspaces and indexes of the suites before: a restarted
+  // Elasticsearch would go through them all while the clocks of these run.
   {
     name: 'faults',
     command: `tap --reporter=tap --jobs=1 --timeout=900 ${FAULTS}`,
     tap: true,
     minutes: 80,
     engines: true,
-    apart: true,
+    fresh: true,
   },
 ]
 

@@ -18,7 +18,7 @@ async function main() {
   const paths = args.filter((arg) => !named.some((step) => step.name === arg))
   checkPaths(paths)
   // Of named paths, only the step that runs any tests.
-  const isMeant = (step) => (paths.length === 0 ? !step.apart : step.name === 'tests')
+  const isMeant = (step) => paths.length === 0 || step.name === 'tests'
   const steps = named.length > 0 ? named : STEPS.filter(isMeant)
   const { env } = await setUp({ root: ROOT, dev: true })
   const fetched = steps.some((step) => step.tap) && paths.length === 0 ? fetchEngines() : null
@@ -31,6 +31,7 @@ async function main() {
       sum.skipped++
       continue
     }
+    if (step.fresh && fetched !== null) await renewEngines()
     const counts = await timed(step, { cwd: ROOT, env, paths: step.tap ? paths : [] })
     for (const key of Object.keys(sum)) sum[key] += counts[key]
   }
@@ -57,6 +58,12 @@ async function fetchEngines() {
   })
   await Promise.all(fetching)
   return missing
+}
+
+/** Ends the shared engines, unless another run of this checkout is at work on them. */
+async function renewEngines() {
+  await leave(sharedFolder())
+  await enter(sharedFolder())
 }
 
 /** A path that isn't there is a mistyped step far more often than not. */
