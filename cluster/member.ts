@@ -19,6 +19,7 @@ import type { Ownership, TenureHost } from './placement/ownership.ts'
 import { Placement } from './placement/placement.ts'
 import { SoleOwnership } from './placement/sole.ts'
 import { Edge } from './routing/edge.ts'
+import { Gathering } from './routing/gathering.ts'
 import type { Route } from './routing/routes.ts'
 import { Committer } from './sharding/committer.ts'
 import type { ActorQuery, HookTable, OnCommitted, ShardContext } from './sharding/core.ts'
@@ -96,12 +97,13 @@ export class Member implements ActorSystem {
       onError: (error) => log.error({ err: error }, 'an append failed'),
     })
     this.ownership = this.#ownership(newUuid)
+    const gathering = new Gathering({ clock, shards: this.shards })
     this.edge = new Edge({
       behaviours: this.behaviours,
       shards: journal.identity.shards,
       clock,
       newUuid,
-      isHere: (shard) => this.shards.get(shard)?.state === 'serving',
+      gather: () => gathering.next(),
       deliversOnce: (to) => options.wireDeliversOnce && to === this.ownership.incarnation,
       route: (shard) => this.ownership.route(shard),
       learn: (shard, route) => this.ownership.learn(shard, route),

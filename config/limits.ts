@@ -51,6 +51,9 @@ export const LIMITS = {
   outboxEntriesMax: 20_000,
   groupEntriesMax: 256,
   groupBytesMax: 256 * KiB,
+  /** New actors that go one after another to the same shard, and for how long at most. */
+  gatherActorsMax: 96,
+  gatherMs: 50,
   entryBytesMax: 2 * MiB,
   stateBytesMax: 3 * MiB,
   /** Committed entries whose derived rows are not durable, per shard: past either groups wait. */

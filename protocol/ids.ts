@@ -148,6 +148,11 @@ export function shardOf(place: number, shards: number): number {
   return place & (shards - 1)
 }
 
+/** A place in that shard: `place`, but for the bits that say which shard it is. */
+export function placeIn(shard: number, place: number, shards: number): number {
+  return (place & ~(shards - 1)) | shard
+}
+
 /** Where a reader of a shard stands: "done up to and including". */
 export interface Position {
   readonly shard: number

@@ -5,7 +5,14 @@
 
 import { createHash } from 'node:crypto'
 import { errorItem } from '../../protocol/errors.ts'
-import { SYSTEM_SHARD, placeOfActor, placeOfKey, shardOf, toUuid } from '../../protocol/ids.ts'
+import {
+  SYSTEM_SHARD,
+  placeIn,
+  placeOfActor,
+  placeOfKey,
+  shardOf,
+  toUuid,
+} from '../../protocol/ids.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Address, Envelope, MessageId, Reply } from '../../protocol/message.ts'
 import type { ActorRequest } from '../actor-system.ts'
@@ -14,12 +21,9 @@ export interface PlacingOptions {
   readonly behaviours: ReadonlyMap<string, Behaviour>
   readonly shards: number
   readonly newUuid: (tail?: number) => string
-  /** True when this member serves the shard. */
-  readonly isHere: (shard: number) => boolean
+  /** The shard that a new actor belongs in that may lie in any; null: no matter which. */
+  readonly gather: () => number | null
 }
-
-/** Where one member in N has the shards, so many ids miss all of its own once in e^(16 / N). */
-const IDS_TRIED = 16
 
 export interface Placed {
   readonly envelope: Envelope
@@ -43,7 +47,7 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
       return { outcome: 'refused', error: errorItem('NOT_FOUND', text) }
     }
     const tail = tailOf(behaviour, request, messageId)
-    to = { type, id: tail === undefined ? nearId(options) : options.newUuid(tail) }
+    to = { type, id: tail === undefined ? gatheredId(options) : options.newUuid(tail) }
   } else {
     const uuid = toUuid(id)
     to = uuid === null ? { type, key: id } : { type, id: uuid }
@@ -66,13 +70,12 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
   return { envelope, shard: shardOfAddress(options, to) }
 }
 
-/** An id that may lie anywhere lies where it spares a way over the wire, where that is possible. */
-function nearId({ newUuid, shards, isHere }: PlacingOptions): string {
-  let id = newUuid()
-  for (let tries = 1; tries < IDS_TRIED && !isHere(shardOf(placeOfActor(id), shards)); tries++) {
-    id = newUuid()
-  }
-  return id
+/** A new actor's id in the shard where new actors gather: no way over the wire, one append. */
+function gatheredId({ newUuid, shards, gather }: PlacingOptions): string {
+  const id = newUuid()
+  const shard = gather()
+  // The upper bits of the place stay random: by them a shard would be split (PROTOCOL 3.9).
+  return shard === null ? id : newUuid(placeIn(shard, placeOfActor(id), shards))
 }
 
 const FRESH = { fresh: true } as const

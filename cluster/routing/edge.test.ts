@@ -48,7 +48,7 @@ function makeEdge() {
     behaviours: new Map([['ledger', ledger]]),
     shards: 4,
     newUuid: () => ID,
-    isHere: () => true,
+    gather: () => null,
     clock,
     route: () => world.owner,
     send: (to, _shard, envelope, respond) => {

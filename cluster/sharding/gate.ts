@@ -32,6 +32,8 @@ export interface OpenEntry {
 export class Gate {
   /** Offset of the newest committed entry. */
   head: number
+  /** Groups that were taken for an append. */
+  taken = 0
   #flying: OpenEntry[] = []
   #open: OpenEntry[] = []
   /** Committed, their answers still here. */
@@ -79,6 +81,7 @@ export class Gate {
   /** Closes the open group, at most what one append may carry; a larger entry goes alone. */
   take(): readonly OpenEntry[] {
     assert(this.#flying.length === 0, 'one append in flight per shard')
+    this.taken++
     const open = this.#open
     if (open.length <= LIMITS.groupEntriesMax && this.#openBytes <= LIMITS.groupBytesMax) {
       this.#flying = open

@@ -33,6 +33,7 @@ export const GRAPH_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'index-offset-before-result',
+    directed: 'lost-bulk',
     why: 'the offset says that nodes are there which a bulk that failed has never written',
     patches: [
       {
