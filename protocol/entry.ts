@@ -92,7 +92,9 @@ export function decodeEntry(bytes: Uint8Array): Entry {
   ) as Entry
 }
 
-const RECORDS = Buffer.from('"r":[')
+const QUOTE = '"'.charCodeAt(0)
+const LETTER_R = 'r'.charCodeAt(0)
+const COLON = ':'.charCodeAt(0)
 const END = ']'.charCodeAt(0)
 
 /**
@@ -101,9 +103,12 @@ const END = ']'.charCodeAt(0)
  * inside a text no quote stands alone.
  */
 export function holdsRecords(bytes: Uint8Array): boolean {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const at = text.indexOf(RECORDS)
-  return at < 0 || text[at + RECORDS.length] !== END
+  for (let at = 0; at + 5 < bytes.length; at++) {
+    if (bytes[at] !== QUOTE || bytes[at + 1] !== LETTER_R) continue
+    // `"r":[`, and then either its end or a record.
+    if (bytes[at + 2] === QUOTE && bytes[at + 3] === COLON) return bytes[at + 5] !== END
+  }
+  return true
 }
 
 /** Joins entries into a group's body: format byte, then per entry its length (u32) and bytes. */
