@@ -59,8 +59,8 @@ export class Gate {
 
   join(open: OpenEntry): void {
     assert(open.offset === this.newest + 1, 'entries join in the order of their offsets')
-    // A list made here, not when the last group was taken: one that has waited empty until it is old
-    // keeps what it once held from dying young, though nobody knows it any more.
+    // A list made here, not when the last group was taken: one that has waited empty until it is
+    // old keeps what it once held from dying young, though nobody knows it any more.
     if (this.#open.length === 0) this.#open = [open]
     else this.#open.push(open)
     this.#openBytes += open.bytes.length
