@@ -77,6 +77,16 @@ t.test('only shards that are served, and never the system shard', async (t) => {
   t.equal(gathering.next(), null, 'a new tenure is another shard')
 })
 
+t.test('a round that names shards which have gone is gone on from', async (t) => {
+  const { gathering, shards, take } = makeShards([0, 1, 2, 3, 4, 5])
+  const first = gathering.next()!
+  take(first)
+  const kept = shards.get(first)!
+  shards.clear()
+  shards.set(first, kept)
+  t.equal(gathering.next(), first, 'the one that is left is found at once')
+})
+
 t.test('not for long, and not too many: a shard that stands still holds up few', async (t) => {
   const { gathering, clock } = makeShards([0, 1])
   const shard = gathering.next()!

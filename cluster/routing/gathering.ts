@@ -66,18 +66,14 @@ export class Gathering {
   #choose(): Gatherer | null {
     const { shards } = this.#options
     let busy: Gatherer | null = null
-    for (let looked = 0; looked < shards.size; looked++) {
-      const at = this.#turn()
+    // The rest of this round, which may name shards that have gone, and then a whole one.
+    for (let left = this.#round.length + shards.size; left > 0; left--) {
+      if (this.#round.length === 0) this.#round = [...shards.keys()]
+      const at = shards.get(this.#round.pop()!)
       if (at?.state !== 'serving' || at.number === SYSTEM_SHARD) continue
       if (!at.gate.isFlying) return at
       busy ??= at
     }
     return busy
-  }
-
-  #turn(): Gatherer | undefined {
-    const { shards } = this.#options
-    if (this.#round.length === 0) this.#round = [...shards.keys()]
-    return shards.get(this.#round.pop()!)
   }
 }
