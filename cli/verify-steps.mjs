@@ -62,10 +62,8 @@ export const STEPS = [
     env: { SPEC_DRIVER: 'cluster' },
     engines: true,
   },
-  // Faults of real processes and engines (by themselves `npm run test:cluster`), on servers without
-  // the hundreds of keyspaces and indexes of the suites before: a restarted Elasticsearch would go
-  // through them all while the clocks of these run. Those with the tightest clocks come last: until
-  // the servers have warmed up they take what the members need.
+  // Faults of real processes and engines: by themselves `npm run test:cluster`. Those with the
+  // tightest clocks come last: until the servers have warmed up they take what the members need.
   {
     name: 'faults',
     command: faults('engines', 'keys', 'network'),

@@ -170,6 +170,24 @@ export class Stage {
     }
   }
 
+  /**
+   * Starts two members; the first dies with the bulk of its newest change under way, which is held
+   * back, and the second takes over.
+   */
+  async dieInBulk() {
+    const [a, b] = await this.start('a', 'b')
+    const shard = this.shardOf(a!)
+    const id = this.ledgerIn(shard)
+    await this.must(a!, id, [['open'], ['append', { token: 't0' }]])
+    await this.until('it is shown', () => this.isShown())
+    const bulks = this.holdBulks(a!.process)
+    await this.must(a!, id, [['append', { token: 't1' }]])
+    await this.until('a bulk is under way', () => bulks.count > 0)
+    this.world.kill(a!)
+    await this.until('b has the shard', () => this.ownerOf(shard) === b)
+    return { id, heir: b!, bulks }
+  }
+
   /** Copies of a request that have left an edge. */
   copiesOf({ id }: Operation): number {
     return this.world.redis.copiesOf(`${id}.1`)
