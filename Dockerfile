@@ -14,7 +14,7 @@ ENV NODE_ENV=production \
     KONTOR_DATA_DIR=/data
 WORKDIR /kontor
 COPY --from=packages /kontor/node_modules node_modules
-COPY package.json LICENSE ./
+COPY package.json package-lock.json LICENSE ./
 COPY protocol protocol
 COPY config config
 COPY commerce commerce
@@ -22,7 +22,8 @@ COPY storage storage
 COPY cluster cluster
 COPY node node
 COPY cli cli
-RUN mkdir /data && chown node:node /data
+# A start takes half as long when the program is packed.
+RUN node cli/packed.mjs && mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 8080
@@ -30,4 +31,4 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=60s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.KONTOR_HTTP_PORT ?? 8080}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # SIGTERM makes it drain and hand its shards over.
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--use-largepages=silent", "node/main.ts"]
+ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--use-largepages=silent", "cli/node.mjs"]

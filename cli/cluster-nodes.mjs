@@ -1,5 +1,5 @@
 // The nodes of a cluster on this machine as processes: started, waited for, stopped. It stands
-// between cli/cluster.mjs and node/main.ts. Each runs in a process group of its own, so that Ctrl-C
+// between cli/cluster.mjs and cli/node.mjs. Each runs in a process group of its own, so that Ctrl-C
 // reaches cli/cluster.mjs alone, which ends them in order; what a killed one has left behind is
 // found by a file in the cluster's folder and ended at the next start.
 
@@ -47,7 +47,7 @@ export async function launchNode(name, wantedPort, launch, onEnd) {
   mkdirSync(dataDir, { recursive: true })
   const logFile = join(dir, `${name}.log`)
   const out = openSync(logFile, 'a')
-  const child = spawn(node, [...NODE_OPTIONS, 'node/main.ts', '--config', settingsFile], {
+  const child = spawn(node, [...NODE_OPTIONS, 'cli/node.mjs', '--config', settingsFile], {
     cwd: root,
     env: {
       ...env,

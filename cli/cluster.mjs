@@ -22,6 +22,7 @@ import {
 } from './cluster-nodes.mjs'
 import { ENGINES } from './engines/engines.mjs'
 import { readText, start, stop } from './engines/server-process.mjs'
+import { pack } from './packed.mjs'
 import { ROOT, setUp } from './set-up.mjs'
 
 const NODES_MAX = 16
@@ -73,6 +74,8 @@ function readOptions() {
 async function bringUp(cluster) {
   const { options, nodes } = cluster
   const { node, env } = await setUp({ root: ROOT })
+  const unpacked = await pack()
+  if (unpacked !== null) say(`Nodes start from their sources: ${unpacked}`)
   say('Starting Redis, Cassandra and Elasticsearch (fetched the first time: about 1 GB) ...')
   const engines = await startEngines(options)
   if (cluster.stopping) return

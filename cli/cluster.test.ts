@@ -24,8 +24,8 @@ const NODE = `
 function place(t: Test, how: string) {
   const dir = mkdtempSync(join(tmpdir(), 'kontor-cluster-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
-  mkdirSync(join(dir, 'node'))
-  writeFileSync(join(dir, 'node', 'main.ts'), NODE)
+  mkdirSync(join(dir, 'cli'))
+  writeFileSync(join(dir, 'cli', 'node.mjs'), NODE)
   writeFileSync(join(dir, 'package.json'), '{"type": "module"}')
   const env = { PATH: process.env['PATH'], HOW: how }
   const launch = { node: process.execPath, env, root: dir, dir, settingsFile: 'settings.json' }

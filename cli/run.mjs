@@ -4,6 +4,7 @@
 
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import { pack } from './packed.mjs'
 import { ROOT, setUp } from './set-up.mjs'
 
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
@@ -16,6 +17,9 @@ const SET_UP_FAILED = 69
 
 async function main() {
   const { node, env } = await setUp({ root: ROOT })
+  // What a node is started from, here or by the program that is started.
+  const unpacked = await pack()
+  if (unpacked !== null) process.stderr.write(`Nodes start from their sources: ${unpacked}\n`)
   const child = spawn(node, [QUIET, ...process.argv.slice(2)], { env, stdio: 'inherit' })
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => fail(`Can't start ${node}: ${error.message}`))

@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs'
 import { ENGINES } from './engines/engines.mjs'
 import { CannotRun } from './engines/fetch.mjs'
 import { enter, leave, sharedFolder, writeFailure } from './engines/users.mjs'
+import { pack } from './packed.mjs'
 import { ROOT, setUp } from './set-up.mjs'
 import { runStep, STEPS } from './verify-steps.mjs'
 
@@ -21,6 +22,9 @@ async function main() {
   const isMeant = (step) => paths.length === 0 || step.name === 'tests'
   const steps = named.length > 0 ? named : STEPS.filter(isMeant)
   const { env } = await setUp({ root: ROOT, dev: true })
+  // What users start is what is tested.
+  const unpacked = steps.some((step) => step.tap) ? await pack() : null
+  if (unpacked !== null) process.stdout.write(`nodes start from their sources: ${unpacked}\n`)
   const fetched = steps.some((step) => step.tap) && paths.length === 0 ? fetchEngines() : null
 
   const sum = { passed: 0, failed: 0, skipped: 0 }

@@ -3,7 +3,8 @@
 // the program imports. (PROTOCOL 3.1, CONTRACT 0 "Settings")
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
+import { readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -102,4 +103,32 @@ t.test('the image holds what the program imports', async (t) => {
     }
   }
   t.match(dockerfile, /^FROM node:22\./m)
+})
+
+t.test('what the image holds can be packed', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'kontor-image-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const [, last] = read('Dockerfile').split(/^FROM .*bookworm-slim$/m)
+  for (const [, from] of last!.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
+    for (const path of from!.split(' ')) {
+      cpSync(join(ROOT, path), join(dir, path), {
+        recursive: true,
+        filter: (file) => !/\.test\.ts$|[\\/](testing|conformance)$/.test(file),
+      })
+    }
+  }
+  mkdirSync(join(dir, 'node_modules'))
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    if (name !== '.cache')
+      symlinkSync(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name))
+  }
+  const packed = spawnSync(process.execPath, ['cli/packed.mjs'], { cwd: dir, encoding: 'utf8' })
+  t.equal(packed.stderr, '')
+  t.equal(packed.status, 0)
+  t.match(read('Dockerfile'), /^RUN node cli\/packed\.mjs /m)
+  const help = spawnSync(process.execPath, ['cli/node.mjs', '--help'], {
+    cwd: dir,
+    encoding: 'utf8',
+  })
+  t.match(help.stdout, /KONTOR_DATA_DIR/)
 })

@@ -92,7 +92,7 @@ export class Members {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
     const child = await Child.start({
-      file: 'node/main.ts',
+      file: 'cli/node.mjs',
       flags: NODE_FLAGS,
       logFile: join(this.#dir, `${name}.log`),
       env: {

@@ -16,7 +16,7 @@ const LOG_CHARS_SHOWN = 2_000
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface ChildOptions {
-  /** The .ts file to run, from the project's folder. */
+  /** The file to run, from the project's folder. */
   readonly file: string
   /** Options for Node itself. */
   readonly flags?: readonly string[]

@@ -55,7 +55,7 @@ export class Installation {
     const secret = newUuid() + newUuid()
     try {
       const child = await Child.start({
-        file: 'node/main.ts',
+        file: 'cli/node.mjs',
         flags: NODE_FLAGS,
         logFile: join(dir, 'node.log'),
         env: {

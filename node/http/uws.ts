@@ -1,12 +1,16 @@
 // The one door to uWebSockets.js: everything of it that this folder uses.
 
-// oxlint-disable-next-line import/no-unassigned-import -- it sets what the next one reads
-import './header-bytes.ts'
-
-export { App, SSLApp, us_listen_socket_close, us_socket_local_port } from 'uWebSockets.js'
+import { LIMITS } from '../../config/limits.ts'
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js'
 
 export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
+
+// It reads the variable once, while it is loaded. An import would come before that, and where the
+// program is packed before all else.
+process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= String(LIMITS.headersBytesMax)
+const uws = await import('uWebSockets.js')
+
+export const { App, SSLApp, us_listen_socket_close, us_socket_local_port } = uws
 
 /** The package's own constant; its types leave it out. */
 const LIBUS_LISTEN_EXCLUSIVE_PORT = 1

@@ -1,5 +1,5 @@
 // A real node in a process of its own, with plain verbs: start, kill, stop, ask. It stands between
-// whole-system tests and node/main.ts. Waiting is polling with a deadline, never a sleep.
+// whole-system tests and cli/node.mjs. Waiting is polling with a deadline, never a sleep.
 
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -12,7 +12,7 @@ import { clusterSettings, onCluster } from './driver.ts'
 import { Patience, tick } from './patience.ts'
 
 /** What a node is started by. */
-export const MAIN = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../cli/node.mjs', import.meta.url))
 const START_MS = 60_000
 /** Of the client `bootstrap` on every node here. */
 export const SECRET = 'a-secret-for-tests-only-0123456789'

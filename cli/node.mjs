@@ -1,0 +1,7 @@
+// Starts the node in this process: packed, when these very sources have been, else from them. It
+// stands between whoever starts a node (npm start, npm run cluster, containers, tests) and
+// node/main.ts.
+
+import { packedMain } from './packed.mjs'
+
+await import(packedMain() ?? '../node/main.ts')
