@@ -15,6 +15,7 @@ import type { Journal } from '../storage/journal.ts'
 import type { ActorRequest, ActorSystem } from './actor-system.ts'
 import type { World } from './clock.ts'
 import type { BeatSender } from './membership/beat.ts'
+import type { FormerLives } from './membership/former-lives.ts'
 import type { Ownership, TenureHost } from './placement/ownership.ts'
 import { Placement } from './placement/placement.ts'
 import { SoleOwnership } from './placement/sole.ts'
@@ -34,6 +35,8 @@ export interface ClusterOptions {
   readonly control: ControlStore
   /** Sends the beats from a thread of its own; without it from this one. */
   readonly beat?: BeatSender
+  /** What is known of earlier processes of this name; without it each is waited for. */
+  readonly former?: FormerLives
 }
 
 export interface MemberOptions {

@@ -24,6 +24,7 @@ import { consumerOf } from './graph/index-registers.ts'
 import type { ClusterIndex } from './graph/cluster-index.ts'
 import { collectClusterIndexMetrics } from './graph/cluster-index-metrics.ts'
 import { BeatThread } from './membership/beat-thread.ts'
+import { LifeFile } from './membership/life-file.ts'
 import type { Check } from './health/routes.ts'
 import { StandstillWatch } from './health/standstill.ts'
 
@@ -162,7 +163,11 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     address: settings.http.baseUrl,
     version,
     journal: parts.journal,
-    cluster: { control: parts.store.control, beat: parts.beat },
+    cluster: {
+      control: parts.store.control,
+      beat: parts.beat,
+      former: new LifeFile({ dir: settings.dataDir, member: settings.memberId, log }),
+    },
     behaviours,
     world,
     wire: parts.wire,

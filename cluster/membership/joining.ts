@@ -5,6 +5,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { ControlStore, MemberRow, Outcome } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
+import type { FormerLives } from './former-lives.ts'
 import { StandStill } from './stand-still.ts'
 import { lives } from './view.ts'
 
@@ -14,6 +15,8 @@ export interface JoiningOptions {
   readonly log: Log
   /** The row as it shall be; its incarnation was never used before. */
   readonly row: MemberRow
+  /** Absent: nothing is known of earlier processes. */
+  readonly former?: FormerLives
   readonly isOver: () => boolean
 }
 
@@ -23,9 +26,10 @@ export interface JoiningOptions {
  * the store is away; ends with false when `isOver` says so.
  */
 export async function takeRow(options: JoiningOptions): Promise<boolean> {
-  const { control, clock, log, row, isOver } = options
+  const { control, clock, log, row, former, isOver } = options
   const still = new StandStill()
   let waitsFor: string | null = null
+  former?.begins(row.incarnation)
   for (;;) {
     const found = await control.member(row.member).catch((error: unknown) => {
       log.warn({ err: error }, "can't join yet: the member's row could not be read")
@@ -38,7 +42,7 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
       continue
     }
     if (found?.incarnation === row.incarnation) return found.state === 'up'
-    if (found !== null && lives(found)) {
+    if (found !== null && lives(found) && former?.isOver(found.incarnation) !== true) {
       // It may be merely paused and still answer reads when it goes on.
       still.saw([found], clock.monotonicMs())
       if (!still.isStill(found.incarnation)) {

@@ -209,6 +209,28 @@ void t.test('a newcomer waits for an earlier process that may merely be stopped'
   t.not(await third, incarnation)
 })
 
+void t.test('an earlier process that is known to be over is not waited for', async (t) => {
+  const { time, state, machine, start } = cluster()
+  const old = await start('a')
+  await time.advance(700)
+  old.stop()
+  const gone = old.membership.incarnation
+  const begun: string[] = []
+  const over = new Set<string>()
+  const newcomer = machine('a', 1, {
+    begins: (incarnation) => void begun.push(incarnation),
+    isOver: (incarnation) => over.has(incarnation),
+  })
+  const joining = newcomer.membership.join()
+  await time.advance(1_000)
+  t.equal(state.members.get('a')!.incarnation, gone, 'nobody knows yet')
+  over.add(gone!)
+  const knownAt = time.monotonicMs()
+  while (newcomer.membership.incarnation === null) await time.advance(10)
+  t.ok(time.monotonicMs() < knownAt + 500)
+  t.same(begun, [await joining], 'kept before the row was taken')
+})
+
 void t.test('a join that comes too late is none', async (t) => {
   const { time, state, machine, start } = cluster()
   const old = await start('a')

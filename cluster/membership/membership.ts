@@ -11,6 +11,7 @@ import type { World } from '../clock.ts'
 import { BeatLoop } from './beat.ts'
 import type { BeatSender, Sent } from './beat.ts'
 import { DeathWatch } from './death-watch.ts'
+import type { FormerLives } from './former-lives.ts'
 import { hedged } from './hedge.ts'
 import { takeRow } from './joining.ts'
 import type { ClusterView } from './view.ts'
@@ -24,6 +25,8 @@ export interface MembershipOptions {
   readonly version: string
   readonly world: World
   readonly log: Log
+  /** What is known of earlier processes of this name; without it each is waited for. */
+  readonly former?: FormerLives
   /** Sends the beats; without it they are sent from this thread. */
   readonly beat?: BeatSender
   /**
@@ -105,10 +108,12 @@ export class Membership {
       for (;;) {
         this.#mustBeOpen()
         const incarnation = this.#newUuid()
-        const { control, world, log, member, address, version } = this.#options
+        const { control, world, log, member, address, version, former } = this.#options
         const row: MemberRow = { member, incarnation, state: 'up', beat: 0, address, version }
         const isOver = (): boolean => this.#closed
-        const taken = await takeRow({ control, clock: world.clock, log, row, isOver })
+        const { clock } = world
+        const known = former && { former }
+        const taken = await takeRow({ control, clock, log, row, isOver, ...known })
         this.#mustBeOpen()
         if (taken && (await this.#firstBeat(incarnation))) return incarnation
       }

@@ -10,6 +10,7 @@ import type { ControlStore, ShardRow } from '../../storage/control.ts'
 import type { Maybe, Tenure } from '../../storage/journal.ts'
 import type { World } from '../clock.ts'
 import type { BeatSender } from '../membership/beat.ts'
+import type { FormerLives } from '../membership/former-lives.ts'
 import { Membership } from '../membership/membership.ts'
 import type { ClusterView } from '../membership/view.ts'
 import { Routes } from '../routing/routes.ts'
@@ -33,6 +34,8 @@ export interface PlacementOptions {
   readonly version: string
   /** Sends the beats from a thread of its own; without it from this one. */
   readonly beat?: BeatSender
+  /** What is known of earlier processes of this name; without it each is waited for. */
+  readonly former?: FormerLives
   readonly host: TenureHost
   readonly inbox: Inbox
 }
@@ -74,7 +77,7 @@ export class Placement implements Ownership {
 
   constructor(options: PlacementOptions) {
     this.#options = options
-    const { control, world, log, member, address, version, beat, host } = options
+    const { control, world, log, member, address, version, beat, former, host } = options
     const { clock } = world
     this.membership = new Membership({
       control,
@@ -84,6 +87,7 @@ export class Placement implements Ownership {
       world,
       log,
       ...(beat ? { beat } : null),
+      ...(former ? { former } : null),
       onLost: (why) => this.#lost(why),
     })
     const incarnation = (): string => this.incarnation

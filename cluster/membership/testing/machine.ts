@@ -9,6 +9,7 @@ import { MemoryControl, newStatementState } from '../../../storage/memory/statem
 import type { StatementState } from '../../../storage/memory/statements.ts'
 import type { Clock } from '../../clock.ts'
 import { TestClock, seeded } from '../../testing/harness.ts'
+import type { FormerLives } from '../former-lives.ts'
 import { Membership } from '../membership.ts'
 
 export type Fate = 'heard' | 'unheard' | 'lost' | 'late'
@@ -22,6 +23,7 @@ export interface MachineOptions {
   readonly seed?: number
   /** How fast its monotonic clock goes. */
   readonly rate?: number
+  readonly former?: FormerLives
 }
 
 const QUIET: Log = {
@@ -75,6 +77,7 @@ export class Machine {
         },
       },
       log: QUIET,
+      ...(options.former && { former: options.former }),
       onLost: (why) => void this.lost.push(why),
       onDeclaredDead: (row) => void this.declared.push(row.member),
     })
@@ -169,7 +172,7 @@ export class Machine {
 export interface Cluster {
   readonly time: TestClock
   readonly state: StatementState
-  machine(member: string, rate?: number): Machine
+  machine(member: string, rate?: number, former?: FormerLives): Machine
   /** A machine that has joined. */
   start(member: string): Promise<Machine>
 }
@@ -179,8 +182,8 @@ export function cluster(): Cluster {
   const time = new TestClock()
   const state = newStatementState(2)
   let seed = 0
-  const machine = (member: string, rate = 1): Machine =>
-    new Machine({ member, time, state, rate, seed: ++seed })
+  const machine = (member: string, rate = 1, former?: FormerLives): Machine =>
+    new Machine({ member, time, state, rate, seed: ++seed, ...(former && { former }) })
   return {
     time,
     state,

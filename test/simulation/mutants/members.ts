@@ -68,6 +68,18 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'stopped-is-over',
+    directed: 'twin-of-sleeper',
+    why: 'who starts where an earlier process of its name began does not wait, though that one sleeps',
+    patches: [
+      {
+        file: 'cluster/membership/joining.ts',
+        find: 'former?.isOver(found.incarnation) !== true',
+        replace: 'former === undefined',
+      },
+    ],
+  },
+  {
     name: 'wall-clock-lease',
     directed: 'sleeping-reader',
     why: 'a wall clock that jumps back makes a lease that is over stand',

@@ -1,0 +1,13 @@
+// What this machine knows of lives of its member's name that began on it. It stands between a
+// process that starts again and the wait for the one before it (joining.ts); how a machine can know
+// is the caller's (node/membership/life-file.ts). Source: PROTOCOL 3.3.1.
+
+export interface FormerLives {
+  /** This process is about to begin a life. Kept when it returns. */
+  begins(incarnation: string): void
+  /**
+   * True: it began here, and the process that lived it is no more, so that it answers nothing and
+   * sends nothing any more. False: it may be merely stopped, or nobody here knows.
+   */
+  isOver(incarnation: string): boolean
+}
