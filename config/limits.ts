@@ -130,6 +130,11 @@ export const LIMITS = {
   graphGateChildrenMax: 2_000,
   // Search engine (PROTOCOL 3.13)
   indexBulkBytesMax: 5 * MiB,
+  /** Nodes, and UTF-16 units of their JSON, that an actor's own document holds of its others. */
+  indexWholeNodesMax: 256,
+  indexWholeCharsMax: 128 * KiB,
+  /** Such documents of one search. */
+  graphPageWholes: 128,
   indexBulkMs: 30_000,
   /** What the engine has no room for is sent again after this long, doubling, so many times. */
   indexBusyMs: 50,

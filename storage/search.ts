@@ -3,6 +3,7 @@
 // reading are ports of their own: embedded, they live in different worker threads. Every driver
 // passes conformance/search.ts. Source: ARCHITECTURE 5, PROTOCOL 3.13.
 
+import type { NodeDoc } from '../protocol/behaviour.ts'
 import type { Position } from '../protocol/ids.ts'
 import type { GraphPlan, GraphResult } from '../protocol/graph/plan.ts'
 import type { Maybe } from './journal.ts'
@@ -21,12 +22,19 @@ export interface IndexWrite {
    * removals.
    */
   readonly place?: number
+  /**
+   * Of an actor's own node (its id is the actor's), with places: all its other nodes that are kept
+   * as rows, in its order. Who reads that one document then reads the actor in one state. Absent
+   * where there are more than LIMITS.indexWholeNodesMax.
+   */
+  readonly whole?: readonly NodeDoc[]
 }
 
 export interface GraphWriter {
   /**
-   * True: the driver can't tell in which order an actor's nodes first came, so writes name their
-   * places, and a node whose place changes is written again.
+   * True: the driver has no transactions, and can't tell in which order an actor's nodes first
+   * came. So writes name their places, a node whose place changes is written again, and with any of
+   * an actor's nodes its own one is, which holds them all (IndexWrite.whole).
    */
   readonly placed: boolean
   /**
@@ -52,7 +60,9 @@ export interface GraphWriter {
 export interface GraphReader {
   /**
    * Runs a plan: on one consistent state of the index where there are transactions, else each of
-   * its steps on a state that is no older than when the plan began. Throws RequestError: 503
+   * its steps on a state that is no older than when the plan began; an actor's own node and what is
+   * reached from it inside the actor are of one state of it (up to LIMITS.indexWholeNodesMax nodes
+   * and LIMITS.indexWholeCharsMax). Throws RequestError: 503
    * UNAVAILABLE when it takes longer than `budgetMs` or the index is away, 400 INVALID_QUERY past
    * LIMITS.graphResultNodesMax.
    */

@@ -7,22 +7,15 @@ import { decodeEntry } from '../../protocol/entry.ts'
 import { assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader } from '../../storage/journal.ts'
-import {
-  type GraphWriter,
-  IndexAway,
-  IndexGone,
-  type IndexWrite,
-  RefusedWrites,
-} from '../../storage/search.ts'
+import { type GraphWriter, IndexAway, IndexGone, RefusedWrites } from '../../storage/search.ts'
 import { type ActorStates, type FoldedActor, ProjectionError } from './actor-states.ts'
 import {
   type ParkedActor,
   decodeParked,
-  placesOf,
   positionsOf,
   reasonOf,
   refKey,
-  writeOf,
+  writesOf,
 } from './projection-batch.ts'
 
 /** Name under which the projector's parked rows are kept. */
@@ -147,7 +140,7 @@ export class ParkedActors {
     if (actor === null) return
     const bodies = await this.#entriesOf(parked.actorId)
     try {
-      const writes = writesOf(actor, parked, bodies)
+      const writes = writesOf(actor, refsOf(actor, parked, bodies), index)
       await index.apply(writes, [])
     } catch (error) {
       if (error instanceof IndexAway || error instanceof IndexGone) throw error
@@ -187,13 +180,12 @@ export class ParkedActors {
   }
 }
 
-/** Every node that the actor ever had: those that are gone are removed. */
-function writesOf(
-  actor: FoldedActor,
+/** Every node that the actor ever had: those that are gone are to be removed. */
+function refsOf(
+  { actorId, behaviour, state }: FoldedActor,
   parked: ParkedActor,
   bodies: readonly Uint8Array[],
-): IndexWrite[] {
-  const { actorId, behaviour, state } = actor
+): Iterable<NodeRef> {
   const refs = new Map<string, NodeRef>()
   const add = (ref: NodeRef): unknown => refs.set(refKey(ref), ref)
   parked.nodes.forEach(add)
@@ -201,6 +193,5 @@ function writesOf(
     for (const record of decodeEntry(body).r) behaviour.touched(record, actorId).forEach(add)
   }
   if (state !== null) behaviour.nodes(state).forEach(add)
-  const places = placesOf(actor)
-  return Array.from(refs.values(), (ref) => writeOf(actor, ref, places))
+  return refs.values()
 }

@@ -2,7 +2,8 @@
 // content of its actor, and what could not be projected. It stands between the projector, which
 // fills it from the log, and the index, which takes it whole. Source: PROTOCOL 3.13.1.
 
-import type { NodeRef } from '../../protocol/behaviour.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { NodeDoc, NodeRef } from '../../protocol/behaviour.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { IndexWrite } from '../../storage/search.ts'
@@ -206,14 +207,58 @@ function placedWrites(touched: TouchedActor): IndexWrite[] {
       if (before === null || before.get(key) !== places.get(key)) refs.set(key, ref)
     }
   }
-  return Array.from(refs.values(), (ref) => writeOf(actor, ref, places))
+  return writesOf(actor, refs.values(), { placed: true, places })
+}
+
+/** How an index wants its writes (GraphWriter.placed); `places` where they are known already. */
+interface Wanted {
+  readonly placed: boolean
+  readonly places?: Places
+}
+
+/**
+ * Newest contents of an actor's nodes, or their removal; where places are asked for the actor's own
+ * node is among them, and holds the others.
+ */
+export function writesOf(
+  actor: FoldedActor,
+  refs: Iterable<NodeRef>,
+  { placed, places = placesOf(actor) }: Wanted,
+): IndexWrite[] {
+  if (!placed) return Array.from(refs, (ref) => writeOf(actor, ref))
+  const { actorId, behaviour } = actor
+  const all = new Map(Array.from(refs, (ref) => [refKey(ref), ref]))
+  const living = places.size === 0 ? [] : behaviour.nodes(actor.state)
+  const own = living.find(({ id }) => id === actorId)
+  if (own !== undefined) all.set(refKey(own), own)
+  const docs = own === undefined ? null : docsOf(actor, living)
+  return Array.from(all, ([key, ref]) => {
+    const write = writeOf(actor, ref, docs?.get(key))
+    if (write.doc === null) return write
+    const there = { ...write, place: places.get(key)! }
+    if (ref.id !== actorId || docs === null) return there
+    return { ...there, whole: [...docs.values()].filter(({ id }) => id !== actorId) }
+  })
+}
+
+/** All nodes of an actor, in its order; null: too many to be held by one. */
+function docsOf(
+  { behaviour, state }: FoldedActor,
+  refs: readonly NodeRef[],
+): ReadonlyMap<string, NodeDoc> | null {
+  if (refs.length > LIMITS.indexWholeNodesMax) return null
+  const docs = new Map<string, NodeDoc>()
+  for (const ref of refs) {
+    const found = behaviour.project(state, ref)
+    if (found !== null) docs.set(refKey(ref), found)
+  }
+  return docs
 }
 
 /** A node's newest content, or its removal when the state no longer has it. */
-export function writeOf(actor: FoldedActor, ref: NodeRef, places?: Places): IndexWrite {
+function writeOf(actor: FoldedActor, ref: NodeRef, known?: NodeDoc): IndexWrite {
   const { actorId, behaviour, state, version } = actor
-  const found = state === null || behaviour.isDeleted(state) ? null : behaviour.project(state, ref)
-  const write = { node: ref.node, actorId, id: ref.id, version, doc: found?.doc ?? null }
-  const place = found === null ? undefined : places?.get(refKey(ref))
-  return place === undefined ? write : { ...write, place }
+  const isGone = state === null || behaviour.isDeleted(state)
+  const found = known ?? (isGone ? null : behaviour.project(state, ref))
+  return { node: ref.node, actorId, id: ref.id, version, doc: found?.doc ?? null }
 }

@@ -7,7 +7,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader } from '../../storage/journal.ts'
 import { type GraphWriter, type IndexWrite, RefusedWrites } from '../../storage/search.ts'
 import { type ActorStates, type FoldedActor, ProjectionError } from './actor-states.ts'
-import { type ParkedActor, placesOf, positionsOf, reasonOf, writeOf } from './projection-batch.ts'
+import { type ParkedActor, positionsOf, reasonOf, writesOf } from './projection-batch.ts'
 
 /** Actors whose names one read asks for. */
 const ACTORS_PER_READ = 1_000
@@ -89,7 +89,7 @@ async function write(found: readonly Found[], { index }: RefillOptions, of: Refi
 /** Null: the actor is of another shard, or has nothing to show. */
 async function nodesOf(
   actorId: string,
-  { shards }: RefillOptions,
+  { shards, index }: RefillOptions,
   of: Refill,
 ): Promise<Found | null> {
   const place = shardOf(placeOfActor(actorId), shards)
@@ -104,9 +104,7 @@ async function nodesOf(
     if (!of.offsets.has(shard)) return null
     const { behaviour, state } = actor
     if (state === null || behaviour.isDeleted(state)) return null
-    const found = actor
-    const places = placesOf(actor)
-    const writes = behaviour.nodes(state).map((ref) => writeOf(found, ref, places))
+    const writes = writesOf(actor, behaviour.nodes(state), index)
     return { parked: parkedOf(actorId, { actor, shard }, of), writes }
   } catch (error) {
     if (actor === null && !(error instanceof ProjectionError)) throw error

@@ -24,6 +24,8 @@ interface Batching {
   readonly size: number
   /** Every so many writes an older one is sent again. */
   readonly repeatEvery: number
+  /** Each step ends with the libraries that it touched, holding their other nodes. */
+  readonly isWhole: boolean
 }
 
 /** Writes as a projector would send them, with old ones in between that must change nothing. */
@@ -43,8 +45,36 @@ async function applyAll(
     if (i % batching.repeatEvery !== batching.repeatEvery - 1) return [write]
     return [write, sent[Math.floor(i / 2)]!]
   })
+  const wholes = new Wholes()
   for (let at = 0; at < withOld.length; at += batching.size) {
-    await writer.apply(withOld.slice(at, at + batching.size), [{ shard: 0, offset: at + 1 }])
+    const step = withOld.slice(at, at + batching.size)
+    const more = batching.isWhole && writer.placed ? wholes.after(step) : []
+    await writer.apply([...step, ...more], [{ shard: 0, offset: at + 1 }])
+  }
+}
+
+/** Libraries with all that is in them, as a projector writes them where places are asked for. */
+class Wholes {
+  readonly #actors = new Map<string, Map<string, IndexWrite>>()
+
+  /** Those that these writes change, as they are behind them. */
+  after(writes: readonly IndexWrite[]): IndexWrite[] {
+    for (const write of writes) {
+      const nodes = this.#actors.get(write.actorId) ?? new Map<string, IndexWrite>()
+      this.#actors.set(write.actorId, nodes)
+      const key = `${write.node} ${write.id}`
+      if ((nodes.get(key)?.version ?? 0) < write.version) nodes.set(key, write)
+    }
+    return [...new Set(writes.map(({ actorId }) => actorId))].flatMap((actorId) => {
+      const nodes = [...this.#actors.get(actorId)!.values()]
+      const own = nodes.find(({ node, id }) => node === 'library' && id === actorId)
+      if (own === undefined || own.doc === null) return []
+      const others = nodes.filter((one) => one !== own && one.doc !== null)
+      const whole = others
+        .toSorted((a, b) => a.place! - b.place!)
+        .map(({ node, id, doc }) => ({ node, id, doc: doc! }))
+      return [{ ...own, version: Math.max(...nodes.map(({ version }) => version)), whole }]
+    })
   }
 }
 
@@ -59,6 +89,7 @@ export async function property(t: Test, make: MakeIndex): Promise<void> {
       fc.record({
         size: fc.integer({ min: 1, max: 30 }),
         repeatEvery: fc.integer({ min: 2, max: 9 }),
+        isWhole: fc.boolean(),
       }),
       fc.array(randomQuery, { minLength: 5, maxLength: 10 }),
       async (writes, batching, queries) => {

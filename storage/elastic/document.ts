@@ -3,6 +3,8 @@
 // and the index. Source: layout.ts.
 
 import { createHash } from 'node:crypto'
+import { LIMITS } from '../../config/limits.ts'
+import type { NodeDoc } from '../../protocol/behaviour.ts'
 import type { IndexWrite } from '../search.ts'
 import type { Member, NodeLayout } from './layout.ts'
 import { addMembers, cut } from './members.ts'
@@ -19,7 +21,8 @@ export function documentId(actorId: string, id: string): string {
   return `${actorId}:#${createHash('sha256').update(id).digest('hex')}`
 }
 
-interface Own {
+/** Members of a document that are the index's own (layout.ts). */
+export interface Own {
   actor: string
   id: string
   place?: number
@@ -28,11 +31,13 @@ interface Own {
   members?: Record<string, string | string[]>
   long?: string[]
   rest?: Record<string, unknown>
+  nodes?: number
+  whole?: Record<string, string>
 }
 
 /** The source of a write, as JSON. A removed node is remembered as such (PROTOCOL 3.13.3). */
 export function sourceOf(write: IndexWrite, layout: NodeLayout, nowMs: number): string {
-  const { actorId, id, doc, place } = write
+  const { actorId, id, doc, place, whole } = write
   const own: Own = { actor: actorId, id }
   if (doc === null) {
     own.deleted = true
@@ -40,9 +45,24 @@ export function sourceOf(write: IndexWrite, layout: NodeLayout, nowMs: number): 
     return JSON.stringify({ [OWN]: own })
   }
   if (place !== undefined) own.place = place
+  if (whole !== undefined) keepWhole(whole, own)
   const source = picked(doc, layout.members, own)
   source[OWN] = own
   return JSON.stringify(source)
+}
+
+/** The actor's other nodes, unless they are too much for one document. */
+function keepWhole(nodes: readonly NodeDoc[], own: Own): void {
+  const whole: Record<string, string> = {}
+  let chars = 0
+  for (const [node, some] of Map.groupBy(nodes, (one) => one.node)) {
+    const text = JSON.stringify(some.map(({ id, doc }) => [id, doc]))
+    chars += text.length
+    if (chars > LIMITS.indexWholeCharsMax) return
+    whole[node] = text
+  }
+  own.nodes = nodes.length
+  own.whole = whole
 }
 
 /** The members that the index knows; what they hold too much of goes to `own`. */

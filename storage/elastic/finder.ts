@@ -6,6 +6,8 @@
 //   there are enough.
 // - Edges inside an actor are followed for many parents in one search: by their actors. Edges that
 //   leave the actor may lead to very many: few at first together, else one search each.
+// - Steps that stay in an actor whose own node was found are answered from that node's document, so
+//   that they show the state of the actor that the node shows (whole.ts).
 // - A gate (`require`) is asked for a page of nodes at once (gates.ts).
 //
 // Source: ARCHITECTURE 5, CONTRACT 1.4.
@@ -20,17 +22,21 @@ import {
 } from '../../protocol/graph/execute.ts'
 import type { Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
-import type { Query, SearchAnswer, SearchEngine, SearchRequest, Term } from './engine.ts'
+import type { Query, SearchAnswer, SearchEngine, SearchHit, SearchRequest, Term } from './engine.ts'
 import { elementsOf, Kept, rowOf, type FoundRow } from './found-row.ts'
 import { Gates } from './gates.ts'
-import { ACTOR, type Layout } from './layout.ts'
+import type { Own } from './document.ts'
+import { ACTOR, OWN, type Layout } from './layout.ts'
 import type { Asked } from './query.ts'
 import { BY_ID, livingOf, selectionOf, type Selection } from './selection.ts'
+import { Wholes } from './whole.ts'
 
 /** How much goes together; small ones in tests. */
 export interface FinderBounds {
   /** Documents of a page of candidates. */
   readonly page: number
+  /** The same of documents that hold all of an actor. */
+  readonly wholes: number
   /** Parents whose edges one search follows. */
   readonly links: number
   /** Searches of one request. */
@@ -41,6 +47,7 @@ export interface FinderBounds {
 
 export const FINDER_BOUNDS: FinderBounds = {
   page: LIMITS.graphPageNodes,
+  wholes: LIMITS.graphPageWholes,
   links: LIMITS.graphLinksTogether,
   searches: LIMITS.graphSearchesTogether,
   gateChildren: LIMITS.graphGateChildrenMax,
@@ -69,20 +76,32 @@ type Edge = Extract<Step['source'], { kind: 'edge' }>
 export class ElasticFinder implements RemoteFinder {
   readonly #options: FinderOptions
   readonly #gates: Gates
+  readonly #wholes: Wholes
   readonly #selections = new Map<Step, Selection>()
 
   constructor(options: FinderOptions) {
     this.#options = options
+    this.#wholes = new Wholes(options.budget)
     this.#gates = new Gates(options, {
       find: (step, parents) => this.find(step, parents),
+      inside: (step, parent) => this.#wholes.find(step, parent),
       search: async (request) => (await this.#search([request]))[0]!,
     })
   }
 
   async find(step: Step, parents: readonly GraphRow[] | null): Promise<readonly Found[]> {
     if (parents === null) return this.#select(step, [WHOLE_SET])
+    const inside = parents.map((parent) => this.#wholes.find(step, parent))
+    const apart = parents.filter((_, i) => inside[i] === null)
+    if (apart.length === 0) return inside as readonly Found[]
+    const founds = (await this.#below(step, apart)).values()
+    return inside.map((found) => found ?? founds.next().value!)
+  }
+
+  /** Nodes that have to be searched for, or are elements of what is at hand. */
+  async #below(step: Step, parents: readonly GraphRow[]): Promise<readonly Found[]> {
     const { source, storage } = step
-    if (source.kind === 'set' || parents.length === 0) return parents.map(() => NOTHING_FOUND)
+    if (source.kind === 'set') return parents.map(() => NOTHING_FOUND)
     const isHolder = storage.kind === 'embedded' && storage.node === source.parent
     if (isHolder && source.sameActor) return this.#ownElements(step, source, parents)
     return this.#linked(step, source, parents)
@@ -117,20 +136,48 @@ export class ElasticFinder implements RemoteFinder {
       return founds
     }
     const { returns, limit } = step
+    const size = returns === 'count' ? 0 : limit + 1
     const requests = targets.map((target) => ({
       ...this.#request(selection, [gate], target),
-      size: returns === 'count' ? 0 : limit + 1,
+      size: selection.isWhole ? Math.min(size, this.#options.bounds.wholes) : size,
       counts: returns === 'count' || returns === 'both',
     }))
     const together = this.#options.bounds.searches
     for (let at = 0; at < requests.length; at += together) {
       const some = requests.slice(at, at + together)
-      for (const { hits, total } of await this.#search(some)) {
-        const rows = hits.slice(0, limit).map(rowOf)
-        founds.push({ rows, more: hits.length > limit, count: total ?? 0 })
+      for (const [i, answer] of (await this.#search(some)).entries()) {
+        const hits = await this.#upTo(size, some[i]!, answer)
+        const rows = hits.slice(0, limit).map((hit) => this.#rowOf(hit, selection))
+        founds.push({
+          rows: rows.filter((row) => this.#gates.stillOpen(step.plan, row)),
+          more: hits.length > limit,
+          count: answer.total ?? 0,
+        })
       }
     }
     return founds
+  }
+
+  /** The hits of a search that took smaller pages, as many as were wanted. */
+  async #upTo(
+    size: number,
+    request: SearchRequest,
+    { hits }: SearchAnswer,
+  ): Promise<readonly SearchHit[]> {
+    if (hits.length === size || hits.length < request.size) return hits
+    const all = [...hits]
+    const searchAfter = hits.at(-1)!.sort
+    for await (const page of this.#pages({ ...request, counts: false, searchAfter })) {
+      all.push(...page.hits)
+      if (all.length >= size) break
+    }
+    return all.slice(0, size)
+  }
+
+  #rowOf(hit: SearchHit, { isWhole, layout }: Selection): FoundRow {
+    const row = rowOf(hit)
+    if (isWhole) this.#wholes.add(row, hit.source[OWN] as Own, layout.type.name)
+    return row
   }
 
   #request(selection: Selection, asked: readonly Asked[], { query }: Target): SearchRequest {
@@ -139,7 +186,7 @@ export class ElasticFinder implements RemoteFinder {
     return {
       index: this.#options.indexOf(selection.layout.type.name),
       query: livingOf(parts),
-      size: this.#options.bounds.page,
+      size: selection.isWhole ? this.#options.bounds.wholes : this.#options.bounds.page,
       sort: selection.sort,
       source: selection.source,
       counts: false,
@@ -152,7 +199,8 @@ export class ElasticFinder implements RemoteFinder {
     const kept = new Kept(step)
     const request = this.#request(selection, [gate], target)
     for await (const page of this.#pages(request)) {
-      const rows = candidates(page, step, selection).filter((row) => target.keep?.(row) ?? true)
+      const some = this.#candidates(page, step, selection)
+      const rows = some.filter((row) => target.keep?.(row) ?? true)
       for (const row of await this.#matching(step, rows)) kept.add(row)
       // Elements come in their documents' order, not in the step's.
       if (kept.isFull && selection.within === null) break
@@ -161,12 +209,20 @@ export class ElasticFinder implements RemoteFinder {
   }
 
   async *#pages(request: SearchRequest): AsyncGenerator<SearchAnswer> {
-    for (let searchAfter: readonly unknown[] | null = null; ;) {
-      const [page] = await this.#search([{ ...request, ...(searchAfter && { searchAfter }) }])
+    for (let next = request; ;) {
+      const [page] = await this.#search([next])
       yield page!
       if (page!.hits.length < request.size) return
-      searchAfter = page!.hits.at(-1)!.sort
+      next = { ...request, searchAfter: page!.hits.at(-1)!.sort }
     }
+  }
+
+  /** Nodes that a page's documents are or hold. */
+  #candidates(page: SearchAnswer, step: Step, selection: Selection): FoundRow[] {
+    const { within } = selection
+    const rows = page.hits.map((hit) => this.#rowOf(hit, selection))
+    if (within === null) return rows
+    return rows.flatMap((row) => elementsOf(row, within, step.idField))
   }
 
   /** Those that the step's filter and the gates below it let through. */
@@ -229,7 +285,7 @@ export class ElasticFinder implements RemoteFinder {
         return this.#fillAlone(step, edge, groups)
       }
       isFirst = false
-      const rows = candidates(page, step, selection).filter((row) =>
+      const rows = this.#candidates(page, step, selection).filter((row) =>
         byKey.has(groupKey(edge.sameActor ? row.actorId : '', row.doc[edge.to])),
       )
       for (const row of await this.#matching(step, rows)) {
@@ -283,10 +339,4 @@ function linkQuery(edge: Edge, groups: readonly Group[], { layout, within }: Sel
   // A member that is the actor's UUID says no more than the actor does.
   if (within === null && layout.actorMembers.has(edge.to)) return ofActors
   return { bool: { filter: [ofActors, values] } }
-}
-
-function candidates(page: SearchAnswer, step: Step, { within }: Selection): FoundRow[] {
-  const rows = page.hits.map(rowOf)
-  if (within === null) return rows
-  return rows.flatMap((row) => elementsOf(row, within, step.idField))
 }

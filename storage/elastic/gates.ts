@@ -23,6 +23,8 @@ export interface GatesOptions {
 export interface GateFinder {
   find(step: Step, parents: readonly GraphRow[]): Promise<readonly Found[]>
   search(request: SearchRequest): Promise<SearchAnswer>
+  /** What the node's own document says; null: nothing. */
+  inside(step: Step, parent: GraphRow): Found | null
 }
 
 type Edge = Extract<Step['source'], { kind: 'edge' }>
@@ -42,12 +44,30 @@ export class Gates {
     let passed = rows
     for (const step of plan.steps) {
       if (step.require === 'any' || passed.length === 0) continue
-      const probe = this.#probes.get(step) ?? gateProbe(step)
-      this.#probes.set(step, probe)
-      const founds = await this.#finder.find(probe, passed)
-      passed = passed.filter((_, i) => founds[i]!.rows.length > 0 === (step.require === 'some'))
+      const founds = await this.#finder.find(this.#probeOf(step), passed)
+      passed = passed.filter((_, i) => isOpen(step, founds[i]!))
     }
     return passed
+  }
+
+  /**
+   * After a search has asked the gates: false when the document that was found says otherwise. Its
+   * actor has changed since the children were looked at, or before they came into sight.
+   */
+  stillOpen({ steps }: NodePlan, row: FoundRow): boolean {
+    return steps.every((step) => {
+      if (step.require === 'any') return true
+      const found = this.#finder.inside(this.#probeOf(step), row)
+      return found === null || isOpen(step, found)
+    })
+  }
+
+  #probeOf(step: Step): Step {
+    const known = this.#probes.get(step)
+    if (known !== undefined) return known
+    const probe = gateProbe(step)
+    this.#probes.set(step, probe)
+    return probe
   }
 
   /** What the gates below a step say of the documents that can pass them. */
@@ -110,6 +130,9 @@ export class Gates {
     return [...links]
   }
 }
+
+const isOpen = ({ require }: Step, { rows }: Found): boolean =>
+  rows.length > 0 === (require === 'some')
 
 const fieldName = (member: string, { within }: Place): string =>
   within === null ? member : `${within}.${member}`

@@ -7,6 +7,10 @@
 // - `members`: what `dynamic` fields hold, as one flattened field whose keys are paths and whose
 //   values are texts that sort like what they stand for (members.ts). A mapping can't know callers'
 //   members, and one field a member would end in thousands of fields.
+// - `whole` and `nodes`: in an actor's own node all its other nodes, by type, each type's list as
+//   JSON text, and how many they are. One document is changed at once, several are not: an answer
+//   that starts at an actor's own node takes the rest of the actor from there. Actors with very
+//   many nodes go without.
 // - `rest` and `long`: texts that are longer than a term may be. The field itself holds as much as
 //   fits; the whole is in `rest`, and `long` names the field.
 //
@@ -18,7 +22,7 @@ import { actorFields, type GraphSchema } from '../../protocol/graph/schema.ts'
 import type { FieldMapping } from './engine.ts'
 
 /** Changes whenever this folder would lay out the same schema in another way. */
-const LAYOUT_FORMAT = 1
+const LAYOUT_FORMAT = 2
 
 /** UTF-16 units of a text that a term holds: no more than 32,766 bytes of UTF-8. */
 export const TERM_CHARS_MAX = 8_191
@@ -34,6 +38,8 @@ export const DELETED_AT = `${OWN}.deletedAt`
 export const MEMBERS = `${OWN}.members`
 export const LONG = `${OWN}.long`
 export const REST = `${OWN}.rest`
+export const NODES = `${OWN}.nodes`
+export const WHOLE = `${OWN}.whole`
 
 /** A member of a document, and of elements in it, as it is written. */
 export interface Member {
@@ -97,6 +103,8 @@ const OWN_MAPPING: FieldMapping = {
     members: { type: 'flattened' },
     long: { type: 'keyword' },
     rest: { type: 'object', enabled: false },
+    nodes: { type: 'long', index: false },
+    whole: { type: 'object', enabled: false },
   },
 }
 

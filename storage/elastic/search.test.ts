@@ -6,7 +6,9 @@ import { engine, type EngineAddress } from '../../test/harness/engines.ts'
 import type { RemoteHistory } from '../../protocol/graph/history.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
+import { ask, library, OPTIONS, shelf } from '../conformance/search-index.ts'
 import type { IndexOptions, IndexUnderTest } from '../conformance/search-index.ts'
+import { actorIds } from '../conformance/search-nodes.ts'
 import { searchConformance, searchProperty } from '../conformance/search.ts'
 import { MemorySearchEngine } from '../memory/search-engine.ts'
 import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
@@ -32,7 +34,7 @@ interface Whole {
 }
 
 /** Everything in pieces: pages, parents, searches. */
-const PIECES: FinderBounds = { page: 2, links: 2, searches: 2, gateChildren: 2 }
+const PIECES: FinderBounds = { page: 2, wholes: 1, links: 2, searches: 2, gateChildren: 2 }
 
 /** One index over the generations that the suite empties; its searches see all that was written. */
 class WholeIndex implements GraphWriter, GraphReader {
@@ -155,6 +157,75 @@ t.test('the twin, in pieces', (t) => {
     open(t, new MemorySearchEngine({ nowMs: () => 0 }), options, PIECES),
   )
   t.end()
+})
+
+/** What a projector writes of a library with these labels on its shelves. */
+function shelved(actorId: string, version: number, labels: readonly string[]): IndexWrite[] {
+  const shelves = labels.map((label, place) => ({
+    ...shelf(actorId, String(place), version, { label }),
+    place,
+  }))
+  const whole = shelves.map(({ node, id, doc }) => ({ node, id, doc: doc! }))
+  return [{ ...library(actorId, version, { area: labels.length }), place: 0, whole }, ...shelves]
+}
+
+const SHELVES = {
+  edge: 'shelves',
+  node: { fields: ['label'], navigate: [{ edge: 'library', node: { fields: ['area'] } }] },
+}
+
+t.test('what is shown below an own node is of the state that it shows', async (t) => {
+  const [one] = actorIds as [string]
+  const { writer, reader } = open(t, new MemorySearchEngine({ nowMs: () => 0 }), OPTIONS)
+  await writer.reset('one')
+  const shown = (more: object = {}, navigate: object[] = [SHELVES]): Promise<object> =>
+    ask(reader, [{ edge: 'libraries', ...more, node: { fields: ['area'], navigate } }])
+  const as = (...labels: string[]): object => {
+    const area = labels.length
+    const shelves = labels.map((label) => ({ label, library: { area } }))
+    return { libraries: [{ area, shelves }] }
+  }
+  await writer.apply(shelved(one, 1, ['a', 'b']), [])
+  t.same(await shown(), as('a', 'b'))
+  const [own, ...shelves] = shelved(one, 2, ['a', 'x', 'c'])
+  await writer.apply(shelves, [])
+  t.same(await shown(), as('a', 'b'), 'parts that come into sight before it')
+  const gate = { ...SHELVES, filter: "label == 'x'", require: 'some' }
+  t.same(await shown({}, [gate]), { libraries: [] }, 'what it does not hold opens no gate')
+  await writer.apply([own!], [])
+  t.same(await shown(), as('a', 'x', 'c'))
+  const [later] = shelved(one, 3, ['a', 'y', 'c', 'd'])
+  await writer.apply([later!], [])
+  t.same(await shown(), as('a', 'y', 'c', 'd'), 'parts that come into sight behind it')
+  t.same(await shown({}, [gate]), { libraries: [] }, 'nor does what it does not hold any more')
+  await writer.apply([{ ...library(one, 4, { area: 2 }), place: 0 }], [])
+  const [{ shelves: apart }] = ((await shown()) as { libraries: [{ shelves: object[] }] }).libraries
+  t.same(apart, [{ label: 'a' }, { label: 'x' }, { label: 'c' }].map(of2), 'too many: searched for')
+})
+
+const of2 = (node: object): object => ({ ...node, library: { area: 2 } })
+
+t.test('libraries that hold their shelves come in smaller pages', async (t) => {
+  const bounds = { ...PIECES, wholes: 2 }
+  const engine = new MemorySearchEngine({ nowMs: () => 0 })
+  const { writer, reader } = open(t, engine, OPTIONS, bounds)
+  await writer.reset('one')
+  await writer.apply(
+    actorIds.flatMap((id, i) => shelved(id, 1, Array<string>(i).fill('a'))),
+    [],
+  )
+  const all = actorIds.toSorted().map((id) => ({ area: actorIds.indexOf(id) }))
+  for (const limit of [1, 2, 3, actorIds.length]) {
+    const node = { fields: ['area'], navigate: [{ edge: 'shelves', count: true }] }
+    const answer = await ask(reader, [{ edge: 'libraries', limit, count: true, node }])
+    t.same(answer, {
+      libraries: {
+        count: actorIds.length,
+        nodes: all.slice(0, limit).map(({ area }) => ({ area, shelves: area })),
+      },
+      ...(limit < all.length && { librariesHasMore: true }),
+    })
+  }
 })
 
 t.test('Elasticsearch', async (t) => {

@@ -7,8 +7,19 @@ import { assert } from '../../protocol/errors.ts'
 import type { Condition, Operand, Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Query, Sort } from './engine.ts'
-import { ACTOR, DELETED, ID, PLACE, REST, type Layout, type NodeLayout } from './layout.ts'
+import {
+  ACTOR,
+  DELETED,
+  ID,
+  NODES,
+  PLACE,
+  REST,
+  WHOLE,
+  type Layout,
+  type NodeLayout,
+} from './layout.ts'
 import { ALL, allOf, askOf, sortsOf, type Asked, type Place } from './query.ts'
+import { insideOf } from './whole.ts'
 
 export interface Selection {
   readonly layout: NodeLayout
@@ -21,6 +32,8 @@ export interface Selection {
   readonly source: readonly string[]
   /** Nodes are elements of this member of the documents; null: they are the documents. */
   readonly within: string | null
+  /** What their actors' documents hold of other nodes is read along: they are large. */
+  readonly isWhole: boolean
 }
 
 /** Unique, so that pages never overlap. */
@@ -63,15 +76,28 @@ export function selectionOf(step: Step, layout: Layout, schema: GraphSchema): Se
   const isSettled = asked.exact && place.within === null
   const test = step.filter === null || isSettled ? null : compileCondition(step.filter)
   const sort = place.within === null ? [...sortsOf(step.orderBy, place), ...BY_ID] : BY_ID
+  const whole = place.within === null && own.type.root ? wholeOf(step) : []
   return {
     layout: own,
     place,
     asked,
     test,
     sort,
-    source: [ACTOR, ID, PLACE, REST, ...membersOf(step, place.within, test !== null)],
+    source: [ACTOR, ID, PLACE, REST, ...membersOf(step, place.within, test !== null), ...whole],
     within: place.within,
+    isWhole: whole.length > 0,
   }
+}
+
+/** What the steps below need of an actor's document, when all of them is taken from there. */
+function wholeOf({ plan }: Step): string[] {
+  const { types, back } = insideOf(plan, plan.node)
+  if (types.size === 0) return []
+  const members = back.flatMap((step) => {
+    const { storage } = step
+    return membersOf(step, storage.kind === 'embedded' ? storage.member : null, true)
+  })
+  return [NODES, ...Array.from(types, (type) => `${WHOLE}.${type}`), ...new Set(members)]
 }
 
 /** Members whose values the answer, the order, the gates, the links or the test need. */

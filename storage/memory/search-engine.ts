@@ -246,15 +246,15 @@ function away(): EngineAway {
 /** A copy of the members that were asked for, each whole; dots lead into them. */
 function picked(source: Source, members: readonly string[]): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
+  const within = new Map<string, string[]>()
   for (const member of members) {
-    const [first, ...rest] = member.split('.')
-    const value = source[first!]
+    const dot = member.indexOf('.')
+    const first = dot < 0 ? member : member.slice(0, dot)
+    const value = source[first]
     if (value === undefined) continue
-    if (rest.length === 0) copy[first!] = structuredClone(value)
-    else {
-      const within = picked(value as Source, [rest.join('.')])
-      copy[first!] = { ...(copy[first!] as Source | undefined), ...within }
-    }
+    if (dot < 0) copy[first] = structuredClone(value)
+    else within.set(first, [...(within.get(first) ?? []), member.slice(dot + 1)])
   }
+  for (const [first, inner] of within) copy[first] ??= picked(source[first] as Source, inner)
   return copy
 }

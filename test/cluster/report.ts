@@ -2,7 +2,6 @@
 // latencies. It stands between the history and the person who reads the figures. Source:
 // PROTOCOL 4.1 (K10).
 
-import { tornGraphAnswers } from './checkers/marks.ts'
 import type { History, Operation } from './history.ts'
 import { quantile } from './probes.ts'
 
@@ -16,7 +15,6 @@ export function reportOf(history: History): string[] {
     ...kindsOf(operations).map(([op, of]) => `  ${op.padEnd(10)} ${countsOf(of)}`),
     `attempts: ${attempts.length}, p50 ${quantile(took, 0.5)} ms, p99 ${quantile(took, 0.99)} ms, ` +
       `longest ${quantile(took, 1)} ms`,
-    `graph answers between two states of an order: ${tornGraphAnswers(history).length}`,
     ...errorsOf(history),
   ]
 }

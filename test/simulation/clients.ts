@@ -106,12 +106,12 @@ export class Clients {
     const isWrite = outcome === 'ok' && type === 'ledger' && !preview
     if (!isWrite || position === null || actorId === null || !to?.isReady) return
     const { looks } = this.history
-    const size = await this.#world.look(to, actorId, position).catch(() => undefined)
+    const shown = await this.#world.look(to, actorId, position)
     // Who is told that the index is behind knows nothing.
-    if (size === undefined) return
-    const look = { id: looks.length, client, ledgerId: actorId, position, size }
+    if (shown === undefined) return
+    const look = { id: looks.length, client, ledgerId: actorId, position, shown }
     looks.push(look)
-    this.#world.say(`${client} looks at ${actorId}: ${size} tokens`)
+    this.#world.say(`${client} looks at ${actorId}: ${shown?.size} with ${shown?.tokens.join()}`)
   }
 
   /** One attempt over one member. */

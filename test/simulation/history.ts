@@ -70,8 +70,16 @@ export interface Look {
   readonly client: string
   readonly ledgerId: string
   readonly position: Position
-  /** Tokens that the ledger's node says it has; null: it isn't shown. */
-  readonly size: number | null
+  /** null: the ledger isn't shown. */
+  readonly shown: ShownLedger | null
+}
+
+/** A ledger as the graph shows it. */
+export interface ShownLedger {
+  /** How many tokens its own node says it has, struck ones included. */
+  readonly size: number
+  /** Its token nodes, in the ledger's order. */
+  readonly tokens: readonly string[]
 }
 
 export class History {

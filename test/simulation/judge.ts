@@ -3,7 +3,7 @@
 // happened. It stands between a run, seeded or directed, and what was found. Source: PROTOCOL 4.1.
 
 import { foldLog } from './checkers/fold.ts'
-import { checkGraph, checkSessions, shownDocuments } from './checkers/graph.ts'
+import { checkGraph, checkLooks, shownDocuments } from './checkers/graph.ts'
 import { checkKeys } from './checkers/keys.ts'
 import { checkLinearizable } from './checkers/linearizable.ts'
 import { ANSWERS_WITHIN_MS, unrest } from './checkers/liveness.ts'
@@ -30,7 +30,7 @@ export function judge(world: World, clients: Clients): string[] {
     ...checkRelays(log),
     ...checkOrder(history, log),
     ...checkLinearizable(history),
-    ...checkSessions(history.looks, log),
+    ...checkLooks(history.looks, log),
     ...(world.search ? checkGraph(shownDocuments(world.search.twin, GRAPH_PREFIX), log) : []),
   ]
 }

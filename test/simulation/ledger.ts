@@ -166,12 +166,18 @@ const nodeTypes: readonly NodeType[] = [
     name: 'ledger',
     set: 'ledgers',
     idField: 'ledgerId',
+    root: true,
     fields: [
-      { name: 'ledgerId', type: 'uuid' },
+      { name: 'ledgerId', type: 'uuid', indexed: true },
       { name: 'number', type: 'text', indexed: true },
       { name: 'size', type: 'number' },
     ],
-    edges: [],
+    edges: [
+      {
+        ...{ name: 'tokens', node: 'token', cardinality: 'many', sameActor: true },
+        ...{ from: 'ledgerId', to: 'ledgerId' },
+      },
+    ],
     storage: { kind: 'row' },
   },
   {
@@ -191,8 +197,9 @@ const nodeTypes: readonly NodeType[] = [
 function touched(record: ActorRecord, actorId: string): readonly NodeRef[] {
   const self = { node: 'ledger', id: actorId }
   if (record.t === 'deleted') return record['nodes'] as readonly NodeRef[]
-  if (record.t !== 'appended' && record.t !== 'struck') return [self]
-  return [self, { node: 'token', id: String(record['token']) }]
+  const token = { node: 'token', id: String(record['token']) }
+  if (record.t === 'struck') return [token]
+  return record.t === 'appended' ? [self, token] : [self]
 }
 
 /** A node's content in a state, or null: what the index must show (K5). */

@@ -101,9 +101,13 @@ async function runSeeds(options: Options): Promise<number> {
   const { runSeed } = await import('./run.ts')
   const { first, seeds, mutant, traceHash, show, once } = options
   let failed = 0
+  let operations = 0
+  let looks = 0
   for (let seed = first; seed < first + seeds; seed++) {
     const result = await runSeed(seed, { show: show ? say : null })
     const found = [...result.found]
+    operations += result.operations.ok
+    looks += result.looks
     if (!once && (await runSeed(seed, { isJudged: false })).hash !== result.hash) {
       found.push('its two runs have different traces: something in them is left to chance')
     }
@@ -115,6 +119,7 @@ async function runSeeds(options: Options): Promise<number> {
   }
   const ran = failed > 0 && mutant !== null ? '' : `${seeds} seeds from ${first}: `
   say(`${ran}${failed === 0 ? 'all hold' : `${failed} failed`}`)
+  say(`${operations} operations were answered, ${looks} looks at the graph`)
   return failed === 0 ? 0 : 1
 }
 

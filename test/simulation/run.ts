@@ -21,6 +21,8 @@ export interface RunResult {
   readonly events: number
   readonly virtualMs: number
   readonly operations: { readonly ok: number; readonly fail: number; readonly info: number }
+  /** Looks at the graph that were answered. */
+  readonly looks: number
 }
 
 const NAMES = ['a', 'b', 'c']
@@ -78,6 +80,7 @@ export async function runSeed(
     events: scheduler.events,
     virtualMs: scheduler.nowMs,
     operations: countsOf(clients.history),
+    looks: clients.history.looks.length,
   }
 }
 

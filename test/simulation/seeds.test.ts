@@ -18,5 +18,9 @@ t.test(`${SEEDS} seeds hold`, async (t) => {
   for (const { code, said } of await Promise.all(runs)) {
     t.equal(code, 0, said)
     t.match(said, /all hold/)
+    // Checkers that are shown nothing find nothing.
+    const [, operations, looks] = /(\d+) operations were answered, (\d+) looks/.exec(said)!
+    t.ok(Number(operations) > each * 50, said)
+    t.ok(Number(looks) > each * 2, said)
   }
 })

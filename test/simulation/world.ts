@@ -5,6 +5,7 @@
 
 import { BOUNDS } from './bounds.ts' // the first: see there
 import type { Clock } from '../../cluster/clock.ts'
+import type { FormerLives } from '../../cluster/membership/former-lives.ts'
 import { SegmentedLog } from '../../cluster/log/segmented-log.ts'
 import { Member } from '../../cluster/member.ts'
 import type { ActorRequest } from '../../cluster/actor-system.ts'
@@ -13,7 +14,7 @@ import { graphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
 import { startClusterIndex } from '../../node/graph/cluster-index.ts'
 import type { ClusterIndex } from '../../node/graph/cluster-index.ts'
-import { AssertionError } from '../../protocol/errors.ts'
+import { AssertionError, RequestError } from '../../protocol/errors.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Reply } from '../../protocol/message.ts'
 import type { Journal } from '../../storage/journal.ts'
@@ -21,6 +22,7 @@ import { StoreDerived } from './derived.ts'
 import { Engine } from './engine.ts'
 import { flag, ledger } from './ledger.ts'
 import type { Owner } from './event-queue.ts'
+import type { ShownLedger } from './history.ts'
 import { KIND } from './nastiness.ts'
 import type { Nastiness } from './nastiness.ts'
 import { Process, Scheduler } from './scheduler.ts'
@@ -61,6 +63,10 @@ export class World {
   readonly members = new Map<string, SimulatedMember>()
   /** Mistakes that the members have noticed themselves (PROTOCOL 3.2.4). */
   readonly alarms: string[] = []
+  /** Members know what has become of earlier processes; so it is in every second seed. */
+  isOneMachine: boolean
+  /** Processes by the lives that they have begun. */
+  readonly #lives = new Map<string, Process>()
   readonly trace: Trace
   /** Instead of rules that take their time. */
   onRules: (() => Promise<readonly unknown[]>) | null = null
@@ -68,6 +74,7 @@ export class World {
   constructor({ seed, trace, shards = 4, nastiness = KIND, hasGraph = false }: WorldOptions) {
     this.trace = trace
     this.shards = shards
+    this.isOneMachine = seed % 2 === 0
     this.scheduler = new Scheduler(seed, trace)
     this.scheduler.onThrow = (owner, error) => this.threw(owner, error)
     this.engine = new Engine(this.scheduler, shards, nastiness)
@@ -176,6 +183,18 @@ export class World {
     })
   }
 
+  /** What the machine knows of the processes of a name. */
+  #formerOf(process: Process): { former?: FormerLives } {
+    if (!this.isOneMachine) return {}
+    const lives = this.#lives
+    return {
+      former: {
+        begins: (incarnation) => void lives.set(incarnation, process),
+        isOver: (incarnation) => lives.get(incarnation)?.state === 'dead',
+      },
+    }
+  }
+
   #makeMember(name: string, process: Process): Pick<SimulatedMember, 'member' | 'index'> {
     const { clock } = process
     const control = new StoreControl(this.engine, process)
@@ -187,7 +206,7 @@ export class World {
       journal,
       address: `http://${name}`,
       version: '1',
-      cluster: { control },
+      cluster: { control, ...this.#formerOf(process) },
       behaviours: [ledger, flag],
       world: { clock, random: process.random },
       wire: redisTwin(this.redis, process),
@@ -236,26 +255,44 @@ export class World {
     }
   }
 
-  /** How many tokens a ledger has by the graph of a member, which waits for a write first. */
-  look(to: SimulatedMember, ledgerId: string, position: Position): Promise<number | null> {
+  /**
+   * A ledger as the graph of a member shows it, which waits for a write first; undefined when there
+   * is no answer, for a reason that there may be.
+   */
+  look(
+    to: SimulatedMember,
+    ledgerId: string,
+    position: Position,
+  ): Promise<ShownLedger | null | undefined> {
     const { scheduler } = this
-    return new Promise((resolve, reject) => {
-      to.process.onDeath(() => reject(new Error('connection lost')))
-      const ask = (): void => void this.#look(to, ledgerId, position).then(resolve, reject)
+    return new Promise((resolve) => {
+      to.process.onDeath(() => resolve(undefined))
+      const failed = (error: unknown): void => {
+        const isAway = error instanceof RequestError && error.errors[0]!.code === 'UNAVAILABLE'
+        if (!isAway) this.alarms.push(`${to.name} threw at a look: ${textOf(error)}`)
+        resolve(undefined)
+      }
+      const ask = (): void => void this.#look(to, ledgerId, position).then(resolve, failed)
       scheduler.at(scheduler.between(0.2, 2), `looks at ${ledgerId}`, ask, to.process)
     })
   }
 
-  async #look(to: SimulatedMember, ledgerId: string, position: Position): Promise<number | null> {
+  async #look(
+    to: SimulatedMember,
+    ledgerId: string,
+    position: Position,
+  ): Promise<ShownLedger | null | undefined> {
     const { watch, runner } = to.index!
-    if (!(await watch.reached([position], BOUNDS.consistencyWaitMs))) throw new Error('behind')
-    const body = [{ edge: 'ledgers', filter: `ledgerId == '${ledgerId}'`, fields: ['size'] }]
-    const options = { nowMs: 0, limits: BOUNDS }
-    const plan = planNavigations(body, SCHEMA, FULL_ACCESS, options)
+    if (!(await watch.reached([position], BOUNDS.consistencyWaitMs))) return undefined
+    const navigate = [{ edge: 'tokens', orderBy: 'place', node: { fields: ['token'] } }]
+    const node = { fields: ['size'], navigate }
+    const body = [{ edge: 'ledgers', filter: `ledgerId == '${ledgerId}'`, node }]
+    const plan = planNavigations(body, SCHEMA, FULL_ACCESS, { nowMs: 0, limits: BOUNDS })
     const ready = { plan, json: '', usesHistory: false }
     const json = await runner.run(ready, BOUNDS.graphDeadlineMs, watch.life)
-    const { ledgers } = JSON.parse(json) as { ledgers: { size: number }[] }
-    return ledgers[0]?.size ?? null
+    const { ledgers } = JSON.parse(json) as Shelf
+    const [found] = ledgers
+    return found ? { ...found, tokens: found.tokens.map(({ token }) => token) } : null
   }
 
   /** Rules that take their time. */
@@ -278,6 +315,14 @@ export class World {
       }
     return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
   }
+}
+
+/** Answer to a look. */
+interface Shelf {
+  readonly ledgers: readonly {
+    readonly size: number
+    readonly tokens: readonly { readonly token: string }[]
+  }[]
 }
 
 export const GRAPH_PREFIX = 'simulated-'

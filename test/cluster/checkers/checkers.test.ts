@@ -7,7 +7,7 @@ import type { Operation, Shown } from '../history.ts'
 import { consistencyTokens } from '../../../node/graph/consistency.ts'
 import { checkAnswers } from './answers.ts'
 import { checkIndex } from './index.ts'
-import { checkBatches, checkMarks, tornGraphAnswers } from './marks.ts'
+import { checkBatches, checkMarks } from './marks.ts'
 import { checkTime } from './time.ts'
 
 let now = 0
@@ -72,9 +72,9 @@ t.test('K9: batches and sums', (t) => {
   t.match(checkBatches(historyOf(batch), end(['a'])).join(), /the end was shown a without b/)
   const total = { op: 'read' as const, shown: shown(['a'], 2) }
   t.match(checkBatches(historyOf(total), end(null)).join(), /N at 2, its lines are 1/)
-  t.match(tornGraphAnswers(historyOf({ ...total, op: 'graph' })).join(), /N at 2, its lines are 1/)
-  t.match(tornGraphAnswers(historyOf(batch, { ...read('b'), op: 'graph' })).join(), /b without a/)
-  t.same(tornGraphAnswers(historyOf(batch, { ...read('a', 'b'), op: 'graph' })), [])
+  const graph = (...marks: string[]) => historyOf(batch, { ...read(...marks), op: 'graph' })
+  t.match(checkBatches(graph('b'), end(null)).join(), /operation 1 \(graph\) .* b without a/)
+  t.same(checkBatches(graph('a', 'b'), end(null)), [])
   t.end()
 })
 

@@ -91,28 +91,16 @@ function batchesOf(history: History): Batches {
   return batches
 }
 
-/** K9 over reads of actors, and the orders in the end. */
+/** K9 over all that anybody was shown, by actors and by the graph, and the orders in the end. */
 export function checkBatches(history: History, orders: Orders): string[] {
   const batches = batchesOf(history)
   const found: string[] = []
   for (const { id, op, shown } of history.operations) {
-    if (op === 'graph' || shown === null) continue
+    if (shown === null) continue
     found.push(...checkWhole(`operation ${id} (${op})`, shown, batches))
   }
   for (const shown of orders.values()) {
     if (shown !== null) found.push(...checkWhole('the end', shown, batches))
   }
   return found
-}
-
-/**
- * Graph answers that showed an order between two of its states: what is newer than the write that
- * was named may come into sight node by node, for each node type has an index of its own that is
- * refreshed by itself. (What is not newer is whole: K7.)
- */
-export function tornGraphAnswers(history: History): string[] {
-  const batches = batchesOf(history)
-  return history.operations.flatMap(({ id, op, shown }) =>
-    op === 'graph' && shown !== null ? checkWhole(`operation ${id} (${op})`, shown, batches) : [],
-  )
 }

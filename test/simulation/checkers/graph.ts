@@ -1,12 +1,14 @@
-// K5 and K7: when all is quiet, the graph index shows what the log's fold shows, no more and no
-// less; whoever asks with the position of its own write finds it, and a client's view never goes
-// back. Source: PROTOCOL 4.1.
+// K5, K7 and K9: when all is quiet, the graph index shows what the log's fold shows, no more and no
+// less; whoever asks with the position of its own write finds it, a client's view never goes back,
+// and what it is shown of an actor with its parts is one of that actor's states. Source: PROTOCOL
+// 4.1.
 
 import { docOf } from '../../../storage/elastic/document.ts'
 import { OWN } from '../../../storage/elastic/layout.ts'
 import type { MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
-import type { Look } from '../history.ts'
+import type { Look, ShownLedger } from '../history.ts'
 import { nodesOfLedger, projectLedger } from '../ledger.ts'
+import type { Ledger } from '../ledger.ts'
 import { finalState } from './fold.ts'
 import type { FoldedActor, FoldedLog } from './fold.ts'
 
@@ -54,29 +56,45 @@ function textOf(doc: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(Object.entries(doc).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** K7. */
-export function checkSessions(looks: readonly Look[], log: FoldedLog): string[] {
+/** K7, and K9 of what the graph shows while writes run. */
+export function checkLooks(looks: readonly Look[], log: FoldedLog): string[] {
   const found: string[] = []
-  const sizes = new Map<string, number>()
+  /** By client and ledger, the oldest state that the newest look may have shown. */
+  const seen = new Map<string, number>()
   for (const look of looks) {
-    const { client, ledgerId, size, position, id } = look
+    const { client, ledgerId, shown, position, id } = look
     const actor = log.actors.get(ledgerId)
-    const written = actor && stateAt(actor, position.offset)
-    if (!written || finalState(actor)!.deleted) continue
-    if (size === null || size < written.tokens.length) {
-      found.push(
-        `K7: look ${id} shows ${size} tokens, after a write that made ${written.tokens.length}`,
-      )
+    const written = actor?.entries.findIndex(({ offset }) => offset === position.offset) ?? -1
+    if (actor === undefined || written < 0) continue
+    const who = `look ${id} shows ${ledgerId} as ${textOfShown(shown)}`
+    const states = statesShown(shown, actor)
+    if (states.length === 0) {
+      found.push(`K9: ${who}, which it never was`)
+      continue
     }
+    const newest = states.at(-1)!
+    if (newest < written)
+      found.push(`K7: ${who}, state ${newest}, after a write that made ${written}`)
     const session = `${client} ${ledgerId}`
-    const before = sizes.get(session) ?? 0
-    if ((size ?? 0) < before) found.push(`K7: look ${id} shows ${size} tokens, ${before} before`)
-    sizes.set(session, Math.max(before, size ?? 0))
+    const before = seen.get(session) ?? 0
+    if (newest < before) found.push(`K7: ${who}, state ${newest}, after a look at ${before}`)
+    seen.set(session, Math.max(before, states[0]!))
   }
   return found
 }
 
-function stateAt(actor: FoldedActor, offset: number) {
-  const i = actor.entries.findIndex((placed) => placed.offset === offset)
-  return (i < 0 ? null : actor.states[i]) as ReturnType<typeof finalState>
+/** Which of the ledger's states are just that, the oldest first. */
+function statesShown(shown: ShownLedger | null, { states }: FoldedActor): number[] {
+  const text = textOfShown(shown)
+  return states.flatMap((state, i) => (textOfState(state as Ledger | null) === text ? [i] : []))
+}
+
+function textOfState(state: Ledger | null): string {
+  if (state === null || state.deleted) return textOfShown(null)
+  const tokens = state.tokens.filter((token) => !state.struck.includes(token))
+  return textOfShown({ size: state.tokens.length, tokens })
+}
+
+function textOfShown(shown: ShownLedger | null): string {
+  return shown === null ? 'nothing' : `${shown.size} tokens with ${shown.tokens.join()}`
 }

@@ -18,7 +18,9 @@ export function unrest(world: World): string[] {
       if (state !== 'serving') found.push(of(`shard ${number} is ${state}`))
       if (gate.hasOpen || gate.isFlying) found.push(of(`shard ${number} has open entries`))
       if (!flusher.idle) found.push(of(`shard ${number} is flushing`))
-      const isShown = number < 0 || index === null || index.applied(number) >= gate.head
+      const shown = index?.indexed(number)
+      const hasIt = typeof shown === 'number' && shown >= gate.head
+      const isShown = number < 0 || index === null || hasIt
       if (!isShown || index?.watch.unready()) found.push(of(`shard ${number} is not in the index`))
       if (outbox.size > 0) found.push(of(`shard ${number} has ${outbox.size} effects to relay`))
     }

@@ -60,4 +60,26 @@ export const GRAPH_MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'nodes-apart',
+    why: 'an answer puts an actor together from nodes that come into sight one by one',
+    patches: [
+      {
+        file: 'storage/elastic/document.ts',
+        find: '  if (whole !== undefined) keepWhole(whole, own)\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'own-node-untouched',
+    why: 'a change of one node leaves the actor as its own document held it before',
+    patches: [
+      {
+        file: 'cluster/feed/projection-batch.ts',
+        find: '  if (own !== undefined) all.set(refKey(own), own)\n',
+        replace: '',
+      },
+    ],
+  },
 ]
