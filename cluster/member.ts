@@ -159,7 +159,7 @@ export class Member implements ActorSystem {
   readonly #hear = (...said: Parameters<Ownership['hear']>): void => this.ownership.hear(...said)
 
   #makeContext(newUuid: () => string): ShardContext {
-    const { journal, world, hooks, query, log } = this.#options
+    const { journal, world, hooks, query, log, cluster } = this.#options
     return {
       behaviours: this.behaviours,
       journal,
@@ -172,6 +172,7 @@ export class Member implements ActorSystem {
       log,
       send: (envelope, respond) => this.edge.send(envelope, respond),
       mayRead: (shard, epoch) => this.ownership.mayRead(shard, epoch),
+      sendsOnByKey: cluster !== null,
       mayServe: () => this.ownership.mayServe(),
       reclaim: (shard) => this.ownership.reclaim(shard),
       onCommitted: (...group) => this.#committed(...group),

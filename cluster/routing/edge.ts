@@ -174,13 +174,12 @@ export class Edge {
   /**
    * "Nothing was done" is said only when no other copy can have run, or can still run (PROTOCOL 3.6
    * Edge 3). Who refuses for want of room or of a store has not looked for what a copy of before
-   * may have done: it is asked again. So is who finds nobody under the key: the actor that a copy
-   * of before has found may have given it up since.
+   * may have done: it is asked again.
    */
   #refused(asked: Asked, copy: Copy, reply: Reply): void {
     asked.refusal = reply
     const isLater = asked.copies.indexOf(copy) >= asked.lostBefore
-    const hasLooked = reply.outcome !== 'refused' || isSaidByActor(asked, reply.error.code)
+    const hasLooked = reply.outcome !== 'refused' || !isRetryable(reply.error.code)
     if (isLater && hasLooked) asked.lostBefore = 0
     if (asked.open > 0) return
     if (asked.lostBefore === 0) this.#end(asked, reply)
@@ -207,7 +206,10 @@ export class Edge {
     else asked.againAtMs = this.#options.clock.monotonicMs() + MOVED_WAIT_MS
   }
 
-  /** The key leads to an actor of another shard: the request stays with that actor. */
+  /**
+   * Where the key leads to: the request stays with that actor. No copy of before has done anything,
+   * and none that comes from now on asks for the key again.
+   */
   #seeOther(asked: Asked, actorId: string): void {
     if ('id' in asked.envelope.to) return
     this.#leave(asked.shard)
@@ -308,12 +310,6 @@ export class Edge {
     const text = 'no member serves this shard at the moment; nothing was done, try again'
     this.#end(asked, { outcome: 'refused', error: errorItem('UNAVAILABLE', text) })
   }
-}
-
-/** An actor has refused it, which knows what it did before. */
-function isSaidByActor({ envelope }: Asked, code: string): boolean {
-  const isNobody = code === 'NOT_FOUND' && !('id' in envelope.to)
-  return !isNobody && !isRetryable(code)
 }
 
 /** Answered, but for messages that may simply be sent again: nothing was recorded for them. */

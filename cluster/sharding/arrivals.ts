@@ -102,7 +102,7 @@ export class Arrivals {
       if (!holder) {
         const text = `there is no ${to.type} '${to.key}'`
         shard.releaseRead(shard.gate.newest, refused(errorItem('NOT_FOUND', text)), respond)
-      } else if (this.#isMine(holder.actorId)) {
+      } else if (this.#isMine(holder.actorId) && !shard.context.sendsOnByKey) {
         this.#deliver({ id: holder.actorId, key: null, createKey: null }, envelope, respond)
       } else {
         const see: WireReply = { outcome: 'see', actorId: holder.actorId }

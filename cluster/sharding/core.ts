@@ -67,6 +67,12 @@ export interface ShardContext {
    * `moved`; ending a tenure that is over for good is up to who answers.
    */
   readonly mayRead: (shard: number, epoch: number) => Maybe<boolean>
+  /**
+   * A request by a key is sent on to the actor that the key leads to, and does nothing before: the
+   * owner that takes over here may find another actor under the key (PROTOCOL 3.6 Edge 2).
+   * Embedded nobody takes over while the caller waits.
+   */
+  readonly sendsOnByKey: boolean
   /** Whether a turn may begin: false once the lease is over. Embedded: always. */
   readonly mayServe: () => boolean
   /**

@@ -46,7 +46,7 @@ function optionsOf(args: readonly string[]): Options {
   })
   return {
     seeds: wholeNumber('--seeds', values.seeds),
-    first: wholeNumber('--first', values.first ?? String(firstSeedOf(values.mutant))),
+    first: wholeNumber('--first', values.first ?? '1'),
     mutant: values.mutant ?? null,
     directed: values.directed ?? null,
     traceHash: values['trace-hash'],
@@ -54,11 +54,6 @@ function optionsOf(args: readonly string[]): Options {
     show: values.show,
     once: values.once,
   }
-}
-
-/** A mutant that few schedules show says where to begin. */
-function firstSeedOf(name: string | undefined): number {
-  return MUTANTS.find((mutant) => mutant.name === name)?.first ?? 1
 }
 
 function wholeNumber(name: string, text: string): number {

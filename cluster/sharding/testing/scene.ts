@@ -119,6 +119,7 @@ export class Scene {
       },
       mayRead: (number, epoch) =>
         this.mayRead ? this.mayRead() : this.journal.log.epochNow(number) === epoch,
+      sendsOnByKey: false,
       mayServe: () => this.mayServe,
       reclaim: reclaim ?? (() => Promise.resolve(null)),
       onCommitted: () => undefined,

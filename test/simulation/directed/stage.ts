@@ -122,7 +122,16 @@ export class Stage {
 
   /** A number whose key lies in a shard. */
   numberIn(shard: number): string {
-    for (let i = 1; ; i++) if (this.shardOfNumber(`N${i}`) === shard) return `N${i}`
+    return this.numbersIn(shard)[0]
+  }
+
+  /** Two such numbers. */
+  numbersIn(shard: number): readonly [string, string] {
+    const found: string[] = []
+    for (let i = 1; found.length < 2; i++) {
+      if (this.shardOfNumber(`N${i}`) === shard) found.push(`N${i}`)
+    }
+    return [found[0]!, found[1]!]
   }
 
   /** Who gets a shard when its owner dies. */

@@ -57,8 +57,20 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/routing/edge.ts',
-        find: "    const hasLooked = reply.outcome !== 'refused' || isSaidByActor(asked, reply.error.code)",
+        find: "    const hasLooked = reply.outcome !== 'refused' || !isRetryable(reply.error.code)",
         replace: '    const hasLooked = true',
+      },
+    ],
+  },
+  {
+    name: 'runs-by-key',
+    why: 'whoever the key leads to at each copy runs it: when the key changes hands, two actors do',
+    directed: 'key-changes-hands',
+    patches: [
+      {
+        file: 'cluster/member.ts',
+        find: '      sendsOnByKey: cluster !== null,',
+        replace: '      sendsOnByKey: false,',
       },
     ],
   },
@@ -77,7 +89,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
   {
     name: 'void-of-spilled',
     why: 'a message is voided although it took effect: its mark has left the window',
-    first: 301,
+    directed: 'known-by-row',
     patches: [
       {
         file: 'cluster/sharding/dedup.ts',

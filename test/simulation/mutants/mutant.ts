@@ -14,6 +14,4 @@ export interface Mutant {
   readonly patches: readonly Patch[]
   /** Schedule that catches it; without one seeds do. */
   readonly directed?: string
-  /** The seed to begin with, where nothing is said; 1 without it. */
-  readonly first?: number
 }
