@@ -154,7 +154,7 @@ export class Rounds {
     }
     // Where a request got no answer, its order may be there and is not counted.
     const unsure = [...result.failures].reduce(
-      (n, [what, times]) => (/^[45]\d\d$/.test(what) && what !== '504' ? n : n + times),
+      (n, [what, times]) => (/^[45]\d\d\b/.test(what) && !what.startsWith('504') ? n : n + times),
       0,
     )
     const orders = await installation.ordersReach(

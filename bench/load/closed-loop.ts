@@ -25,7 +25,7 @@ export async function closedLoop(options: LoadOptions): Promise<LoadResult> {
       if (status === 200) {
         recorder.success(socket.kind, socket.sentAt, performance.now())
       } else {
-        recorder.failure(String(status))
+        recorder.failure(socket.said)
       }
       send(socket)
     },

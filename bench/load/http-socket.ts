@@ -24,6 +24,10 @@ export interface SocketEvents {
   body?(socket: HttpSocket, piece: Buffer): void
 }
 
+/** So much of a refusal's body is kept. */
+const REFUSAL_CHARS_MAX = 2_000
+const CODE = /"code":"(\w+)"/
+
 type Reading = 'head' | 'fixed' | 'chunk-size' | 'chunk' | 'chunk-end' | 'trailer'
 
 export class HttpSocket {
@@ -37,6 +41,8 @@ export class HttpSocket {
   #reading: Reading = 'head'
   #head: Buffer | null = null
   #status = 0
+  /** Body of an answer that is none of success, as far as it is kept. */
+  #refusal = ''
   #left = 0
   #size = 0
 
@@ -64,6 +70,12 @@ export class HttpSocket {
       this.#socket.once('connect', resolve)
       this.#socket.once('error', reject)
     })
+  }
+
+  /** Status of the last answer, with its error's code where it names one. */
+  get said(): string {
+    const code = CODE.exec(this.#refusal)?.[1]
+    return code === undefined ? String(this.#status) : `${this.#status} ${code}`
   }
 
   send(bytes: Buffer | string): void {
@@ -127,6 +139,7 @@ export class HttpSocket {
 
   #startBody(head: string): void {
     this.#status = Number(head.slice(9, 12))
+    this.#refusal = ''
     if (!head.startsWith('HTTP/1.1 ') || Number.isNaN(this.#status)) {
       this.#gone(`not an HTTP/1.1 answer: ${head.slice(0, 40)}`)
       return
@@ -148,6 +161,9 @@ export class HttpSocket {
   #readBody(buffer: Buffer, at: number, length: number): number {
     const end = Math.min(length, at + this.#left)
     this.#events.body?.(this, buffer.subarray(at, end))
+    if (this.#status >= 400 && this.#refusal.length < REFUSAL_CHARS_MAX) {
+      this.#refusal += buffer.toString('latin1', at, end)
+    }
     this.#left -= end - at
     if (this.#left === 0) {
       if (this.#reading === 'fixed') this.#answered()

@@ -118,7 +118,9 @@ t.test('closed loop: every answer counts once, by kind', async (t) => {
     req.on('end', () => {
       const kind = (JSON.parse(body) as { kind: 'create' | 'read' }).kind
       seen[kind]++
-      res.writeHead(seen.create % 10 === 9 && kind === 'create' ? 503 : 200).end('{}')
+      const isRefused = seen.create % 10 === 9 && kind === 'create'
+      const text = isRefused ? '{"errors":[{"code":"TOO_BUSY","message":"no"}]}' : '{}'
+      res.writeHead(isRefused ? 503 : 200).end(text)
     })
   })
   const to = await listen(t, server)
@@ -134,7 +136,7 @@ t.test('closed loop: every answer counts once, by kind', async (t) => {
     next: inTurn(prepared),
     readings,
   })
-  const refused = result.failures.get('503')!
+  const refused = result.failures.get('503 TOO_BUSY')!
   t.equal(result.acknowledged.create + refused, seen.create)
   t.equal(result.acknowledged.read, seen.read)
   t.ok(result.latencies.count > 50)

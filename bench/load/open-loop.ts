@@ -90,7 +90,7 @@ class OpenLoop {
     if (status === 200) {
       this.#recorder.success(socket.kind, socket.sentAt, performance.now())
     } else {
-      this.#recorder.failure(String(status))
+      this.#recorder.failure(socket.said)
     }
     this.#idle.push(socket)
     // Late ones leave at once, not at the next tick.
