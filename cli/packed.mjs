@@ -8,8 +8,15 @@
 //     node cli/packed.mjs     packs, for an image
 
 import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { ROOT } from './set-up.mjs'
@@ -59,11 +66,10 @@ export function packedMain(root = ROOT) {
 /** Of what these files hold: their times change with every copy of a folder. */
 function hashOf(root, files) {
   const hash = createHash('sha1')
-  for (const file of files)
-    hash
-      .update(file)
-      .update('\0')
-      .update(readFileSync(join(root, file)))
+  for (const file of files) {
+    hash.update(`${file}\0`)
+    hash.update(readFileSync(join(root, file)))
+  }
   return hash.digest('hex')
 }
 
