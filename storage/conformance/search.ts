@@ -27,6 +27,8 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('time and size are bounded', (t) => bounds(t, make))
   void suite.test('nested lists keep their order, cut or not', (t) => nestedOrder(t, make))
   void suite.test('a filter that nothing meets finds nothing', (t) => unmeetable(t, make))
+  void suite.test('a gate with two ways in lets all through', (t) => eitherWay(t, make))
+  void suite.test('an empty text is a text like others', (t) => emptyText(t, make))
   searchProperty(suite, make)
 }
 
@@ -252,4 +254,45 @@ async function unmeetable(t: Test, make: MakeIndex): Promise<void> {
   }
   const none = [{ edge: 'libraries', filter: 'name in []', count: true }]
   t.same(await ask(reader, none), { libraries: 0 })
+}
+
+/** SQLite 3.51 stops at the first such node when an index serves each side of the OR. */
+async function eitherWay(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = await make(t, OPTIONS)
+  await writer.reset('one')
+  const writes = actorIds.flatMap((id, i): IndexWrite[] => [
+    library(id, 1, { name: String(i) }),
+    shelf(id, SHELF, 1, { label: ['a', 'b', 'c'][i % 3], builtAt: '2026-03-01T00:00:00.000Z' }),
+  ])
+  await writer.apply(writes, [])
+  const gates: [filter: string, matches: (i: number) => boolean][] = [
+    ["label == 'a' or label == 'b'", (i) => i % 3 !== 2],
+    ["label in ['a'] or label in ['c', 'd']", (i) => i % 3 !== 1],
+    ["builtAt in ['2026-03-01T00:00:00.000Z', 2026-03-01, 2026-01-01]", () => true],
+  ]
+  for (const [filter, matches] of gates) {
+    const gate = { edge: 'shelves', filter, require: 'some' }
+    const body = { edge: 'libraries', node: { fields: ['name'], navigate: [gate] } }
+    const { libraries } = await ask(reader, [body])
+    const found = (libraries as Doc[]).map(({ name }) => Number(name)).toSorted((a, b) => a - b)
+    t.same(found, actorIds.map((_, i) => i).filter(matches), filter)
+  }
+}
+
+async function emptyText(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = await make(t, OPTIONS)
+  await writer.reset('one')
+  await writer.apply([library(ONE, 1, { name: '', motto: '' }), library(TWO, 1, { name: 'a' })], [])
+  const counts: [filter: string, libraries: number][] = [
+    ["name startsWith ''", 2],
+    ["name endsWith ''", 2],
+    ["name contains ''", 2],
+    ['name startsWith motto', 1],
+    ['name endsWith motto', 1],
+    ["name startsWith 'a'", 1],
+    ["not (name endsWith 'a')", 1],
+  ]
+  for (const [filter, libraries] of counts) {
+    t.same(await ask(reader, [{ edge: 'libraries', filter, count: true }]), { libraries }, filter)
+  }
 }

@@ -10,7 +10,7 @@
 
 import type { Condition, Operand, Step } from '../../protocol/graph/plan.ts'
 import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './search-layout.ts'
-import { conditionSql, param, sortSql, sql, type Relation, type Sql } from './search-sql.ts'
+import { conditionSql, exists, param, sortSql, sql, type Relation, type Sql } from './search-sql.ts'
 
 /** Name of the SQL function that throws when the query's time is over. */
 export const TICK = 'budget_tick'
@@ -159,7 +159,7 @@ export class StepSelect {
       return sql`${parent.table}.k IN (SELECT ${again.table}.k FROM ${from(child)} CROSS JOIN
         ${from(again)} WHERE ${conjunction([tick(child), ...terms, ...back])})`
     }
-    return sql`EXISTS (SELECT 1 FROM ${from(child)} WHERE ${conjunction([...link, ...terms])})`
+    return exists(from(child), conjunction([...link, ...terms]))
   }
 }
 

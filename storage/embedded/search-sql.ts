@@ -54,6 +54,14 @@ export function joined(pieces: readonly Sql[], word: 'AND' | 'OR'): Sql {
   return sql`(${joined(pieces.slice(0, middle), word)} ${word} ${joined(pieces.slice(middle), word)})`
 }
 
+/**
+ * True when there is such a row. The limit says nothing new, but it keeps SQLite 3.51 from making a
+ * join of it ("EXISTS-to-JOIN"), which loses rows: with an OR whose sides an index serves, one of
+ * them a list, nothing is found behind the first outer row that has such a row.
+ */
+export const exists = (from: Sql | string, where: Sql): Sql =>
+  sql`EXISTS (SELECT 1 FROM ${from} WHERE ${where} LIMIT 1)`
+
 /** Where a statement finds nodes of one type: a table, or the elements of an array in its rows. */
 export interface Relation {
   readonly layout: NodeLayout
@@ -291,7 +299,7 @@ function arraySql(condition: Extract<Condition, { kind: 'array' }>, on: Relation
   const match = elementSql(as, values)
   const test =
     operator === 'anyof'
-      ? sql`EXISTS (SELECT 1 FROM ${each} WHERE ${match})`
+      ? exists(each, match)
       : sql`(SELECT count(DISTINCT m.value) FROM ${each} WHERE ${match}) = ${param(values.length)}`
   return sql`(${isArray} AND ${test})`
 }
@@ -317,11 +325,10 @@ function textSql(condition: Extract<Condition, { kind: 'text' }>, on: Relation):
     const range = prefixSql(text, String(right.value))
     if (range !== null) return range
   }
+  // substr would do it with less reading, but of an empty text it makes NULL.
+  if (operator === 'startsWith') return sql`(instr(${text}, ${part}) = 1)`
   // As bytes: a part of a text is a part of its UTF-8, and lengths count what is compared.
   const bytes = sql`CAST(${part} AS BLOB)`
-  if (operator === 'startsWith') {
-    return sql`(substr(CAST(${text} AS BLOB), 1, length(${bytes})) = ${bytes})`
-  }
   const end = sql`substr(CAST(${text} AS BLOB), -length(${bytes}))`
   return sql`(CASE WHEN length(${bytes}) = 0 THEN ${text} IS NOT NULL ELSE ${end} = ${bytes} END)`
 }
