@@ -6,6 +6,7 @@
 import type { Entry } from '../protocol/entry.ts'
 import type { Envelope, WireReply } from '../protocol/message.ts'
 import type { LogEnd, Maybe } from '../storage/journal.ts'
+import type { LastMemory } from './sharding/memory.ts'
 
 /** One copy of an envelope on its way. */
 export interface Parcel {
@@ -30,14 +31,18 @@ export type Notice =
       readonly epoch: number
       readonly to: string
     }
-  /** Owner to target: read ahead, the shard is coming; and: it is signed over to you. */
+  /** Owner to target: read ahead, the shard is coming; and back: it is read. */
   | { readonly kind: 'expect'; readonly shard: number; readonly epoch: number }
+  | { readonly kind: 'ready'; readonly shard: number; readonly epoch: number }
+  /** Owner to target: it is signed over to you. */
   | {
       readonly kind: 'handed'
       readonly shard: number
       readonly epoch: number
       /** Its log is closed, and ends here. */
       readonly end?: LogEnd
+      /** What it remembered there; only with `end`. */
+      readonly last?: LastMemory
     }
   /** Somebody wants actors that the graph can't show to be tried again (PROTOCOL 3.11). */
   | { readonly kind: 'retry-parked' }

@@ -317,6 +317,8 @@ export const LIMITS = {
   handoffPrepareMs: 5_000,
   /** A shard is signed over: so long it is waited for that its log is closed, and for that word. */
   handedAwaitMs: 250,
+  /** Who is to get a shard has so long to read ahead; then the shard is sealed all the same. */
+  readAheadMs: 1_000,
   /** A sealed shard keeps arriving envelopes this long, so many and so large; then `moved`. */
   sealedHeldMs: 1_000,
   sealedHeldMax: 2_000,

@@ -16,6 +16,7 @@ export interface AnnouncedOptions {
   readonly host: TenureHost
   readonly claimer: Claimer
   readonly incarnation: () => string
+  readonly tell: (to: string, notice: Notice) => void
 }
 
 type Announcement = Expected & {
@@ -26,7 +27,7 @@ type Announcement = Expected & {
 }
 
 /** What the owner before says: it was signed over in this epoch, and its log may be closed. */
-export type Signed = Pick<Extract<Notice, { kind: 'handed' }>, 'epoch' | 'end'>
+export type Signed = Pick<Extract<Notice, { kind: 'handed' }>, 'epoch' | 'end' | 'last'>
 
 export class Announced {
   readonly #options: AnnouncedOptions
@@ -41,9 +42,9 @@ export class Announced {
     this.#shards.clear()
   }
 
-  /** Opens a shard that nobody serves here, for as long as a move may take. */
-  expect(shard: number, epoch: number): void {
-    const { host, clock, control } = this.#options
+  /** Opens a shard that nobody serves here, for as long as a move may take; `from`: its owner. */
+  expect(shard: number, epoch: number, from: string): void {
+    const { host, clock, control, tell } = this.#options
     const opened = host.open(shard)
     const expected: Announcement = {
       shard: opened,
@@ -52,6 +53,9 @@ export class Announced {
       epoch,
     }
     this.#shards.set(shard, expected)
+    void Promise.all([expected.prefetched, expected.row]).then(() =>
+      tell(from, { kind: 'ready', shard, epoch }),
+    )
     clock.after(LIMITS.moveMs, () => {
       if (this.#shards.get(shard) !== expected) return
       this.#shards.delete(shard)
@@ -89,12 +93,13 @@ export class Announced {
     const { claimer, incarnation } = this.#options
     const life = incarnation()
     if (expected !== undefined && expected.epoch === signed?.epoch) {
-      const { epoch, end } = signed
+      const { epoch, end, last } = signed
       // As of then: claims follow the chain of segments from there.
       const segment = end?.segment ?? (await expected.row)?.segment
       if (life !== incarnation()) return
       if (segment !== undefined) {
-        return claimer.handed(shard, { epoch, segment, ...(end && { end }) }, expected)
+        const tenure = { epoch, segment, ...(end && { end }) }
+        return claimer.handed(shard, tenure, { ...expected, ...(end && last && { last }) })
       }
     }
     await claimer.reclaim(shard, expected)

@@ -10,6 +10,7 @@ import type { ControlStore, ShardRow } from '../../storage/control.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import type { Tenure } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
+import type { LastMemory } from '../sharding/memory.ts'
 import type { Prefetched, Shard } from '../sharding/shard.ts'
 import type { TenureHost } from './ownership.ts'
 
@@ -30,6 +31,8 @@ export interface Expected {
   readonly prefetched: Promise<Prefetched | null>
   /** Its row, read when it was announced. */
   readonly row: Promise<ShardRow | null>
+  /** What the owner before has told of the log that it has closed. */
+  readonly last?: LastMemory
 }
 
 export class Claimer {
@@ -98,7 +101,7 @@ export class Claimer {
       const prefetched = expected ? await expected.prefetched : null
       // This life may have ended meanwhile, with all that it had opened.
       if (life !== incarnation()) throw new LostTenure(shard, tenure.epoch)
-      await next.claim(tenure, prefetched ?? undefined)
+      await next.claim(tenure, { prefetched, ...(expected?.last && { last: expected.last }) })
     } catch (error) {
       host.forget(next)
       next.stepDown('the claim has failed')

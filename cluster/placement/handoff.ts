@@ -1,6 +1,6 @@
-// Handoff, the owner's side: flushes ahead, seals the shard, signs it over to its next owner. No
-// request is lost, for nobody but an edge owns one. Once the signature has been sent the shard
-// stays sealed until the row says what has become of it. It stands between the pacer's (or a
+// Handoff, the owner's side: flushes ahead, has the next owner read ahead, seals the shard, signs
+// it over. No request is lost, for nobody but an edge owns one. Once the signature has been sent the
+// shard stays sealed until the row says what has become of it. It stands between the pacer's (or a
 // stop's) wish and the shard's row. Source: PROTOCOL 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
@@ -8,6 +8,7 @@ import type { Log } from '../../protocol/log.ts'
 import type { ControlStore, ShardRow } from '../../storage/control.ts'
 import type { LogEnd } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
+import type { LastMemory } from '../sharding/memory.ts'
 import type { Shard } from '../sharding/shard.ts'
 import type { Notice } from '../wire.ts'
 import type { TenureHost } from './ownership.ts'
@@ -40,6 +41,7 @@ interface Handed {
   readonly shard: number
   readonly epoch: number
   readonly closing: Promise<LogEnd | null>
+  readonly last: LastMemory
 }
 
 const NOT_CLOSED = Promise.resolve(null)
@@ -52,6 +54,8 @@ export class Handoff {
   count = 0
   readonly #options: HandoffOptions
   readonly #underWay = new Map<number, Target>()
+  /** Targets that read ahead, by shard. */
+  readonly #readers = new Map<number, { readonly epoch: number; readonly end: () => void }>()
   /** Signed over, by shard; the next owner hasn't said yet that it serves. */
   readonly #signedOver = new Map<number, { readonly epoch: number; readonly sealedMs: number }>()
 
@@ -70,13 +74,13 @@ export class Handoff {
 
   /** Hands a shard over; resolves when it is done, or called off. */
   async handOver(shard: number, to: Target): Promise<void> {
-    const { host, tell, isUp, log } = this.#options
+    const { host, isUp, log } = this.#options
     const tenure = host.tenure(shard)
     if (tenure?.state !== 'serving' || this.#underWay.has(shard)) return
     this.#underWay.set(shard, to)
     try {
-      tell(to.incarnation, { kind: 'expect', shard, epoch: tenure.epoch + 1 })
       await tenure.prepareHandoff()
+      await this.#readAhead(tenure, to)
       if (!isUp(to.incarnation)) return
       const sealedMs = this.#options.clock.monotonicMs()
       // It serves again when what was in flight took too long: the pacer will ask once more.
@@ -88,6 +92,30 @@ export class Handoff {
     } finally {
       this.#underWay.delete(shard)
     }
+  }
+
+  /**
+   * The target opens the shard and reads what it will need, while it is served here: a process that
+   * has just begun takes its time for that. Without its word the shard is sealed all the same.
+   */
+  #readAhead({ number: shard, epoch }: Shard, to: Target): Promise<void> {
+    const { clock, tell } = this.#options
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel()
+        this.#readers.delete(shard)
+        resolve()
+      }
+      const cancel = clock.after(LIMITS.readAheadMs, end)
+      this.#readers.set(shard, { epoch: epoch + 1, end })
+      tell(to.incarnation, { kind: 'expect', shard, epoch: epoch + 1 })
+    })
+  }
+
+  /** The target has read ahead. */
+  ready(shard: number, epoch: number): void {
+    const reader = this.#readers.get(shard)
+    if (reader?.epoch === epoch) reader.end()
   }
 
   async #sign(tenure: Shard, to: Target, sealedMs: number): Promise<void> {
@@ -137,14 +165,15 @@ export class Handoff {
     }
     log.info({ shard, epoch, to: row.owner }, 'signed a shard over')
     learn(shard, { incarnation, epoch })
+    const last = tenure.lastMemory()
     host.forget(tenure)
     tenure.signedOver({ incarnation, epoch })
     const closing = epoch === tenure.epoch + 1 ? sealed.closing : NOT_CLOSED
-    void this.#tellHanded(incarnation, { shard, epoch, closing })
+    void this.#tellHanded(incarnation, { shard, epoch, closing, last })
   }
 
   /** Waits for the end of the log, not for long: the next owner can fence it itself. */
-  async #tellHanded(to: string, { shard, epoch, closing }: Handed): Promise<void> {
+  async #tellHanded(to: string, { shard, epoch, closing, last }: Handed): Promise<void> {
     const { clock, tell } = this.#options
     const life = this.#options.incarnation()
     const end = await new Promise<LogEnd | null>((resolve) => {
@@ -155,7 +184,7 @@ export class Handoff {
       })
     })
     if (life !== this.#options.incarnation()) return
-    tell(to, { kind: 'handed', shard, epoch, ...(end && { end }) })
+    tell(to, { kind: 'handed', shard, epoch, ...(end && { end, last }) })
   }
 
   /** Another life has handed nothing over. */

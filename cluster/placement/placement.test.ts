@@ -2,6 +2,7 @@
 // move shards without failing a request, and leave.
 
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import type { Reply } from '../../protocol/message.ts'
 import { makeMembers } from '../testing/members.ts'
@@ -178,6 +179,34 @@ t.test('what was opened for an announced shard that is not signed over goes agai
   await all.until('it is gone', () => !opens(), 5_000)
   const made = await ended(all, b.ask('new', [['open', {}]]))
   ok(made)
+})
+
+t.test('a shard is served where it is until its target has read ahead', async (t) => {
+  /** When each notice of the first move was heard. */
+  const move = async (isHeard: boolean): Promise<ReadonlyMap<string, number>> => {
+    const all = makeMembers({ shards: 8 })
+    const at = new Map<string, number>()
+    for (const one of [await all.start('a'), await all.start('b')]) {
+      const { ownership } = one.member
+      const hear = ownership.hear.bind(ownership)
+      ownership.hear = (notice, from) => {
+        if (!at.has(notice.kind)) at.set(notice.kind, all.clock.monotonicMs())
+        if (notice.kind !== 'ready' || isHeard) hear(notice, from)
+      }
+    }
+    await all.until('a shard has moved', () => at.has('handed'), 60_000)
+    return at
+  }
+  const at = await move(true)
+  const kinds = ['expect', 'ready', 'handed'].map((kind) => at.get(kind)!)
+  t.same(
+    kinds,
+    kinds.toSorted((one, other) => one - other),
+  )
+  t.ok(at.get('handed')! - at.get('expect')! < LIMITS.readAheadMs / 2)
+  const deaf = await move(false)
+  const waitedMs = deaf.get('handed')! - deaf.get('expect')!
+  t.ok(waitedMs >= LIMITS.readAheadMs, `not for ever: its word may be lost; ${waitedMs} ms`)
 })
 
 t.test('who may lie anywhere begins where it was received', async (t) => {

@@ -95,7 +95,9 @@ export class Placement implements Ownership {
     const claimer = new Claimer({ control, clock, log, host, member, incarnation, mayServe })
     this.#claimer = claimer
     this.#pacer = new Pacer({ clock, member, ask: (move) => this.#askFor(move) })
-    this.#announced = new Announced({ control, clock, host, claimer, incarnation })
+    const tell = (to: string, notice: Notice): void =>
+      options.wire.tell([to], notice, this.incarnation)
+    this.#announced = new Announced({ control, clock, host, claimer, incarnation, tell })
     this.handoff = new Handoff({
       control,
       clock,
@@ -103,7 +105,7 @@ export class Placement implements Ownership {
       host,
       member,
       incarnation,
-      tell: (to, notice) => options.wire.tell([to], notice, this.incarnation),
+      tell,
       isUp: (other) => this.#isUp(other),
       learn: (shard, route) => this.learn(shard, route),
     })
@@ -202,7 +204,10 @@ export class Placement implements Ownership {
         void this.#handOver(notice.shard, notice.epoch, notice.to)
         return
       case 'expect':
-        this.#expect(notice.shard, notice.epoch)
+        this.#expect(notice.shard, notice.epoch, from)
+        return
+      case 'ready':
+        this.handoff.ready(notice.shard, notice.epoch)
         return
       case 'handed':
         this.#want(notice.shard, () => this.#announced.serve(notice.shard, notice))
@@ -328,9 +333,9 @@ export class Placement implements Ownership {
   }
 
   /** The target's side: holds what comes for the shard and reads ahead. */
-  #expect(shard: number, epoch: number): void {
+  #expect(shard: number, epoch: number, from: string): void {
     if (this.#options.host.tenure(shard) || this.#running.has(shard) || this.#stopped) return
-    this.#announced.expect(shard, epoch)
+    this.#announced.expect(shard, epoch, from)
   }
 
   // --- the end of a life ------------------------------------------------------------------

@@ -237,7 +237,7 @@ t.test('read ahead: a claim needs no read of what was there before', async (t) =
   for (const read of [ahead, late]) {
     const next = scene.open()
     const before = scene.reads.sum
-    await scene.run(next.claim(undefined, read))
+    await scene.run(next.claim(undefined, { prefetched: read }))
     t.ok(scene.reads.sum - before <= 3, `${scene.reads.sum - before} reads`)
     t.same(await scene.tokens(ids[0]!), ['first'])
     const taken = scene.ask(ids[1]!, { say: [['renumber', { number: 'M' }]] })
@@ -245,6 +245,28 @@ t.test('read ahead: a claim needs no read of what was there before', async (t) =
     const free = scene.ask(ids[2]!, { say: [['renumber', { number: 'N0' }]], preview: true })
     t.equal(code(await scene.run(free)), 'success', 'it was given up after the first look')
   }
+})
+
+t.test('told what the owner before remembered, a claim reads nothing', async (t) => {
+  const scene = new Scene({ shards: 1 })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.run(scene.shard.prepareHandoff(), 1)
+  const prefetched = await scene.run(scene.shard.prefetch())
+  t.ok(await scene.run(scene.shard.seal()))
+  const last = scene.shard.lastMemory()
+  t.equal(last.poisoned, false)
+  const before = scene.reads.sum
+  const next = scene.open()
+  await scene.run(next.claim(undefined, { prefetched, last }))
+  t.equal(scene.reads.sum, before)
+  t.same(next.kept, last.memory)
+  t.ok(next.clockMs() >= last.memory.clockMs)
+  t.same(await scene.tokens(id), ['first'])
+  // Its list of messages that were given up is no part of what was told.
+  const poisoned = scene.open()
+  await scene.run(poisoned.claim(undefined, { prefetched, last: { ...last, poisoned: true } }))
+  t.ok(scene.reads.sum > before)
 })
 
 t.test('before a handoff the flush offset comes to the head, while it serves', async (t) => {

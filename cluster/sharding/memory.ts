@@ -14,6 +14,13 @@ export interface ShardMemory {
   readonly trimmed: number
 }
 
+/** What an owner that has closed its log remembers at the head of it. */
+export interface LastMemory {
+  readonly memory: ShardMemory
+  /** It has messages that were given up: their rows are to be read. */
+  readonly poisoned: boolean
+}
+
 export const NEW_MEMORY: ShardMemory = {
   counters: {},
   clockMs: 0,

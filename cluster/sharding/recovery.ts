@@ -20,7 +20,7 @@ import { entriesBetween, entriesOfRow, lostBehind } from './log-tail.ts'
 import type { Placed } from './log-tail.ts'
 import type { Mark } from './marks.ts'
 import { NEW_MEMORY } from './memory.ts'
-import type { ShardMemory } from './memory.ts'
+import type { LastMemory, ShardMemory } from './memory.ts'
 import type { Outbox } from './outbox.ts'
 import { POISON } from './poison.ts'
 import type { PoisonList } from './poison.ts'
@@ -42,6 +42,13 @@ export interface Prefetched {
   readonly tail: readonly Placed[]
   readonly upTo: number
   readonly aliases: ReadonlyMap<string, AliasRow | null>
+}
+
+/** What the next owner was told or has read before the log was closed. */
+export interface Ahead {
+  readonly prefetched: Prefetched | null
+  /** As of the claimed head. */
+  readonly last?: LastMemory
 }
 
 export interface Recovered {
@@ -78,11 +85,11 @@ export async function readAhead(number: number, context: ShardContext): Promise<
 export async function recover(
   shard: ShardCore & { readonly poison: PoisonList },
   claimed: ClaimedShard,
-  ahead?: Prefetched,
+  { prefetched, last }: Ahead = NOTHING_AHEAD,
 ): Promise<Recovered> {
   const { number, context } = shard
   const { log, derived, identity } = context.journal
-  const known = isUseful(ahead, claimed) ? ahead : null
+  const known = isUseful(prefetched, claimed) ? prefetched : null
   const flush = known ? known.flush : claimed.flush
   const tail: Placed[] = known ? [...known.tail] : []
   const readTail = async (): Promise<void> => {
@@ -92,12 +99,12 @@ export async function recover(
     }
   }
   const [row, poisoned] = await Promise.all([
-    derived.shard(number),
-    derived.parked(number, POISON),
+    last ? null : derived.shard(number),
+    last?.poisoned === false ? NO_ROWS : derived.parked(number, POISON),
     readTail(),
   ])
   shard.poison.load(poisoned)
-  const memory = row ? (JSON.parse(Buffer.from(row.body).toString()) as ShardMemory) : NEW_MEMORY
+  const memory = last?.memory ?? (row ? decodeMemory(row.body) : NEW_MEMORY)
   const aliases = await readAliases(shard, tail, known?.aliases ?? new Map())
   const marks = await spilledMarks(shard, tail)
   shard.numbers.heard(memory.counters)
@@ -107,7 +114,7 @@ export async function recover(
     return { entry, bytes: body, offset, aliases: rows, spilled: NO_MARKS, snapshot: null }
   })
   return {
-    memory: memoryAt(memory, row?.offset ?? 0, tail),
+    memory: last ? memory : memoryAt(memory, row?.offset ?? 0, tail),
     flush,
     tail: flushables,
     marks,
@@ -116,12 +123,16 @@ export async function recover(
 }
 
 /** Read ahead too early it saves nothing: what has come since is most of it. */
-function isUseful(ahead: Prefetched | undefined, claimed: ClaimedShard): ahead is Prefetched {
+function isUseful(ahead: Prefetched | null, claimed: ClaimedShard): ahead is Prefetched {
   return (
-    ahead !== undefined &&
+    ahead !== null &&
     ahead.upTo <= claimed.head &&
     claimed.head - ahead.upTo <= LIMITS.flushStoredEntries
   )
+}
+
+function decodeMemory(body: Uint8Array): ShardMemory {
+  return JSON.parse(Buffer.from(body).toString()) as ShardMemory
 }
 
 /** The shard's memory with what its tail says: bytes of the log since the row, its clock. */
@@ -241,5 +252,7 @@ async function together<T>(all: readonly T[], each: (one: T) => Promise<void>): 
   await Promise.all(Array.from({ length: Math.min(LIMITS.recoveryReadsMax, all.length) }, lane))
 }
 
+const NOTHING_AHEAD: Ahead = { prefetched: null }
+const NO_ROWS: readonly [] = []
 const NO_ALIASES: readonly AliasRow[] = []
 const NO_MARKS: readonly Mark[] = []

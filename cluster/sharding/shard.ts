@@ -22,12 +22,12 @@ import { Held } from './held.ts'
 import { KeyTable } from './keys.ts'
 import { SpilledMarks } from './marks.ts'
 import { NEW_MEMORY } from './memory.ts'
-import type { ShardMemory } from './memory.ts'
+import type { LastMemory, ShardMemory } from './memory.ts'
 import { Numbers } from './numbers.ts'
 import { Outbox } from './outbox.ts'
 import { PoisonList } from './poison.ts'
 import { readAhead, recover, relayOlder, storedEntries } from './recovery.ts'
-import type { Prefetched } from './recovery.ts'
+import type { Ahead, Prefetched } from './recovery.ts'
 import { Resting } from './resting.ts'
 import { Seal } from './seal.ts'
 import { Suspect } from './suspect.ts'
@@ -122,7 +122,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
    * store raises the epoch. Rejects with LostTenure when somebody newer has it, else with what the
    * store said; either way this object has stopped, and another attempt needs another Shard.
    */
-  async claim(tenure?: Tenure, ahead?: Prefetched): Promise<void> {
+  async claim(tenure?: Tenure, ahead?: Ahead): Promise<void> {
     assert(this.state === 'claiming' && this.epoch === 0, 'a shard object serves one tenure')
     this.#hasTenures = tenure !== undefined
     try {
@@ -133,7 +133,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     }
   }
 
-  async #claim(tenure: Tenure | undefined, ahead: Prefetched | undefined): Promise<void> {
+  async #claim(tenure: Tenure | undefined, ahead: Ahead | undefined): Promise<void> {
     const claimed = await this.context.journal.log.claim(this.number, tenure)
     this.epoch = claimed.epoch
     this.gate = new Gate(claimed.head)
@@ -179,6 +179,11 @@ export class Shard implements ShardCore, Committing, UnknownHost {
       relayed: Math.min(this.outbox.relayed, offset),
     }
     return this.#memory
+  }
+
+  /** For the next owner, once the log is closed where it ends now. */
+  lastMemory(): LastMemory {
+    return { memory: this.memory(this.gate.head), poisoned: this.poison.all().length > 0 }
   }
 
   /** What the trimmer goes by, and its way to say what it did. */

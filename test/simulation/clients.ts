@@ -97,14 +97,17 @@ export class Clients {
       await this.#send(operation)
     }
     await twin
-    if (this.#world.search !== null && scheduler.chance() < 0.3) await this.#look(operation)
+    const to = this.#world.search !== null && scheduler.chance() < 0.3 ? this.#member() : null
+    if (to !== null) await this.look(to, operation)
   }
 
-  /** A look at what it has just done, over any member. */
-  async #look({ client, actorId, position, outcome, type, preview }: Operation): Promise<void> {
-    const to = this.#member()
+  /** A look at what an operation has done, over any member. */
+  async look(
+    to: SimulatedMember,
+    { client, actorId, position, outcome, type, preview }: Operation,
+  ): Promise<void> {
     const isWrite = outcome === 'ok' && type === 'ledger' && !preview
-    if (!isWrite || position === null || actorId === null || !to?.isReady) return
+    if (!isWrite || position === null || actorId === null || !to.isReady) return
     const { looks } = this.history
     const shown = await this.#world.look(to, actorId, position)
     // Who is told that the index is behind knows nothing.

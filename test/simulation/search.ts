@@ -30,6 +30,8 @@ export class SearchCluster {
   away = false
   /** Takes a bulk over by returning true. */
   onBulk: ((process: Process, land: () => Promise<unknown>) => boolean) | null = null
+  /** Items that find the engine busy by all means. */
+  isRefused: ((item: BulkItem) => boolean) | null = null
 
   constructor(scheduler: Scheduler, nastiness: Nastiness) {
     this.scheduler = scheduler
@@ -75,7 +77,10 @@ export class SearchCluster {
 
   /** Writes a bulk; some items of it find the engine busy. */
   async bulk(items: readonly BulkItem[]): Promise<readonly BulkResult[]> {
-    const isBusy = items.map(() => this.scheduler.chance() < this.nastiness.indexBusy * 0.3)
+    const isBusy = items.map(
+      (item) =>
+        this.scheduler.chance() < this.nastiness.indexBusy * 0.3 || this.isRefused?.(item) === true,
+    )
     const done = await this.twin.bulk(items.filter((_, i) => !isBusy[i]))
     let next = 0
     return isBusy.map((busy) => (busy ? 'busy' : done[next++]!))

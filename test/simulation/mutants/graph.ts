@@ -62,6 +62,7 @@ export const GRAPH_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'nodes-apart',
+    directed: 'half-a-bulk',
     why: 'an answer puts an actor together from nodes that come into sight one by one',
     patches: [
       {
