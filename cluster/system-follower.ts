@@ -1,5 +1,5 @@
 // Following the `system` shard: the newest image, then the log, then what its owner pushes and what
-// a look into the store every second brings. Every member does so before it joins, so that
+// a look into the store twice a second brings. Every member does so before it joins, so that
 // configuration is at hand everywhere. It stands between the log of shard -1 and the maps
 // (system-view.ts). Source: PROTOCOL 3.0 "The system shard".
 
@@ -87,13 +87,13 @@ export class SystemFollower {
     this.#wake()
   }
 
-  /** Resolves once the maps have come to an offset, or after LIMITS.systemReadEveryMs. */
+  /** Resolves once the maps have come to an offset, or after LIMITS.systemFollowMs. */
   reached(offset: number): Promise<void> | null {
     if (this.#options.maps.offset >= offset) return null
     return new Promise((resolve) => {
       const waiter = { offset, resolve }
       this.#waiting.push(waiter)
-      this.#options.clock.after(LIMITS.systemReadEveryMs, () => {
+      this.#options.clock.after(LIMITS.systemFollowMs, () => {
         this.#waiting = this.#waiting.filter((other) => other !== waiter)
         resolve()
       })

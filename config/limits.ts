@@ -325,9 +325,12 @@ export const LIMITS = {
   sealedHeldBytesMax: 8 * MiB,
   /**
    * Every member reads the `system` log from the store this often; past the other it answers 503.
+   * With a small share of a CPU a read takes most of a second now and then.
    */
-  systemReadEveryMs: 1_000,
+  systemReadEveryMs: 500,
   systemStaleMs: 2_000,
+  /** Who has changed configuration waits so long for his own member to follow. */
+  systemFollowMs: 1_000,
   /** A member that starts waits so long for its engines. */
   engineWaitMs: 90_000,
   engineRetryMs: 1_000,
