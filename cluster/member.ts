@@ -266,7 +266,7 @@ export class Member implements ActorSystem {
 
   async ask(request: ActorRequest): Promise<Reply> {
     if (this.#options.cluster === null) return this.edge.ask(request)
-    if (!this.knowsConfiguration) {
+    if (!this.knowsConfiguration && !(await this.#follower.stands())) {
       const text = 'this member has not read the configuration for a while; nothing was done'
       return { outcome: 'refused', error: errorItem('UNAVAILABLE', text) }
     }

@@ -29,6 +29,8 @@ export class SystemFollower {
   #readAtMs = NEVER
   #reading: Promise<void> | null = null
   #imaging = false
+  /** Who waits to hear whether the maps stand. */
+  #asking = 0
   #waiting: { readonly offset: number; readonly resolve: () => void }[] = []
 
   constructor(options: SystemFollowerOptions) {
@@ -38,6 +40,34 @@ export class SystemFollower {
   /** The log's tail was read with success not long ago: what the maps say may be gone by. */
   get isFresh(): boolean {
     return this.#options.clock.monotonicMs() - this.#readAtMs <= LIMITS.systemStaleMs
+  }
+
+  /**
+   * Whether what was decided by the maps just now stands: where their log was read too long ago, as
+   * after this process has had no CPU for a while, it is read again and must say nothing new. False
+   * when that takes too long, or too many wait for it.
+   */
+  stands(): Promise<boolean> {
+    const { maps, clock } = this.#options
+    const { offset } = maps
+    if (this.#asking >= LIMITS.systemAskingMax) return Promise.resolve(false)
+    this.#asking++
+    return new Promise((resolve) => {
+      let isOver = false
+      const end = (stands: boolean): void => {
+        if (isOver) return
+        isOver = true
+        cancel()
+        this.#asking--
+        resolve(stands)
+      }
+      const cancel = clock.after(LIMITS.systemFollowMs, () => end(false))
+      const look = (): void => {
+        if (this.isFresh) end(maps.offset === offset)
+        else if (!isOver) this.read().then(look, () => end(false))
+      }
+      look()
+    })
   }
 
   /** Reads what the maps lack. One read at a time; who asks meanwhile shares it. */

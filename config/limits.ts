@@ -329,8 +329,9 @@ export const LIMITS = {
    */
   systemReadEveryMs: 500,
   systemStaleMs: 2_000,
-  /** Who has changed configuration waits so long for his own member to follow. */
+  /** Requests wait so long, and so many, for their member to have read it. */
   systemFollowMs: 1_000,
+  systemAskingMax: 1_000,
   /** A member that starts waits so long for its engines. */
   engineWaitMs: 90_000,
   engineRetryMs: 1_000,

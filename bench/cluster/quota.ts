@@ -47,7 +47,7 @@ export function openQuotas(name: string): Quotas {
     version: v1 === undefined ? 2 : 1,
     add(member, pid) {
       const group = join(dir, member)
-      mkdirSync(group)
+      mkdirSync(group, { recursive: true })
       groups.push(group)
       writeFileSync(join(group, 'cgroup.procs'), String(pid))
       return v1 === undefined ? quotaV2(group) : quotaV1(group)

@@ -74,30 +74,37 @@ export async function scaleOut(
   options: ScaleOutOptions,
 ): Promise<{ readonly quota: number | null; readonly runs: readonly ScaleOutRun[] }> {
   const { members, runs, tell } = options
-  const cluster = new Members(options)
   const done: ScaleOutRun[] = []
-  try {
-    // From many to few would leave data and caches to the later ones: every round starts with the
-    // same store, at one member, and the first round finds the share at the most members.
-    await cluster.add(members.at(-1)!)
-    // Engines compile for minutes: what they take meanwhile is not what they take in life.
-    await load(
-      cluster,
-      { ...options, seconds: ENGINES_WARM_UPS * options.warmUpSeconds },
-      nothing(),
-    )
-    const quota = options.quota ?? (await chooseQuota(cluster, options))
-    if (quota === null) return { quota, runs: done }
-    for (let i = 0; i < runs; i++) done.push(await measured(cluster, quota, options))
-    for (const count of members.toReversed().slice(1)) {
-      await cluster.shrink(count)
+  let { quota } = options
+  // The most members first: they find the share. Each number has members and a store of its own:
+  // one process that goes on from four to two to one is the best compiled when it is alone.
+  for (const count of members.toReversed()) {
+    const cluster = new Members(options)
+    try {
+      await cluster.add(count)
+      await warmUp(cluster, options, ENGINES_WARM_UPS)
+      quota ??= await chooseQuota(cluster, options)
+      if (quota === null) break
       for (let i = 0; i < runs; i++) done.push(await measured(cluster, quota, options))
+    } finally {
+      await cluster.stop()
     }
-    for (const run of done) if (!run.counts) tell(`${run.members} members: not idle enough`)
-    return { quota, runs: done.toSorted((a, b) => a.members - b.members) }
-  } finally {
-    await cluster.stop()
   }
+  for (const run of done) if (!run.counts) tell(`${run.members} members: not idle enough`)
+  return { quota, runs: done.toSorted((a, b) => a.members - b.members) }
+}
+
+/**
+ * Load without a share. The machine does so much in a second, however many members share it: for
+ * the same work a member, and the same compiled code, it lasts as many times as long.
+ */
+async function warmUp(
+  cluster: Members,
+  { connections, warmUpSeconds }: ScaleOutOptions,
+  times: number,
+): Promise<void> {
+  const seconds = times * warmUpSeconds * cluster.all.length
+  await load(cluster, { connections, seconds }, nothing())
 }
 
 /** The largest share at which the machine keeps what it must. */
@@ -119,7 +126,7 @@ async function measured(
 ): Promise<ScaleOutRun> {
   const { engines, seconds, tell } = options
   // Compilers are warm before a member is held to its share.
-  await load(cluster, { ...options, seconds: options.warmUpSeconds }, nothing())
+  await warmUp(cluster, options, 1)
   await caughtUp(cluster)
   for (const member of cluster.all) member.hold(quota)
   await delay(SETTLE_MS)
