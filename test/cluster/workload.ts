@@ -176,6 +176,9 @@ export class Workload {
       op: 'reject',
     })
     await this.#perform(client, rejected)
+    const { outcome, key } = rejected.operation
+    // Who doesn't know may still be under way: it would find that it can be done.
+    if (outcome !== 'ok') return
     const more = client.newMarks(1)
     const [line] = linesOf(more, order.deliveryId)
     const added = this.#apply(client, order, {
@@ -184,8 +187,7 @@ export class Workload {
     })
     await this.#perform(client, added)
     this.#leave(order, 1)
-    const { outcome, key } = rejected.operation
-    if (outcome === 'ok' && key !== null) await this.#again(client, rejected)
+    if (key !== null) await this.#again(client, rejected)
   }
 
   async #preview(client: Client, order: KnownOrder): Promise<void> {
