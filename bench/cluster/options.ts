@@ -33,7 +33,8 @@ Starts Cassandra, Elasticsearch and Redis, and members of a cluster on them.
   --quota N          CPUs of each member; default: the largest of some that leaves the machine 20 %
                      idle at the most members
   --seconds N        measured time of a run, default 10; --warm-up N before it, default 10; three
-                     times as long before the first, and before the first handoff
+                     times as long before the first, and before the first handoff; in scale-out
+                     so long for each of the members
   --connections N    to each member, default 32
   --shards N         default 16
   --runs N           runs at each number of members, or rounds, default 1
