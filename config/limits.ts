@@ -161,6 +161,12 @@ export const LIMITS = {
   indexTombstoneMs: 24 * 3_600_000,
   /** Tombstones forgotten in one transaction. */
   indexPurgeMax: 1_000,
+  /**
+   * An embedded index to which so many rows come between two looks is written without syncs, until
+   * a tenth of it comes (PROTOCOL 3.16).
+   */
+  indexUnsyncedRows: 4_000,
+  indexSyncLookMs: 2_000,
   /** Prepared statements a reader of the embedded index keeps. */
   indexStatementsMax: 256,
   consistencyTokenCharsMax: 4 * KiB,

@@ -22,8 +22,11 @@ export type ToIndexWorker =
   | { readonly kind: 'stop' }
 
 export type FromIndexWorker =
-  /** The index is open: it has its tables, and readers may open it. */
-  | { readonly kind: 'opened' }
+  /**
+   * The index is open: it has its tables, and readers may open it. `wasLost`: it is empty, for the
+   * machine went down while a load was written to it.
+   */
+  | { readonly kind: 'opened'; readonly wasLost: boolean }
   /** The index has moved; said only while somebody waits for it. */
   | { readonly kind: 'applied' }
   /** Please write (`parked`) or clear (null) the row, and tell when it is durable. */

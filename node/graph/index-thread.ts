@@ -179,6 +179,10 @@ export class IndexThread {
   #hear(worker: Worker, message: FromIndexWorker): void {
     if (message.kind === 'applied') return this.watch.applied()
     if (message.kind === 'opened') {
+      if (message.wasLost) {
+        const why = 'the machine went down under load; the graph index is filled from the journal'
+        this.#options.log.warn({}, why)
+      }
       this.watch.life++
       this.#isOpen = true
       for (const resolve of this.#opened) resolve()

@@ -3,6 +3,7 @@
 // tells heads. Source: ARCHITECTURE 2, PROTOCOL 3.16.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
 import { type ParkedActor, reasonOf } from '../../cluster/feed/projection-batch.ts'
@@ -11,6 +12,7 @@ import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
 import { openEmbeddedJournalReader } from '../../storage/embedded/journal.ts'
 import { discardIndex, isDamage } from '../../storage/embedded/search-file.ts'
 import { SqliteGraphWriter } from '../../storage/embedded/search-writer.ts'
+import { bootId } from '../boot.ts'
 import { giveMemoryBackWhenIdle } from '../idle-memory.ts'
 import { lowerThreadPriority } from '../thread-priority.ts'
 import { IndexLoop } from './index-loop.ts'
@@ -30,7 +32,7 @@ const post = (message: FromIndexWorker): void => port.postMessage(message)
 const table = await loadTable(data.table)
 const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
 const journal = openEmbeddedJournalReader({ dir: data.dir })
-const index = new SqliteGraphWriter({ dir: data.dir, schema })
+const index = new SqliteGraphWriter({ dir: data.dir, schema, bootId: bootId() })
 const progress = new SharedProgress(data.shards, data.progress)
 
 /** Rows of parked actors that the main thread has been asked to write. */
@@ -51,6 +53,15 @@ const after = (ms: number, run: () => void): void => {
   else setTimeout(run, ms)
 }
 
+function onFailure(error: unknown): void {
+  post({ kind: 'failed', error: reasonOf(error) })
+  if (!isDamage(error)) return
+  // What is in the index can be made again: a new life of this thread begins with a new file.
+  index.abandon()
+  discardIndex(data.dir)
+  process.exit(1)
+}
+
 const projector = new Projector({
   behaviours: new Map(table.map((behaviour) => [behaviour.type, behaviour])),
   log: journal.log,
@@ -69,14 +80,7 @@ const loop = new IndexLoop({
   progress,
   generation: data.generation,
   onApplied: () => post({ kind: 'applied' }),
-  onFailure(error) {
-    post({ kind: 'failed', error: reasonOf(error) })
-    if (!isDamage(error)) return
-    // What is in the index can be made again: a new life of this thread begins with a new file.
-    index.close()
-    discardIndex(data.dir)
-    process.exit(1)
-  },
+  onFailure,
   clock,
   after,
 })
@@ -95,8 +99,21 @@ port.on('message', (message: ToIndexWorker) => {
   }
 })
 
-post({ kind: 'opened' })
+const looks = setInterval(() => {
+  try {
+    index.look()
+  } catch (error) {
+    onFailure(error)
+  }
+}, LIMITS.indexSyncLookMs)
+
+post({ kind: 'opened', wasLost: index.wasLost })
 await loop.run()
-index.close()
+clearInterval(looks)
+try {
+  index.close()
+} catch (error) {
+  onFailure(error)
+}
 await journal.close()
 port.close()

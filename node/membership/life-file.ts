@@ -9,6 +9,7 @@ import { mkdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from
 import { join } from 'node:path'
 import type { FormerLives } from '../../cluster/membership/former-lives.ts'
 import type { Log } from '../../protocol/log.ts'
+import { bootId } from '../boot.ts'
 
 /** Lives that are remembered, the newest first. */
 const LIVES_MAX = 8
@@ -75,10 +76,11 @@ export class LifeFile implements FormerLives {
 /** null: this machine doesn't say. */
 function ownMark(): ProcessMark | null {
   try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    const boot = bootId()
     const namespace = readlinkSync('/proc/self/ns/pid')
     const birth = birthOf(process.pid)
-    return birth === null ? null : { boot, namespace, pid: process.pid, birth }
+    if (boot === null || birth === null) return null
+    return { boot, namespace, pid: process.pid, birth }
   } catch {
     return null
   }

@@ -6,6 +6,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ddlOf, type IndexLayoutOfAll } from './search-layout.ts'
+import type { UnsyncedMark } from './search-mark.ts'
 
 /** Name of the file in the data directory. */
 const FILE = 'graph.sqlite'
@@ -13,7 +14,7 @@ const PAGE_BYTES = 8192
 /**
  * The log is copied into the file past this many pages (64 MB): a page that changed often, once.
  */
-const CHECKPOINT_PAGES = 8_000
+export const CHECKPOINT_PAGES = 8_000
 const WRITER_CACHE_KIB = 32 * 1024
 const READER_CACHE_KIB = 8 * 1024
 /** Readers see the file's pages through the kernel's memory instead of copies of their own. */
@@ -25,13 +26,25 @@ const BUSY_MS = 5_000
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
 
+/** The disk could not keep what it was given, and the kernel may have dropped it. */
+const SYNC_FAILED = 1034
+
 /**
- * Opens the index for writing, makes it when it is missing, damaged, or made for another layout.
- * A file that was made here holds no generation: it has to be filled.
+ * Opens the index for writing, makes it when it is missing, damaged, made for another layout, or
+ * lost when the machine went down. A file that was made here holds no generation: it has to be
+ * filled.
  */
-export function openForWriting(dir: string, layout: IndexLayoutOfAll): DatabaseSync {
+export function openForWriting(
+  dir: string,
+  layout: IndexLayoutOfAll,
+  mark: UnsyncedMark,
+): DatabaseSync {
   mkdirSync(dir, { recursive: true })
   const file = join(dir, FILE)
+  if (mark.found() === 'lost') {
+    removeFile(file)
+    mark.clear()
+  }
   try {
     return openMade(file, layout)
   } catch (error) {
@@ -114,7 +127,9 @@ function removeFile(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
 }
 
+/** True: what is in the file can't be relied on any more. */
 export function isDamage(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode
-  return code !== undefined && ((code & 0xff) === CORRUPT || (code & 0xff) === NOT_A_DATABASE)
+  if (code === undefined) return false
+  return code === SYNC_FAILED || [CORRUPT, NOT_A_DATABASE].includes(code & 0xff)
 }

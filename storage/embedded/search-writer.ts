@@ -11,6 +11,8 @@ import type { Position } from '../../protocol/ids.ts'
 import type { GraphWriter, IndexWrite } from '../search.ts'
 import { openForWriting } from './search-file.ts'
 import { keyBytes, layoutOf, NODES_PER_ACTOR, type IndexLayoutOfAll } from './search-layout.ts'
+import { UnsyncedMark } from './search-mark.ts'
+import { IndexSync } from './search-sync.ts'
 import { NodeTable, type ActorRows } from './search-table.ts'
 
 export interface GraphWriterOptions {
@@ -19,6 +21,8 @@ export interface GraphWriterOptions {
   readonly schema: GraphSchema
   /** Wall clock, milliseconds since 1970: the age of removals. */
   readonly nowMs?: () => number
+  /** Of the kernel that runs now; without it nothing is ever written unsynced (search-sync.ts). */
+  readonly bootId?: string | null
 }
 
 /** Removals are looked through for old ones this often. */
@@ -39,6 +43,9 @@ export class SqliteGraphWriter implements GraphWriter {
   readonly #tombstone: StatementSync
   readonly #forgetTombstone: StatementSync
   readonly #oldTombstones: StatementSync
+  readonly #sync: IndexSync
+  /** The machine went down since this index was written, and it was not all on the disk. */
+  readonly wasLost: boolean
   #offsets: Map<number, number>
   #generation: string | null
   /** The next actor's number; below it all are taken. */
@@ -48,8 +55,12 @@ export class SqliteGraphWriter implements GraphWriter {
   constructor(options: GraphWriterOptions) {
     this.#layout = layoutOf(options.schema)
     this.#nowMs = options.nowMs ?? (() => Date.now())
-    const db = openForWriting(options.dir, this.#layout)
+    const mark = new UnsyncedMark(options.dir, options.bootId ?? null)
+    const found = mark.found()
+    this.wasLost = found === 'lost'
+    const db = openForWriting(options.dir, this.#layout, mark)
     this.#db = db
+    this.#sync = new IndexSync(db, mark, found === 'kept')
     for (const [name, layout] of this.#layout.nodes) {
       this.#tables.set(name, new NodeTable(db, layout))
     }
@@ -77,6 +88,7 @@ export class SqliteGraphWriter implements GraphWriter {
 
   apply(writes: readonly IndexWrite[], offsets: readonly Position[]): void {
     const nextActor = this.#nextActor
+    this.#sync.willWrite(writes.length)
     this.#inTransaction(() => {
       this.#write(writes)
       for (const { shard, offset } of offsets) this.#moveOffset.run(shard, offset)
@@ -172,7 +184,22 @@ export class SqliteGraphWriter implements GraphWriter {
     this.#generation = generation
   }
 
+  /** Called every LIMITS.indexSyncLookMs: once no load lasts, what is written goes to the disk. */
+  look(): void {
+    this.#sync.look()
+  }
+
+  /** Brings everything to the disk first. */
   close(): void {
-    this.#db.close()
+    try {
+      this.#sync.settle()
+    } finally {
+      this.#db.close()
+    }
+  }
+
+  /** After damage: what is in the file is not to be kept. */
+  abandon(): void {
+    if (this.#db.isOpen) this.#db.close()
   }
 }

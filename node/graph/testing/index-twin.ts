@@ -42,6 +42,6 @@ port.on('message', (message: ToIndexWorker) => {
   }
 })
 
-post({ kind: 'opened' })
+post({ kind: 'opened', wasLost: false })
 progress.ready = true
 follow()
