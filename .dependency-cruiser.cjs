@@ -34,6 +34,9 @@ const TEST = '\\.test\\.ts$|/testing/|/conformance/|^test/'
 /** Tools that open a store without being a node: they are let past their folder. */
 const STORE_TOOLS = '^cli/(verify-log|move|cassandra-options)'
 
+/** How a node is started, for the bench as for `npm start`. */
+const NODE_FLAGS = '^cli/node-flags\\.mjs$'
+
 function direction(folder) {
   const allowed = [folder, ...MAY_IMPORT[folder]]
   const others = Object.keys(MAY_IMPORT).filter((name) => !allowed.includes(name))
@@ -45,7 +48,10 @@ function direction(folder) {
       path: `^${folder}/`,
       pathNot: folder === 'cli' ? [TEST, STORE_TOOLS] : [TEST],
     },
-    to: { path: `^(${[...others, 'test'].join('|')})/` },
+    to: {
+      path: `^(${[...others, 'test'].join('|')})/`,
+      ...(folder === 'bench' ? { pathNot: NODE_FLAGS } : {}),
+    },
   }
 }
 

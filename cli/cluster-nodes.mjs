@@ -7,9 +7,8 @@ import { spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { birthOf, freePort, HOST, isAlive, readText } from './engines/server-process.mjs'
+import { nodeFlags } from './node-flags.mjs'
 
-/** As `npm start`. */
-const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning', '--use-largepages=silent']
 const READY_MS_MAX = 180_000
 /** A node drains for half a minute at most. */
 const STOP_MS_MAX = 40_000
@@ -47,7 +46,7 @@ export async function launchNode(name, wantedPort, launch, onEnd) {
   mkdirSync(dataDir, { recursive: true })
   const logFile = join(dir, `${name}.log`)
   const out = openSync(logFile, 'a')
-  const child = spawn(node, [...NODE_OPTIONS, 'cli/node.mjs', '--config', settingsFile], {
+  const child = spawn(node, [...nodeFlags(), 'cli/node.mjs', '--config', settingsFile], {
     cwd: root,
     env: {
       ...env,

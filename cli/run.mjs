@@ -1,16 +1,19 @@
-// Starts a TypeScript program of this project: `node cli/run.mjs [node options] file.ts [args]`.
+// Starts a TypeScript program of this project: `node cli/run.mjs [node options] file.ts [args]`;
+// `--as-node` among the options stands for those that a node is started with.
 // It stands between `npm start` on any Node and the program on Node 22, and passes on everything:
 // environment, arguments, standard streams, signals and the exit code.
 
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import { nodeFlags } from './node-flags.mjs'
 import { pack } from './packed.mjs'
 import { ROOT, setUp } from './set-up.mjs'
 
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
 
-/** node:sqlite is still called experimental in Node 22; who starts a node can't act on that. */
+/** node:sqlite is still called experimental in Node 22; who starts a program can't act on that. */
 const QUIET = '--disable-warning=ExperimentalWarning'
+const AS_NODE = '--as-node'
 
 /** Exit code of a set-up that failed: EX_UNAVAILABLE of sysexits. */
 const SET_UP_FAILED = 69
@@ -20,12 +23,16 @@ async function main() {
   // What a node is started from, here or by the program that is started.
   const unpacked = await pack()
   if (unpacked !== null) process.stderr.write(`Nodes start from their sources: ${unpacked}\n`)
-  const child = spawn(node, [QUIET, ...process.argv.slice(2)], { env, stdio: 'inherit' })
+  const child = spawn(node, options(process.argv.slice(2)), { env, stdio: 'inherit' })
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => fail(`Can't start ${node}: ${error.message}`))
   child.on('exit', (code, signal) => {
     process.exit(code ?? 128 + (constants.signals[signal] ?? 0))
   })
+}
+
+function options([first, ...others]) {
+  return first === AS_NODE ? [...nodeFlags(), ...others] : [QUIET, first, ...others]
 }
 
 function fail(message) {

@@ -5,8 +5,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { nodeFlags } from '../../cli/node-flags.mjs'
 import { newUuid } from '../load/requests.ts'
-import { answers, Child, freePort, NODE_FLAGS } from '../target/child.ts'
+import { answers, Child, freePort } from '../target/child.ts'
 import { Installation } from '../target/installation.ts'
 import type { ClusterEngines } from './engines.ts'
 import type { Quota, Quotas } from './quota.ts'
@@ -93,7 +94,7 @@ export class Members {
     const url = `http://127.0.0.1:${port}`
     const child = await Child.start({
       file: 'cli/node.mjs',
-      flags: NODE_FLAGS,
+      flags: nodeFlags(),
       logFile: join(this.#dir, `${name}.log`),
       env: {
         ...engines.settings(this.#store),

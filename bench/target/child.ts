@@ -27,9 +27,6 @@ export interface ChildOptions {
   readonly ready: () => Promise<boolean>
 }
 
-/** As `npm start`: the program's code lies in large pages (README). */
-export const NODE_FLAGS = ['--use-largepages=silent'] as const
-
 export class Child {
   readonly pid: number
   readonly #process: ChildProcess

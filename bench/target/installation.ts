@@ -5,9 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { nodeFlags } from '../../cli/node-flags.mjs'
 import type { Destination } from '../load/requests.ts'
 import { newUuid } from '../load/requests.ts'
-import { answers, Child, freePort, NODE_FLAGS } from './child.ts'
+import { answers, Child, freePort } from './child.ts'
 import { fetchMetrics, type Metrics } from './metrics.ts'
 import { processUsage, type ProcessUsage } from './process-usage.ts'
 
@@ -56,7 +57,7 @@ export class Installation {
     try {
       const child = await Child.start({
         file: 'cli/node.mjs',
-        flags: NODE_FLAGS,
+        flags: nodeFlags(),
         logFile: join(dir, 'node.log'),
         env: {
           KONTOR_DATA_DIR: join(dir, 'data'),
