@@ -30,7 +30,8 @@ function makeAjv(): Ajv {
     allErrors: false,
     strict: true,
     allowUnionTypes: true,
-    verbose: false,
+    // An error knows the schema it is about: what would have been right is in there.
+    verbose: true,
     // Schemas are ours and built by TypeBox; strict mode names what is unknown in them. To check
     // them against the schema of schemas took 60 ms, at the first request of a start.
     validateSchema: false,
@@ -83,7 +84,7 @@ function explain(error: ErrorObject): ShapeError {
     case 'required':
       return { member: at(String(params['missingProperty'])), message: 'is missing' }
     case 'additionalProperties':
-      return { member: at(String(params['additionalProperty'])), message: 'is not known here' }
+      return { member: at(String(params['additionalProperty'])), message: unknownHere(error) }
     case 'enum':
       return {
         member: path,
@@ -96,4 +97,14 @@ function explain(error: ErrorObject): ShapeError {
     default:
       return { member: path, message: error.message ?? 'is not valid' }
   }
+}
+
+/** Members that are told to who wrote another one; of more than these none are. */
+const NAMES_SHOWN_MAX = 24
+
+function unknownHere(error: ErrorObject): string {
+  const { properties = {} } = (error.parentSchema ?? {}) as { properties?: object }
+  const known = Object.keys(properties)
+  if (known.length === 0 || known.length > NAMES_SHOWN_MAX) return 'is not known here'
+  return `is not known here; known are ${known.join(', ')}`
 }
