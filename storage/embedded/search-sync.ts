@@ -24,10 +24,6 @@ export class IndexSync {
     if (isUnsynced) db.exec('PRAGMA synchronous = OFF')
   }
 
-  get isUnsynced(): boolean {
-    return this.#isUnsynced
-  }
-
   /** Before a transaction of so many rows. */
   willWrite(rows: number): void {
     this.#rows += rows
