@@ -2,15 +2,7 @@
 // a data file that is gone is not taken for a new store. It stands between the opening of a journal
 // and both files. Source: PROTOCOL 3.0, 3.16.
 
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs'
+import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { StoreIdentity } from '../journal.ts'
@@ -19,6 +11,7 @@ import { JournalDamage } from './journal-damage.ts'
 import type { JournalEnvironment } from './journal-environment.ts'
 import { derivedBody, isWhole, JOURNAL_FORMAT, NIL_UUID } from './journal-layout.ts'
 import { encodeDerived, encodeHead, encodeNumber } from './journal-rows.ts'
+import { syncFolder, writeSynced } from './synced-file.ts'
 
 const SHARDS_DEFAULT = 32
 const SHARDS_MAX = 4096
@@ -70,20 +63,9 @@ export function writeStoreFile(dir: string, identity: StoreIdentity): void {
   const text = `${JSON.stringify(identity, null, 2)}\n`
   if (existsSync(path) && readFileSync(path, 'utf8') === text) return
   const made = `${path}.new`
-  const file = openSync(made, 'w', 0o600)
-  try {
-    writeSync(file, text)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
+  writeSynced(made, text)
   renameSync(made, path)
-  const folder = openSync(dir, 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
+  syncFolder(dir)
 }
 
 /**

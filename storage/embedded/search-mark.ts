@@ -4,16 +4,9 @@
 // machine that goes down may lose any of it, in any order, and a file in which pages are missing
 // need not look damaged. Source: PROTOCOL 3.16.
 
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { syncFolder, writeSynced } from './synced-file.ts'
 
 /** Name of the mark in the data directory. */
 const FILE = 'graph.unsynced'
@@ -46,28 +39,13 @@ export class UnsyncedMark {
 
   /** On the disk when this returns. */
   set(): void {
-    const file = openSync(this.#file, 'w', 0o600)
-    try {
-      writeSync(file, `${this.#bootId}\n`)
-      fsyncSync(file)
-    } finally {
-      closeSync(file)
-    }
-    this.#syncFolder()
+    writeSynced(this.#file, `${this.#bootId}\n`)
+    syncFolder(this.#dir)
   }
 
   /** Everything is on the disk, or nothing is left that would have to be. */
   clear(): void {
     rmSync(this.#file, { force: true })
-    this.#syncFolder()
-  }
-
-  #syncFolder(): void {
-    const folder = openSync(this.#dir, 'r')
-    try {
-      fsyncSync(folder)
-    } finally {
-      closeSync(folder)
-    }
+    syncFolder(this.#dir)
   }
 }
