@@ -83,6 +83,24 @@ export const LIMITS = {
   /** Answers waiting for the index before acknowledgements slow down (ARCHITECTURE 8). */
   indexLagEntriesMax: 60_000,
   indexLagMs: 3_000,
+  // A burst goes before the embedded index (ARCHITECTURE 8)
+  indexPaceLookMs: 25,
+  /** Entries that wait for each flush make a burst; with half as many it is over. */
+  indexBurstFill: 20,
+  /** It is put off while nobody has read the graph for so long. */
+  indexReadersMs: 1_000,
+  /** What may be put off: entries, their age, and the index's own time for them. */
+  indexHeldEntriesMax: 100_000,
+  indexHeldMs: 8_000,
+  indexHeldCatchUpMs: 5_000,
+  /** It is made good in so long, acknowledgements giving way; sooner if somebody waits for it. */
+  indexRepayMs: 15_000,
+  indexRepayAwaitedMs: 4_000,
+  /** What a load may leave behind that nothing is put off for: then it is made good. */
+  indexRepaidEntries: 20_000,
+  /** The next burst may go before it after a rest: so few entries behind for so long. */
+  indexRestEntries: 5_000,
+  indexRestMs: 1_000,
   // Marks (PROTOCOL 3.6)
   marksMax: 1_000,
   marksBytesMax: 512 * KiB,

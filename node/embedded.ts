@@ -44,7 +44,12 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     journal,
     member,
     watch: index.watch,
-    runner: reader,
+    runner: {
+      run: (...asked) => {
+        index.read()
+        return reader.run(...asked)
+      },
+    },
     applied: (shard) => index.progress.applied(shard),
     parkedBy: () => INDEX_CONSUMER,
     checks: () => [
@@ -103,6 +108,7 @@ function startIndex(
     clock: world.clock,
     log,
     heads: member.heads().filter(({ shard }) => shard !== SYSTEM_SHARD),
+    committed: () => member.committer.stats,
     flushed: (shard) => member.shards.get(shard)!.flusher.flushed,
     async writeRows(shard, rows) {
       const { epoch } = member.shards.get(shard)!

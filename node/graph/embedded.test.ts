@@ -59,6 +59,7 @@ async function open(t: Test, dir: string, store: FeedStore): Promise<Embedded> {
       await journal.derived.write(shard, await store.epoch(shard), rows)
     },
     flushed: async (shard) => (await journal.derived.consumer(shard, 'flush')) ?? 0,
+    committed: () => ({ commits: 0, entries: 0 }),
   })
   const reader = new ReaderThread({ dir, table, clock, log: silent })
   const tokens = consistencyTokens(journal.identity)

@@ -14,7 +14,13 @@ import { ReaderThread } from './reader-thread.ts'
 const entry = new URL('./testing/index-twin.ts', import.meta.url)
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-function thread(t: Test, writeRows: (rows: readonly DerivedRow[]) => Promise<void>) {
+const NOTHING = { commits: 0, entries: 0 }
+
+function thread(
+  t: Test,
+  writeRows: (rows: readonly DerivedRow[]) => Promise<void>,
+  committed = () => NOTHING,
+) {
   const index = new IndexThread({
     dir: '',
     shards: 2,
@@ -27,6 +33,7 @@ function thread(t: Test, writeRows: (rows: readonly DerivedRow[]) => Promise<voi
     ],
     writeRows: (_shard, rows) => writeRows(rows),
     flushed: () => 0,
+    committed,
     entry,
   })
   t.teardown(() => index.close())
@@ -109,6 +116,33 @@ t.test('the brake: by lag, but not while the index is filled anew', async (t) =>
   t.equal(index.throttleMs(), 0)
 })
 
+t.test('a burst goes before the index until somebody reads the graph', async (t) => {
+  const stats = { commits: 0, entries: 0 }
+  const index = thread(
+    t,
+    () => Promise.resolve(),
+    () => stats,
+  )
+  await index.opened()
+  await until(() => index.watch.unready() === null)
+  let isOver = false
+  const commit = (): void => {
+    if (isOver) return
+    stats.commits++
+    stats.entries += LIMITS.indexBurstFill * 2
+    index.committed(0, 1_000 * stats.commits)
+    setImmediate(commit)
+  }
+  commit()
+  await until(() => index.held)
+  t.equal(index.progress.held, true, 'the worker knows')
+  t.equal(index.throttleMs(), 0, 'nobody is slowed down for it')
+  index.read()
+  t.equal(index.held, false)
+  t.equal(index.progress.held, false)
+  isOver = true
+})
+
 t.test('its numbers are on the metrics page', async (t) => {
   const index = thread(t, () => Promise.resolve())
   const reader = new ReaderThread({
@@ -126,5 +160,6 @@ t.test('its numbers are on the metrics page', async (t) => {
   t.match(text, /^kontor_index_applied_offset\{shard="0"\} 3$/m)
   t.match(text, /^kontor_journal_head\{shard="1"\} 0$/m)
   t.match(text, /^kontor_index_lag_entries 0$/m)
+  t.match(text, /^kontor_index_held 0$/m)
   t.match(text, /^kontor_graph_queries_total 0$/m)
 })
