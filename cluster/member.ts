@@ -92,7 +92,7 @@ export class Member implements ActorSystem {
     this.system = new SystemMaps(this.behaviours)
     this.#follower = new SystemFollower({ journal, maps: this.system, clock, log })
     const makeUuid = uuidMaker(random)
-    const newUuid = (tail?: number): string => makeUuid(clock.nowMs(), tail)
+    const newUuid = (tail?: number, mask?: number): string => makeUuid(clock.nowMs(), tail, mask)
     this.committer = new Committer({
       log: journal.log,
       clock,

@@ -60,6 +60,10 @@ t.test('a made id is a UUIDv7 that carries its time and its place', async (t) =>
       },
     ),
   )
+  const last = placeOfActor(make(1, 0x1ff9, 0x1f))
+  t.equal(last & 0x1f, 0x19, 'of a place only the bits of its mask are put')
+  const ends = Array.from({ length: 100 }, () => placeOfActor(make(1, 0, 0x1f)) >>> 5)
+  t.ok(new Set(ends).size > 50, 'the others stay random')
   const many = new Set(Array.from({ length: 5_000 }, () => make(1)))
   t.equal(many.size, 5_000)
 })
@@ -68,6 +72,12 @@ t.test('a placer of numbers places as the text would', async () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.nat(), (type, prefix, n) => {
       return keyPlacer(type, prefix)(n) === placeOfKey(type, prefix + String(n))
+    }),
+  )
+  fc.assert(
+    fc.property(fc.string(), fc.array(fc.nat({ max: 250 })), (prefix, numbers) => {
+      const placeOf = keyPlacer('order', prefix)
+      return numbers.every((n) => placeOf(n) === placeOfKey('order', prefix + String(n)))
     }),
   )
 })
@@ -82,6 +92,21 @@ t.test('only a UUID is read as one', async (t) => {
   ]) {
     t.equal(toUuid(text), null)
   }
+  const form = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+  const near = fc
+    .tuple(
+      fc.uuid(),
+      fc.nat({ max: 36 }),
+      fc.constantFrom('', 'A', 'F', 'G', 'g', '-', '/', ':', 'ä'),
+    )
+    .map(([id, at, put]) => id.slice(0, at) + put + id.slice(at + put.length))
+  fc.assert(
+    fc.property(near, (text) => {
+      const lower = text.toLowerCase()
+      return isUuid(text) === form.test(text) && toUuid(text) === (form.test(lower) ? lower : null)
+    }),
+    { numRuns: 1_000 },
+  )
 })
 
 t.test('ids of turns differ by message, version and time', async () => {

@@ -2,7 +2,12 @@
 // actor or a natural key belongs to. It stands between callers' names for things and the shards.
 // Changing a hash or a layout here re-maps stored data: ids.test.ts pins them with golden values.
 
-const HEX: string[] = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
+const DIGITS = '0123456789abcdef'
+/** Character codes of a byte's two hex digits. */
+const HIGH = Uint8Array.from({ length: 256 }, (_, byte) => DIGITS.charCodeAt(byte >>> 4))
+const LOW = Uint8Array.from({ length: 256 }, (_, byte) => DIGITS.charCodeAt(byte & 0xf))
+const DASH = 0x2d
+const UUID_CHARS = 36
 
 /** Source of random bytes; injected so that a simulation can seed it. */
 export type FillRandom = (bytes: Uint8Array) => void
@@ -10,41 +15,82 @@ export type FillRandom = (bytes: Uint8Array) => void
 /** The `system` shard: what every member needs at hand (PROTOCOL 3.0). */
 export const SYSTEM_SHARD = -1
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const UUID_ANY_CASE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const LOWER = 1
+const UPPER = 2
+const MIXED = LOWER | UPPER
+/** What a character is in a UUID; 0: nothing. */
+const HEX_CASE = new Uint8Array(128)
+for (const c of DIGITS) HEX_CASE[c.charCodeAt(0)] = LOWER
+for (const c of 'ABCDEF') HEX_CASE[c.charCodeAt(0)] = UPPER
+
+/** LOWER or MIXED: the case of a UUID's digits; 0 for what is no UUID. */
+function caseOf(text: string): number {
+  if (text.length !== UUID_CHARS) return 0
+  let found = LOWER
+  for (let i = 0; i < UUID_CHARS; i++) {
+    const c = text.charCodeAt(i)
+    if (i === 8 || i === 13 || i === 18 || i === 23) {
+      if (c !== DASH) return 0
+      continue
+    }
+    const digit = c < 128 ? HEX_CASE[c]! : 0
+    if (digit === 0) return 0
+    found |= digit
+  }
+  return found
+}
 
 /** True for a UUID in its canonical lower-case form. */
 export function isUuid(text: string): boolean {
-  return text.length === 36 && UUID.test(text)
+  return caseOf(text) === LOWER
 }
 
 /** The canonical form of a UUID in any letter case, or null. */
 export function toUuid(text: string): string | null {
-  return text.length === 36 && UUID_ANY_CASE.test(text) ? text.toLowerCase() : null
+  const found = caseOf(text)
+  if (found === LOWER) return text
+  return found === MIXED ? text.toLowerCase() : null
 }
 
+/** All characters in one call: joined byte by byte they would be a chain of twenty strings. */
 export function formatUuid(b: Uint8Array): string {
-  return (
-    HEX[b[0]!]! +
-    HEX[b[1]!]! +
-    HEX[b[2]!]! +
-    HEX[b[3]!]! +
-    '-' +
-    HEX[b[4]!]! +
-    HEX[b[5]!]! +
-    '-' +
-    HEX[b[6]!]! +
-    HEX[b[7]!]! +
-    '-' +
-    HEX[b[8]!]! +
-    HEX[b[9]!]! +
-    '-' +
-    HEX[b[10]!]! +
-    HEX[b[11]!]! +
-    HEX[b[12]!]! +
-    HEX[b[13]!]! +
-    HEX[b[14]!]! +
-    HEX[b[15]!]!
+  return String.fromCharCode(
+    HIGH[b[0]!]!,
+    LOW[b[0]!]!,
+    HIGH[b[1]!]!,
+    LOW[b[1]!]!,
+    HIGH[b[2]!]!,
+    LOW[b[2]!]!,
+    HIGH[b[3]!]!,
+    LOW[b[3]!]!,
+    DASH,
+    HIGH[b[4]!]!,
+    LOW[b[4]!]!,
+    HIGH[b[5]!]!,
+    LOW[b[5]!]!,
+    DASH,
+    HIGH[b[6]!]!,
+    LOW[b[6]!]!,
+    HIGH[b[7]!]!,
+    LOW[b[7]!]!,
+    DASH,
+    HIGH[b[8]!]!,
+    LOW[b[8]!]!,
+    HIGH[b[9]!]!,
+    LOW[b[9]!]!,
+    DASH,
+    HIGH[b[10]!]!,
+    LOW[b[10]!]!,
+    HIGH[b[11]!]!,
+    LOW[b[11]!]!,
+    HIGH[b[12]!]!,
+    LOW[b[12]!]!,
+    HIGH[b[13]!]!,
+    LOW[b[13]!]!,
+    HIGH[b[14]!]!,
+    LOW[b[14]!]!,
+    HIGH[b[15]!]!,
+    LOW[b[15]!]!,
   )
 }
 
@@ -56,27 +102,37 @@ export function uuidBytes(uuid: string): Buffer {
 const pool = new Uint8Array(4096)
 const scratch = new Uint8Array(16)
 
+/** Makes a UUIDv7; of `tail`, when given, the bits that `mask` has become those of its end. */
+export type MakeUuid = (nowMs: number, tail?: number, mask?: number) => string
+
 /**
  * Maker of UUIDv7 (RFC 9562 5.7): 48 bits of milliseconds, the rest random. `tail`, when given,
  * becomes the last two bytes: a `create` with a chosen number puts the number's hash there, so
  * that alias and actor fall into one shard (ARCHITECTURE 4).
  */
-export function uuidMaker(random: FillRandom): (nowMs: number, tail?: number) => string {
+export function uuidMaker(random: FillRandom): MakeUuid {
   const own = new Uint8Array(pool.length)
   let used = own.length
-  return (nowMs, tail) => {
+  return (nowMs, tail, mask) => {
     if (used + 10 > own.length) {
       random(own)
       used = 0
     }
-    scratch.set(own.subarray(used, used + 10), 6)
-    used += 10
-    return formatUuid(stampUuid7(scratch, nowMs, tail))
+    for (let i = 6; i < 16; i++) scratch[i] = own[used++]!
+    return formatUuid(stampUuid7(scratch, nowMs, tail, mask))
   }
 }
 
-/** Puts time, version, variant and `tail` into sixteen bytes whose rest is already chosen. */
-export function stampUuid7(bytes: Uint8Array, nowMs: number, tail?: number): Uint8Array {
+/**
+ * Puts time, version, variant and the bits of `tail` that `mask` has into sixteen bytes whose rest
+ * is already chosen.
+ */
+export function stampUuid7(
+  bytes: Uint8Array,
+  nowMs: number,
+  tail?: number,
+  mask = 0xffff,
+): Uint8Array {
   const high = Math.floor(nowMs / 0x1_0000_0000)
   bytes[0] = (high >>> 8) & 0xff
   bytes[1] = high & 0xff
@@ -88,8 +144,9 @@ export function stampUuid7(bytes: Uint8Array, nowMs: number, tail?: number): Uin
   bytes[6] = (bytes[6]! & 0x0f) | 0x70
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
   if (tail !== undefined) {
-    bytes[14] = (tail >>> 8) & 0xff
-    bytes[15] = tail & 0xff
+    const end = ((((bytes[14]! << 8) | bytes[15]!) & ~mask) | (tail & mask)) & 0xffff
+    bytes[14] = end >>> 8
+    bytes[15] = end & 0xff
   }
   return bytes
 }
@@ -130,27 +187,28 @@ export function placeOfKey(type: string, key: string): number {
  */
 export function keyPlacer(type: string, prefix: string): (n: number) => number {
   const start = fnv1aText(prefix, fnv1aText(type) ^ 0x9e3779b9)
+  // Numbers are tried in rising order: ten after each other differ in their last digit only.
+  let tens = 0
+  let stem = start
   return (n) => {
-    let divisor = 1
-    while (n / divisor >= 10) divisor *= 10
-    let h = start
-    for (; divisor >= 1; divisor /= 10) {
-      const digit = 48 + (Math.floor(n / divisor) % 10)
-      h = Math.imul(Math.imul(h ^ digit, 0x01000193), 0x01000193)
+    const before = Math.floor(n / 10)
+    if (before !== tens) {
+      tens = before
+      stem = before === 0 ? start : fnv1aText(String(before), start)
     }
-    h >>>= 0
+    const h = fnv1aDigit(stem, n - before * 10)
     return (h ^ (h >>> 16)) & 0xffff
   }
+}
+
+/** fnv1aText of one more character, a digit. */
+function fnv1aDigit(h: number, digit: number): number {
+  return Math.imul(Math.imul(h ^ (0x30 + digit), 0x01000193), 0x01000193) >>> 0
 }
 
 /** The shard of a place, of `shards` (a power of two). */
 export function shardOf(place: number, shards: number): number {
   return place & (shards - 1)
-}
-
-/** A place in that shard: `place`, but for the bits that say which shard it is. */
-export function placeIn(shard: number, place: number, shards: number): number {
-  return (place & ~(shards - 1)) | shard
 }
 
 /** Where a reader of a shard stands: "done up to and including". */

@@ -5,14 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { errorItem } from '../../protocol/errors.ts'
-import {
-  SYSTEM_SHARD,
-  placeIn,
-  placeOfActor,
-  placeOfKey,
-  shardOf,
-  toUuid,
-} from '../../protocol/ids.ts'
+import { SYSTEM_SHARD, placeOfActor, placeOfKey, shardOf, toUuid } from '../../protocol/ids.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Address, Envelope, MessageId, Reply } from '../../protocol/message.ts'
 import type { ActorRequest } from '../actor-system.ts'
@@ -20,7 +13,7 @@ import type { ActorRequest } from '../actor-system.ts'
 export interface PlacingOptions {
   readonly behaviours: ReadonlyMap<string, Behaviour>
   readonly shards: number
-  readonly newUuid: (tail?: number) => string
+  readonly newUuid: (tail?: number, mask?: number) => string
   /** The shard that a new actor belongs in that may lie in any; null: no matter which. */
   readonly gather: () => number | null
 }
@@ -72,10 +65,9 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
 
 /** A new actor's id in the shard where new actors gather: no way over the wire, one append. */
 function gatheredId({ newUuid, shards, gather }: PlacingOptions): string {
-  const id = newUuid()
   const shard = gather()
   // The upper bits of the place stay random: by them a shard would be split (PROTOCOL 3.9).
-  return shard === null ? id : newUuid(placeIn(shard, placeOfActor(id), shards))
+  return shard === null ? newUuid() : newUuid(shard, shards - 1)
 }
 
 const FRESH = { fresh: true } as const
