@@ -53,6 +53,15 @@ t.test('several stand in one header, with commas between them', async (t) => {
   }
 })
 
+t.test('pinned: tokens that callers hold stay good', async (t) => {
+  t.equal(tokens.encode([{ shard: 3, offset: 41 }]), 'MS56eHpwdHQuMzo0MS51NHIwZTA')
+  const two = [
+    { shard: -1, offset: 1e12 },
+    { shard: 31, offset: 0 },
+  ]
+  t.equal(tokens.encode(two), 'MS56eHpwdHQuLTE6MTAwMDAwMDAwMDAwMCwzMTowLjFqamhscHI')
+})
+
 t.test('is opaque and fits into a header', async (t) => {
   const all = Array.from({ length: 33 }, (_, i) => ({ shard: i - 1, offset: 1e12 }))
   t.match(tokens.encode(all), /^[A-Za-z0-9_-]{1,1000}$/)

@@ -34,13 +34,14 @@ export interface ConsistencyTokens {
 export function consistencyTokens(store: StoreIdentity): ConsistencyTokens {
   const name = fnv1aText(`${store.format}/${store.generation}`).toString(36)
   const head = `${TOKEN_FORMAT}.${name}.`
-  const textOf = (pairs: string): string =>
-    `${head}${pairs}.${fnv1aText(head + pairs).toString(36)}`
+  const headHash = fnv1aText(head)
+  const textOf = (pairs: string): string => `${head}${pairs}.${base36(fnv1aText(pairs, headHash))}`
   return {
     encode(positions) {
       const only = positions[0]
       if (only !== undefined && positions.length === 1) {
-        return Buffer.from(textOf(`${only.shard}:${only.offset}`)).toString('base64url')
+        const length = scratch.write(textOf(`${only.shard}:${only.offset}`), 'latin1')
+        return scratch.toString('base64url', 0, length)
       }
       const highest = new Map<number, number>()
       for (const { shard, offset } of positions) {
@@ -64,6 +65,23 @@ export function consistencyTokens(store: StoreIdentity): ConsistencyTokens {
     if (Buffer.from(textOf(pairs)).toString('base64url') !== token) throw refused('it is garbled')
     return pairs.split(',').map((pair) => positionOf(pair, store.shards, headOf))
   }
+}
+
+/** A token of one position has some forty characters; every write's answer carries one. */
+const scratch = Buffer.allocUnsafeSlow(96)
+
+const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
+
+/** `n.toString(36)` of a whole number; V8 takes four times as long above 31 bits. */
+function base36(n: number): string {
+  let text = ''
+  let left = n
+  do {
+    const higher = Math.floor(left / 36)
+    text = DIGITS.charAt(left - higher * 36) + text
+    left = higher
+  } while (left > 0)
+  return text
 }
 
 const PAIR = /^(-?\d{1,6}):(\d{1,15})$/
