@@ -277,13 +277,14 @@ export class Exchange implements OperationRequest {
       if (name === 'Content-Type') typed = true
       if (name === 'Cache-Control') cached = true
     }
+    // All of them in one call, as what every answer has: `checkHeader` has seen them.
     let value = this.requestId + (cached ? NO_SNIFF : PLAIN_TAIL)
     if (!typed) value += '\r\nContent-Type: application/json'
+    for (const name in headers) value += `\r\n${name}: ${headers[name]!}`
+    if (encoding !== null) {
+      value += `\r\nContent-Encoding: ${encoding}\r\nVary: Accept-Encoding`
+    }
     this.res.writeHeader('X-Request-Id', value)
-    for (const name in headers) this.res.writeHeader(name, headers[name]!)
-    if (encoding === null) return
-    this.res.writeHeader('Content-Encoding', encoding)
-    this.res.writeHeader('Vary', 'Accept-Encoding')
   }
 
   private encodeAndSend(response: OperationResponse): void {
