@@ -264,8 +264,11 @@ export class Member implements ActorSystem {
     respond({ outcome: 'moved', shard: number, ...(isOther ? { owner } : null) })
   }
 
-  async ask(request: ActorRequest): Promise<Reply> {
-    if (this.#options.cluster === null) return this.edge.ask(request)
+  ask(request: ActorRequest): Promise<Reply> {
+    return this.#options.cluster === null ? this.edge.ask(request) : this.#askCluster(request)
+  }
+
+  async #askCluster(request: ActorRequest): Promise<Reply> {
     if (!this.knowsConfiguration && !(await this.#follower.stands())) {
       const text = 'this member has not read the configuration for a while; nothing was done'
       return { outcome: 'refused', error: errorItem('UNAVAILABLE', text) }
