@@ -49,6 +49,10 @@ const LAST_U32 = 0xffff_ffff
  */
 export function getDerived(env: JournalEnvironment, table: Table, key: Uint8Array) {
   env.root.resetReadTxn()
+  return getChecked(env, table, key)
+}
+
+function getChecked(env: JournalEnvironment, table: Table, key: Uint8Array) {
   const value = table.get(key)
   if (value === undefined) return null
   checkDerived(env, table, key, value)
@@ -126,19 +130,35 @@ export class EmbeddedLogReader implements LogReader {
   }
 }
 
+const SETTLED = Promise.resolve()
+
 export class EmbeddedDerivedReader implements DerivedReader {
   protected readonly env: JournalEnvironment
+  #isFresh = false
 
   constructor(env: JournalEnvironment) {
     this.env = env
   }
 
+  /**
+   * Keys are looked up for one turn after the other: all of them in one read transaction, until
+   * the next microtasks, which alone can hear of a commit that has ended since.
+   */
   alias(keyType: string, key: string): AliasRow | null {
-    const value = getDerived(this.env, this.env.aliases, aliasKey(keyType, key))
+    if (!this.#isFresh) {
+      this.#isFresh = true
+      void SETTLED.then(this.#age)
+      this.env.root.resetReadTxn()
+    }
+    const value = getChecked(this.env, this.env.aliases, aliasKey(keyType, key))
     if (value === null) return null
     const row = JSON.parse(derivedBody(value).toString()) as AliasRow
     assert(row.keyType === keyType && row.key === key, 'two key texts share one hash')
     return row
+  }
+
+  readonly #age = (): void => {
+    this.#isFresh = false
   }
 
   snapshot(actorId: string): { offset: number; body: Uint8Array } | null {
