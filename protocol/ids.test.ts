@@ -8,7 +8,7 @@ import {
   formatUuid,
   fnv1aText,
   isUuid,
-  keyPlacer,
+  nextNumberIn,
   placeOfActor,
   placeOfKey,
   shardOf,
@@ -68,17 +68,21 @@ t.test('a made id is a UUIDv7 that carries its time and its place', async (t) =>
   t.equal(many.size, 5_000)
 })
 
-t.test('a placer of numbers places as the text would', async () => {
+t.test('the next number of a shard is the first whose text lies there', async () => {
+  const after = fc.oneof(fc.nat({ max: 250 }), fc.nat(), fc.nat({ max: 1e12 }))
   fc.assert(
-    fc.property(fc.string(), fc.string(), fc.nat(), (type, prefix, n) => {
-      return keyPlacer(type, prefix)(n) === placeOfKey(type, prefix + String(n))
-    }),
-  )
-  fc.assert(
-    fc.property(fc.string(), fc.array(fc.nat({ max: 250 })), (prefix, numbers) => {
-      const placeOf = keyPlacer('order', prefix)
-      return numbers.every((n) => placeOf(n) === placeOfKey('order', prefix + String(n)))
-    }),
+    fc.property(
+      fc.string(),
+      fc.string(),
+      after,
+      fc.nat({ max: 15 }),
+      (type, prefix, from, shard) => {
+        let n = from + 1
+        while (shardOf(placeOfKey(type, prefix + String(n)), 16) !== shard) n++
+        return nextNumberIn({ type, prefix, shard, shards: 16 }, from) === n
+      },
+    ),
+    { numRuns: 500 },
   )
 })
 

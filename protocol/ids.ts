@@ -181,29 +181,31 @@ export function placeOfKey(type: string, key: string): number {
   return (h ^ (h >>> 16)) & 0xffff
 }
 
-/**
- * Places of keys that are a prefix and a number: `keyPlacer(t, p)(n)` is `placeOfKey(t, p + n)`,
- * without making the text. About as many are tried for a generated number as there are shards.
- */
-export function keyPlacer(type: string, prefix: string): (n: number) => number {
-  const start = fnv1aText(prefix, fnv1aText(type) ^ 0x9e3779b9)
-  // Numbers are tried in rising order: ten after each other differ in their last digit only.
-  let tens = 0
-  let stem = start
-  return (n) => {
-    const before = Math.floor(n / 10)
-    if (before !== tens) {
-      tens = before
-      stem = before === 0 ? start : fnv1aText(String(before), start)
-    }
-    const h = fnv1aDigit(stem, n - before * 10)
-    return (h ^ (h >>> 16)) & 0xffff
-  }
+/** The keys that are a prefix and a number, and the shard of `shards` that they should lie in. */
+export interface NumberKeys {
+  readonly type: string
+  readonly prefix: string
+  readonly shard: number
+  readonly shards: number
 }
 
-/** fnv1aText of one more character, a digit. */
-function fnv1aDigit(h: number, digit: number): number {
-  return Math.imul(Math.imul(h ^ (0x30 + digit), 0x01000193), 0x01000193) >>> 0
+/**
+ * The lowest number above `after` whose key lies in the shard. About as many are tried as there are
+ * shards, so no text is made for each: of ten after each other only the last digit differs.
+ */
+export function nextNumberIn({ type, prefix, shard, shards }: NumberKeys, after: number): number {
+  const start = fnv1aText(prefix, fnv1aText(type) ^ 0x9e3779b9)
+  let tens = Math.floor((after + 1) / 10)
+  let digit = after + 1 - tens * 10
+  for (;;) {
+    const stem = tens === 0 ? start : fnv1aText(String(tens), start)
+    for (; digit < 10; digit++) {
+      const h = Math.imul(Math.imul(stem ^ (0x30 + digit), 0x01000193), 0x01000193)
+      if (shardOf((h ^ (h >>> 16)) & 0xffff, shards) === shard) return tens * 10 + digit
+    }
+    tens++
+    digit = 0
+  }
 }
 
 /** The shard of a place, of `shards` (a power of two). */

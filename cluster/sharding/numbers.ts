@@ -2,7 +2,7 @@
 // s and takes them in rising order. Unique by construction, found by routing, no lease. Source:
 // ARCHITECTURE 4 "A generated number".
 
-import { keyPlacer, shardOf } from '../../protocol/ids.ts'
+import { nextNumberIn } from '../../protocol/ids.ts'
 
 export class Numbers {
   readonly #shard: number
@@ -17,10 +17,8 @@ export class Numbers {
   /** The next candidate; a number that a caller has chosen already must be skipped. */
   next(keyType: string, prefix: string): { readonly text: string; readonly n: number } {
     const counter = `${keyType}/${prefix}`
-    let n = this.#counters.get(counter) ?? 0
-    const placeOf = keyPlacer(keyType, prefix)
-    do n++
-    while (shardOf(placeOf(n), this.#shards) !== this.#shard)
+    const keys = { type: keyType, prefix, shard: this.#shard, shards: this.#shards }
+    const n = nextNumberIn(keys, this.#counters.get(counter) ?? 0)
     this.#counters.set(counter, n)
     return { text: prefix + String(n), n }
   }
