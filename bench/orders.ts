@@ -31,7 +31,7 @@ export function benchOrder(n: number): BenchOrder {
     productNumber: String(10_000 + ((n * 7 + i * 131) % 3_000)),
     description: `${PRODUCTS[(n + i) % PRODUCTS.length]!} ${city.toUpperCase()} NO ${n % 97}`,
     quantity: 1 + ((n + i) % 12),
-    unitPrice: ((n * 37 + i * 11) % 9_900) / 100 + 0.99,
+    unitPrice: (99 + ((n * 37 + i * 11) % 9_900)) / 100,
     taxFactor: 0.2,
   }))
   return {

@@ -178,6 +178,11 @@ t.test('it is made good when nearly all is there, or in time', async (t) => {
   while (other.lag.entries < 50_000) other.look(200)
   other.pace.read(other.lag)
   other.applied = other.entries - LIMITS.indexRestEntries
+  other.ageMs = LIMITS.indexLagMs
+  other.look(0)
+  t.equal(other.pace.pace, 'repay', 'little, but old')
+  t.equal(other.pace.throttleMs(other.lag), 0)
+  other.ageMs = LIMITS.indexLagMs / 2
   other.look(0)
   t.equal(other.pace.pace, 'follow')
 })

@@ -104,8 +104,12 @@ export class IndexPace {
     return Math.min(slow, fast)
   }
 
-  /** All of it; or the time for it is over, and the index is behind by no more than in any load. */
-  #isRepaid({ entries }: Lag): boolean {
+  /**
+   * Nearly all of it; or the time for it is over, and the index is behind by no more than in any
+   * load. What is left must not be old, or the brake of all loads would be pulled for it.
+   */
+  #isRepaid({ entries, ageMs }: Lag): boolean {
+    if (ageMs > LIMITS.indexLagMs) return false
     if (entries <= LIMITS.indexRestEntries) return true
     const isOver = this.#nowMs() - this.#repaySinceMs >= LIMITS.indexRepayMs
     return isOver && entries <= LIMITS.indexRepaidEntries
