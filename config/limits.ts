@@ -202,11 +202,14 @@ export const LIMITS = {
   /** States kept cost more than they save when they outlive the youngest generation of the heap. */
   projectorActorsMax: 1_000,
   projectorActorsBytesMax: 8 * MiB,
-  projectorBatchEntries: 1_000,
+  /** A page that several entries of a batch touch is written once: the more, the cheaper each. */
+  projectorBatchEntries: 4_000,
   /** Actors that are read at once to fill an index from them. */
   refillReadsTogether: 16,
-  projectorBatchBytes: 4 * MiB,
-  projectorBatchMs: 100,
+  projectorBatchBytes: 16 * MiB,
+  projectorBatchMs: 400,
+  /** Of these bounds, while somebody waits for the index. */
+  projectorAwaitedShare: 0.25,
   /** Entries come together for this long before a batch, unless somebody waits for the index. */
   projectorGatherMs: 250,
   /** Waiting for derived rows that are still under way, or after a failed write. */

@@ -82,6 +82,17 @@ t.test('bounds of a batch are kept, and no shard starves', async (t) => {
   check(t, s)
 })
 
+t.test('somebody who waits gets smaller batches', async (t) => {
+  const s = scene()
+  for (let i = 0; i < 9; i++) await s.store.commit([actorIdOf(i, 0), opened(`n${i}`)])
+  const projector = await started(s, { entries: 8 })
+  s.isAwaited = true
+  t.match(await projector.step(s.store.heads), { entries: 2, next: 'now' })
+  s.isAwaited = false
+  t.match(await projector.step(s.store.heads), { entries: 7, next: 'idle' })
+  check(t, s)
+})
+
 t.test('a step also ends by time', async (t) => {
   const s = scene()
   await s.store.commit([A, opened('a')])

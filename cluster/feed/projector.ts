@@ -65,6 +65,8 @@ export interface ProjectorOptions {
    * index is has to be filled beside it (IndexGone). Null: this projector has the index alone.
    */
   readonly shared?: SharedFill | null
+  /** Somebody waits for the index: its batches are smaller then. Never by default. */
+  readonly isAwaited?: () => boolean
   /** Monotonic milliseconds. */
   readonly clock: () => number
   readonly limits?: Partial<ProjectorLimits>
@@ -229,7 +231,8 @@ export class Projector {
         return this.#refill(heads, { shard, trimmedTo: reach.trimmedTo })
       }
       if (reach === 'waiting' && next === 'idle') next = 'later'
-      const full = reach === 'full' || this.#options.clock() - startedMs >= this.#limits.ms
+      const full =
+        reach === 'full' || this.#options.clock() - startedMs >= this.#most(this.#limits.ms)
       if (full) {
         this.#turn = (this.#turn + i) % shards.length
         next = 'now'
@@ -287,7 +290,12 @@ export class Projector {
   }
 
   #isFull(batch: ProjectionBatch): boolean {
-    return batch.entries >= this.#limits.entries || batch.bytes >= this.#limits.bytes
+    const { entries, bytes } = this.#limits
+    return batch.entries >= this.#most(entries) || batch.bytes >= this.#most(bytes)
+  }
+
+  #most(limit: number): number {
+    return this.#options.isAwaited?.() === true ? limit * LIMITS.projectorAwaitedShare : limit
   }
 
   /** Parked rows first, then nodes and offsets in one step; answers the number of writes. */

@@ -72,6 +72,7 @@ const projector = new Projector({
   park: (parked) => ask('park', parked),
   unpark: (parked) => ask('unpark', parked),
   pause: () => new Promise<void>((resolve) => void setImmediate(resolve)),
+  isAwaited: () => progress.awaited,
   clock,
 })
 

@@ -21,6 +21,8 @@ export interface Scene {
   readonly parked: ParkedActor[]
   readonly unparked: string[]
   generation: string
+  /** Somebody waits for the index. */
+  isAwaited: boolean
   projector(limits?: Partial<ProjectorLimits>): Projector
 }
 
@@ -31,13 +33,14 @@ export function scene(): Scene {
   const parked: ParkedActor[] = []
   const unparked: string[] = []
   const { log, derived } = store.journal
-  return {
+  const made: Scene = {
     store,
     index,
     defects,
     parked,
     unparked,
     generation: 'g1',
+    isAwaited: false,
     projector: (limits = {}) =>
       new Projector({
         behaviours: new Map([['notebook', notebookBehaviour(defects)]]),
@@ -53,10 +56,12 @@ export function scene(): Scene {
           unparked.push(actor.actorId)
         },
         pause: () => Promise.resolve(),
+        isAwaited: () => made.isAwaited,
         clock: () => 0,
         limits,
       }),
   }
+  return made
 }
 
 export async function started(s: Scene, limits?: Partial<ProjectorLimits>): Promise<Projector> {
