@@ -92,7 +92,7 @@ export const LIMITS = {
   /** What may be put off: entries, their age, and the index's own time for them. */
   indexHeldEntriesMax: 100_000,
   indexHeldMs: 8_000,
-  indexHeldCatchUpMs: 5_000,
+  indexHeldCatchUpMs: 3_000,
   /** It is made good in so long, acknowledgements giving way; sooner if somebody waits for it. */
   indexRepayMs: 15_000,
   indexRepayAwaitedMs: 4_000,
