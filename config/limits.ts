@@ -87,13 +87,13 @@ export const LIMITS = {
   indexPaceLookMs: 25,
   /** Entries that wait for each flush make a burst; with half as many it is over. */
   indexBurstFill: 20,
-  /** It is put off while nobody has read the graph for so long. */
+  /** The index is put off while nobody has read the graph for so long. */
   indexReadersMs: 1_000,
   /** What may be put off: entries, their age, and the index's own time for them. */
   indexHeldEntriesMax: 100_000,
   indexHeldMs: 8_000,
   indexHeldCatchUpMs: 3_000,
-  /** It is made good in so long, acknowledgements giving way; sooner if somebody waits for it. */
+  /** That is made good in so long, acknowledgements giving way; sooner if somebody waits. */
   indexRepayMs: 15_000,
   indexRepayAwaitedMs: 4_000,
   /** What a load may leave behind that nothing is put off for: then it is made good. */
