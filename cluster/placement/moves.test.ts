@@ -1,10 +1,13 @@
 // Pacing as a pure function: who moves, who paces, who claims when.
 
 import t from 'tap'
+import type { Test } from 'tap'
 import fc from 'fast-check'
 import type { MemberRow, MemberState, ShardRow } from '../../storage/control.ts'
 import { LIMITS } from '../../config/limits.ts'
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import { makeView } from '../membership/view.ts'
+import { ranked, targets } from '../ring.ts'
 import { claimAfterMs, isPacer, movesAtOnce, movesDue, targetsOf } from './moves.ts'
 
 function member(name: string, state: MemberState = 'up'): MemberRow {
@@ -79,6 +82,67 @@ t.test(
     t.equal(claimAfterMs(view, 0, 'stranger'), null)
   },
 )
+
+/** As the rule says it, for one shard by itself. */
+function claimAfterByRule(names: readonly string[], shards: number[], of: number, who: string) {
+  if (!names.includes(who)) return null
+  const target = targets(shards, names).get(of)
+  const others = ranked(`shard-${of}`, names).filter((name) => name !== target)
+  return who === target ? 0 : (others.indexOf(who) + 1) * LIMITS.nextInRankMs
+}
+
+t.test('who claims when is the same for every shard as reckoned for it alone', async () => {
+  const names = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,6}$/), { maxLength: 6 })
+  fc.assert(
+    fc.property(names, fc.integer({ min: 1, max: 40 }), fc.boolean(), (up, count, hasSystem) => {
+      const shards = shardsOf(Array<string>(count).fill('gone'))
+      if (hasSystem) shards.push({ ...shards[0]!, shard: SYSTEM_SHARD })
+      const members = [...up.map((name) => member(name)), member('Leaving', 'leaving')]
+      const view = makeView({ readAtMs: 0, shards: shards.toReversed(), members })
+      const numbers = shards.map(({ shard }) => shard)
+      const by = targets(numbers, up)
+      return numbers.every(
+        (shard) =>
+          targetsOf(view).get(shard)?.member === by.get(shard) &&
+          [...up, 'Leaving'].every(
+            (who) => claimAfterMs(view, shard, who) === claimAfterByRule(up, numbers, shard, who),
+          ),
+      )
+    }),
+  )
+})
+
+/** Hashed characters are what weights cost: each multiplies. */
+function countMultiplied(t: Test, run: () => void): number {
+  let count = 0
+  const { imul } = Math
+  t.teardown(() => void (Math.imul = imul))
+  Math.imul = (a, b) => (count++, imul(a, b))
+  run()
+  Math.imul = imul
+  return count
+}
+
+t.test('a look weighs each shard and member once, however many shards are unowned', async (t) => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  const members = names.map((name) => member(name, name === 'h' ? 'dead' : 'up'))
+  const costOfLook = (owners: readonly string[]): number => {
+    const shards = shardsOf(owners)
+    shards.push({ ...shards[0]!, shard: SYSTEM_SHARD })
+    const view = makeView({ readAtMs: 0, shards, members })
+    return countMultiplied(t, () => {
+      for (const { shard } of shards) claimAfterMs(view, shard, 'a')
+      targetsOf(view)
+      movesDue(view)
+    })
+  }
+  const lookOf = (count: number): number => costOfLook(Array.from({ length: count }, () => 'h'))
+  const once = countMultiplied(t, () => {
+    targets([SYSTEM_SHARD, ...Array(512).keys()], names.slice(0, 7))
+  })
+  t.equal(lookOf(512), once, 'as much as the targets cost once')
+  t.ok(lookOf(2_048) < 5 * once, 'and no more a shard where there are more')
+})
 
 t.test('few at once', async (t) => {
   t.same([1, 20, 33, 64, 1_025].map(movesAtOnce), [1, 1, 1, 3, 20])

@@ -4,7 +4,8 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { MemberRow, ShardRow } from '../../storage/control.ts'
-import { ranked, targets } from '../ring.ts'
+import { places, ranked } from '../ring.ts'
+import type { Place } from '../ring.ts'
 
 /** What pacing looks at: `ClusterView` of membership has it. */
 export interface Placing {
@@ -26,12 +27,25 @@ export function movesAtOnce(shards: number): number {
   return Math.max(1, Math.min(LIMITS.movesMax, Math.floor(shards * LIMITS.movesShare)))
 }
 
+const RECKONED = new WeakMap<Placing, ReadonlyMap<number, Place>>()
+
+/**
+ * Where every shard belongs among the members that are up. Reckoned once a view, which never
+ * changes: a look asks for each shard without an owner. Empty when nobody is up.
+ */
+export function placesOf(view: Placing): ReadonlyMap<number, Place> {
+  const known = RECKONED.get(view)
+  if (known) return known
+  const names = view.live().map((row) => row.member)
+  const found = places([...view.shards.keys()], names)
+  RECKONED.set(view, found)
+  return found
+}
+
 /** The target of every shard among the members that are up. */
 export function targetsOf(view: Placing): Map<number, MemberRow> {
-  const live = view.live()
-  const byName = new Map(live.map((row) => [row.member, row]))
-  const found = targets([...view.shards.keys()], [...byName.keys()])
-  return new Map([...found].map(([shard, member]) => [shard, byName.get(member)!]))
+  const byName = new Map(view.live().map((row) => [row.member, row]))
+  return new Map([...placesOf(view)].map(([shard, { target }]) => [shard, byName.get(target)!]))
 }
 
 /** Whether this member paces the moves: the live one that ranks first. */
@@ -64,9 +78,11 @@ export function movesDue(view: Placing): readonly Move[] {
  * else the later the lower it ranks. Null: it isn't up.
  */
 export function claimAfterMs(view: Placing, shard: number, member: string): number | null {
-  const names = view.live().map((row) => row.member)
-  if (!names.includes(member)) return null
-  const target = targetsOf(view).get(shard)?.member
-  const others = ranked(`shard-${shard}`, names).filter((name) => name !== target)
-  return member === target ? 0 : (others.indexOf(member) + 1) * LIMITS.nextInRankMs
+  const place = placesOf(view).get(shard)
+  if (!place?.ranked.includes(member)) return null
+  const { target, ranked: names } = place
+  if (member === target) return 0
+  // The target comes first wherever it ranks: it may have got what nobody above had room for.
+  const ahead = names.slice(0, names.indexOf(member)).filter((name) => name !== target)
+  return (ahead.length + 1) * LIMITS.nextInRankMs
 }
