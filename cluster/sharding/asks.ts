@@ -11,6 +11,7 @@ import { claimApart, inquire } from './claims.ts'
 import type { ShardCore } from './core.ts'
 import { checkpointsOf, entriesOf, stateAt } from './history.ts'
 import { holderOf, idOf } from './keys.ts'
+import { resumed } from './work.ts'
 import type { Work } from './work.ts'
 
 /** The answer, or the promise of it. */
@@ -61,16 +62,16 @@ function reserve(
   const id = idOf(ask.keyType, ask.key)
   const other = shard.reserved.get(id)
   if (other && other.work !== work) {
-    // When it is dropped, so is this turn: it never goes on.
     return new Promise<void>((resolve) => {
       other.waiting.push((isDropped) => void (isDropped || resolve()))
-    }).then(() => reserve(shard, activation, work, ask))
+    }).then(resumed(work, () => reserve(shard, activation, work, ask)))
   }
-  const { life } = shard
-  const found = shard.keys.lookup(ask.keyType, ask.key, (row) =>
-    shard.life === life ? take(shard, activation, work, { ask, row }) : false,
+  const found = shard.keys.lookup(
+    ask.keyType,
+    ask.key,
+    resumed(work, (row) => take(shard, activation, work, { ask, row })),
   )
-  if (found instanceof Promise && shard.life === life) hold(shard, work, id)
+  if (found instanceof Promise) hold(shard, work, id)
   return found
 }
 
@@ -87,8 +88,8 @@ function take(
   work.gate = Math.max(work.gate, work.preview ? shard.gate.newest : 0)
   if (holder && holder.actorId !== activation.id) {
     if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) return false
-    return inquire(shard, ask, holder).then((holds) =>
-      holds ? false : reserve(shard, activation, work, ask),
+    return inquire(shard, ask, holder).then(
+      resumed(work, (holds) => (holds ? false : reserve(shard, activation, work, ask))),
     )
   }
   if (work.preview) return true
@@ -120,7 +121,9 @@ function nextNumber(
     if (shard.reserved.has(idOf(ask.keyType, text))) continue
     const free = reserve(shard, activation, work, { keyType: ask.keyType, key: text })
     if (free instanceof Promise) {
-      return free.then((ok) => (ok ? text : nextNumber(shard, activation, work, ask)))
+      return free.then(
+        resumed(work, (ok) => (ok ? text : nextNumber(shard, activation, work, ask))),
+      )
     }
     if (free) return text
   }

@@ -15,7 +15,7 @@ import type { ShardCore } from './core.ts'
 import { refused } from './core.ts'
 import { holderOf, idOf } from './keys.ts'
 import type { Work } from './work.ts'
-import { messageIdOf } from './work.ts'
+import { messageIdOf, resumed } from './work.ts'
 
 interface Key {
   readonly keyType: string
@@ -37,10 +37,12 @@ export function claimApart(
   const { work, activation, look } = asker
   const body: ClaimBody = { actorId: activation.id, messageId: messageIdOf(work) }
   const message = { type: look ? '!look' : '!claim', body }
-  return internal(shard, { type: key.keyType, key: key.key }, message).then((free) => {
-    if (free && !look) work.claims.push({ keyType: key.keyType, key: key.key })
-    return free
-  })
+  return internal(shard, { type: key.keyType, key: key.key }, message).then(
+    resumed(work, (free) => {
+      if (free && !look) work.claims.push({ keyType: key.keyType, key: key.key })
+      return free
+    }),
+  )
 }
 
 /** Asks the actor of an old unconfirmed claim whether it holds the key by that message. */

@@ -21,7 +21,7 @@ import type { Recalled } from './dedup.ts'
 import { entryOf, plainEntry, tooLarge } from './entry-maker.ts'
 import { idOf } from './keys.ts'
 import { poisonItem } from './poison.ts'
-import { messageIdOf } from './work.ts'
+import { messageIdOf, resumed } from './work.ts'
 import type { Work } from './work.ts'
 
 /** The body of `!holds`. */
@@ -116,7 +116,7 @@ export class TurnRunner {
     const known = recall(this.#shard, activation, work)
     if (known instanceof Promise) {
       return known.then(
-        (recalled) => this.#startNew(activation, work, message, recalled),
+        resumed(work, (recalled) => this.#startNew(activation, work, message, recalled)),
         (error: unknown) => this.#unlooked(activation, work, error),
       )
     }
@@ -192,26 +192,23 @@ export class TurnRunner {
     }
   }
 
-  /** Goes on when a promise ends, unless the speculative state was dropped meanwhile. */
+  /** Goes on when a promise ends, unless the work was dropped meanwhile. */
   #resume<T>(activation: Activation, work: Work, wait: Promise<T>, use: (value: T) => void): void {
-    const { life } = this.#shard
     const goOn = (): void => {
       if (!this.#go(activation, work)) return
       activation.running = null
       this.pump(activation)
     }
     wait.then(
-      (value) => {
-        if (this.#shard.life !== life) return
+      resumed(work, (value) => {
         use(value)
         goOn()
-      },
-      (error: unknown) => {
-        if (this.#shard.life !== life) return
+      }),
+      resumed(work, (error: unknown) => {
         this.#failed(activation, work, work.envelope.messages[work.i]!, error)
         this.#next(work)
         goOn()
-      },
+      }),
     )
   }
 
@@ -228,7 +225,9 @@ export class TurnRunner {
     if (holds) return answer(true)
     const known = isKnown(this.#shard, activation, messageId)
     if (!(known instanceof Promise)) return answer(known)
-    return known.then(answer, (error: unknown) => this.#unlooked(activation, work, error))
+    return known.then(resumed(work, answer), (error: unknown) =>
+      this.#unlooked(activation, work, error),
+    )
   }
 
   #void(activation: Activation, work: Work, messageId: string): void {
@@ -389,7 +388,10 @@ export class TurnRunner {
   drop(activation: Activation): readonly Work[] {
     const { running, mailbox } = activation
     const works = running ? [running, ...mailbox] : [...mailbox]
-    for (const work of works) work.generator?.return(undefined as never)
+    for (const work of works) {
+      work.isOver = true
+      work.generator?.return(undefined as never)
+    }
     mailbox.length = 0
     activation.running = null
     return works

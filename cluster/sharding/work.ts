@@ -4,7 +4,7 @@
 import type { ActorRecord, Ask, Decision } from '../../protocol/behaviour.ts'
 import type { KeyChange } from '../../protocol/entry.ts'
 import type { Envelope, MessageResult, WireReply } from '../../protocol/message.ts'
-import type { AliasRow } from '../../storage/journal.ts'
+import type { AliasRow, Maybe } from '../../storage/journal.ts'
 
 /** What a `?preview` changes, seen by the later messages of its own request and by nobody else. */
 export interface PreviewState {
@@ -33,6 +33,8 @@ export interface Work {
   preview: PreviewState | null
   /** Nothing of it was done and it may be tried again: the answer to all of it. */
   refusal: WireReply | null
+  /** It was dropped with the speculative state that it ran on: it begins again, or never does. */
+  isOver: boolean
   /** Alias of the key of a create that commits with the first message. */
   createKey: { readonly key: string; readonly base: AliasRow | null } | null
 
@@ -58,6 +60,7 @@ export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void
     keys: NONE,
     preview: null,
     refusal: null,
+    isOver: false,
     createKey: null,
     generator: null,
     input: undefined,
@@ -70,6 +73,16 @@ export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void
   }
 }
 
+/**
+ * What a turn does when something that it has waited for is there. All that a turn does behind a
+ * wait goes through here: when its work was dropped meanwhile (rolled back, sealed, abandoned), it
+ * never goes on, for nothing that it would take or decide could be given back or be true.
+ */
+export function resumed<T, U>(work: Work, use: (value: T) => Maybe<U>): (value: T) => Maybe<U> {
+  return (value) => (work.isOver ? new Promise(NEVER) : use(value))
+}
+
+const NEVER = (): void => undefined
 const NONE: readonly string[] = []
 export const NO_RECORDS: readonly ActorRecord[] = []
 

@@ -1,0 +1,131 @@
+// A turn that is over never goes on: what it waited for comes, and changes nothing (PROTOCOL 3.6).
+
+import t, { type Test as Tap } from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
+import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import { settle } from '../testing/harness.ts'
+import { Scene, code, data } from './testing/scene.ts'
+
+const READ_MS = 2_000
+
+interface Versions {
+  readonly is: number[]
+  readonly ought: number[]
+}
+
+/** Versions that the log's entries of an actor begin with, and those that they ought to. */
+async function versionsOf(scene: Scene, id: string): Promise<Versions> {
+  const is: number[] = []
+  const ought: number[] = []
+  let next = 0
+  for (const { body } of await scene.journal.log.read(0, 0, 9e9)) {
+    for (const entry of splitEntries(body).map(decodeEntry)) {
+      if (entry.p !== id || entry.n === 0) continue
+      is.push(entry.v)
+      ought.push(next)
+      next += entry.r.length
+    }
+  }
+  return { is, ought }
+}
+
+/** An append in flight is made void by a new epoch while `begun` looks for its id in slow rows. */
+async function voidedUnder(
+  t: Tap,
+  begun: (scene: Scene, id: string) => void,
+): Promise<[Scene, string]> {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.run(scene.ask(id, { say: [['append', { token: 'second' }]] }))
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  scene.shard.activations.get(id)!.marks.spilled = true
+  scene.journal.hooks.beforeAppend = ({ epoch }) => (epoch === 1 ? 'unknown' : null)
+  const lost = scene.tell(scene.envelope(id, { say: [['append', { token: 'lost' }]] }))
+  await settle()
+  scene.readMs = READ_MS
+  begun(scene, id)
+  t.equal(code(await scene.run(lost)), 'OUTCOME_UNKNOWN')
+  t.equal(scene.shard.epoch, 2)
+  await scene.clock.advance(READ_MS * 4)
+  scene.readMs = 0
+  return [scene, id]
+}
+
+for (const [name, asking] of [
+  ['asks whether a key is held', { say: [['!holds', holds()]] }],
+  ['is given up', { say: [['append', { token: 'deadly' }]], crashes: LIMITS.crashesMax }],
+] as const) {
+  t.test(`a dropped turn that ${name} writes nothing`, async (t) => {
+    const [scene, id] = await voidedUnder(t, (scene, id) => {
+      void scene.tell(scene.envelope(id, asking as never))
+    })
+    const token = (say: string) => scene.run(scene.ask(id, { say: [['append', { token: say }]] }))
+    t.equal(data(await token('a')), 3)
+    t.equal(data(await token('b')), 4)
+    const { is, ought } = await versionsOf(scene, id)
+    t.same(is, ought, 'versions are dense')
+    await scene.restart()
+    t.equal(data(await token('c')), 5, 'and the next owner can read them')
+  })
+}
+
+function holds(): object {
+  return { keyType: 'ledger', key: 'K', messageId: 'f'.repeat(32) }
+}
+
+async function until(scene: Scene, isSo: () => boolean): Promise<void> {
+  for (let ms = 0; !isSo(); ms += 10) {
+    assert(ms < 10_000, 'it is so within ten seconds')
+    await scene.clock.advance(10)
+  }
+}
+
+/** Every number that was not given out is free, and nothing holds the shard. */
+async function nothingIsHeld(t: Tap, scene: Scene): Promise<void> {
+  t.same([...scene.shard.reserved.keys()], [])
+  t.ok(scene.shard.quiet)
+  for (let n = 1; n <= 4; n++) {
+    const chosen = scene.ask(scene.newUuid(0), { say: [['open', { number: `L${n}` }]] })
+    t.match(code(await scene.run(chosen)), /^(success|ALREADY_EXISTS)$/)
+  }
+}
+
+t.test('a dropped turn reserves no number', async (t) => {
+  const scene = new Scene({ readMs: 200 })
+  await scene.run(scene.shard.claim())
+  const creating = scene.ask(scene.newUuid(0), { say: [['open', {}]] })
+  await until(scene, () => scene.shard.reserved.size > 0)
+  t.equal(await scene.shard.seal(), true)
+  scene.shard.unseal()
+  t.equal(code(await scene.run(creating)), 'success')
+  await scene.clock.advance(5_000)
+  await nothingIsHeld(t, scene)
+})
+
+t.test('a dropped turn that waits for the end of another reserves nothing', async (t) => {
+  const scene = new Scene({ readMs: 200 })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.run(scene.ask(id, { say: [['append', { token: 'second' }]] }))
+  const two = scene.ask(scene.newUuid(0), { say: [['open', { number: 'N' }]] })
+  await scene.clock.advance(300)
+  const one = scene.ask(id, { say: [['renumber', { number: 'N', fail: 'yes' }]] })
+  const waiting = () => [...scene.shard.reserved.values()].flatMap((held) => held.waiting)
+  await until(scene, () => waiting().length > 0)
+  // The first ends, and before the second has heard of it the shard is sealed.
+  const join = scene.shard.join.bind(scene.shard)
+  scene.shard.join = (joining) => {
+    queueMicrotask(() => void scene.shard.seal())
+    scene.shard.join = join
+    return join(joining)
+  }
+  await until(scene, () => scene.shard.state === 'sealed')
+  await scene.clock.advance(300)
+  t.same([...scene.shard.reserved.keys()], [], 'as long as it is sealed')
+  scene.shard.unseal()
+  t.same((await scene.run(Promise.all([one, two]))).map(code), ['INVALID_STATE', 'success'])
+  await scene.clock.advance(5_000)
+  await nothingIsHeld(t, scene)
+})
