@@ -27,19 +27,33 @@ export interface IndexWaitingOptions {
   readonly flushed: (shard: number) => Promise<number>
 }
 
+interface Waiter {
+  readonly positions: readonly Position[]
+  /** Number of the refresh that covers it; 0: none, something is still missing. */
+  refresh: number
+  readonly end: (isThere: boolean) => void
+}
+
+/** Offsets of the generation that is read: as they were last read, and as they are refreshed. */
+interface Known {
+  readonly generation: number
+  readonly stored: Map<number, number>
+  readonly refreshed: Map<number, number>
+}
+
 export class IndexWaiting implements IndexWatch {
   readonly #options: IndexWaitingOptions
-  #waiting = 0
-  /** Of the generation that is read: offsets as they were last read, and as they are refreshed. */
-  #generation = 0
-  readonly #stored = new Map<number, number>()
-  readonly #refreshed = new Map<number, number>()
-  readonly #reads = new Map<number, Promise<void>>()
+  /** Each is here once, from when it comes until it is answered. */
+  readonly #waiters = new Set<Waiter>()
+  #known: Known = { generation: 0, stored: new Map(), refreshed: new Map() }
+  /** Shards whose stored offsets are being read. */
+  readonly #reading = new Set<number>()
+  /** One look serves all who wait; it is over when nobody does. */
+  #isLooking = false
   /** The refresh that has not begun yet: it covers what is in the index when it begins. */
-  #nextRefresh: Promise<void> | null = null
+  #nextRefresh = 1
+  #isRefreshDue = false
   #refreshedAtMs = Number.NEGATIVE_INFINITY
-  /** Resolves when an own shard's offset moves; null: nobody has asked. */
-  #move: { readonly moved: Promise<void>; readonly tell: () => void } | null = null
 
   constructor(options: IndexWaitingOptions) {
     this.#options = options
@@ -47,7 +61,7 @@ export class IndexWaiting implements IndexWatch {
 
   /** Requests that wait. */
   get waiting(): number {
-    return this.#waiting
+    return this.#waiters.size
   }
 
   get life(): number {
@@ -66,145 +80,146 @@ export class IndexWaiting implements IndexWatch {
 
   /** An own shard's offset has moved. */
   applied(): void {
-    this.#move?.tell()
-    this.#move = null
+    this.#serveAll()
   }
 
   reached(positions: readonly Position[], waitMs: number): Promise<boolean> | true {
     const awaited = positions.filter(({ shard }) => this.#options.follows(shard))
-    this.#turn()
     if (this.#isRefreshed(awaited)) return true
-    if (this.#waiting >= LIMITS.consistencyWaitersMax) {
+    if (this.#waiters.size >= LIMITS.consistencyWaitersMax) {
       throw new RequestError(
         'TOO_BUSY',
         `${LIMITS.consistencyWaitersMax} requests wait for the graph index already`,
       )
     }
-    this.#waiting++
-    return this.#wait(awaited, waitMs).finally(() => this.#waiting--)
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(Math.max(0, waitMs), () => waiter.end(false))
+      const waiter: Waiter = {
+        positions: awaited,
+        refresh: 0,
+        end: (isThere) => {
+          cancel()
+          this.#waiters.delete(waiter)
+          resolve(isThere)
+        },
+      }
+      this.#waiters.add(waiter)
+      if (this.#isLooking) this.#serve(waiter)
+      else this.#look()
+    })
   }
 
-  async #wait(positions: readonly Position[], waitMs: number): Promise<boolean> {
-    const { clock } = this.#options
-    const endMs = clock.monotonicMs() + waitMs
-    for (;;) {
-      this.#turn()
-      if (this.#isRefreshed(positions)) return true
-      const leftMs = endMs - clock.monotonicMs()
-      if (leftMs <= 0) return false
-      if (this.#isIndexed(positions)) await this.#orAfter(leftMs, this.#refresh())
-      else await this.#orAfter(Math.min(leftMs, LIMITS.indexPollMs), this.#look(positions))
+  /** What is known of the generation that is read now: of the one before it says nothing. */
+  #now(): Known {
+    const generation = this.#options.live() ?? 0
+    if (generation !== this.#known.generation) {
+      this.#known = { generation, stored: new Map(), refreshed: new Map() }
     }
-  }
-
-  /** Another generation is read: what is known of the one before says nothing of it. */
-  #turn(): void {
-    const live = this.#options.live() ?? 0
-    if (live === this.#generation) return
-    this.#generation = live
-    this.#stored.clear()
-    this.#refreshed.clear()
+    return this.#known
   }
 
   #isRefreshed(positions: readonly Position[]): boolean {
+    const { refreshed } = this.#now()
     if (this.#options.live() === null) return false
-    return positions.every(({ shard, offset }) => (this.#refreshed.get(shard) ?? 0) >= offset)
+    return positions.every(({ shard, offset }) => (refreshed.get(shard) ?? 0) >= offset)
   }
 
   #isIndexed(positions: readonly Position[]): boolean {
     if (this.#options.live() === null) return false
-    return positions.every(({ shard, offset }) => this.#known(shard) >= offset)
+    return positions.every(({ shard, offset }) => this.#offsetOf(shard) >= offset)
   }
 
-  #known(shard: number): number {
-    return Math.max(this.#options.applied(shard) ?? 0, this.#stored.get(shard) ?? 0)
+  #offsetOf(shard: number): number {
+    return Math.max(this.#options.applied(shard) ?? 0, this.#now().stored.get(shard) ?? 0)
   }
 
-  /** Whatever comes first; never rejects: what fails is tried again a little later. */
-  #orAfter(ms: number, first: Promise<void>): Promise<void> {
-    const { clock } = this.#options
-    return new Promise((resolve) => {
-      let cancel = clock.after(ms, resolve)
-      first.then(
-        () => {
-          cancel()
-          resolve()
-        },
-        () => {
-          cancel()
-          cancel = clock.after(Math.min(ms, LIMITS.indexRefreshGapMs), resolve)
-        },
-      )
-    })
+  #serveAll(): void {
+    for (const waiter of this.#waiters) this.#serve(waiter)
   }
 
-  /** Until an own shard moves; of others the offsets are read again, after a while. */
-  async #look(positions: readonly Position[]): Promise<void> {
-    const others = positions.filter(
-      ({ shard, offset }) => this.#options.applied(shard) === null && this.#known(shard) < offset,
-    )
-    if (others.length > 0) {
-      await Promise.all(others.map(({ shard }) => this.#read(shard)))
-      if (this.#isIndexed(positions)) return
+  #serve(waiter: Waiter): void {
+    if (this.#isRefreshed(waiter.positions)) waiter.end(true)
+    else if (waiter.refresh === 0 && this.#isIndexed(waiter.positions)) {
+      waiter.refresh = this.#nextRefresh
+      this.#refreshSoon()
     }
-    if (this.#move === null) {
-      const { promise: moved, resolve: tell } = Promise.withResolvers<void>()
-      this.#move = { moved, tell }
-    }
-    await this.#move.moved
   }
 
-  /** One read of a shard's offset at a time, for all who wait for it. */
-  #read(shard: number): Promise<void> {
-    const { stored } = this.#options
-    const generation = this.#generation
-    const read =
-      this.#reads.get(shard) ??
-      stored(generation, shard)
-        .then((offset) => {
-          if (generation === this.#generation) this.#stored.set(shard, offset ?? 0)
-        })
-        .finally(() => this.#reads.delete(shard))
-    this.#reads.set(shard, read)
-    return read
+  /** Own shards tell by themselves; of others the offsets are read again, for all who wait. */
+  #look(): void {
+    this.#serveAll()
+    this.#isLooking = this.#waiters.size > 0
+    if (!this.#isLooking) return
+    this.#options.clock.after(LIMITS.indexPollMs, () => this.#look())
+    const reads = Array.from(this.#missing(), (shard) => this.#read(shard))
+    if (reads.length > 0) void Promise.all(reads).then(() => this.#serveAll())
+  }
+
+  /** Shards of others that somebody waits for. */
+  #missing(): Set<number> {
+    const missing = new Set<number>()
+    if (this.#options.live() === null) return missing
+    for (const { positions, refresh } of this.#waiters) {
+      if (refresh !== 0) continue
+      for (const { shard, offset } of positions) {
+        if (this.#reading.has(shard) || this.#options.applied(shard) !== null) continue
+        if (this.#offsetOf(shard) < offset) missing.add(shard)
+      }
+    }
+    return missing
+  }
+
+  /** Never rejects: what fails is read again with the next look. */
+  async #read(shard: number): Promise<void> {
+    const { generation, stored } = this.#now()
+    this.#reading.add(shard)
+    try {
+      stored.set(shard, (await this.#options.stored(generation, shard)) ?? 0)
+    } catch {
+      // The journal is away: the offset stays unknown.
+    } finally {
+      this.#reading.delete(shard)
+    }
   }
 
   /** A refresh that begins from now on; not too soon after the one before. */
-  #refresh(): Promise<void> {
-    this.#nextRefresh ??= this.#refreshInTime()
-    return this.#nextRefresh
+  #refreshSoon(): void {
+    if (this.#isRefreshDue) return
+    this.#isRefreshDue = true
+    const { clock } = this.#options
+    const restMs = this.#refreshedAtMs + LIMITS.indexRefreshGapMs - clock.monotonicMs()
+    // Never at once: who asks in this tick is still in time for it.
+    if (restMs > 0) clock.after(restMs, () => void this.#refresh())
+    else clock.defer(() => void this.#refresh())
   }
 
-  async #refreshInTime(): Promise<void> {
+  /** Never rejects: who waited for one that failed asks for another. */
+  async #refresh(): Promise<void> {
     const { clock, refresh } = this.#options
-    const earliestMs = this.#refreshedAtMs + LIMITS.indexRefreshGapMs
-    const restMs = earliestMs - clock.monotonicMs()
-    // Never at once: who asks in this tick is still in time for it.
-    await new Promise<void>((resolve) => {
-      if (restMs > 0) clock.after(restMs, resolve)
-      else clock.defer(resolve)
-    })
-    this.#nextRefresh = null
+    const number = this.#nextRefresh++
+    this.#isRefreshDue = false
     this.#refreshedAtMs = clock.monotonicMs()
-    const generation = this.#generation
+    const { generation, refreshed } = this.#now()
     const covered = this.#offsets()
-    await refresh(generation)
-    if (generation !== this.#generation) return
-    for (const [shard, offset] of covered) {
-      this.#refreshed.set(shard, Math.max(offset, this.#refreshed.get(shard) ?? 0))
+    try {
+      await refresh(generation)
+      for (const [shard, offset] of covered) {
+        refreshed.set(shard, Math.max(offset, refreshed.get(shard) ?? 0))
+      }
+    } catch {
+      // The engine is away: nothing is known to be seen.
     }
+    for (const waiter of this.#waiters) if (waiter.refresh === number) waiter.refresh = 0
+    this.#serveAll()
   }
 
   /** All that is known to be in the index now. */
   #offsets(): Map<number, number> {
     const offsets = new Map<number, number>()
-    for (const shard of this.#shards()) offsets.set(shard, this.#known(shard))
+    for (let shard = 0; this.#options.follows(shard); shard++) {
+      offsets.set(shard, this.#offsetOf(shard))
+    }
     return offsets
-  }
-
-  *#shards(): Generator<number> {
-    yield* this.#stored.keys()
-    for (let shard = 0; this.#options.follows(shard); shard++) yield shard
   }
 
   async recorded(positions: readonly Position[], waitMs: number): Promise<boolean> {
