@@ -105,6 +105,7 @@ export const LIMITS = {
   marksMax: 1_000,
   marksBytesMax: 512 * KiB,
   markAnswerBytesMax: 1 * KiB,
+  markKeysBytesMax: 1 * KiB,
   callerMarkMs: 24 * 3_600_000,
   edgeMarkMs: 10 * 60_000,
   claimAgeMs: 60_000,

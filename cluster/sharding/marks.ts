@@ -20,16 +20,23 @@ export interface Mark {
   readonly clock: number
   /** Natural keys of the actor after the message: repeats show the first `paths`. */
   readonly keys: readonly string[]
+  /** What it takes in a snapshot, at most. */
   readonly bytes: number
 }
 
-const MARK_OVERHEAD_BYTES = 120
+/** Ids, numbers and names of members: what a mark takes beside its answer and its keys. */
+const MARK_OVERHEAD_BYTES = 320
 
-/** The mark of an entry. `answerBytes` is about the size of its answer as JSON. */
-export function markOf(entry: Entry, offset: number, keys: readonly string[]): Mark {
-  const data = entry.a.success ? entry.a.data : entry.a.errors
-  const answerBytes = data === undefined ? 0 : JSON.stringify(data).length
+/** The mark of an entry. Keys over their bound are left out: repeats show the present ones. */
+export function markOf(entry: Entry, offset: number, ownKeys: readonly string[]): Mark {
+  const answerBytes = jsonBytes(entry.a.success ? entry.a.data : entry.a.errors)
   const long = answerBytes > LIMITS.markAnswerBytesMax
+  let keys = ownKeys
+  let keysBytes = keys.length === 0 ? 0 : jsonBytes(keys)
+  if (keysBytes > LIMITS.markKeysBytesMax) {
+    keys = NO_KEYS
+    keysBytes = 0
+  }
   return {
     messageId: entry.m,
     kind: entry.l,
@@ -39,8 +46,18 @@ export function markOf(entry: Entry, offset: number, keys: readonly string[]): M
     offset,
     clock: entry.c,
     keys,
-    bytes: MARK_OVERHEAD_BYTES + (long ? 0 : answerBytes),
+    bytes: MARK_OVERHEAD_BYTES + keysBytes + (long ? 0 : answerBytes),
   }
+}
+
+function jsonBytes(value: unknown): number {
+  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value))
+}
+
+/** An actor with fewer entries than this has never pushed a mark out of its window. */
+export function fewestToSpill(): number {
+  const largest = MARK_OVERHEAD_BYTES + LIMITS.markAnswerBytesMax + LIMITS.markKeysBytesMax
+  return 1 + Math.min(LIMITS.marksMax, Math.floor(LIMITS.marksBytesMax / largest))
 }
 
 export function lifeMs(kind: 0 | 1): number {
@@ -167,3 +184,4 @@ function keyOf(actorId: string, messageId: string): string {
 }
 
 const NONE: readonly Mark[] = []
+const NO_KEYS: readonly string[] = []

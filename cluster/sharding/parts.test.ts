@@ -4,13 +4,14 @@ import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
 import type { Entry } from '../../protocol/entry.ts'
+import { errorItem } from '../../protocol/errors.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { memoryJournal } from '../../storage/memory/journal.ts'
 import { Gate } from './gate.ts'
 import type { OpenEntry } from './gate.ts'
 import { KeyTable, holderOf, idOf } from './keys.ts'
-import { Marks } from './marks.ts'
+import { Marks, fewestToSpill, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 import { Numbers } from './numbers.ts'
 
@@ -93,6 +94,44 @@ t.test('marks: the window is bounded, what leaves it early is handed out', async
   t.ok(marks.spilled)
   for (let n = 0; n < 10; n++) marks.add(mark(9_000 + n, 2_500, LIMITS.marksBytesMax / 4))
   t.ok(marks.size <= 4)
+})
+
+function largest(n: number): Mark {
+  const errors = [errorItem('INVALID_STATE', 'x')]
+  const spare = LIMITS.markAnswerBytesMax - JSON.stringify(errors).length
+  errors[0] = errorItem('INVALID_STATE', 'x'.repeat(1 + spare))
+  const base = { y: 'ledger', p: 'a', v: 0, r: [], l: 1, t: 0, c: 0, b: 'x' } as const
+  const a = { type: 'append', success: false, errors } as const
+  return markOf({ ...base, n, m: `m${n}`, a }, n, ['k'.repeat(LIMITS.markKeysBytesMax - 4)])
+}
+
+t.test('marks: as few as are said can fill the window, and no fewer', async (t) => {
+  const marks = new Marks()
+  const few = fewestToSpill()
+  for (let n = 1; n < few; n++) t.same(marks.add(largest(n)), [])
+  t.same(
+    marks.add(largest(few)).map((mark) => mark.n),
+    [1],
+  )
+})
+
+t.test('marks: a mark weighs what a snapshot holds of it, in bytes', async (t) => {
+  const base = { y: 'ledger', p: 'a', v: 9e6, r: [], l: 1, t: 0, c: 9e9, b: 'x' } as const
+  const h = 'f'.repeat(64)
+  const m = `${'f'.repeat(32)}#999`
+  for (const text of ['x', 'ж', '漢', '😀', '"', '\u0001'].map((c) => c.repeat(120))) {
+    const a = { type: 'applyCommands', success: true, data: { text } } as const
+    const mark = markOf({ ...base, n: 9e6, m, h, a }, 9e12, [text.slice(0, 60)])
+    t.ok(mark.bytes >= Buffer.byteLength(JSON.stringify(mark)), text.slice(0, 2))
+  }
+  const long = {
+    type: 'x',
+    success: true,
+    data: 'ж'.repeat(LIMITS.markAnswerBytesMax / 2),
+  } as const
+  t.equal(markOf({ ...base, n: 1, m, a: long }, 1, []).result, null, 'read from its entry')
+  const keys = ['ж'.repeat(LIMITS.markKeysBytesMax)]
+  t.same(markOf({ ...base, n: 1, m, a: { type: 'x', success: true } }, 1, keys).keys, [])
 })
 
 t.test('marks: each kind lives as long as it must', async (t) => {

@@ -192,3 +192,22 @@ t.test('claims of a key that the tail changes go on from its row', async (t) => 
     t.equal(data(await tell('!look', 'b', 'x', key)), false, `${key} is still the first one's`)
   }
 })
+
+t.test('a takeover knows marks that few large ones have pushed out of a window', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  // As large as an answer may be that is kept with its mark.
+  const token = 'T'.repeat(LIMITS.markAnswerBytesMax - 80)
+  const id = await scene.made(token)
+  const first = { say: [['append', { token: 'once' }]] as [string, object][], key: 'first' }
+  t.equal(code(await scene.run(scene.ask(id, first))), 'success')
+  scene.journal.hooks.beforeWrite = () => 'unknown'
+  const { marks } = scene.shard.activations.get(id)!
+  for (let i = 0; marks.find('first', 0) !== null; i++) {
+    const refused = scene.ask(id, { say: [['append', { token: 'x', unless: token }]], key: `${i}` })
+    t.equal(code(await scene.run(refused)), 'INVALID_STATE')
+  }
+  await scene.restart()
+  t.equal(code(await scene.run(scene.ask(id, first))), 'success')
+  t.same(await scene.tokens(id), [token, 'once'], 'and took effect once')
+})

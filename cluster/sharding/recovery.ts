@@ -18,6 +18,7 @@ import type { Flushable } from './flusher.ts'
 import { idOf } from './keys.ts'
 import { entriesBetween, entriesOfRow, lostBehind } from './log-tail.ts'
 import type { Placed } from './log-tail.ts'
+import { fewestToSpill } from './marks.ts'
 import type { Mark } from './marks.ts'
 import { NEW_MEMORY } from './memory.ts'
 import type { LastMemory, ShardMemory } from './memory.ts'
@@ -29,8 +30,6 @@ export { entriesOfRow } from './log-tail.ts'
 
 const READ_BYTES = 1024 * 1024
 const AHEAD_ENTRIES_MAX = 4 * LIMITS.flushStoredEntries
-/** Fewer entries than this can't have pushed a mark out of its actor's window. */
-const SPILL_ENTRIES_MIN = LIMITS.marksBytesMax / LIMITS.markAnswerBytesMax
 
 /**
  * What was read of a shard ahead of its claim. It counts only together with the tail from `flush`
@@ -188,8 +187,9 @@ function isOfShard(shard: KeyReader, entry: Entry, keyType: string, key: string)
  */
 async function spilledMarks(shard: ShardCore, tail: readonly Placed[]): Promise<DerivedRow[]> {
   const hot = new Map<string, { readonly last: Entry; readonly tail: LoadedEntry[] }>()
+  const fewest = fewestToSpill()
   for (const { entry } of tail) {
-    if (entry.n >= SPILL_ENTRIES_MIN) hot.set(entry.p, { last: entry, tail: [] })
+    if (entry.n >= fewest) hot.set(entry.p, { last: entry, tail: [] })
   }
   if (hot.size === 0) return []
   for (const { entry, offset, body } of tail) hot.get(entry.p)?.tail.push({ offset, body })
