@@ -196,7 +196,10 @@ export class Member implements ActorSystem {
       for (const shard of this.shards.values()) shard.sweep(true)
     })
     const { derived } = this.#options.journal
-    if (derived.expire) this.#every(LIMITS.expireEveryMs, async () => derived.expire!())
+    if (derived.expire) {
+      const clockOf = (shard: number): number | null => this.shards.get(shard)?.clockMs() ?? null
+      this.#every(LIMITS.expireEveryMs, async () => derived.expire!(clockOf))
+    }
     if (cluster !== null) this.#every(LIMITS.systemReadEveryMs, () => this.#follower.read())
   }
 

@@ -140,7 +140,7 @@ export type DerivedRow =
   | {
       readonly kind: 'entry'
       readonly actorId: string
-      /** Number of the entry in its actor, from 1, dense. */
+      /** Number of the entry in its actor, from 1; those of rows that went may be missing. */
       readonly n: number
       readonly offset: number
       readonly body: Uint8Array
@@ -193,7 +193,12 @@ export interface EntryRow {
 export interface DerivedReader {
   alias(keyType: string, key: string): Maybe<AliasRow | null>
   snapshot(actorId: string): Maybe<{ offset: number; body: Uint8Array } | null>
-  /** Entries with after < n, ascending (or descending: from the newest with n < before). */
+  /**
+   * Entries with after < n, ascending (or descending: from the newest with n < before), as many as
+   * the range asks for: only an empty answer says that there are no more. Numbers may be missing
+   * anywhere; whether an entry with records is missing, its reader tells by the versions
+   * (protocol/succession.ts).
+   */
   entries(actorId: string, range: EntryRange): Maybe<readonly EntryRow[]>
   mark(actorId: string, day: number, messageId: string): Maybe<Uint8Array | null>
   shard(shard: number): Maybe<{ offset: number; body: Uint8Array } | null>
@@ -222,8 +227,13 @@ export interface DerivedStore extends DerivedReader {
   write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome>
   /** Deletes older images than the newest but one. */
   trimImages(): Promise<void>
-  /** Deletes rows whose time is over (row-life.ts), where the store doesn't do so by itself. */
-  expire?(): Promise<void>
+  /**
+   * Deletes passing rows (row-life.ts) whose time is over, where the store doesn't do so by itself:
+   * what was written when its shard's clock (PROTOCOL 3.0) stood at c goes once that clock is at
+   * c + LIMITS.derivedTtlSeconds or later, never by a wall clock. `clockOf`: the clock of a shard
+   * now; null: it isn't known here, and nothing of that shard goes.
+   */
+  expire?(clockOf: (shard: number) => number | null): Promise<void>
 }
 
 export type EntryRange =

@@ -3,9 +3,10 @@
 // the entries above it). It stands between the projector and storage. Source: PROTOCOL 3.12, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { LOSS_JUMP, type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
+import { type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
 import { BriefMap } from '../../protocol/brief.ts'
 import { assert } from '../../protocol/errors.ts'
+import { type Standing, moveOver, successionOf } from '../../protocol/succession.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedStore } from '../../storage/journal.ts'
 
@@ -119,24 +120,29 @@ export class ActorStates {
   async load(actorId: string): Promise<FoldedActor | null> {
     this.drop(actorId)
     const row = await this.#derived.snapshot(actorId)
+    const at: Standing = { version: 0, recordedAt: row?.offset ?? 0 }
     let actor: FoldedActor | null = null
     let after = 0
     if (row !== null) {
       const snapshot = this.#decodeSnapshot(row.body)
       after = snapshot.n
+      at.version = snapshot.version
       actor = this.#fromSnapshot(actorId, snapshot, row.body.length)
     }
     for (;;) {
       const range = { order: 'ascending', after, bytesMax: READ_BYTES } as const
       const rows = await this.#derived.entries(actorId, range)
-      for (const { n, body } of rows) {
+      for (const { n, offset, body } of rows) {
         after = n
         const entry = decodeEntry(body)
+        const succession = successionOf(at, entry, offset)
+        // What is missing is still under way, or lost. What is there up to it is whole.
+        if (succession === 'gap') return actor
+        if (succession === 'stray') continue
+        moveOver(at, entry, offset)
         if (entry.r.length === 0) continue
         actor ??= this.begin(actorId, entry.y)
-        if (entry.v === actor.version + LOSS_JUMP) actor.version = entry.v
-        // A hole: the row before it is still under way. What is there up to it is whole.
-        if (entry.v !== actor.version) return actor
+        actor.version = entry.v
         this.fold(actor, entry, body.length)
       }
       if (rows.length === 0) return actor

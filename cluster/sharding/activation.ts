@@ -3,11 +3,11 @@
 // here, and the turns. Source: PROTOCOL 3.6, 3.10, 3.12.
 
 import { LIMITS } from '../../config/limits.ts'
-import { assert } from '../../protocol/errors.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { LOSS_JUMP, decodeEntry, metaOf } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
-import type { Maybe } from '../../storage/journal.ts'
+import { moveOver, successionOf } from '../../protocol/succession.ts'
+import type { EntryRow, Maybe } from '../../storage/journal.ts'
 import { Marks, isAlive, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 import { idOf } from './keys.ts'
@@ -43,11 +43,13 @@ export class Activation {
   readonly key: string | null
   /** null: the actor was never made. */
   state: unknown = null
-  /** Number of its records. */
+  /** Number of its records, those included that could not be applied. */
   version = 0
-  /** Number of its entries. */
+  /** Highest number of its entries. */
   n = 0
   lastTimeMs = 0
+  /** Offset of its newest decided entry with records, or of its snapshot. */
+  recordedAt = 0
   /** Offset of its newest decided entry. */
   newest = 0
   keys: readonly string[] = NO_KEYS
@@ -55,8 +57,13 @@ export class Activation {
   readonly held = new Map<string, HeldKey>()
   /** Per source shard the last relayed message taken: offset and index of the effect. */
   readonly relays = new Map<number, readonly [number, number]>()
-  /** Why it can't be written (a record that the reducer can't apply); reads go on. */
+  /**
+   * Why it can't be written (a record that the reducer can't apply); reads of its last good state
+   * go on, and so does the count of what is recorded of it.
+   */
   quarantined: string | null = null
+  /** Offsets of records that were passed over: leftovers of a history that was left. */
+  readonly strays: number[] = []
 
   /** Entries waiting for their turn. */
   readonly mailbox: Work[] = []
@@ -103,23 +110,46 @@ export class Activation {
     return this.#advance(entry, offset, bytes)
   }
 
-  /** Folds an entry read from the journal. Throws when the reducer can't apply a record. */
+  /**
+   * Takes an entry read from the journal. A record that the reducer can't apply, or that is missing
+   * before this one, quarantines the actor: its state stays the last good one, and everything else
+   * is counted on, so that what is recorded from now on goes on from where the actor really is.
+   */
   replay(entry: Entry, offset: number, bytes: number): void {
-    if (entry.v === this.version + LOSS_JUMP) this.version = entry.v
-    assert(entry.v === this.version, `versions of ${this.id} are dense`)
-    let state = this.state
-    for (let i = 0; i < entry.r.length; i++) {
-      state = this.behaviour.evolve(state, entry.r[i]!, metaOf(entry, i))
+    const succession = successionOf(this, entry, offset)
+    if (succession === 'stray') {
+      this.strays.push(offset)
+      this.n = Math.max(this.n, entry.n)
+      return
     }
-    const spilled = this.decided(entry, offset, bytes, state)
+    if (succession === 'gap') this.quarantined ??= gapOf(this, entry)
+    const state = this.#folded(entry)
+    const spilled =
+      this.quarantined === null
+        ? this.decided(entry, offset, bytes, state)
+        : this.#advance(entry, offset, bytes)
     if (spilled.length > 0) this.onSpilled?.(spilled)
   }
 
+  #folded(entry: Entry): unknown {
+    let { state } = this
+    if (this.quarantined !== null) return state
+    try {
+      for (let i = 0; i < entry.r.length; i++) {
+        state = this.behaviour.evolve(state, entry.r[i]!, metaOf(entry, i))
+      }
+    } catch (error) {
+      this.quarantined = `record of entry ${entry.n} can't be applied: ${String(error)}`
+    }
+    return state
+  }
+
   #advance(entry: Entry, offset: number, bytes: number): readonly Mark[] {
-    this.version += entry.r.length
-    this.n = entry.n
-    this.lastTimeMs = entry.t
-    this.newest = offset
+    moveOver(this, entry, offset)
+    // What has no records may stand behind entries of a later offset, and before such of a lower.
+    this.n = Math.max(this.n, entry.n)
+    this.lastTimeMs = Math.max(this.lastTimeMs, entry.t)
+    this.newest = Math.max(this.newest, offset)
     this.bytesSinceSnapshot += bytes
     this.entriesSinceSnapshot++
     if (entry.k) this.#remember(entry)
@@ -138,8 +168,10 @@ export class Activation {
   /** What a snapshot taken now would need, when one is due; else null. */
   snapshotDue(): SnapshotCapture | null {
     // An actor that was never made has nothing but rejections: no state to keep (PROTOCOL 3.12).
+    // Nor has one in quarantine: its state is behind its version.
     if (
       this.state === null ||
+      this.quarantined !== null ||
       this.entriesSinceSnapshot < LIMITS.snapshotEntriesMin ||
       this.bytesSinceSnapshot < Math.max(LIMITS.snapshotEntryBytesMin, this.snapshotBytes)
     ) {
@@ -159,6 +191,11 @@ export class Activation {
       relays: [...this.relays],
     }
   }
+}
+
+/** What is missing before an entry. */
+function gapOf({ version }: Activation, { n, v }: Entry): string {
+  return `entry ${n} goes on from version ${v}, what is there before it ends at ${version}`
 }
 
 function sameKeys(a: readonly string[], b: readonly string[]): boolean {
@@ -220,6 +257,7 @@ export function restore(activation: Activation, bytes: Uint8Array): void {
   activation.version = body.version
   activation.n = body.n
   activation.newest = body.offset
+  activation.recordedAt = body.offset
   activation.lastTimeMs = body.timeMs
   activation.snapshotBytes = bytes.length
   activation.stateBytesBound = bytes.length
@@ -232,11 +270,13 @@ export function restore(activation: Activation, bytes: Uint8Array): void {
 /** Where an activation is loaded from. */
 export interface LoadSource {
   snapshot(actorId: string): Maybe<{ readonly body: Uint8Array } | null>
-  entries(actorId: string, after: number): Maybe<readonly LoadedEntry[]>
+  entries(actorId: string, after: number): Maybe<readonly EntryRow[]>
   /** Committed entries whose derived rows are not durable yet, oldest first. */
   tail(actorId: string): readonly LoadedEntry[]
   /** What the actor's shard has lost for good behind this offset; -1: nothing. */
   readonly lostBehind: number
+  /** Told what an operator has to know of an actor that was loaded. */
+  readonly alarm?: (actorId: string, what: string) => void
 }
 
 export interface LoadedEntry {
@@ -250,9 +290,9 @@ export interface LoadedEntry {
  * taken before anything is read: what has left it by then is durable, and the reads see it.
  */
 export function load(activation: Activation, source: LoadSource): Maybe<void> {
-  const tail = source.tail(activation.id)
+  const tail = [...source.tail(activation.id)]
+  const from: Loading = { source, tail, tailN: firstNumber(tail), after: 0 }
   const snapshot = source.snapshot(activation.id)
-  const from: Loading = { source, tail: tail.length === 0 ? tail : [...tail] }
   if (snapshot instanceof Promise) return snapshot.then((s) => loadFrom(activation, from, s))
   return loadFrom(activation, from, snapshot)
 }
@@ -260,6 +300,18 @@ export function load(activation: Activation, source: LoadSource): Maybe<void> {
 interface Loading {
   readonly source: LoadSource
   readonly tail: readonly LoadedEntry[]
+  /** Stored entries from this number on are the tail's. */
+  readonly tailN: number
+  /** Stored entries up to this number have been read. */
+  after: number
+}
+
+/**
+ * Number of the first entry that is not durable yet. Of those from it on some may be stored and
+ * older ones not yet, but all of them are in the tail.
+ */
+export function firstNumber(tail: readonly LoadedEntry[]): number {
+  return tail.length === 0 ? Infinity : decodeEntry(tail[0]!.body).n
 }
 
 function loadFrom(
@@ -268,61 +320,64 @@ function loadFrom(
   snapshot: { readonly body: Uint8Array } | null,
 ): Maybe<void> {
   if (snapshot) restore(activation, snapshot.body)
+  from.after = activation.n
   return loadEntries(activation, from)
 }
 
 function loadEntries(activation: Activation, from: Loading): Maybe<void> {
   for (;;) {
-    const rows = from.source.entries(activation.id, activation.n)
+    const rows = from.source.entries(activation.id, from.after)
     if (rows instanceof Promise) {
       return rows.then((some) =>
-        replayStored(activation, some) ? loadEntries(activation, from) : finish(activation, from),
+        replayStored(activation, from, some)
+          ? loadEntries(activation, from)
+          : finish(activation, from),
       )
     }
-    if (!replayStored(activation, rows)) return finish(activation, from)
+    if (!replayStored(activation, from, rows)) return finish(activation, from)
   }
 }
 
-/**
- * Replays stored entries as far as they are dense: above the flush offset some may be there and
- * older ones not yet, but all of those are in the tail. False: there is no more to read.
- */
-function replayStored(activation: Activation, rows: readonly LoadedEntry[]): boolean {
-  for (const row of rows) if (!replayOne(activation, row)) return false
+/** False: there is no more to read. */
+function replayStored(activation: Activation, from: Loading, rows: readonly EntryRow[]): boolean {
+  for (const { n, offset, body } of rows) {
+    from.after = n
+    if (n < from.tailN) activation.replay(decodeEntry(body), offset, body.length)
+    // Never given out again, whatever stands there.
+    else activation.n = Math.max(activation.n, n)
+  }
   return rows.length > 0
 }
 
 function finish(activation: Activation, { source, tail }: Loading): void {
-  for (const row of tail) {
-    if (replayOne(activation, row)) continue
-    throw new Error(`the entry behind number ${activation.n} of ${activation.id} is missing`)
+  for (const { offset, body } of tail) {
+    // A snapshot may be ahead of the oldest of them.
+    if (offset <= activation.newest) continue
+    const entry = decodeEntry(body)
+    // Nothing of it may be served: what was read is short of something that the log has had.
+    if (activation.quarantined === null && successionOf(activation, entry, offset) === 'gap') {
+      throw new Error(`entries of ${activation.id} are missing: ${gapOf(activation, entry)}`)
+    }
+    activation.replay(entry, offset, body.length)
   }
   if (activation.n > 0 && activation.newest <= source.lostBehind) {
     activation.version += LOSS_JUMP
     activation.n += LOSS_JUMP
   }
+  alarm(activation, source)
   activation.loaded = true
 }
 
-/** False: an entry before this one is missing. */
-function replayOne(activation: Activation, { body, offset }: LoadedEntry): boolean {
-  const entry = decodeEntry(body)
-  if (entry.n <= activation.n) return true
-  if (!isNext(activation.n, entry.n)) return false
-  if (activation.quarantined !== null) {
-    activation.n = entry.n
-    return true
-  }
-  try {
-    activation.replay(entry, offset, body.length)
-  } catch (error) {
-    activation.quarantined = `record of entry ${entry.n} can't be applied: ${String(error)}`
-    activation.n = entry.n
-  }
-  return true
+function alarm({ id, strays, quarantined }: Activation, source: LoadSource): void {
+  if (quarantined !== null) source.alarm?.(id, `an actor can only be read: ${quarantined}`)
+  if (strays.length === 0) return
+  const offsets = strays.slice(0, ALARMED_MAX).join(', ')
+  source.alarm?.(
+    id,
+    `entries at offsets ${offsets} are passed over: newer ones stand before them; they were ` +
+      'acknowledged, see what npm run verify-log says',
+  )
 }
 
-/** Whether entry `n` of an actor follows on `after`: accepted losses leave numbers out. */
-export function isNext(after: number, n: number): boolean {
-  return n === after + 1 || n === after + 1 + LOSS_JUMP
-}
+/** Offsets that one alarm names. */
+const ALARMED_MAX = 20

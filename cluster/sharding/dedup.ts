@@ -4,7 +4,7 @@
 import { errorItem } from '../../protocol/errors.ts'
 import { decodeEntry } from '../../protocol/entry.ts'
 import type { MessageResult } from '../../protocol/message.ts'
-import type { Maybe } from '../../storage/journal.ts'
+import type { EntryRow, Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
 import { stored } from './core.ts'
 import type { ShardCore } from './core.ts'
@@ -101,12 +101,13 @@ function parseMark(bytes: Uint8Array): Mark {
   return JSON.parse(Buffer.from(bytes).toString()) as Mark
 }
 
+/** null: what was answered has gone, and with it the message. */
 function answerOf(
   shard: ShardCore,
   activation: Activation,
   work: Work,
   mark: Mark,
-): Maybe<Recalled> {
+): Maybe<Recalled | null> {
   const { bodyHash, messages } = work.envelope
   const { keys, offset } = mark
   if (mark.bodyHash !== '' && bodyHash !== '' && mark.bodyHash !== bodyHash) {
@@ -123,17 +124,27 @@ function answerOf(
       bytesMax: 1,
     }),
   )
-  if (rows instanceof Promise) {
-    return rows.then((some) => ({ result: fromEntry(mark, [...some, ...unflushed]), keys, offset }))
+  const answer = (some: readonly EntryRow[]): Recalled | null => {
+    const result = fromEntry(mark, [...some, ...unflushed])
+    return result && { result, keys, offset }
   }
-  return { result: fromEntry(mark, [...rows, ...unflushed]), keys, offset }
+  return rows instanceof Promise ? rows.then(answer) : answer(rows)
 }
 
-/** Answers too long for a mark are read from their entry. */
-function fromEntry(mark: Mark, rows: readonly { readonly body: Uint8Array }[]): MessageResult {
+/**
+ * Answers too long for a mark are read from their entry. The shard's clock may have stood still for
+ * days while a server's goes on, so an entry that passes may be gone, and its number another's,
+ * while the mark still counts; then nobody repeats the message any more: it is new (PROTOCOL 3.12
+ * "What expires").
+ */
+function fromEntry(
+  mark: Mark,
+  rows: readonly { readonly body: Uint8Array }[],
+): MessageResult | null {
   for (const { body } of rows) {
     const entry = decodeEntry(body)
-    if (entry.n === mark.n) return entry.a
+    if (entry.n === mark.n && entry.m === mark.messageId) return entry.a
   }
+  if (mark.passing) return null
   throw new Error(`the entry of a recorded answer is missing: ${mark.messageId}`)
 }

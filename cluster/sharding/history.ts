@@ -7,8 +7,10 @@ import { checkpointId } from '../../protocol/checkpoint.ts'
 import { decodeEntry, metaOf } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Checkpoint } from '../../protocol/behaviour.ts'
+import { moveOver, successionOf } from '../../protocol/succession.ts'
+import type { Standing } from '../../protocol/succession.ts'
 import type { EntryRow } from '../../storage/journal.ts'
-import { isNext } from './activation.ts'
+import { firstNumber } from './activation.ts'
 import type { Activation, LoadedEntry } from './activation.ts'
 import { stored } from './core.ts'
 import type { ShardCore } from './core.ts'
@@ -17,16 +19,18 @@ import type { ShardCore } from './core.ts'
 const PAGE_BYTES = 256 * 1024
 
 /**
- * Every entry of the actor, oldest first, page by page. What is not durable yet is taken before
- * anything is read; above the flush offset rows may be there whose elders are not.
+ * Every entry of the actor, oldest first, page by page, as an activation is loaded: what is not
+ * durable yet is taken before anything is read, and leftovers of a left history are passed over.
+ * Throws when entries with records are missing.
  */
 async function* pages(
   shard: ShardCore,
   actorId: string,
 ): AsyncGenerator<readonly LoadedEntry[], void> {
   const unflushed = [...shard.unflushed(actorId)]
-  let after = 0
-  for (;;) {
+  const unflushedN = firstNumber(unflushed)
+  const at: Standing = { version: 0, recordedAt: 0 }
+  for (let after = 0; ;) {
     const rows: readonly EntryRow[] = await stored(
       shard.context.journal.derived.entries(actorId, {
         order: 'ascending',
@@ -34,18 +38,24 @@ async function* pages(
         bytesMax: PAGE_BYTES,
       }),
     )
-    const dense: EntryRow[] = []
-    for (const row of rows) {
-      if (!isNext(after, row.n)) break
-      dense.push(row)
-      after = row.n
-    }
-    if (dense.length > 0) yield dense
-    if (dense.length < rows.length || rows.length === 0) break
+    if (rows.length === 0) break
+    const own = rows.filter((row) => row.n < unflushedN && isNext(actorId, at, row))
+    if (own.length > 0) yield own
+    after = rows.at(-1)!.n
+    if (after >= unflushedN) break
     await new Promise<void>((resolve) => shard.context.clock.defer(resolve))
   }
-  const rest = unflushed.filter(({ body }) => decodeEntry(body).n > after)
+  const rest = unflushed.filter((one) => isNext(actorId, at, one))
   if (rest.length > 0) yield rest
+}
+
+/** Moves over an entry that belongs to the actor's history; false: it was left. */
+function isNext(actorId: string, at: Standing, { offset, body }: LoadedEntry): boolean {
+  const entry = decodeEntry(body)
+  const succession = successionOf(at, entry, offset)
+  if (succession === 'gap') throw new Error(`entries of ${actorId} before ${entry.n} are missing`)
+  if (succession === 'next') moveOver(at, entry, offset)
+  return succession === 'next'
 }
 
 /** The actor's entries so far, oldest first. */

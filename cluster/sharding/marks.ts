@@ -13,6 +13,8 @@ export interface Mark {
   readonly bodyHash: string
   /** null: the answer is long; read it from the entry. */
   readonly result: MessageResult | null
+  /** The answer is long, and nothing was changed: its entry may have gone (storage/row-life.ts). */
+  readonly passing?: true
   /** Number of the entry in its actor. */
   readonly n: number
   readonly offset: number
@@ -26,6 +28,7 @@ export interface Mark {
 
 /** Ids, numbers and names of members: what a mark takes beside its answer and its keys. */
 const MARK_OVERHEAD_BYTES = 320
+const PASSING = { passing: true } as const
 
 /** The mark of an entry. Keys over their bound are left out: repeats show the present ones. */
 export function markOf(entry: Entry, offset: number, ownKeys: readonly string[]): Mark {
@@ -47,6 +50,7 @@ export function markOf(entry: Entry, offset: number, ownKeys: readonly string[])
     clock: entry.c,
     keys,
     bytes: MARK_OVERHEAD_BYTES + keysBytes + (long ? 0 : answerBytes),
+    ...(long && entry.r.length === 0 ? PASSING : null),
   }
 }
 

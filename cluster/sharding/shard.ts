@@ -91,6 +91,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.loadSource = {
       ...storedEntries(journal, number),
       tail: (id) => this.flusher.tail(id),
+      alarm: (actor, what) => context.log.error({ actor, shard: number }, what),
     }
     this.outbox = new Outbox(number, context, 0)
     this.flusher = this.#newFlusher(0)

@@ -10,6 +10,7 @@ import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Reply } from '../../protocol/message.ts'
 import { memoryJournal } from '../../storage/memory/journal.ts'
 import type { MemoryHooks, MemoryJournal, MemoryState } from '../../storage/memory/journal.ts'
+import type { DerivedStore } from '../../storage/journal.ts'
 import { ledger } from './ledger.ts'
 
 /** mulberry32: a small seeded generator, 0..1. */
@@ -98,7 +99,7 @@ export interface StartOptions {
   readonly nasty?: Omit<Nastiness, 'chance' | 'later'>
   readonly behaviours?: readonly Behaviour[]
   /** Of a store that has no TTL. */
-  readonly expire?: () => Promise<void>
+  readonly expire?: NonNullable<DerivedStore['expire']>
 }
 
 const NO_RULES: HookTable = { has: () => false, effects: () => [] }

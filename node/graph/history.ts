@@ -6,6 +6,7 @@
 import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
 import { type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
 import { assert } from '../../protocol/errors.ts'
+import { type Standing, moveOver, successionOf } from '../../protocol/succession.ts'
 import type { HistorySource, RemoteHistory } from '../../protocol/graph/history.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { ActorStates, type DecodeSnapshot } from '../../cluster/feed/actor-states.ts'
@@ -145,12 +146,17 @@ class Tombstones {
     const snapshot = row === null ? null : decodeSnapshot(row.body)
     let state: unknown =
       snapshot === null || snapshot.state === null ? null : behaviour.fromSnapshot(snapshot.state)
+    const at: Standing = { version: snapshot?.version ?? 0, recordedAt: row?.offset ?? 0 }
     for (let after = snapshot?.n ?? 0; ;) {
       const range = { order: 'ascending', after, bytesMax: READ_BYTES } as const
       const rows = atHand(derived.entries(actorId, range))
       if (rows.length === 0) return state
-      for (const { body } of rows) {
+      for (const { offset, body } of rows) {
         const entry = decodeEntry(body)
+        const succession = successionOf(at, entry, offset)
+        if (succession === 'gap') return state
+        if (succession === 'stray') continue
+        moveOver(at, entry, offset)
         entry.r.forEach((record, i) => {
           state = behaviour.evolve(state, record, metaOf(entry, i))
         })

@@ -5,7 +5,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedRow } from '../journal.ts'
 import { isPassing } from '../row-life.ts'
-import { bucketOf, encodeBlob, encodeParked, encodeTextBlob, endsBucket } from './rows.ts'
+import { bucketOf, encodeBlob, encodeParked, encodeTextBlob } from './rows.ts'
 import type { BatchBounds, Statement } from './session.ts'
 
 const FOREVER = 0
@@ -128,7 +128,7 @@ function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow):
         key: [actorId, bucket, n],
         body: encodeBlob(offset, row.body),
         offset,
-        seconds: keepsRejections || endsBucket(n) ? FOREVER : seconds,
+        seconds: keepsRejections ? FOREVER : seconds,
       })
       return [{ partition: `e${actorId}${bucket}`, name: String(n), offset, statement }]
     }

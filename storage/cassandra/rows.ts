@@ -4,6 +4,7 @@
 // PROTOCOL 3.0.
 
 import { assert } from '../../protocol/errors.ts'
+import { ENTRIES_TOGETHER } from '../row-life.ts'
 
 /** Format number of every blob; a newer one than this is refused with a clear message. */
 export const BLOB_FORMAT = 1
@@ -13,7 +14,7 @@ const HEADER_BYTES = 7
 const NUMBER_MAX = 2 ** 48 - 1
 
 /** Entries of one actor that share a partition. */
-export const BUCKET_ENTRIES = 256
+export const BUCKET_ENTRIES = ENTRIES_TOGETHER
 
 /** A blob as it is stored: `number` and the content behind it. */
 export function encodeBlob(number: number, content: Uint8Array): Buffer {
@@ -58,7 +59,7 @@ export function bucketOf(n: number): number {
   return Math.floor((n - 1) / BUCKET_ENTRIES)
 }
 
-/** The last entry of a bucket: it never expires, for it says that there are more. */
+/** The last entry of a bucket: it never goes (row-life.ts), for it says that there are more. */
 export function endsBucket(n: number): boolean {
   return n % BUCKET_ENTRIES === 0
 }

@@ -74,6 +74,11 @@ export class MemoryDerived implements DerivedStore {
     return this.#registers.actors(after, limit)
   }
 
+  expire(clockOf: (shard: number) => number | null): Promise<void> {
+    this.#registers.expire(clockOf)
+    return Promise.resolve()
+  }
+
   trimImages(): Promise<void> {
     this.#registers.trimImages()
     return Promise.resolve()

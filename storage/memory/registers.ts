@@ -1,20 +1,30 @@
 // Derived rows in memory: registers that only move forward by offset. It stands between the journal
 // twin and its state. Source: PROTOCOL 3.0 (USING TIMESTAMP <offset>).
 
+import { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { AliasRow, DerivedRow, EntryRange, EntryRow } from '../journal.ts'
+import { isPassing, livesFrom } from '../row-life.ts'
 
 interface Register<T> {
   readonly offset: number
   readonly value: T
+  /** Of a row that may go. */
+  readonly life?: Life
+}
+
+interface Life {
+  readonly shard: number
+  /** The shard's clock from which it counts; null: from the next time that the clock is told. */
+  from: number | null
 }
 
 type Bytes = Uint8Array
 
 /** One place for a value: an older one by offset changes nothing. */
-function advance<K, T>(map: Map<K, Register<T>>, key: K, offset: number, value: T): void {
+function advance<K, T>(map: Map<K, Register<T>>, key: K, next: Register<T>): void {
   const there = map.get(key)
-  if (there === undefined || there.offset <= offset) map.set(key, { offset, value })
+  if (there === undefined || there.offset <= next.offset) map.set(key, next)
 }
 
 /** The map of a key, made when it is asked for to write. */
@@ -38,36 +48,50 @@ export class MemoryRegisters {
 
   put(shard: number, row: DerivedRow): void {
     const { offset } = row
+    const of = isPassing(row) ? { offset, life: { shard, from: livesFrom(row) } } : { offset }
     switch (row.kind) {
       case 'entry': {
         if (!this.#entries.has(row.actorId)) this.#sorted = null
         const entries = inner(this.#entries, row.actorId, () => new Map())
-        return advance(entries, row.n, offset, Buffer.from(row.body))
+        return advance(entries, row.n, { ...of, value: Buffer.from(row.body) })
       }
       case 'alias': {
         // As text: what is kept is what JSON keeps, as in every other driver.
         const key = `${row.row.keyType}\0${row.row.key}`
-        return advance(this.#aliases, key, offset, JSON.stringify(row.row))
+        return advance(this.#aliases, key, { ...of, value: JSON.stringify(row.row) })
       }
       case 'snapshot':
-        return advance(this.#snapshots, row.actorId, offset, Buffer.from(row.body))
+        return advance(this.#snapshots, row.actorId, { ...of, value: Buffer.from(row.body) })
       case 'mark': {
         const key = `${row.actorId}\0${row.day}\0${row.messageId}`
-        return advance(this.#marks, key, offset, Buffer.from(row.body))
+        return advance(this.#marks, key, { ...of, value: Buffer.from(row.body) })
       }
       case 'shard':
-        return advance(this.#shards, shard, offset, Buffer.from(row.body))
+        return advance(this.#shards, shard, { ...of, value: Buffer.from(row.body) })
       case 'consumer':
-        return advance(this.#consumers, `${shard}\0${row.consumer}`, offset, null)
+        return advance(this.#consumers, `${shard}\0${row.consumer}`, { ...of, value: null })
       case 'parked': {
         const parked = inner(this.#parked, `${shard}\0${row.consumer}`, () => new Map())
-        const body = row.body === null ? null : Buffer.from(row.body)
-        return advance(parked, row.actorId, offset, body)
+        const value = row.body === null ? null : Buffer.from(row.body)
+        return advance(parked, row.actorId, { ...of, value })
       }
       case 'image': {
         const parts = inner(this.#images, offset, () => new Map<number, Bytes>())
         parts.set(row.part, Buffer.from(row.body))
       }
+    }
+  }
+
+  /** Forgets passing rows whose time is over by their shard's clock. */
+  expire(clockOf: (shard: number) => number | null): void {
+    dropOver(this.#aliases, clockOf)
+    dropOver(this.#marks, clockOf)
+    for (const parked of this.#parked.values()) dropOver(parked, clockOf)
+    for (const [actorId, entries] of this.#entries) {
+      dropOver(entries, clockOf)
+      if (entries.size > 0) continue
+      this.#entries.delete(actorId)
+      this.#sorted = null
     }
   }
 
@@ -149,6 +173,15 @@ export class MemoryRegisters {
   #wholeImages(): number[] {
     const upTo = this.consumer(SYSTEM_SHARD, 'image') ?? 0
     return [...this.#images.keys()].filter((offset) => offset <= upTo).sort((a, b) => b - a)
+  }
+}
+
+function dropOver<K, T>(map: Map<K, Register<T>>, clockOf: (shard: number) => number | null): void {
+  for (const [key, { life }] of map) {
+    const clock = life === undefined ? null : clockOf(life.shard)
+    if (clock === null) continue
+    life!.from ??= clock
+    if (clock - life!.from >= LIMITS.derivedTtlSeconds * 1_000) map.delete(key)
   }
 }
 
