@@ -164,6 +164,8 @@ export const LIMITS = {
   indexLookMs: 1_000,
   /** Removed nodes are looked through for old ones this often. */
   indexPurgeEveryMs: 60_000,
+  /** Of a cluster: for so long at a time, as often as the index is looked after while some are left. */
+  indexPurgeMs: 500,
   /** What is no longer live stays for those who still read it. */
   indexGraceMs: 60_000,
   /** Forced refreshes are at least so far apart. */
@@ -178,7 +180,7 @@ export const LIMITS = {
   consistencyWaitMs: 5_000,
   /** How long a removed node's version is remembered (PROTOCOL 3.13.3). */
   indexTombstoneMs: 24 * 3_600_000,
-  /** Tombstones forgotten in one transaction. */
+  /** Removed nodes forgotten in one request or transaction, at least. */
   indexPurgeMax: 1_000,
   /**
    * An embedded index to which so many rows come between two looks is written without syncs, until

@@ -217,19 +217,26 @@ export class IndexKeeper {
       this.#obsoleteSinceMs.delete(number)
     }
     if (nowMs < this.#purgedMs + LIMITS.indexPurgeEveryMs) return
-    this.#purgedMs = nowMs
-    for (const number of new Set([live, next])) await this.#purge(number)
+    // What is left goes on with the next look: other things are looked after in between.
+    if (await this.#purge(new Set([live, next]))) this.#purgedMs = nowMs
   }
 
-  async #purge(number: number): Promise<void> {
+  /** True: everything that is old enough is gone. */
+  async #purge(numbers: Iterable<number>): Promise<boolean> {
     const { generations, engine, clock } = this.#options
-    for (const name of this.#known.get(number)?.properties.keys() ?? []) {
-      await purgeRemoved({
-        engine,
-        index: generations.indexOf(number, name),
-        writeAlias: generations.writeAliasOf(number, name),
-        nowMs: clock.nowMs(),
-      })
+    const untilMs = clock.monotonicMs() + LIMITS.indexPurgeMs
+    for (const number of numbers) {
+      for (const name of this.#known.get(number)?.properties.keys() ?? []) {
+        const isDone = await purgeRemoved({
+          engine,
+          index: generations.indexOf(number, name),
+          writeAlias: generations.writeAliasOf(number, name),
+          nowMs: clock.nowMs(),
+          mayGoOn: () => clock.monotonicMs() < untilMs && !this.#stopped,
+        })
+        if (!isDone) return false
+      }
     }
+    return true
   }
 }

@@ -1,4 +1,5 @@
-// What is removed is remembered for a day: an older write must not bring it back meanwhile.
+// What is removed is remembered for a day: an older write must not bring it back meanwhile. Then it
+// goes, however much it is.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
@@ -10,70 +11,99 @@ import { layoutOf } from './layout.ts'
 import { purgeRemoved } from './purge.ts'
 import { ElasticWriter } from './writer.ts'
 
-const CITY = '0190b000-0000-7000-8000-000000000001'
+const idOf = (i: number): string => `0190b000-0000-7000-8000-${String(i).padStart(12, '0')}`
+const CITY = idOf(1)
 
-const city = (version: number, code: string | null): IndexWrite => {
-  const doc = code === null ? null : { cityId: CITY, code }
-  return { node: 'city', actorId: CITY, id: CITY, version, doc }
+const city = (version: number, code: string | null, id = CITY): IndexWrite => {
+  const doc = code === null ? null : { cityId: id, code }
+  return { node: 'city', actorId: id, id, version, doc }
+}
+
+async function stage() {
+  const clock = { nowMs: 1_000 }
+  const engine = new MemorySearchEngine({ nowMs: () => clock.nowMs })
+  const layout = layoutOf(SCHEMA)
+  const generations = new Generations({ engine, prefix: 'p-', layout, store: 's' })
+  await generations.make(1)
+  const writer = new ElasticWriter({
+    engine,
+    layout,
+    rows: new Set(layout.nodes.keys()),
+    writeAliasOf: (name) => generations.writeAliasOf(1, name),
+    saveOffsets: () => Promise.resolve(),
+    nowMs: () => clock.nowMs,
+    pause: () => Promise.resolve(),
+  })
+  const index = generations.indexOf(1, 'city')
+  const writeAlias = generations.writeAliasOf(1, 'city')
+  const { documents } = engine.state.get(index)!
+  return {
+    clock,
+    engine,
+    writer,
+    documents,
+    seen: () => engine.refresh([index]),
+    purge: (mayGoOn = () => true) =>
+      purgeRemoved({ engine, index, writeAlias, nowMs: clock.nowMs, mayGoOn }),
+  }
 }
 
 t.test('removed nodes are forgotten after a day, not before', async (t) => {
-  let nowMs = 1_000
-  const engine = new MemorySearchEngine({ nowMs: () => nowMs })
-  const layout = layoutOf(SCHEMA)
-  const generations = new Generations({ engine, prefix: 'p-', layout, store: 's' })
-  await generations.make(1)
-  const writer = new ElasticWriter({
-    engine,
-    layout,
-    rows: new Set(layout.nodes.keys()),
-    writeAliasOf: (name) => generations.writeAliasOf(1, name),
-    saveOffsets: () => Promise.resolve(),
-    nowMs: () => nowMs,
-    pause: () => Promise.resolve(),
-  })
-  const index = generations.indexOf(1, 'city')
-  const documents = engine.state.get(index)!.documents
-  const purge = async (): Promise<number> => {
-    await engine.refresh([index])
-    return purgeRemoved({ engine, index, writeAlias: generations.writeAliasOf(1, 'city'), nowMs })
-  }
-  await writer.apply([city(1, 'N'), city(2, null)], [])
-  nowMs += LIMITS.indexTombstoneMs - 1
-  t.equal(await purge(), 0)
-  await writer.apply([city(1, 'N')], [])
-  t.match([...documents.values()][0]!.source, { kontor: { deleted: true } }, 'not brought back')
-  nowMs += 2
-  t.equal(await purge(), 1)
-  t.equal(documents.size, 0)
+  const s = await stage()
+  await s.writer.apply([city(1, 'N'), city(2, null)], [])
+  s.clock.nowMs += LIMITS.indexTombstoneMs - 1
+  await s.seen()
+  t.equal(await s.purge(), true)
+  t.equal(s.documents.size, 1)
+  await s.writer.apply([city(1, 'N')], [])
+  t.match([...s.documents.values()][0]!.source, { kontor: { deleted: true } }, 'not brought back')
+  s.clock.nowMs += 2
+  await s.seen()
+  t.equal(await s.purge(), true)
+  t.equal(s.documents.size, 0)
 })
 
 t.test('a node that came back in the meantime stays', async (t) => {
-  let nowMs = 1_000
-  const engine = new MemorySearchEngine({ nowMs: () => nowMs })
-  const layout = layoutOf(SCHEMA)
-  const generations = new Generations({ engine, prefix: 'p-', layout, store: 's' })
-  await generations.make(1)
-  const writer = new ElasticWriter({
-    engine,
-    layout,
-    rows: new Set(layout.nodes.keys()),
-    writeAliasOf: (name) => generations.writeAliasOf(1, name),
-    saveOffsets: () => Promise.resolve(),
-    nowMs: () => nowMs,
-    pause: () => Promise.resolve(),
-  })
-  const index = generations.indexOf(1, 'city')
-  await writer.apply([city(2, null)], [])
-  await engine.refresh([index])
-  nowMs += LIMITS.indexTombstoneMs + 1
+  const s = await stage()
+  await s.writer.apply([city(2, null)], [])
+  await s.seen()
+  s.clock.nowMs += LIMITS.indexTombstoneMs + 1
   // It comes back between the search and the deletion.
-  engine.hooks.beforeBulk = async (items) => {
-    engine.hooks.beforeBulk = undefined
-    if (items[0]!.write.kind === 'purge') await writer.apply([city(3, 'S')], [])
+  s.engine.hooks.beforeBulk = async (items) => {
+    s.engine.hooks.beforeBulk = undefined
+    if (items[0]!.write.kind === 'purge') await s.writer.apply([city(3, 'S')], [])
     return null
   }
-  const writeAlias = generations.writeAliasOf(1, 'city')
-  t.equal(await purgeRemoved({ engine, index, writeAlias, nowMs }), 1)
-  t.match([...engine.state.get(index)!.documents.values()][0]!.source, { code: 'S' })
+  t.equal(await s.purge(), true)
+  t.match([...s.documents.values()][0]!.source, { code: 'S' })
+})
+
+t.test('however many were removed at once, one pass forgets them all', async (t) => {
+  const s = await stage()
+  const count = 2 * LIMITS.indexPurgeMax + 500
+  const all = Array.from({ length: count }, (_, i) => city(1, null, idOf(i)))
+  await s.writer.apply(all, [])
+  await s.seen()
+  s.clock.nowMs += LIMITS.indexTombstoneMs + 1
+  t.equal(await s.purge(), true)
+  t.equal(s.documents.size, 0)
+})
+
+t.test('a pass ends with its time, or where the engine has no room; the next goes on', async (t) => {
+  const s = await stage()
+  const all = Array.from({ length: 3 * LIMITS.indexPurgeMax }, (_, i) => city(1, null, idOf(i)))
+  await s.writer.apply(all, [])
+  s.clock.nowMs += LIMITS.indexTombstoneMs + 1
+  await s.seen()
+  let pages = 1
+  t.equal(await s.purge(() => pages-- > 0), false)
+  t.equal(s.documents.size, 2 * LIMITS.indexPurgeMax)
+  await s.seen()
+  s.engine.hooks.beforeBulk = (items) => items.map((_, i) => (i === 0 ? 'busy' : null))
+  t.equal(await s.purge(), false)
+  t.equal(s.documents.size, LIMITS.indexPurgeMax + 1)
+  s.engine.hooks.beforeBulk = undefined
+  await s.seen()
+  t.equal(await s.purge(), true)
+  t.equal(s.documents.size, 0)
 })

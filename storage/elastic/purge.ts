@@ -4,8 +4,9 @@
 // Source: PROTOCOL 3.13.3.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { BulkItem, SearchEngine } from './engine.ts'
+import type { BulkItem, SearchEngine, SearchHit } from './engine.ts'
 import { DELETED, DELETED_AT } from './layout.ts'
+import { BY_ID } from './selection.ts'
 
 export interface PurgeOptions {
   readonly engine: SearchEngine
@@ -14,38 +15,53 @@ export interface PurgeOptions {
   readonly writeAlias: string
   /** Wall clock, milliseconds since 1970. */
   readonly nowMs: number
+  /** False: its time is over; what is left is for the next time. */
+  readonly mayGoOn: () => boolean
 }
 
-/** Deletes some of those that are old enough for good. Answers their number. */
-export async function purgeRemoved(options: PurgeOptions): Promise<number> {
-  const { engine, index, writeAlias, nowMs } = options
+const BOUND = { timeoutMs: LIMITS.engineAdminMs }
+
+/**
+ * Deletes those that are old enough for good, page by page. True: all of them; false: there may be
+ * more, its time was over or the engine had no room.
+ */
+export async function purgeRemoved(options: PurgeOptions): Promise<boolean> {
+  const { engine, writeAlias, mayGoOn } = options
+  for (let last: SearchHit | null = null; mayGoOn(); ) {
+    const hits: readonly SearchHit[] = await pageOf(options, last)
+    if (hits.length === 0) return true
+    const items = hits.map(({ id, seqNo, primaryTerm }): BulkItem => {
+      const write = { kind: 'purge', seqNo: seqNo!, primaryTerm: primaryTerm! } as const
+      return { index: writeAlias, id, write }
+    })
+    const results = await engine.bulk(items, BOUND)
+    if (results.includes('busy')) return false
+    if (hits.length < LIMITS.indexPurgeMax) return true
+    last = hits.at(-1)!
+  }
+  return false
+}
+
+/** Behind the last one seen: what was deleted is still found until the index is refreshed. */
+async function pageOf(
+  { engine, index, nowMs }: PurgeOptions,
+  last: SearchHit | null,
+): Promise<readonly SearchHit[]> {
   const before = nowMs - LIMITS.indexTombstoneMs
-  const bound = { timeoutMs: LIMITS.engineAdminMs }
-  const [old] = await engine.search(
-    [
-      {
-        index,
-        query: {
-          bool: {
-            filter: [
-              { term: { [DELETED]: { value: true } } },
-              { range: { [DELETED_AT]: { lt: before, format: 'epoch_millis' } } },
-            ],
-          },
-        },
-        size: LIMITS.indexPurgeMax,
-        sort: [{ [DELETED_AT]: { order: 'asc', missing: '_last' } }],
-        source: [DELETED],
-        counts: false,
-        sequence: true,
-      },
-    ],
-    bound,
-  )
-  const items = old!.hits.map(({ id, seqNo, primaryTerm }): BulkItem => {
-    const write = { kind: 'purge', seqNo: seqNo!, primaryTerm: primaryTerm! } as const
-    return { index: writeAlias, id, write }
-  })
-  if (items.length > 0) await engine.bulk(items, bound)
-  return items.length
+  const filter = [
+    { term: { [DELETED]: { value: true } } },
+    { range: { [DELETED_AT]: { lt: before, format: 'epoch_millis' } } },
+  ] as const
+  const request = {
+    index,
+    query: { bool: { filter } },
+    size: LIMITS.indexPurgeMax,
+    sort: [{ [DELETED_AT]: { order: 'asc', missing: '_last' } } as const, ...BY_ID],
+    ...(last && { searchAfter: last.sort }),
+    source: [DELETED],
+    counts: false,
+    sequence: true,
+  }
+  const [page] = await engine.search([request], BOUND)
+  return page!.hits
 }

@@ -122,6 +122,38 @@ void t.test('removals are forgotten after a day', (t) => {
   t.end()
 })
 
+void t.test('removals are forgotten as fast as they come', (t) => {
+  const dir = folder(t)
+  let nowMs = 0
+  const writer = new SqliteGraphWriter({ dir, schema: SCHEMA, nowMs: () => nowMs })
+  const idOf = (i: number): string => `0190b000-0000-7000-8000-${String(i).padStart(12, '0')}`
+  const removals = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => library(idOf(from + i), 1, null))
+  const file = new DatabaseSync(join(dir, 'graph.sqlite'), { readOnly: true })
+  const left = (): unknown =>
+    file.prepare('SELECT count(*) AS count FROM tombstone').get()!['count']
+  const many = 2 * LIMITS.indexPurgeMax
+  writer.reset('one')
+  writer.apply(removals(0, 2 * many), [])
+  t.equal(left(), 2 * many)
+  nowMs = 2 * LIMITS.indexTombstoneMs
+  writer.apply([], [])
+  t.equal(left(), 2 * many - LIMITS.indexPurgeMax, 'a bounded number in one transaction')
+  writer.apply([], [])
+  t.equal(left(), many, 'and the next goes on at once')
+  writer.apply(removals(2 * many, many), [])
+  t.equal(left(), many, 'more than come with it')
+  nowMs += 1_000
+  writer.apply([], [])
+  nowMs += LIMITS.indexTombstoneMs
+  writer.apply([], [])
+  writer.apply([], [])
+  t.equal(left(), 0)
+  file.close()
+  writer.close()
+  t.end()
+})
+
 void t.test('promises of node types are checked', (t) => {
   const writer = new SqliteGraphWriter({ dir: folder(t), schema: SCHEMA })
   writer.reset('one')

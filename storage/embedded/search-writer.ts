@@ -93,7 +93,7 @@ export class SqliteGraphWriter implements GraphWriter {
       this.#write(writes)
       for (const { shard, offset } of offsets) this.#moveOffset.run(shard, offset)
       if (this.#nextActor !== nextActor) this.#setMeta.run('nextActor', String(this.#nextActor))
-      this.#purge()
+      this.#purge(writes.length)
     })
     for (const { shard, offset } of offsets) this.#offsets.set(shard, offset)
   }
@@ -150,13 +150,18 @@ export class SqliteGraphWriter implements GraphWriter {
     return { key, first: number * NODES_PER_ACTOR, isNew: true, next: new Map() }
   }
 
-  /** Forgets removals that no write can be older than any more (PROTOCOL 3.13.3). */
-  #purge(): void {
+  /**
+   * Forgets removals that no write can be older than any more (PROTOCOL 3.13.3): more than come
+   * with a transaction, and with each until none is left.
+   */
+  #purge(written: number): void {
     const nowMs = this.#nowMs()
     if (nowMs < this.#purgedMs + PURGE_EVERY_MS) return
-    this.#purgedMs = nowMs
     const old = nowMs - LIMITS.indexTombstoneMs
-    for (const row of this.#oldTombstones.all(old, LIMITS.indexPurgeMax)) {
+    const most = Math.max(LIMITS.indexPurgeMax, 2 * written)
+    const rows = this.#oldTombstones.all(old, most)
+    if (rows.length < most) this.#purgedMs = nowMs
+    for (const row of rows) {
       const node = String(row['node'])
       const k = Number(row['k'])
       this.#tables.get(node)?.forget(k)
