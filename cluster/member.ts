@@ -65,7 +65,7 @@ export interface MemberOptions {
   readonly onReleased?: (shard: number) => void
   /** Actors that the graph can't show are to be projected again. */
   readonly onRetryParked?: () => void
-  /** Lowest offset of a shard that the consumers outside the runtime (the index) have stored. */
+  /** Offset of a shard up to which the graph index is done with the log (PROTOCOL 3.12). */
   readonly doneWith: (shard: number) => number
   /** Embedded: another process has taken a shard, and so the store. */
   readonly onLost: (shard: number, why: string) => void
@@ -315,10 +315,9 @@ export class Member implements ActorSystem {
 
   async #trim(): Promise<void> {
     for (const [number, shard] of this.shards) {
-      const outside = this.#options.doneWith(number)
-      const image = this.#follower.imageAt
-      const doneWith = number === SYSTEM_SHARD ? Math.min(outside, image) : outside
-      while (!this.#stopped && (await trimStep(shard, doneWith)));
+      const needed = number === SYSTEM_SHARD ? this.#follower.imageAt : Infinity
+      const wanted = this.#options.doneWith(number)
+      while (!this.#stopped && (await trimStep(shard, needed, wanted)));
     }
   }
 

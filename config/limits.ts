@@ -124,8 +124,11 @@ export const LIMITS = {
   snapshotEntriesMin: 16,
   snapshotEntryBytesMin: 32 * KiB,
   systemImageEntries: 10_000,
-  feedRetentionBytes: 1024 * MiB,
+  /** Log rows stay so long; past so many bytes of all shards only for the graph index. */
   feedRetentionMs: 24 * 3_600_000,
+  feedRetentionBytes: 1024 * MiB,
+  /** Past these an index no longer holds the log: it is made anew. */
+  feedHeldBytes: 20 * 1024 * MiB,
   checkpointsMax: 1_000,
   // Graph
   filterCharsMax: 8 * KiB,
@@ -164,7 +167,7 @@ export const LIMITS = {
   indexLookMs: 1_000,
   /** Removed nodes are looked through for old ones this often. */
   indexPurgeEveryMs: 60_000,
-  /** Of a cluster: for so long at a time, as often as the index is looked after while some are left. */
+  /** In a cluster so long at a time, with every look at the index while some are left. */
   indexPurgeMs: 500,
   /** What is no longer live stays for those who still read it. */
   indexGraceMs: 60_000,

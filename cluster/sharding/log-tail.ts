@@ -19,6 +19,8 @@ export interface Placed {
   readonly entry: Entry
   readonly offset: number
   readonly body: Uint8Array
+  /** Its part of its row's bytes: those of all entries of a row are the row's. */
+  readonly rowBytes: number
 }
 
 /** Entries of a log row that a reader standing at `after` has not had yet. */
@@ -26,9 +28,13 @@ export function* entriesOfRow(row: LogRow, after: number): Generator<Placed> {
   const first = row.offset - row.count + 1
   const bodies = splitEntries(row.body)
   assert(bodies.length === row.count, `the row at offset ${row.offset} holds its entries`)
+  let rest = row.body.length
   for (let i = 0; i < bodies.length; i++) {
+    const body = bodies[i]!
+    const rowBytes = i === bodies.length - 1 ? rest : body.length
+    rest -= body.length
     if (first + i <= after) continue
-    yield { entry: decodeEntry(bodies[i]!), offset: first + i, body: bodies[i]! }
+    yield { entry: decodeEntry(body), offset: first + i, body, rowBytes }
   }
 }
 

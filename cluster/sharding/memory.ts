@@ -7,11 +7,13 @@ export interface ShardMemory {
   readonly clockMs: number
   /** Behind the oldest effect that is not taken yet. */
   readonly relayed: number
-  /** Bytes ever appended to the log, and bytes trimmed from it: their difference is kept. */
+  /** Bytes ever appended to the log up to `counted`; absent: an older version has counted them. */
   readonly logBytes: number
-  readonly trimmedBytes: number
+  readonly counted?: number
   /** Up to here the log is trimmed. */
   readonly trimmed: number
+  /** Of `logBytes`, those up to `trimmed`: what lies above is the difference. */
+  readonly trimmedBytes: number
 }
 
 /** What an owner that has closed its log remembers at the head of it. */
@@ -26,6 +28,7 @@ export const NEW_MEMORY: ShardMemory = {
   clockMs: 0,
   relayed: 0,
   logBytes: 0,
-  trimmedBytes: 0,
+  counted: 0,
   trimmed: 0,
+  trimmedBytes: 0,
 }

@@ -137,9 +137,11 @@ function decodeMemory(body: Uint8Array): ShardMemory {
 /** The shard's memory with what its tail says: bytes of the log since the row, its clock. */
 function memoryAt(memory: ShardMemory, at: number, tail: readonly Placed[]): ShardMemory {
   let { clockMs, logBytes } = memory
-  for (const { entry, offset, body } of tail) {
+  // The row was written below the head that its bytes were counted up to.
+  const counted = memory.counted ?? at
+  for (const { entry, offset, rowBytes } of tail) {
     clockMs = Math.max(clockMs, entry.c)
-    if (offset > at) logBytes += body.length
+    if (offset > counted) logBytes += rowBytes
   }
   return { ...memory, clockMs, logBytes }
 }

@@ -177,6 +177,8 @@ export class Shard implements ShardCore, Committing, UnknownHost {
       ...this.#memory,
       counters: this.numbers.all(),
       clockMs: this.clockMs(),
+      // An account that is not known to be right stays marked as such.
+      ...(this.#memory.counted !== undefined && { counted: this.gate.head }),
       relayed: Math.min(this.outbox.relayed, offset),
     }
     return this.#memory
@@ -195,6 +197,12 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   trimmed(upTo: number, bytes: number): void {
     const trimmedBytes = this.#memory.trimmedBytes + bytes
     this.#memory = { ...this.#memory, trimmed: upTo, trimmedBytes }
+  }
+
+  /** The log begins behind `trimmed` and held so many bytes when `kept` was what it is now. */
+  recounted(kept: ShardMemory, trimmed: number, bytes: number): void {
+    const trimmedBytes = kept.logBytes - bytes
+    this.#memory = { ...this.#memory, counted: this.gate.head, trimmed, trimmedBytes }
   }
 
   // --- handoff (PROTOCOL 3.8) -------------------------------------------------------------

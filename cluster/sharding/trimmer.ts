@@ -1,5 +1,6 @@
-// The trimmer: deletes log rows that every consumer is done with once they are old or many. Below
-// the trim point the derived rows are the truth. It stands between the shards and the LogStore.
+// The trimmer: deletes log rows that are old or too many. Some followers it waits for, whatever the
+// log grows to; one that can be made anew (the graph index) only for so long and so much. Below the
+// trim point the derived rows are the truth. It stands between the shards and the LogStore.
 // Source: PROTOCOL 3.5 "Trim", 3.12.
 
 import { LIMITS } from '../../config/limits.ts'
@@ -10,33 +11,82 @@ import type { Shard } from './shard.ts'
 const READ_BYTES = 4 * 1024 * 1024
 
 /**
- * Trims one shard by one step. `doneWith`: the lowest offset that consumers of the feed (index,
- * image of the system maps) have stored. Returns true when there may be more to trim.
+ * Trims one shard by one step. `needed`: the lowest offset that is stored by followers that can't
+ * do without the log; `wanted`: by those that can be made anew. Answers true when there may be more
+ * to trim.
  */
-export async function trimStep(shard: Shard, doneWith: number): Promise<boolean> {
+export async function trimStep(
+  shard: Shard,
+  needed: number,
+  wanted: number = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
   const { kept } = shard
   const { log } = shard.context.journal
-  const limit = Math.min(doneWith, kept.relayed, shard.flusher.stored)
+  const limit = Math.min(needed, kept.relayed, shard.flusher.stored)
   if (shard.state !== 'serving' || kept.trimmed >= limit) return false
-  const share = LIMITS.feedRetentionBytes / (shard.context.shards + 1)
-  const nowMs = shard.context.clock.nowMs()
   const rows = await log.read(shard.number, kept.trimmed, READ_BYTES)
-  let surplus = kept.logBytes - kept.trimmedBytes - share
+  const isCounted = kept.counted !== undefined && beginOf(rows) <= kept.trimmed
+  if (!isCounted) return recount(shard)
+  const { upTo, bytes } = reachOf(shard, rows, { limit, wanted })
+  if (upTo === kept.trimmed) return false
+  await log.trim(shard.number, shard.epoch, upTo)
+  shard.trimmed(upTo, bytes)
+  if (upTo > wanted && kept.trimmed <= wanted) {
+    const fields = { shard: shard.number, wanted, upTo }
+    shard.context.log.error(fields, 'the log no longer waits for the graph index: it is made anew')
+  }
+  return true
+}
+
+/** How far the rows may go now, and their bytes. */
+function reachOf(
+  shard: Shard,
+  rows: readonly LogRow[],
+  { limit, wanted }: { readonly limit: number; readonly wanted: number },
+): { readonly upTo: number; readonly bytes: number } {
+  const { kept, context } = shard
+  const parts = context.shards + 1
+  let left = kept.logBytes - kept.trimmedBytes
   let upTo = kept.trimmed
   let bytes = 0
   for (const row of rows) {
     if (row.offset > limit) break
-    if (surplus <= 0 && nowMs - timeOf(row) < LIMITS.feedRetentionMs) break
-    surplus -= row.body.length
+    const most = row.offset > wanted ? LIMITS.feedHeldBytes : LIMITS.feedRetentionBytes
+    if (left <= most / parts && shard.clockMs() - clockOf(row) < LIMITS.feedRetentionMs) break
+    left -= row.body.length
     bytes += row.body.length
     upTo = row.offset
   }
-  if (upTo === kept.trimmed) return false
-  await log.trim(shard.number, shard.epoch, upTo)
-  shard.trimmed(upTo, bytes)
+  return { upTo, bytes }
+}
+
+/**
+ * The account of the log's bytes is kept with the flush offset: who was killed behind a trim, or an
+ * older version, has left one that is too high. What is there is counted then, once.
+ */
+async function recount(shard: Shard): Promise<boolean> {
+  const { kept } = shard
+  const { head } = shard.gate
+  let begin: number | null = null
+  let bytes = 0
+  for (let at = kept.trimmed; at < head && shard.state === 'serving';) {
+    const rows = await shard.context.journal.log.read(shard.number, at, READ_BYTES)
+    if (rows.length === 0) break
+    begin ??= beginOf(rows)
+    for (const row of rows) if (row.offset <= head) bytes += row.body.length
+    at = rows.at(-1)!.offset
+  }
+  if (shard.state !== 'serving') return false
+  shard.recounted(kept, Math.max(kept.trimmed, begin ?? head), bytes)
   return true
 }
 
-function timeOf(row: LogRow): number {
-  return decodeEntry(splitEntries(row.body).at(-1)!).t
+/** Offset behind which the rows begin. */
+function beginOf([first]: readonly LogRow[]): number {
+  return first === undefined ? Number.POSITIVE_INFINITY : first.offset - first.count
+}
+
+/** Time of a row's newest entry by the shard's clock, which no machine's clock can turn. */
+function clockOf(row: LogRow): number {
+  return decodeEntry(splitEntries(row.body).at(-1)!).c
 }

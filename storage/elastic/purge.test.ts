@@ -89,21 +89,24 @@ t.test('however many were removed at once, one pass forgets them all', async (t)
   t.equal(s.documents.size, 0)
 })
 
-t.test('a pass ends with its time, or where the engine has no room; the next goes on', async (t) => {
-  const s = await stage()
-  const all = Array.from({ length: 3 * LIMITS.indexPurgeMax }, (_, i) => city(1, null, idOf(i)))
-  await s.writer.apply(all, [])
-  s.clock.nowMs += LIMITS.indexTombstoneMs + 1
-  await s.seen()
-  let pages = 1
-  t.equal(await s.purge(() => pages-- > 0), false)
-  t.equal(s.documents.size, 2 * LIMITS.indexPurgeMax)
-  await s.seen()
-  s.engine.hooks.beforeBulk = (items) => items.map((_, i) => (i === 0 ? 'busy' : null))
-  t.equal(await s.purge(), false)
-  t.equal(s.documents.size, LIMITS.indexPurgeMax + 1)
-  s.engine.hooks.beforeBulk = undefined
-  await s.seen()
-  t.equal(await s.purge(), true)
-  t.equal(s.documents.size, 0)
-})
+t.test(
+  'a pass ends with its time, or where the engine has no room; the next goes on',
+  async (t) => {
+    const s = await stage()
+    const all = Array.from({ length: 3 * LIMITS.indexPurgeMax }, (_, i) => city(1, null, idOf(i)))
+    await s.writer.apply(all, [])
+    s.clock.nowMs += LIMITS.indexTombstoneMs + 1
+    await s.seen()
+    let pages = 1
+    t.equal(await s.purge(() => pages-- > 0), false)
+    t.equal(s.documents.size, 2 * LIMITS.indexPurgeMax)
+    await s.seen()
+    s.engine.hooks.beforeBulk = (items) => items.map((_, i) => (i === 0 ? 'busy' : null))
+    t.equal(await s.purge(), false)
+    t.equal(s.documents.size, LIMITS.indexPurgeMax + 1)
+    s.engine.hooks.beforeBulk = undefined
+    await s.seen()
+    t.equal(await s.purge(), true)
+    t.equal(s.documents.size, 0)
+  },
+)

@@ -27,7 +27,7 @@ const BOUND = { timeoutMs: LIMITS.engineAdminMs }
  */
 export async function purgeRemoved(options: PurgeOptions): Promise<boolean> {
   const { engine, writeAlias, mayGoOn } = options
-  for (let last: SearchHit | null = null; mayGoOn(); ) {
+  for (let last: SearchHit | null = null; mayGoOn();) {
     const hits: readonly SearchHit[] = await pageOf(options, last)
     if (hits.length === 0) return true
     const items = hits.map(({ id, seqNo, primaryTerm }): BulkItem => {
