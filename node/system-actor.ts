@@ -96,6 +96,7 @@ export function systemActor<T>(type: string, check: ValueCheck): Behaviour<Syste
     evolve: (state, record) => evolve<T>(state, record),
     isDeleted: (state) => state.deleted,
     keys: (state) => [state.key],
+    naturalKeys: () => [],
     toSnapshot: (state) => state,
     fromSnapshot: (snapshot) => snapshot as SystemState<T>,
     nodeTypes: [],

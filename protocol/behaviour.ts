@@ -63,6 +63,12 @@ export interface Effect {
   readonly messages: readonly Message[]
 }
 
+/** A name by which one actor is told from all others: unique among the keys of its type. */
+export interface NaturalKey {
+  readonly keyType: string
+  readonly key: string
+}
+
 export type Decision<S> =
   | {
       readonly ok: true
@@ -71,8 +77,6 @@ export type Decision<S> =
       /** The state after the records: equal to folding them with `evolve` (a property test). */
       readonly state: S
       readonly data?: unknown
-      /** Natural keys given up by this message; freed after the commit. */
-      readonly releases?: readonly { readonly keyType: string; readonly key: string }[]
       readonly effects?: readonly Effect[]
     }
   | { readonly ok: false; readonly errors: readonly ErrorItem[] }
@@ -128,15 +132,21 @@ export interface Behaviour<S = unknown> {
    */
   check(message: Message): readonly ErrorItem[] | null
   /** The natural key that a creating message chooses (an order's `orderNumber`), or null. */
-  chosenKey(message: Message): { readonly keyType: string; readonly key: string } | null
+  chosenKey(message: Message): NaturalKey | null
   /** `state` null: the actor is not there (never made). Must not change `state`. */
   decide(state: S | null, message: Message, turn: Turn): Generator<Ask, Decision<S>, unknown>
   /** Folds one record. May change and return the given state: the caller owns it. */
   evolve(state: S | null, record: ActorRecord, meta: RecordMeta): S
   /** True when the state is a tombstone: messages get 404, `create` 409, nodes are gone. */
   isDeleted(state: S): boolean
-  /** Natural keys of the actor, first the one its path shows. */
+  /** Keys that lead to the actor, as answers and paths show them: first the one its path has. */
   keys(state: S): readonly string[]
+  /**
+   * The natural keys that an actor in this state has. What a message took (`reserve`, `number`) and
+   * the state after it doesn't have is given back, and so is what only the state before it had. Of
+   * a deleted one nothing is asked: its keys stay taken.
+   */
+  naturalKeys(state: S): readonly NaturalKey[]
   /** JSON form for snapshots, and back. */
   toSnapshot(state: S): unknown
   fromSnapshot(snapshot: unknown): S

@@ -7,6 +7,7 @@ import type { Behaviour } from '../../protocol/behaviour.ts'
 import { LOSS_JUMP, decodeEntry, metaOf } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import { moveOver, successionOf } from '../../protocol/succession.ts'
+import { CREATE_KEY_SUFFIX } from '../../storage/journal.ts'
 import type { EntryRow, Maybe } from '../../storage/journal.ts'
 import { Marks, isAlive, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
@@ -159,6 +160,7 @@ export class Activation {
 
   #remember(entry: Entry): void {
     for (const { keyType, key, change } of entry.k!) {
+      if (keyType.endsWith(CREATE_KEY_SUFFIX)) continue
       if (change === 'take' || change === 'claim') {
         this.held.set(idOf(keyType, key), { keyType, key, messageId: entry.m })
       } else if (change === 'free') this.held.delete(idOf(keyType, key))
@@ -263,7 +265,11 @@ export function restore(activation: Activation, bytes: Uint8Array): void {
   activation.stateBytesBound = bytes.length
   for (const mark of body.marks) activation.marks.add(mark)
   activation.marks.spilled ||= body.spilled
-  for (const held of body.held) activation.held.set(idOf(held.keyType, held.key), held)
+  for (const held of body.held) {
+    // Snapshots of older versions list the keys of creates as well.
+    if (held.keyType.endsWith(CREATE_KEY_SUFFIX)) continue
+    activation.held.set(idOf(held.keyType, held.key), held)
+  }
   for (const [shard, at] of body.relays) activation.relays.set(shard, at)
 }
 

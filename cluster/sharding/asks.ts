@@ -54,12 +54,14 @@ function reserve(
   work: Work,
   ask: KeyAsk,
 ): Maybe<boolean> {
+  const id = idOf(ask.keyType, ask.key)
+  // What the actor has already it keeps by the message that took it.
+  if (work.taken.has(id) || activation.held.has(id)) return true
   const home = shardOf(placeOfKey(ask.keyType, ask.key), shard.context.shards)
   if (home !== shard.number) {
     if (work.preview) return claimApart(shard, ask, { work, activation, look: true })
     return claimApart(shard, ask, { work, activation, look: false })
   }
-  const id = idOf(ask.keyType, ask.key)
   const other = shard.reserved.get(id)
   if (other && other.work !== work) {
     return new Promise<void>((resolve) => {
@@ -95,7 +97,7 @@ function take(
   if (work.preview) return true
   hold(shard, work, id)
   work.bases.set(id, row)
-  work.changes.push({ keyType: ask.keyType, key: ask.key, change: 'take', actorId: activation.id })
+  work.taken.set(id, { keyType: ask.keyType, key: ask.key, isApart: false })
   return true
 }
 
@@ -138,8 +140,7 @@ export function endReservations(shard: ShardCore, work: Work): void {
       for (const wake of reservation.waiting) wake(false)
     }
   }
-  work.changes = []
+  work.taken.clear()
   work.bases.clear()
-  work.claims = []
   work.counters = null
 }

@@ -31,15 +31,16 @@ interface ClaimBody {
 /** Asks the key's shard for a claim, or just looks. Answer: true when the actor may have it. */
 export function claimApart(
   shard: ShardCore,
-  key: Key,
+  wanted: Key,
   asker: { readonly work: Work; readonly activation: Activation; readonly look: boolean },
 ): Promise<boolean> {
   const { work, activation, look } = asker
+  const key = { keyType: wanted.keyType, key: wanted.key }
   const body: ClaimBody = { actorId: activation.id, messageId: messageIdOf(work) }
   const message = { type: look ? '!look' : '!claim', body }
   return internal(shard, { type: key.keyType, key: key.key }, message).then(
     resumed(work, (free) => {
-      if (free && !look) work.claims.push({ keyType: key.keyType, key: key.key })
+      if (free && !look) work.taken.set(idOf(key.keyType, key.key), { ...key, isApart: true })
       return free
     }),
   )
@@ -113,7 +114,8 @@ function internal(shard: ShardCore, to: Address, message: Message): Promise<bool
 
 /** Nothing of this turn will be committed: its claims are freed at once, best effort. */
 export function freeAtOnce(shard: ShardCore, activation: Activation, work: Work): void {
-  for (const claim of work.claims) {
+  for (const claim of work.taken.values()) {
+    if (!claim.isApart) continue
     const body: ClaimBody = { actorId: activation.id, messageId: messageIdOf(work) }
     internal(shard, { type: claim.keyType, key: claim.key }, { type: '!free', body }).catch(
       // What can't be freed now is ended when the key is next asked for.

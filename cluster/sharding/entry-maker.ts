@@ -2,11 +2,11 @@
 // stands between the turn runner and the open group. Source: PROTOCOL 3.0, ARCHITECTURE 4.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { Decision, Effect } from '../../protocol/behaviour.ts'
+import type { Decision, Effect, NaturalKey } from '../../protocol/behaviour.ts'
 import type { Entry, KeyChange } from '../../protocol/entry.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { MessageResult } from '../../protocol/message.ts'
-import type { Activation } from './activation.ts'
+import type { Activation, HeldKey } from './activation.ts'
 import { keyEffect } from './core.ts'
 import type { ShardCore } from './core.ts'
 import { CREATE_KEY_SUFFIX } from '../../storage/journal.ts'
@@ -30,13 +30,10 @@ export function entryOf(
 ): Entry {
   const { decision } = decided
   const into: Gathered = {
-    keys: decision.ok ? work.changes : [],
+    keys: [],
     effects: decision.ok && decision.effects ? [...decision.effects] : [],
   }
-  settleClaims(activation, work, decision.ok, into)
-  if (decision.ok) {
-    for (const key of decision.releases ?? []) release(shard, activation, work, { key, into })
-  }
+  settleKeys(shard, activation, work, { decision, into })
   if (work.createKey && work.i === 0) {
     const keyType = activation.behaviour.type + CREATE_KEY_SUFFIX
     const { key, base } = work.createKey
@@ -78,39 +75,59 @@ export function plainEntry(
   return entry
 }
 
-/** Claims in other shards: confirmed when the message took effect, freed when it did not. */
-function settleClaims(activation: Activation, work: Work, ok: boolean, into: Gathered): void {
+/**
+ * What the message does to natural keys, whatever happened to them on its way: what its actor has
+ * only before it is given up, what it has only after it is taken, the rest stays as it is and is
+ * held by the message that took it. What was reserved for nothing is free again.
+ */
+function settleKeys(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+  settled: { readonly decision: Decision<unknown>; readonly into: Gathered },
+): void {
+  const { decision, into } = settled
+  const { behaviour, id: actorId } = activation
+  const state = decision.ok ? decision.state : null
+  const isBuried = state !== null && behaviour.isDeleted(state)
+  const after = state === null || isBuried ? NO_KEYS : behaviour.naturalKeys(state)
   const messageId = messageIdOf(work)
-  for (const claim of work.claims) {
-    if (ok) into.keys.push({ ...claim, change: 'claim', actorId: activation.id })
-    into.effects.push(keyEffect(ok ? '!confirm' : '!free', claim, activation.id, messageId))
+  for (const { keyType, key, isApart } of work.taken.values()) {
+    const has = isAmong(after, keyType, key)
+    if (has) into.keys.push({ keyType, key, change: isApart ? 'claim' : 'take', actorId })
+    if (!isApart) continue
+    into.effects.push(keyEffect(has ? '!confirm' : '!free', { keyType, key }, actorId, messageId))
   }
+  // A refused message gives up nothing, and the keys of a deleted actor stay taken.
+  if (state === null || isBuried) return
+  for (const held of activation.held.values()) {
+    if (!isAmong(after, held.keyType, held.key)) release(shard, work, { actorId, held, into })
+  }
+}
+
+function isAmong(keys: readonly NaturalKey[], keyType: string, key: string): boolean {
+  return keys.some((one) => one.key === key && one.keyType === keyType)
 }
 
 /** A key given up: in this shard with the entry, elsewhere by the outbox, naming its message. */
 function release(
   shard: ShardCore,
-  activation: Activation,
   work: Work,
-  given: { readonly key: { readonly keyType: string; readonly key: string }; into: Gathered },
+  given: { readonly actorId: string; readonly held: HeldKey; readonly into: Gathered },
 ): void {
-  const { keyType, key } = given.key
-  const { into } = given
-  const { id: actorId } = activation
-  const held = activation.held.get(idOf(keyType, key))
-  if (!held) return
-  const by = held.messageId
+  const { actorId, into } = given
+  const { keyType, key, messageId: by } = given.held
   into.keys.push({ keyType, key, change: 'free', actorId, by })
   if (shardOf(placeOfKey(keyType, key), shard.context.shards) !== shard.number) {
-    into.effects.push(keyEffect('!free', given.key, actorId, by))
+    into.effects.push(keyEffect('!free', { keyType, key }, actorId, by))
     return
   }
   // An alias lists the claims of one actor, so what this one holds says what the row has.
-  const id = idOf(keyType, key)
-  if (work.bases.has(id)) return
   const claim = { actorId, messageId: by, confirmed: true, clock: 0 }
-  work.bases.set(id, { keyType, key, claims: [claim] })
+  work.bases.set(idOf(keyType, key), { keyType, key, claims: [claim] })
 }
+
+const NO_KEYS: readonly NaturalKey[] = []
 
 /** Why an entry, or the state after it, is over its bound; else null (PROTOCOL 3.1). */
 export function tooLarge(activation: Activation, bytes: number, state: unknown): string | null {

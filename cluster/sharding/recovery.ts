@@ -163,7 +163,7 @@ async function readAliases(
     for (const { keyType, key, change } of entry.k ?? []) {
       const id = idOf(keyType, key)
       if (rows.has(id) || entry.q !== undefined) continue
-      if (!isOfShard(shard, entry, keyType, key)) continue
+      if (!isOfShard(shard, keyType, key)) continue
       rows.set(id, null)
       // Who takes a key has it alone: what was there before doesn't matter.
       if (change !== 'take') reads.push({ id, keyType, key })
@@ -177,9 +177,8 @@ async function readAliases(
 }
 
 /** Keys of creates without a number lie where their create went, whatever their own hash says. */
-function isOfShard(shard: KeyReader, entry: Entry, keyType: string, key: string): boolean {
+function isOfShard(shard: KeyReader, keyType: string, key: string): boolean {
   if (keyType.endsWith(CREATE_KEY_SUFFIX)) return true
-  if (entry.n > 0 && entry.k!.some((k) => k.change === 'claim' && k.key === key)) return false
   return shardOf(placeOfKey(keyType, key), shard.context.shards) === shard.number
 }
 

@@ -1,8 +1,7 @@
 // Work: one envelope on its way through an activation, and what its turns have gathered so far.
 // It stands between the mailbox and the turn runner.
 
-import type { ActorRecord, Ask, Decision } from '../../protocol/behaviour.ts'
-import type { KeyChange } from '../../protocol/entry.ts'
+import type { ActorRecord, Ask, Decision, NaturalKey } from '../../protocol/behaviour.ts'
 import type { Envelope, MessageResult, WireReply } from '../../protocol/message.ts'
 import type { AliasRow, Maybe } from '../../storage/journal.ts'
 
@@ -13,10 +12,10 @@ export interface PreviewState {
   timeMs: number
 }
 
-/** A natural key in another shard that this turn has claimed (ARCHITECTURE 4 "Apart"). */
-export interface ApartClaim {
-  readonly keyType: string
-  readonly key: string
+/** A natural key that this turn has taken on its way; what becomes of it the decision says. */
+export interface TakenKey extends NaturalKey {
+  /** In another shard: it was claimed there (ARCHITECTURE 4 "Apart"). */
+  readonly isApart: boolean
 }
 
 export interface Work {
@@ -43,9 +42,9 @@ export interface Work {
   input: unknown
   nowMs: number
   startedMs: number
-  changes: KeyChange[]
+  /** By `idOf`. */
+  readonly taken: Map<string, TakenKey>
   readonly bases: Map<string, AliasRow | null>
-  claims: ApartClaim[]
   counters: Record<string, number> | null
 }
 
@@ -66,9 +65,8 @@ export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void
     input: undefined,
     nowMs: 0,
     startedMs: 0,
-    changes: [],
+    taken: new Map(),
     bases: new Map(),
-    claims: [],
     counters: null,
   }
 }

@@ -79,11 +79,7 @@ function* decide(
         return no('ALREADY_EXISTS', `${number} is taken`)
       }
       if (body['fail']) return no('INVALID_STATE', 'as asked')
-      const decided = done(state, [{ t: 'renumbered', number }])
-      return {
-        ...decided,
-        releases: [{ keyType: 'ledger', key: state.number }],
-      } as Decision<Ledger>
+      return done(state, [{ t: 'renumbered', number }])
     }
     case 'send': {
       const decided = done(state, [{ t: 'appended', token: body['token']! }])
@@ -129,6 +125,7 @@ export const ledger: Behaviour<Ledger> = {
   evolve: (state, record) => fold(state, record as unknown as LedgerRecord),
   isDeleted: (state) => state.deleted,
   keys: (state) => [state.number],
+  naturalKeys: (state) => [{ keyType: 'ledger', key: state.number }],
   toSnapshot: (state) => state,
   fromSnapshot: (snapshot) => snapshot as Ledger,
   nodeTypes: [],

@@ -13,11 +13,10 @@ import type { ChannelView } from './channels.ts'
 import { checkMessage, type CreateBody, placed } from './check.ts'
 import { COMMANDS } from './command-table.ts'
 import type { Command } from './command.ts'
-import { EXTERNAL_REFERENCE_KEY } from './commands/set-external-reference.ts'
 import { ORDER_NUMBER_KEY, reserveNumber } from './commands/set-order-number.ts'
 import { checkChannel } from './commands/set-channel-key.ts'
 import { decideDelete } from './delete.ts'
-import { Draft, type KeyRelease } from './draft.ts'
+import { Draft } from './draft.ts'
 import { effectsOf, journalEffects } from './hooks.ts'
 import type { OrderCreated, OrderRecord } from './records.ts'
 import { Refused } from './refuse.ts'
@@ -285,25 +284,13 @@ function decided(
     for (const { command } of batch) types.add(command.type)
     ;(records[0] as { commands?: readonly string[] }).commands = [...types]
   }
-  const releases = keptOut(draft)
   return {
     ok: true,
     records: records as readonly OrderRecord[] as unknown as readonly ActorRecord[],
     state,
     data,
-    ...(releases.length > 0 && { releases }),
     ...(effects.length > 0 && { effects }),
   }
-}
-
-/** Keys given up on the way, without those that the order took again. */
-function keptOut({ releases, state }: Draft): readonly KeyRelease[] {
-  if (releases.length === 0) return releases
-  const givenUp = new Map<string, KeyRelease>()
-  for (const release of releases) givenUp.set(`${release.keyType}/${release.key}`, release)
-  givenUp.delete(`${ORDER_NUMBER_KEY}/${state.orderNumber}`)
-  givenUp.delete(`${EXTERNAL_REFERENCE_KEY}/${state.externalReference}`)
-  return [...givenUp.values()]
 }
 
 function refused(error: ErrorItem): Decision<OrderState> {

@@ -22,11 +22,6 @@ import {
 } from './state.ts'
 import { calculate } from './totals.ts'
 
-export interface KeyRelease {
-  readonly keyType: string
-  readonly key: string
-}
-
 /** What stands on invoices that are not cancelled, by what asks for it. */
 export interface Invoiced {
   /** Invoice id by the discount that has a share on it. */
@@ -57,7 +52,6 @@ type DraftMeta = { -readonly [K in keyof RecordMeta]: RecordMeta[K] }
 export class Draft {
   readonly state: OrderState
   readonly records: OrderRecord[] = []
-  readonly releases: KeyRelease[] = []
   readonly turn: Turn
   readonly channels: ChannelView
   /** Decimals of the order's currency. */

@@ -4,6 +4,7 @@
 import type { ActorRecord, Behaviour } from '../../protocol/behaviour.ts'
 import { type ChannelView, NO_CHANNELS } from './channels.ts'
 import { checkMessage, type CreateBody, MESSAGE_TYPES } from './check.ts'
+import { EXTERNAL_REFERENCE_KEY } from './commands/set-external-reference.ts'
 import { ORDER_NUMBER_KEY } from './commands/set-order-number.ts'
 import { decide } from './decide.ts'
 import { evolve } from './evolve.ts'
@@ -34,6 +35,11 @@ export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<O
     isDeleted: (state) => state.deleted,
     // An order is reached by its number; its external reference is unique, but no address.
     keys: ({ orderNumber }) => [orderNumber],
+    naturalKeys: ({ orderNumber, externalReference }) => {
+      const number = { keyType: ORDER_NUMBER_KEY, key: orderNumber }
+      if (externalReference === null) return [number]
+      return [number, { keyType: EXTERNAL_REFERENCE_KEY, key: externalReference }]
+    },
     toSnapshot,
     fromSnapshot,
     nodeTypes: ORDER_NODE_TYPES,

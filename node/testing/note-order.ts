@@ -70,6 +70,7 @@ export const noteOrder: Behaviour<NoteOrder> = {
       : { ...state!, notes: [...state!.notes, record['note'] as string] },
   isDeleted: () => false,
   keys: (state) => [state.number],
+  naturalKeys: (state) => [{ keyType: 'order', key: state.number }],
   toSnapshot: (state) => state,
   fromSnapshot: (snapshot) => snapshot as NoteOrder,
   nodeTypes: [],

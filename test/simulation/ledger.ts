@@ -146,8 +146,7 @@ function* renumber(state: Ledger, body: LedgerBody): Generator<Ask, LedgerDecisi
     return no('ALREADY_EXISTS', `${number} is taken`)
   }
   if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
-  const releases = [{ keyType: 'ledger', key: state.number }]
-  return done(state, [{ t: 'renumbered', number }], { releases })
+  return done(state, [{ t: 'renumbered', number }])
 }
 
 /** The tokens that a message appends. */
@@ -237,6 +236,7 @@ export const ledger: Behaviour<Ledger> = {
   evolve: (state, record) => foldLedger(state, record),
   isDeleted: (state) => state.deleted,
   keys: (state) => [state.number],
+  naturalKeys: (state) => [{ keyType: 'ledger', key: state.number }],
   toSnapshot: (state) => state,
   fromSnapshot: (snapshot) => snapshot as Ledger,
   nodeTypes,
@@ -269,6 +269,7 @@ export const flag: Behaviour<SystemState<string>> = {
   }),
   isDeleted: (state) => state.deleted,
   keys: (state) => [state.key],
+  naturalKeys: () => [],
   toSnapshot: (state) => state,
   fromSnapshot: (snapshot) => snapshot as SystemState<string>,
   nodeTypes: [],

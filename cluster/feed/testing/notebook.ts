@@ -152,6 +152,7 @@ export function notebookBehaviour(defects: Defects): Behaviour<Notebook> {
     },
     isDeleted: (state) => state.closed,
     keys: () => [],
+    naturalKeys: () => [],
     toSnapshot: (state) => ({ ...state, notes: [...state.notes], id: ids.get(state) }),
     fromSnapshot(snapshot) {
       const { title, closed, broken, notes, id } = snapshot as Omit<Notebook, 'notes'> & {

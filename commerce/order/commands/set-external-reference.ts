@@ -22,7 +22,6 @@ export const setExternalReference = askingCommand(
         })
       }
     }
-    if (before !== null) draft.releases.push({ keyType: EXTERNAL_REFERENCE_KEY, key: before })
     draft.commit({
       t: 'orderChanged',
       before: { externalReference: before },

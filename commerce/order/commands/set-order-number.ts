@@ -35,9 +35,8 @@ export function checkRenumbering(draft: Draft): void {
   invalidState(`order ${orderNumber} is ${state}: only a pending one can get another number`)
 }
 
-/** Gives the order a number that is reserved for it, and its old one back. */
+/** Gives the order a number that is reserved for it, in the place of its old one. */
 export function renumber(draft: Draft, orderNumber: string): void {
   const before = draft.state.orderNumber
-  draft.releases.push({ keyType: ORDER_NUMBER_KEY, key: before })
   draft.commit({ t: 'orderChanged', before: { orderNumber: before }, after: { orderNumber } })
 }

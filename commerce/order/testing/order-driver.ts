@@ -41,7 +41,6 @@ export class OrderDriver {
   state: OrderState | null = null
   readonly entries: Committed[] = []
   readonly asks: Ask[] = []
-  readonly released: string[] = []
   readonly effects: unknown[] = []
   nowMs = START_MS
   #messages = 0
@@ -53,6 +52,11 @@ export class OrderDriver {
     this.#options = options
     this.behaviour = orderBehaviour(options.channels)
     this.orderId = options.orderId ?? ORDER_ID
+  }
+
+  /** Its natural keys, `keyType/key`. */
+  get naturalKeys(): readonly string[] {
+    return this.behaviour.naturalKeys(this.state!).map(({ keyType, key }) => `${keyType}/${key}`)
   }
 
   /** Sends one message as the runtime would; a second passes between messages. */
@@ -195,7 +199,6 @@ export class OrderDriver {
     this.entries.push({ messageId: turn.messageId, timeMs: turn.nowMs, records })
     this.#version += records.length
     this.state = decision.state
-    for (const { keyType, key } of decision.releases ?? []) this.released.push(`${keyType}/${key}`)
     this.effects.push(...(decision.effects ?? []))
   }
 }
