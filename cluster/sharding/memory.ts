@@ -32,3 +32,8 @@ export const NEW_MEMORY: ShardMemory = {
   trimmed: 0,
   trimmedBytes: 0,
 }
+
+/** The content of a shard's own row. */
+export function decodeMemory(body: Uint8Array): ShardMemory {
+  return JSON.parse(Buffer.from(body).toString()) as ShardMemory
+}

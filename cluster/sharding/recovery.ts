@@ -20,7 +20,7 @@ import { entriesBetween, entriesOfRow, lostBehind } from './log-tail.ts'
 import type { Placed } from './log-tail.ts'
 import { fewestToSpill } from './marks.ts'
 import type { Mark } from './marks.ts'
-import { NEW_MEMORY } from './memory.ts'
+import { NEW_MEMORY, decodeMemory } from './memory.ts'
 import type { LastMemory, ShardMemory } from './memory.ts'
 import type { Outbox } from './outbox.ts'
 import { POISON } from './poison.ts'
@@ -128,10 +128,6 @@ function isUseful(ahead: Prefetched | null, claimed: ClaimedShard): ahead is Pre
     ahead.upTo <= claimed.head &&
     claimed.head - ahead.upTo <= LIMITS.flushStoredEntries
   )
-}
-
-function decodeMemory(body: Uint8Array): ShardMemory {
-  return JSON.parse(Buffer.from(body).toString()) as ShardMemory
 }
 
 /** The shard's memory with what its tail says: bytes of the log since the row, its clock. */

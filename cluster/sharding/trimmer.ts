@@ -6,6 +6,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import type { LogRow } from '../../storage/journal.ts'
+import { decodeMemory } from './memory.ts'
 import type { Shard } from './shard.ts'
 
 const READ_BYTES = 4 * 1024 * 1024
@@ -22,8 +23,10 @@ export async function trimStep(
 ): Promise<boolean> {
   const { kept } = shard
   const { log } = shard.context.journal
-  const limit = Math.min(needed, kept.relayed, shard.flusher.stored)
-  if (shard.state !== 'serving' || kept.trimmed >= limit) return false
+  const most = Math.min(needed, shard.flusher.stored)
+  if (shard.state !== 'serving' || kept.trimmed >= most) return false
+  const limit = Math.min(most, await storedRelay(shard))
+  if (kept.trimmed >= limit) return false
   const rows = await log.read(shard.number, kept.trimmed, READ_BYTES)
   const isCounted = kept.counted !== undefined && beginOf(rows) <= kept.trimmed
   if (!isCounted) return recount(shard)
@@ -89,4 +92,17 @@ function beginOf([first]: readonly LogRow[]): number {
 /** Time of a row's newest entry by the shard's clock, which no machine's clock can turn. */
 function clockOf(row: LogRow): number {
   return decodeEntry(splitEntries(row.body).at(-1)!).c
+}
+
+/**
+ * Up to here the next owner will look for no effects: as the store has it, not as this owner does.
+ * What it remembers may never become durable, what it was told by the owner before may not be yet,
+ * and of two rows at one offset the store keeps which it likes. The epoch is asked for after the
+ * row was read: who has claimed the shard since reads this row or a later one.
+ */
+async function storedRelay(shard: Shard): Promise<number> {
+  const { log, derived } = shard.context.journal
+  const row = await derived.shard(shard.number)
+  const isOurs = (await log.epochNow(shard.number)) === shard.epoch
+  return row !== null && isOurs ? decodeMemory(row.body).relayed : 0
 }
