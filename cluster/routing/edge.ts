@@ -8,7 +8,7 @@ import { BriefSet } from '../../protocol/brief.ts'
 import type { Slotted } from '../../protocol/brief.ts'
 import { errorItem, isRetryable } from '../../protocol/errors.ts'
 import { placeOfActor, shardOf } from '../../protocol/ids.ts'
-import type { Envelope, Reply, WireReply } from '../../protocol/message.ts'
+import type { Envelope, MessageResult, Reply, WireReply } from '../../protocol/message.ts'
 import type { ActorRequest } from '../actor-system.ts'
 import type { Clock } from '../clock.ts'
 import { place, shardOfAddress } from './address.ts'
@@ -50,8 +50,11 @@ interface Asked extends Slotted {
   /** Copies sent and not answered. */
   open: number
   lastSentMs: number
-  /** A refusal of one copy, kept while others are open. */
-  refusal: Reply | null
+  /**
+   * What copies have said that isn't the last word: a refusal, or an answer of which a part may
+   * still be done. Told once no other copy can run.
+   */
+  kept: Reply | null
   /**
    * A copy before this one was begun by an owner that died or stepped down: it may be in the log.
    * Only an owner that was asked after that, and so has read the log to its end, can refuse.
@@ -109,7 +112,7 @@ export class Edge {
       copies: [],
       open: 0,
       lastSentMs: 0,
-      refusal: null,
+      kept: null,
       lostBefore: 0,
       awaySinceMs: Infinity,
       ended: false,
@@ -153,8 +156,8 @@ export class Edge {
       case 'answered':
       case 'unknown':
         this.#silence.answered(nowMs - copy.sentMs)
-        if (refusesPart(reply)) this.#refused(asked, copy, reply)
-        else this.#end(asked, reply)
+        if (isFinal(reply)) this.#end(asked, reply)
+        else this.#refused(asked, copy, reply)
         return
       case 'moved':
         if (reply.taken) asked.lostBefore = asked.copies.length
@@ -172,17 +175,17 @@ export class Edge {
   }
 
   /**
-   * "Nothing was done" is said only when no other copy can have run, or can still run (PROTOCOL 3.6
-   * Edge 3). Who refuses for want of room or of a store has not looked for what a copy of before
-   * may have done: it is asked again.
+   * "Nothing was done" is said, of a request or a part of it, only when no other copy can have run,
+   * or can still run (PROTOCOL 3.6 Edge 3). Who refuses for want of room or of a store has not
+   * looked for what a copy of before may have done: it is asked again.
    */
   #refused(asked: Asked, copy: Copy, reply: Reply): void {
-    asked.refusal = reply
+    asked.kept = together(asked.kept, reply)
+    if (isFinal(asked.kept)) return this.#end(asked, asked.kept)
     const isLater = asked.copies.indexOf(copy) >= asked.lostBefore
-    const hasLooked = reply.outcome !== 'refused' || !isRetryable(reply.error.code)
-    if (isLater && hasLooked) asked.lostBefore = 0
+    if (isLater && hasLooked(reply)) asked.lostBefore = 0
     if (asked.open > 0) return
-    if (asked.lostBefore === 0) this.#end(asked, reply)
+    if (asked.lostBefore === 0) this.#end(asked, asked.kept)
     else if (isLater) asked.againAtMs = this.#options.clock.monotonicMs() + LIMITS.wireRetryMs
     else this.#copy(asked)
   }
@@ -211,7 +214,13 @@ export class Edge {
    * and none that comes from now on asks for the key again.
    */
   #seeOther(asked: Asked, actorId: string): void {
-    if ('id' in asked.envelope.to) return
+    if ('id' in asked.envelope.to) {
+      // A copy of before it was known: it may be what the last word has waited for.
+      if (asked.open > 0 || asked.againAtMs !== Infinity) return
+      if (asked.kept !== null && asked.lostBefore === 0) this.#end(asked, asked.kept)
+      else this.#copy(asked)
+      return
+    }
     this.#leave(asked.shard)
     asked.envelope = { ...asked.envelope, to: { type: asked.envelope.to.type, id: actorId } }
     asked.shard = shardOf(placeOfActor(actorId), this.#options.shards)
@@ -300,11 +309,11 @@ export class Edge {
     this.#end(asked, { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text, details) })
   }
 
+  /** No copy has done, or can do, more than what is kept says. */
   #refuse(asked: Asked): void {
-    const { refusal } = asked
-    const isSaid = refusal?.outcome === 'refused' && isRetryable(refusal.error.code)
-    if (refusal !== null && (isSaid || refusal.outcome === 'answered')) {
-      this.#end(asked, refusal)
+    const { kept } = asked
+    if (kept !== null && (kept.outcome === 'answered' || isRetryable(kept.error.code))) {
+      this.#end(asked, kept)
       return
     }
     const text = 'no member serves this shard at the moment; nothing was done, try again'
@@ -312,8 +321,47 @@ export class Edge {
   }
 }
 
-/** Answered, but for messages that may simply be sent again: nothing was recorded for them. */
-function refusesPart(reply: Reply): boolean {
-  if (reply.outcome !== 'answered') return false
-  return reply.results.some((result) => !result.success && isRetryable(result.errors[0]!.code))
+type Answered = Extract<Reply, { outcome: 'answered' }>
+
+/** Failures that leave no entry beside those that may be tried again: another copy may do better. */
+const UNRECORDED: ReadonlySet<string> = new Set(['TOO_LARGE', 'QUARANTINED', 'INTERNAL_ERROR'])
+
+/** Whether nothing was recorded for this message by the copy that says so. */
+function isUndone(result: MessageResult): boolean {
+  if (result.success) return false
+  const { code } = result.errors[0]!
+  return isRetryable(code) || UNRECORDED.has(code)
+}
+
+/** No other copy can say more: all of it is recorded, or nobody knows. */
+function isFinal(reply: Reply): boolean {
+  return (
+    reply.outcome === 'unknown' || (reply.outcome === 'answered' && !reply.results.some(isUndone))
+  )
+}
+
+/** What two copies say together: what one has recorded the other can't take back. */
+function together(kept: Reply | null, reply: Reply): Reply {
+  if (kept?.outcome !== 'answered') return reply
+  return reply.outcome === 'answered' ? merged(kept, reply) : kept
+}
+
+/** Both are of one actor: each message as the copy has it that recorded it. */
+function merged(before: Answered, later: Answered): Answered {
+  const isBehind = (later.position?.offset ?? 0) >= (before.position?.offset ?? 0)
+  const [newer, older] = isBehind ? [later, before] : [before, later]
+  const results = newer.results.map((result, i) => (isUndone(result) ? older.results[i]! : result))
+  return { ...newer, results }
+}
+
+/**
+ * Whether an owner has looked for each of the messages: what stands behind one that may be tried
+ * again was refused with it, unseen.
+ */
+function hasLooked(reply: Reply): boolean {
+  if (reply.outcome !== 'answered') return !isRetryable(reply.error.code)
+  const { results } = reply
+  return !results
+    .slice(0, -1)
+    .some((result) => !result.success && isRetryable(result.errors[0]!.code))
 }

@@ -57,8 +57,8 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/routing/edge.ts',
-        find: "    const hasLooked = reply.outcome !== 'refused' || !isRetryable(reply.error.code)",
-        replace: '    const hasLooked = true',
+        find: '    if (isLater && hasLooked(reply)) asked.lostBefore = 0',
+        replace: '    if (isLater) asked.lostBefore = 0',
       },
     ],
   },
