@@ -12,6 +12,8 @@ export interface ActorRequest {
   readonly id: string
   /** 1 to LIMITS.messagesMax messages, already shape-checked with `Behaviour.check`. */
   readonly messages: readonly Message[]
+  /** Place of each message in what the caller sent; absent when none was left out. */
+  readonly places?: readonly number[]
   /** The caller's `Idempotency-Key`, or null. Its scope is made of `by` and the address. */
   readonly idempotencyKey: string | null
   /** Hash of the whole request body (any text; only compared). Needed only with a key. */

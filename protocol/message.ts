@@ -40,6 +40,11 @@ export interface Envelope {
   /** Set on messages of another actor's outbox: source shard, offset, index of the effect. */
   readonly relay?: readonly [shard: number, offset: number, index: number]
   readonly messages: readonly Message[]
+  /**
+   * The place of each message in what the caller sent, where that isn't its place here: the edge
+   * has left some out. A message's id is told by it, whatever else is let through (PROTOCOL 3.6).
+   */
+  readonly places?: readonly number[]
   /** Hash of the whole request body; a repeat of the id with another is IDEMPOTENCY_MISMATCH. */
   readonly bodyHash: string
   /** Remaining time in milliseconds, never a timestamp. */

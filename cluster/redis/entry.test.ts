@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
-import { EMPTY_ENTRY, entryFields, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
+import { EMPTY_ENTRY, entryFields, formatOf, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
 import type { Item } from './entry.ts'
 
 const copy = fc.nat()
@@ -36,7 +36,7 @@ const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 t.test('what is written is read', async (t) => {
   fc.assert(
     fc.property(fc.string(), fc.array(item), (from, items) => {
-      const read = readEntry(entryFields(from, [1, 2], items.map(packItem)))
+      const read = readEntry(entryFields(from, [1, 2], items.map(packItem), WIRE_FORMAT))
       t.strictSame(plain(read), plain({ state: 'read', from, items }))
     }),
   )
@@ -55,8 +55,16 @@ t.test('anything else is judged', async (t) => {
 })
 
 t.test('of a newer format, sender and copies can be read', async (t) => {
-  const fields = entryFields('a', [3, 4], ['["p"]'])
-  fields[1] = String(WIRE_FORMAT + 1)
+  const fields = entryFields('a', [3, 4], ['["p"]'], WIRE_FORMAT + 1)
   const newer = { state: 'newer', format: WIRE_FORMAT + 1, from: 'a', copies: [3, 4] }
   t.strictSame(readEntry(fields), newer)
+})
+
+t.test('what an owner of format 1 would take for something else is of format 2', async (t) => {
+  const message = { type: 'append', body: null }
+  const envelope = { messages: [message, message] } as unknown as Envelope
+  t.equal(formatOf(envelope), 1)
+  t.equal(formatOf({ ...envelope, places: [0, 2] }), 2)
+  t.equal(formatOf({ ...envelope, relay: [1, 2, 0] }), 2)
+  t.equal(formatOf({ ...envelope, relay: [1, 2, 0], messages: [message] }), 1)
 })

@@ -7,8 +7,16 @@
 import type { Envelope, WireReply } from '../../protocol/message.ts'
 import type { Notice } from '../wire.ts'
 
-/** Of the body; one that is higher was written by a newer Kontor. */
-export const WIRE_FORMAT = 1
+/** The newest of the body that is read here; one that is higher was written by a newer Kontor. */
+export const WIRE_FORMAT = 2
+
+/**
+ * The oldest format in which an envelope says all that it means. An owner that knows only format 1
+ * counts messages by their place in the envelope, and of a relayed effect takes the first alone.
+ */
+export function formatOf({ places, relay, messages }: Envelope): number {
+  return places !== undefined || (relay !== undefined && messages.length > 1) ? 2 : 1
+}
 
 export type Item =
   | {
@@ -61,9 +69,10 @@ export function entryFields(
   from: string,
   copies: readonly number[],
   items: readonly string[],
+  format: number,
 ): string[] {
   const header = JSON.stringify({ from, copies })
-  return ['v', String(WIRE_FORMAT), 'h', header, 'b', `[${items.join(',')}]`]
+  return ['v', String(format), 'h', header, 'b', `[${items.join(',')}]`]
 }
 
 /** Fields of the entry that makes a stream. */

@@ -12,7 +12,7 @@ import { memoryWire } from '../memory/wire.ts'
 import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
 import { Connection, isRefusal, isWrongServer } from './connection.ts'
 import { Copies } from './copies.ts'
-import { entryFields, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
+import { entryFields, formatOf, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
 import type { Item, ReadEntry } from './entry.ts'
 import { InboxReader } from './inbox-reader.ts'
 
@@ -60,6 +60,8 @@ type Respond = (reply: WireReply) => void
 /** What goes to one member with this tick. */
 interface Outgoing {
   readonly from: string
+  /** Of all of it: what an older member can't read shall not keep the rest from it. */
+  readonly format: number
   readonly items: string[]
   readonly copies: number[]
   bytes: number
@@ -204,7 +206,7 @@ class StreamWire implements RedisWire {
     } else {
       this.#counts.parcels++
       this.#copies.add(to, bytes, envelope.budgetMs, respond)
-      const outgoing = this.#push(to, from, text, bytes)
+      const outgoing = this.#push(to, from, text, formatOf(envelope))
       outgoing.copies.push(copy)
     }
   }
@@ -215,7 +217,7 @@ class StreamWire implements RedisWire {
       if (this.#inboxes.has(one)) this.#local.tell([one], notice, from)
       else if (this.#takesMore) {
         text ??= packItem({ kind: 'notice', notice })
-        this.#push(one, from, text, Buffer.byteLength(text))
+        this.#push(one, from, text)
       } else this.#counts.dropped++
     }
   }
@@ -227,7 +229,7 @@ class StreamWire implements RedisWire {
     }
     this.#counts.replies++
     const text = packItem({ kind: 'reply', copy, reply })
-    this.#push(to, from, text, Buffer.byteLength(text))
+    this.#push(to, from, text)
   }
 
   get #takesMore(): boolean {
@@ -240,14 +242,15 @@ class StreamWire implements RedisWire {
     this.#options.clock.defer(() => respond(reply))
   }
 
-  #push(to: string, from: string, text: string, bytes: number): Outgoing {
+  #push(to: string, from: string, text: string, format = 1): Outgoing {
+    const bytes = Buffer.byteLength(text)
     let outgoing = this.#outgoing.get(to)
-    if (outgoing && outgoing.from !== from) {
+    if (outgoing && (outgoing.from !== from || outgoing.format !== format)) {
       this.#write(to, outgoing)
       outgoing = undefined
     }
     if (!outgoing) {
-      outgoing = { from, items: [], copies: [], bytes: 0 }
+      outgoing = { from, format, items: [], copies: [], bytes: 0 }
       this.#outgoing.set(to, outgoing)
     }
     outgoing.items.push(text)
@@ -267,7 +270,7 @@ class StreamWire implements RedisWire {
     for (const [to, outgoing] of all) this.#write(to, outgoing)
   }
 
-  #write(to: string, { from, items, copies, bytes }: Outgoing): void {
+  #write(to: string, { from, format, items, copies, bytes }: Outgoing): void {
     const { client } = this.#writer
     if (client === null) {
       this.#backlogBytes -= bytes
@@ -275,7 +278,7 @@ class StreamWire implements RedisWire {
       return
     }
     this.#counts.entries++
-    const fields = entryFields(from, copies, items)
+    const fields = entryFields(from, copies, items, format)
     client.xadd(this.#key(to), 'NOMKSTREAM', '*', ...fields).then(
       (id) => {
         this.#backlogBytes -= bytes

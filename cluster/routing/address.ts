@@ -51,6 +51,7 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
     virtual,
     copy: 0,
     messages,
+    ...(request.places ? { places: request.places } : null),
     bodyHash: request.idempotencyKey === null ? '' : request.bodyHash,
     budgetMs: request.budgetMs,
     by: request.by,

@@ -21,7 +21,7 @@ export interface TakenKey extends NaturalKey {
 export interface Work {
   readonly envelope: Envelope
   readonly respond: (reply: WireReply) => void
-  /** Message at which the work stands. */
+  /** Message of the envelope at which the work stands. */
   i: number
   readonly results: MessageResult[]
   /** Newest entry that the results were computed on. */
@@ -84,8 +84,12 @@ const NEVER = (): void => undefined
 const NONE: readonly string[] = []
 export const NO_RECORDS: readonly ActorRecord[] = []
 
-/** Id of the message at which the work stands: the envelope's, with `#i` from the second on. */
+/**
+ * Id of the message at which the work stands: the envelope's, with `#i` from the second on, `i`
+ * being its place in what the caller sent.
+ */
 export function messageIdOf(work: Work): string {
-  const { id } = work.envelope.messageId
-  return work.i === 0 ? id : `${id}#${work.i}`
+  const { messageId, places } = work.envelope
+  const place = places === undefined ? work.i : places[work.i]!
+  return place === 0 ? messageId.id : `${messageId.id}#${place}`
 }

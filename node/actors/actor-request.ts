@@ -89,6 +89,8 @@ function malformed(message: string, details?: Readonly<Record<string, unknown>>)
 export interface Checked {
   /** What goes to the actor, in order; may be empty. */
   readonly send: readonly Message[]
+  /** Their places in the request; absent when all of it goes. */
+  readonly places?: readonly number[]
   /** By the request's order: what failed here; null where the message goes to the actor. */
   readonly failed: readonly (MessageResult | null)[] | null
 }
@@ -114,7 +116,8 @@ export function checkMessages(
     failed[i] = { type: message.type, success: false, errors }
   }
   if (failed === null) return { send: messages, failed: null }
-  return { send: messages.filter((_, i) => failed[i] === null), failed }
+  const places = [...messages.keys()].filter((i) => failed[i] === null)
+  return { send: places.map((i) => messages[i]!), places, failed }
 }
 
 /** True when only the actor's UUID can tell whether the messages may be sent. */

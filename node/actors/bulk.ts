@@ -182,6 +182,7 @@ export class BulkRun {
       type: type.behaviour.type,
       id: target.id,
       messages: checked.send,
+      ...(checked.places ? { places: checked.places } : null),
       idempotencyKey,
       bodyHash: idempotencyKey === null ? '' : hashOfBody(JSON.stringify(messages)),
       by,

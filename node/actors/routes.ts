@@ -188,6 +188,7 @@ class ActorsStation {
         type: type.behaviour.type,
         id: target.id,
         messages: checked.send,
+        ...(checked.places ? { places: checked.places } : null),
         idempotencyKey,
         bodyHash: idempotencyKey === null ? '' : hashOfBody(request.bodyBytes),
         by: request.identity.id,
