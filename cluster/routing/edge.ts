@@ -323,7 +323,7 @@ export class Edge {
 
 type Answered = Extract<Reply, { outcome: 'answered' }>
 
-/** Failures that leave no entry beside those that may be tried again: another copy may do better. */
+/** They leave no entry, as what may be tried again leaves none: another copy may do better. */
 const UNRECORDED: ReadonlySet<string> = new Set(['TOO_LARGE', 'QUARANTINED', 'INTERNAL_ERROR'])
 
 /** Whether nothing was recorded for this message by the copy that says so. */
