@@ -90,7 +90,13 @@ export class Member implements ActorSystem {
     const { clock, random } = options.world
     this.behaviours = new Map(options.behaviours.map((b) => [b.type, b]))
     this.system = new SystemMaps(this.behaviours)
-    this.#follower = new SystemFollower({ journal, maps: this.system, clock, log })
+    this.#follower = new SystemFollower({
+      journal,
+      maps: this.system,
+      clock,
+      log,
+      onTail: ({ epoch }) => this.#epochSeen(epoch),
+    })
     const makeUuid = uuidMaker(random)
     const newUuid = (tail?: number, mask?: number): string => makeUuid(clock.nowMs(), tail, mask)
     this.committer = new Committer({
@@ -200,7 +206,7 @@ export class Member implements ActorSystem {
       const clockOf = (shard: number): number | null => this.shards.get(shard)?.clockMs() ?? null
       this.#every(LIMITS.expireEveryMs, async () => derived.expire!(clockOf))
     }
-    if (cluster !== null) this.#every(LIMITS.systemReadEveryMs, () => this.#follower.read())
+    this.#every(LIMITS.systemReadEveryMs, () => this.#follower.read())
   }
 
   // --- tenures ----------------------------------------------------------------------------
@@ -284,10 +290,28 @@ export class Member implements ActorSystem {
     return reply
   }
 
-  /** False once the system shard's log could not be read for a while: it may say more by now. */
+  /**
+   * Whether an answer may go by the system maps now: their log was read not long ago, or it is this
+   * member's own under its lease, and they have all of it. Two comparisons, no read; asked before
+   * every cache of what the maps say. The store alone knows whether an embedded log is still ours.
+   */
   get knowsConfiguration(): boolean {
-    if (this.#options.cluster === null) return true
-    return this.#follower.isFresh || this.shards.get(SYSTEM_SHARD)?.state === 'serving'
+    const tenure = this.shards.get(SYSTEM_SHARD)
+    if (this.#options.cluster === null) return this.#follower.isFresh && tenure?.state === 'serving'
+    if (this.#follower.isFresh) return true
+    return this.serves(SYSTEM_SHARD) && this.system.offset >= tenure!.gate.head
+  }
+
+  /** Reads until `knowsConfiguration`; false when that takes too long, or too many wait for it. */
+  async learnConfiguration(): Promise<boolean> {
+    return (await this.#follower.freshens()) && this.knowsConfiguration
+  }
+
+  /** Embedded, nothing else tells a member that is not written to of another process. */
+  #epochSeen(epoch: number): void {
+    const tenure = this.shards.get(SYSTEM_SHARD)
+    if (this.#options.cluster !== null || tenure?.state !== 'serving') return
+    if (tenure.epoch !== epoch) tenure.stepDown('another process has this store')
   }
 
   #committed(...[shard, entries, first, body]: Parameters<OnCommitted>): void {
@@ -315,7 +339,7 @@ export class Member implements ActorSystem {
 
   async #trim(): Promise<void> {
     for (const [number, shard] of this.shards) {
-      const needed = number === SYSTEM_SHARD ? this.#follower.imageAt : Infinity
+      const needed = number === SYSTEM_SHARD ? this.#follower.trimmable : Infinity
       const wanted = this.#options.doneWith(number)
       while (!this.#stopped && (await trimStep(shard, needed, wanted)));
     }

@@ -1,9 +1,16 @@
-// A member that could not read the configuration for a while takes a request once it has read that
-// nothing is new, not before (PROTOCOL 3.0 "The system shard").
+// Following the configuration: a member that could not read it for a while takes a request once it
+// has read that nothing is new, not before; one that was away for longer than the log reaches has
+// what the image has, and nothing else (PROTOCOL 3.0 "The system shard").
 
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
-import type { Journal, LogRow } from '../storage/journal.ts'
+import type { ActorRecord, Behaviour } from '../protocol/behaviour.ts'
+import { encodeEntry, joinEntries } from '../protocol/entry.ts'
+import type { Entry } from '../protocol/entry.ts'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
+import { freshUuid } from '../storage/conformance/journal-samples.ts'
+import type { DerivedRow, Journal, LogRow } from '../storage/journal.ts'
+import { memoryJournal } from '../storage/memory/journal.ts'
 import { SystemFollower } from './system-follower.ts'
 import { SystemMaps } from './system-view.ts'
 import { TestClock } from './testing/harness.ts'
@@ -15,13 +22,14 @@ function scene() {
   const clock = new TestClock()
   const maps = new SystemMaps(new Map())
   maps.offset = 7
+  const status = () => ({ epoch: 1, head: maps.offset, lastCommit: null })
   const reads = { count: 0, next: (): ReturnType<Read> => Promise.resolve([]) }
   const read: Read = () => {
     reads.count++
     return reads.next()
   }
   const log = { debug: () => 0, info: () => 0, warn: () => 0, error: () => 0 }
-  const journal = { log: { read } } as unknown as Journal
+  const journal = { identity: {}, log: { read, status } } as unknown as Journal
   const follower = new SystemFollower({ journal, maps, clock, log })
   return { clock, maps, reads, follower }
 }
@@ -80,4 +88,173 @@ t.test('it can not be read, or not in time, or too many wait', async (t) => {
   await clock.advance(1)
   t.equal(ended.length, LIMITS.systemAskingMax)
   t.notOk(ended.includes(true))
+})
+
+t.test('a machine that was suspended has not read anything just now', async (t) => {
+  const { clock, follower, reads } = scene()
+  await follower.read()
+  clock.suspend(10 * 60_000)
+  t.notOk(follower.isFresh, 'its monotonic clock says that no time has passed')
+  t.ok(await follower.freshens())
+  t.equal(reads.count, 2)
+})
+
+// --- on a log that is trimmed ---------------------------------------------------------------
+
+/** A setting, as configuration actors are: `put` and `deleted`. */
+const setting = {
+  type: 'setting',
+  evolve: (state: object | null, record: ActorRecord) =>
+    record.t === 'put' ? { value: record['value'], deleted: false } : { ...state, deleted: true },
+  toSnapshot: (state: unknown) => state,
+  fromSnapshot: (state: unknown) => state,
+} as unknown as Behaviour
+
+const BEHAVIOURS = new Map([['setting', setting]])
+
+/** The journal of a `system` shard, as its owner writes it, and members that follow it. */
+async function configuration() {
+  const journal = memoryJournal({ shards: 4, generation: 'test' })
+  const { epoch } = await journal.log.claim(SYSTEM_SHARD)
+  const clock = new TestClock()
+  const log = { debug: () => 0, info: () => 0, warn: () => 0, error: () => 0 }
+  const versions = new Map<string, number>()
+  let head = 0
+  const follower = () => {
+    const maps = new SystemMaps(BEHAVIOURS)
+    return { maps, follower: new SystemFollower({ journal, maps, clock, log }) }
+  }
+  const owner = follower()
+  /** A value; null deletes. */
+  const commit = async (key: string, value: number | null): Promise<void> => {
+    const v = versions.get(key) ?? 0
+    versions.set(key, v + 1)
+    const r = [value === null ? { t: 'deleted' } : { t: 'put', value }]
+    const fixed = { y: 'setting', n: v + 1, m: `${head}`, l: 0 as const, t: 0, c: 0, b: 'me' }
+    const entry: Entry = {
+      ...fixed,
+      p: `actor of ${key}`,
+      q: key,
+      v,
+      r,
+      a: { type: 'put', success: true },
+    }
+    const body = joinEntries([encodeEntry(entry)])
+    const place = { shard: SYSTEM_SHARD, epoch, head, count: 1 }
+    const group = { ...place, commitId: freshUuid(), body }
+    if ((await journal.log.append([group]))[0] !== 'committed') throw new Error('not committed')
+    head++
+    await owner.follower.read()
+  }
+  const image = async (): Promise<void> => {
+    const rows = owner.maps.image().map((body, part): DerivedRow => {
+      return { kind: 'image', offset: head, part, body }
+    })
+    const said: DerivedRow = { kind: 'consumer', consumer: 'image', offset: head }
+    await journal.derived.write(SYSTEM_SHARD, epoch, [...rows, said])
+  }
+  const trim = (): Promise<void> => journal.log.trim(SYSTEM_SHARD, epoch, head)
+  return { journal, clock, owner: owner.maps, follower, commit, image, trim }
+}
+
+function all(maps: SystemMaps): unknown[] {
+  return [...maps.withPrefix('setting', '')].map(({ key, value, version }) => [key, value, version])
+}
+
+t.test('away for longer than the log reaches: what was deleted is gone', async (t) => {
+  for (const moreBehind of [false, true]) {
+    const { owner, follower, commit, image, trim } = await configuration()
+    await commit('kept', 1)
+    await commit('deleted', 1)
+    await commit('changed', 1)
+    const one = follower()
+    await one.follower.read()
+    const told: unknown[] = []
+    one.maps.onChange('setting', (key, entry) => {
+      told.push([key, entry?.value ?? null, one.maps.size('setting')])
+    })
+    await commit('deleted', null)
+    await commit('changed', 2)
+    await commit('new', 1)
+    await commit('again', 1)
+    await commit('again', null)
+    await image()
+    await trim()
+    if (moreBehind) await commit('later', 1)
+    await one.follower.read()
+    t.same(all(one.maps), all(owner))
+    t.equal(one.maps.offset, owner.offset)
+    t.equal(one.maps.get('setting', 'deleted'), null)
+    t.equal(one.maps.size('setting'), owner.size('setting'))
+    const byImage = [
+      ['deleted', null, 3],
+      ['changed', 2, 3],
+      ['new', 1, 3],
+    ]
+    t.same(told, moreBehind ? [...byImage, ['later', 1, 4]] : byImage, 'once all of it stands')
+    t.ok(one.follower.isFresh)
+  }
+})
+
+t.test('an empty log is news only as far as its head', async (t) => {
+  const { clock, follower, commit, image, trim, owner } = await configuration()
+  await commit('a', 1)
+  const one = follower()
+  await one.follower.read()
+  await clock.advance(LIMITS.systemStaleMs)
+  await commit('a', null)
+  await trim()
+  await t.rejects(one.follower.read(), /trimmed/)
+  t.notOk(one.follower.isFresh)
+  t.notOk(await one.follower.freshens())
+  await image()
+  await one.follower.read()
+  t.ok(one.follower.isFresh)
+  t.same(all(one.maps), all(owner))
+})
+
+t.test('an older image is never gone back to', async (t) => {
+  const { follower, commit, image, trim } = await configuration()
+  await commit('a', 1)
+  await image()
+  await commit('a', 2)
+  const one = follower()
+  await one.follower.read()
+  await commit('a', 3)
+  await trim()
+  await t.rejects(one.follower.read())
+  t.same(all(one.maps), [['a', 2, 2]])
+})
+
+t.test('what comes while an empty log is compared with its head is read, not missed', async (t) => {
+  const { journal, follower, commit, owner } = await configuration()
+  await commit('a', 1)
+  const one = follower()
+  await one.follower.read()
+  const { log } = journal
+  const status = log.status.bind(log)
+  log.status = async (shard) => {
+    log.status = status
+    await commit('a', 2)
+    return status(shard)
+  }
+  await one.follower.read()
+  t.same(all(one.maps), all(owner))
+})
+
+t.test('behind what an operator has given up it goes on higher', async (t) => {
+  const { journal, clock, commit, owner } = await configuration()
+  await commit('a', 1)
+  await commit('a', 2)
+  const loss = { shard: SYSTEM_SHARD, offset: 1, resumedAt: 2 }
+  const identity = { ...journal.identity, losses: [loss] }
+  const maps = new SystemMaps(BEHAVIOURS)
+  maps.offset = 1
+  const log = { debug: () => 0, info: () => 0, warn: () => 0, error: () => 0 }
+  const one = new SystemFollower({ journal: { ...journal, identity }, maps, clock, log })
+  await one.read()
+  t.ok(one.isFresh)
+  await commit('a', 3)
+  await one.read()
+  t.same(all(maps), all(owner))
 })

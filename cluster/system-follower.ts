@@ -7,9 +7,10 @@ import { LIMITS } from '../config/limits.ts'
 import type { Entry } from '../protocol/entry.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
-import type { Journal } from '../storage/journal.ts'
+import type { Journal, LogRow, ShardStatus } from '../storage/journal.ts'
+import { NEVER, isWithin, momentOf } from './clock.ts'
 import type { Clock } from './clock.ts'
-import { entriesOfRow } from './sharding/recovery.ts'
+import { entriesOfRow, resumedBehind } from './sharding/log-tail.ts'
 import type { SystemMaps } from './system-view.ts'
 
 export interface SystemFollowerOptions {
@@ -17,16 +18,19 @@ export interface SystemFollowerOptions {
   readonly maps: SystemMaps
   readonly clock: Clock
   readonly log: Log
+  /** What the store said when its log had nothing behind the maps. */
+  readonly onTail?: (status: ShardStatus) => void
 }
 
 const READ_BYTES = 1024 * 1024
-const NEVER = -Infinity
 
 export class SystemFollower {
-  /** Offset of the newest image that was read or written. */
-  imageAt = 0
+  /** Below it the log may be trimmed: the last image but one that was read or written. */
+  trimmable = 0
+  #imageAt = 0
   readonly #options: SystemFollowerOptions
-  #readAtMs = NEVER
+  /** Nothing that was committed before is missing in the maps. */
+  #readAt = NEVER
   #reading: Promise<void> | null = null
   #imaging = false
   /** Who waits to hear whether the maps stand. */
@@ -39,7 +43,7 @@ export class SystemFollower {
 
   /** The log's tail was read with success not long ago: what the maps say may be gone by. */
   get isFresh(): boolean {
-    return this.#options.clock.monotonicMs() - this.#readAtMs <= LIMITS.systemStaleMs
+    return isWithin(this.#options.clock, LIMITS.systemStaleMs, this.#readAt)
   }
 
   /**
@@ -47,23 +51,32 @@ export class SystemFollower {
    * after this process has had no CPU for a while, it is read again and must say nothing new. False
    * when that takes too long, or too many wait for it.
    */
-  stands(): Promise<boolean> {
-    const { maps, clock } = this.#options
+  async stands(): Promise<boolean> {
+    const { maps } = this.#options
     const { offset } = maps
+    return (await this.freshens()) && maps.offset === offset
+  }
+
+  /**
+   * Reads the log until its tail was read not long ago: true; false when that takes too long, or
+   * too many wait for it.
+   */
+  freshens(): Promise<boolean> {
+    const { clock } = this.#options
     if (this.#asking >= LIMITS.systemAskingMax) return Promise.resolve(false)
     this.#asking++
     return new Promise((resolve) => {
       let isOver = false
-      const end = (stands: boolean): void => {
+      const end = (isFresh: boolean): void => {
         if (isOver) return
         isOver = true
         cancel()
         this.#asking--
-        resolve(stands)
+        resolve(isFresh)
       }
       const cancel = clock.after(LIMITS.systemFollowMs, () => end(false))
       const look = (): void => {
-        if (this.isFresh) end(maps.offset === offset)
+        if (this.isFresh) end(true)
         else if (!isOver) this.read().then(look, () => end(false))
       }
       look()
@@ -77,33 +90,64 @@ export class SystemFollower {
   }
 
   async #read(): Promise<void> {
-    const { journal, maps, clock } = this.#options
-    const { log } = journal
-    let beganMs = clock.monotonicMs()
+    const { maps, clock } = this.#options
+    let began = momentOf(clock)
     if (maps.offset === 0) await this.#loadImage()
     for (;;) {
-      const rows = await log.read(SYSTEM_SHARD, maps.offset, READ_BYTES)
-      const [first] = rows
-      if (first === undefined) break
-      // Trimmed below what the maps have: an image has it.
-      if (first.offset - first.count > maps.offset && !(await this.#loadImage())) break
+      const rows = await this.#rowsBehind()
+      if (rows.length === 0) break
       for (const row of rows) {
         for (const { entry, offset } of entriesOfRow(row, maps.offset)) maps.follow(entry, offset)
       }
-      beganMs = clock.monotonicMs()
+      began = momentOf(clock)
     }
-    this.#readAtMs = Math.max(this.#readAtMs, beganMs)
+    this.#readAt = began
     this.#wake()
   }
 
-  /** True when the maps are further than before. */
+  /**
+   * Rows that go on from the maps, after an image where older ones were trimmed; none: the maps
+   * have all that was committed when this was called.
+   */
+  async #rowsBehind(): Promise<readonly LogRow[]> {
+    const { journal, maps, onTail } = this.#options
+    const { log, identity } = journal
+    for (;;) {
+      const after = resumedBehind({ number: SYSTEM_SHARD, identity }, maps.offset)
+      let rows = await log.read(SYSTEM_SHARD, after, READ_BYTES)
+      if (rows.length === 0) {
+        // No row says only that none is left: a log may be trimmed up to its head.
+        const status = await log.status(SYSTEM_SHARD)
+        if (status.head <= Math.max(after, maps.offset)) {
+          onTail?.(status)
+          return rows
+        }
+        // What came meanwhile is there now.
+        rows = await log.read(SYSTEM_SHARD, after, READ_BYTES)
+      }
+      const [first] = rows
+      if (first !== undefined && first.offset - first.count <= Math.max(after, maps.offset)) {
+        return rows
+      }
+      if (!(await this.#loadImage())) {
+        throw new Error(`no image leads over the trimmed log of \`system\` at ${maps.offset}`)
+      }
+    }
+  }
+
+  /** True when the maps are further than before: an older image is never gone back to. */
   async #loadImage(): Promise<boolean> {
     const { journal, maps } = this.#options
     const image = await journal.derived.image()
     if (!image || image.offset <= maps.offset) return false
     maps.load(image.offset, image.parts)
-    this.imageAt = image.offset
+    this.#imaged(image.offset)
     return true
+  }
+
+  #imaged(offset: number): void {
+    this.trimmable = this.#imageAt
+    this.#imageAt = offset
   }
 
   /** Takes committed entries: this member's own, or those that the owner has pushed. */
@@ -141,7 +185,7 @@ export class SystemFollower {
   /** The owner writes an image now and then, so that the log can be trimmed. */
   async writeImage(epoch: number): Promise<void> {
     const { journal, maps, log } = this.#options
-    if (this.#imaging || maps.offset - this.imageAt < LIMITS.systemImageEntries) return
+    if (this.#imaging || maps.offset - this.#imageAt < LIMITS.systemImageEntries) return
     this.#imaging = true
     const { offset } = maps
     const parts = maps.image()
@@ -152,7 +196,7 @@ export class SystemFollower {
         { kind: 'consumer', consumer: 'image', offset },
       ])
       if (written !== 'committed') return
-      this.imageAt = offset
+      this.#imaged(offset)
       await journal.derived.trimImages()
     } catch (error) {
       log.error({ err: error }, 'an image of the system maps was not written')

@@ -5,6 +5,7 @@
 
 import type { Behaviour, SystemState } from '../protocol/behaviour.ts'
 import { metaOf } from '../protocol/entry.ts'
+import { assert } from '../protocol/errors.ts'
 import type { Entry } from '../protocol/entry.ts'
 import type { SystemEntry, SystemView } from './actor-system.ts'
 
@@ -17,10 +18,10 @@ interface Followed {
 }
 
 interface TypeMap {
-  readonly byKey: Map<string, Followed>
-  /** Keys of living entries in order; null: must be sorted again. */
+  /** What lives: a deleted one's own rows keep its version, a later `put` the whole value. */
+  byKey: Map<string, Followed>
+  /** Its keys in order; null: must be sorted again. */
   sorted: string[] | null
-  living: number
   readonly watchers: Set<(key: string, entry: SystemEntry | null) => void>
 }
 
@@ -61,26 +62,17 @@ export class SystemMaps implements SystemView {
       known.state = behaviour.evolve(known.state, entry.r[i]!, metaOf(entry, i))
     }
     known.version = entry.v + entry.r.length
-    this.#show(map, entry.q, known)
-  }
-
-  #show(map: TypeMap, key: string, known: Followed): void {
     const was = known.entry
-    const { value, deleted } = known.state as SystemState
-    known.entry = deleted ? null : { key, actorId: known.actorId, version: known.version, value }
-    // The actor's own rows keep its version; a later `put` brings the whole value again.
-    if (deleted) map.byKey.delete(key)
-    if ((was === null) !== (known.entry === null)) {
-      map.living += known.entry === null ? -1 : 1
-      map.sorted = null
-    }
-    for (const changed of map.watchers) changed(key, known.entry)
+    known.entry = shown(entry.q, known)
+    if (known.entry === null) map.byKey.delete(entry.q)
+    if ((was === null) !== (known.entry === null)) map.sorted = null
+    for (const changed of map.watchers) changed(entry.q, known.entry)
   }
 
   #map(type: string): TypeMap {
     let map = this.#types.get(type)
     if (!map) {
-      map = { byKey: new Map(), sorted: null, living: 0, watchers: new Set() }
+      map = { byKey: new Map(), sorted: null, watchers: new Set() }
       this.#types.set(type, map)
     }
     return map
@@ -94,10 +86,7 @@ export class SystemMaps implements SystemView {
   *withPrefix<T>(type: string, prefix: string): Iterable<SystemEntry<T>> {
     const map = this.#types.get(type)
     if (!map) return
-    map.sorted ??= [...map.byKey]
-      .filter(([, known]) => known.entry !== null)
-      .map(([key]) => key)
-      .sort(byCodePoint)
+    map.sorted ??= [...map.byKey.keys()].sort(byCodePoint)
     const { sorted } = map
     let low = 0
     let high = sorted.length
@@ -113,7 +102,7 @@ export class SystemMaps implements SystemView {
   }
 
   size(type: string): number {
-    return this.#types.get(type)?.living ?? 0
+    return this.#types.get(type)?.byKey.size ?? 0
   }
 
   onChange(type: string, changed: (key: string, entry: SystemEntry | null) => void): () => void {
@@ -138,22 +127,51 @@ export class SystemMaps implements SystemView {
     return parts
   }
 
-  /** Starts from an image instead of the first entry. */
+  /**
+   * The maps are those of the image from now on. What it doesn't have was deleted behind what they
+   * had: whoever follows them is told so, and what else is another, once all of it stands.
+   */
   load(offset: number, parts: readonly Uint8Array[]): void {
+    assert(offset > this.offset, 'an image takes the maps forward')
+    const found = new Map<string, Map<string, Followed>>()
     for (const part of parts) {
       for (const item of JSON.parse(Buffer.from(part).toString()) as ImageItem[]) {
         const behaviour = this.#behaviours.get(item.type)
         if (!behaviour) continue
-        const { actorId, version } = item
+        const { type, key, actorId, version } = item
         const state = behaviour.fromSnapshot(item.state)
         const known: Followed = { actorId, version, state, entry: null }
-        const map = this.#map(item.type)
-        map.byKey.set(item.key, known)
-        this.#show(map, item.key, known)
+        known.entry = shown(key, known)
+        const ofType = found.get(type) ?? new Map<string, Followed>()
+        found.set(type, ofType.set(key, known))
       }
     }
+    const changed: [TypeMap, ReadonlyMap<string, Followed>][] = []
+    for (const type of new Set([...this.#types.keys(), ...found.keys()])) {
+      const map = this.#map(type)
+      changed.push([map, map.byKey])
+      map.byKey = found.get(type) ?? new Map()
+      map.sorted = null
+    }
     this.offset = offset
+    for (const [map, before] of changed) tellChanges(map, before)
   }
+}
+
+/** What the view has of an actor; null: it is deleted. */
+function shown(key: string, { actorId, version, state }: Followed): SystemEntry | null {
+  const { value, deleted } = state as SystemState
+  return deleted ? null : { key, actorId, version, value }
+}
+
+function tellChanges({ byKey, watchers }: TypeMap, before: ReadonlyMap<string, Followed>): void {
+  const changes: [string, SystemEntry | null][] = []
+  for (const key of before.keys()) if (!byKey.has(key)) changes.push([key, null])
+  for (const [key, { actorId, version, entry }] of byKey) {
+    const was = before.get(key)
+    if (was?.actorId !== actorId || was.version !== version) changes.push([key, entry])
+  }
+  for (const [key, entry] of changes) for (const changed of watchers) changed(key, entry)
 }
 
 /** Order of Unicode code points, which UTF-16 code units don't keep. */

@@ -26,7 +26,6 @@ import { healthOperations } from './health/routes.ts'
 import type { Check } from './health/routes.ts'
 import { collectProcessMetrics } from './health/process-metrics.ts'
 import { collectRuntimeMetrics } from './health/runtime-metrics.ts'
-import type { Authenticate } from './http/core.ts'
 import { createHttpServer } from './http/server.ts'
 import type { HttpServer } from './http/server.ts'
 import { Metrics } from './metrics.ts'
@@ -96,7 +95,7 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
     ...registryOperations({ actorSystem: member, consistency: tokens }),
     ...graphRoutes(graph),
   ]
-  const authenticate: Authenticate = (header) => access.authenticate(header)
+  const { authenticate } = access
   const http = { settings: settings.http, operations, authenticate, log, metrics, version }
   const server = createHttpServer({ ...http, clock: clocks })
   const { port } = await server.listen()
@@ -128,7 +127,7 @@ function makeAccess(
     baseUrl,
     print,
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
-    ready: () => member.knowsConfiguration,
+    ready: () => member.knowsConfiguration || member.learnConfiguration(),
   })
 }
 

@@ -71,6 +71,7 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
     baseUrl: () => 'http://localhost',
     print: () => t.fail('nothing to print'),
     onError: (error) => t.fail(String(error)),
+    ready: () => member.knowsConfiguration || member.learnConfiguration(),
   })
   await access.start()
   t.teardown(() => access.stop())
@@ -82,7 +83,8 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
   const call = async (path: string, options: Call = {}): Promise<Answer> => {
     const { method = 'POST', token = '', params = {}, body, headers = {} } = options
     const operation = operations.find((one) => one.method === method && one.path === path)!
-    const identity = operation.access === 'none' ? null : access.authenticate(`Bearer ${token}`)
+    const identity =
+      operation.access === 'none' ? null : await access.authenticate(`Bearer ${token}`)
     if (identity instanceof RequestError) return refused(identity)
     const request = {
       identity,

@@ -85,7 +85,11 @@ export interface LogReader {
   status(shard: number): Maybe<ShardStatus>
   /** Epoch of the shard as a fresh read: before an answer that commits nothing is released. */
   epochNow(shard: number): Maybe<number>
-  /** Rows with offset > after, in order, at most about `bytesMax` (at least one row). */
+  /**
+   * Rows with offset > after, in order, at most about `bytesMax` (at least one row). Where older
+   * ones were trimmed the first begins higher than behind `after`, or there is none although the
+   * head (`status`) is higher: no row doesn't mean no news.
+   */
   read(shard: number, after: number, bytesMax: number): Maybe<readonly LogRow[]>
 }
 

@@ -158,3 +158,24 @@ void t.test('rows that go, and rows that are gone, at the front', async (t) => {
   one.engine.seen = () => []
   await t.rejects(offsets(), { message: /no entry at offset 7/ })
 })
+
+void t.test('a reader that was away while rows were trimmed: the head tells it', async (t) => {
+  for (const later of [0, 1, 5]) {
+    const state = newState()
+    const [one, away] = [owner(state, SMALL), owner(state)]
+    const { epoch } = await one.claim()
+    for (let head = 0; head < 3; head++) await append(one, of(epoch, head))
+    t.equal((await away.log.read(0, 0, 1e6)).at(-1)?.offset, 3)
+    for (let head = 3; head < 40; head++) await append(one, of(epoch, head))
+    await one.log.trim(0, epoch, 40)
+    for (let i = 0; i < later; i++) await append(one, of(epoch, 40 + i))
+    const head = 40 + later
+    // It knows of no segment that has rows: without a look at the head there is nothing for ever.
+    t.same(await away.log.read(0, 3, 1e6), [])
+    t.equal((await away.log.status(0)).head, head)
+    const [first] = await away.log.read(0, 3, 1e6)
+    t.ok(first === undefined || first.offset - first.count > 3)
+    t.same((await away.log.read(0, 40, 1e6)).at(-1)?.offset, later === 0 ? undefined : head)
+    t.same([one.bugs, away.bugs], [[], []])
+  }
+})

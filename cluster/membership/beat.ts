@@ -6,7 +6,8 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { ControlStore, MemberState, Outcome } from '../../storage/control.ts'
-import type { Clock } from '../clock.ts'
+import { momentOf } from '../clock.ts'
+import type { Clock, Moment } from '../clock.ts'
 import { LateAnswer, hedged } from './hedge.ts'
 import type { Hedge } from './hedge.ts'
 import { lives } from './view.ts'
@@ -17,11 +18,8 @@ export interface Life {
   readonly incarnation: string
 }
 
-/** When a statement was sent, by both clocks, milliseconds. */
-export interface Sent {
-  readonly monotonicMs: number
-  readonly wallMs: number
-}
+/** When a statement was sent. */
+export type Sent = Moment
 
 /** What a beat sender tells. Nothing is told any more after `lost`, or after a stop. */
 export interface BeatReport {
@@ -89,7 +87,7 @@ export class BeatLoop implements BeatSender {
     for (;;) {
       while (this.#options.mayBeat?.() === false && !isOver()) await this.#pause()
       if (isOver()) return
-      const sent = { monotonicMs: clock.monotonicMs(), wallMs: clock.nowMs() }
+      const sent = momentOf(clock)
       // Until beat + 1 is there for certain: later copies count from when the first was sent.
       for (let isThere = false; !isThere;) {
         const outcome = await this.#send(life, beat, state)

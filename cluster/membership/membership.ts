@@ -7,9 +7,10 @@ import { assert } from '../../protocol/errors.ts'
 import { uuidMaker } from '../../protocol/ids.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { ControlStore, MemberRow, MemberState } from '../../storage/control.ts'
-import type { World } from '../clock.ts'
+import { NEVER, isWithin } from '../clock.ts'
+import type { Moment, World } from '../clock.ts'
 import { BeatLoop } from './beat.ts'
-import type { BeatSender, Sent } from './beat.ts'
+import type { BeatSender } from './beat.ts'
 import { DeathWatch } from './death-watch.ts'
 import type { FormerLives } from './former-lives.ts'
 import { hedged } from './hedge.ts'
@@ -38,8 +39,6 @@ export interface MembershipOptions {
   readonly onDeclaredDead?: (row: MemberRow) => void
 }
 
-const NO_LEASE: Sent = { monotonicMs: -Infinity, wallMs: -Infinity }
-
 type Listener = (view: ClusterView) => void
 
 export class Membership {
@@ -52,8 +51,8 @@ export class Membership {
   #joining = false
   #closed = false
   #view: ClusterView | null = null
-  /** By both clocks. */
-  #leaseEnd: Sent = NO_LEASE
+  /** When the last applied beat was sent. */
+  #leaseFrom: Moment = NEVER
   #closers: (() => void)[] = []
 
   constructor(options: MembershipOptions) {
@@ -131,7 +130,7 @@ export class Membership {
         { member, incarnation },
         {
           applied: (sent) => {
-            this.#lease(sent)
+            this.#leaseFrom = sent
             if (this.#incarnation !== null) return
             this.#incarnation = incarnation
             this.#closers = []
@@ -150,13 +149,6 @@ export class Membership {
     })
   }
 
-  #lease(sent: Sent): void {
-    this.#leaseEnd = {
-      monotonicMs: sent.monotonicMs + LIMITS.leaseMs,
-      wallMs: sent.wallMs + LIMITS.leaseMs,
-    }
-  }
-
   /**
    * True while this life's lease stands: nobody can have declared it dead, so nobody else has
    * committed in its shards. Cheap enough for every read that is released. Needs monotonic clocks
@@ -164,13 +156,7 @@ export class Membership {
    * lease, by as much as the machine was suspended.
    */
   mayServe(): boolean {
-    const { clock } = this.#options.world
-    const leftMs = this.#leaseEnd.monotonicMs - clock.monotonicMs()
-    if (leftMs <= 0) return false
-    // A suspended machine's monotonic clock stands still; the wall clock tells. It ends the lease
-    // by itself, too: a suspension too short to be told from a drift must not prolong it.
-    const leftByWallMs = this.#leaseEnd.wallMs - clock.nowMs()
-    return leftByWallMs > 0 && Math.abs(leftByWallMs - leftMs) <= LIMITS.clockJumpMs
+    return isWithin(this.#options.world.clock, LIMITS.leaseMs, this.#leaseFrom)
   }
 
   /**
@@ -186,7 +172,7 @@ export class Membership {
    * at once. Resolves like `startLeaving`; if the row couldn't be written, others see a death.
    */
   async left(): Promise<void> {
-    this.#leaseEnd = NO_LEASE
+    this.#leaseFrom = NEVER
     this.#beat.stop()
     await this.#write('left')
     this.#incarnation = null
@@ -222,7 +208,7 @@ export class Membership {
   }
 
   #end(): void {
-    this.#leaseEnd = NO_LEASE
+    this.#leaseFrom = NEVER
     this.#incarnation = null
   }
 

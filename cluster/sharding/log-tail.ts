@@ -62,7 +62,7 @@ export async function* entriesBetween(
 }
 
 /** Behind what an operator has given up the log goes on higher (PROTOCOL 3.16). */
-function resumedBehind({ identity, number }: LogSource, at: number): number {
+export function resumedBehind({ identity, number }: Omit<LogSource, 'log'>, at: number): number {
   const loss = identity.losses?.find(({ shard, offset }) => shard === number && offset === at)
   return loss ? loss.resumedAt : at
 }

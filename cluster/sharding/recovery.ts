@@ -26,8 +26,6 @@ import type { Outbox } from './outbox.ts'
 import { POISON } from './poison.ts'
 import type { PoisonList } from './poison.ts'
 
-export { entriesOfRow } from './log-tail.ts'
-
 const READ_BYTES = 1024 * 1024
 const AHEAD_ENTRIES_MAX = 4 * LIMITS.flushStoredEntries
 

@@ -38,6 +38,11 @@ export class TestClock implements Clock {
     return this.#mono
   }
 
+  /** The machine is suspended: the wall clock goes on, the monotonic one doesn't notice. */
+  suspend(ms: number): void {
+    this.#now += ms
+  }
+
   after(ms: number, run: () => void): () => void {
     const item = { at: this.#mono + ms, run }
     this.#due.push(item)

@@ -7,6 +7,7 @@ import { Member } from '../member.ts'
 import { memoryWire } from '../memory/wire.ts'
 import { SegmentedLog } from '../log/segmented-log.ts'
 import type { Wire } from '../wire.ts'
+import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Reply } from '../../protocol/message.ts'
 import type { ControlStore, Outcome } from '../../storage/control.ts'
@@ -31,6 +32,8 @@ export interface OneMember {
   ask(id: string, messages: readonly [string, object?][], options?: AskOptions): Promise<Reply>
   /** Its statements and reads fail, and its wire is cut, from now on: as good as killed. */
   kill(): void
+  /** Its statements and reads get no answer from now on; its wire and its callers go on. */
+  cutJournal(): void
   /** Statements on control rows and segments are answered by this while it is set. */
   onStatement: ((statement: string) => Outcome | null) | null
 }
@@ -43,17 +46,22 @@ export interface Members {
   until(what: string, holds: () => boolean, ms?: number): Promise<void>
 }
 
+export interface MembersOptions {
+  readonly shards?: number
+  readonly seed?: number
+  readonly behaviours?: readonly Behaviour[]
+}
+
 const STEP_MS = 50
 
-export function makeMembers(
-  options: { readonly shards?: number; readonly seed?: number } = {},
-): Members {
+export function makeMembers(options: MembersOptions = {}): Members {
   const shards = options.shards ?? 4
   const clock = new TestClock()
   const chance = seeded(options.seed ?? 1)
   const state = newStatementState(shards)
   const shared: Shared = {
     shards,
+    behaviours: options.behaviours ?? [ledger],
     clock,
     state,
     registers: new MemoryRegisters(),
@@ -87,6 +95,7 @@ export function makeMembers(
 /** What all members of a test have together. */
 interface Shared {
   readonly shards: number
+  readonly behaviours: readonly Behaviour[]
   readonly clock: TestClock
   readonly state: StatementState
   readonly registers: MemoryRegisters
@@ -96,7 +105,7 @@ interface Shared {
 
 function makeOne(shared: Shared, name: string): OneMember {
   const { clock, wire, random } = shared
-  const life = { killed: false }
+  const life: Life = { killed: false, cut: false }
   const logged: string[] = []
   const one: { onStatement: OneMember['onStatement'] } = { onStatement: null }
   const say = (fields: object, text: string): void =>
@@ -110,7 +119,7 @@ function makeOne(shared: Shared, name: string): OneMember {
     version: '1',
     journal: journalOf(shared, { life, rule, control, log }),
     cluster: { control },
-    behaviours: [ledger],
+    behaviours: shared.behaviours,
     world: { clock, random },
     wire: cuttable(wire, life),
     wireDeliversOnce: true,
@@ -134,13 +143,20 @@ function makeOne(shared: Shared, name: string): OneMember {
       budgetMs: given.budgetMs ?? 15_000,
       trace: 'test',
     })
-  return Object.assign(one, { name, member, logged, kill: () => void (life.killed = true), ask })
+  return Object.assign(one, {
+    name,
+    member,
+    logged,
+    kill: () => void (life.killed = true),
+    cutJournal: () => void (life.cut = true),
+    ask,
+  })
 }
 
 function journalOf(
   { shards, state, registers, clock }: Shared,
   of: {
-    readonly life: { killed: boolean }
+    readonly life: Life
     readonly rule: (statement: string) => Outcome | null
     readonly control: ControlStore
     readonly log: Log
@@ -159,10 +175,16 @@ function journalOf(
   return { identity, log, derived, close: () => Promise.resolve() }
 }
 
+interface Life {
+  killed: boolean
+  /** From the journal alone. */
+  cut: boolean
+}
+
 /** A killed process sends nothing any more, and hears nothing. */
 function breakable<T extends ControlStore | MemorySegments>(
   store: T,
-  life: { readonly killed: boolean },
+  life: Readonly<Life>,
   rule: (statement: string) => Outcome | null,
 ): T {
   return new Proxy(store, {
@@ -170,11 +192,13 @@ function breakable<T extends ControlStore | MemorySegments>(
       const value = Reflect.get(target, name, target) as unknown
       if (typeof value !== 'function') return value
       return (...args: unknown[]) => {
-        if (life.killed) return new Promise(() => undefined)
+        if (life.killed || life.cut) return new Promise(() => undefined)
         const ruled = rule(`${String(name)} ${JSON.stringify(args)}`)
         if (ruled !== null) return Promise.resolve(ruled)
         const result = (value as (...a: unknown[]) => Promise<unknown>).apply(target, args)
-        return result.then((answer) => (life.killed ? new Promise(() => undefined) : answer))
+        return result.then((answer) =>
+          life.killed || life.cut ? new Promise(() => undefined) : answer,
+        )
       }
     },
   })

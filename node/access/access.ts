@@ -4,12 +4,12 @@
 import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import type { RequestError } from '../../protocol/errors.ts'
+import type { Authenticate } from '../http/core.ts'
 import type { Operation } from '../http/operation.ts'
 import { Authenticator } from './authenticate.ts'
+import type { Ready } from './authenticate.ts'
 import { bootstrap } from './bootstrap.ts'
 import { clientBehaviour } from './client.ts'
-import type { Identity } from './identity.ts'
 import { oauthOperations } from './oauth.ts'
 import { roleBehaviour } from './role.ts'
 import { Secrets } from './secret.ts'
@@ -34,14 +34,13 @@ export interface AccessOptions {
   readonly print: (text: string) => void
   /** Failures in the background. */
   readonly onError: (error: unknown) => void
-  /** False while this member can't know whether a session still stands (503, never 401). */
-  readonly ready?: () => boolean
+  readonly ready: Ready
 }
 
 export interface Access {
   readonly operations: readonly Operation[]
   /** Who sent this Authorization header; a RequestError (401, 503) is returned, not thrown. */
-  authenticate(authorization: string): Identity | RequestError
+  readonly authenticate: Authenticate
   /** Makes the first identity if there is none, and begins to remove expired sessions. */
   start(): Promise<void>
   stop(): void
@@ -54,17 +53,15 @@ export function createAccess(options: AccessOptions): Access {
   const nowMs = (): number => world.clock.nowMs()
   const secrets = new Secrets(world.random)
   const sessions = new Sessions({ actorSystem, world, accessTokenMs, onError: options.onError })
-  const authenticator = new Authenticator({
-    system,
-    nowMs,
-    ...(options.ready && { ready: options.ready }),
-  })
+  const { ready } = options
+  const authenticator = new Authenticator({ system, nowMs, ready })
   return {
     operations: oauthOperations({
       system,
       sessions,
       secrets,
       authenticator,
+      ready,
       nowMs,
       accessTokenMs,
       baseUrl,

@@ -1,7 +1,8 @@
-// Authentication of a request: from the Authorization header to an Identity, synchronously, out of
-// the system maps. It stands between node/http, which calls it for every operation that wants a
-// token, and the sessions. Tokens that were good are kept in a bounded cache, which forgets them
-// when their session, or anything that decides what they may do, changes. Source: CONTRACT 1.11.
+// Authentication of a request: from the Authorization header to an Identity, out of the system
+// maps, at once as long as these may be believed. It stands between node/http, which calls it for
+// every operation that wants a token, and the sessions. Tokens that were good are kept in a bounded
+// cache, which forgets them when their session, or anything that decides what they may do, changes;
+// a member that can't know of such changes asks neither. Source: CONTRACT 1.11, PROTOCOL 3.0.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { SystemEntry, SystemView } from '../../cluster/actor-system.ts'
@@ -19,14 +20,20 @@ export interface AuthenticatorOptions {
   readonly system: SystemView
   /** Wall clock, milliseconds. */
   readonly nowMs: () => number
-  /** False while this member can't know whether a session still stands: 503, never 401. */
-  readonly ready?: () => boolean
+  readonly ready: Ready
 }
+
+/**
+ * Whether this member may go by the system maps now; a promise while it looks into their log.
+ * False: it can't know whether a session still stands, which is 503, never 401.
+ */
+export type Ready = () => boolean | Promise<boolean>
 
 interface Known {
   readonly token: Buffer
   readonly identity: Identity
-  readonly expiresAtMs: number
+  /** From then on the maps are asked. */
+  readonly untilMs: number
 }
 
 const BEARER = /^bearer +(\S+) *$/i
@@ -63,27 +70,39 @@ export class Authenticator {
   }
 
   /** Who sent this header; a RequestError (401, or 503 while that can't be told) is returned. */
-  authenticate(authorization: string): Identity | RequestError {
+  authenticate(authorization: string): Identity | RequestError | Promise<Identity | RequestError> {
     const token = tokenOf(authorization)
     if (token === null) {
       return authorization === ''
         ? refusal('send an access token: Authorization: Bearer <ACCESS_TOKEN>')
         : refusal('the Authorization header holds no bearer token: Bearer <ACCESS_TOKEN>')
     }
+    const ready = this.#options.ready()
+    if (ready === true) return this.#identify(token)
+    if (ready === false) return unknowable()
+    return ready.then((isReady) => (isReady ? this.#identify(token) : unknowable()))
+  }
+
+  #identify(token: string): Identity | RequestError {
     const part = sessionPart(token)
     const known = this.#known.get(part)
     if (known !== undefined && this.#same(token, known.token)) {
-      if (known.expiresAtMs > this.#options.nowMs()) return known.identity
+      if (known.untilMs > this.#options.nowMs()) return known.identity
       this.#known.delete(part)
-      return refusal('the access token has expired; ask /oauth/token for a new one')
     }
     return this.#lookUp(token)
   }
 
-  /** Takes in a token just issued: it is good at once, before the maps show its session. */
+  /**
+   * Takes in a token just issued: it is good at once, before the maps show its session. For as long
+   * as they may be behind, and no longer: what they never showed they can't take back.
+   */
   remember(token: string, sessionId: string, session: Session): void {
+    const { system, nowMs } = this.#options
+    if (system.get('session', sessionId) !== null) return
     const identity = this.#identityOf(sessionId, session)
-    if (identity !== null) this.#keep(token, identity, Date.parse(session.expiresAt))
+    const untilMs = Math.min(nowMs() + LIMITS.systemStaleMs, Date.parse(session.expiresAt))
+    if (identity !== null) this.#keep(token, identity, untilMs)
   }
 
   /** Forgets a session that was just ended, before the maps show it. */
@@ -98,10 +117,7 @@ export class Authenticator {
   }
 
   #lookUp(token: string): Identity | RequestError {
-    const { system, nowMs, ready } = this.#options
-    if (ready !== undefined && !ready()) {
-      return new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
-    }
+    const { system, nowMs } = this.#options
     const read = readToken(token)
     const entry: SystemEntry<Session> | null =
       read === null ? null : system.get<Session>('session', read.sessionId)
@@ -120,7 +136,7 @@ export class Authenticator {
     return identity
   }
 
-  #keep(token: string, identity: Identity, expiresAtMs: number): void {
+  #keep(token: string, identity: Identity, untilMs: number): void {
     if (this.#known.size >= LIMITS.tokenCacheMax) {
       for (const oldest of this.#known.keys()) {
         this.#known.delete(oldest)
@@ -130,7 +146,7 @@ export class Authenticator {
     this.#known.set(sessionPart(token), {
       token: Buffer.from(token, 'latin1'),
       identity,
-      expiresAtMs,
+      untilMs,
     })
   }
 
@@ -166,6 +182,11 @@ function tokenOf(authorization: string): string | null {
     return authorization.slice(7)
   }
   return BEARER.exec(authorization)?.[1] ?? null
+}
+
+/** Of a member that does not know what was changed of late. */
+export function unknowable(): RequestError {
+  return new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
 }
 
 function refusal(message: string): RequestError {

@@ -8,7 +8,8 @@ import { formatAce, parseScope } from '../../protocol/ace.ts'
 import type { Acl } from '../../protocol/ace.ts'
 import { RequestError, isRetryable } from '../../protocol/errors.ts'
 import type { Operation, OperationRequest, OperationResponse } from '../http/operation.ts'
-import type { Authenticator } from './authenticate.ts'
+import { unknowable } from './authenticate.ts'
+import type { Authenticator, Ready } from './authenticate.ts'
 import { aclOfClient } from './client.ts'
 import type { Client } from './client.ts'
 import { OAuthError, readClientCredentials, readForm } from './oauth-request.ts'
@@ -21,6 +22,7 @@ export interface OAuthOptions {
   readonly sessions: Sessions
   readonly secrets: Secrets
   readonly authenticator: Authenticator
+  readonly ready: Ready
   /** Wall clock, milliseconds. */
   readonly nowMs: () => number
   /** Life of an access token, milliseconds. */
@@ -50,7 +52,7 @@ export function oauthOperations(options: OAuthOptions): Operation[] {
       body: FORM,
       errors: 'oauth',
       response: TokenResponse,
-      handle: (request) => answered(issueToken(options, request)),
+      handle: (request) => answered(whenReady(options, () => issueToken(options, request))),
     },
     {
       method: 'POST',
@@ -59,7 +61,7 @@ export function oauthOperations(options: OAuthOptions): Operation[] {
       access: 'none',
       body: FORM,
       errors: 'oauth',
-      handle: (request) => answered(revokeToken(options, request)),
+      handle: (request) => answered(whenReady(options, () => revokeToken(options, request))),
     },
     {
       method: 'GET',
@@ -69,6 +71,15 @@ export function oauthOperations(options: OAuthOptions): Operation[] {
       handle: () => ({ status: 200, body: metadata(options.baseUrl()) }),
     },
   ]
+}
+
+/** A client or a token that this member has not heard of yet must not be called unknown. */
+async function whenReady(
+  { ready }: OAuthOptions,
+  run: () => Promise<OperationResponse>,
+): Promise<OperationResponse> {
+  if (await ready()) return run()
+  throw unknowable()
 }
 
 /** Failures leave in the form of RFC 6749 5.2, whatever they were. */

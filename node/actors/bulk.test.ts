@@ -5,8 +5,9 @@ import t from 'tap'
 import type { World } from '../../cluster/clock.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { Acl, OWNER_ACL, parseAce } from '../../protocol/ace.ts'
-import { errorItem } from '../../protocol/errors.ts'
+import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { Reply } from '../../protocol/message.ts'
+import type { Identity } from '../access/identity.ts'
 import type { LineStream, OperationRequest } from '../http/operation.ts'
 import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
 import { noteOrder } from '../testing/note-order.ts'
@@ -34,7 +35,17 @@ class Client implements LineStream {
   #arrived: (() => void) | null = null
   readonly #readers: (() => void)[] = []
   reading = true
+  /** Who calls, as looked up for each line. */
+  who: Identity | RequestError
   readonly lines: LineStream['lines'] = { [Symbol.asyncIterator]: () => this.#iterate() }
+
+  constructor(acl: Acl) {
+    this.who = { id: 'shop', kind: 'client', sessionId: UUID, acl }
+  }
+
+  identityNow(): Identity | RequestError {
+    return this.who
+  }
 
   send(...lines: (object | string)[]): this {
     for (const line of lines) {
@@ -103,9 +114,9 @@ function bulk(options: { acl?: Acl; query?: string; type?: string } = {}): Bulk 
     consistency: { encode: (at) => at.map((p) => `${p.shard}:${p.offset}`).join() },
     world,
   }).find((one) => one.path === '/resources/actors/{type}')!
-  const client = new Client()
+  const client = new Client(options.acl ?? OWNER_ACL)
   const request = {
-    identity: { id: 'shop', kind: 'client', sessionId: UUID, acl: options.acl ?? OWNER_ACL },
+    identity: client.who,
     params: { type: options.type ?? 'order' },
     query: new URLSearchParams(options.query ?? ''),
     requestId: 'r-1',
@@ -438,6 +449,22 @@ t.test('permissions, by the UUID where needed', async (t) => {
     client.answers.map((answer) => answer.errors?.[0]?.code),
     [undefined, undefined, 'UNAUTHORIZED_MESSAGE', 'UNAUTHORIZED_MESSAGE'],
   )
+})
+
+t.test('a stream that outlives its token: who calls is looked up for each line', async (t) => {
+  const { system, client, done } = bulk()
+  client.send(note('1', 'a'))
+  await settle()
+  const asked = system.asked.length
+  client.who = new RequestError('UNAUTHENTICATED', 'it was revoked')
+  client.send(note('1', 'b'), { ...note('2', 'c'), idempotencyKey: 'k' })
+  await settle()
+  t.equal(system.asked.length, asked, 'nothing was done')
+  client.who = { id: 'shop', kind: 'client', sessionId: UUID, acl: new Acl([]) }
+  client.send(note('1', 'e')).end()
+  await done
+  const codes = client.answers.slice(1).map(({ errors }) => errors?.[0]?.code)
+  t.same(codes, ['UNAUTHENTICATED', 'UNAUTHENTICATED', 'UNAUTHORIZED_MESSAGE'])
 })
 
 t.test('keys of lines go along with a hash of their messages', async (t) => {

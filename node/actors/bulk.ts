@@ -168,9 +168,13 @@ export class BulkRun {
   }
 
   async #answerOf(slot: Slot, line: BulkLine): Promise<string> {
-    const { type, request, preview } = this.#options
+    const { type, request, lines, preview } = this.#options
     const { target, messages, idempotencyKey } = line
-    const { acl, id: by } = request.identity
+    // A stream may outlive its token.
+    const known = lines.identityNow()
+    const who = known instanceof Promise ? await known : known
+    if (who instanceof RequestError) throw who
+    const { acl, id: by } = who
     const virtual = target.id === NEW
     let { uuid } = target
     if (uuid === null && !virtual && needsUuid(type, messages, acl)) {

@@ -56,7 +56,8 @@ async function post(
     })()
     const write = (answer: string): undefined => void (text = answer)
     const bulk = operations.find(({ path }) => path === '/resources/actors/{type}')!
-    ended = Promise.resolve(bulk.stream!(request, { lines, write }))
+    const { identity } = request
+    ended = Promise.resolve(bulk.stream!(request, { lines, write, identityNow: () => identity }))
   } else {
     const one = operations.find(({ path }) => path === '/resources/actors/{type}/{id}')!
     const answering = async (): Promise<OperationResponse> => one.handle(request)

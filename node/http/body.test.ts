@@ -4,10 +4,18 @@ import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { Agent, request as httpRequest } from 'node:http'
 import { gzipSync } from 'node:zlib'
+import type { Authenticate } from './core.ts'
 import type { Operation } from './operation.ts'
 import { eventually } from './testing/raw-client.ts'
 import type { RawClient, RawResponse } from './testing/raw-client.ts'
-import { errorOf, operation, pieces, request, startServer } from './testing/test-server.ts'
+import {
+  authenticate,
+  errorOf,
+  operation,
+  pieces,
+  request,
+  startServer,
+} from './testing/test-server.ts'
 
 const MiB = 1024 * 1024
 let handled = 0
@@ -340,4 +348,30 @@ t.test('what uWebSockets.js answers itself', async (t) => {
   expecting.send(request('POST /json', { Expect: '100-continue', 'Content-Length': '1' }))
   t.equal((await expecting.response()).status, 100)
   t.equal((await expecting.send('1').response()).status, 200)
+})
+
+void t.test('a body that was long on its way: who sent it is looked up again', async (t) => {
+  for (const [systemStaleMs, wanted, isLater] of [
+    [60_000, 200, false],
+    [0, 401, false],
+    [0, 401, true],
+  ] as const) {
+    let looks = 0
+    const look: Authenticate = (authorization) =>
+      authenticate(looks++ === 0 ? authorization : 'Bearer revoked')
+    const http = await startServer(
+      [
+        operation('POST', '/body', (r) => ({ status: 200, body: r.body }), {
+          access: 'token',
+          body: { type: 'json', required: true },
+        }),
+      ],
+      { limits: { systemStaleMs }, authenticate: isLater ? async (a) => look(a) : look },
+    )
+    t.teardown(http.stop)
+    const headers = { Authorization: 'Bearer good' }
+    const c = http.client()
+    t.equal((await c.send(request('POST /body', headers, '{"a":1}')).response()).status, wanted)
+    t.equal(looks, wanted === 200 ? 1 : 2)
+  }
 })

@@ -24,7 +24,7 @@ export interface Log {
   info(fields: object, message: string): void
 }
 
-/** Whose token this is; '' when none was sent. A promise only where the answer isn't at hand. */
+/** Whose token this is; '' when none was sent. A promise only while the answer isn't at hand. */
 export type Authenticate = (
   authorization: string,
 ) => Identity | RequestError | Promise<Identity | RequestError>
@@ -41,6 +41,7 @@ type HttpLimit = Extract<
   | 'urlCharsMax'
   | 'bodyIdleMs'
   | 'requestBudgetMs'
+  | 'systemStaleMs'
   | 'unknownOutcomeMs'
   | 'jsonDepthMax'
   | 'bodyBytesPerSecondMin'
@@ -72,6 +73,7 @@ export interface HttpCore {
   readonly limits: HttpLimits
   readonly clock: Clock
   readonly log: Log
+  readonly authenticate: Authenticate
   readonly newRequestId: () => string
   /** Counts of requests that met no operation. */
   readonly strays: RouteCounts

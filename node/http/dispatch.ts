@@ -13,7 +13,7 @@ import {
   unpacked,
 } from './body.ts'
 import type { BodyHeaders } from './body.ts'
-import type { Authenticate, HttpCore, Route } from './core.ts'
+import type { HttpCore, Route } from './core.ts'
 import { Exchange } from './exchange.ts'
 import type { OperationResponse } from './operation.ts'
 import type { Found, Router } from './router.ts'
@@ -23,12 +23,10 @@ import type { HttpRequest, HttpResponse } from './uws.ts'
 export class Dispatcher {
   private readonly core: HttpCore
   private readonly router: Router<Route>
-  private readonly authenticate: Authenticate
 
-  constructor(core: HttpCore, router: Router<Route>, authenticate: Authenticate) {
+  constructor(core: HttpCore, router: Router<Route>) {
     this.core = core
     this.router = router
-    this.authenticate = authenticate
   }
 
   /** Takes a request from uWebSockets.js. Never throws: there is nobody to catch it. */
@@ -75,7 +73,7 @@ export class Dispatcher {
       this.enter(x, framing, null)
       return
     }
-    const who = this.authenticate(x.header('authorization'))
+    const who = x.identityNow()
     if (who instanceof Promise) {
       x.hold()
       this.enter(
@@ -180,7 +178,7 @@ export class Dispatcher {
       if (fault === null) read.push(x)
       else x.fail(fault)
     }
-    for (const x of read) this.handle(x)
+    for (const x of read) this.admitted(x)
   }
 
   private take(x: Exchange, bytes: Buffer): void {
@@ -202,8 +200,25 @@ export class Dispatcher {
   private read(x: Exchange, bytes: Buffer): void {
     const declared = x.route!.operation.body
     const fault = declared === undefined ? null : readBody(x, bytes, declared)
-    if (fault === null) this.handle(x)
+    if (fault === null) this.admitted(x)
     else x.fail(fault)
+  }
+
+  /** A body may be long on its way: who sent it is looked up again, for that may have ended. */
+  private admitted(x: Exchange): void {
+    const { clock, limits } = this.core
+    if (x.who === null || clock.monotonicMs() - x.startedMs < limits.systemStaleMs) {
+      this.handle(x)
+      return
+    }
+    const who = x.identityNow()
+    if (who instanceof Promise) {
+      who
+        .then((known) => {
+          if (!x.done && this.admit(x, known)) this.handle(x)
+        })
+        .catch((error: unknown) => x.fail(error))
+    } else if (this.admit(x, who)) this.handle(x)
   }
 
   private handle(x: Exchange): void {

@@ -18,7 +18,7 @@ import {
   refusal,
   statusLine,
 } from './answer.ts'
-import type { HttpCore, Route } from './core.ts'
+import type { Authenticate, HttpCore, Route } from './core.ts'
 import type { OperationRequest, OperationResponse } from './operation.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
@@ -92,6 +92,11 @@ export class Exchange implements OperationRequest {
   get identity(): Identity {
     assert(this.who !== null, 'an operation without a token has no identity')
     return this.who
+  }
+
+  /** Who calls, looked up at this moment. */
+  identityNow(): ReturnType<Authenticate> {
+    return this.core.authenticate(this.header('authorization'))
   }
 
   get query(): URLSearchParams {

@@ -2,7 +2,7 @@
 // OpenAPI document is made from them. A station never sees a socket.
 
 import type { TSchema } from '@sinclair/typebox'
-import type { ErrorCode } from '../../protocol/errors.ts'
+import type { ErrorCode, RequestError } from '../../protocol/errors.ts'
 import type { Identity } from '../access/identity.ts'
 
 export interface OperationRequest {
@@ -46,6 +46,11 @@ export interface LineStream {
   readonly lines: AsyncIterable<{ readonly number: number; readonly bytes: Buffer | 'too-large' }>
   /** Writes an answer line; resolves when there is room for more. */
   readonly write: (line: string) => Promise<void> | void
+  /**
+   * Who calls, looked up anew: a stream may outlive its token. A RequestError: the token is good no
+   * more, or that can't be told at the moment.
+   */
+  readonly identityNow: () => Identity | RequestError | Promise<Identity | RequestError>
 }
 
 export interface OperationParameter {

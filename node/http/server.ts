@@ -58,6 +58,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     limits: { ...LIMITS, ...options.limits },
     clock,
     log: options.log,
+    authenticate: options.authenticate,
     newRequestId: () => makeId(clock.nowMs()),
     strays: countsOf(metrics, 'none'),
     open,
@@ -68,7 +69,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
   const operations = [...options.operations]
   operations.push(openApiOperation(options.operations, options.version ?? '0'))
-  const dispatcher = new Dispatcher(core, compile(operations, metrics), options.authenticate)
+  const dispatcher = new Dispatcher(core, compile(operations, metrics))
   metrics.collect(function* () {
     yield {
       name: 'kontor_http_requests_in_flight',

@@ -41,6 +41,7 @@ export function serveStream(
   const stream: LineStream = {
     lines: { [Symbol.asyncIterator]: () => new LineIterator(x, chunks) },
     write: (line) => writer.write(line),
+    identityNow: () => x.identityNow(),
   }
   const run = async (): Promise<void> => {
     if (how.admitted !== null) await how.admitted

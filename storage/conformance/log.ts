@@ -25,6 +25,7 @@ export function logConformance(
   void t.test('fencing', (s) => fencing(s, makeLog))
   void t.test('sending again', (s) => sendingAgain(s, makeLog))
   void t.test('reading and trimming', (s) => reading(s, makeLog))
+  void t.test('reading below what was trimmed', (s) => readingBelow(s, makeLog))
   void t.test('properties', (s) => logProperties(s, makeLog, histories))
 }
 
@@ -100,6 +101,34 @@ async function sendingAgain(t: Test, makeLog: MakeLog): Promise<void> {
   t.same(await log.append([second]), ['committed'], 'and under a newer epoch: the first copy won')
   t.same(await log.append([{ ...second, commitId: freshUuid() }]), ['fenced'])
   t.equal((await log.read(0, 0, 1e6)).length, 2)
+}
+
+/**
+ * Who was away for longer than the log reaches learns of it from what is left: the first row begins
+ * higher than it stands, or there is none and the head is higher.
+ */
+async function readingBelow(t: Test, makeLog: MakeLog): Promise<void> {
+  const { log, claim, keepsLast } = await makeLog(t, 2)
+  const { epoch } = await claim(0)
+  for (let head = 0; head < 12; head += 2) {
+    t.same(await log.append([group({ shard: 0, epoch, head, count: 2 })]), ['committed'])
+  }
+  const lacks = async (after: number): Promise<boolean> => {
+    const [first] = await log.read(0, after, 1e6)
+    if (first === undefined) return (await log.status(0)).head > after
+    return first.offset - first.count > after
+  }
+  for (const after of [0, 1, 6, 11, 12]) t.notOk(await lacks(after), `all is there from ${after}`)
+  await log.trim(0, epoch, 6)
+  for (const after of [0, 1, 5]) t.ok(await lacks(after), `from ${after}`)
+  for (const after of [6, 7, 12]) t.notOk(await lacks(after), `from ${after}`)
+  await log.trim(0, epoch, 12)
+  for (const after of [0, 5, 6, 9]) t.ok(await lacks(after), `all trimmed, from ${after}`)
+  t.equal(await lacks(10), !keepsLast)
+  t.notOk(await lacks(12))
+  t.same(await log.append([group({ shard: 0, epoch, head: 12 })]), ['committed'])
+  t.ok(await lacks(9))
+  t.notOk(await lacks(12))
 }
 
 async function reading(t: Test, makeLog: MakeLog): Promise<void> {

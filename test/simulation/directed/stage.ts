@@ -68,11 +68,19 @@ export class Stage {
     this.clients = new Clients(this.world, none)
   }
 
-  /** Starts members, and waits until every shard is served. */
+  /** Starts members, and waits until every shard is served where it belongs. */
   async start(...names: readonly string[]): Promise<SimulatedMember[]> {
     const started = names.map((name) => this.world.start(name))
     await this.until('all serve', () => started.every(({ isReady }) => isReady) && this.isServed())
+    // Whoever was faster has the shares of the others at first.
+    await this.until('all have their share', () => this.#isShared())
     return started
+  }
+
+  #isShared(): boolean {
+    const names = this.world.living.map(({ name }) => name)
+    const owners = targets([...this.world.engine.state.shards.keys()], names)
+    return [...owners].every(([shard, name]) => this.ownerOf(shard)?.name === name)
   }
 
   isServed(): boolean {

@@ -86,10 +86,10 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: MEMBERSHIP,
-        find: '    const leftMs = this.#leaseEnd.monotonicMs - clock.monotonicMs()\n',
+        find: '    return isWithin(this.#options.world.clock, LIMITS.leaseMs, this.#leaseFrom)',
         replace:
-          '    if (clock.nowMs() >= 0) return clock.nowMs() < this.#leaseEnd.wallMs\n' +
-          '    const leftMs = 0\n',
+          '    const { clock } = this.#options.world\n' +
+          '    return clock.nowMs() < this.#leaseFrom.wallMs + LIMITS.leaseMs',
       },
     ],
   },

@@ -1,0 +1,74 @@
+// Who sent a header, while this member can know it and while it can't.
+
+import t from 'tap'
+import type { Test } from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
+import { accessBehaviours } from './access.ts'
+import { Authenticator } from './authenticate.ts'
+import type { Session } from './session.ts'
+import { makeToken } from './token.ts'
+
+/** A client `web` with a token whose session is not in the maps. */
+function scene(t: Test) {
+  const system = new ActorSystemTwin(accessBehaviours())
+  const properties = { name: 'x', redirectUris: [], grantTypes: [] }
+  const dates = { createdAt: '', suspendedAt: null }
+  system.put('client', 'web', { properties, roles: [], secrets: [], isSystem: false, ...dates })
+  const now = { ms: 0, ready: true as boolean | Promise<boolean> }
+  const authenticator = new Authenticator({
+    system: system.system,
+    nowMs: () => now.ms,
+    ready: () => now.ready,
+  })
+  t.teardown(() => authenticator.stop())
+  const { token, sessionId, hash } = makeToken((bytes) => void bytes.fill(7))
+  const session: Session = {
+    identity: 'web',
+    kind: 'client',
+    clientId: 'web',
+    grant: 'client_credentials',
+    scope: null,
+    accessTokenHash: hash,
+    issuedAt: new Date(0).toISOString(),
+    expiresAt: new Date(3_600_000).toISOString(),
+  }
+  const who = (sent = token) => authenticator.authenticate(`Bearer ${sent}`)
+  return { system, now, authenticator, token, sessionId, session, who }
+}
+
+t.test(
+  'while it is not known what was revoked it is 503, for tokens seen before too',
+  async (t) => {
+    const { system, now, authenticator, sessionId, session, who } = scene(t)
+    system.put('session', sessionId, session)
+    t.match(who(), { id: 'web' })
+    now.ready = false
+    t.match(who(), { status: 503 })
+    t.match(who('A'.repeat(64)), { status: 503 }, 'never 401')
+    t.match(authenticator.authenticate(''), { status: 401 }, 'a token that was not sent is none')
+    now.ready = Promise.resolve(false)
+    t.match(await who(), { status: 503 })
+    now.ready = Promise.resolve(true)
+    t.match(await who(), { id: 'web' })
+    t.match(await who('A'.repeat(64)), { status: 401 })
+    // What is read while it waits counts.
+    const reading = Promise.withResolvers<boolean>()
+    now.ready = reading.promise
+    const waiting = who()
+    const properties = { name: 'x', redirectUris: [], grantTypes: [] }
+    const dates = { createdAt: '', suspendedAt: '2026-03-01T12:00:00.000Z' }
+    system.put('client', 'web', { properties, roles: [], secrets: [], isSystem: false, ...dates })
+    reading.resolve(true)
+    t.match(await waiting, { status: 401 })
+  },
+)
+
+t.test('a token just issued is good until the maps should show its session', (t) => {
+  const { now, authenticator, token, sessionId, session, who } = scene(t)
+  authenticator.remember(token, sessionId, session)
+  t.match(who(), { id: 'web' })
+  now.ms = LIMITS.systemStaleMs
+  t.match(who(), { status: 401 })
+  t.end()
+})
