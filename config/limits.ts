@@ -109,6 +109,13 @@ export const LIMITS = {
   callerMarkMs: 24 * 3_600_000,
   edgeMarkMs: 10 * 60_000,
   claimAgeMs: 60_000,
+  // Generated numbers (ARCHITECTURE 4)
+  /** Counters that a shard keeps at hand: a prefix beyond them costs a read. */
+  countersKnownMax: 1_000,
+  /** Numbers that are looked up in one go where a stretch of them is taken. */
+  numberProbesTogether: 8,
+  /** Such stretches that one turn passes over. */
+  numberSearchesMax: 8,
   // Activations and snapshots (PROTOCOL 3.12)
   activationsMax: 5_000,
   activationsBytesMax: 32 * MiB,

@@ -122,6 +122,13 @@ export interface LogStore extends LogReader {
 /** Keys of creates are forgotten with the callers' keys; every other key is kept (PROTOCOL 3.6). */
 export const CREATE_KEY_SUFFIX = '!key'
 
+/**
+ * Rows of this key type are counters of generated numbers: key `shard/prefix`, one claim whose
+ * message is the highest number handed out. Nothing is lost when one is missing: numbers that are
+ * taken are passed over.
+ */
+export const COUNTER_SUFFIX = '!counter'
+
 /** A natural key's row (ARCHITECTURE 4). Free when `claims` is empty. */
 export interface AliasRow {
   readonly keyType: string

@@ -5,12 +5,15 @@
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { Ask } from '../../protocol/behaviour.ts'
 import { LIMITS } from '../../config/limits.ts'
+import { RequestError } from '../../protocol/errors.ts'
 import type { AliasRow, Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
 import { claimApart, inquire } from './claims.ts'
 import type { ShardCore } from './core.ts'
 import { checkpointsOf, entriesOf, stateAt } from './history.ts'
 import { holderOf, idOf } from './keys.ts'
+import { counterOf } from './numbers.ts'
+import type { Series } from './numbers.ts'
 import { resumed } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -106,29 +109,52 @@ function hold(shard: ShardCore, work: Work, id: string): void {
   if (!shard.reserved.has(id)) shard.reserved.set(id, { work, waiting: [] })
 }
 
+interface NumberAsk extends Series {
+  /** How often a stretch of taken numbers was passed over already. */
+  readonly searches?: number
+}
+
 function nextNumber(
   shard: ShardCore,
   activation: Activation,
   work: Work,
-  ask: { readonly keyType: string; readonly prefix: string },
+  ask: NumberAsk,
 ): Maybe<string> {
+  const { numbers } = shard
+  const { searches = 0 } = ask
+  const again = (after: Promise<void>, times: number): Promise<string> =>
+    after.then(
+      resumed(work, () => nextNumber(shard, activation, work, { ...ask, searches: times })),
+    )
+  const counter = counterOf(ask)
   for (;;) {
-    const counter = `${ask.keyType}/${ask.prefix}`
+    const ready = numbers.ready(ask)
+    if (ready instanceof Promise) return again(ready, searches)
     const after = work.counters?.[counter] ?? 0
-    const { text, n } = work.preview
-      ? shard.numbers.peek(ask.keyType, ask.prefix, after)
-      : shard.numbers.next(ask.keyType, ask.prefix)
+    const { text, n } = work.preview ? numbers.peek(ask, after) : numbers.next(ask)
     work.counters ??= {}
     work.counters[counter] = n
     if (shard.reserved.has(idOf(ask.keyType, text))) continue
     const free = reserve(shard, activation, work, { keyType: ask.keyType, key: text })
-    if (free instanceof Promise) {
-      return free.then(
-        resumed(work, (ok) => (ok ? text : nextNumber(shard, activation, work, ask))),
-      )
+    if (free === true) return text
+    const taken = (): Promise<string> => {
+      if (searches >= LIMITS.numberSearchesMax) {
+        const busy = 'others take the numbers with this prefix just now; try again'
+        throw new RequestError('TOO_BUSY', busy)
+      }
+      return again(skipTaken(shard, ask), searches + 1)
     }
-    if (free) return text
+    if (free === false) return taken()
+    return free.then(resumed(work, (isFree) => (isFree ? text : taken())))
   }
+}
+
+function skipTaken(shard: ShardCore, ask: Series): Promise<void> {
+  const { keyType } = ask
+  return shard.numbers.skip(ask, (text) => {
+    if (shard.reserved.has(idOf(keyType, text))) return true
+    return shard.keys.lookup(keyType, text, (row) => (row?.claims.length ?? 0) > 0)
+  })
 }
 
 /** Ends the reservations of the message at which the work stands, and wakes who waits for them. */

@@ -44,7 +44,7 @@ export function entryOf(
   if (decision.ok) entry.r = decision.records
   if (into.effects.length > 0) entry.e = into.effects
   if (into.keys.length > 0) entry.k = into.keys
-  if (decision.ok && work.counters) entry.g = work.counters
+  if (decision.ok && work.counters) entry.g = shard.numbers.highest(work.counters)
   return entry
 }
 

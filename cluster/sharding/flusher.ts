@@ -42,6 +42,8 @@ interface Batch {
   /** Rows that may be there only when all of the others are. */
   readonly snapshots: DerivedRow[]
   readonly flushing: Flushing[]
+  /** Counters of numbers that its entries have moved: one row each. */
+  readonly counters: Set<string>
   /** When its first group was committed. */
   readonly sinceMs: number
   upTo: number
@@ -127,12 +129,15 @@ export class Flusher {
    * its last entry: behind an accepted loss the log goes on higher (PROTOCOL 3.16).
    */
   replayed(tail: readonly Flushable[], marks: readonly DerivedRow[], head: number): void {
-    if (tail.length === 0) {
+    const inherited = Object.keys(this.#options.shard.numbers.inherited)
+    if (tail.length === 0 && inherited.length === 0) {
       this.flushed = head
       this.#storeAtRest()
       return
     }
-    this.#batch().rows.push(...marks)
+    const first = this.#batch()
+    first.rows.push(...marks)
+    for (const counter of inherited) first.counters.add(counter)
     for (const one of tail) this.#rowsOf(one, this.#batch())
     this.#waiting.at(-1)!.upTo = head
     void this.#run()
@@ -149,7 +154,10 @@ export class Flusher {
     const last = this.#waiting.at(-1)
     if (last && last.bytes < LIMITS.flushBatchBytesMax) return last
     const sinceMs = this.#nowMs()
-    const next: Batch = { rows: [], snapshots: [], flushing: [], sinceMs, upTo: 0, bytes: 0 }
+    const next: Batch = {
+      ...{ rows: [], snapshots: [], flushing: [], counters: new Set<string>() },
+      ...{ sinceMs, upTo: 0, bytes: 0 },
+    }
     this.#waiting.push(next)
     return next
   }
@@ -167,6 +175,7 @@ export class Flusher {
       else this.#tail.set(actorId, [{ offset, body: bytes }])
     }
     for (const row of aliases) rows.push({ kind: 'alias', offset, row })
+    if (entry.g) for (const counter in entry.g) batch.counters.add(counter)
     for (const mark of spilled) rows.push(markRow(entry.p, mark, offset))
     if (snapshot) {
       const body = encodeSnapshot(snapshot, this.#options.shard.clockMs())
@@ -184,6 +193,10 @@ export class Flusher {
       const batch = this.#waiting.shift()
       if (batch === undefined) break
       this.#flying = batch
+      const { numbers } = this.#options.shard
+      for (const counter of batch.counters) {
+        batch.rows.push({ kind: 'alias', offset: batch.upTo, row: numbers.rowOf(counter) })
+      }
       if (!(await this.#written(batch.rows))) return
       // An actor's snapshot comes after its entries and marks (PROTOCOL 3.12).
       if (batch.snapshots.length > 0 && !(await this.#written(batch.snapshots))) return
@@ -227,6 +240,7 @@ export class Flusher {
       if (aliases.length > 0) shard.keys.flushed(aliases, offset)
       if (actorId !== null) this.#forget(actorId, batch.upTo)
     }
+    shard.numbers.flushed(batch.counters, batch.upTo)
     shard.spilled.flushed(batch.upTo)
     this.#options.onDurable()
   }

@@ -1,9 +1,12 @@
 // What a shard remembers of itself over restarts, kept in its own derived row. It stands between
 // the flusher, which writes it, and a claim, which reads it. Source: PROTOCOL 3.0 `shard_snap`.
 
-/** What a shard remembers of itself: counters of generated numbers, its clock. */
+/** What a shard remembers of itself: its clock, and how far its relay and its log are. */
 export interface ShardMemory {
-  readonly counters: Record<string, number>
+  /**
+   * Counters of generated numbers as older versions kept them; rows of their own have them now.
+   */
+  readonly counters: Readonly<Record<string, number>>
   readonly clockMs: number
   /** Behind the oldest effect that is not taken yet. */
   readonly relayed: number

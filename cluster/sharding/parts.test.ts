@@ -1,11 +1,9 @@
-// The small parts of a shard, each against its rule: gate, marks, keys, numbers.
+// The small parts of a shard, each against its rule: gate, marks, keys.
 
 import t from 'tap'
-import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import { errorItem } from '../../protocol/errors.ts'
-import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { memoryJournal } from '../../storage/memory/journal.ts'
 import { Gate } from './gate.ts'
@@ -13,7 +11,6 @@ import type { OpenEntry } from './gate.ts'
 import { KeyTable, holderOf, idOf } from './keys.ts'
 import { Marks, fewestToSpill, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
-import { Numbers } from './numbers.ts'
 
 const ENTRY: Entry = {
   y: 'ledger',
@@ -171,28 +168,4 @@ t.test('keys: a create is forgotten after a day, a number never', async (t) => {
   const late = LIMITS.callerMarkMs
   t.equal(holderOf({ keyType: 'order!key', key: 'k', claims }, late), null)
   t.equal(holderOf({ keyType: 'order', key: 'k', claims }, late)?.actorId, 'a')
-})
-
-t.test('numbers: each shard takes its own, together they take all', async () => {
-  fc.assert(
-    fc.property(fc.constantFrom('O', '', 'X-'), fc.constantFrom(1, 4, 32), (prefix, shards) => {
-      const seen = new Set<string>()
-      for (let shard = 0; shard < shards; shard++) {
-        const numbers = new Numbers(shard, shards)
-        let last = 0
-        for (let i = 0; i < 20; i++) {
-          const peeked = numbers.peek('order', prefix).n
-          const { text, n } = numbers.next('order', prefix)
-          if (n <= last || peeked !== n || seen.has(text)) return false
-          if (shardOf(placeOfKey('order', text), shards) !== shard) return false
-          seen.add(text)
-          last = n
-        }
-        const again = new Numbers(shard, shards)
-        again.heard(numbers.all())
-        if (again.next('order', prefix).n <= last) return false
-      }
-      return true
-    }),
-  )
 })

@@ -85,7 +85,8 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.number = number
     this.context = context
     this.keys = new KeyTable(journal.derived)
-    this.numbers = new Numbers(number, shards)
+    const random = (): number => Number.parseInt(context.newUuid().slice(-12), 16) / 2 ** 48
+    this.numbers = new Numbers({ shard: number, shards, derived: journal.derived, random })
     this.turns = new TurnRunner(this)
     this.resting = new Resting({ clock, shards, head: () => this.gate.head })
     this.loadSource = {
@@ -175,7 +176,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   memory(offset: number): ShardMemory {
     this.#memory = {
       ...this.#memory,
-      counters: this.numbers.all(),
+      counters: this.numbers.inherited,
       clockMs: this.clockMs(),
       // An account that is not known to be right stays marked as such.
       ...(this.#memory.counted !== undefined && { counted: this.gate.head }),
@@ -290,6 +291,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     assert(this.state === 'serving', 'nothing is decided in a shard that is not served')
     const { entry, bytes, activation, state, bases } = joining
     const offset = this.gate.newest + 1
+    if (entry.g) this.numbers.heard(entry.g, offset)
     const aliases = entry.k ? this.keys.apply(entry, offset, bases) : NO_ALIASES
     let spilled: OpenEntry['spilled'] = []
     let snapshot: OpenEntry['snapshot'] = null

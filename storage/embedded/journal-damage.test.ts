@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry.ts'
+import { COUNTER_SUFFIX } from '../journal.ts'
 import type { DerivedRow, Journal } from '../journal.ts'
 import { freshUuid, group } from '../conformance/journal-samples.ts'
 import { JournalDamage } from './journal-damage.ts'
@@ -89,6 +90,8 @@ async function fill(journal: Journal, ahead: boolean): Promise<Filled> {
       if (outcome[0] !== 'committed') throw new Error(`group ${i} of shard ${shard}: ${outcome[0]}`)
       head += bodies.length
     }
+    const counter = { keyType: `order${COUNTER_SUFFIX}`, key: `${shard}/O`, claims: [] }
+    rows.push({ kind: 'alias', offset: head, row: counter })
     const flush = Math.floor(head / 2)
     const flushed = rows.filter((row) => ahead || row.offset <= flush)
     flushed.push({ kind: 'consumer', consumer: 'flush', offset: flush })
@@ -290,6 +293,8 @@ void t.test('going on without what is lost', async (t) => {
   const hasKey = async (key: string) => (await journal.derived.alias('order', key)) !== null
   t.same([await hasKey(`1-${good}`), await hasKey(`1-${good + 1}`)], [true, false])
   t.same([await hasKey(`1-${head}`), await hasKey(`0-${filled.heads[0]}`)], [false, true])
+  const counter = await journal.derived.alias(`order${COUNTER_SUFFIX}`, '1/O')
+  t.not(counter, null, 'what is handed out from now on is above what was lost')
   t.equal((await journal.derived.actors(null, 1e4)).length, filled.heads[0]! + good)
   const { epoch } = await journal.log.claim(1)
   const body = joinEntries([entryOf(freshUuid(), 1, 10)])

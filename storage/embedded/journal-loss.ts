@@ -3,6 +3,7 @@
 // opening. Source: PROTOCOL 3.16.
 
 import { LIMITS } from '../../config/limits.ts'
+import { COUNTER_SUFFIX } from '../journal.ts'
 import type { AcceptedLoss, StoreIdentity } from '../journal.ts'
 import { Arena } from './journal-arena.ts'
 import type { DERIVED_TABLES, JournalEnvironment } from './journal-environment.ts'
@@ -77,6 +78,12 @@ function dropLog(env: JournalEnvironment, shard: number, offset: number): number
   return highest
 }
 
+/** Counters of generated numbers stand among the keys; theirs begin with their type. */
+function isCounter(key: Uint8Array): boolean {
+  const [keyType] = Buffer.from(key).toString('latin1').split('\0')
+  return keyType!.endsWith(COUNTER_SUFFIX)
+}
+
 function dropDerived(
   env: JournalEnvironment,
   name: (typeof DERIVED_TABLES)[number],
@@ -84,7 +91,9 @@ function dropDerived(
 ): void {
   const lost: Uint8Array[] = []
   for (const { key, value } of env[name].getRange({})) {
-    if (derivedShard(value) === at.shard && derivedOffset(value) > at.offset) lost.push(key)
+    if (derivedShard(value) !== at.shard || derivedOffset(value) <= at.offset) continue
+    if (name === 'aliases' && isCounter(key)) continue
+    lost.push(key)
   }
   for (const key of lost) env[name].removeSync(key)
 }

@@ -27,5 +27,20 @@ export function checkKeys(engine: Engine, log: FoldedLog): string[] {
     if (row && row.claims.some(({ actorId }) => actorId === actors[0])) continue
     found.push(`K4: the number ${number} leads to ${JSON.stringify(row)}, not to ${actors[0]!}`)
   }
+  return [...found, ...handedOutTwice(log)]
+}
+
+/** A number that was given up may be chosen again; generated again it is not. */
+function handedOutTwice(log: FoldedLog): string[] {
+  const found: string[] = []
+  const first = new Map<string, string>()
+  for (const { actorId, entries } of log.actors.values()) {
+    const [opened] = entries
+    if (opened?.entry.g === undefined) continue
+    const number = String(opened.entry.r[0]!['number'])
+    const other = first.get(number)
+    if (other !== undefined) found.push(`K4: ${number} was handed out to ${other} and ${actorId}`)
+    first.set(number, actorId)
+  }
   return found
 }

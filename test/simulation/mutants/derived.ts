@@ -18,6 +18,17 @@ export const DERIVED_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'counters-unwritten',
+    why: 'the flush offset moves on without the rows of counters: numbers are handed out again',
+    patches: [
+      {
+        file: FLUSHER,
+        find: "        batch.rows.push({ kind: 'alias', offset: batch.upTo, row: numbers.rowOf(counter) })\n",
+        replace: '        numbers.rowOf(counter)\n',
+      },
+    ],
+  },
+  {
     name: 'snapshot-before-marks',
     directed: 'snapshot-overtakes',
     why: 'an owner dies between a snapshot and the marks that have left its window: they are lost',
