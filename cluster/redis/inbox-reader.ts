@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts'
 import { Connection, isWrongServer } from './connection.ts'
 import type { Redis } from './connection.ts'
 import { EMPTY_ENTRY } from './entry.ts'
+import { KnownIds } from './known-ids.ts'
 
 export interface InboxOptions {
   readonly key: string
@@ -140,26 +141,4 @@ export class InboxReader {
 function following(id: string): string {
   const [ms, sequence] = id.split('-')
   return `${ms}-${BigInt(sequence!) + 1n}`
-}
-
-/** Remembers at least so many of the ids that it has seen last. */
-class KnownIds {
-  readonly #max: number
-  #recent = new Set<string>()
-  #before = new Set<string>()
-
-  constructor(max: number) {
-    this.#max = max
-  }
-
-  /** True the first time. */
-  isNew(id: string): boolean {
-    if (this.#recent.has(id) || this.#before.has(id)) return false
-    this.#recent.add(id)
-    if (this.#recent.size >= this.#max) {
-      this.#before = this.#recent
-      this.#recent = new Set()
-    }
-    return true
-  }
 }

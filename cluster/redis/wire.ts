@@ -41,6 +41,8 @@ export interface WireFigures {
   readonly losses: number
   /** Copies on their way at the moment. */
   readonly unanswered: number
+  /** Bytes handed to Redis that it hasn't taken yet. */
+  readonly backlogBytes: number
 }
 
 export interface RedisWire extends Wire {
@@ -109,7 +111,7 @@ class StreamWire implements RedisWire {
   }
 
   get figures(): WireFigures {
-    return { ...this.#counts, unanswered: this.#copies.size }
+    return { ...this.#counts, unanswered: this.#copies.size, backlogBytes: this.#backlogBytes }
   }
 
   // --- inboxes ----------------------------------------------------------------------------

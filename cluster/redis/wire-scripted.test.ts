@@ -1,0 +1,305 @@
+// The wire against a Redis that does as it is told: what goes into one entry, what becomes of
+// copies whose command was refused, cut off or never sent, and that nothing is left behind of any.
+
+import t from 'tap'
+import type { Test } from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import type { WireReply } from '../../protocol/message.ts'
+import { systemClock } from '../clock.ts'
+import { RecordingInbox, eventually, parcelOf } from '../testing/wire-conformance.ts'
+import { entryFields, packItem, readEntry } from './entry.ts'
+import type { Item } from './entry.ts'
+import { ScriptedRedis } from './testing/scripted-redis.ts'
+import { redisWire } from './wire.ts'
+
+const ME = 'me'
+const MINE = `in:${ME}`
+const THERE = 'in:there'
+const ANSWERED: WireReply = { outcome: 'see', actorId: 'x' }
+const UNSENT = { outcome: 'unsent' }
+const AWAY = { outcome: 'unsent', away: true }
+
+async function makeWire(t: Test) {
+  const redis = await ScriptedRedis.start()
+  const clock = systemClock()
+  const seen = { reconnects: 0, told: [] as string[], answers: [] as unknown[] }
+  /** What waits for the end of the tick, while the test holds it. */
+  const ticks = { held: null as (() => void)[] | null }
+  const say = (_: object, text: string): void => void seen.told.push(text)
+  const wire = redisWire({
+    urls: [redis.url],
+    clock: {
+      ...clock,
+      defer: (run) => (ticks.held ? void ticks.held.push(run) : clock.defer(run)),
+    },
+    log: { debug: say, info: say, warn: say, error: say },
+    onReconnect: () => void seen.reconnects++,
+  })
+  t.teardown(async () => {
+    redis.cut()
+    await wire.stop()
+    await redis.stop()
+  })
+  const inbox = new RecordingInbox()
+  inbox.reply = null
+  await wire.serve(ME, inbox)
+  redis.add(THERE, ['v', '0'])
+  const send = (to: string, trace = 'test', from = ME): void =>
+    wire.send(to, parcelOf(from, trace), (reply) => void seen.answers.push([trace, reply]))
+  const answers = (...wanted: unknown[]): Promise<boolean> =>
+    eventually(() => JSON.stringify(seen.answers) === JSON.stringify(wanted))
+  /** Puts an entry of these items into the inbox served here, so long ago. */
+  const arrive = (items: readonly Item[], ageMs = 0): void => {
+    const copies = items.flatMap((item) => (item.kind === 'parcel' ? [item.copy] : []))
+    const id = ageMs === 0 ? undefined : `${redis.nowMs - ageMs}-${1_000 + redis.commands.length}`
+    redis.add(MINE, entryFields('there', copies, items.map(packItem)), id)
+  }
+  const isAtRest = (): boolean => wire.figures.backlogBytes === 0 && wire.figures.unanswered === 0
+  return { redis, wire, seen, ticks, inbox, send, answers, arrive, isAtRest }
+}
+
+/** What was written to a stream, entry by entry. */
+function written(redis: ScriptedRedis, key: string) {
+  return redis.sentTo(key, 'xadd').map((command) => {
+    const read = readEntry(command.slice(command.indexOf('*') + 1))
+    if (read.state !== 'read') return read.state
+    const items = read.items.map((item) => {
+      if (item.kind === 'parcel') return item.envelope.trace
+      return item.kind === 'notice' ? item.notice.kind : item.copy
+    })
+    return { from: read.from, items, noMake: command[2] === 'NOMKSTREAM' }
+  })
+}
+
+t.test('what goes to one member in one tick is one entry, in its order', async (t) => {
+  const { redis, wire, send, seen } = await makeWire(t)
+  redis.add('in:other', ['v', '0'])
+  send('there', 'a')
+  send('other', 'x')
+  wire.tell(['there', ME, 'other'], { kind: 'stopped' }, ME)
+  send('there', 'b')
+  t.ok(wire.figures.backlogBytes > 0)
+  t.ok(await eventually(() => wire.figures.backlogBytes === 0))
+  t.same(written(redis, THERE), [{ from: ME, items: ['a', 'stopped', 'b'], noMake: true }])
+  t.same(written(redis, 'in:other'), [{ from: ME, items: ['x', 'stopped'], noMake: true }])
+  send('there', 'c')
+  t.ok(await eventually(() => written(redis, THERE).length === 2))
+  t.match(wire.figures, { entries: 3, parcels: 4, unsent: 0, dropped: 0, unanswered: 4 })
+  t.same(seen.answers, [])
+})
+
+t.test('each life that sends has an entry of its own, in the order of sending', async (t) => {
+  const { redis, send } = await makeWire(t)
+  for (const [trace, from] of ['one', 'one', 'two', 'one'].entries()) {
+    send('there', `${trace}`, from)
+  }
+  t.ok(await eventually(() => written(redis, THERE).length === 3))
+  t.same(
+    written(redis, THERE).map((entry) => (entry as { items: unknown }).items),
+    [['0', '1'], ['2'], ['3']],
+  )
+})
+
+t.test('an answer finds its copy once, whoever else answers', async (t) => {
+  const { redis, arrive, send, answers, isAtRest } = await makeWire(t)
+  send('there', 'a')
+  send('there', 'b')
+  t.ok(await eventually(() => redis.sentTo(THERE, 'xadd').length === 1))
+  const reply: Item = { kind: 'reply', copy: 2, reply: ANSWERED }
+  arrive([reply, reply, { ...reply, copy: 77 }])
+  t.ok(await answers(['b', ANSWERED]))
+  arrive([reply, { ...reply, copy: 1 }])
+  t.ok(await answers(['b', ANSWERED], ['a', ANSWERED]))
+  t.ok(await eventually(isAtRest))
+})
+
+t.test('a stream that is not there: its copies have not left, others have', async (t) => {
+  const { redis, wire, send, answers } = await makeWire(t)
+  send('nobody', 'a')
+  send('there', 'b')
+  send('nobody', 'c')
+  t.ok(await answers(['a', UNSENT], ['c', UNSENT]))
+  t.notOk(redis.streams.has('in:nobody'), 'only its reader makes it')
+  t.match(wire.figures, { unsent: 2, unanswered: 1 })
+  t.ok(await eventually(() => wire.figures.backlogBytes === 0))
+})
+
+t.test('a Redis that refuses: they have not left, and it is told once', async (t) => {
+  const { redis, wire, seen, send, answers, isAtRest } = await makeWire(t)
+  redis.fate = ([name]) => (name === 'xadd' ? { error: 'OOM as asked' } : 'answered')
+  send('there', 'a')
+  t.ok(await answers(['a', AWAY]))
+  send('there', 'b')
+  t.ok(await answers(['a', AWAY], ['b', AWAY]))
+  t.ok(isAtRest())
+  t.equal(seen.told.filter((text) => text.includes('refuses')).length, 1)
+  t.ok(wire.isUp, 'it is there all the same')
+  t.equal(seen.reconnects, 0)
+})
+
+t.test('a replica is left: the connection is made again, and the edge is told', async (t) => {
+  const { redis, seen, send, answers } = await makeWire(t)
+  const { connections } = redis
+  redis.fate = ([name]) => (name === 'xadd' ? { error: 'READONLY as asked' } : 'answered')
+  send('there', 'a')
+  t.ok(await answers(['a', AWAY]))
+  t.ok(await eventually(() => redis.connections > connections && seen.reconnects === 1))
+})
+
+t.test('cut off before its answer: it counts as sent, and its answer is heard', async (t) => {
+  for (const fate of ['unheard', 'lost'] as const) {
+    const { redis, wire, seen, send, arrive, answers, isAtRest } = await makeWire(t)
+    redis.fate = ([name, key]) => (name === 'xadd' && key === THERE ? fate : 'answered')
+    send('there', 'a')
+    t.ok(await eventually(() => seen.reconnects === 1), fate)
+    t.same(seen.answers, [], 'nobody says that it was not done')
+    t.match(wire.figures, { unanswered: 1, unsent: 0, backlogBytes: 0, losses: 1 })
+    t.equal(redis.streams.get(THERE)!.entries.length, fate === 'unheard' ? 2 : 1)
+    redis.fate = null
+    const { length } = redis.sentTo(THERE, 'xadd')
+    t.equal(length, 1, 'the client does not send it again by itself')
+    arrive([{ kind: 'reply', copy: 1, reply: ANSWERED }])
+    t.ok(await answers(['a', ANSWERED]))
+    t.ok(isAtRest())
+  }
+})
+
+t.test('gone before the end of the tick: certainly not sent', async (t) => {
+  const { redis, wire, ticks, send, answers, isAtRest } = await makeWire(t)
+  ticks.held = []
+  send('there', 'a')
+  redis.cut()
+  t.ok(await eventually(() => !wire.isUp))
+  const held = ticks.held
+  ticks.held = null
+  for (const run of held) run()
+  t.ok(await answers(['a', AWAY]))
+  t.ok(isAtRest())
+  t.match(wire.figures, { unsent: 1, entries: 0 })
+})
+
+t.test('without Redis: unsent at once, never inside the call; the rest is dropped', async (t) => {
+  const { redis, wire, seen, send, answers, inbox } = await makeWire(t)
+  await redis.stop()
+  t.ok(await eventually(() => !wire.isUp))
+  send('there', 'a')
+  t.same(seen.answers, [], 'the edge is not done with it yet')
+  t.ok(await answers(['a', AWAY]))
+  wire.tell(['there', ME], { kind: 'stopped' }, ME)
+  t.ok(await eventually(() => inbox.notices.length === 1), 'itself it hears')
+  t.match(wire.figures, { dropped: 1, unsent: 1, backlogBytes: 0, unanswered: 0 })
+})
+
+t.test('a destination has room for so many bytes, and again once they are answered', async (t) => {
+  const { redis, wire, seen, send, arrive, answers } = await makeWire(t)
+  const messages = [{ type: 'create', body: 'x'.repeat(LIMITS.wireBytesMax) }]
+  wire.send('there', parcelOf(ME, 'large', { messages }), () => void seen.answers.push('large'))
+  send('there', 'b')
+  t.ok(await answers(['b', UNSENT]), 'the wire itself is not away')
+  send('nobody', 'c')
+  t.ok(await answers(['b', UNSENT], ['c', UNSENT]), 'another one has room')
+  t.ok(await eventually(() => redis.sentTo(THERE, 'xadd').length === 1))
+  arrive([{ kind: 'reply', copy: 1, reply: ANSWERED }])
+  t.ok(await answers(['b', UNSENT], ['c', UNSENT], 'large'))
+  send('there', 'd')
+  t.ok(await eventually(() => written(redis, THERE).length === 2))
+})
+
+t.test('a life that has ended: nothing of it is kept, and its stream goes', async (t) => {
+  const { redis, wire, ticks, send, seen } = await makeWire(t)
+  send('there', 'a')
+  t.ok(await eventually(() => redis.sentTo(THERE, 'xadd').length === 1))
+  ticks.held = []
+  send('there', 'b')
+  t.match(wire.figures, { unanswered: 2 })
+  wire.close('there')
+  t.match(wire.figures, { unanswered: 0, backlogBytes: 0 })
+  for (const run of ticks.held.splice(0)) run()
+  ticks.held = null
+  t.ok(await eventually(() => !redis.streams.has(THERE)))
+  t.equal(redis.sentTo(THERE, 'xadd').length, 1, 'what had not left does not leave')
+  t.same(seen.answers, [])
+  wire.close(ME)
+  t.ok(await eventually(() => !redis.streams.has(MINE)))
+  send(ME, 'nobody')
+  t.ok(await eventually(() => seen.answers.length === 1))
+  t.ok(wire.isUp, 'no inbox is missed any more')
+})
+
+t.test('what was under way is taken off the budget, and its answer goes back', async (t) => {
+  const { redis, arrive, inbox } = await makeWire(t)
+  inbox.reply = () => ANSWERED
+  const { shard, epoch, envelope } = parcelOf('there', 'test', { budgetMs: 1_000 })
+  const parcel: Item = { kind: 'parcel', copy: 41, shard, epoch, envelope }
+  for (const ageMs of [5_000, 400]) arrive([parcel], ageMs)
+  arrive([{ ...parcel, copy: 42 }])
+  t.ok(await eventually(() => inbox.parcels.length === 3))
+  t.same(
+    inbox.parcels.map(({ envelope }) => envelope.budgetMs),
+    [0, 600, 1_000],
+  )
+  t.same(inbox.parcels[2], { shard, epoch, from: 'there', envelope })
+  t.ok(await eventually(() => written(redis, THERE).flatMap((e) => Object(e).items).length === 3))
+  t.same(
+    written(redis, THERE).flatMap((entry) => Object(entry).items),
+    [41, 41, 42],
+  )
+})
+
+t.test('one message that throws keeps nobody from the others', async (t) => {
+  const { arrive, inbox, seen } = await makeWire(t)
+  inbox.reply = ({ envelope }) => {
+    if (envelope.trace === 'bad') throw new Error('as asked')
+    return null
+  }
+  const item = (trace: string): Item => {
+    const { shard, epoch, envelope } = parcelOf('there', trace)
+    return { kind: 'parcel', copy: 1, shard, epoch, envelope }
+  }
+  const notice = { kind: 'owns', shard: 3, epoch: 4 } as const
+  arrive([item('bad'), { kind: 'notice', notice }, item('good')])
+  t.ok(await eventually(() => inbox.parcels.length === 2))
+  t.same(inbox.notices, [[notice, 'there']])
+  t.equal(seen.told.filter((text) => text.includes('not taken')).length, 1)
+})
+
+t.test('an entry of a newer Kontor: each of its copies is refused', async (t) => {
+  const { redis, inbox, seen } = await makeWire(t)
+  const fields = entryFields('there', [5, 6], [])
+  redis.add(MINE, ['v', '2', ...fields.slice(2)])
+  redis.add(MINE, ['v', '2', ...fields.slice(2)])
+  t.ok(await eventually(() => written(redis, THERE).flatMap((e) => Object(e).items).length === 4))
+  t.same(inbox.parcels, [])
+  t.equal(seen.told.filter((text) => text.includes('format 2')).length, 1, 'said once a minute')
+})
+
+t.test('up is who can write, and read every inbox; the edge is told once of a loss', async (t) => {
+  const { redis, wire, seen } = await makeWire(t)
+  t.ok(wire.isUp)
+  t.equal(seen.reconnects, 0, 'the first time is no reconnect')
+  redis.fate = ([name, key]) => (name === 'pexpire' && key === 'in:next' ? 'held' : 'answered')
+  const serving = wire.serve('next', new RecordingInbox())
+  t.ok(await eventually(() => redis.held.length === 1))
+  t.notOk(wire.isUp)
+  redis.fate = null
+  for (const go of redis.held.splice(0)) go()
+  await serving
+  t.ok(wire.isUp)
+  t.equal(seen.reconnects, 0)
+  redis.cut()
+  t.ok(await eventually(() => !wire.isUp))
+  t.ok(await eventually(() => wire.isUp))
+  t.equal(seen.reconnects, 1, 'of three connections at once')
+  t.equal(wire.figures.losses, 3)
+})
+
+t.test('an inbox that can not be made holds its member up for a second only', async (t) => {
+  const { redis, wire, seen } = await makeWire(t)
+  redis.fate = ([name, key]) => (name === 'pexpire' && key === 'in:next' ? 'held' : 'answered')
+  const began = performance.now()
+  await wire.serve('next', new RecordingInbox())
+  const tookMs = performance.now() - began
+  t.ok(tookMs >= LIMITS.wireServeMs - 5, `${tookMs} ms`)
+  t.ok(seen.told.some((text) => text.includes('without Redis')))
+  for (const go of redis.held.splice(0)) go()
+})
