@@ -83,6 +83,23 @@ t.test(
   },
 )
 
+t.test('moves come in the order of their shards, and the first in rank paces', async (t) => {
+  const members = ['a', 'b', 'c'].map((name) => member(name))
+  const shards = shardsOf(Array<string>(12).fill('a'))
+  for (const rows of [shards, shards.toReversed()]) {
+    const view = makeView({ readAtMs: 0, shards: rows, members })
+    const due = movesDue(view).map(({ shard }) => shard)
+    t.ok(due.length > 2)
+    t.same(
+      due,
+      due.toSorted((one, other) => one - other),
+    )
+    for (const { member } of members) {
+      t.equal(isPacer(view, member), ranked('pacer', ['a', 'b', 'c'])[0] === member)
+    }
+  }
+})
+
 /** As the rule says it, for one shard by itself. */
 function claimAfterByRule(names: readonly string[], shards: number[], of: number, who: string) {
   if (!names.includes(who)) return null

@@ -1,5 +1,6 @@
 // The table of copies that wait for an answer: each is answered once, and none is kept for ever.
 
+import fc from 'fast-check'
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { WireReply } from '../../protocol/message.ts'
@@ -56,4 +57,82 @@ t.test('there is a bound for all', async (t) => {
   const copies = new Copies(new TestClock())
   for (let i = 0; i < LIMITS.wireCopiesMax; i++) copies.add(`to ${i}`, 1, 1e6, () => undefined)
   t.notOk(copies.hasRoom('another', 1))
+})
+
+interface Known {
+  readonly number: number
+  readonly to: string
+  readonly bytes: number
+  /** Second of the clock at which it was sent, and its budget, in seconds. */
+  readonly at: number
+  readonly budget: number
+}
+
+type Step =
+  | { readonly do: 'add'; readonly to: string; readonly bytes: number; readonly budget: number }
+  | { readonly do: 'answer'; readonly number: number }
+  | { readonly do: 'forget'; readonly to: string }
+  | { readonly do: 'wait'; readonly seconds: number }
+
+const MiB = 1024 * 1024
+const to = fc.constantFrom('a', 'b')
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('add' as const),
+      to,
+      bytes: fc.constantFrom(MiB, 3 * MiB, 8 * MiB, 9 * MiB),
+      budget: fc.integer({ min: 0, max: 5 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('answer' as const), number: fc.nat(12) }) },
+  fc.record({ do: fc.constant('forget' as const), to }),
+  fc.record({ do: fc.constant('wait' as const), seconds: fc.integer({ min: 1, max: 4 }) }),
+)
+
+t.test('the table against a plain list, whatever is done to it', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const clock = new TestClock()
+      const copies = new Copies(clock)
+      const answered: number[] = []
+      const wanted: number[] = []
+      let known: Known[] = []
+      let made = 0
+      let now = 0
+      for (const step of steps) {
+        if (step.do === 'add') {
+          const number = copies.next
+          if (number !== ++made) return false
+          const { bytes, budget } = step
+          known.push({ number, to: step.to, bytes, at: now, budget })
+          copies.add(step.to, bytes, budget * 1_000, () => answered.push(number))
+        } else if (step.do === 'answer') {
+          if (known.some(({ number }) => number === step.number)) wanted.push(step.number)
+          known = known.filter(({ number }) => number !== step.number)
+          copies.answer(step.number, REPLY)
+        } else if (step.do === 'forget') {
+          known = known.filter((copy) => copy.to !== step.to)
+          copies.forgetAllTo(step.to)
+        } else {
+          now += step.seconds
+          await clock.advance(step.seconds * 1_000)
+          // Never before its budget is over; a sweep or two later it is gone.
+          known = known.filter(({ at, budget }) => at + budget + 1 > now)
+        }
+        if (copies.size !== known.length || answered.join() !== wanted.join()) return false
+        for (const to of ['a', 'b']) {
+          const mine = known.filter((copy) => copy.to === to)
+          const sum = mine.reduce((all, { bytes }) => all + bytes, 0)
+          for (const bytes of [1, MiB, 5 * MiB, 20 * MiB]) {
+            const hasRoom = mine.length === 0 || sum + bytes <= LIMITS.wireBytesMax
+            if (copies.hasRoom(to, bytes) !== hasRoom) return false
+          }
+        }
+      }
+      return true
+    }),
+    { numRuns: 150 },
+  )
 })
