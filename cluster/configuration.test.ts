@@ -58,7 +58,7 @@ t.test('the owner of `system` whose reads fail knows what it has committed', asy
   owner.member.system.offset--
   t.notOk(owner.member.knowsConfiguration, 'a new owner may not have read all of it')
   owner.member.system.offset++
-  clock.suspend(10 * 60_000)
+  clock.stepWall(10 * 60_000)
   t.notOk(owner.member.knowsConfiguration)
 })
 
@@ -66,7 +66,7 @@ t.test('a machine that was suspended reads first', async (t) => {
   const { clock, others } = await three()
   const [one] = others
   t.ok(one!.member.knowsConfiguration)
-  clock.suspend(10 * 60_000)
+  clock.stepWall(10 * 60_000)
   t.notOk(one!.member.knowsConfiguration)
   t.ok(await one!.member.learnConfiguration())
   t.ok(one!.member.knowsConfiguration)
@@ -89,7 +89,7 @@ t.test('embedded: a process that was stopped while another had the store', async
   const first = await startMember()
   const second = await first.restart()
   t.ok(second.member.knowsConfiguration)
-  first.clock.suspend(60_000)
+  first.clock.stepWall(60_000)
   t.notOk(first.member.knowsConfiguration)
   t.notOk(await first.member.learnConfiguration())
   t.ok(await second.member.learnConfiguration())

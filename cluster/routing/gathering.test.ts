@@ -61,6 +61,26 @@ t.test('a shard with a group on its way is passed over while there is another', 
   t.type(gathering.next(), 'number', 'all are busy: any')
 })
 
+t.test('a free shard is found wherever it is in the round', async (t) => {
+  for (let free = 0; free < 4; free++) {
+    const { gathering, shards } = makeShards([0, 1, 2, 3])
+    for (const shard of shards.values()) shard.gate.isFlying = shard.number !== free
+    t.equal(gathering.next(), free)
+  }
+})
+
+t.test('all are busy: each has its turn, for one of them may stand still', async (t) => {
+  const { gathering, shards, take } = makeShards([0, 1, 2, 3])
+  for (const shard of shards.values()) shard.gate.isFlying = true
+  const seen = Array.from({ length: 8 }, () => {
+    const shard = gathering.next()!
+    take(shard)
+    return shard
+  })
+  t.same(seen.slice(0, 4).toSorted(), [0, 1, 2, 3])
+  t.same(seen.slice(4).toSorted(), [0, 1, 2, 3])
+})
+
 t.test('only shards that are served, and never the system shard', async (t) => {
   const { gathering, shards, take } = makeShards([SYSTEM_SHARD, 0, 1])
   shards.get(1)!.state = 'sealed'
@@ -92,6 +112,9 @@ t.test('not for long, and not too many: a shard that stands still holds up few',
   const shard = gathering.next()!
   for (let i = 1; i < LIMITS.gatherActorsMax; i++) t.equal(gathering.next(), shard)
   t.equal(gathering.next(), 1 - shard, 'after so many')
-  await clock.advance(LIMITS.gatherMs)
+  clock.stepWall(-3_600_000)
+  await clock.advance(LIMITS.gatherMs - 1)
+  t.equal(gathering.next(), 1 - shard)
+  await clock.advance(1)
   t.equal(gathering.next(), shard, 'after so long')
 })

@@ -66,14 +66,19 @@ export class Gathering {
   #choose(): Gatherer | null {
     const { shards } = this.#options
     let busy: Gatherer | null = null
+    let behind: number[] = []
     // The rest of this round, which may name shards that have gone, and then a whole one.
     for (let left = this.#round.length + shards.size; left > 0; left--) {
       if (this.#round.length === 0) this.#round = [...shards.keys()]
       const at = shards.get(this.#round.pop()!)
       if (at?.state !== 'serving' || at.number === SYSTEM_SHARD) continue
       if (!at.gate.isFlying) return at
-      busy ??= at
+      if (busy !== null) continue
+      busy = at
+      behind = [...this.#round]
     }
+    // The round goes on behind it: one that stands still is not chosen again and again.
+    if (busy !== null) this.#round = behind
     return busy
   }
 }

@@ -38,8 +38,8 @@ export class TestClock implements Clock {
     return this.#mono
   }
 
-  /** The machine is suspended: the wall clock goes on, the monotonic one doesn't notice. */
-  suspend(ms: number): void {
+  /** The wall clock moves against the monotonic one: it was set, or the machine was suspended. */
+  stepWall(ms: number): void {
     this.#now += ms
   }
 
