@@ -145,7 +145,7 @@ t.test('not told: served from the segment of the row that was read ahead', async
   announced.expect(1, 5, 'owner')
   await settle()
   rows.set(1, { segment: 4 })
-  await announced.serve(1, { epoch: 5, last: LAST } as unknown as Signed)
+  await announced.serve(1, { epoch: 5, last: LAST })
   const [how, , tenure, expected] = claims[0]!
   t.equal(how, 'handed')
   t.same(tenure, { epoch: 5, segment: 3 })

@@ -28,10 +28,10 @@ function makeHandoff(epoch = 4) {
     handed: () => world.told.filter(([, { kind }]) => kind === 'handed'),
     /** Hands shard 1 over; time goes on until that has ended. */
     async handOver(): Promise<void> {
-      let isOver = false
-      void world.handoff.handOver(1, TARGET).finally(() => (isOver = true))
-      for (let i = 0; i < 400 && !isOver; i++) await rows.clock.advance(50)
-      if (!isOver) throw new Error('it does not end')
+      const handing = { isOver: false }
+      void world.handoff.handOver(1, TARGET).finally(() => (handing.isOver = true))
+      for (let i = 0; i < 400 && !handing.isOver; i++) await rows.clock.advance(50)
+      if (!handing.isOver) throw new Error('it does not end')
       await rows.clock.advance(LIMITS.handedAwaitMs)
     },
   }

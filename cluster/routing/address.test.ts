@@ -22,8 +22,8 @@ function makePlacing() {
   const gathered = { shard: null as number | null, asked: 0 }
   const options: PlacingOptions = {
     behaviours: new Map<string, Behaviour>([
-      ['ledger', ledger as Behaviour],
-      ['other', { ...(ledger as Behaviour), type: 'other' }],
+      ['ledger', ledger],
+      ['other', { ...ledger, type: 'other' }],
       ['setting', setting],
     ]),
     shards: SHARDS,
