@@ -10,6 +10,10 @@ import { EMPTY_ENTRY } from './entry.ts'
 import { InboxReader } from './inbox-reader.ts'
 import { ScriptedRedis } from './testing/scripted-redis.ts'
 
+// Everything goes over sockets: a busy machine may take more than tap's half minute.
+t.setTimeout(120_000)
+const soon = (holds: () => boolean): Promise<boolean> => eventually(holds, 30_000)
+
 const KEY = 'in:me'
 
 async function makeReader(t: Test, before: (redis: ScriptedRedis) => void = () => undefined) {
@@ -36,7 +40,7 @@ async function makeReader(t: Test, before: (redis: ScriptedRedis) => void = () =
   reader.start()
   const names = (): string[] => seen.taken.map(([name]) => name)
   const took = (...wanted: string[]): Promise<boolean> =>
-    eventually(() => names().join() === wanted.join())
+    soon(() => names().join() === wanted.join())
   return { redis, reader, seen, names, took }
 }
 
@@ -47,13 +51,13 @@ function rounds(redis: ScriptedRedis): number {
 /** So many rounds more are over. */
 async function roundsMore(redis: ScriptedRedis, count: number): Promise<void> {
   const wanted = rounds(redis) + count + 1
-  if (!(await eventually(() => rounds(redis) >= wanted))) throw new Error('it reads no more')
+  if (!(await soon(() => rounds(redis) >= wanted))) throw new Error('it reads no more')
 }
 
 t.test('a stream that is not there is made, once, and kept alive', async (t) => {
   const { redis, reader, seen } = await makeReader(t)
   t.notOk(reader.isUp, 'not before it is there')
-  t.ok(await eventually(() => reader.isUp))
+  t.ok(await soon(() => reader.isUp))
   await roundsMore(redis, 2)
   t.same(redis.commands.slice(0, 3), [
     ['pexpire', KEY, String(LIMITS.wireStreamMs)],
@@ -127,7 +131,7 @@ t.test('how old each is, by the clock of Redis; too old is dropped', async (t) =
 
 t.test('an answer that was cut off is read again; nothing is trimmed over it', async (t) => {
   const { redis, seen, took } = await makeReader(t)
-  t.ok(await eventually(() => seen.ups === 1))
+  t.ok(await soon(() => seen.ups === 1))
   redis.add(KEY, ['v', 'a'])
   t.ok(await took('a'))
   await roundsMore(redis, 2)
@@ -141,7 +145,7 @@ t.test('an answer that was cut off is read again; nothing is trimmed over it', a
   redis.add(KEY, ['v', 'c'])
   t.ok(await took('a', 'b', 'c'), 'once each')
   t.equal(cuts, 1)
-  t.ok(await eventually(() => seen.ups === 2))
+  t.ok(await soon(() => seen.ups === 2))
   t.equal(seen.downs, 1, 'what was on its way may be lost')
 })
 
@@ -153,7 +157,7 @@ t.test('after a failover: what was taken is not taken again, lower ids are read'
   t.ok(await took('a', 'b'))
   // The other server has what was trimmed here, and makes ids by a clock that is behind.
   redis.fate = ([name]) => (name === 'xread' ? 'lost' : 'answered')
-  t.ok(await eventually(() => seen.downs > 0))
+  t.ok(await soon(() => seen.downs > 0))
   redis.streams.clear()
   redis.add(KEY, ['v', 'low'], '1699999999990-0')
   redis.add(KEY, ['v', 'a'], '1700000000000-5')
@@ -164,7 +168,7 @@ t.test('after a failover: what was taken is not taken again, lower ids are read'
 
 t.test('a stream that vanished: what came is taken, and it is made again', async (t) => {
   const { redis, reader, seen, took } = await makeReader(t)
-  t.ok(await eventually(() => seen.ups === 1))
+  t.ok(await soon(() => seen.ups === 1))
   let isLost = false
   redis.fate = ([name, key]) => {
     // Between the reading and the sign of life: FLUSHALL.
@@ -177,7 +181,7 @@ t.test('a stream that vanished: what came is taken, and it is made again', async
   }
   redis.add(KEY, ['v', 'last'])
   t.ok(await took('last'))
-  t.ok(await eventually(() => seen.ups === 2))
+  t.ok(await soon(() => seen.ups === 2))
   t.same([seen.downs, reader.isUp], [1, true])
   t.ok(redis.streams.has(KEY))
   redis.add(KEY, ['v', 'again'])
@@ -186,16 +190,16 @@ t.test('a stream that vanished: what came is taken, and it is made again', async
 
 t.test('a command that is refused: the connection is given up, and made again', async (t) => {
   const { redis, seen, took } = await makeReader(t)
-  t.ok(await eventually(() => seen.ups === 1))
+  t.ok(await soon(() => seen.ups === 1))
   for (const [i, refusal] of ['xread', 'xtrim', 'pexpire', 'time'].entries()) {
     const { connections } = redis
     let times = 0
     redis.fate = ([name]) =>
       name === refusal && times++ === 0 ? { error: 'ERR as asked' } : 'answered'
     redis.add(KEY, ['v', refusal])
-    t.ok(await eventually(() => redis.connections > connections), refusal)
-    t.ok(await eventually(() => seen.downs === i + 1 && seen.ups === i + 2))
-    t.ok(await eventually(() => seen.taken.some(([name]) => name === refusal)))
+    t.ok(await soon(() => redis.connections > connections), refusal)
+    t.ok(await soon(() => seen.downs === i + 1 && seen.ups === i + 2))
+    t.ok(await soon(() => seen.taken.some(([name]) => name === refusal)))
   }
   t.ok(await took('xread', 'xtrim', 'pexpire', 'time'), 'each once')
   t.ok(seen.warned.some((text) => text.includes('can not be read')))
@@ -203,19 +207,19 @@ t.test('a command that is refused: the connection is given up, and made again', 
 
 t.test('a server that still loads is left without a word of each', async (t) => {
   const { redis, seen } = await makeReader(t)
-  t.ok(await eventually(() => seen.ups === 1))
+  t.ok(await soon(() => seen.ups === 1))
   let times = 0
   redis.fate = ([name]) =>
     name === 'xread' && times++ < 2 ? { error: 'LOADING as asked' } : 'answered'
-  t.ok(await eventually(() => seen.ups === 3))
+  t.ok(await soon(() => seen.ups === 3))
   t.notOk(seen.warned.some((text) => text.includes('can not be read')))
 })
 
 t.test('one that was stopped reads no more, and says nothing of it', async (t) => {
   const { redis, reader, seen } = await makeReader(t)
-  t.ok(await eventually(() => seen.ups === 1))
+  t.ok(await soon(() => seen.ups === 1))
   redis.fate = ([name]) => (name === 'xread' ? 'held' : 'answered')
-  t.ok(await eventually(() => redis.held.length === 1))
+  t.ok(await soon(() => redis.held.length === 1))
   reader.stop()
   t.notOk(reader.isUp)
   for (const go of redis.held.splice(0)) go()
@@ -229,7 +233,7 @@ t.test('stopped while its stream is being made: it is not up', async (t) => {
   const { redis, reader, seen } = await makeReader(t, (redis) => {
     redis.fate = ([name]) => (name === 'xadd' ? 'held' : 'answered')
   })
-  t.ok(await eventually(() => redis.held.length === 1))
+  t.ok(await soon(() => redis.held.length === 1))
   reader.stop()
   for (const go of redis.held.splice(0)) go()
   await new Promise((resolve) => setTimeout(resolve, 30))
