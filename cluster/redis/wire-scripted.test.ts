@@ -7,7 +7,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { systemClock } from '../clock.ts'
 import { RecordingInbox, eventually, parcelOf } from '../testing/wire-conformance.ts'
-import { entryFields, packItem, readEntry } from './entry.ts'
+import { entryFields, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
 import type { Item } from './entry.ts'
 import { ScriptedRedis } from './testing/scripted-redis.ts'
 import { redisWire } from './wire.ts'
@@ -56,7 +56,7 @@ async function makeWire(t: Test) {
   const arrive = (items: readonly Item[], ageMs = 0): void => {
     const copies = items.flatMap((item) => (item.kind === 'parcel' ? [item.copy] : []))
     const id = ageMs === 0 ? undefined : `${redis.nowMs - ageMs}-${1_000 + redis.commands.length}`
-    redis.add(MINE, entryFields('there', copies, items.map(packItem)), id)
+    redis.add(MINE, entryFields('there', copies, items.map(packItem), WIRE_FORMAT), id)
   }
   const isAtRest = (): boolean => wire.figures.backlogBytes === 0 && wire.figures.unanswered === 0
   return { redis, wire, seen, ticks, inbox, send, answers, arrive, isAtRest }
@@ -108,6 +108,23 @@ t.test('each life that sends has an entry of its own, in the order of sending', 
   t.same(
     written(redis, THERE).map((entry) => (entry as { items: unknown }).items),
     [['0', '1'], ['2'], ['3']],
+  )
+})
+
+t.test('what an older member can not read is an entry of its own, of its format', async (t) => {
+  const { redis, wire, send } = await makeWire(t)
+  send('there', 'a')
+  wire.send('there', parcelOf(ME, 'b', { places: [0] }), () => undefined)
+  wire.tell(['there'], { kind: 'stopped' }, ME)
+  send('there', 'c')
+  t.ok(await soon(() => written(redis, THERE).length === 3))
+  t.same(
+    redis.sentTo(THERE, 'xadd').map((command) => command[5]),
+    ['1', '2', '1'],
+  )
+  t.same(
+    written(redis, THERE).map((entry) => Object(entry).items),
+    [['a'], ['b'], ['stopped', 'c']],
   )
 })
 
@@ -287,9 +304,10 @@ t.test('one message that throws keeps nobody from the others', async (t) => {
 
 t.test('an entry of a newer Kontor: each of its copies is refused', async (t) => {
   const { redis, inbox, seen } = await makeWire(t)
-  const fields = entryFields('there', [5, 6], [])
-  redis.add(MINE, ['v', '2', ...fields.slice(2)])
-  redis.add(MINE, ['v', '2', ...fields.slice(2)])
+  const newer = WIRE_FORMAT + 1
+  const fields = entryFields('there', [5, 6], [], newer)
+  redis.add(MINE, fields)
+  redis.add(MINE, fields)
   t.ok(await soon(() => written(redis, THERE).flatMap((e) => Object(e).items).length === 4))
   t.same(inbox.parcels, [])
   const { items } = readEntry(redis.sentTo(THERE, 'xadd')[0]!.slice(4)) as never as {
@@ -300,7 +318,11 @@ t.test('an entry of a newer Kontor: each of its copies is refused', async (t) =>
     { kind: 'reply', copy: 5, reply },
     { kind: 'reply', copy: 6, reply },
   ])
-  t.equal(seen.told.filter((text) => text.includes('format 2')).length, 1, 'said once a minute')
+  t.equal(
+    seen.told.filter((text) => text.includes(`format ${newer}`)).length,
+    1,
+    'said once a minute',
+  )
 })
 
 t.test('up is who can write, and read every inbox; the edge is told once of a loss', async (t) => {
