@@ -56,6 +56,15 @@ export const LIMITS = {
   gatherMs: 50,
   entryBytesMax: 2 * MiB,
   stateBytesMax: 3 * MiB,
+  /**
+   * A byte of an entry makes a state larger by so many at most, as long as nobody has measured it:
+   * records leave out what is null (of an order, a delivery without anything: 4.7).
+   */
+  stateGrowthMax: 8,
+  /** A state with its marks; below what every engine takes (`mutationBytesMin`). */
+  snapshotBytesMax: 3.6 * MiB,
+  /** Writes of a snapshot that failed before it is given up: nothing needs it. */
+  snapshotAttemptsMax: 3,
   /** Committed entries whose derived rows are not durable, per shard: past either groups wait. */
   unflushedBytesMax: 32 * MiB,
   unflushedMsMax: 5_000,
@@ -78,6 +87,7 @@ export const LIMITS = {
   crashesMax: 3,
   /** Poisoned messages that are kept for replay, per actor: the newest. */
   poisonedMax: 16,
+  poisonedBytesMax: 2 * MiB,
   /** Reads of derived rows that one recovery has under way. */
   recoveryReadsMax: 32,
   /** Answers waiting for the index before acknowledgements slow down (ARCHITECTURE 8). */

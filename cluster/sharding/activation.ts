@@ -75,7 +75,7 @@ export class Activation {
   bytesSinceSnapshot = 0
   entriesSinceSnapshot = 0
   snapshotBytes = 0
-  /** At most so many bytes its state takes: checked exactly only when this passes the bound. */
+  /** At most so many bytes its state takes: measured only when this passes the bound. */
   stateBytesBound = 0
   /** Set at each use, cleared by the sweep: what is still clear then may be put to rest. */
   used = true
@@ -105,6 +105,7 @@ export class Activation {
   decided(entry: Entry, offset: number, bytes: number, state: unknown): readonly Mark[] {
     if (entry.r.length > 0) {
       this.state = state
+      this.stateBytesBound += bytes * LIMITS.stateGrowthMax
       const keys = this.behaviour.keys(state)
       if (!sameKeys(keys, this.keys)) this.keys = keys
     }

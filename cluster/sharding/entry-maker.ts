@@ -129,7 +129,10 @@ function release(
 
 const NO_KEYS: readonly NaturalKey[] = []
 
-/** Why an entry, or the state after it, is over its bound; else null (PROTOCOL 3.1). */
+/**
+ * Why an entry, or the state after it, is over its bound; else null (PROTOCOL 3.1). An actor that
+ * is over it already, for an older version has let it, may still become smaller.
+ */
 export function tooLarge(activation: Activation, bytes: number, state: unknown): string | null {
   if (bytes > LIMITS.entryBytesMax) {
     return (
@@ -137,13 +140,20 @@ export function tooLarge(activation: Activation, bytes: number, state: unknown):
       'possible; split it into several messages'
     )
   }
-  activation.stateBytesBound += bytes
-  if (activation.stateBytesBound <= LIMITS.stateBytesMax || state === null) return null
-  const size = JSON.stringify(activation.behaviour.toSnapshot(state)).length
-  if (size <= LIMITS.stateBytesMax) {
-    activation.stateBytesBound = size
-    return null
+  if (state === null || state === activation.state) return null
+  const growth = bytes * LIMITS.stateGrowthMax
+  if (activation.stateBytesBound + growth <= LIMITS.stateBytesMax) return null
+  const size = snapshotBytes(activation, state)
+  if (size > LIMITS.stateBytesMax && size >= snapshotBytes(activation, activation.state)) {
+    return `this actor would take ${size} bytes, at most ${LIMITS.stateBytesMax} are possible`
   }
-  activation.stateBytesBound -= bytes
-  return `this actor would take ${size} bytes, at most ${LIMITS.stateBytesMax} are possible`
+  // What joins adds its growth: then it is as measured.
+  activation.stateBytesBound = size - growth
+  return null
+}
+
+/** What a state takes in a snapshot with all that is kept beside it but its marks. */
+function snapshotBytes({ behaviour, held, relays }: Activation, state: unknown): number {
+  const shown = state === null ? null : behaviour.toSnapshot(state)
+  return Buffer.byteLength(JSON.stringify([shown, [...held.values()], [...relays]]))
 }

@@ -36,11 +36,13 @@ export interface FlusherOptions {
   readonly onDurable: () => void
 }
 
+type SnapshotRow = Extract<DerivedRow, { kind: 'snapshot' }>
+
 /** Rows of one or several committed groups, on their way or waiting. */
 interface Batch {
   readonly rows: DerivedRow[]
   /** Rows that may be there only when all of the others are. */
-  readonly snapshots: DerivedRow[]
+  readonly snapshots: SnapshotRow[]
   readonly flushing: Flushing[]
   /** Counters of numbers that its entries have moved: one row each. */
   readonly counters: Set<string>
@@ -177,14 +179,21 @@ export class Flusher {
     for (const row of aliases) rows.push({ kind: 'alias', offset, row })
     if (entry.g) for (const counter in entry.g) batch.counters.add(counter)
     for (const mark of spilled) rows.push(markRow(entry.p, mark, offset))
-    if (snapshot) {
-      const body = encodeSnapshot(snapshot, this.#options.shard.clockMs())
-      snapshot.activation.snapshotBytes = body.length
-      batch.snapshots.push({ kind: 'snapshot', actorId: entry.p, offset, body })
-    }
+    if (snapshot) this.#snapshot(snapshot, entry.p, batch)
     const parked = this.#options.poison.apply(entry, offset)
     if (parked) rows.push(parked)
     batch.flushing.push({ actorId, offset, aliases })
+  }
+
+  #snapshot(capture: SnapshotCapture, actorId: string, batch: Batch): void {
+    const body = encodeSnapshot(capture, this.#options.shard.clockMs())
+    const row: SnapshotRow = { kind: 'snapshot', actorId, offset: capture.offset, body }
+    const { activation } = capture
+    activation.snapshotBytes = body.length
+    const since = activation.bytesSinceSnapshot * LIMITS.stateGrowthMax
+    activation.stateBytesBound = Math.max(activation.stateBytesBound, body.length + since)
+    if (body.length > LIMITS.snapshotBytesMax) this.#giveUp([row])
+    else batch.snapshots.push(row)
   }
 
   async #run(): Promise<void> {
@@ -199,7 +208,7 @@ export class Flusher {
       }
       if (!(await this.#written(batch.rows))) return
       // An actor's snapshot comes after its entries and marks (PROTOCOL 3.12).
-      if (batch.snapshots.length > 0 && !(await this.#written(batch.snapshots))) return
+      if (batch.snapshots.length > 0 && !(await this.#tried(batch.snapshots))) return
       this.#flying = null
       this.#durable(batch)
       if (this.#isStoreDue && !(await this.#store())) return
@@ -210,26 +219,60 @@ export class Flusher {
 
   /** Writes rows until they are there: they are idempotent. False: this flusher has stopped. */
   async #written(rows: readonly DerivedRow[]): Promise<boolean> {
-    const { shard, onRefused } = this.#options
-    const { derived } = shard.context.journal
     while (!this.#stopped) {
-      let outcome: AppendOutcome = 'unknown'
-      try {
-        outcome = await derived.write(shard.number, shard.epoch, rows)
-      } catch (error) {
-        shard.context.log.error(
-          { err: error, shard: shard.number },
-          'derived rows were not written',
-        )
-      }
-      if (outcome === 'committed') return !this.#stopped
-      if (this.#stopped) return false
-      onRefused(outcome)
-      await new Promise<void>(
-        (resolve) => void shard.context.clock.after(LIMITS.flushRetryMs, resolve),
-      )
+      if (await this.#put(rows)) return !this.#stopped
+      await this.#pause()
     }
     return false
+  }
+
+  /**
+   * Writes snapshots, as often as may help: nothing needs them, a load has the entries. One that
+   * the engine refuses for good holds up no other. False: this flusher has stopped.
+   */
+  async #tried(snapshots: readonly SnapshotRow[]): Promise<boolean> {
+    let left = snapshots
+    for (let attempt = 1; left.length > 0 && !this.#stopped; attempt++) {
+      if (attempt > LIMITS.snapshotAttemptsMax) {
+        this.#giveUp(left)
+        break
+      }
+      if (attempt > 1) await this.#pause()
+      const failed: SnapshotRow[] = []
+      for (const some of attempt === 1 ? [left] : left.map((row) => [row])) {
+        if (!this.#stopped && !(await this.#put(some))) failed.push(...some)
+      }
+      left = failed
+    }
+    return !this.#stopped
+  }
+
+  #giveUp(snapshots: readonly SnapshotRow[]): void {
+    const { shard } = this.#options
+    for (const { actorId, body } of snapshots) {
+      const fields = { shard: shard.number, bytes: body.length, actor: actorId }
+      shard.context.log.error(fields, 'a snapshot was given up: its actor is read from its entries')
+    }
+  }
+
+  /** True: the rows are durable. */
+  async #put(rows: readonly DerivedRow[]): Promise<boolean> {
+    const { shard, onRefused } = this.#options
+    const { derived } = shard.context.journal
+    let outcome: AppendOutcome = 'unknown'
+    try {
+      outcome = await derived.write(shard.number, shard.epoch, rows)
+    } catch (error) {
+      shard.context.log.error({ err: error, shard: shard.number }, 'derived rows were not written')
+    }
+    if (outcome === 'committed') return true
+    if (!this.#stopped) onRefused(outcome)
+    return false
+  }
+
+  #pause(): Promise<void> {
+    const { clock } = this.#options.shard.context
+    return new Promise((resolve) => void clock.after(LIMITS.flushRetryMs, resolve))
   }
 
   #durable(batch: Batch): void {

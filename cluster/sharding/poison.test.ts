@@ -88,7 +88,8 @@ t.test('the list is bounded: the newest of an actor, and none that is too large'
   t.equal(scene.shard.poison.all().length, LIMITS.poisonedMax)
   t.equal(first?.messageId, 'k4')
   const large = append('x'.repeat(LIMITS.entryBytesMax))
-  await scene.run(scene.ask(id, { say: large, key: 'large', crashes: LIMITS.crashesMax }))
+  const asking = { say: large, key: 'large', bodyHash: 'large', crashes: LIMITS.crashesMax }
+  await scene.run(scene.ask(id, asking))
   t.equal(scene.shard.poison.all().at(-1)?.message, null)
 })
 

@@ -58,7 +58,7 @@ export class PoisonList {
     const actorId = entry.p
     const replayed = isReplay ? entry.m.slice(REPLAY.length) : entry.m
     const others = (this.#actors.get(actorId) ?? []).filter((p) => p.messageId !== replayed)
-    const next = isReplay ? others : [...others, poisonedOf(entry)].slice(-LIMITS.poisonedMax)
+    const next = isReplay ? others : bounded([...others, poisonedOf(entry)])
     if (next.length > 0) this.#actors.set(actorId, next)
     else this.#actors.delete(actorId)
     const body = next.length > 0 ? Buffer.from(JSON.stringify(next)) : null
@@ -68,6 +68,27 @@ export class PoisonList {
   all(): readonly Poisoned[] {
     return [...this.#actors.values()].flat()
   }
+}
+
+/** The newest ones; of those, the newest messages that a row has room for. */
+function bounded(all: readonly Poisoned[]): readonly Poisoned[] {
+  const newest = all.slice(-LIMITS.poisonedMax)
+  let left = LIMITS.poisonedBytesMax
+  return newest
+    .toReversed()
+    .map((one) => {
+      const bare = one.message === null ? one : { ...one, message: null }
+      left -= bytesOf(bare)
+      const bytes = bytesOf(one.message)
+      if (bytes > left) return bare
+      left -= bytes
+      return one
+    })
+    .toReversed()
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value)) + 1
 }
 
 function poisonedOf(entry: Entry): Poisoned {

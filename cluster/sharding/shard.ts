@@ -290,6 +290,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   join(joining: Joining): number {
     assert(this.state === 'serving', 'nothing is decided in a shard that is not served')
     const { entry, bytes, activation, state, bases } = joining
+    assert(bytes.length <= LIMITS.entryBytesMax, 'an entry is within its bound')
     const offset = this.gate.newest + 1
     if (entry.g) this.numbers.heard(entry.g, offset)
     const aliases = entry.k ? this.keys.apply(entry, offset, bases) : NO_ALIASES

@@ -294,7 +294,12 @@ export class TurnRunner {
       'a turn failed',
     )
     if (work.envelope.relay) {
-      this.#poison(activation, work, message, `it could not be processed: ${String(error)}`)
+      this.#poison(
+        activation,
+        work,
+        message,
+        `it could not be processed: ${String(error).slice(0, 1_000)}`,
+      )
       return
     }
     const text = 'this message could not be processed because of a mistake in Kontor'
@@ -312,12 +317,11 @@ export class TurnRunner {
       work.refusal = refused(items[0]!)
       return
     }
-    const result = failure(message, items)
     if (work.envelope.relay) {
-      this.#record(activation, work, result)
+      this.#record(activation, work, failure(message, items.slice(0, RECORDED_MAX)))
       return
     }
-    work.results.push(result)
+    work.results.push(failure(message, items))
     if (!isRetryable(items[0]!.code)) return
     // What comes behind it would take effect before it: both are repeated.
     const { messages } = work.envelope
@@ -399,6 +403,8 @@ export class TurnRunner {
 }
 
 const NO_KEYS: readonly string[] = []
+/** Errors of a refusal that its entry keeps: what an entry holds is bounded. */
+const RECORDED_MAX = 16
 const KILLED = 'each time that it was tried the process that ran it ended'
 
 function failure(message: Message, errors: readonly ErrorItem[]): MessageResult {

@@ -10,10 +10,11 @@ import type { BatchBounds, Statement } from './session.ts'
 
 const FOREVER = 0
 
-/** Statements of rows, by request; `second` must wait for all of `first`. */
+/** Statements of rows, by request; `second` and `aside` (snapshots) wait for all of `first`. */
 export interface Stages {
   readonly first: readonly (readonly Statement[])[]
   readonly second: readonly (readonly Statement[])[]
+  readonly aside: readonly (readonly Statement[])[]
 }
 
 interface Placed {
@@ -39,17 +40,28 @@ export interface Place {
  * than single ones, fifty two fifths less and a quarter.
  */
 export function stagesOf(place: Place, rows: readonly DerivedRow[]): Stages {
-  const first = new Map<string, Map<string, Placed>>()
-  const second = new Map<string, Map<string, Placed>>()
-  for (const row of rows) {
-    // An actor's entries and marks before its snapshot, the shard's own row before any consumer's.
-    const stage = row.kind === 'snapshot' || row.kind === 'consumer' ? second : first
-    for (const placed of placedOf(place, row)) add(stage, placed)
+  const stages: Record<keyof Stages, Map<string, Registers>> = {
+    first: new Map(),
+    second: new Map(),
+    aside: new Map(),
   }
-  return { first: requestsOf(first, place.bounds), second: requestsOf(second, place.bounds) }
+  for (const row of rows) {
+    for (const placed of placedOf(place, row)) add(stages[stageOf(row)], placed)
+  }
+  return {
+    first: requestsOf(stages.first, place.bounds),
+    second: requestsOf(stages.second, place.bounds),
+    aside: requestsOf(stages.aside, place.bounds),
+  }
 }
 
-function add(stage: Map<string, Map<string, Placed>>, placed: Placed): void {
+/** An actor's entries and marks before its snapshot, the shard's own row before any consumer's. */
+function stageOf({ kind }: DerivedRow): keyof Stages {
+  if (kind === 'snapshot') return 'aside'
+  return kind === 'consumer' ? 'second' : 'first'
+}
+
+function add(stage: Map<string, Registers>, placed: Placed): void {
   const registers = stage.get(placed.partition)
   if (registers === undefined) {
     stage.set(placed.partition, new Map([[placed.name, placed]]))
@@ -64,7 +76,7 @@ interface Mutation {
   readonly bytes: number
 }
 
-type Registers = ReadonlyMap<string, Placed>
+type Registers = Map<string, Placed>
 
 function requestsOf(stage: ReadonlyMap<string, Registers>, bounds: BatchBounds): Statement[][] {
   const requests: Statement[][] = []

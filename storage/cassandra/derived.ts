@@ -22,16 +22,21 @@ export class CassandraDerived extends CassandraDerivedReader implements DerivedS
       now: options.now,
       begin: (shard, rows) => {
         const { bounds } = session
-        const { first, second } = stagesOf({ keyspace, shard, bounds, keepsRejections }, rows)
-        return { first: () => this.#put(first), second: () => this.#put(second) }
+        const place = { keyspace, shard, bounds, keepsRejections }
+        const { first, second, aside } = stagesOf(place, rows)
+        return {
+          first: () => this.#put(first),
+          second: () => this.#put(second),
+          aside: () => this.#put(aside),
+        }
       },
     })
   }
 
   /**
    * `committed`: these rows are durable, and so is every row written before them for this shard
-   * in this epoch. Else `unknown`: the caller writes them again, and what is written meanwhile
-   * takes them along.
+   * in this epoch but snapshots, which only their own writer hears of. Else `unknown`: the caller
+   * writes them again, and what is written meanwhile takes them along.
    */
   async write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
     return (await this.#order.write(shard, epoch, rows)) ? 'committed' : 'unknown'

@@ -22,7 +22,11 @@ function scene() {
   const send = (stage: Sent['stage'], rows: readonly DerivedRow[]) => () =>
     new Promise<boolean>((end) => sent.push({ stage, offsets: offsetsOf(rows), end }))
   const order = new WriteOrder({
-    begin: (_, rows) => ({ first: send('first', rows), second: send('second', rows) }),
+    begin: (_, rows) => ({
+      first: send('first', rows),
+      second: send('second', rows),
+      aside: () => Promise.resolve(true),
+    }),
     now: () => nowMs,
   })
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -124,11 +128,69 @@ void t.test('rows that nobody writes again are forgotten', async (t) => {
   t.same(underway().at(-1), ['first', 2])
 })
 
+void t.test('a snapshot that is refused for good fails its own write alone', async (t) => {
+  const wrote: string[] = []
+  const order = new WriteOrder({
+    begin: (_, rows) => ({
+      first: async () => true,
+      async second() {
+        for (const row of rows) if (row.kind === 'consumer') wrote.push(`consumer ${row.offset}`)
+        return true
+      },
+      async aside() {
+        const all = rows.filter(({ kind }) => kind === 'snapshot')
+        for (const { offset } of all) wrote.push(`snapshot ${offset}`)
+        return all.every(({ offset }) => offset !== 9)
+      },
+    }),
+    now: () => 0,
+  })
+  const snapshot = (offset: number): DerivedRow[] => [
+    { kind: 'snapshot', actorId: `a${offset}`, offset, body: Buffer.of(1) },
+  ]
+  for (let offset = 10; offset < 13; offset++) {
+    const refused = order.write(0, 1, snapshot(9))
+    const other = order.write(0, 1, [row(offset)])
+    t.equal(await other, true, 'a register of the same shard, at the same time')
+    t.equal(await refused, false)
+    t.equal(await order.write(0, 1, [row(offset)]), true, 'and after it')
+    t.equal(await order.write(0, 1, snapshot(offset)), true, 'another snapshot')
+  }
+  t.equal(wrote.filter((text) => text === 'snapshot 9').length, 3, 'nobody else carries it')
+  await order.settled()
+})
+
+void t.test('a snapshot waits for all that was written before it', async (t) => {
+  let end: (isDurable: boolean) => void = () => undefined
+  let asides = 0
+  const order = new WriteOrder({
+    begin: (_, rows) => ({
+      first: () =>
+        rows[0]!.kind === 'snapshot'
+          ? Promise.resolve(true)
+          : new Promise<boolean>((resolve) => (end = resolve)),
+      second: () => Promise.resolve(true),
+      aside: () => Promise.resolve(rows[0]!.kind !== 'snapshot' || ++asides > 0),
+    }),
+    now: () => 0,
+  })
+  const entry = order.write(0, 1, [row(1)])
+  const snapshot = order.write(0, 1, [
+    { kind: 'snapshot', actorId: 'a', offset: 1, body: Buffer.of(1) },
+  ])
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(asides, 0)
+  end(false)
+  t.same([await entry, await snapshot], [false, false])
+  t.equal(asides, 0)
+})
+
 void t.test('a mistake of ours is heard by everybody who waits', async (t) => {
   const order = new WriteOrder({
     begin: () => ({
       first: () => Promise.reject(new TypeError('no number')),
       second: async () => true,
+      aside: async () => true,
     }),
     now: () => 0,
   })
@@ -169,7 +231,11 @@ void t.test('true means that everything up to here was written, in both stages',
           sent.push({ stage, offsets, end, done })
         })
       const order = new WriteOrder({
-        begin: (_, rows) => ({ first: send('first', rows), second: send('second', rows) }),
+        begin: (_, rows) => ({
+          first: send('first', rows),
+          second: send('second', rows),
+          aside: () => Promise.resolve(true),
+        }),
         now: () => 0,
       })
       let written = 0

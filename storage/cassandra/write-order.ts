@@ -1,15 +1,18 @@
 // The order of one shard's derived rows on a server that keeps none: a write counts as done when
 // those before it are, and what must not overtake them (snapshots, consumers) waits. Rows that
-// failed are carried along by the next write, so that none is jumped over. It stands between
-// callers that write groups one behind the other and many single registers. Source: PROTOCOL 3.12
-// "Order", "flush".
+// failed are carried along by the next write, so that none is jumped over; a snapshot, which
+// nothing needs, is its own writer's affair, for one that is too large fails for ever. It stands
+// between callers that write groups one behind the other and many single registers. Source:
+// PROTOCOL 3.12 "Order", "flush".
 
 import type { DerivedRow } from '../journal.ts'
 
-/** Both answer whether all of it is durable. */
+/** Each answers whether all of it is durable. */
 export interface StagedWrite {
   readonly first: () => Promise<boolean>
   readonly second: () => Promise<boolean>
+  /** Snapshots: with the second ones, but nothing waits for them, and nobody owes them. */
+  readonly aside: () => Promise<boolean>
 }
 
 export interface WriteOrderOptions {
@@ -72,7 +75,9 @@ class Line {
   usedAtMs = 0
   readonly #begin: (rows: Rows) => StagedWrite
   /** Not settled yet, in the order in which they came; who writes these rows again waits, too. */
-  readonly #pending = new Map<Rows, Promise<boolean>>()
+  readonly #pending = new Map<Rows, Pending>()
+  /** The same with their snapshots. */
+  readonly #asides = new Set<Promise<boolean>>()
   /** Failed, and not carried by a write under way. */
   #owed = new Set<Rows>()
 
@@ -82,22 +87,36 @@ class Line {
   }
 
   get idle(): boolean {
-    return this.#pending.size === 0
+    return this.#asides.size === 0
   }
 
   pending(): Promise<boolean>[] {
-    return [...this.#pending.values()]
+    return [...this.#asides]
   }
 
   write(rows: Rows): Promise<boolean> {
-    // Carried by another write already.
-    const underway = this.#pending.get(rows)
-    if (underway !== undefined) return underway
-    const before = this.pending()
+    // Carried by another write already, or by one of its own.
+    const { ordered, whole } = this.#pending.get(rows) ?? this.#begun(rows)
+    return rows.some(({ kind }) => kind === 'snapshot') ? whole : ordered
+  }
+
+  #begun(rows: Rows): Pending {
+    const before = Array.from(this.#pending.values(), ({ ordered }) => ordered)
     this.#owed.delete(rows)
     const carried = [...this.#owed, rows]
     this.#owed = new Set()
-    const written = this.#staged(carried, before)
+    const pending = this.#staged(carried, before)
+    for (const one of carried) this.#pending.set(one, pending)
+    return pending
+  }
+
+  #staged(carried: readonly Rows[], before: readonly Promise<boolean>[]): Pending {
+    const { first, second, aside } = this.#begin(
+      carried.length === 1 ? carried[0]! : carried.flat(),
+    )
+    const ready = Promise.all([first(), ...before]).then((all) => all.every(Boolean))
+    const ordered = ready
+      .then((is) => is && second())
       .catch((error: unknown) => {
         this.#ended(carried, false)
         throw error
@@ -106,14 +125,14 @@ class Line {
         this.#ended(carried, isDurable)
         return isDurable
       })
-    for (const one of carried) this.#pending.set(one, written)
-    return written
-  }
-
-  async #staged(carried: readonly Rows[], before: readonly Promise<boolean>[]): Promise<boolean> {
-    const { first, second } = this.#begin(carried.length === 1 ? carried[0]! : carried.flat())
-    const [isFirst, ...areBefore] = await Promise.all([first(), ...before])
-    return isFirst && areBefore.every(Boolean) && (await second())
+    const snapshots = ready.then((is) => is && aside())
+    const whole = Promise.all([ordered, snapshots])
+      .then((all) => all.every(Boolean))
+      .finally(() => void this.#asides.delete(whole))
+    this.#asides.add(whole)
+    // Who has written no snapshots doesn't ask for this.
+    whole.catch(() => undefined)
+    return { ordered, whole }
   }
 
   #ended(carried: readonly Rows[], isDurable: boolean): void {
@@ -122,4 +141,10 @@ class Line {
       if (!isDurable) this.#owed.add(rows)
     }
   }
+}
+
+interface Pending {
+  /** All but its snapshots is durable, and so is what was written before it. */
+  readonly ordered: Promise<boolean>
+  readonly whole: Promise<boolean>
 }

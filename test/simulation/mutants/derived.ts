@@ -38,9 +38,9 @@ export const DERIVED_MUTANTS: readonly Mutant[] = [
         find:
           '      if (!(await this.#written(batch.rows))) return\n' +
           "      // An actor's snapshot comes after its entries and marks (PROTOCOL 3.12).\n" +
-          '      if (batch.snapshots.length > 0 && !(await this.#written(batch.snapshots))) return',
+          '      if (batch.snapshots.length > 0 && !(await this.#tried(batch.snapshots))) return',
         replace:
-          '      if (batch.snapshots.length > 0 && !(await this.#written(batch.snapshots))) return\n' +
+          '      if (batch.snapshots.length > 0 && !(await this.#tried(batch.snapshots))) return\n' +
           '      if (!(await this.#written(batch.rows))) return',
       },
     ],
