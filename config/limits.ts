@@ -278,6 +278,7 @@ export const LIMITS = {
   /** Tax factors: 1 is 100 %. */
   factorMax: 1_000,
   // Access
+  /** Past it expired ones go, then the oldest of whoever has most; nobody's only one (429). */
   sessionsMax: 100_000,
   tokenCacheMax: 10_000,
   // The sample of a first start

@@ -127,6 +127,8 @@ function makeAccess(
     baseUrl,
     print,
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
+    onPushedOut: (identity) =>
+      log.warn({ identity }, 'too many sessions: the oldest of the identity with most was ended'),
     ready: () => member.knowsConfiguration || member.learnConfiguration(),
   })
 }

@@ -71,6 +71,7 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
     baseUrl: () => 'http://localhost',
     print: () => t.fail('nothing to print'),
     onError: (error) => t.fail(String(error)),
+    onPushedOut: (identity) => t.fail(identity),
     ready: () => member.knowsConfiguration || member.learnConfiguration(),
   })
   await access.start()

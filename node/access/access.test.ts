@@ -15,7 +15,6 @@ import { accessBehaviours, createAccess } from './access.ts'
 import type { Access } from './access.ts'
 import type { Client } from './client.ts'
 import type { Identity } from './identity.ts'
-import { Sessions } from './session.ts'
 import type { Session } from './session.ts'
 
 const SECRET = 'correct horse'
@@ -65,6 +64,7 @@ async function station(
     baseUrl: () => 'http://127.0.0.1:8080',
     print: (text) => printed.push(text),
     onError: (error) => t.fail(String(error)),
+    onPushedOut: (identity) => t.fail(identity),
     ready: () => true,
   })
   await access.start()
@@ -381,46 +381,6 @@ t.test('expired sessions are removed in the background', async (t) => {
   await tick()
   t.equal(setup.system.system.size('session'), 0)
   t.equal(setup.clock.timers.length, 1, 'and it goes on')
-})
-
-t.test('at the bound whoever has the most sessions loses the oldest', async (t) => {
-  const system = new ActorSystemTwin(accessBehaviours())
-  let nowMs = 0
-  const sessions = new Sessions({
-    actorSystem: system,
-    world: {
-      clock: {
-        nowMs: () => nowMs,
-        monotonicMs: () => nowMs,
-        after: () => () => {},
-        defer: () => {},
-      },
-      random: (bytes) => void bytes.fill(++nowMs),
-    },
-    accessTokenMs: 100,
-    sessionsMax: 3,
-    onError: (error) => t.fail(String(error)),
-  })
-  sessions.start()
-  t.teardown(() => sessions.stop())
-  const issue = async (identity: string): Promise<string> => {
-    const subject = {
-      identity,
-      kind: 'client',
-      clientId: identity,
-      grant: 'x',
-      scope: null,
-    } as const
-    return (await sessions.issue(subject, 'r')).sessionId
-  }
-  const there = (id: string): boolean => system.system.get('session', id) !== null
-  const [a, b1, b2] = [await issue('a'), await issue('b'), await issue('b')]
-  const b3 = await issue('b')
-  t.same([a, b1, b2, b3].map(there), [true, false, true, true])
-  t.equal(sessions.size, 3)
-  nowMs += 100
-  const c = await issue('c')
-  t.same([a, b2, b3, c].map(there), [false, false, false, true], 'expired ones go first')
 })
 
 t.test('an engine that is away is temporarily_unavailable', async (t) => {

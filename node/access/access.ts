@@ -34,6 +34,8 @@ export interface AccessOptions {
   readonly print: (text: string) => void
   /** Failures in the background. */
   readonly onError: (error: unknown) => void
+  /** A valid session of this identity was ended: there were too many. */
+  readonly onPushedOut: (identity: string) => void
   readonly ready: Ready
 }
 
@@ -52,7 +54,8 @@ export function createAccess(options: AccessOptions): Access {
   const { system } = actorSystem
   const nowMs = (): number => world.clock.nowMs()
   const secrets = new Secrets(world.random)
-  const sessions = new Sessions({ actorSystem, world, accessTokenMs, onError: options.onError })
+  const { onError, onPushedOut } = options
+  const sessions = new Sessions({ actorSystem, world, accessTokenMs, onError, onPushedOut })
   const { ready } = options
   const authenticator = new Authenticator({ system, nowMs, ready })
   return {

@@ -40,6 +40,7 @@ async function cluster(t: Test) {
       baseUrl: () => 'http://localhost',
       print: () => undefined,
       onError: () => undefined,
+      onPushedOut: () => undefined,
       ready: () => one.member.knowsConfiguration || one.member.learnConfiguration(),
     })
     t.teardown(() => {

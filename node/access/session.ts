@@ -45,9 +45,13 @@ export interface SessionsOptions {
   /** Life of an access token, milliseconds. */
   readonly accessTokenMs: number
   readonly onError: (error: unknown) => void
+  /** A valid session of this identity was ended to make room for another. */
+  readonly onPushedOut: (identity: string) => void
   /** LIMITS.sessionsMax, unless a test wants fewer. */
   readonly sessionsMax?: number
 }
+
+const NONE: readonly string[] = []
 
 interface Known {
   readonly identity: string
@@ -56,9 +60,12 @@ interface Known {
 
 export class Sessions {
   readonly #options: SessionsOptions
-  /** By the time of their end, nearly: all live equally long, so that is their order of issue. */
+  /** Each has its own end: the life that is set may have been another when it was issued. */
   readonly #known = new Map<string, Known>()
+  /** Of one identity in the order of their issue. */
   readonly #byIdentity = new Map<string, Set<string>>()
+  /** No session ends before: until then none has to be looked for. */
+  #earliestMs = Infinity
   #stopped = false
   #cancelSweep: (() => void) | null = null
   #unfollow: (() => void) | null = null
@@ -71,7 +78,7 @@ export class Sessions {
   start(): void {
     const { system } = this.#options.actorSystem
     const there = [...system.withPrefix<Session>('session', '')]
-    there.sort((a, b) => Date.parse(a.value.expiresAt) - Date.parse(b.value.expiresAt))
+    there.sort((a, b) => Date.parse(a.value.issuedAt) - Date.parse(b.value.issuedAt))
     for (const entry of there) this.#learn(entry.key, entry)
     this.#unfollow = system.onChange('session', (key, entry) =>
       this.#learn(key, entry as SystemEntry<Session> | null),
@@ -99,21 +106,23 @@ export class Sessions {
     }
     if (entry === null) return
     const { identity, expiresAt } = entry.value
-    this.#known.set(key, { identity, expiresAtMs: Date.parse(expiresAt) })
+    const expiresAtMs = Date.parse(expiresAt)
+    this.#earliestMs = Math.min(this.#earliestMs, expiresAtMs)
+    this.#known.set(key, { identity, expiresAtMs })
     const own = this.#byIdentity.get(identity) ?? new Set()
     this.#byIdentity.set(identity, own.add(key))
   }
 
   /**
    * Issues a token; the session is durable when this returns. Throws RequestError when the actor
-   * system refuses (503, 429) or the outcome is unknown (504).
+   * system refuses (503, 429), the outcome is unknown (504), or there are too many sessions (429).
    */
   async issue(
     subject: SessionSubject,
     trace: string,
   ): Promise<{ token: string; sessionId: string; session: Session }> {
     const { sessionsMax = LIMITS.sessionsMax } = this.#options
-    if (this.#known.size >= sessionsMax) await this.#makeRoom(trace)
+    if (this.#known.size >= sessionsMax) await this.#makeRoom(subject.identity, trace)
     const { world, accessTokenMs, actorSystem } = this.#options
     const now = world.clock.nowMs()
     const { token, sessionId, hash } = makeToken(world.random)
@@ -156,27 +165,28 @@ export class Sessions {
   }
 
   /**
-   * At the bound the identity with the most sessions loses its oldest one: a client that asks for
-   * a token with every request ends its own, nobody else's.
+   * At the bound what has expired goes first. Then the identity with the most valid sessions loses
+   * its oldest one, itself where it has as many: a client that asks for a token with every request
+   * ends its own, nobody else's. Nobody's only session is ended for somebody else.
    */
-  async #makeRoom(trace: string): Promise<void> {
+  async #makeRoom(identity: string, trace: string): Promise<void> {
     if ((await this.sweep()) > 0) return
-    let most: ReadonlySet<string> | null = null
-    for (const own of this.#byIdentity.values()) {
-      if (most === null || own.size > most.size) most = own
+    let most = identity
+    const countOf = (one: string): number => this.#byIdentity.get(one)?.size ?? 0
+    for (const [one, { size }] of this.#byIdentity) if (size > countOf(most)) most = one
+    if (most !== identity && countOf(most) === 1) {
+      throw new RequestError('TOO_BUSY', 'there are too many sessions; end some, or try later')
     }
-    const [oldest] = most ?? []
-    if (oldest !== undefined) await this.end(oldest, { by: 'system', trace })
+    const [oldest] = this.#byIdentity.get(most) ?? []
+    if (oldest === undefined) return
+    await this.end(oldest, { by: 'system', trace })
+    this.#options.onPushedOut(most)
   }
 
   /** Removes expired sessions, a bounded number at a time; returns how many. */
   async sweep(): Promise<number> {
     const now = this.#options.world.clock.nowMs()
-    const expired: string[] = []
-    for (const [key, { expiresAtMs }] of this.#known) {
-      if (expiresAtMs > now || expired.length >= LIMITS.sessionSweepMax) break
-      expired.push(key)
-    }
+    const expired = this.#expired(now)
     let next = 0
     const remove = async (): Promise<void> => {
       while (next < expired.length) {
@@ -186,6 +196,22 @@ export class Sessions {
     const lanes = Math.min(LIMITS.sessionSweepInFlightMax, expired.length)
     await Promise.all(Array.from({ length: lanes }, remove))
     return expired.length
+  }
+
+  /** Whatever their order; all are looked through only when one of them has ended. */
+  #expired(nowMs: number): readonly string[] {
+    if (nowMs < this.#earliestMs) return NONE
+    const expired: string[] = []
+    let earliestMs = Infinity
+    for (const [key, { expiresAtMs }] of this.#known) {
+      earliestMs = Math.min(earliestMs, expiresAtMs)
+      if (expiresAtMs > nowMs) continue
+      expired.push(key)
+      // There may be more: the next look finds them.
+      if (expired.length >= LIMITS.sessionSweepMax) return expired
+    }
+    this.#earliestMs = earliestMs
+    return expired
   }
 
   #sweepLater(): void {
