@@ -1,274 +1,405 @@
-// What an edge may say of a request whose copies end in any way and order, against a plain model of
-// the owners behind it: what is in the log, and which copies can still put something there.
-// Source: PROTOCOL 3.6 "Edge" 3.
+// The edge's books: how many requests are in flight in which shard, which copies count as lost, and
+// that each caller is told once, and never that nothing was done while a copy may have run.
 
 import t from 'tap'
+import fc from 'fast-check'
+import { LIMITS } from '../../config/limits.ts'
 import { errorItem } from '../../protocol/errors.ts'
-import type { Envelope, MessageResult, Reply, WireReply } from '../../protocol/message.ts'
-import { seeded } from '../testing/harness.ts'
+import { placeOfActor, shardOf, uuidMaker } from '../../protocol/ids.ts'
+import type { Envelope, Reply, WireReply } from '../../protocol/message.ts'
+import { TestClock, seeded } from '../testing/harness.ts'
 import { ledger } from '../testing/ledger.ts'
 import { Edge } from './edge.ts'
+import type { Route } from './routes.ts'
 
-const ID = '00000000-0000-7000-8000-000000000001'
-const BUDGET_MS = 10_000
+const SHARDS = 2
+const idIn = (shard: number): string => `01900000-0000-7000-8000-00000000000${shard}`
 
-/** What the turns of one copy come to, where the log doesn't know the message already. */
-type Turns = readonly ('done' | 'mistake' | 'away')[]
-
-const TURNS: readonly Turns[] = [
-  ['done', 'done', 'done'],
-  ['done', 'away', 'away'],
-  ['away', 'away', 'away'],
-  ['done', 'mistake', 'done'],
-  ['mistake', 'away', 'away'],
-]
-
-interface Copy {
+interface Sent {
   readonly to: string
+  readonly shard: number
+  readonly envelope: Envelope
   readonly respond: (reply: WireReply) => void
-  hasRun: boolean
-  /** What its owner has said, still on its way. */
-  reply: WireReply | null
-  ended: boolean
+  /** Its owner may still run it. */
+  isOpen: boolean
 }
 
-/** One thing that can happen next. */
-type Step = () => void
-
-const FAILURES = {
-  mistake: errorItem('INTERNAL_ERROR', 'a mistake of ours'),
-  away: errorItem('UNAVAILABLE', 'the shard of a key is away'),
+interface Request {
+  readonly trace: string
+  readonly copies: Sent[]
+  readonly replies: Reply[]
+  readonly askedMs: number
+  /** Copies before this one may be in the log of an owner that is gone. */
+  lostBefore: number
+  crashes: number
 }
 
-class Model {
-  readonly copies: Copy[] = []
-  readonly log = [false, false, false]
-  /** Messages that a copy has told the edge to be done. */
-  readonly told = new Set<number>()
-  /** A copy was begun, and its answer will never come. */
-  isDoubtful = false
-  said: Reply | null = null
-  /** What could still be done, by copies that had not run, when the edge said it. */
-  couldRun = false
-  readonly #edge: Edge
-  readonly #copiesMax: number
-  #life = 1
-  #nowMs = 0
-  readonly #due: { readonly at: number; readonly run: () => void }[] = []
+const answered: WireReply = {
+  outcome: 'answered',
+  actorId: idIn(0),
+  keys: [],
+  results: [{ type: 'append', success: true, data: 1 }],
+  position: { shard: 0, offset: 1 },
+}
+const busy: WireReply = { outcome: 'refused', error: errorItem('TOO_BUSY', 'later') }
+const noKey: WireReply = { outcome: 'refused', error: errorItem('NOT_FOUND', 'no such key') }
 
-  constructor(copiesMax: number) {
-    this.#copiesMax = copiesMax
-    this.#edge = new Edge({
-      behaviours: new Map([['ledger', ledger]]),
-      shards: 1,
-      newUuid: () => ID,
-      gather: () => null,
-      clock: {
-        nowMs: () => this.#nowMs,
-        monotonicMs: () => this.#nowMs,
-        defer: (run) => run(),
-        after: (ms, run) => {
-          const due = { at: this.#nowMs + ms, run }
-          this.#due.push(due)
-          return () => undefined
-        },
-      },
-      route: () => ({ incarnation: `life ${this.#life}`, epoch: this.#life }),
-      send: ({ incarnation }, _shard, _envelope, respond) => {
-        this.copies.push({ to: incarnation, respond, hasRun: false, reply: null, ended: false })
-      },
-      deliversOnce: () => false,
-      learn: () => undefined,
-    })
-    this.#edge.send(envelope(), (reply) => {
-      this.said = reply
-      this.couldRun = this.copies.some((copy) => this.#isWaiting(copy))
-    })
+function makeEdge() {
+  const clock = new TestClock()
+  const chance = seeded(3)
+  const make = uuidMaker((bytes) => {
+    for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(chance() * 256)
+  })
+  const requests = new Map<string, Request>()
+  const world = {
+    clock,
+    requests,
+    owner: { incarnation: 'a', epoch: 1 } as Route | null,
+    once: new Set<string>(),
+    edge: null as unknown as Edge,
+    ask(id: string, more: { budgetMs?: number; open?: boolean } = {}): Request {
+      const trace = `r${requests.size}`
+      const request: Request = {
+        trace,
+        copies: [],
+        replies: [],
+        askedMs: clock.monotonicMs(),
+        lostBefore: 0,
+        crashes: 0,
+      }
+      requests.set(trace, request)
+      const message = more.open ? { type: 'open', body: {} } : { type: 'append', body: {} }
+      const asking = world.edge.ask({
+        type: 'ledger',
+        id,
+        messages: [message],
+        idempotencyKey: null,
+        bodyHash: '',
+        by: 'tester',
+        preview: false,
+        budgetMs: more.budgetMs ?? 10_000,
+        trace,
+      })
+      void asking.then((reply) => request.replies.push(reply))
+      return request
+    },
   }
+  world.edge = new Edge({
+    behaviours: new Map([['ledger', ledger]]),
+    shards: SHARDS,
+    newUuid: (tail, mask) => make(1, tail, mask),
+    gather: () => null,
+    clock,
+    route: () => world.owner,
+    send: ({ incarnation }, shard, envelope, respond) => {
+      const sent = { to: incarnation, shard, envelope, respond, isOpen: true }
+      requests.get(envelope.trace)!.copies.push(sent)
+    },
+    deliversOnce: (incarnation) => world.once.has(incarnation),
+    learn: (_, route) => void (world.owner = route),
+  })
+  return world
+}
 
-  #isWaiting(copy: Copy): boolean {
-    return !copy.hasRun && !copy.ended && copy.to === `life ${this.#life}`
+type World = ReturnType<typeof makeEdge>
+
+/** What is asked for in that shard is taken until the bound is reached, and no further. */
+async function roomIn(world: World, shard: number): Promise<number> {
+  for (let taken = 0; taken <= LIMITS.shardInFlightMax; taken++) {
+    const { copies } = world.ask(idIn(shard), { budgetMs: 1e6 })
+    if (copies.length === 0) return taken
   }
+  return Infinity
+}
 
-  /** All that can happen now, in a fixed order. */
-  steps(): readonly Step[] {
-    if (this.said !== null) return []
-    const steps: Step[] = []
-    for (const copy of this.copies) {
-      if (this.#isWaiting(copy)) {
-        for (const turns of TURNS) steps.push(() => this.#answers(copy, turns))
-        steps.push(
-          () => this.#replies(copy, { outcome: 'refused', error: errorItem('TOO_BUSY', 'later') }),
-          () => this.#replies(copy, { outcome: 'moved', shard: 0 }),
-          () => this.#replies(copy, { outcome: 'unsent' }),
-          () => this.#movesWithIt(copy, TURNS[0]!),
-          () => this.#movesWithIt(copy, []),
-          () => this.#dies(copy, TURNS[3]!),
-        )
-      } else if (copy.reply !== null && !copy.ended) steps.push(() => this.#arrives(copy))
-    }
-    if (this.isQuiet) return steps
-    if (this.copies.length < this.#copiesMax) steps.push(() => this.#edge.resend())
-    steps.push(() => this.#dies(null, []))
-    return steps
-  }
+type Step =
+  | { readonly do: 'ask'; readonly shard: number; readonly byKey: boolean }
+  | { readonly do: 'reply'; readonly at: number; readonly what: string }
+  | { readonly do: 'die' | 'move' | 'resend' | 'lose' }
+  | { readonly do: 'wait'; readonly ms: number }
 
-  #run(copy: Copy, turns: Turns): MessageResult[] {
-    copy.hasRun = true
-    const results: MessageResult[] = []
-    for (const i of this.log.keys()) {
-      const turn = results.some(isAway) ? 'away' : this.log[i] ? 'done' : turns[i]!
-      if (turn === 'done') this.log[i] = true
-      results.push(
-        turn === 'done'
-          ? { type: 'append', success: true, data: i }
-          : { type: 'append', success: false, errors: [FAILURES[turn]] },
-      )
-    }
-    return results
-  }
+const REPLIES: Readonly<Record<string, WireReply>> = {
+  answered,
+  busy,
+  noKey,
+  unknown: { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', 'nobody knows') },
+  moved: { outcome: 'moved', shard: 0 },
+  taken: { outcome: 'moved', shard: 0, taken: true },
+  unsent: { outcome: 'unsent' },
+  away: { outcome: 'unsent', away: true },
+  see: { outcome: 'see', actorId: idIn(1) },
+}
 
-  #answers(copy: Copy, turns: Turns): void {
-    const results = this.#run(copy, turns)
-    const position = this.log.includes(true) ? { shard: 0, offset: this.log.length } : null
-    copy.reply = { outcome: 'answered', actorId: ID, keys: [], results, position }
-  }
+const PLAIN = ['die', 'move', 'resend', 'lose'] as const
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('ask' as const),
+      shard: fc.nat(SHARDS - 1),
+      byKey: fc.boolean(),
+    }),
+  },
+  {
+    weight: 7,
+    arbitrary: fc.record({
+      do: fc.constant('reply' as const),
+      at: fc.nat(40),
+      what: fc.constantFrom(...Object.keys(REPLIES)),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom(...PLAIN) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.nat(1_500) }) },
+)
 
-  #replies(copy: Copy, reply: WireReply): void {
-    copy.hasRun = true
-    copy.reply = reply
-  }
+/** Nothing was done: true only when no copy can run, and who may have read the log has said so. */
+function mayRefuse({ copies, lostBefore }: Request): boolean {
+  return copies.every(({ isOpen }) => !isOpen) && lostBefore === 0
+}
 
-  /** Its owner steps down with it in a group that is in the log, or not. */
-  #movesWithIt(copy: Copy, turns: Turns): void {
-    if (turns.length > 0) this.#run(copy, turns)
-    this.isDoubtful = true
-    this.#replies(copy, { outcome: 'moved', shard: 0, taken: true })
-  }
-
-  /** The owner dies, with one copy in the log of which nobody is told. */
-  #dies(copy: Copy | null, turns: Turns): void {
-    if (copy) this.#run(copy, turns)
-    this.isDoubtful = true
-    const life = `life ${this.#life++}`
-    for (const one of this.copies) if (one.to === life) one.ended = true
-    this.#edge.died(life)
-  }
-
-  #arrives(copy: Copy): void {
-    copy.ended = true
-    const reply = copy.reply!
-    if (reply.outcome === 'answered') {
-      for (const [i, result] of reply.results.entries()) if (result.success) this.told.add(i)
-    }
+function run(world: World, step: Step, lives: { count: number }): void {
+  const { requests, edge } = world
+  const all = [...requests.values()]
+  if (step.do === 'ask') world.ask(step.byKey ? `K-${step.shard}` : idIn(step.shard))
+  else if (step.do === 'reply') {
+    const open = all.flatMap((request) =>
+      request.copies.flatMap((copy, i) => (copy.isOpen ? [{ request, copy, i }] : [])),
+    )
+    if (open.length === 0) return
+    const { request, copy, i } = open[step.at % open.length]!
+    const reply = REPLIES[step.what]!
+    copy.isOpen = false
+    if (step.what === 'taken') request.lostBefore = request.copies.length
+    if (step.what === 'noKey' && i >= request.lostBefore) request.lostBefore = 0
     copy.respond(reply)
-  }
-
-  /** Runs the clock until the edge has sent the next copy or has said something. */
-  wait(): void {
-    const sent = this.copies.length
-    const mayGo = (): boolean => this.said === null && this.copies.length === sent
-    while (mayGo()) {
-      const due = this.#due.shift()
-      if (due === undefined) throw new Error('the edge waits for nothing')
-      this.#nowMs = Math.max(this.#nowMs, due.at)
-      due.run()
+  } else if (step.do === 'die') {
+    const died = world.owner?.incarnation ?? 'a'
+    world.owner = { incarnation: `life ${++lives.count}`, epoch: lives.count + 1 }
+    for (const request of all) {
+      const lost = request.copies.filter((copy) => copy.isOpen && copy.to === died)
+      for (const copy of lost) copy.isOpen = false
+      if (lost.length === 0 || request.replies.length > 0) continue
+      request.lostBefore = request.copies.length
+      request.crashes++
     }
-  }
-
-  get isQuiet(): boolean {
-    return this.copies.every(({ ended }) => ended)
-  }
-
-  /** What is wrong with what the edge has said; null: nothing. */
-  get fault(): string | null {
-    const { said, log, told, couldRun } = this
-    if (said === null) return 'nothing was said'
-    if (said.outcome === 'unknown') {
-      return this.isDoubtful || !this.isQuiet ? null : 'unknown, though all copies were heard of'
-    }
-    if (said.outcome === 'refused') {
-      if (log.includes(true)) return 'refused, and part of it is in the log'
-      return couldRun ? 'refused, and a copy can still run' : null
-    }
-    for (const [i, result] of said.results.entries()) {
-      if (result.success) {
-        if (!log[i]) return `message ${i} is said to be done, and is not`
-      } else if (log[i]) return `message ${i} is said not to be done, and is in the log`
-      else if (couldRun) return `message ${i} is said not to be done, and a copy can still run`
-      else if (told.has(i)) return `the answer to message ${i} was thrown away`
-    }
-    return null
-  }
+    edge.died(died)
+  } else if (step.do === 'move') {
+    world.owner = { incarnation: `life ${++lives.count}`, epoch: lives.count + 1 }
+  } else if (step.do === 'lose') world.owner = null
+  else if (step.do === 'resend') edge.resend()
 }
 
-function isAway(result: MessageResult): boolean {
-  return !result.success && result.errors[0]!.code === 'UNAVAILABLE'
-}
-
-function envelope(): Envelope {
-  const messages = [0, 1, 2].map(() => ({ type: 'append', body: {} }))
-  return {
-    messageId: { id: 'id', kind: 'edge' },
-    to: { type: 'ledger', id: ID },
-    virtual: false,
-    copy: 0,
-    messages,
-    bodyHash: '',
-    budgetMs: BUDGET_MS,
-    by: '',
-    preview: false,
-    crashes: 0,
-    trace: '',
-  }
-}
-
-/** Plays one way through; `choose` picks the next step of so many, or -1: time passes. */
-function play(copiesMax: number, choose: (many: number) => number): Model {
-  const model = new Model(copiesMax)
-  for (;;) {
-    const steps = model.steps()
-    if (model.said !== null) return model
-    if (steps.length === 0) {
-      model.wait()
-      continue
-    }
-    const chosen = choose(steps.length)
-    if (chosen < 0) model.wait()
-    else steps[chosen]!()
-    // Beyond so many copies only time passes: what is on its way stays there.
-    if (model.copies.length > copiesMax) {
-      while (model.said === null) model.wait()
-    }
-  }
-}
-
-t.test('all that can become of two copies, in every order', async (t) => {
-  // A path is the list of the choices made; the next path is the next list in their order.
-  const path: { at: number; readonly of: number }[] = []
-  let count = 0
-  let fault: string | null = null
-  do {
-    let depth = 0
-    const model = play(2, (of) => {
-      if (depth === path.length) path.push({ at: 0, of })
-      return path[depth++]!.at
-    })
-    count++
-    if (model.fault !== null) fault = `${model.fault}: ${path.map(({ at }) => at).join(' ')}`
-    while (path.length > 0 && path.at(-1)!.at + 1 === path.at(-1)!.of) path.pop()
-    if (path.length > 0) path.at(-1)!.at++
-  } while (path.length > 0 && fault === null)
-  t.equal(fault, null)
-  t.ok(count > 5_000, `${count} ways`)
+t.test('whatever happens each is told once, and the books are right', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 40 }), async (steps) => {
+      const world = makeEdge()
+      const lives = { count: 1 }
+      const judged = new Set<Request>()
+      for (const step of steps) {
+        run(world, step, lives)
+        await world.clock.advance(step.do === 'wait' ? step.ms : 0)
+        for (const request of world.requests.values()) {
+          const { copies, replies, askedMs } = request
+          if (replies.length > 1) throw new Error('told twice')
+          for (const [i, { envelope }] of copies.entries()) {
+            if (envelope.copy !== i) throw new Error('copies are numbered from 0')
+          }
+          const last = copies.at(-1)
+          if (last?.isOpen && replies.length === 0 && last.envelope.crashes > request.crashes) {
+            throw new Error('more deaths than there were')
+          }
+          const tookMs = world.clock.monotonicMs() - askedMs
+          if (replies.length === 0 && tookMs > 10_100) throw new Error('past its budget')
+          if (replies.length === 0 || judged.has(request)) continue
+          judged.add(request)
+          const [reply] = replies
+          if (reply!.outcome === 'refused' && !mayRefuse(request)) {
+            throw new Error(`"nothing was done" while it may have been: ${request.trace}`)
+          }
+        }
+      }
+      const waiting = [...world.requests.values()].filter(({ replies }) => replies.length === 0)
+      if (world.edge.pending !== waiting.length) return false
+      await world.clock.advance(11_000)
+      return world.edge.pending === 0
+    }),
+    { numRuns: 80 },
+  )
+  t.pass()
 })
 
-t.test('three copies, and time that passes, by chance', async (t) => {
-  let fault: string | null = null
-  for (let seed = 1; seed <= 20_000 && fault === null; seed++) {
-    const chance = seeded(seed)
-    const model = play(3, (of) => Math.floor(chance() * (of + 1)) - 1)
-    if (model.fault !== null) fault = `${model.fault}: seed ${seed}`
+t.test('a shard has room for a thousand, counted where each request is now', async (t) => {
+  const world = makeEdge()
+  const asked = Array.from({ length: 6 }, () => world.ask(idIn(0)))
+  for (const [i, what] of ['answered', 'noKey', 'unknown'].entries()) {
+    asked[i]!.copies[0]!.respond(REPLIES[what]!)
   }
-  t.equal(fault, null)
+  const byKey = ['K-1', 'K-2', 'K-3'].map((key) => world.ask(key))
+  for (const { copies } of byKey) copies[0]!.respond({ outcome: 'see', actorId: idIn(1) })
+  for (const { copies } of byKey) {
+    t.match(copies[1], { shard: 1, envelope: { to: { type: 'ledger', id: idIn(1) } } })
+  }
+  byKey[0]!.copies[1]!.respond(answered)
+  t.equal(await roomIn(world, 0), LIMITS.shardInFlightMax - 3)
+  t.equal(await roomIn(world, 1), LIMITS.shardInFlightMax - 2)
+  await world.clock.advance(0)
+  const refused = [...world.requests.values()].filter(({ replies }) => {
+    const [reply] = replies
+    return reply?.outcome === 'refused' && reply.error.code === 'TOO_BUSY'
+  })
+  t.equal(refused.length, 2)
+  world.edge.abandon()
+  t.equal(world.edge.pending, 0)
+  t.equal(await roomIn(world, 0), LIMITS.shardInFlightMax, 'and nothing is left of them')
+})
+
+t.test('what the runtime sends is not bounded as callers are, but counted', async (t) => {
+  const world = makeEdge()
+  const one = world.ask(idIn(0))
+  t.equal(await roomIn(world, 0), LIMITS.shardInFlightMax - 1)
+  const envelope = { ...one.copies[0]!.envelope, budgetMs: 1_000 }
+  let reply: Reply | null = null
+  world.edge.send(envelope, (said) => (reply = said))
+  t.equal(one.copies.length, 2)
+  one.copies[1]!.respond(answered)
+  t.same(reply, answered)
+})
+
+t.test('where the key led is not asked for again', async (t) => {
+  const world = makeEdge()
+  const request = world.ask('K-1')
+  t.match(request.copies[0]!.envelope.to, { key: 'K-1' })
+  world.edge.resend()
+  request.copies[0]!.respond({ outcome: 'see', actorId: idIn(1) })
+  t.equal(request.copies.length, 3)
+  request.copies[1]!.respond({ outcome: 'see', actorId: idIn(0) })
+  request.copies[2]!.respond({ outcome: 'moved', shard: 1 })
+  await world.clock.advance(100)
+  const last = request.copies.at(-1)!
+  t.same(last.envelope.to, { type: 'ledger', id: idIn(1) })
+  t.equal(last.shard, shardOf(placeOfActor(idIn(1)), SHARDS))
+})
+
+t.test('a death counts for each request once, and only where a copy was open there', async (t) => {
+  const world = makeEdge()
+  const [open, closed] = [world.ask(idIn(0)), world.ask(idIn(0))]
+  world.edge.resend()
+  closed.copies[0]!.respond({ outcome: 'moved', shard: 0 })
+  closed.copies[1]!.respond({ outcome: 'moved', shard: 0 })
+  world.owner = { incarnation: 'b', epoch: 2 }
+  world.edge.died('c')
+  t.equal(open.copies.length, 2)
+  world.edge.died('a')
+  t.match(open.copies[2], { to: 'b', envelope: { crashes: 1 } }, 'two copies, one death')
+  await world.clock.advance(100)
+  t.match(closed.copies[2], { to: 'b', envelope: { crashes: 0 } })
+  world.edge.died('a')
+  t.equal(open.copies.length, 3)
+})
+
+t.test('a death with a copy open elsewhere: that one is waited for', async (t) => {
+  const world = makeEdge()
+  const request = world.ask(idIn(0))
+  world.owner = { incarnation: 'b', epoch: 2 }
+  world.edge.resend()
+  world.edge.died('a')
+  t.equal(request.copies.length, 2)
+  request.copies[1]!.respond(answered)
+  request.copies[0]!.respond(busy)
+  await world.clock.advance(0)
+  t.same(request.replies, [answered])
+})
+
+t.test('again after a reconnect goes what a wire may have lost, and is open', async (t) => {
+  const world = makeEdge()
+  const lost = world.ask(idIn(0))
+  const closed = world.ask(idIn(0))
+  closed.copies[0]!.respond({ outcome: 'moved', shard: 0 })
+  world.owner = { incarnation: 'here', epoch: 2 }
+  world.once.add('here')
+  const inside = world.ask(idIn(0))
+  world.edge.resend()
+  t.same(
+    [lost, closed, inside].map(({ copies }) => copies.length),
+    [2, 1, 1],
+  )
+})
+
+t.test('an id made here is not looked for, in the first copy and in this process', async (t) => {
+  const world = makeEdge()
+  const away = world.ask('new', { open: true })
+  t.notOk('fresh' in away.copies[0]!.envelope)
+  world.once.add('a')
+  const here = world.ask('new', { open: true })
+  t.match(here.copies[0]!.envelope, { fresh: true, copy: 0 })
+  here.copies[0]!.respond({ outcome: 'moved', shard: here.copies[0]!.shard })
+  await world.clock.advance(100)
+  t.notOk('fresh' in here.copies[1]!.envelope, 'somebody may have run it')
+  t.same(here.copies[1]!.envelope.to, here.copies[0]!.envelope.to)
+})
+
+t.test('without the wire: counted from when no copy left, anew after one has', async (t) => {
+  for (const between of [
+    { outcome: 'moved', shard: 0 },
+    { outcome: 'unsent' },
+  ] satisfies WireReply[]) {
+    const world = makeEdge()
+    const request = world.ask(idIn(0), { budgetMs: 20_000 })
+    const reply = (said: WireReply): void => request.copies.at(-1)!.respond(said)
+    reply({ outcome: 'unsent', away: true })
+    await world.clock.advance(LIMITS.wireRetryMs + 50)
+    t.equal(request.copies.length, 2)
+    await world.clock.advance(LIMITS.wireAwayMs)
+    reply(between)
+    await world.clock.advance(LIMITS.wireRetryMs + 50)
+    reply({ outcome: 'unsent', away: true })
+    await world.clock.advance(LIMITS.wireRetryMs + 50)
+    t.same(request.replies, [], 'the wire was there in between')
+    t.ok(request.copies.length > 3)
+    for (let i = 0; i < 4; i++) {
+      reply({ outcome: 'unsent', away: true })
+      await world.clock.advance(LIMITS.wireRetryMs + 50)
+    }
+    t.match(request.replies, [{ outcome: 'refused', error: { code: 'UNAVAILABLE' } }])
+  }
+})
+
+t.test('each copy has what is left of the budget, by the clock that only goes on', async (t) => {
+  const world = makeEdge()
+  const request = world.ask(idIn(0), { budgetMs: 5_000 })
+  world.clock.stepWall(-3_600_000)
+  await world.clock.advance(1_000)
+  world.clock.stepWall(7_200_000)
+  await world.clock.advance(2_000)
+  t.same(
+    request.copies.map(({ envelope }) => envelope.budgetMs),
+    [5_000, 4_000, 2_000],
+  )
+  await world.clock.advance(1_999)
+  t.same(request.replies, [])
+  await world.clock.advance(51)
+  t.match(request.replies, [{ outcome: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } }])
+  request.copies[0]!.respond(answered)
+  await world.clock.advance(0)
+  t.equal(request.replies.length, 1, 'later replies are dropped')
+})
+
+t.test('the end of a life: unknown for what may run, refused for what can not', async (t) => {
+  const world = makeEdge()
+  const codes: string[] = []
+  const note = (request: Request): void => {
+    const [reply] = request.replies
+    codes.push(reply!.outcome === 'answered' ? 'answered' : reply!.error.code)
+  }
+  const open = world.ask(idIn(0))
+  const moved = world.ask(idIn(0))
+  moved.copies[0]!.respond({ outcome: 'moved', shard: 0 })
+  const taken = world.ask(idIn(0))
+  taken.copies[0]!.respond({ outcome: 'moved', shard: 0, taken: true })
+  world.owner = null
+  const nowhere = world.ask(idIn(0))
+  world.edge.abandon()
+  await world.clock.advance(0)
+  for (const request of [open, moved, taken, nowhere]) note(request)
+  t.same(codes, ['OUTCOME_UNKNOWN', 'UNAVAILABLE', 'OUTCOME_UNKNOWN', 'UNAVAILABLE'])
 })

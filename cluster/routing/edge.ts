@@ -60,7 +60,7 @@ interface Asked extends Slotted {
    * Only an owner that was asked after that, and so has read the log to its end, can refuse.
    */
   lostBefore: number
-  /** When the wire itself was found to be away, and no copy has left since; else Infinity. */
+  /** When the wire itself was found to be away, and not been there since; else Infinity. */
   awaySinceMs: number
   ended: boolean
   /** A copy is to be sent again at this time. */
@@ -151,6 +151,7 @@ export class Edge {
     if (asked.ended || !copy.isOpen) return
     copy.isOpen = false
     asked.open--
+    if (reply.outcome !== 'unsent' || !reply.away) asked.awaySinceMs = Infinity
     const nowMs = this.#options.clock.monotonicMs()
     switch (reply.outcome) {
       case 'answered':
