@@ -227,6 +227,10 @@ export const LIMITS = {
   projectorActorsBytesMax: 8 * MiB,
   /** A page that several entries of a batch touch is written once: the more, the cheaper each. */
   projectorBatchEntries: 4_000,
+  /** Filling an index from its actors gives way to following the log this often. */
+  refillStepMs: 500,
+  /** How far an index is filled from its actors is kept this often. */
+  refillKeptMs: 2_000,
   /** Actors that are read at once to fill an index from them. */
   refillReadsTogether: 16,
   projectorBatchBytes: 16 * MiB,

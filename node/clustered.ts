@@ -72,7 +72,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
       alarmCheck(alarms),
       standstillCheck(standstill, member, {
         applied: (shard) => index.applied(shard),
-        outages: index.numbers.feed.failures,
+        outages: index.numbers.feed.failures + index.numbers.feed.actors,
       }),
     ],
     collect: (metrics) => {
@@ -180,7 +180,7 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     onGained: (shard, { epoch, head }) => parts.index?.gained(shard, epoch, head),
     onReleased: (shard) => parts.index?.lost(shard),
     onRetryParked: () => parts.index?.retryParked(),
-    doneWith: (shard) => (shard === SYSTEM_SHARD ? Infinity : (parts.index?.applied(shard) ?? 0)),
+    doneWith: (shard) => (shard === SYSTEM_SHARD ? Infinity : (parts.index?.doneWith(shard) ?? 0)),
     onLost: (shard, why) => log.warn({ shard, why }, 'a shard was lost'),
   })
 }

@@ -44,7 +44,7 @@ export interface Foundation {
   stop(leftMs: () => number): Promise<void>
 }
 
-/** What stands still among a member's shards, as a check. `outages`: failures of the index. */
+/** What stands still among a member's shards, as a check. `outages`: as in Position. */
 export function standstillCheck(
   watch: StandstillWatch,
   member: Member,

@@ -30,6 +30,23 @@ export interface IndexWrite {
   readonly whole?: readonly NodeDoc[]
 }
 
+/**
+ * How far a shard of an index has been filled from its actors (PROTOCOL 3.13.5). What was written
+ * is in the index: after any failure, and with another owner of the shard, it goes on from here.
+ */
+export interface Fill {
+  readonly shard: number
+  /**
+   * Where the very first attempt began in the log, and following it begins after the fill: what was
+   * removed since may be in the index, and only the log says so.
+   */
+  readonly begun: number
+  /** The last actor that is done, in the store's own order; null: none is. */
+  readonly after: string | null
+  /** From 1, rising with each step: of two the higher is further. */
+  readonly step: number
+}
+
 export interface GraphWriter {
   /**
    * True: the driver has no transactions, and can't tell in which order an actor's nodes first
@@ -38,15 +55,22 @@ export interface GraphWriter {
    */
   readonly placed: boolean
   /**
-   * Applies the writes, then moves the offsets: never an offset before what it stands for is in.
+   * Applies the writes, then moves the offsets, which end a shard's fill, and keeps the fills:
+   * never before what they stand for is in.
    * Where there are transactions both are in or neither; else a repeat is harmless. Removed nodes
    * are remembered by their version (PROTOCOL 3.13.3), so that an older write that comes late can't
    * bring them back. Throws RefusedWrites, IndexAway or IndexGone where the driver can tell; any
    * other failure may mean either of the first two.
    */
-  apply(writes: readonly IndexWrite[], offsets: readonly Position[]): Maybe<void>
+  apply(
+    writes: readonly IndexWrite[],
+    offsets: readonly Position[],
+    fills?: readonly Fill[],
+  ): Maybe<void>
   /** Offsets up to which this index holds the log, by shard. */
   offsets(): ReadonlyMap<number, number>
+  /** Shards that are being filled from their actors. */
+  fills(): ReadonlyMap<number, Fill>
   /**
    * Store generation the index was filled from. Null when it is new, or was made for other node
    * types than these and has to be filled again.

@@ -10,6 +10,7 @@ import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader, LogReader } from '../../storage/journal.ts'
 import {
+  type Fill,
   type GraphWriter,
   IndexAway,
   IndexGone,
@@ -20,7 +21,7 @@ import { ActorStates, type DecodeSnapshot } from './actor-states.ts'
 import { EntryTaker } from './entry-taker.ts'
 import { ParkedActors } from './parked-actors.ts'
 import { type ParkedActor, ProjectionBatch, positionsOf, reasonOf } from './projection-batch.ts'
-import { refill } from './refill.ts'
+import { Refill } from './refill.ts'
 
 /** Bounds of a batch and of the states kept. */
 export interface ProjectorLimits {
@@ -62,9 +63,11 @@ export interface ProjectorOptions {
   readonly consumer?: string
   /**
    * Where many members fill one index none of them may empty it: what can't go on from where the
-   * index is has to be filled beside it (IndexGone). Null: this projector has the index alone.
+   * index is has to be filled beside it (IndexGone). By default this projector has it alone.
    */
-  readonly shared?: SharedFill | null
+  readonly shared?: boolean
+  /** The index, which it has alone, was emptied to be filled anew, and why. */
+  readonly onReset?: (why: IndexGone) => void
   /** Somebody waits for the index: its batches are smaller then. Never by default. */
   readonly isAwaited?: () => boolean
   /** Monotonic milliseconds. */
@@ -72,20 +75,13 @@ export interface ProjectorOptions {
   readonly limits?: Partial<ProjectorLimits>
 }
 
-/** Where a shard of an index that many fill was begun to be filled from its actors. */
-export interface SharedFill {
-  /**
-   * The offset at which the very first attempt began, this one if there was none: what was removed
-   * since then may be in the index, and only the log says so.
-   */
-  begin(shard: number, flushed: number): Promise<number>
-}
-
 /** What a step did, and when the next one makes sense. */
 export interface Step {
   /** Entries that the index now holds and did not before. */
   readonly entries: number
   readonly writes: number
+  /** From which shards were filled. */
+  readonly actors: number
   /** `now`: there is more; `later`: something is still under way; `idle`: all done. */
   readonly next: 'now' | 'later' | 'idle'
 }
@@ -105,6 +101,7 @@ export class Projector {
   readonly #states: ActorStates
   readonly #parked: ParkedActors
   readonly #taker: EntryTaker
+  readonly #refill: Refill
   readonly #offsets = new Map<number, number>()
   readonly #timesMs = new Map<number, number>()
   /** Shards that were gained and not lost; null: all that there are. */
@@ -130,6 +127,18 @@ export class Projector {
     })
     this.#parked = new ParkedActors(options, this.#states)
     this.#taker = new EntryTaker(options.behaviours, this.#states, this.#parked)
+    const { log, derived, index, shards, clock } = options
+    this.#refill = new Refill({
+      log,
+      derived,
+      index,
+      shards,
+      states: this.#states,
+      park: (parked) => this.#parked.add(parked),
+      save: () => this.#parked.save(),
+      breathe: () => this.#breathe(),
+      clock,
+    })
   }
 
   /** Done up to and including, by shard. */
@@ -153,6 +162,11 @@ export class Projector {
     return this.#awaited.size === 0
   }
 
+  /** The shard's log may go up to here for all that the index needs of it. */
+  doneWith(shard: number): number {
+    return this.#refill.begunAt(shard) ?? this.#offsets.get(shard) ?? 0
+  }
+
   get parkedCount(): number {
     return this.#parked.size
   }
@@ -169,15 +183,26 @@ export class Projector {
     for (const [shard, offset] of offsets) if (offset > (heads.get(shard) ?? 0)) kept = false
     this.#offsets.clear()
     this.#states.clear()
-    if (kept) for (const [shard, offset] of offsets) this.#offsets.set(shard, offset)
-    else await this.#reset(heads, generation)
+    this.#refill.clear()
+    if (kept) {
+      for (const [shard, offset] of offsets) this.#offsets.set(shard, offset)
+      for (const fill of index.fills().values()) this.#refill.resume(fill)
+    } else await this.#reset(heads, generation)
     this.#awaited = new Map(heads)
     await this.#parked.recall(heads.keys(), this.#offsets)
     return kept ? 'kept' : 'reset'
   }
 
-  /** Follows a shard from now on. `offset`: what the index has of it; null: nothing yet. */
-  async gained(shard: number, offset: number | null, head: number): Promise<void> {
+  /**
+   * Follows a shard from now on. `offset`: what the index has of it; null: nothing yet, or it was
+   * being filled, and how far it came is `fill`.
+   */
+  async gained(
+    shard: number,
+    offset: number | null,
+    head: number,
+    fill: Fill | null = null,
+  ): Promise<void> {
     if (offset !== null && offset > head) {
       const why = `it has shard ${shard} up to ${offset}, the log ends at ${head}`
       throw new IndexGone(why, shard)
@@ -185,7 +210,9 @@ export class Projector {
     this.#own ??= new Set()
     this.#own.add(shard)
     this.#offsets.set(shard, offset ?? 0)
-    if (offset === null) this.#fresh.add(shard)
+    this.#refill.lost(shard)
+    if (offset === null && fill !== null) this.#refill.resume(fill)
+    else if (offset === null) this.#fresh.add(shard)
     else this.#fresh.delete(shard)
     await this.#parked.recall([shard], this.#offsets)
   }
@@ -196,6 +223,7 @@ export class Projector {
     this.#offsets.delete(shard)
     this.#timesMs.delete(shard)
     this.#fresh.delete(shard)
+    this.#refill.lost(shard)
     this.#states.dropAll((actorId) => this.#shardOf(actorId) === shard)
     this.#parked.lost(shard)
   }
@@ -226,9 +254,10 @@ export class Projector {
     this.#pausedAtMs = startedMs
     for (let i = 0; i < shards.length; i++) {
       const shard = shards[(this.#turn + i) % shards.length]!
+      if (this.#refill.has(shard)) continue
       const reach = await this.#collect(batch, shard, heads.get(shard)!)
       if (typeof reach === 'object') {
-        return this.#refill(heads, { shard, trimmedTo: reach.trimmedTo })
+        return this.#beginFill(heads, { shard, trimmedTo: reach.trimmedTo })
       }
       if (reach === 'waiting' && next === 'idle') next = 'later'
       const full =
@@ -241,12 +270,14 @@ export class Projector {
     }
     this.#turn++
     const writes = await this.#write(batch)
+    const fill = (await this.#fill(heads)) ?? nothing(next)
     const waiting = await this.#parked.refresh()
     this.#states.trim()
     return {
-      entries: batch.entries,
-      writes,
-      next: waiting && next === 'idle' ? 'later' : next,
+      entries: batch.entries + fill.entries,
+      writes: writes + fill.writes,
+      actors: fill.actors,
+      next: waiting && fill.next === 'idle' ? 'later' : fill.next,
     }
   }
 
@@ -257,6 +288,7 @@ export class Projector {
 
   async #reset(heads: ReadonlyMap<number, number>, generation: string): Promise<void> {
     await this.#options.index.reset(generation)
+    this.#refill.clear()
     this.#offsets.clear()
     this.#timesMs.clear()
     this.#fresh = new Set(heads.keys())
@@ -271,8 +303,7 @@ export class Projector {
       if (rows.length === 0) {
         // Trimmed whole, or not visible yet: a view of the store that has the head's derived rows
         // would have its log row too.
-        const flushed = (await this.#options.derived.consumer(shard, 'flush')) ?? 0
-        return flushed >= head ? { trimmedTo: head } : 'waiting'
+        return (await this.#flushed(shard)) >= head ? { trimmedTo: head } : 'waiting'
       }
       for (const row of rows) {
         // Above the head it may be visible without being durable yet.
@@ -349,52 +380,64 @@ export class Projector {
   }
 
   /**
-   * The log no longer reaches down to the index's offset: the index is emptied, unless this run
-   * did so already, and the shards whose log was trimmed are filled from the actors themselves.
+   * The log no longer reaches down to the index's offset: shards of which the index has nothing are
+   * filled from the actors themselves; for any other it has to be made anew.
    */
-  async #refill(
+  async #beginFill(
     heads: ReadonlyMap<number, number>,
     gap: { readonly shard: number; readonly trimmedTo: number },
   ): Promise<Step> {
-    const { shard } = gap
-    const { derived, shared } = this.#options
-    const flushed = (await derived.consumer(shard, 'flush')) ?? 0
-    if (flushed < gap.trimmedTo) return { entries: 0, writes: 0, next: 'later' }
-    if (!this.#fresh.has(shard)) {
-      const why = `the log of shard ${shard} no longer reaches down to it`
-      if (shared) throw new IndexGone(why, shard)
-      await this.#reset(heads, this.#generation)
+    if ((await this.#flushed(gap.shard)) < gap.trimmedTo) return nothing('later')
+    if (!this.#fresh.has(gap.shard)) await this.#anew(gap.shard, heads)
+    const fills: Fill[] = []
+    for (const shard of [...this.#fresh]) {
+      if (!heads.has(shard)) continue
+      fills.push({ shard, begun: await this.#flushed(shard), after: null, step: 1 })
     }
-    const shards = await this.#startsOf(shared ? this.#fresh : [shard], heads)
-    // From here on a failure leaves part of a shard behind: then it is emptied again.
-    if (!shared) this.#fresh.delete(shard)
-    const writes = await refill(this.#options, {
-      offsets: shards,
-      states: this.#states,
-      park: (parked) => this.#parked.add(parked),
-      save: () => this.#parked.save(),
-      pause: () => this.#options.pause(),
-    })
-    let entries = 0
-    for (const [filled, offset] of shards) {
-      this.#fresh.delete(filled)
-      this.#moved(filled, offset)
-      entries += offset
-    }
-    return { entries, writes, next: 'now' }
+    await this.#refill.begin(fills)
+    // One that was lost meanwhile is its next owner's to fill.
+    for (const { shard } of fills) if (!this.#fresh.delete(shard)) this.#refill.lost(shard)
+    return nothing('now')
   }
 
-  /** Where following the log goes on behind a refill, of each shard that is filled now. */
-  async #startsOf(
-    shards: Iterable<number>,
-    heads: ReadonlyMap<number, number>,
-  ): Promise<ReadonlyMap<number, number>> {
-    const starts = new Map<number, number>()
-    for (const shard of [...shards]) {
-      if (!heads.has(shard)) continue
-      const flushed = (await this.#options.derived.consumer(shard, 'flush')) ?? 0
-      starts.set(shard, (await this.#options.shared?.begin(shard, flushed)) ?? flushed)
-    }
-    return starts
+  /** It is emptied; where many fill it, another one has to be made beside it. */
+  async #anew(shard: number, heads: ReadonlyMap<number, number>): Promise<void> {
+    const { shared, onReset } = this.#options
+    const gone = new IndexGone(`the log of shard ${shard} no longer reaches down to it`, shard)
+    if (shared) throw gone
+    await this.#reset(heads, this.#generation)
+    onReset?.(gone)
   }
+
+  async #flushed(shard: number): Promise<number> {
+    return (await this.#options.derived.consumer(shard, 'flush')) ?? 0
+  }
+
+  /** Fills some more of the shards that are filled from their actors; null: there are none. */
+  async #fill(heads: ReadonlyMap<number, number>): Promise<Step | null> {
+    const gap = await this.#refill.gap(heads)
+    if (gap !== null) {
+      await this.#anew(gap, heads)
+      return nothing('now')
+    }
+    const { clock, pause, isAwaited } = this.#options
+    const untilMs = clock() + LIMITS.refillStepMs
+    let [entries, writes, actors] = [0, 0, 0]
+    for (let step = await this.#refill.step(heads); step !== null;) {
+      for (const { shard, begun } of step.filled) {
+        this.#moved(shard, begun)
+        entries += begun
+      }
+      writes += step.writes
+      actors += step.actors
+      await pause()
+      if (clock() >= untilMs || isAwaited?.() === true) break
+      step = await this.#refill.step(heads)
+    }
+    return actors + entries === 0 ? null : { entries, writes, actors, next: 'now' }
+  }
+}
+
+function nothing(next: Step['next']): Step {
+  return { entries: 0, writes: 0, actors: 0, next }
 }

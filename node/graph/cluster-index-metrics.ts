@@ -55,6 +55,8 @@ function measures(index: ClusterIndex): Measure[] {
     ['index_batches_total', 'Batches written to the index.', 'counter', feed.batches],
     ['index_batch_seconds_total', 'Time spent on them.', 'counter', feed.batchMs / 1e3],
     ['index_failures_total', 'Batches that failed and were repeated.', 'counter', feed.failures],
+    ['index_filled_actors_total', 'Actors looked at to fill it.', 'counter', feed.actors],
+    ['index_rebuilds_total', 'Shards for which it had to be made anew.', 'counter', feed.gone],
     ['index_parked_actors', 'Actors that can not be projected.', 'gauge', parked],
     ['index_waiting_requests', 'Requests waiting for the index.', 'gauge', waiting],
     ['graph_queries_total', 'Graph queries run.', 'counter', plans.queries],

@@ -56,11 +56,10 @@ export interface ClusterIndex {
   lost(shard: number): void
   /** A group of an own shard, in order, at once. */
   readonly committed: OnCommitted
-  /**
-   * The log of an own shard may be trimmed up to here for all that the index needs of it. An index
-   * that is more than a day behind is given up: it is filled anew (PROTOCOL 3.12).
-   */
+  /** Offset up to which the index, and one that is filled beside it, hold an own shard. */
   applied(shard: number): number
+  /** An own shard's log may be trimmed up to here for all that they need of it (PROTOCOL 3.12). */
+  doneWith(shard: number): number
   /** Offset up to which the index that is read holds any shard; null: nobody has said. */
   indexed(shard: number): Maybe<number | null>
   readonly watch: IndexWatch
@@ -113,7 +112,15 @@ class MemberIndex implements ClusterIndex {
   readonly #feeds = new Map<number, IndexFeed>()
   readonly #ending = new Set<Promise<void>>()
   readonly #readers = new Map<number, ElasticReader>()
-  readonly #stats: FeedStats = { entries: 0, writes: 0, batches: 0, batchMs: 0, failures: 0 }
+  readonly #stats: FeedStats = {
+    entries: 0,
+    writes: 0,
+    batches: 0,
+    batchMs: 0,
+    failures: 0,
+    actors: 0,
+    gone: 0,
+  }
   #live: number | null = null
   #closed = false
 
@@ -294,8 +301,13 @@ class MemberIndex implements ClusterIndex {
   applied(shard: number): number {
     if (!this.#follows(shard)) return Number.POSITIVE_INFINITY
     if (this.#feeds.size === 0) return 0
-    if (this.#meter.lag().ageMs > LIMITS.feedRetentionMs) return Number.POSITIVE_INFINITY
     return Math.min(...Array.from(this.#feeds.values(), (feed) => feed.applied(shard) ?? 0))
+  }
+
+  doneWith(shard: number): number {
+    if (!this.#follows(shard)) return Number.POSITIVE_INFINITY
+    if (this.#feeds.size === 0) return 0
+    return Math.min(...Array.from(this.#feeds.values(), (feed) => feed.doneWith(shard)))
   }
 
   indexed(shard: number): Maybe<number | null> {

@@ -51,6 +51,10 @@ export interface FeedStats {
   batches: number
   batchMs: number
   failures: number
+  /** From which it was filled. */
+  actors: number
+  /** Shards that a generation could not go on with: it is made anew. */
+  gone: number
 }
 
 /** Small enough that requests in between don't notice. */
@@ -95,6 +99,9 @@ export class IndexFeed {
         const save = offsets.map((at) => registers.setOffset(generation, at.shard, at.offset))
         await Promise.all(save)
       },
+      async saveFills(fills) {
+        await Promise.all(fills.map((fill) => registers.setFill(generation, fill)))
+      },
     })
     return new Projector({
       behaviours,
@@ -110,7 +117,7 @@ export class IndexFeed {
       clock: () => clock.monotonicMs(),
       limits: BATCH,
       consumer: consumerOf(generation),
-      shared: { begin: (shard, flushed) => registers.begin(generation, shard, flushed) },
+      shared: true,
     })
   }
 
@@ -133,6 +140,13 @@ export class IndexFeed {
   applied(shard: number): number | null {
     if (this.#shards.get(shard) !== 'followed') return null
     return this.#projector.offsets.get(shard) ?? null
+  }
+
+  /** The shard's log may go up to here for all that this generation needs of it. */
+  doneWith(shard: number): number {
+    const state = this.#shards.get(shard)
+    if (state === 'gone') return Number.POSITIVE_INFINITY
+    return state === 'followed' ? this.#projector.doneWith(shard) : 0
   }
 
   appliedTimeMs(shard: number): number {
@@ -177,6 +191,7 @@ export class IndexFeed {
     try {
       await this.#follow()
       const step = await this.#projector.step(this.#heads())
+      stats.actors += step.actors
       if (step.entries > 0) {
         stats.entries += step.entries
         stats.writes += step.writes
@@ -198,8 +213,9 @@ export class IndexFeed {
     for (const [shard, state] of this.#shards) {
       if (state !== 'gained') continue
       const offset = await registers.offset(generation, shard)
+      const fill = offset === null ? await registers.fill(generation, shard) : null
       if (this.#shards.get(shard) !== 'gained') continue
-      await this.#projector.gained(shard, offset, headOf(shard))
+      await this.#projector.gained(shard, offset, headOf(shard), fill)
       if (this.#shards.has(shard)) this.#shards.set(shard, 'followed')
       else this.#projector.lost(shard)
     }
@@ -217,8 +233,13 @@ export class IndexFeed {
     const { log, stats, generation } = this.#options
     if (this.#stopped) return
     stats.failures++
-    log.warn({ err: error, generation }, 'the graph index could not go on; it tries again')
-    if (error instanceof IndexGone) await this.#tellGone(error.shard)
+    if (!(error instanceof IndexGone)) {
+      log.warn({ err: error, generation }, 'the graph index could not go on; it tries again')
+      return
+    }
+    stats.gone++
+    log.error({ err: error, generation }, 'the graph index could not go on; another one is filled')
+    await this.#tellGone(error.shard)
   }
 
   /** Who sees to the index has to make another: this one has a hole, or is not there. */

@@ -36,7 +36,7 @@ function puppet(t: Test, startFails: Error[] = []): Puppet {
       p.steps++
       const next = p.script.shift()
       if (next instanceof Error) return Promise.reject(next)
-      return Promise.resolve(next ?? { entries: 0, writes: 0, next: 'idle' as const })
+      return Promise.resolve(next ?? { entries: 0, writes: 0, actors: 0, next: 'idle' as const })
     },
     offsets,
     timesMs: new Map([[0, 123]]),
@@ -119,9 +119,9 @@ t.test('a head that comes while it falls asleep is not slept over', async (t) =>
 t.test('goes on while there is more, waits a little for what is under way', async (t) => {
   const p = puppet(t)
   p.script.push(
-    { entries: 3, writes: 4, next: 'now' },
-    { entries: 0, writes: 0, next: 'later' },
-    { entries: 1, writes: 1, next: 'idle' },
+    { entries: 3, writes: 4, actors: 0, next: 'now' },
+    { entries: 0, writes: 0, actors: 0, next: 'later' },
+    { entries: 1, writes: 1, actors: 0, next: 'idle' },
   )
   await until(() => p.steps === 3)
   t.strictSame(p.pauses, [LIMITS.projectorRetryMs])
@@ -133,7 +133,7 @@ t.test('goes on while there is more, waits a little for what is under way', asyn
 t.test('backs off from failures, up to a bound, and starts small again', async (t) => {
   const p = puppet(t)
   for (let i = 0; i < 12; i++) p.script.push(new Error('disk full'))
-  p.script.push({ entries: 1, writes: 0, next: 'now' }, new Error('again'))
+  p.script.push({ entries: 1, writes: 0, actors: 0, next: 'now' }, new Error('again'))
   await until(() => p.failures.length === 13)
   t.equal(p.pauses[0], LIMITS.projectorRetryMs)
   t.equal(p.pauses[1], LIMITS.projectorRetryMs * 2)

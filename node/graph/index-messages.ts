@@ -36,3 +36,5 @@ export type FromIndexWorker =
       readonly parked: ParkedActor
     }
   | { readonly kind: 'failed'; readonly error: string }
+  /** The index was emptied: it could not go on from where it was. */
+  | { readonly kind: 'reset'; readonly why: string }

@@ -8,6 +8,7 @@
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { DerivedRow, DerivedStore } from '../../storage/journal.ts'
+import type { Fill } from '../../storage/search.ts'
 
 /** Generation that is read, and the newest one that there is, which may still be filled. */
 export interface GenerationNumbers {
@@ -18,6 +19,15 @@ export interface GenerationNumbers {
 const LIVE = 'index-live'
 const NEXT = 'index-next'
 const GONE = 'index-gone'
+
+/** Behind the consumer of a generation: where filling a shard began, and how far it is. */
+const BEGUN = '-begun'
+const FILLED = '-filled'
+/** The one row of its kind. */
+const FILL_ROW = '00000000-0000-0000-0000-000000000000'
+
+type FillPlace = Pick<Fill, 'after' | 'step'>
+const NO_PLACE: FillPlace = { after: null, step: 1 }
 
 /** Consumer whose offset says how far a generation holds a shard. */
 export function consumerOf(generation: number): string {
@@ -56,13 +66,24 @@ export class IndexRegisters {
     return this.#set(shard, consumerOf(generation), offset)
   }
 
-  /** Where a shard of a generation was first begun to be filled from its actors; this, if now. */
-  async begin(generation: number, shard: number, offset: number): Promise<number> {
-    const consumer = `${consumerOf(generation)}-begun`
-    const begun = await this.#derived.consumer(shard, consumer)
-    if (begun !== null) return begun
-    await this.#set(shard, consumer, offset)
-    return offset
+  /** How far a shard of a generation has been filled from its actors; null: not begun. */
+  async fill(generation: number, shard: number): Promise<Fill | null> {
+    const consumer = consumerOf(generation)
+    const begun = await this.#derived.consumer(shard, `${consumer}${BEGUN}`)
+    if (begun === null) return null
+    const [row] = await this.#derived.parked(shard, `${consumer}${FILLED}`)
+    const place = row ? (JSON.parse(Buffer.from(row.body).toString()) as FillPlace) : NO_PLACE
+    return { shard, begun, ...place }
+  }
+
+  async setFill(generation: number, { shard, begun, after, step }: Fill): Promise<void> {
+    const consumer = consumerOf(generation)
+    if (after === null) return this.#set(shard, `${consumer}${BEGUN}`, begun)
+    const place: FillPlace = { after, step }
+    const body = Buffer.from(JSON.stringify(place))
+    const row = { kind: 'parked', consumer: `${consumer}${FILLED}`, actorId: FILL_ROW } as const
+    // Of two owners' places the further one stays.
+    return this.write(shard, [{ ...row, body, offset: step }])
   }
 
   /** The newest generation that can't go on with this shard; 0: none. */

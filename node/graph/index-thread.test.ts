@@ -8,7 +8,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { DerivedRow } from '../../storage/journal.ts'
 import { Metrics } from '../metrics.ts'
 import { collectGraphMetrics } from './graph-metrics.ts'
-import { IndexThread } from './index-thread.ts'
+import { IndexThread, type ThreadLog } from './index-thread.ts'
 import { ReaderThread } from './reader-thread.ts'
 
 const entry = new URL('./testing/index-twin.ts', import.meta.url)
@@ -20,13 +20,14 @@ function thread(
   t: Test,
   writeRows: (rows: readonly DerivedRow[]) => Promise<void>,
   committed = () => NOTHING,
+  log: ThreadLog = silent,
 ) {
   const index = new IndexThread({
     dir: '',
     shards: 2,
     generation: 'g',
     clock: systemClock(),
-    log: silent,
+    log,
     heads: [
       { shard: 0, offset: 3 },
       { shard: 1, offset: 0 },
@@ -80,6 +81,17 @@ t.test('a dead worker is started again and goes on', async (t) => {
   await until(() => index.progress.applied(0) === 700)
   await until(() => index.watch.unready() === null)
   t.equal(index.restarts, 1)
+})
+
+t.test('an index that was emptied because its part of the log is gone is told', async (t) => {
+  const told: unknown[] = []
+  const error = (fields: object, text: string): void => void told.push([text, fields])
+  const index = thread(t, () => Promise.resolve(), undefined, { ...silent, error })
+  await index.opened()
+  index.committed(0, 555)
+  await until(() => told.length > 0)
+  const text = 'the graph index is emptied and filled from the journal'
+  t.strictSame(told, [[text, { why: 'the log of shard 0 is gone' }]])
 })
 
 t.test('writes the rows of parked actors and says when they are durable', async (t) => {

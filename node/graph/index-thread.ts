@@ -249,6 +249,11 @@ export class IndexThread {
       this.#options.log.warn({ error }, 'the graph index could not go on; it tries again')
       return
     }
+    if (message.kind === 'reset') {
+      const { why } = message
+      this.#options.log.error({ why }, 'the graph index is emptied and filled from the journal')
+      return
+    }
     const { id } = message
     const answer = (error: string | null): void => {
       const kept: ToIndexWorker = { kind: 'kept', id, error }

@@ -72,6 +72,10 @@ const projector = new Projector({
   park: (parked) => ask('park', parked),
   unpark: (parked) => ask('unpark', parked),
   pause: () => new Promise<void>((resolve) => void setImmediate(resolve)),
+  onReset(why) {
+    progress.count('resets', 1)
+    post({ kind: 'reset', why: why.message })
+  },
   isAwaited: () => progress.awaited,
   clock,
 })

@@ -48,6 +48,7 @@ class Followed {
         rows: new Set(layout.nodes.keys()),
         writeAliasOf: (name) => this.#generations.writeAliasOf(1, name),
         saveOffsets: () => Promise.resolve(),
+        saveFills: () => Promise.resolve(),
         nowMs: () => 0,
         pause: () => Promise.resolve(),
       }),
@@ -58,7 +59,7 @@ class Followed {
       pause: () => Promise.resolve(),
       clock: () => 0,
       limits: { entries: 3, actors: 1 },
-      shared: { begin: (_, flushed) => Promise.resolve(flushed) },
+      shared: true,
     })
   }
 

@@ -12,7 +12,10 @@ export interface Position {
   readonly shard: number
   readonly head: number
   readonly applied: number
-  /** Times that what it writes to was away: while these rise it is not the shard that is stuck. */
+  /**
+   * Times that what it writes to was away, and steps by which that is filled from the beginning:
+   * while these rise it is not the shard that is stuck.
+   */
   readonly outages: number
 }
 

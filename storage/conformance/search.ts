@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { FULL_ACCESS, planNavigations } from '../../protocol/graph/navigation.ts'
-import type { GraphReader, IndexWrite } from '../search.ts'
+import type { Fill, GraphReader, IndexWrite } from '../search.ts'
 import { NOW } from './search-filters.ts'
 import { ask, library, OPTIONS, planOf, shelf, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
 import { actorIds, SCHEMA, shelfIds, type Doc } from './search-nodes.ts'
@@ -27,6 +27,7 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('time and size are bounded', (t) => bounds(t, make))
   void suite.test('nested lists keep their order, cut or not', (t) => nestedOrder(t, make))
   void suite.test('a filter that nothing meets finds nothing', (t) => unmeetable(t, make))
+  void suite.test('how far shards are filled is kept', (t) => fills(t, make))
   void suite.test('a gate with two ways in lets all through', (t) => eitherWay(t, make))
   void suite.test('an empty text is a text like others', (t) => emptyText(t, make))
   searchProperty(suite, make)
@@ -35,6 +36,34 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
 /** The heart of it alone, for drivers that can be made to work in other ways. */
 export function searchProperty(suite: Test, make: MakeIndex): void {
   void suite.test('any query answers what the reference answers', (t) => property(t, make))
+}
+
+/** How far shards are filled is kept with what was written, until it is over. */
+async function fills(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reopen } = await make(t, OPTIONS)
+  await writer.reset('one')
+  t.equal(writer.fills().size, 0)
+  const begun = (shard: number): Fill => ({ shard, begun: 5, after: null, step: 1 })
+  await writer.apply([], [], [begun(0), begun(1), begun(12)])
+  const further = { ...begun(1), after: ONE, step: 2 }
+  await writer.apply([library(ONE, 1, { name: 'a' })], [{ shard: 0, offset: 5 }], [further])
+  const left = [further, begun(12)]
+  t.strictSame(
+    [...writer.fills().values()].toSorted((a, b) => a.shard - b.shard),
+    left,
+  )
+  t.equal(writer.offsets().get(1), undefined)
+  if (reopen === null) return
+  const again = await reopen(SCHEMA)
+  t.strictSame(
+    [...again.writer.fills().values()].toSorted((a, b) => a.shard - b.shard),
+    left,
+  )
+  await again.writer.apply([], [{ shard: 1, offset: 5 }])
+  t.strictSame([...again.writer.fills().keys()], [12])
+  await again.writer.reset('two')
+  t.equal(again.writer.fills().size, 0)
+  t.equal((await reopen(SCHEMA)).writer.fills().size, 0)
 }
 
 async function offsets(t: Test, make: MakeIndex): Promise<void> {

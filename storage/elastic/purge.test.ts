@@ -31,6 +31,7 @@ async function stage() {
     rows: new Set(layout.nodes.keys()),
     writeAliasOf: (name) => generations.writeAliasOf(1, name),
     saveOffsets: () => Promise.resolve(),
+    saveFills: () => Promise.resolve(),
     nowMs: () => clock.nowMs,
     pause: () => Promise.resolve(),
   })

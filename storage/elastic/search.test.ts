@@ -11,7 +11,7 @@ import type { IndexOptions, IndexUnderTest } from '../conformance/search-index.t
 import { actorIds } from '../conformance/search-nodes.ts'
 import { searchConformance, searchProperty } from '../conformance/search.ts'
 import { MemorySearchEngine } from '../memory/search-engine.ts'
-import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
+import type { Fill, GraphReader, GraphWriter, IndexWrite } from '../search.ts'
 import { ElasticClient } from './client.ts'
 import type { SearchEngine } from './engine.ts'
 import type { FinderBounds } from './finder.ts'
@@ -25,6 +25,7 @@ interface Kept {
   number: number
   generation: string | null
   readonly offsets: Map<number, number>
+  readonly fills: Map<number, Fill>
 }
 
 interface Whole {
@@ -54,7 +55,11 @@ class WholeIndex implements GraphWriter, GraphReader {
     this.#generations = new Generations({ engine, prefix, layout, store: 'test' })
   }
 
-  async apply(writes: readonly IndexWrite[], offsets: readonly Position[]): Promise<void> {
+  async apply(
+    writes: readonly IndexWrite[],
+    offsets: readonly Position[],
+    fills: readonly Fill[] = [],
+  ): Promise<void> {
     const layout = layoutOf(this.#options.schema)
     const writer = new ElasticWriter({
       engine: this.#engine,
@@ -63,15 +68,23 @@ class WholeIndex implements GraphWriter, GraphReader {
       writeAliasOf: (name) => this.#generations.writeAliasOf(this.#kept.number, name),
       saveOffsets: async (saved) => {
         for (const { shard, offset } of saved) this.#kept.offsets.set(shard, offset)
+        for (const { shard } of saved) this.#kept.fills.delete(shard)
+      },
+      saveFills: async (saved) => {
+        for (const fill of saved) this.#kept.fills.set(fill.shard, fill)
       },
       nowMs: () => 0,
       pause: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
     })
-    await writer.apply(writes, offsets)
+    await writer.apply(writes, offsets, fills)
   }
 
   offsets(): ReadonlyMap<number, number> {
     return this.#kept.offsets
+  }
+
+  fills(): ReadonlyMap<number, Fill> {
+    return this.#kept.fills
   }
 
   generation(): string | null {
@@ -85,6 +98,7 @@ class WholeIndex implements GraphWriter, GraphReader {
     this.#kept.number++
     this.#kept.generation = generation
     this.#kept.offsets.clear()
+    this.#kept.fills.clear()
   }
 
   async query(...[plan, budgetMs]: Parameters<GraphReader['query']>) {
@@ -136,7 +150,7 @@ function open(
   bounds?: FinderBounds,
 ): IndexUnderTest {
   const prefix = `conformance-${process.pid}-${++made}-`
-  const kept: Kept = { number: 0, generation: null, offsets: new Map() }
+  const kept: Kept = { number: 0, generation: null, offsets: new Map(), fills: new Map() }
   const make = (schema: GraphSchema): IndexUnderTest => {
     const index = new WholeIndex(search, prefix, { options: { ...options, schema }, kept, bounds })
     return { writer: index, reader: index, reopen: make }

@@ -7,6 +7,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { Position } from '../../protocol/ids.ts'
 import {
+  type Fill,
   type GraphWriter,
   IndexAway,
   IndexGone,
@@ -27,6 +28,8 @@ export interface ElasticWriterOptions {
   readonly writeAliasOf: (name: string) => string
   /** Makes the offsets durable; called when all that they stand for is in the index. */
   readonly saveOffsets: (offsets: readonly Position[]) => Promise<void>
+  /** The same of fills. */
+  readonly saveFills: (fills: readonly Fill[]) => Promise<void>
   /** Wall clock, milliseconds since 1970: the age of removals. */
   readonly nowMs: () => number
   readonly pause: (ms: number) => Promise<void>
@@ -42,18 +45,28 @@ export class ElasticWriter implements GraphWriter {
   readonly placed = true
   readonly #options: ElasticWriterOptions
   readonly #offsets = new Map<number, number>()
+  readonly #fills = new Map<number, Fill>()
 
   constructor(options: ElasticWriterOptions) {
     this.#options = options
   }
 
-  async apply(writes: readonly IndexWrite[], offsets: readonly Position[]): Promise<void> {
+  async apply(
+    writes: readonly IndexWrite[],
+    offsets: readonly Position[],
+    fills: readonly Fill[] = [],
+  ): Promise<void> {
     const refused = new Map<string, string>()
     for (const some of this.#bulks(writes)) await this.#send(some, refused)
     if (refused.size > 0) throw new RefusedWrites(refused)
+    if (fills.length > 0) await this.#options.saveFills(fills)
+    for (const fill of fills) this.#fills.set(fill.shard, fill)
     if (offsets.length === 0) return
     await this.#options.saveOffsets(offsets)
-    for (const { shard, offset } of offsets) this.#offsets.set(shard, offset)
+    for (const { shard, offset } of offsets) {
+      this.#offsets.set(shard, offset)
+      this.#fills.delete(shard)
+    }
   }
 
   /** Bulks of a bounded size, in the writes' order. */
@@ -130,6 +143,10 @@ export class ElasticWriter implements GraphWriter {
   /** As far as this writer has brought them. */
   offsets(): ReadonlyMap<number, number> {
     return this.#offsets
+  }
+
+  fills(): ReadonlyMap<number, Fill> {
+    return this.#fills
   }
 
   generation(): string | null {

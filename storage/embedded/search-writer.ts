@@ -8,7 +8,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { assert, AssertionError } from '../../protocol/errors.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
-import type { GraphWriter, IndexWrite } from '../search.ts'
+import type { Fill, GraphWriter, IndexWrite } from '../search.ts'
 import { openForWriting } from './search-file.ts'
 import { keyBytes, layoutOf, NODES_PER_ACTOR, type IndexLayoutOfAll } from './search-layout.ts'
 import { UnsyncedMark } from './search-mark.ts'
@@ -28,6 +28,9 @@ export interface GraphWriterOptions {
 /** Removals are looked through for old ones this often. */
 const PURGE_EVERY_MS = 60_000
 
+/** Name in `meta` of how far a shard is filled, before the shard's number. */
+const FILL = 'fill-'
+
 export class SqliteGraphWriter implements GraphWriter {
   readonly placed = false
   readonly #db: DatabaseSync
@@ -40,6 +43,7 @@ export class SqliteGraphWriter implements GraphWriter {
   readonly #addActor: StatementSync
   readonly #moveOffset: StatementSync
   readonly #setMeta: StatementSync
+  readonly #dropMeta: StatementSync
   readonly #tombstone: StatementSync
   readonly #forgetTombstone: StatementSync
   readonly #oldTombstones: StatementSync
@@ -47,6 +51,7 @@ export class SqliteGraphWriter implements GraphWriter {
   /** The machine went down since this index was written, and it was not all on the disk. */
   readonly wasLost: boolean
   #offsets: Map<number, number>
+  readonly #fills = new Map<number, Fill>()
   #generation: string | null
   /** The next actor's number; below it all are taken. */
   #nextActor: number
@@ -70,6 +75,7 @@ export class SqliteGraphWriter implements GraphWriter {
     this.#addActor = db.prepare('INSERT INTO actor VALUES (?, ?)')
     this.#moveOffset = db.prepare('INSERT OR REPLACE INTO shard_offset VALUES (?, ?)')
     this.#setMeta = db.prepare('INSERT OR REPLACE INTO meta VALUES (?, ?)')
+    this.#dropMeta = db.prepare('DELETE FROM meta WHERE name = ?')
     this.#tombstone = db.prepare('INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?)')
     this.#forgetTombstone = db.prepare('DELETE FROM tombstone WHERE node = ? AND k = ?')
     this.#oldTombstones = db.prepare(
@@ -77,6 +83,11 @@ export class SqliteGraphWriter implements GraphWriter {
     )
     const offsets = db.prepare('SELECT shard, offset FROM shard_offset').all()
     this.#offsets = new Map(offsets.map((row) => [Number(row['shard']), Number(row['offset'])]))
+    const fills = db.prepare(`SELECT value FROM meta WHERE name GLOB '${FILL}*'`).all()
+    for (const { value } of fills) {
+      const fill = JSON.parse(String(value)) as Fill
+      this.#fills.set(fill.shard, fill)
+    }
     this.#generation = this.#meta('generation')
     this.#nextActor = Number(this.#meta('nextActor') ?? 1)
   }
@@ -86,16 +97,28 @@ export class SqliteGraphWriter implements GraphWriter {
     return row === undefined ? null : String(row['value'])
   }
 
-  apply(writes: readonly IndexWrite[], offsets: readonly Position[]): void {
+  apply(
+    writes: readonly IndexWrite[],
+    offsets: readonly Position[],
+    fills: readonly Fill[] = [],
+  ): void {
     const nextActor = this.#nextActor
     this.#sync.willWrite(writes.length)
     this.#inTransaction(() => {
       this.#write(writes)
-      for (const { shard, offset } of offsets) this.#moveOffset.run(shard, offset)
+      for (const { shard, offset } of offsets) {
+        this.#moveOffset.run(shard, offset)
+        if (this.#fills.has(shard)) this.#dropMeta.run(`${FILL}${shard}`)
+      }
+      for (const fill of fills) this.#setMeta.run(`${FILL}${fill.shard}`, JSON.stringify(fill))
       if (this.#nextActor !== nextActor) this.#setMeta.run('nextActor', String(this.#nextActor))
       this.#purge(writes.length)
     })
-    for (const { shard, offset } of offsets) this.#offsets.set(shard, offset)
+    for (const { shard, offset } of offsets) {
+      this.#offsets.set(shard, offset)
+      this.#fills.delete(shard)
+    }
+    for (const fill of fills) this.#fills.set(fill.shard, fill)
   }
 
   /** All or nothing: what fails leaves the file and this object's memory of it as they were. */
@@ -173,6 +196,10 @@ export class SqliteGraphWriter implements GraphWriter {
     return this.#offsets
   }
 
+  fills(): ReadonlyMap<number, Fill> {
+    return this.#fills
+  }
+
   generation(): string | null {
     return this.#generation
   }
@@ -181,11 +208,13 @@ export class SqliteGraphWriter implements GraphWriter {
     this.#inTransaction(() => {
       for (const { table } of this.#layout.nodes.values()) this.#db.exec(`DELETE FROM ${table}`)
       this.#db.exec('DELETE FROM actor; DELETE FROM tombstone; DELETE FROM shard_offset')
+      for (const shard of this.#fills.keys()) this.#dropMeta.run(`${FILL}${shard}`)
       this.#setMeta.run('generation', generation)
       this.#setMeta.run('nextActor', '1')
       this.#nextActor = 1
     })
     this.#offsets = new Map()
+    this.#fills.clear()
     this.#generation = generation
   }
 

@@ -9,7 +9,7 @@ import { NO_HISTORY, type HistorySource } from '../../protocol/graph/history.ts'
 import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
-import type { GraphIndex, IndexWrite } from '../search.ts'
+import type { Fill, GraphIndex, IndexWrite } from '../search.ts'
 
 interface Kept {
   readonly version: number
@@ -31,6 +31,7 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
   readonly #history: HistorySource
   readonly #now: () => number
   readonly #offsets = new Map<number, number>()
+  readonly #fills = new Map<number, Fill>()
   /** By node type, then actor, then node id. */
   readonly #nodes = new Map<string, Map<string, Map<string, Kept>>>()
   #generation: string | null = null
@@ -41,7 +42,11 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
     this.#now = options.now ?? (() => performance.now())
   }
 
-  apply(writes: readonly IndexWrite[], offsets: readonly Position[]): void {
+  apply(
+    writes: readonly IndexWrite[],
+    offsets: readonly Position[],
+    fills: readonly Fill[] = [],
+  ): void {
     for (const { node, actorId, id, version, doc } of writes) {
       const kind = this.#schema.nodes.get(node)?.type.storage.kind
       assert(kind === 'row', `node type ${node} has no rows in the index`)
@@ -52,7 +57,11 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
       const copy = doc === null ? null : (structuredClone(doc) as Record<string, unknown>)
       kept.set(id, { version, row: copy === null ? null : { actorId, id, doc: copy } })
     }
-    for (const { shard, offset } of offsets) this.#offsets.set(shard, offset)
+    for (const { shard, offset } of offsets) {
+      this.#offsets.set(shard, offset)
+      this.#fills.delete(shard)
+    }
+    for (const fill of fills) this.#fills.set(fill.shard, fill)
   }
 
   #ofActor(node: string, actorId: string): Map<string, Kept> {
@@ -67,6 +76,10 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
     return this.#offsets
   }
 
+  fills(): ReadonlyMap<number, Fill> {
+    return this.#fills
+  }
+
   generation(): string | null {
     return this.#generation
   }
@@ -74,6 +87,7 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
   reset(generation: string): void {
     this.#nodes.clear()
     this.#offsets.clear()
+    this.#fills.clear()
     this.#generation = generation
   }
 

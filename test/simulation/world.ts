@@ -218,7 +218,7 @@ export class World {
       onCommitted: (...group) => made.index?.committed(...group),
       onGained: (shard, { epoch, head }) => made.index?.gained(shard, epoch, head),
       onReleased: (shard) => made.index?.lost(shard),
-      doneWith: (shard) => (shard < 0 ? Infinity : (made.index?.applied(shard) ?? Infinity)),
+      doneWith: (shard) => (shard < 0 ? Infinity : (made.index?.doneWith(shard) ?? Infinity)),
       onLost: () => undefined,
     })
     if (this.search !== null) {

@@ -7,7 +7,7 @@ import { type Entry, encodeEntry, joinEntries, metaOf } from '../../../protocol/
 import { type Position, placeOfActor, shardOf } from '../../../protocol/ids.ts'
 import type { DerivedRow, Journal } from '../../../storage/journal.ts'
 import { memoryJournal } from '../../../storage/memory/journal.ts'
-import type { GraphWriter, IndexWrite } from '../../../storage/search.ts'
+import type { Fill, GraphWriter, IndexWrite } from '../../../storage/search.ts'
 import type { SnapshotView } from '../actor-states.ts'
 
 interface Written {
@@ -162,9 +162,14 @@ export class PlainIndex implements GraphWriter {
   resets = 0
   #generation: string | null = null
   #offsets = new Map<number, number>()
+  readonly #fills = new Map<number, Fill>()
   #rows = new Map<string, { version: number; doc: unknown }>()
 
-  apply(writes: readonly IndexWrite[], offsets: readonly Position[]): void {
+  apply(
+    writes: readonly IndexWrite[],
+    offsets: readonly Position[],
+    fills: readonly Fill[] = [],
+  ): void {
     this.fault('before', writes)
     this.applied.push(writes)
     for (const { actorId, node, id, version, doc } of writes) {
@@ -176,7 +181,11 @@ export class PlainIndex implements GraphWriter {
         this.#rows.set(key, { version, doc: kept })
       }
     }
-    for (const { shard, offset } of offsets) this.#offsets.set(shard, offset)
+    for (const { shard, offset } of offsets) {
+      this.#offsets.set(shard, offset)
+      this.#fills.delete(shard)
+    }
+    for (const fill of fills) this.#fills.set(fill.shard, fill)
     this.fault('after', writes)
   }
 
@@ -190,6 +199,10 @@ export class PlainIndex implements GraphWriter {
     return this.#offsets
   }
 
+  fills(): ReadonlyMap<number, Fill> {
+    return this.#fills
+  }
+
   generation(): string | null {
     return this.#generation
   }
@@ -198,6 +211,7 @@ export class PlainIndex implements GraphWriter {
     this.resets++
     this.#generation = generation
     this.#offsets = new Map()
+    this.#fills.clear()
     this.#rows = new Map()
   }
 

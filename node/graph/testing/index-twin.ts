@@ -1,5 +1,5 @@
 // The index worker's stand-in for tests: takes every head at once, parks when the head says so, and
-// dies at head 666.
+// dies at head 666 and says at head 555 that it was emptied.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from '../index-messages.ts'
@@ -17,6 +17,7 @@ function follow(): void {
     for (const [shard, head] of progress.heads()) {
       if (head <= progress.applied(shard)) continue
       if (head === 666) process.exit(1)
+      if (head === 555) post({ kind: 'reset', why: 'the log of shard 0 is gone' })
       moved = true
       progress.setApplied(shard, head, 0)
       if (head % 100 === 99) park(shard, head)
