@@ -61,8 +61,12 @@ export interface Entry {
   readonly g?: Readonly<Record<string, number>>
   /** The message itself, when it was given up (POISONED): what a replay sends again. */
   readonly x?: Message
-  /** Where a relayed message came from: source shard, its offset, index of the effect. */
-  readonly s?: readonly [shard: number, offset: number, index: number]
+  /**
+   * Where a relayed message came from: source shard, its offset, index of the effect, and of the
+   * message in the effect where it isn't the first. In an entry of no actor: this effect of the
+   * shard's own goes to the actor `p`, to which its key has led.
+   */
+  readonly s?: readonly [shard: number, offset: number, index: number, message?: number]
 }
 
 /**

@@ -37,7 +37,10 @@ export interface Envelope {
    * has just made can't be in any journal, so the owner need not look. Never leaves the process.
    */
   readonly fresh?: true
-  /** Set on messages of another actor's outbox: source shard, offset, index of the effect. */
+  /**
+   * Set on messages of another actor's outbox: source shard, offset, index of the effect. Under a
+   * natural key such an envelope only asks which actor that is.
+   */
   readonly relay?: readonly [shard: number, offset: number, index: number]
   readonly messages: readonly Message[]
   /**

@@ -168,7 +168,8 @@ export class Edge {
         this.#unsent(asked, reply.away === true)
         return
       case 'see':
-        this.#seeOther(asked, reply.actorId)
+        if (asked.envelope.relay) this.#end(asked, leadsTo(reply.actorId))
+        else this.#seeOther(asked, reply.actorId)
         return
       case 'refused':
         this.#refused(asked, copy, reply)
@@ -320,6 +321,11 @@ export class Edge {
     const text = 'no member serves this shard at the moment; nothing was done, try again'
     this.#end(asked, { outcome: 'refused', error: errorItem('UNAVAILABLE', text) })
   }
+}
+
+/** What a relay by a key is told: nothing was done, and this is its actor (PROTOCOL 3.6 Outbox). */
+function leadsTo(actorId: string): Reply {
+  return { outcome: 'answered', actorId, keys: [], results: [], position: null }
 }
 
 type Answered = Extract<Reply, { outcome: 'answered' }>

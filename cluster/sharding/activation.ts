@@ -23,6 +23,20 @@ export interface HeldKey {
   readonly messageId: string
 }
 
+/**
+ * The place of a relayed message in its source shard: offset, index of the effect, and of the
+ * message in it where it isn't the first.
+ */
+export type RelayPlace = readonly [offset: number, index: number, message?: number]
+
+/** Whether the place stands behind the last one that was taken. */
+export function isBefore(last: RelayPlace | undefined, place: RelayPlace): boolean {
+  if (last === undefined) return true
+  const [offset, index, message = 0] = place
+  if (offset !== last[0]) return offset > last[0]
+  return index === last[1] ? message > (last[2] ?? 0) : index > last[1]
+}
+
 /** What a snapshot needs, held by reference: states are replaced, never changed. */
 export interface SnapshotCapture {
   readonly activation: Activation
@@ -34,7 +48,7 @@ export interface SnapshotCapture {
   /** The window as it was: those that leave it before the snapshot is written are still in it. */
   readonly marks: readonly Mark[]
   readonly held: readonly HeldKey[]
-  readonly relays: readonly (readonly [number, readonly [number, number]])[]
+  readonly relays: readonly (readonly [number, RelayPlace])[]
 }
 
 export class Activation {
@@ -56,8 +70,8 @@ export class Activation {
   keys: readonly string[] = NO_KEYS
   readonly marks = new Marks()
   readonly held = new Map<string, HeldKey>()
-  /** Per source shard the last relayed message taken: offset and index of the effect. */
-  readonly relays = new Map<number, readonly [number, number]>()
+  /** Per source shard the last relayed message taken. */
+  readonly relays = new Map<number, RelayPlace>()
   /**
    * Why it can't be written (a record that the reducer can't apply); reads of its last good state
    * go on, and so does the count of what is recorded of it.
@@ -155,7 +169,10 @@ export class Activation {
     this.bytesSinceSnapshot += bytes
     this.entriesSinceSnapshot++
     if (entry.k) this.#remember(entry)
-    if (entry.s) this.relays.set(entry.s[0], [entry.s[1], entry.s[2]])
+    if (entry.s) {
+      const [shard, ...place] = entry.s
+      if (isBefore(this.relays.get(shard), place)) this.relays.set(shard, place)
+    }
     return this.marks.add(markOf(entry, offset, this.keys))
   }
 
@@ -219,7 +236,7 @@ interface SnapshotBody {
   readonly marks: readonly Mark[]
   readonly spilled: boolean
   readonly held: readonly HeldKey[]
-  readonly relays: readonly (readonly [number, readonly [number, number]])[]
+  readonly relays: readonly (readonly [number, RelayPlace])[]
 }
 
 /** One blob: on equal timestamps two columns could come from two writers (PROTOCOL 3.0). */

@@ -102,7 +102,7 @@ export class Arrivals {
       if (!holder) {
         const text = `there is no ${to.type} '${to.key}'`
         shard.releaseRead(shard.gate.newest, refused(errorItem('NOT_FOUND', text)), respond)
-      } else if (this.#isMine(holder.actorId) && !shard.context.sendsOnByKey) {
+      } else if (this.#isDelivered(envelope, holder.actorId)) {
         this.#deliver({ id: holder.actorId, key: null, createKey: null }, envelope, respond)
       } else {
         const see: WireReply = { outcome: 'see', actorId: holder.actorId }
@@ -112,8 +112,11 @@ export class Arrivals {
     this.#lookup(to, found, respond)
   }
 
-  #isMine(actorId: string): boolean {
-    return shardOf(placeOfActor(actorId), this.#shard.context.shards) === this.#shard.number
+  /** Whether what came by a key goes to its actor at once; a relay asks only who that is. */
+  #isDelivered({ relay }: Envelope, actorId: string): boolean {
+    const { number, context } = this.#shard
+    if (relay || context.sendsOnByKey) return false
+    return shardOf(placeOfActor(actorId), context.shards) === number
   }
 
   /**

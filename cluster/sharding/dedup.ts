@@ -5,6 +5,7 @@ import { errorItem } from '../../protocol/errors.ts'
 import { decodeEntry } from '../../protocol/entry.ts'
 import type { MessageResult } from '../../protocol/message.ts'
 import type { EntryRow, Maybe } from '../../storage/journal.ts'
+import { isBefore } from './activation.ts'
 import type { Activation } from './activation.ts'
 import { stored } from './core.ts'
 import type { ShardCore } from './core.ts'
@@ -30,7 +31,7 @@ export function recall(
   const { relay } = work.envelope
   const mark = activation.marks.find(messageId, shard.clockMs())
   if (mark) return answerOf(shard, activation, work, mark)
-  if (relay && wasTaken(activation, relay)) return relayed(activation)
+  if (relay && wasTaken(activation, relay, work.i)) return relayed(activation)
   return findSpilled(shard, activation, messageId, (spilled) =>
     spilled ? answerOf(shard, activation, work, spilled) : null,
   )
@@ -61,10 +62,12 @@ function findSpilled<T>(
 }
 
 /** A relay's offsets never expire: what is at or below the last one taken was taken. */
-function wasTaken(activation: Activation, relay: readonly [number, number, number]): boolean {
-  const last = activation.relays.get(relay[0])
-  if (!last) return false
-  return last[0] > relay[1] || (last[0] === relay[1] && last[1] >= relay[2])
+function wasTaken(
+  activation: Activation,
+  [shard, offset, index]: readonly [number, number, number],
+  message: number,
+): boolean {
+  return !isBefore(activation.relays.get(shard), [offset, index, message])
 }
 
 function relayed(activation: Activation): Recalled {

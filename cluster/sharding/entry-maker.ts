@@ -71,7 +71,7 @@ export function plainEntry(
   }
   if (activation.key !== null) entry.q = activation.key
   if (envelope.bodyHash !== '') entry.h = envelope.bodyHash
-  if (envelope.relay) entry.s = envelope.relay
+  if (envelope.relay) entry.s = work.i === 0 ? envelope.relay : [...envelope.relay, work.i]
   return entry
 }
 

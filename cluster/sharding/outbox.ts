@@ -2,13 +2,18 @@
 // committed. What goes to one target goes in log order, one envelope in flight; the target's
 // offsets make a repeat harmless, so it survives restarts without a handshake. It stands between
 // committed entries and the wire. Source: PROTOCOL 3.6 "Outbox".
+//
+// An effect that names its actor by a key first asks who that is, in log order among all effects to
+// actors of that type, for any of them may be for the same one. Who it is stands in the log before
+// the effect leaves: asked again after a restart, the key could lead to another.
 
 import { LIMITS } from '../../config/limits.ts'
 import { isRetryable } from '../../protocol/errors.ts'
 import type { Effect } from '../../protocol/behaviour.ts'
+import { encodeEntry } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
-import type { ShardContext } from './core.ts'
+import type { ShardCore } from './core.ts'
 
 interface Item {
   readonly effect: Effect
@@ -17,31 +22,52 @@ interface Item {
   readonly by: string
 }
 
+/** Effects behind one another; the first is under way while `busy`. */
 interface Queue {
   readonly items: Item[]
-  sending: boolean
+  busy: boolean
   failures: number
 }
 
+/** Effects to actors of one type. */
+interface Line extends Queue {
+  /** Those that have gone on to the queues of their actors. */
+  ahead: number
+}
+
+/** Whether an outbox has to know an entry again after a restart. */
+export function isRelayed(entry: Entry): boolean {
+  return entry.e !== undefined || isResolution(entry)
+}
+
+/** Says to which actor an effect by key goes. */
+function isResolution({ n, s }: Entry): boolean {
+  return n === 0 && s !== undefined
+}
+
 export class Outbox {
-  readonly #shard: number
-  readonly #context: ShardContext
+  readonly #shard: ShardCore
   readonly #queues = new Map<string, Queue>()
+  readonly #lines = new Map<string, Line>()
   /** Offsets with effects that are not taken yet, and how many of each. */
   readonly #open = new Map<number, number>()
   /** Up to here no entry has effects that we know of. */
   #seen: number
   /** Older effects up to this offset are still being read: until then nothing leaves. */
   #behind: number | null
+  /** What is committed before anything may leave, in log order. */
+  #waiting: Item[] | null = []
+  /** Who the keys of those lead to, as far as the log says it. */
+  readonly #resolved = new Map<string, string>()
+  #isRead = false
   #stopped = false
 
   /**
    * `from`: every entry at or below is relayed, or will be handed in by `older`, which must be
-   * called when `behind` (up to there everything is relayed) is given.
+   * called when `behind` (up to there everything is relayed) is given. Nothing leaves before `sees`.
    */
-  constructor(shard: number, context: ShardContext, from: number, behind: number | null = null) {
+  constructor(shard: ShardCore, from: number, behind: number | null = null) {
     this.#shard = shard
-    this.#context = context
     this.#seen = from
     this.#behind = behind
   }
@@ -67,65 +93,186 @@ export class Outbox {
     this.#stopped = true
   }
 
-  /** Entries of before that may have effects, oldest first: they leave ahead of all others. */
+  /** Entries of before that `isRelayed` names, oldest first: they leave ahead of all others. */
   older(entries: readonly { readonly entry: Entry; readonly offset: number }[]): void {
-    const newer = [...this.#queues]
-    this.#queues.clear()
-    for (const { entry, offset } of entries) this.#add(entry, offset)
-    for (const [target, { items }] of newer) this.#queue(target).items.push(...items)
+    const newer = this.#waiting ?? []
+    this.#waiting = []
+    for (const { entry, offset } of entries) this.#take(entry, offset)
+    this.#waiting = [...this.#waiting, ...newer]
     this.#behind = null
-    for (const [target, queue] of this.#queues) this.#pump(target, queue)
+    this.#begin()
   }
 
   /** Nothing up to here has effects but what was handed in. */
   sees(offset: number): void {
     this.#seen = offset
+    this.#isRead = true
+    this.#begin()
   }
 
   committed(entry: Entry, offset: number): void {
     this.#seen = offset
-    if (!entry.e) return
-    for (const target of this.#add(entry, offset)) this.#pump(target, this.#queue(target))
+    this.#take(entry, offset)
   }
 
-  /** Puts the effects of an entry behind those that wait; returns their targets. */
-  #add(entry: Entry, offset: number): readonly string[] {
-    const effects = entry.e ?? []
-    if (effects.length > 0) this.#open.set(offset, effects.length)
-    return effects.map((effect, index) => {
-      const { to } = effect
-      const target = 'id' in to ? `${to.type}/${to.id}` : `${to.type}\0${to.key}`
-      this.#queue(target).items.push({ effect, offset, index, by: entry.b })
-      return target
+  #take(entry: Entry, offset: number): void {
+    if (isResolution(entry)) {
+      const [, of, index] = entry.s!
+      if (this.#waiting === null) this.#leadsTo(entry.y, { offset: of, index }, entry.p)
+      else this.#resolved.set(`${of}/${index}`, entry.p)
+      return
+    }
+    if (entry.e === undefined) return
+    this.#open.set(offset, entry.e.length)
+    for (const [index, effect] of entry.e.entries()) {
+      const item: Item = { effect, offset, index, by: entry.b }
+      if (this.#waiting === null) this.#add(item)
+      else this.#waiting.push(item)
+    }
+  }
+
+  /** From now on effects leave, those first that have waited. */
+  #begin(): void {
+    if (!this.#isRead || this.#behind !== null || this.#waiting === null) return
+    const waiting = this.#waiting
+    this.#waiting = null
+    for (const item of waiting) this.#add(addressed(item, this.#resolved.get(placeOf(item))))
+    this.#resolved.clear()
+  }
+
+  #add(item: Item): void {
+    const { to } = item.effect
+    if (this.#isOfKeys(item)) {
+      this.#queueUp(`${to.type}\0${(to as { key: string }).key}`, item)
+      return
+    }
+    let line = this.#lines.get(to.type)
+    if (!line) {
+      line = { items: [], busy: false, failures: 0, ahead: 0 }
+      this.#lines.set(to.type, line)
+    }
+    line.items.push(item)
+    this.#advance(to.type, line)
+  }
+
+  /** For a key itself, or for an actor of the `system` shard, which its key alone tells. */
+  #isOfKeys({ effect: { to, messages } }: Item): boolean {
+    if (!('key' in to)) return false
+    if (messages[0]!.type.startsWith('!')) return true
+    return this.#shard.context.behaviours.get(to.type)?.home === 'system'
+  }
+
+  /** Lets those go to their actors that are known, up to the first that isn't, and asks for it. */
+  #advance(type: string, line: Line): void {
+    if (line.busy || this.#stopped) return
+    for (let item = line.items[0]; item !== undefined; item = line.items[0]) {
+      const { to } = item.effect
+      if (!('id' in to)) return this.#resolve(type, line, item)
+      line.items.shift()
+      line.ahead++
+      this.#queueUp(`${type}/${to.id}`, item)
+    }
+    if (line.ahead === 0) this.#lines.delete(type)
+  }
+
+  #resolve(type: string, line: Line, item: Item): void {
+    line.busy = true
+    this.#shard.context.send(this.#envelope(item), (reply) => {
+      if (this.#stopped) return
+      if (reply.outcome === 'answered' && reply.actorId !== null) {
+        this.#note(type, line, item, reply.actorId)
+      } else if (mustRepeat(reply) || line.ahead > 0) {
+        // Nobody has the key; but what goes before may give it to somebody.
+        this.#later(line, () => this.#advance(type, line))
+      } else {
+        line.busy = false
+        line.items.shift()
+        this.#taken(item.offset)
+        this.#advance(type, line)
+      }
     })
   }
 
-  #queue(target: string): Queue {
+  /** Puts into the log to whom the effect goes; it goes on once that is committed. */
+  #note(type: string, line: Line, { offset, index }: Item, actorId: string): void {
+    const shard = this.#shard
+    const again = (): void => this.#later(line, () => this.#advance(type, line))
+    if (shard.state !== 'serving') return again()
+    const entry: Entry = {
+      y: type,
+      p: actorId,
+      v: 0,
+      n: 0,
+      r: [],
+      m: relayId(shard.number, offset, index),
+      l: 0,
+      a: { type: '!resolved', success: true },
+      s: [shard.number, offset, index],
+      t: shard.context.clock.nowMs(),
+      c: shard.clockMs(),
+      b: 'kontor',
+    }
+    const bytes = encodeEntry(entry)
+    const at = shard.join({ entry, bytes, activation: null, state: null, bases: NO_BASES })
+    shard.gate.wait(at, (lost) => {
+      if (lost && !this.#stopped) again()
+    })
+  }
+
+  /** The log has it: the first of its line goes to that actor. */
+  #leadsTo(type: string, of: Pick<Item, 'offset' | 'index'>, actorId: string): void {
+    const line = this.#lines.get(type)
+    const item = line?.items[0]
+    if (!line || !item || placeOf(item) !== placeOf(of)) return
+    line.busy = false
+    line.failures = 0
+    line.items[0] = addressed(item, actorId)
+    this.#advance(type, line)
+  }
+
+  #queueUp(target: string, item: Item): void {
     let queue = this.#queues.get(target)
-    if (!queue) this.#queues.set(target, (queue = { items: [], sending: false, failures: 0 }))
-    return queue
+    if (!queue) this.#queues.set(target, (queue = { items: [], busy: false, failures: 0 }))
+    queue.items.push(item)
+    this.#pump(target, queue)
   }
 
   #pump(target: string, queue: Queue): void {
     const item = queue.items[0]
-    if (this.#stopped || queue.sending || this.#behind !== null) return
+    if (this.#stopped || queue.busy) return
     if (!item) {
       this.#queues.delete(target)
       return
     }
-    queue.sending = true
-    this.#context.send(this.#envelope(item), (reply) => {
-      queue.sending = false
+    queue.busy = true
+    this.#shard.context.send(this.#envelope(item), (reply) => {
       if (this.#stopped) return
       if (mustRepeat(reply)) {
-        const wait = Math.min(LIMITS.relayRetryMsMax, 50 * 2 ** Math.min(queue.failures++, 10))
-        this.#context.clock.after(wait, () => this.#pump(target, queue))
+        this.#later(queue, () => this.#pump(target, queue))
         return
       }
+      queue.busy = false
       queue.failures = 0
       queue.items.shift()
       this.#taken(item.offset)
+      if (!this.#isOfKeys(item)) this.#arrived(item.effect.to.type)
       this.#pump(target, queue)
+    })
+  }
+
+  /** One of a line has been taken by its actor. */
+  #arrived(type: string): void {
+    const line = this.#lines.get(type)!
+    line.ahead--
+    if (line.ahead === 0 && line.items.length === 0) this.#lines.delete(type)
+  }
+
+  /** Tries the first one again, ever later. */
+  #later(queue: Queue, again: () => void): void {
+    const wait = Math.min(LIMITS.relayRetryMsMax, 50 * 2 ** Math.min(queue.failures++, 10))
+    this.#shard.context.clock.after(wait, () => {
+      queue.busy = false
+      again()
     })
   }
 
@@ -135,24 +282,42 @@ export class Outbox {
     else this.#open.set(offset, left)
   }
 
-  #envelope(item: Item): Envelope {
-    const id = `relay-${this.#shard}-${item.offset}-${item.index}`
+  #envelope({ effect, offset, index, by }: Item): Envelope {
+    const { number } = this.#shard
+    const id = relayId(number, offset, index)
     return {
       messageId: { id, kind: 'edge' },
-      to: item.effect.to,
+      to: effect.to,
       virtual: false,
       copy: 0,
-      messages: item.effect.messages,
+      messages: effect.messages,
       bodyHash: '',
       budgetMs: LIMITS.requestBudgetMs,
-      by: item.by,
+      by,
       preview: false,
       crashes: 0,
       trace: id,
-      relay: [this.#shard, item.offset, item.index],
+      relay: [number, offset, index],
     }
   }
 }
+
+function relayId(shard: number, offset: number, index: number): string {
+  return `relay-${shard}-${offset}-${index}`
+}
+
+function placeOf({ offset, index }: Pick<Item, 'offset' | 'index'>): string {
+  return `${offset}/${index}`
+}
+
+/** The same effect to the actor that its key was found to lead to. */
+function addressed(item: Item, actorId: string | undefined): Item {
+  if (actorId === undefined) return item
+  const { effect } = item
+  return { ...item, effect: { ...effect, to: { type: effect.to.type, id: actorId } } }
+}
+
+const NO_BASES: ReadonlyMap<string, null> = new Map()
 
 /** A relayed message ends in an entry at its target, or is tried again (PROTOCOL 3.6). */
 function mustRepeat(reply: WireReply): boolean {

@@ -22,6 +22,7 @@ import { fewestToSpill } from './marks.ts'
 import type { Mark } from './marks.ts'
 import { NEW_MEMORY, decodeMemory } from './memory.ts'
 import type { LastMemory, ShardMemory } from './memory.ts'
+import { isRelayed } from './outbox.ts'
 import type { Outbox } from './outbox.ts'
 import { POISON } from './poison.ts'
 import type { PoisonList } from './poison.ts'
@@ -216,7 +217,7 @@ export async function relayOlder(
     try {
       const older: Placed[] = []
       for await (const placed of entriesBetween(source, behind, upTo)) {
-        if (placed.entry.e) older.push(placed)
+        if (isRelayed(placed.entry)) older.push(placed)
       }
       outbox.older(older)
       return

@@ -94,7 +94,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
       tail: (id) => this.flusher.tail(id),
       alarm: (actor, what) => context.log.error({ actor, shard: number }, what),
     }
-    this.outbox = new Outbox(number, context, 0)
+    this.outbox = new Outbox(this, 0)
     this.flusher = this.#newFlusher(0)
     this.#arrivals = new Arrivals(this)
     this.#held = new Held(clock, () => this.moved())
@@ -144,7 +144,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.#memory = found.memory
     this.#clockBase = found.memory.clockMs
     this.#clockFrom = this.context.clock.monotonicMs()
-    this.outbox = new Outbox(this.number, this.context, found.flush, found.behind)
+    this.outbox = new Outbox(this, found.flush, found.behind)
     this.flusher = this.#newFlusher(found.flush)
     this.state = 'serving'
     this.flusher.replayed(found.tail, found.marks, claimed.head)

@@ -313,7 +313,7 @@ export class TurnRunner {
    * trying again may help those behind are refused with it.
    */
   #refuse(activation: Activation, work: Work, message: Message, items: readonly ErrorItem[]): void {
-    if (work.envelope.relay && work.position === 0 && isRetryable(items[0]!.code)) {
+    if (work.envelope.relay && isRetryable(items[0]!.code)) {
       work.refusal = refused(items[0]!)
       return
     }

@@ -1,9 +1,9 @@
 // A small actor type for tests of the runtime: a list of tokens with a natural key. Each write
 // appends its token, so a history shows what was lost, doubled or reordered (PROTOCOL 4.1 K1).
 
-import type { Ask, Behaviour, Decision, Turn } from '../../protocol/behaviour.ts'
+import type { Ask, Behaviour, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { errorItem } from '../../protocol/errors.ts'
-import type { Message } from '../../protocol/message.ts'
+import type { Address, Message } from '../../protocol/message.ts'
 
 export interface Ledger {
   readonly number: string
@@ -46,6 +46,23 @@ function no(
   return { ok: false, errors: [errorItem(code, text)] }
 }
 
+/** To one ledger by its UUID, or by its number; `also`: tokens of further messages. */
+interface Sending {
+  readonly token: string
+  readonly to?: string
+  readonly toNumber?: string
+  readonly also?: readonly string[]
+  /** Opens the ledger that it goes to. */
+  readonly open?: string
+}
+
+function effectsOf({ token, to, toNumber, also = [], open }: Sending): readonly Effect[] {
+  const messages = [token, ...also].map((one) => ({ type: 'append', body: { token: one } }))
+  if (open !== undefined) messages.unshift({ type: 'open', body: { number: open } } as never)
+  const address = { type: 'ledger', ...(toNumber === undefined ? { id: to! } : { key: toNumber }) }
+  return [{ to: address as Address, messages }]
+}
+
 /** Messages of a ledger, with what they may ask for on the way. */
 function* decide(
   state: Ledger | null,
@@ -83,11 +100,7 @@ function* decide(
     }
     case 'send': {
       const decided = done(state, [{ t: 'appended', token: body['token']! }])
-      const effect = {
-        to: { type: 'ledger', id: body['to']! },
-        messages: [{ type: 'append', body: { token: body['token']! } }],
-      }
-      return { ...decided, effects: [effect] } as Decision<Ledger>
+      return { ...decided, effects: effectsOf(message.body as Sending) } as Decision<Ledger>
     }
     case 'delete':
       return done(state, [{ t: 'deleted' }])

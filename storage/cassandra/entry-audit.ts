@@ -10,7 +10,7 @@ interface ActorPlace {
   version: number
   /** The newest entry with records: numbers behind it may be given out again. */
   recordedN: number
-  readonly relays: Map<number, readonly [number, number]>
+  readonly relays: Map<number, readonly [number, number, number]>
 }
 
 interface Taken {
@@ -47,7 +47,7 @@ export class EntryAudit {
     const version = entry.v + entry.r.length
     if (before === undefined) {
       const recordedN = entry.r.length > 0 ? entry.n : 0
-      const made = { n: entry.n, version, recordedN, relays: new Map<number, [number, number]>() }
+      const made = { n: entry.n, version, recordedN, relays: new Map() }
       this.#actors.set(entry.p, made)
       return this.#relay(place, entry, made)
     }
@@ -84,11 +84,13 @@ export class EntryAudit {
 
   #relay(place: string, { s }: Entry, { relays }: ActorPlace): void {
     if (s === undefined) return
-    const [shard, offset, index] = s
-    const [lastOffset, lastIndex] = relays.get(shard) ?? [0, -1]
-    if (offset < lastOffset || (offset === lastOffset && index <= lastIndex)) {
+    const [shard, offset, index, message = 0] = s
+    const [lastOffset, lastIndex, lastMessage] = relays.get(shard) ?? [0, -1, 0]
+    const isSame = offset === lastOffset && index === lastIndex
+    const isOlder = offset < lastOffset || (offset === lastOffset && index < lastIndex)
+    if (isOlder || (isSame && message <= lastMessage)) {
       this.#report(`${place}: what shard ${shard} relayed from offset ${offset} came twice`)
     }
-    relays.set(shard, [offset, index])
+    relays.set(shard, [offset, index, message])
   }
 }

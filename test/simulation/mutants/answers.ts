@@ -137,7 +137,7 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/dedup.ts',
-        find: '  if (relay && wasTaken(activation, relay)) return relayed(activation)\n',
+        find: '  if (relay && wasTaken(activation, relay, work.i)) return relayed(activation)\n',
         replace: '',
       },
     ],
