@@ -57,10 +57,12 @@ interface Sending {
 }
 
 function effectsOf({ token, to, toNumber, also = [], open }: Sending): readonly Effect[] {
-  const messages = [token, ...also].map((one) => ({ type: 'append', body: { token: one } }))
-  if (open !== undefined) messages.unshift({ type: 'open', body: { number: open } } as never)
-  const address = { type: 'ledger', ...(toNumber === undefined ? { id: to! } : { key: toNumber }) }
-  return [{ to: address as Address, messages }]
+  const appends = [token, ...also].map((one) => ({ type: 'append', body: { token: one } }))
+  const opening = { type: 'open', body: { number: open } }
+  const messages: Message[] = open === undefined ? appends : [opening, ...appends]
+  const type = 'ledger'
+  const address: Address = toNumber === undefined ? { type, id: to! } : { type, key: toNumber }
+  return [{ to: address, messages }]
 }
 
 /** Messages of a ledger, with what they may ask for on the way. */
