@@ -64,7 +64,8 @@ export class Outbox {
 
   /**
    * `from`: every entry at or below is relayed, or will be handed in by `older`, which must be
-   * called when `behind` (up to there everything is relayed) is given. Nothing leaves before `sees`.
+   * called when `behind` (up to there everything is relayed) is given. Nothing leaves before
+   * `sees`.
    */
   constructor(shard: ShardCore, from: number, behind: number | null = null) {
     this.#shard = shard
