@@ -115,6 +115,19 @@ export class Activation {
     return this.running === null && this.mailbox.length === 0 && this.loaded
   }
 
+  /**
+   * The natural key as this actor holds it; undefined when it hasn't got it. What it remembers and
+   * its state doesn't have was left behind by an older version, and may be another's by now.
+   */
+  holding(keyType: string, key: string): HeldKey | undefined {
+    const held = this.held.get(idOf(keyType, key))
+    if (held === undefined || this.state === null) return undefined
+    const has = this.behaviour.naturalKeys(this.state).some((one) => {
+      return one.key === key && one.keyType === keyType
+    })
+    return has ? held : undefined
+  }
+
   /** Takes over an entry that was decided here; the state is the decision's. */
   decided(entry: Entry, offset: number, bytes: number, state: unknown): readonly Mark[] {
     if (entry.r.length > 0) {

@@ -59,7 +59,7 @@ function reserve(
 ): Maybe<boolean> {
   const id = idOf(ask.keyType, ask.key)
   // What the actor has already it keeps by the message that took it.
-  if (work.taken.has(id) || activation.held.has(id)) return true
+  if (work.taken.has(id) || activation.holding(ask.keyType, ask.key)) return true
   const home = shardOf(placeOfKey(ask.keyType, ask.key), shard.context.shards)
   if (home !== shard.number) {
     if (work.preview) return claimApart(shard, ask, { work, activation, look: true })

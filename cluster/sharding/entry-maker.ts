@@ -101,7 +101,8 @@ function settleKeys(
   // A refused message gives up nothing, and the keys of a deleted actor stay taken.
   if (state === null || isBuried) return
   for (const held of activation.held.values()) {
-    if (!isAmong(after, held.keyType, held.key)) release(shard, work, { actorId, held, into })
+    if (isAmong(after, held.keyType, held.key)) continue
+    if (activation.holding(held.keyType, held.key)) release(shard, work, { actorId, held, into })
   }
 }
 

@@ -5,8 +5,10 @@
 import t from 'tap'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { MemoryHooks } from '../../storage/memory/journal.ts'
+import { idOf } from './keys.ts'
 import { KEY_TYPES, Orders, codeOf, made } from './testing/orders.ts'
 import type { Kind, Step } from './testing/orders.ts'
+import { Scene, code as saidOf } from './testing/scene.ts'
 
 /** A text whose key lies, or doesn't lie, in the shard of another key's. */
 function keyBeside(kind: Kind, number: string, shards: number, isSame: boolean): string {
@@ -80,4 +82,20 @@ t.test('a number and a reference of one text are two keys, over a takeover', asy
   await orders.restart()
   t.equal(await orders.holder('number', text), id)
   t.equal(await orders.holder('reference', text), id)
+})
+
+t.test('a key that an older version remembers of an actor that has it no more', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const [before, now] = [await scene.made(), await scene.made()]
+  const renumber = (id: string) =>
+    scene.run(scene.ask(id, { say: [['renumber', { number: 'K' }]] }))
+  const remembered = { keyType: 'ledger', key: 'K', messageId: 'm' }
+  await scene.tokens(before)
+  scene.shard.activations.get(before)!.held.set(idOf('ledger', 'K'), remembered)
+  t.equal(saidOf(await renumber(now)), 'success', 'it was given back')
+  await scene.run(scene.ask(before, { say: [['append', { token: 'x' }]] }))
+  t.equal(saidOf(await renumber(before)), 'ALREADY_EXISTS')
+  await scene.restart()
+  t.equal(saidOf(await renumber(before)), 'ALREADY_EXISTS', 'and it is nobody else from now on')
 })
