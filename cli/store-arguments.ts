@@ -8,22 +8,29 @@ export interface StoreArguments {
   readonly data: string | undefined
   /** A settings file beside the environment. */
   readonly config: string | undefined
+  /** What is missing is put back, where a command can. */
+  readonly repair: boolean
 }
 
 /** Exit codes: the usage was asked for, or wrong arguments (EX_USAGE of sysexits). */
 const EXIT = { asked: 0, usage: 64 } as const
 
 /** What was given, or the exit code once the usage was printed. */
-export function storeArguments(usage: string): StoreArguments | number {
+export function storeArguments(
+  usage: string,
+  { mayRepair = false }: { readonly mayRepair?: boolean } = {},
+): StoreArguments | number {
   try {
     const { values } = parseArgs({
       options: {
         data: { type: 'string' },
         config: { type: 'string' },
         help: { type: 'boolean' },
+        ...(mayRepair ? { repair: { type: 'boolean' as const } } : null),
       },
     })
-    if (values.help !== true) return { data: values.data, config: values.config }
+    const { data, config, help, repair } = values as { repair?: boolean } & typeof values
+    if (help !== true) return { data, config, repair: repair === true }
     console.log(usage)
     return EXIT.asked
   } catch (error) {

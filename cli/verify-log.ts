@@ -3,33 +3,39 @@
 // of a stopped node, or with KONTOR_STORAGE_DRIVER=cluster the keyspace of members that may go on.
 
 import { readFileSync } from 'node:fs'
+import { orderBehaviour } from '../commerce/order/order.ts'
 import { EXIT_CONFIG } from '../config/load.ts'
+import type { Behaviour } from '../protocol/behaviour.ts'
 import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
 import { verifyLog } from '../storage/embedded/verify-log.ts'
 import { cassandraOptions } from './cassandra-options.ts'
-import { storeArguments } from './store-arguments.ts'
+import { storeArguments, type StoreArguments } from './store-arguments.ts'
 
-const USAGE = `Usage: npm run verify-log -- [--data DIR] [--config FILE]
+const USAGE = `Usage: npm run verify-log -- [--data DIR] [--config FILE] [--repair]
   --data DIR     an embedded store: the directory of KONTOR_DATA_DIR, ./data unless set
   --config FILE  settings file of a cluster, beside the environment
+  --repair       gives back natural keys that lead to an actor which doesn't have them
 With KONTOR_STORAGE_DRIVER=cluster the keyspace KONTOR_CASSANDRA_KEYSPACE is read instead.`
+
+/** Actors with natural keys. */
+const behaviours = new Map([['order', orderBehaviour() as Behaviour]])
 
 /** Exit codes: all is well, something is wrong. */
 const EXIT = { well: 0, damaged: 1 } as const
 
 async function main(): Promise<number> {
-  const given = storeArguments(USAGE)
+  const given = storeArguments(USAGE, { mayRepair: true })
   if (typeof given === 'number') return given
   const isCluster = given.data === undefined && process.env['KONTOR_STORAGE_DRIVER'] === 'cluster'
-  return isCluster ? verifyKeyspace(given.config) : verifyDirectory(given.data)
+  return isCluster ? verifyKeyspace(given) : verifyDirectory(given)
 }
 
-async function verifyDirectory(data: string | undefined): Promise<number> {
+async function verifyDirectory({ data, repair }: StoreArguments): Promise<number> {
   const dir = data ?? (process.env['KONTOR_DATA_DIR'] || './data')
-  return outcome(dir, await verifyLog(dir, (line) => console.log(line)))
+  return outcome(dir, await verifyLog(dir, (line) => console.log(line), { repair, behaviours }))
 }
 
-async function verifyKeyspace(config: string | undefined): Promise<number> {
+async function verifyKeyspace({ config, repair }: StoreArguments): Promise<number> {
   const loaded = cassandraOptions(process.env, config, (path) => readFileSync(path, 'utf8'))
   if ('problems' in loaded) {
     for (const problem of loaded.problems) console.error(problem)
@@ -37,7 +43,8 @@ async function verifyKeyspace(config: string | undefined): Promise<number> {
   }
   const { options } = loaded
   try {
-    return outcome(options.keyspace, await verifyCassandra(options, (line) => console.log(line)))
+    const print = (line: string): void => console.log(line)
+    return outcome(options.keyspace, await verifyCassandra(options, print, { repair, behaviours }))
   } catch (error) {
     console.error((error as Error).message)
     return EXIT.damaged

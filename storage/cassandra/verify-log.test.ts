@@ -2,6 +2,9 @@
 
 import t from 'tap'
 import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry.ts'
+import { ledger } from '../../cluster/testing/ledger.ts'
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import { freshUuid, group } from '../conformance/journal-samples.ts'
 import type { DerivedRow } from '../journal.ts'
 import { encodeBlob } from './rows.ts'
@@ -118,6 +121,36 @@ if ('skipped' in cassandra) {
     await segments.dropRows(of, 4)
     t.match(await verify(), { findings: 0, groups: 1, entries: 2 })
   })
+
+  t.test(
+    'keys whose actor has them no more are given back, once their shard went on',
+    async (t) => {
+      const store = await stores.make(t)
+      const behaviours = new Map([['ledger', ledger as Behaviour]])
+      const verifyKeys = async (repair: boolean) => {
+        const lines: string[] = []
+        await verifyCassandra(options, (line) => lines.push(line), { repair, behaviours })
+        return lines.filter((line) => line.includes('leads to'))
+      }
+      const opened = (actorId: string, number: string) => {
+        return entryOf(actorId, 1, { y: 'ledger', r: [{ t: 'opened', number }] })
+      }
+      // A number whose shard is the first.
+      const key = Array.from({ length: 999 }, (_, i) => `L${i}`).find((text) => {
+        return shardOf(placeOfKey('ledger', text), 2) === SHARD
+      })!
+      const head = await write(store, [[opened(ACTOR, 'own')]])
+      const claim = { actorId: ACTOR, messageId: 'm', confirmed: true, clock: 0 }
+      const row = { keyType: 'ledger', key, claims: [claim] }
+      await store.derived.write(SHARD, 0, [{ kind: 'alias', offset: head, row }])
+      t.match(await verifyKeys(false), [/--repair gives it back/])
+      t.match(await verifyKeys(true), [/once its shard goes on/])
+      await write(store, [[opened(OTHER, 'else')]], { head })
+      t.match(await verifyKeys(true), [/it was given back/])
+      t.same(await verifyKeys(false), [])
+      t.same((await store.derived.alias('ledger', key))?.claims, [])
+    },
+  )
 
   t.test('what a log may not hold', async (t) => {
     const store = await stores.make(t)

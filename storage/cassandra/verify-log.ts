@@ -3,6 +3,7 @@
 // between the tables and whoever prints its findings. Source: PROTOCOL 4.1 (K4), 3.12.
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { Behaviours } from '../key-audit.ts'
 import { CassandraControl } from './control.ts'
 import { CassandraDerivedReader } from './derived-reader.ts'
 import { readStore, STORE_FORMAT } from './identity.ts'
@@ -11,6 +12,7 @@ import { CassandraSegments } from './segments.ts'
 import type { Session } from './session.ts'
 import { connectSession, type CassandraOptions } from './store.ts'
 import { ShardVerification, type Report, type Stores } from './verify-shard.ts'
+import { verifyKeys } from './verify-keys.ts'
 import { verifyTables } from './verify-tables.ts'
 
 export interface VerifyReport {
@@ -18,6 +20,13 @@ export interface VerifyReport {
   readonly groups: number
   readonly entries: number
   readonly derivedRows: number
+}
+
+export interface VerifyOptions {
+  /** What can be mended is. */
+  readonly repair?: boolean
+  /** What the actors of the store do: without them, the keys that lead to them aren't looked at. */
+  readonly behaviours?: Behaviours
 }
 
 /** Shards that are read at once. */
@@ -30,6 +39,7 @@ const SHARDS_AT_ONCE = 4
 export async function verifyCassandra(
   options: CassandraOptions,
   print: Report,
+  { repair = false, behaviours }: VerifyOptions = {},
 ): Promise<VerifyReport> {
   const counts = { findings: 0, groups: 0, entries: 0, derivedRows: 0 }
   const keyspace = options.keyspace.toLowerCase()
@@ -60,6 +70,7 @@ export async function verifyCassandra(
       reaches: (shard, offset) => heads.reach(shard, offset),
       report,
     })
+    if (behaviours) await verifyKeys({ session, keyspace, stores, behaviours, repair, report })
   } finally {
     await session.close()
   }

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeEntry, splitEntries, type Entry } from '../../protocol/entry.ts'
 import type { AcceptedLoss, LogRow, StoreIdentity } from '../journal.ts'
+import type { Behaviours } from '../key-audit.ts'
 import { floorOf, LogWalk, shardsOf } from './journal-check.ts'
 import {
   DATA_FILE,
@@ -28,6 +29,7 @@ import {
   shardKey,
   uuidAt,
 } from './journal-layout.ts'
+import { verifyKeys } from './verify-keys.ts'
 
 export interface VerifyReport {
   readonly findings: number
@@ -38,11 +40,22 @@ export interface VerifyReport {
 
 type Report = (line: string) => void
 
+export interface VerifyOptions {
+  /** What can be mended is. */
+  readonly repair?: boolean
+  /** What the actors of the store do: without them, the keys that lead to them aren't looked at. */
+  readonly behaviours?: Behaviours
+}
+
 /**
  * Verifies the journal in `dir`, of a node that is stopped or of a copy; `print` gets a line for
  * each finding. Findings make a command's exit code 1. Never throws for what is in the files.
  */
-export async function verifyLog(dir: string, print: Report): Promise<VerifyReport> {
+export async function verifyLog(
+  dir: string,
+  print: Report,
+  { repair = false, behaviours }: VerifyOptions = {},
+): Promise<VerifyReport> {
   const counts = { findings: 0, groups: 0, entries: 0, derivedRows: 0 }
   const report: Report = (line) => {
     counts.findings++
@@ -50,7 +63,7 @@ export async function verifyLog(dir: string, print: Report): Promise<VerifyRepor
   }
   const file = join(dir, DATA_FILE)
   if (!(await isReadable(file, report))) return counts
-  const env = openEnvironment(dir, true)
+  const env = openEnvironment(dir, !repair)
   try {
     const identity = readIdentity(env)
     if (identity === null) {
@@ -69,6 +82,10 @@ export async function verifyLog(dir: string, print: Report): Promise<VerifyRepor
       counts.derivedRows += verifyTable(env, table, (what) => report(`${file}: ${what}`))
     }
     if (env.expiries) verifyTable(env, 'expiries', (what) => report(`${file}: ${what}`))
+    if (behaviours) {
+      const told = (what: string): void => report(`${file}: ${what}`)
+      await verifyKeys(env, identity, { behaviours, repair, report: told })
+    }
   } catch (error) {
     report(error instanceof Error ? error.message : String(error))
   } finally {

@@ -1,0 +1,70 @@
+// The natural keys of an embedded store, against the actors that they lead to. It stands between
+// the data file and the audit of keys. Source: storage/key-audit.ts.
+
+import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import type { AliasRow, StoreIdentity } from '../journal.ts'
+import { KeyAudit, relayedIn, type Behaviours, type Settled } from '../key-audit.ts'
+import { Arena } from './journal-arena.ts'
+import { shardsOf } from './journal-check.ts'
+import type { JournalEnvironment } from './journal-environment.ts'
+import { derivedBody, derivedOffset, isWhole } from './journal-layout.ts'
+import { EmbeddedDerivedReader, EmbeddedLogReader } from './journal-read.ts'
+import { encodeRow } from './journal-rows.ts'
+
+const READ_BYTES = 4 * 1024 * 1024
+
+/**
+ * Reports keys whose actor doesn't have them; `repair` gives them back, which needs an environment
+ * that may be written and no node that serves. Throws for what is damaged.
+ */
+export async function verifyKeys(
+  env: JournalEnvironment,
+  identity: StoreIdentity,
+  options: {
+    readonly behaviours: Behaviours
+    readonly repair: boolean
+    readonly report: (what: string) => void
+  },
+): Promise<void> {
+  const { behaviours, repair, report } = options
+  const log = new EmbeddedLogReader(env)
+  const derived = new EmbeddedDerivedReader(env)
+  const settled = new Map<number, Settled>()
+  for (const shard of shardsOf(identity)) {
+    const relayed = relayedIn(derived.shard(shard))
+    settled.set(shard, { relayed, flush: derived.consumer(shard, 'flush') ?? 0 })
+  }
+  const audit = new KeyAudit({
+    ...{ behaviours, settled, shards: identity.shards, report },
+    entries: (actorId, range) => derived.entries(actorId, range),
+    free: repair
+      ? (row, { shard, offset }) => {
+          const { table, key, value } = encodeRow(new Arena(), env, shard, {
+            kind: 'alias',
+            offset,
+            row,
+          })
+          table.putSync(key, value)
+          return true
+        }
+      : null,
+  })
+  for (const [shard, { flush, relayed }] of settled) {
+    for (let after = Math.min(flush, relayed); ;) {
+      const rows = log.read(shard, after, READ_BYTES)
+      for (const { offset, count, body } of rows) {
+        splitEntries(body).forEach((bytes, i) => {
+          audit.entry(shard, offset - count + 1 + i, decodeEntry(bytes))
+        })
+        after = offset
+      }
+      if (rows.length === 0) break
+    }
+  }
+  for (const { key, value } of env.aliases.getRange({ snapshot: false })) {
+    if (!isWhole(key, value)) continue // reported with its table
+    const row = JSON.parse(derivedBody(value).toString()) as AliasRow
+    await audit.row(row, derivedOffset(value))
+  }
+  await audit.end()
+}
