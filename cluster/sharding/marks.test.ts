@@ -5,7 +5,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
 import type { Entry } from '../../protocol/entry.ts'
-import { Marks, SpilledMarks, isAlive, lifeMs, markDay, markOf } from './marks.ts'
+import { Marks, SpilledMarks, fewestToSpill, isAlive, lifeMs, markDay, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 
 const ENTRY: Entry = {
@@ -63,6 +63,33 @@ t.test('a long answer is left in its entry; the bound is in bytes', async (t) =>
   t.match(markOf(sized(100), 1, many), { keys: [], bytes: none + 100 })
 })
 
+t.test('an entry that may go with its answer is told apart: refused, and too long', async (t) => {
+  const data = 'x'.repeat(LIMITS.markAnswerBytesMax)
+  const long = { ...ENTRY, a: { type: 'x', success: true as const, data } }
+  const records = [{}] as never
+  t.equal(markOf(long, 1, []).passing, true)
+  for (const entry of [ENTRY, { ...ENTRY, r: records }, { ...long, r: records }]) {
+    t.notOk('passing' in markOf(entry, 1, []))
+  }
+})
+
+t.test(
+  'with fewer entries than that, and the largest marks there are, none has left',
+  async (t) => {
+    const data = 'x'.repeat(LIMITS.markAnswerBytesMax - 2)
+    const keys = ['k'.repeat(LIMITS.markKeysBytesMax - 4)]
+    const marks = new Marks()
+    for (let n = 1; n <= fewestToSpill(); n++) {
+      const entry = { ...ENTRY, m: `m${n}`, a: { type: 'x', success: true as const, data } }
+      const largest = markOf(entry, n, keys)
+      t.same([largest.result, largest.keys], [entry.a, keys])
+      marks.add(largest)
+      t.equal(marks.spilled, n === fewestToSpill())
+    }
+    t.ok(fewestToSpill() <= LIMITS.marksMax + 1)
+  },
+)
+
 t.test('how long each kind lives, to the millisecond; the day of a clock', async (t) => {
   t.same([lifeMs(0), lifeMs(1)], [LIMITS.edgeMarkMs, LIMITS.callerMarkMs])
   for (const kind of [0, 1] as const) {
@@ -89,7 +116,7 @@ t.test('the window against a list: the newest that fit, each found while it live
     afterMs: fc.constantFrom(0, 1, LIMITS.edgeMarkMs / 2, LIMITS.callerMarkMs / 3),
   })
   fc.assert(
-    fc.property(fc.array(adding, { maxLength: 40 }), (all) => {
+    fc.property(fc.array(adding, { maxLength: 40, size: 'max' }), (all) => {
       const marks = new Marks()
       let window: Mark[] = []
       let clock = 0
@@ -167,7 +194,7 @@ t.test('spilled marks against a list: known until durable, never what did not ha
     fc.record({ do: fc.constantFrom('drop' as const, 'flush' as const), back: fc.nat(4) }),
   )
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 30, size: 'max' }), (steps) => {
       const spilled = new SpilledMarks()
       const all: { actor: string; mark: Mark; offset: number; isKnown: boolean }[] = []
       const forget = (is: (offset: number) => boolean): void => {

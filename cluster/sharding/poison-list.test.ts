@@ -72,7 +72,7 @@ t.test('the list against a plain one, over restarts', async () => {
     what: fc.constantFrom('poison', 'poison', 'replay', 'replay fails', 'other', 'restart'),
   })
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
       let list = new PoisonList()
       const rows = new Map<string, Uint8Array | null>()
       const known = new Map<string, string[]>([

@@ -204,7 +204,7 @@ t.test('the account: what is here, whatever comes and goes', async () => {
     bytes: fc.integer({ min: 0, max: 900 }),
   })
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 30, size: 'max' }), (steps) => {
       const { resting, make, unused } = makeResting()
       for (const { do: what, id, bytes } of steps) {
         const known = resting.activations.get(id)
