@@ -121,8 +121,8 @@ export class KeyAudit {
         newest = Math.max(newest, offset)
         const entry = decodeEntry(body)
         const succession = successionOf(standing, entry, offset)
-        if (succession === 'gap') return null
-        if (succession === 'stray') continue
+        // Records are missing, or it has two histories: whoever has it in hand looks at its keys.
+        if (succession !== 'next') return null
         behaviour ??= this.#options.behaviours.get(entry.y)
         if (behaviour === undefined) return null
         try {
@@ -130,7 +130,7 @@ export class KeyAudit {
             state = behaviour.evolve(state, record, metaOf(entry, i))
           }
         } catch {
-          return null // quarantined: whoever has it in hand looks at its keys
+          return null // quarantined
         }
         moveOver(standing, entry, offset)
       }

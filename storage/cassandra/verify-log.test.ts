@@ -10,6 +10,7 @@ import type { DerivedRow } from '../journal.ts'
 import { encodeBlob } from './rows.ts'
 import type { Session, Statement } from './session.ts'
 import type { CassandraStore } from './store.ts'
+import { expireRows } from './testing/expired-rows.ts'
 import { StoreMaker, testCassandra } from './testing/test-store.ts'
 import { verifyCassandra } from './verify-log.ts'
 
@@ -76,9 +77,9 @@ if ('skipped' in cassandra) {
   const options = cassandra.options(t)
   const { keyspace } = options
   const stores = new StoreMaker(options)
-  const verify = async () => {
+  const verify = async (how = {}) => {
     const lines: string[] = []
-    const report = await verifyCassandra(options, (line) => lines.push(line))
+    const report = await verifyCassandra(options, (line) => lines.push(line), how)
     return { ...report, lines: lines.map((line) => line.slice(keyspace.length + 2)) }
   }
   const put = (session: Session, table: string, set: Statement) =>
@@ -168,7 +169,8 @@ if ('skipped' in cassandra) {
     for (const wanted of [
       `shard 0: offset 3: actor ${ACTOR}: message the same was taken at 2 already`,
       `shard 0: offset 4: actor ${ACTOR}: entry 5 behind 3`,
-      `shard 0: offset 5: actor ${ACTOR}: goes on from version 3, it was at 4`,
+      `shard 0: offset 5: actor ${ACTOR}: goes on from version 3, it was at 4 at offset 4: ` +
+        'acknowledged changes have been left out',
       `shard 0: offset 7: actor ${OTHER}: what shard 1 relayed from offset 5 came twice`,
     ]) {
       t.ok(lines.includes(wanted), wanted)
@@ -318,6 +320,61 @@ if ('skipped' in cassandra) {
         )
       })
     }
+  })
+
+  // An earlier version read an actor only up to a refusal that had expired, and went on from there.
+  t.test('two histories of one actor: both are shown, nothing is changed', async (t) => {
+    const store = await stores.make(t)
+    const refusal = entryOf(ACTOR, 3, { records: 0, v: 2 })
+    await write(store, [
+      [entryOf(ACTOR, 1), entryOf(ACTOR, 2), refusal],
+      [entryOf(ACTOR, 4, { v: 2 }), entryOf(ACTOR, 5, { v: 3 })],
+      [entryOf(ACTOR, 3, { v: 2, m: 'a' }), entryOf(ACTOR, 4, { v: 3, m: 'b' })],
+    ])
+    for (const how of [{}, { repair: true }, {}]) {
+      const { lines } = await verify(how)
+      const wanted = [
+        /^shard 0: offset 6: actor \S+a: entry 3 behind 5$/,
+        /: goes on from version 2, it was at 4 at offset 5: acknowledged changes have been left out$/,
+        /^shard 0: offset 4: actor \S+a: entry 4 \(.*version 2 to 3.*\) has a row of offset 7$/,
+        /^actor_entry \S+a 0: entry 5 \(offset 5, version 3 to 4, .*\) was acknowledged and is left/,
+      ]
+      t.equal(lines.length, wanted.length, lines.join('; '))
+      for (const [i, pattern] of wanted.entries()) t.match(lines[i], pattern)
+    }
+  })
+
+  t.test('refusals may be missing; what else is missing is put back when asked', async (t) => {
+    const store = await stores.make(t)
+    const session = await cassandra.session(t)
+    const refusal = entryOf(ACTOR, 2, { records: 0, v: 1 })
+    const relayed = entryOf(ACTOR, 3, { records: 0, v: 1, s: [1, 7, 0] })
+    await write(store, [
+      [entryOf(ACTOR, 1), refusal, relayed],
+      [entryOf(ACTOR, 4, { v: 1 }), entryOf(ACTOR, 5, { v: 2 })],
+    ])
+    t.equal(await expireRows(session, keyspace), 1)
+    t.same((await verify()).lines, [])
+    // As it is once a row with a TTL has expired: with a tombstone of its own timestamp.
+    const query = `DELETE FROM ${keyspace}.actor_entry USING TIMESTAMP ?
+                   WHERE pid = ? AND bucket = 0 AND n = ?`
+    for (const n of [3, 4]) await session.put([{ query, params: [n, ACTOR, n] }])
+    const lost = [3, 4].map((n) => {
+      return `shard 0: offset ${n}: actor ${ACTOR}: entry ${n} is flushed and has no row`
+    })
+    t.same((await verify()).lines.slice(0, 2), lost)
+    const mended = await verify({ repair: true })
+    t.same(
+      mended.lines,
+      lost.map((line) => `${line}; it was put back`),
+    )
+    t.same((await verify()).lines, [])
+    const range = { order: 'ascending', after: 0, bytesMax: 1e6 } as const
+    const rows = await store.derived.entries(ACTOR, range)
+    t.same(
+      rows.map(({ n, offset }) => [n, offset]),
+      [1, 3, 4, 5].map((n) => [n, n]),
+    )
   })
 
   t.test('no store', async (t) => {

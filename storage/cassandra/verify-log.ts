@@ -1,5 +1,6 @@
 // Reads everything that a store in Cassandra holds, while members serve, and says what isn't as it
-// must be: the audit that backups, moves and fault tests rely on. It writes nothing. It stands
+// must be: the audit that backups, moves and fault tests rely on. It writes nothing unless it is
+// told to put back what is missing. It stands
 // between the tables and whoever prints its findings. Source: PROTOCOL 4.1 (K4), 3.12.
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
@@ -7,11 +8,12 @@ import type { Behaviours } from '../key-audit.ts'
 import { CassandraControl } from './control.ts'
 import { CassandraDerivedReader } from './derived-reader.ts'
 import { readStore, STORE_FORMAT } from './identity.ts'
+import { bucketOf, encodeBlob } from './rows.ts'
 import { hasTable } from './schema.ts'
 import { CassandraSegments } from './segments.ts'
 import type { Session } from './session.ts'
 import { connectSession, type CassandraOptions } from './store.ts'
-import { ShardVerification, type Report, type Stores } from './verify-shard.ts'
+import { ShardVerification, type PutBack, type Report, type Stores } from './verify-shard.ts'
 import { verifyKeys } from './verify-keys.ts'
 import { verifyTables } from './verify-tables.ts'
 
@@ -34,7 +36,8 @@ const SHARDS_AT_ONCE = 4
 
 /**
  * Verifies the store in a keyspace; `print` gets a line for each finding. Findings make a command's
- * exit code 1. Throws when Cassandra can't be reached, never for what is in the tables.
+ * exit code 1. `repair`: rows of actors' entries that are missing are put back out of the log;
+ * nothing else is changed. Throws when Cassandra can't be reached, never for what is in the tables.
  */
 export async function verifyCassandra(
   options: CassandraOptions,
@@ -49,8 +52,10 @@ export async function verifyCassandra(
   }
   const session = await connectSession(options)
   try {
-    const stores = await storesOf(session, keyspace, { nowMs: options.clock(), report })
-    if (stores === null) return counts
+    const found = await storesOf(session, keyspace, { nowMs: options.clock(), report })
+    if (found === null) return counts
+    const putBack = repair ? putBackInto(session, keyspace) : null
+    const stores: Stores = { ...found, putBack }
     const heads = new Heads(stores)
     const shards = shardsOf(stores.identity.shards)
     const workers = Array.from({ length: SHARDS_AT_ONCE }, async () => {
@@ -75,6 +80,19 @@ export async function verifyCassandra(
     await session.close()
   }
   return counts
+}
+
+/**
+ * Writes a row of an entry again. Stamped with the log's head: what has once expired left a
+ * tombstone of the row's own offset, which would win over a row of the same.
+ */
+function putBackInto(session: Session, keyspace: string): PutBack {
+  const query = `UPDATE ${keyspace}.actor_entry USING TIMESTAMP ? SET body = ?
+                 WHERE pid = ? AND bucket = ? AND n = ?`
+  return ({ actorId, n, offset, body }, head) => {
+    const params = [head, encodeBlob(offset, body), actorId, bucketOf(n), n]
+    return session.put([{ query, params }])
+  }
 }
 
 /** How far each log has come; looked at again when something is above what is known. */
@@ -115,7 +133,7 @@ async function storesOf(
   session: Session,
   keyspace: string,
   { nowMs, report }: { readonly nowMs: number; readonly report: Report },
-): Promise<Stores | null> {
+): Promise<Omit<Stores, 'putBack'> | null> {
   const row = (await hasTable(session, keyspace, 'store'))
     ? await readStore(session, keyspace)
     : null

@@ -5,9 +5,11 @@
 import { LIMITS } from '../../config/limits.ts'
 import { decodeEntry, splitEntries, type Entry } from '../../protocol/entry.ts'
 import type { ControlStore } from '../control.ts'
-import type { AcceptedLoss, DerivedReader, LogRow, StoreIdentity } from '../journal.ts'
+import type { AcceptedLoss, DerivedReader, EntryRow, LogRow, StoreIdentity } from '../journal.ts'
+import { EntryAudit } from '../entry-audit.ts'
+import { placeOf } from '../row-audit.ts'
+import { isPassing } from '../row-life.ts'
 import type { SegmentStatics, SegmentStore } from '../segments.ts'
-import { EntryAudit } from './entry-audit.ts'
 import { Limiter } from './limiter.ts'
 
 export type Report = (line: string) => void
@@ -19,6 +21,15 @@ export interface Stores {
   readonly derived: DerivedReader
   /** Milliseconds since 1970: what may have expired isn't looked for. */
   readonly nowMs: number
+  /** Puts a row back that is missing; null: it is only told. */
+  readonly putBack: PutBack | null
+}
+
+/** `head`: of the shard's log. Nothing that was written of the row until now is newer than that. */
+export type PutBack = (row: EntryOf, head: number) => Promise<void>
+
+export interface EntryOf extends EntryRow {
+  readonly actorId: string
 }
 
 /** Bytes of log rows that are compared at a time. */
@@ -212,20 +223,29 @@ export class ShardVerification {
       for (const row of rows) copies.set(row.n, row)
       after = rows.at(-1)!.n
     }
-    for (const { offset, entry, body } of own) {
-      const copy = copies.get(entry.n)
-      const place = `offset ${offset}: actor ${actorId}: entry ${entry.n}`
-      // One without records expires, and its number may be given out again.
-      const mayBeGone = entry.r.length === 0
-      if (copy === undefined) {
-        if (!mayBeGone) this.#report(`${place} is flushed and has no row`)
-      } else if (copy.offset !== offset) {
-        if (!mayBeGone || copy.offset < offset) {
-          this.#report(`${place} has a row of offset ${copy.offset}`)
-        }
-      } else if (!body.equals(copy.body)) {
-        this.#report(`${place} has a row with another content`)
-      }
+    for (const one of own) await this.#verifyCopy(actorId, one, copies.get(one.entry.n))
+  }
+
+  async #verifyCopy(
+    actorId: string,
+    { offset, entry, body }: Placed,
+    copy: { readonly offset: number; readonly body: Uint8Array } | undefined,
+  ): Promise<void> {
+    const { n } = entry
+    const place = `offset ${offset}: actor ${actorId}`
+    // It may have gone, and its number may be another's.
+    const mayBeGone = isPassing({ kind: 'entry', actorId, n, offset, body })
+    if (copy === undefined) {
+      if (mayBeGone) return
+      const { putBack } = this.#stores
+      await putBack?.({ actorId, n, offset, body }, this.#flush)
+      const done = putBack === null ? '' : '; it was put back'
+      this.#report(`${place}: entry ${n} is flushed and has no row${done}`)
+    } else if (copy.offset !== offset) {
+      if (mayBeGone && copy.offset > offset) return
+      this.#report(`${place}: ${placeOf(entry, offset)} has a row of offset ${copy.offset}`)
+    } else if (!body.equals(copy.body)) {
+      this.#report(`${place}: entry ${n} has a row with another content`)
     }
   }
 

@@ -2,8 +2,10 @@
 // names an offset not above the log. It stands between the tables, which it reads page by page, and
 // whoever prints its findings. Source: PROTOCOL 3.0, 3.12, 4.1 (K4).
 
-import { decodeEntry, LOSS_JUMP, type Entry } from '../../protocol/entry.ts'
+import { decodeEntry } from '../../protocol/entry.ts'
 import { placeOfActor, shardOf, SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { Standing } from '../../protocol/succession.ts'
+import { RowAudit } from '../row-audit.ts'
 import { bucketOf, BUCKET_ENTRIES, decodeBlob, parkedBody, type Blob } from './rows.ts'
 import type { Row, Session } from './session.ts'
 
@@ -93,7 +95,8 @@ interface At {
 /** Entries come partition by partition, in the order of their numbers. */
 class EntryRows {
   readonly #audit: TableAudit
-  #before: { pid: string; bucket: number; entry: Entry; offset: number } | null = null
+  #partition = ''
+  #rows: RowAudit | null = null
 
   constructor(audit: TableAudit) {
     this.#audit = audit
@@ -103,35 +106,45 @@ class EntryRows {
     const { report } = this.#audit
     const pid = String(row['pid'])
     const bucket = row['bucket'] as number
+    const n = row['n'] as number
     const { number: offset, content } = blobOf(row, name)
-    const entry = decodeEntry(content)
-    if (entry.p !== pid || entry.n !== row['n']) report(`${name}: holds another entry`)
+    const partition = `${pid} ${bucket}`
+    if (this.#rows === null || this.#partition !== partition) {
+      this.#rows = new RowAudit((what) => report(`actor_entry ${partition}: ${what}`))
+      this.#partition = partition
+      Object.assign(this.#rows, await this.#endOf(pid, bucket - 1))
+    }
+    const entry = this.#rows.next({ n, offset, body: content })
+    if (entry.p !== pid || entry.n !== n) report(`${name}: holds another entry`)
     if (bucketOf(entry.n) !== bucket) report(`${name}: stands in another partition than its own`)
     await verifyReach(this.#audit, pid, { name, offset })
-    const isSame = this.#before?.pid === pid && this.#before.bucket === bucket
-    const before = isSame ? this.#before : await this.#lastOf(pid, bucket - 1)
-    if (before !== null) {
-      if (offset <= before.offset)
-        report(`${name}: its offset ${offset} is not above ${before.offset}`)
-      // What has expired in between had no records.
-      const version = before.entry.v + before.entry.r.length
-      if (entry.v !== version && entry.v !== version + LOSS_JUMP) {
-        report(`${name}: goes on from version ${entry.v}, the one before it ends at ${version}`)
-      }
-    }
-    this.#before = { pid, bucket, entry, offset }
   }
 
-  async #lastOf(pid: string, bucket: number) {
-    if (bucket < 0) return null
+  /** Where a reader stands behind the partitions up to this one: at their newest records. */
+  async #endOf(pid: string, bucket: number): Promise<Standing> {
     const { session, keyspace } = this.#audit
-    const query = `SELECT body FROM ${keyspace}.actor_entry WHERE pid = ? AND bucket = ? AND n = ?`
-    const [row] = await session.read(query, [pid, bucket, (bucket + 1) * BUCKET_ENTRIES])
-    if (row === undefined) return null
-    const { number: offset, content } = blobOf(row, 'actor_entry')
-    return { pid, bucket, entry: decodeEntry(content), offset }
+    const query = `SELECT n, body FROM ${keyspace}.actor_entry
+                   WHERE pid = ? AND bucket = ? AND n < ? ORDER BY n DESC LIMIT ?`
+    for (let at = bucket; at >= 0; at--) {
+      let before = (at + 1) * BUCKET_ENTRIES + 1
+      for (;;) {
+        const rows = await session.read(query, [pid, at, before, PAGE_OF_END])
+        for (const row of rows) {
+          const { number: offset, content } = blobOf(row, 'actor_entry')
+          const entry = decodeEntry(content)
+          if (entry.r.length === 0) continue
+          return { version: entry.v + entry.r.length, recordedAt: offset }
+        }
+        if (rows.length < PAGE_OF_END) break
+        before = rows.at(-1)!['n'] as number
+      }
+    }
+    return { version: 0, recordedAt: 0 }
   }
 }
+
+/** Rows of a partition's end that are read at a time. */
+const PAGE_OF_END = 16
 
 async function verifySnapshot(audit: TableAudit, row: Row, name: string): Promise<void> {
   const { offset, value } = textOf(row, name)
@@ -149,7 +162,7 @@ async function verifySnapshot(audit: TableAudit, row: Row, name: string): Promis
   // An entry of a later life of this number: what the snapshot ended with has expired.
   if (number > offset) return
   const ended = entry.v + entry.r.length
-  if (ended !== version)
+  if (entry.r.length > 0 && ended !== version)
     audit.report(`${name}: is at version ${version}, entry ${n} ends at ${ended}`)
 }
 

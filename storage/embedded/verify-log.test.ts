@@ -21,19 +21,20 @@ import { verifyLog } from './verify-log.ts'
 const ACTOR = '0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b'
 const COMMIT = '0190a1b2-c3d4-7e5f-8a6b-00000000000'
 
-function entryOf(n: number, version: number, records = 1): Buffer {
+function entryOf(n: number, version: number, records = 1, more: Partial<Entry> = {}): Buffer {
   const entry: Entry = {
     y: 'order',
     p: ACTOR,
     v: version,
     n,
     r: Array.from({ length: records }, () => ({ type: 'changed' })) as never,
-    m: 'f'.repeat(32),
+    m: `message ${n} ${version}`,
     l: 0,
     a: { type: 'create', success: true },
     t: 0,
     c: 0,
     b: 'bootstrap',
+    ...more,
   }
   return encodeEntry(entry)
 }
@@ -53,6 +54,17 @@ interface Written {
 
 /** What verify-log says of a store of one shard with these rows. */
 async function findingsOf(t: Test, write: (written: Written) => void): Promise<string[]> {
+  return verify(t, await storeOf(t, write))
+}
+
+async function verify(t: Test, dir: string, options = {}): Promise<string[]> {
+  const lines: string[] = []
+  const report = await verifyLog(dir, (line) => lines.push(line), options)
+  t.equal(report.findings, lines.length)
+  return lines.map((line) => line.slice(line.indexOf('data.mdb: ') + 10))
+}
+
+async function storeOf(t: Test, write: (written: Written) => void): Promise<string> {
   const options = { ...journalOptions(t), shards: 1 }
   await (await openEmbeddedJournal(options)).close()
   const env = openEnvironment(options.dir, false)
@@ -80,10 +92,14 @@ async function findingsOf(t: Test, write: (written: Written) => void): Promise<s
     },
   })
   await env.root.close()
-  const lines: string[] = []
-  const report = await verifyLog(options.dir, (line) => lines.push(line))
-  t.equal(report.findings, lines.length)
-  return lines.map((line) => line.slice(line.indexOf('data.mdb: ') + 10))
+  return options.dir
+}
+
+/** Up to here the derived rows are said to be whole. */
+function flush({ env }: Written, offset: number): void {
+  const key = Buffer.concat([shardKey(0), Buffer.from('flush')])
+  const row = encodeDerived(new Arena(), key, { shard: 0, offset }, Buffer.alloc(0))
+  env.consumers.putSync(row.key, row.value)
 }
 
 const [first, second] = [entryOf(1, 0, 2), entryOf(2, 2)]
@@ -190,7 +206,7 @@ void t.test('actors', async (t) => {
       'a row of another content',
       ({ put, row }) => {
         put({ head: 0, bodies: [first] })
-        row(1, 1, second)
+        row(1, 1, entryOf(2, 0, 2))
       },
       [/^shard 0: offset 1: actor .*: entry 1 has a row with another content/],
     ],
@@ -200,26 +216,24 @@ void t.test('actors', async (t) => {
         put({ head: 0, bodies: [first] })
         row(1, 2, first)
       },
-      [/^shard 0: offset 1: actor .*: entry 1 has a row of offset 2/],
+      [/^shard 0: offset 1: actor .*: entry 1 \(.* version 0 to 2.*\) has a row of offset 2/],
     ],
     [
       'no row',
-      ({ put, env }) => {
-        put({ head: 0, bodies: [first] })
-        const key = Buffer.concat([shardKey(0), Buffer.from('flush')])
-        const flush = encodeDerived(new Arena(), key, { shard: 0, offset: 1 }, Buffer.alloc(0))
-        env.consumers.putSync(flush.key, flush.value)
+      (written) => {
+        written.put({ head: 0, bodies: [first] })
+        flush(written, 1)
       },
       [/^shard 0: offset 1: actor .*: entry 1 is flushed and has no row/],
     ],
     [
-      'rows with one left out',
+      'rows with records left out',
       ({ put, row }) => {
         put({ head: 0, bodies: [first] })
         row(1, 1, first)
-        row(3, 3, second)
+        row(3, 3, entryOf(3, 3))
       },
-      [/^actor .*: entry 3 comes behind entry 1/],
+      [/^actor .*: entry 3 .* does not go on from .* version 2: what it had before is missing/],
     ],
     [
       'a row that is damaged',
@@ -235,6 +249,57 @@ void t.test('actors', async (t) => {
     t.equal(found.length, wanted.length, `${name}: ${found.join('; ')}`)
     for (const [i, pattern] of wanted.entries()) t.match(found[i], pattern, name)
   }
+})
+
+// An earlier version read an actor only up to a refusal that had gone, and went on from there.
+void t.test('two histories of one actor: both are shown, nothing is changed', async (t) => {
+  const [fourth, fifth] = [entryOf(4, 3), entryOf(5, 4)]
+  const [overThird, overFourth] = [entryOf(3, 3, 1, { m: 'a' }), entryOf(4, 4, 1, { m: 'b' })]
+  const dir = await storeOf(t, (written) => {
+    const { put, row } = written
+    put({ head: 0, bodies: [first, second, entryOf(3, 3, 0), fourth, fifth] })
+    put({ head: 5, bodies: [overThird, overFourth] })
+    row(1, 1, first)
+    row(2, 2, second)
+    row(3, 6, overThird)
+    row(4, 7, overFourth)
+    row(5, 5, fifth)
+    flush(written, 7)
+  })
+  for (const options of [{}, { repair: true }, {}]) {
+    const found = await verify(t, dir, options)
+    const wanted = [
+      /^shard 0: offset 4: actor \S+: entry 4 \(.*version 3 to 4.*\) has a row of offset 7$/,
+      /^shard 0: offset 6: actor \S+: entry 3 behind 5$/,
+      /goes on from version 3, it was at 5 at offset 5: acknowledged changes have been left out$/,
+      /^actor \S+: entry 5 \(offset 5, version 4 to 5, .*message \S+ 5 4\) was acknowledged and is left out: entry 4 before it is a later one, of offset 7$/,
+    ]
+    t.equal(found.length, wanted.length, found.join('; '))
+    for (const [i, pattern] of wanted.entries()) t.match(found[i], pattern)
+  }
+})
+
+void t.test('refusals may be missing; what else is missing is put back when asked', async (t) => {
+  const relayed = entryOf(4, 4, 0, { s: [1, 7, 0] })
+  const dir = await storeOf(t, (written) => {
+    const { put, row } = written
+    put({ head: 0, bodies: [first, second, entryOf(3, 3, 0), relayed, entryOf(5, 3)] })
+    row(1, 1, first)
+    row(5, 5, entryOf(5, 3))
+    flush(written, 5)
+  })
+  const lost = [
+    /^shard 0: offset 2: actor \S+: entry 2 is flushed and has no row/,
+    /^shard 0: offset 4: actor \S+: entry 4 is flushed and has no row/,
+  ]
+  const found = await verify(t, dir)
+  t.equal(found.length, 3, found.join('; '))
+  for (const [i, pattern] of lost.entries()) t.match(found[i], pattern)
+  t.match(found[2], /^actor \S+: entry 5 .* does not go on from what is there before it/)
+  const mended = await verify(t, dir, { repair: true })
+  for (const [i, pattern] of lost.entries()) t.match(mended[i], pattern)
+  t.match(mended[0], /it was put back$/)
+  t.same(await verify(t, dir), [])
 })
 
 void t.test('no journal', async (t) => {

@@ -5,8 +5,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeEntry, splitEntries, type Entry } from '../../protocol/entry.ts'
+import { EntryAudit } from '../entry-audit.ts'
 import type { AcceptedLoss, LogRow, StoreIdentity } from '../journal.ts'
 import type { Behaviours } from '../key-audit.ts'
+import { placeOf, RowAudit } from '../row-audit.ts'
+import { isPassing } from '../row-life.ts'
+import { Arena } from './journal-arena.ts'
 import { floorOf, LogWalk, shardsOf } from './journal-check.ts'
 import {
   DATA_FILE,
@@ -19,7 +23,6 @@ import { readIdentity } from './journal-identity.ts'
 import {
   derivedBody,
   derivedOffset,
-  derivedShard,
   entryKey,
   entryNumber,
   isWhole,
@@ -29,6 +32,7 @@ import {
   shardKey,
   uuidAt,
 } from './journal-layout.ts'
+import { encodeDerived } from './journal-rows.ts'
 import { verifyKeys } from './verify-keys.ts'
 
 export interface VerifyReport {
@@ -71,10 +75,11 @@ export async function verifyLog(
       return counts
     }
     for (const shard of shardsOf(identity)) {
-      const verified = new ShardVerification(env, identity, shard, (what) =>
+      const verified = new ShardVerification({ env, identity, repair }, shard, (what) =>
         report(`${file}: ${what}`),
       )
       verified.run()
+      env.root.resetReadTxn()
       counts.groups += verified.groups
       counts.entries += verified.entries
     }
@@ -114,65 +119,47 @@ async function isReadable(file: string, report: Report): Promise<boolean> {
   }
 }
 
-/** Rows of one table: whole, and an actor's entries dense and in the order of their offsets. */
+/** Rows of one table: whole, and an actor's entries as they are read (row-audit.ts). */
 function verifyTable(
   env: JournalEnvironment,
-  table: (typeof DERIVED_TABLES)[number] | 'expiries',
+  table: (typeof DERIVED_TABLES)[number] | 'lives',
   report: Report,
 ): number {
   let rows = 0
-  let before: EntryPlace | null = null
-  const losses = readIdentity(env)?.losses ?? []
+  let actorId = ''
+  let audit: RowAudit | null = null
   for (const { key, value } of env[table]!.getRange({})) {
     rows++
     if (!isWhole(key, value)) {
       const hex = Buffer.from(key).toString('hex')
       report(`table '${table}', row ${hex}: its checksum doesn't match`)
-      before = null
     } else if (table === 'entries') {
-      const place: EntryPlace = {
-        actorId: uuidAt(key, 0),
-        n: entryNumber(key),
-        offset: derivedOffset(value),
-        shard: derivedShard(value),
-      }
-      if (before !== null) verifyOrder(before, place, { losses, report })
-      before = place
+      const of = uuidAt(key, 0)
+      const told: Report = (what) => report(`actor ${of}: ${what}`)
+      if (audit === null || of !== actorId) audit = new RowAudit(told)
+      actorId = of
+      verifyRow(audit, { n: entryNumber(key), value }, told)
     }
   }
   return rows
 }
 
-interface EntryPlace {
-  readonly actorId: string
-  readonly n: number
-  readonly offset: number
-  readonly shard: number
-}
-
-function verifyOrder(
-  before: EntryPlace,
-  next: EntryPlace,
-  by: { readonly losses: readonly AcceptedLoss[]; readonly report: Report },
+function verifyRow(
+  audit: RowAudit,
+  { n, value }: { readonly n: number; readonly value: Uint8Array },
+  report: Report,
 ): void {
-  if (before.actorId !== next.actorId) return
-  const { actorId, n, offset } = next
-  const isBehindLoss = by.losses.some(
-    (loss) => loss.shard === next.shard && before.offset <= loss.offset && loss.resumedAt < offset,
-  )
-  if (n !== before.n + 1 && !isBehindLoss) {
-    by.report(`actor ${actorId}: entry ${n} comes behind entry ${before.n}`)
-  }
-  if (offset <= before.offset) {
-    by.report(`actor ${actorId}: entry ${n} has offset ${offset}, entry ${before.n} a higher one`)
+  try {
+    audit.next({ n, offset: derivedOffset(value), body: derivedBody(value) })
+  } catch (error) {
+    report(`entry ${n} can't be read: ${String(error)}`)
   }
 }
 
-/** Where an actor stands while its entries are read in the order of the log. */
-interface ActorPlace {
-  n: number
-  version: number
-  offset: number
+interface Verified {
+  readonly env: JournalEnvironment
+  readonly identity: StoreIdentity
+  readonly repair: boolean
 }
 
 class ShardVerification {
@@ -183,13 +170,16 @@ class ShardVerification {
   readonly #report: Report
   readonly #losses: readonly AcceptedLoss[]
   readonly #commitIds = new Set<string>()
-  readonly #actors = new Map<string, ActorPlace>()
+  readonly #audit: EntryAudit
+  readonly #repair: boolean
   #flush = 0
 
-  constructor(env: JournalEnvironment, identity: StoreIdentity, shard: number, report: Report) {
+  constructor({ env, identity, repair }: Verified, shard: number, report: Report) {
     this.#env = env
     this.#shard = shard
+    this.#repair = repair
     this.#report = (what) => report(`shard ${shard}: ${what}`)
+    this.#audit = new EntryAudit(this.#report)
     this.#losses = (identity.losses ?? []).filter((loss) => loss.shard === shard)
   }
 
@@ -263,42 +253,39 @@ class ShardVerification {
   }
 
   #entry(offset: number, entry: Entry, body: Buffer): void {
+    this.#audit.next(offset, entry)
     // An entry of a key alone belongs to no actor.
-    if (entry.n === 0) return
-    const before = this.#actors.get(entry.p)
-    const isGap = before !== undefined && this.#isAcrossLoss(before.offset, offset)
-    if (before !== undefined && !isGap) {
-      if (entry.n !== before.n + 1) {
-        this.#report(`offset ${offset}: actor ${entry.p}: entry ${entry.n} behind ${before.n}`)
-      }
-      if (entry.v !== before.version) {
-        const versions = `goes on from version ${entry.v}, it was at ${before.version}`
-        this.#report(`offset ${offset}: actor ${entry.p}: ${versions}`)
-      }
-    }
-    const version = entry.v + entry.r.length
-    this.#actors.set(entry.p, { n: entry.n, version, offset })
-    this.#verifyRow(offset, entry, body)
-  }
-
-  #isAcrossLoss(from: number, to: number): boolean {
-    return this.#losses.some((loss) => from <= loss.offset && to > loss.resumedAt)
+    if (entry.n > 0) this.#verifyRow(offset, entry, body)
   }
 
   /** The actor's own row of this entry: there once it is flushed, and the same. */
   #verifyRow(offset: number, entry: Entry, body: Buffer): void {
-    const key = entryKey(entry.p, entry.n)
+    const { n, p: actorId } = entry
+    const key = entryKey(actorId, n)
     const value = this.#env.entries.get(key)
-    const place = `offset ${offset}: actor ${entry.p}: entry ${entry.n}`
+    const place = `offset ${offset}: actor ${actorId}`
+    // It may have gone, and its number may be another's.
+    const mayBeGone = isPassing({ kind: 'entry', actorId, n, offset, body })
     if (value === undefined) {
-      if (offset <= this.#flush) this.#report(`${place} is flushed and has no row`)
+      if (offset > this.#flush || mayBeGone) return
+      if (this.#repair) this.#putBack(key, offset, body)
+      const done = this.#repair ? '; it was put back' : ''
+      this.#report(`${place}: entry ${n} is flushed and has no row${done}`)
       return
     }
     // A damaged row is reported with its table.
     if (!isWhole(key, value)) return
-    if (derivedOffset(value) !== offset) {
-      this.#report(`${place} has a row of offset ${derivedOffset(value)}`)
+    const at = derivedOffset(value)
+    if (at !== offset) {
+      if (mayBeGone && at > offset) return
+      this.#report(`${place}: ${placeOf(entry, offset)} has a row of offset ${at}`)
+    } else if (!body.equals(derivedBody(value))) {
+      this.#report(`${place}: entry ${n} has a row with another content`)
     }
-    if (!body.equals(derivedBody(value))) this.#report(`${place} has a row with another content`)
+  }
+
+  #putBack(key: Buffer, offset: number, body: Buffer): void {
+    const row = encodeDerived(new Arena(), key, { shard: this.#shard, offset }, body)
+    this.#env.entries.putSync(row.key, row.value)
   }
 }

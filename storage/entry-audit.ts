@@ -1,13 +1,16 @@
-// What must hold of a shard's entries, one behind the other: an actor's versions dense, its entries
-// numbered, no message taken twice within its life, relayed messages in the order of their source.
-// Pure. It stands between whoever reads a log and whoever is told. Source: PROTOCOL 3.6, 4.1 (K4).
+// What must hold of a shard's entries, one behind the other: the versions of an actor's records
+// dense, its entries numbered, no message taken twice within its life, relayed messages in the
+// order of their source. Pure. It stands between whoever reads a log and whoever is told. Source:
+// PROTOCOL 3.6, 4.1 (K4).
 
-import { LIMITS } from '../../config/limits.ts'
-import { LOSS_JUMP, type Entry } from '../../protocol/entry.ts'
+import { LIMITS } from '../config/limits.ts'
+import { LOSS_JUMP, type Entry } from '../protocol/entry.ts'
 
 interface ActorPlace {
   n: number
   version: number
+  /** Offset of the newest entry. */
+  offset: number
   /** The newest entry with records: numbers behind it may be given out again. */
   recordedN: number
   readonly relays: Map<number, readonly [number, number, number]>
@@ -44,10 +47,11 @@ export class EntryAudit {
     this.#message(offset, entry)
     const place = `offset ${offset}: actor ${entry.p}`
     const before = this.#actors.get(entry.p)
-    const version = entry.v + entry.r.length
+    const changes = entry.r.length > 0
     if (before === undefined) {
-      const recordedN = entry.r.length > 0 ? entry.n : 0
-      const made = { n: entry.n, version, recordedN, relays: new Map() }
+      const recordedN = changes ? entry.n : 0
+      const version = entry.v + entry.r.length
+      const made = { n: entry.n, version, offset, recordedN, relays: new Map() }
       this.#actors.set(entry.p, made)
       return this.#relay(place, entry, made)
     }
@@ -56,12 +60,19 @@ export class EntryAudit {
     if (!isNumbered && entry.n !== before.n + 1 + LOSS_JUMP) {
       this.#report(`${place}: entry ${entry.n} behind ${before.n}`)
     }
-    if (entry.v !== before.version && entry.v !== before.version + LOSS_JUMP) {
-      this.#report(`${place}: goes on from version ${entry.v}, it was at ${before.version}`)
+    const isNext = entry.v === before.version || entry.v === before.version + LOSS_JUMP
+    // What a rejection says of the version is believed by nobody.
+    if (!isNext && changes) {
+      this.#report(
+        `${place}: goes on from version ${entry.v}, it was at ${before.version} at offset ` +
+          `${before.offset}` +
+          (entry.v < before.version ? ': acknowledged changes have been left out' : ''),
+      )
     }
     before.n = entry.n
-    before.version = version
-    if (entry.r.length > 0) before.recordedN = entry.n
+    before.offset = offset
+    if (changes) before.recordedN = entry.n
+    if (changes || isNext) before.version = entry.v + entry.r.length
     this.#relay(place, entry, before)
   }
 
