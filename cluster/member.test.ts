@@ -3,6 +3,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../config/limits.ts'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Reply } from '../protocol/message.ts'
 import { startMember } from './testing/harness.ts'
 
@@ -33,10 +34,18 @@ t.test('makes an actor, finds it by id and by number, keeps it over a restart', 
 })
 
 t.test('a store that has no TTL is asked to remove what is over', async (t) => {
-  let asked = 0
-  const { clock } = await startMember({ expire: () => Promise.resolve(void asked++) })
+  const told: (number | null)[][] = []
+  const expire = async (clockOf: (shard: number) => number | null) => {
+    told.push([clockOf(0), clockOf(SYSTEM_SHARD), clockOf(99)])
+  }
+  const { clock } = await startMember({ expire })
   await clock.advance(3 * LIMITS.expireEveryMs)
-  t.equal(asked, 3)
+  const times = [1, 2, 3].map((i) => i * LIMITS.expireEveryMs)
+  t.same(
+    told,
+    times.map((ms) => [ms, ms, null]),
+    'by the clocks of its shards, whatever the wall clock says',
+  )
 })
 
 t.test('answers a repeated key with the first answer, also after a restart', async (t) => {

@@ -436,8 +436,6 @@ export const LIMITS = {
   /** Embedded: rows whose time is over are looked for; appends wait while one part is deleted. */
   expireEveryMs: 60_000,
   expireRowsMax: 200,
-  /** Rows that can't go yet, after which the rest is left to the next time. */
-  expireWaitingMax: 10_000,
   /** Changes of the schema: one statement, the lock between two of them, whoever waits for it. */
   cassandraDdlMs: 30_000,
   schemaLockSeconds: 60,

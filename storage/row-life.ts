@@ -15,53 +15,53 @@ const DAY_MS = 86_400_000
  */
 export const ENTRIES_TOGETHER = 256
 
-/**
- * True for a row that may go LIMITS.derivedTtlSeconds after it was written: an entry that says no
- * more than what its sender was told, a key of a create, an id that has left its actor's window, an
- * actor that is parked no more. Not in a store with accepted losses: there entries stay all the
- * same, for they say how far the numbers behind a loss go on.
- */
-export function isPassing(row: DerivedRow): boolean {
-  switch (row.kind) {
-    case 'entry':
-      return row.n % ENTRIES_TOGETHER !== 0 && isAnswer(row.body)
-    case 'alias':
-      return row.row.keyType.endsWith(CREATE_KEY_SUFFIX)
-    case 'mark':
-      return true
-    case 'parked':
-      return row.body === null
-    default:
-      return false
-  }
+/** How long a row stands that may go: LIMITS.derivedTtlSeconds, counted from here. */
+export interface RowLife {
+  /**
+   * The shard's clock, milliseconds; null: the row doesn't say, so from whenever it was seen. Never
+   * a wall clock: that may be wrong, and set right.
+   */
+  readonly from: number | null
 }
 
 /**
- * An entry that changed nothing. Where a relayed message came from is remembered for ever, by the
- * entry while there is no snapshot, and so are the keys that an actor holds; the key of a create
- * lives as long as its entry.
+ * The life of a row that may go; null: it stays. What may go is an entry that says no more than
+ * what its sender was told, a key of a create, an id that has left its actor's window, an actor
+ * that is parked no more. In a store with accepted losses entries stay all the same: they say how
+ * far the numbers behind a loss go on.
  */
-function isAnswer(body: Uint8Array): boolean {
-  if (holdsRecords(body)) return false
-  const { s, k } = decodeEntry(body)
-  if (s !== undefined) return false
-  return k === undefined || k.every(({ keyType }) => keyType.endsWith(CREATE_KEY_SUFFIX))
-}
-
-/**
- * The shard's clock, milliseconds, from which a passing row's time counts; null: the row doesn't
- * say, so from whenever it was seen. Never a wall clock: that may be wrong, and set right.
- */
-export function livesFrom(row: DerivedRow): number | null {
+export function lifeOf(row: DerivedRow): RowLife | null {
   switch (row.kind) {
     case 'entry':
-      return decodeEntry(row.body).c
-    case 'alias':
-      return row.row.claims.reduce((latest, { clock }) => Math.max(latest, clock), 0)
+      return row.n % ENTRIES_TOGETHER === 0 ? null : lifeOfEntry(row.body)
+    case 'alias': {
+      const { keyType, claims } = row.row
+      if (!keyType.endsWith(CREATE_KEY_SUFFIX)) return null
+      return { from: claims.reduce((latest, { clock }) => Math.max(latest, clock), 0) }
+    }
     case 'mark':
       // Looked for under its day and the next one.
-      return (row.day + 1) * DAY_MS
+      return { from: (row.day + 1) * DAY_MS }
+    case 'parked':
+      return row.body === null ? { from: null } : null
     default:
       return null
   }
+}
+
+/** True for a row that may go after its time. */
+export function isPassing(row: DerivedRow): boolean {
+  return lifeOf(row) !== null
+}
+
+/**
+ * An entry that changed nothing may go. Where a relayed message came from is remembered for ever,
+ * by the entry while there is no snapshot, and so are the keys that an actor holds; the key of a
+ * create lives as long as its entry.
+ */
+function lifeOfEntry(body: Uint8Array): RowLife | null {
+  if (holdsRecords(body)) return null
+  const { s, k, c } = decodeEntry(body)
+  const isNeeded = s !== undefined || k?.some(({ keyType }) => !keyType.endsWith(CREATE_KEY_SUFFIX))
+  return isNeeded ? null : { from: c }
 }

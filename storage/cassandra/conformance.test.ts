@@ -3,15 +3,18 @@
 import t from 'tap'
 import { controlConformance } from '../conformance/control.ts'
 import { derivedConformance } from '../conformance/derived.ts'
+import { expiryConformance } from '../conformance/expiry.ts'
 import { segmentsConformance } from '../conformance/segments.ts'
 import { statementProperties } from '../conformance/statement-properties.ts'
+import { expireRows } from './testing/expired-rows.ts'
 import { StoreMaker, testCassandra } from './testing/test-store.ts'
 
 const cassandra = await testCassandra()
 if ('skipped' in cassandra) {
   void t.test('the ports on Cassandra', { skip: cassandra.skipped }, () => {})
 } else {
-  const stores = new StoreMaker(cassandra.options(t))
+  const options = cassandra.options(t)
+  const stores = new StoreMaker(options)
   void t.test('control', async (t) =>
     controlConformance(t, async (t, shards) => (await stores.make(t, shards)).control),
   )
@@ -24,6 +27,15 @@ if ('skipped' in cassandra) {
       let epoch = 0
       const rules = { fences: false, sameOffset: 'greater' } as const
       return { derived, rules, claim: async () => ++epoch }
+    }),
+  )
+  void t.test('what expires', async (t) =>
+    expiryConformance(t, async (t, shards) => {
+      const { derived } = await stores.make(t, shards)
+      const session = await cassandra.session(t)
+      let epoch = 0
+      const expire = async () => void (await expireRows(session, options.keyspace))
+      return { derived, claim: async () => ++epoch, expire, countedBy: 'engine' }
     }),
   )
   void t.test('random statements', async (t) => {

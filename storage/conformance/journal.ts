@@ -5,6 +5,7 @@
 import type { Test } from 'tap'
 import type { DerivedRow } from '../journal.ts'
 import { derivedConformance } from './derived.ts'
+import { expiryConformance } from './expiry.ts'
 import { group, type MakeJournal } from './journal-samples.ts'
 import { logConformance } from './log.ts'
 
@@ -23,6 +24,7 @@ function text(body: Uint8Array | null | undefined): string | null {
 export function journalConformance(t: Test, makeJournal: MakeJournal): void {
   void t.test('log', (s) => logOf(s, makeJournal))
   void t.test('derived rows', (s) => derivedOf(s, makeJournal))
+  void t.test('what expires', (s) => expiryOf(s, makeJournal))
   void t.test('flush', (s) => flush(s, makeJournal))
   void t.test('opening again', (s) => openingAgain(s, makeJournal))
 }
@@ -44,6 +46,15 @@ async function derivedOf(t: Test, makeJournal: MakeJournal): Promise<void> {
     const { journal } = await makeJournal(s, shards)
     const claim = async (shard: number) => (await journal.log.claim(shard)).epoch
     return { derived: journal.derived, claim, rules: { fences: true, sameOffset: 'replaces' } }
+  })
+}
+
+/** A journal has no time of its own: it is told its shards' clocks. */
+async function expiryOf(t: Test, makeJournal: MakeJournal): Promise<void> {
+  expiryConformance(t, async (s, shards) => {
+    const { derived, log } = (await makeJournal(s, shards)).journal
+    const claim = async (shard: number) => (await log.claim(shard)).epoch
+    return { derived, claim, expire: (clockOf) => derived.expire!(clockOf), countedBy: 'shard' }
   })
 }
 

@@ -44,7 +44,7 @@ async function openCommitter(t: Test): Promise<Opened> {
   const env = { ...real, root }
   const fatal: Error[] = []
   const committer = new Committer({
-    nowMs: () => 1_700_000_000_000,
+    random,
     env,
     reserve,
     room: new Room(dir, env.file),

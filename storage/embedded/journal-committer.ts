@@ -4,6 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
+import type { FillRandom } from '../../protocol/ids.ts'
 import type { AppendOutcome, DerivedRow, Group } from '../journal.ts'
 import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
 import type { Removals } from './journal-expiry.ts'
@@ -23,8 +24,7 @@ export interface CommitterOptions {
   readonly roomBytes: number
   /** Monotonic milliseconds. */
   readonly now: () => number
-  /** Milliseconds since 1970: when rows were written that stand for a while only. */
-  readonly nowMs: () => number
+  readonly random: FillRandom
   /** A commit has failed: ends the process. Should it return, nothing is written any more. */
   readonly onFatal: (error: Error) => void
   /** Called once when the disk turns full and once when there is room again. */
@@ -62,7 +62,7 @@ export class Committer {
     this.#env = options.env
     this.#reserve = options.reserve
     this.#places = new Places(options.env)
-    this.#sections = new Sections(options.env, options.nowMs)
+    this.#sections = new Sections(options.env, options.random)
     this.#waiting = new WaitingRows(() => void this.#inTurn(() => this.#writeDueRows()))
   }
 
@@ -91,6 +91,11 @@ export class Committer {
     })
   }
 
+  /** What a shard's clock says, for rows that don't say when they were written. */
+  tell(shard: number, clock: number): void {
+    this.#sections.notes.tell(shard, clock)
+  }
+
   /** Removes rows, unless another process has claimed since `find` looked. */
   async remove(find: () => Removals | null): Promise<'removed' | 'nothing' | 'later'> {
     let found: Removals | null = null
@@ -98,11 +103,11 @@ export class Committer {
     const written = await this.essential(() => {
       found = this.#end === null ? find() : null
       if (found === null) return []
-      const { expiries, epochs } = this.#env
+      const { lives, epochs } = this.#env
       const { token, notes, rows } = found
       const all = epochs.ifVersion(CLAIMS_KEY, token, () => {
         for (const { table, key } of rows) void table.remove(key)
-        for (const key of notes) void expiries!.remove(key)
+        for (const key of notes) void lives!.remove(key)
       })
       return [all.then((is) => (isIn = is))]
     })

@@ -40,8 +40,8 @@ export interface JournalEnvironment {
   readonly consumers: Table
   readonly parked: Table
   readonly images: Table
-  /** Which rows may go, by the hour in which they were written; null in a store without any. */
-  readonly expiries: Table | null
+  /** Which rows may go, by shard and hour of its clock; null in a store without any. */
+  readonly lives: Table | null
 }
 
 /** Names of the tables of derived rows, whose values all have one form. */
@@ -100,7 +100,7 @@ export function openEnvironment(dir: string, readOnly: boolean): JournalEnvironm
     parked: table('parked'),
     images: table('images'),
     // A store of an earlier version that is only read may have none.
-    expiries: root.openDB<Uint8Array, Uint8Array>('expiries', { ...TABLE }) ?? null,
+    lives: root.openDB<Uint8Array, Uint8Array>('lives', { ...TABLE }) ?? null,
   }
 }
 

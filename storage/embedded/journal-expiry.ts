@@ -1,73 +1,74 @@
 // Rows that stand in the data file for a while only, for LMDB has no TTL: each is noted, in the
-// transaction that writes it, in a table by the hour, and is removed when its time is over. What is
-// looked through is so as small as what has to go, whatever the store holds. It stands between the
-// committer, which writes the notes, and the upkeep that asks for removals. Source: PROTOCOL 3.12.
+// transaction that writes it, in a table by shard and hour of the shard's clock, and is removed
+// when its time is over by that clock. What is looked through is so as small as what has to go,
+// whatever the store holds. It stands between the committer, which writes the notes, and the
+// upkeep that asks for removals. Source: PROTOCOL 3.12 "What expires".
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
-import { holdsRecords } from '../../protocol/entry.ts'
 import type { DerivedRow, StoreIdentity } from '../journal.ts'
+import type { RowLife } from '../row-life.ts'
 import type { Arena } from './journal-arena.ts'
 import type { JournalEnvironment, Table } from './journal-environment.ts'
-import {
-  derivedBody,
-  derivedOffset,
-  derivedShard,
-  entryKey,
-  entryNumber,
-  expiryKey,
-  isWhole,
-  shardKey,
-  uuidAt,
-} from './journal-layout.ts'
+import { derivedBody, derivedOffset, isWhole, lifeKey } from './journal-layout.ts'
 import { CLAIMS_KEY } from './journal-places.ts'
 import { encodeDerived, type DerivedTableRow } from './journal-rows.ts'
 
 const HOUR_MS = 3_600_000
-/** Notes of one millisecond that have keys of their own. */
-const NOTES_PER_MS = 2 ** 26
-/** An actor with more entries than this is no create that was refused a few times: it stays. */
-const ENTRIES_MAX = 64
+const TTL_MS = LIMITS.derivedTtlSeconds * 1_000
+/** Notes of one hour that have keys of their own. */
+const NOTES_MAX = 2 ** 48
 
 /** Tables whose rows are noted, by the number that stands for them in a note. */
 const TABLES = ['entries', 'aliases', 'marks', 'parked'] as const
 type Kind = Extract<DerivedRow['kind'], 'entry' | 'alias' | 'mark' | 'parked'>
 const TABLE_OF: Readonly<Record<Kind, number>> = { entry: 0, alias: 1, mark: 2, parked: 3 }
 
-export interface NotesOptions {
-  readonly arena: Arena
-  readonly table: Table
-  /** Milliseconds since 1970. */
-  readonly nowMs: () => number
+/** A shard's clock now, milliseconds; null: it isn't known. */
+export type ClockOf = (shard: number) => number | null
+
+/** A row that may go. */
+export interface Noted {
+  readonly kind: DerivedRow['kind']
+  readonly shard: number
+  readonly life: RowLife
+  readonly row: DerivedTableRow
 }
 
 /** Makes the notes that rows, which are written with them, may go after their time. */
 export class Notes {
-  readonly #options: NotesOptions
+  readonly #arena: Arena
+  readonly #table: Table
+  readonly #firstN: number
   #count = 0
+  /** Clocks as they were told last. */
+  readonly #told = new Map<number, number>()
 
-  constructor(options: NotesOptions) {
-    this.#options = options
+  /** `firstN`: random, below 2^48: a process doesn't write over the notes of another. */
+  constructor(arena: Arena, table: Table, firstN: number) {
+    this.#arena = arena
+    this.#table = table
+    this.#firstN = firstN
   }
 
-  encode(kind: DerivedRow['kind'], shard: number, row: DerivedTableRow): DerivedTableRow {
+  tell(shard: number, clock: number): void {
+    this.#told.set(shard, clock)
+  }
+
+  /** null: from when its time counts can't be said before a clock was told; it stays. */
+  encode({ kind, shard, life, row }: Noted): DerivedTableRow | null {
     const number = TABLE_OF[kind as Kind]
     assert(number !== undefined, `rows of kind ${kind} stay`)
-    const { arena, table } = this.#options
+    const from = life.from ?? this.#told.get(shard)
+    if (from === undefined) return null
     const { offset } = row
     const body = Buffer.allocUnsafe(1 + row.key.length)
     body[0] = number
     body.set(row.key, 1)
-    const { key, value } = encodeDerived(arena, this.#key(), { shard, offset }, body)
-    return { table, key, value, offset, isRegister: false }
-  }
-
-  /** One that no other note has, in the order of time. */
-  #key(): Buffer {
-    const nowMs = this.#options.nowMs()
-    const n = (nowMs % HOUR_MS) * NOTES_PER_MS + this.#count
-    this.#count = (this.#count + 1) % NOTES_PER_MS
-    return expiryKey(Math.floor(nowMs / HOUR_MS), n)
+    const n = (this.#firstN + this.#count++) % NOTES_MAX
+    const key = lifeKey(shard, Math.floor(from / HOUR_MS), n)
+    const { key: noteKey, value } = encodeDerived(this.#arena, key, { shard, offset }, body)
+    return { table: this.#table, key: noteKey, value, offset, isRegister: false }
   }
 }
 
@@ -82,89 +83,61 @@ export interface Removals {
 export interface ExpiryOptions {
   readonly env: JournalEnvironment
   readonly identity: StoreIdentity
-  /** Milliseconds since 1970. */
-  readonly nowMs: () => number
+  readonly clockOf: ClockOf
 }
 
-/** Finds what may go, from the oldest on. One pass has a cursor: what must wait is passed over. */
+/** Finds what may go, shard by shard, from the oldest on. */
 export class ExpiryPass {
   readonly #options: ExpiryOptions
   readonly #table: Table
-  readonly #end: Uint8Array
-  #cursor: Uint8Array = expiryKey(0, 0)
-  #waiting = 0
+  readonly #shards: number[]
 
-  constructor(options: ExpiryOptions, table: Table) {
+  constructor(options: ExpiryOptions, table: Table, shards: readonly number[]) {
     this.#options = options
     this.#table = table
-    const before = options.nowMs() - LIMITS.derivedTtlSeconds * 1_000
-    this.#end = expiryKey(Math.max(0, Math.floor(before / HOUR_MS)), 0)
+    this.#shards = [...shards]
   }
 
   /** The next ones, all looked at in one read transaction; null: that is all for now. */
   next(): Removals | null {
-    if (this.#waiting > LIMITS.expireWaitingMax) return null
     const { root, epochs } = this.#options.env
     root.resetReadTxn()
     const token = epochs.getEntry(CLAIMS_KEY)?.version
     if (token === undefined) return null
+    while (this.#shards.length > 0) {
+      const found = this.#ofShard(this.#shards[0]!, token)
+      if (found !== null) return found
+      this.#shards.shift()
+    }
+    return null
+  }
+
+  #ofShard(shard: number, token: number): Removals | null {
+    const clock = this.#options.clockOf(shard)
+    // A row counts from the end of its hour.
+    const hours = clock === null ? 0 : Math.floor((clock - TTL_MS) / HOUR_MS)
+    if (hours <= 0) return null
     const notes: Uint8Array[] = []
     const rows: Removals['rows'][number][] = []
-    let seen = 0
-    const range = { start: this.#cursor, end: this.#end, limit: LIMITS.expireRowsMax }
-    for (const { key, value } of this.#table.getRange(range)) {
-      seen++
-      this.#cursor = Buffer.concat([key, Buffer.of(0)])
-      const found = isWhole(key, value) ? this.#judge(value) : 'stays'
-      if (found === 'waits') {
-        this.#waiting++
-        continue
-      }
+    const range = { start: lifeKey(shard, 0, 0), end: lifeKey(shard, hours, 0) }
+    for (const { key, value } of this.#table.getRange({ ...range, limit: LIMITS.expireRowsMax })) {
       notes.push(key)
-      if (found !== 'stays') rows.push(found)
+      const found = isWhole(key, value) ? this.#rowOf(value) : null
+      if (found !== null) rows.push(found)
     }
-    return seen === 0 ? null : { token, notes, rows }
+    return notes.length === 0 ? null : { token, notes, rows }
   }
 
-  /** The row of a note, if it is still the one that was noted and nothing needs it. */
-  #judge(note: Uint8Array): Removals['rows'][number] | 'stays' | 'waits' {
-    const { env } = this.#options
+  /** The row of a note, if it is still the one that was noted. */
+  #rowOf(note: Uint8Array): Removals['rows'][number] | null {
+    const { env, identity } = this.#options
     const body = derivedBody(note)
     const name = TABLES[body[0]!]
-    if (name === undefined) return 'stays'
+    if (name === undefined) return null
+    if (name === 'entries' && (identity.losses ?? []).length > 0) return null
     const key = Buffer.from(body.subarray(1))
-    const shard = derivedShard(note)
-    const offset = derivedOffset(note)
     const value = env[name].getBinaryFast(key)
-    if (value === undefined || derivedOffset(value) !== offset) return 'stays'
-    if (name === 'entries') {
-      const verdict = this.#judgeEntry(key, shard, offset)
-      if (verdict !== 'goes') return verdict
-    }
+    if (value === undefined || derivedOffset(value) !== derivedOffset(note)) return null
     return { table: env[name], key }
-  }
-
-  /**
-   * A rejection goes with an actor that never came to be, its first entries first, so that those
-   * which stay are dense; never before the log has let go of it, which says the same of the actor.
-   */
-  #judgeEntry(key: Buffer, shard: number, offset: number): 'goes' | 'stays' | 'waits' {
-    const { env, identity } = this.#options
-    if ((identity.losses ?? []).length > 0) return 'stays'
-    const trimmed = env.trims.getBinaryFast(shardKey(shard))
-    if (trimmed === undefined || derivedOffset(trimmed) < offset) return 'waits'
-    const actorId = uuidAt(key, 0)
-    const range = {
-      start: entryKey(actorId, 0),
-      end: entryKey(actorId, Number.MAX_SAFE_INTEGER),
-      limit: ENTRIES_MAX + 1,
-    }
-    let n = 0
-    let count = 0
-    for (const entry of env.entries.getRange(range)) {
-      n ||= entryNumber(entry.key)
-      if (++count > ENTRIES_MAX || holdsRecords(derivedBody(entry.value))) return 'stays'
-    }
-    return n === entryNumber(key) ? 'goes' : 'waits'
   }
 }

@@ -153,11 +153,12 @@ export function imageKey(offset: number, part: number): Buffer {
   return key
 }
 
-/** Rows that may go, by the hour since 1970 in which they were written, then in any order. */
-export function expiryKey(hour: number, n: number): Buffer {
-  const key = Buffer.allocUnsafe(10)
-  key.writeUInt32BE(hour, 0)
-  key.writeUIntBE(n, 4, 6)
+/** Rows that may go, by shard and by the hour of its clock, then in any order. */
+export function lifeKey(shard: number, hour: number, n: number): Buffer {
+  const key = Buffer.allocUnsafe(SHARD_KEY_BYTES + 10)
+  putShardKey(key, 0, shard)
+  key.writeUInt32BE(hour, SHARD_KEY_BYTES)
+  key.writeUIntBE(n, SHARD_KEY_BYTES + 4, 6)
   return key
 }
 

@@ -1,9 +1,9 @@
 // Groups and derived rows as the writes of one transaction, by shard and epoch, encoded before it
 // is begun. It stands between the committer and the bytes of rows. Source: PROTOCOL 3.16.
 
-import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { FillRandom } from '../../protocol/ids.ts'
 import type { DerivedRow, Group } from '../journal.ts'
-import { isPassing } from '../row-life.ts'
+import { lifeOf } from '../row-life.ts'
 import { Arena } from './journal-arena.ts'
 import type { JournalEnvironment } from './journal-environment.ts'
 import { Notes } from './journal-expiry.ts'
@@ -28,14 +28,13 @@ export interface Section {
 export class Sections {
   readonly #env: JournalEnvironment
   readonly #arena = new Arena()
-  /** null: a store that has no table for them. */
-  readonly #notes: Notes | null
+  readonly notes: Notes
 
-  /** `nowMs`: milliseconds since 1970. */
-  constructor(env: JournalEnvironment, nowMs: () => number) {
+  constructor(env: JournalEnvironment, random: FillRandom) {
     this.#env = env
-    const table = env.expiries
-    this.#notes = table && new Notes({ arena: this.#arena, table, nowMs })
+    const firstN = Buffer.alloc(6)
+    random(firstN)
+    this.notes = new Notes(this.#arena, env.lives!, firstN.readUIntBE(0, 6))
   }
 
   /** Of the rows that the last call has made. */
@@ -67,9 +66,10 @@ export class Sections {
   #encodeRow(shard: number, row: DerivedRow, into: DerivedTableRow[]): void {
     const encoded = encodeRow(this.#arena, this.#env, shard, row)
     into.push(encoded)
-    // Entries of the `system` shard are told by type: there are few, and they stay.
-    if (this.#notes === null || shard === SYSTEM_SHARD || !isPassing(row)) return
-    into.push(this.#notes.encode(row.kind, shard, encoded))
+    const life = lifeOf(row)
+    if (life === null) return
+    const note = this.notes.encode({ kind: row.kind, shard, life, row: encoded })
+    if (note !== null) into.push(note)
   }
 }
 

@@ -20,7 +20,7 @@ import type {
 } from '../journal.ts'
 import { checkTail, shardsOf } from './journal-check.ts'
 import { Committer } from './journal-committer.ts'
-import { ExpiryPass, type ExpiryOptions } from './journal-expiry.ts'
+import { ExpiryPass, type ClockOf } from './journal-expiry.ts'
 import { JournalDamage, logDamage } from './journal-damage.ts'
 import { DATA_FILE, openEnvironment, type JournalEnvironment } from './journal-environment.ts'
 import { checkDataFile } from './journal-file.ts'
@@ -52,7 +52,7 @@ export interface EmbeddedJournalOptions {
   readonly shards: number | null
   readonly log: JournalLog
   readonly random: FillRandom
-  /** Milliseconds since 1970: for the generation's UUID, and for rows that go after their time. */
+  /** Milliseconds since 1970: for the generation's UUID. */
   readonly clock: () => number
   /** Monotonic milliseconds. */
   readonly now: () => number
@@ -157,7 +157,7 @@ class EmbeddedJournal implements Journal {
       room: new Room(options.dir, env.file),
       roomBytes: options.roomBytes ?? LIMITS.journalRoomBytes,
       now: options.now,
-      nowMs: options.clock,
+      random: options.random,
       onFatal: (error) => {
         options.log.error(
           { err: error },
@@ -171,8 +171,7 @@ class EmbeddedJournal implements Journal {
       },
     })
     this.log = new EmbeddedLog(env, this.#committer, options.random)
-    const expiry = { env, identity, nowMs: options.clock }
-    this.derived = new EmbeddedDerived(env, this.#committer, expiry)
+    this.derived = new EmbeddedDerived(env, this.#committer, identity)
   }
 
   /** Writes what waits, then closes the data file. */
@@ -255,22 +254,26 @@ class EmbeddedLog extends EmbeddedLogReader implements LogStore {
 
 class EmbeddedDerived extends EmbeddedDerivedReader implements DerivedStore {
   readonly #committer: Committer
-  readonly #expiry: ExpiryOptions
+  readonly #identity: StoreIdentity
 
-  constructor(env: JournalEnvironment, committer: Committer, expiry: ExpiryOptions) {
+  constructor(env: JournalEnvironment, committer: Committer, identity: StoreIdentity) {
     super(env)
     this.#committer = committer
-    this.#expiry = expiry
+    this.#identity = identity
   }
 
   write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
     return this.#committer.write(shard, epoch, rows)
   }
 
-  async expire(): Promise<void> {
-    const { expiries } = this.env
-    if (expiries === null) return
-    const pass = new ExpiryPass(this.#expiry, expiries)
+  async expire(clockOf: ClockOf): Promise<void> {
+    const shards = [...shardsOf(this.#identity)]
+    for (const shard of shards) {
+      const clock = clockOf(shard)
+      if (clock !== null) this.#committer.tell(shard, clock)
+    }
+    const options = { env: this.env, identity: this.#identity, clockOf }
+    const pass = new ExpiryPass(options, this.env.lives!, shards)
     while ((await this.#committer.remove(() => pass.next())) === 'removed');
   }
 

@@ -86,7 +86,7 @@ export async function verifyLog(
     for (const table of DERIVED_TABLES) {
       counts.derivedRows += verifyTable(env, table, (what) => report(`${file}: ${what}`))
     }
-    if (env.expiries) verifyTable(env, 'expiries', (what) => report(`${file}: ${what}`))
+    if (env.lives) verifyTable(env, 'lives', (what) => report(`${file}: ${what}`))
     if (behaviours) {
       const told = (what: string): void => report(`${file}: ${what}`)
       await verifyKeys(env, identity, { behaviours, repair, report: told })

@@ -4,7 +4,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { AliasRow, DerivedRow, EntryRange, EntryRow } from '../journal.ts'
-import { isPassing, livesFrom } from '../row-life.ts'
+import { lifeOf } from '../row-life.ts'
 
 interface Register<T> {
   readonly offset: number
@@ -48,7 +48,8 @@ export class MemoryRegisters {
 
   put(shard: number, row: DerivedRow): void {
     const { offset } = row
-    const of = isPassing(row) ? { offset, life: { shard, from: livesFrom(row) } } : { offset }
+    const life = lifeOf(row)
+    const of = life === null ? { offset } : { offset, life: { shard, ...life } }
     switch (row.kind) {
       case 'entry': {
         if (!this.#entries.has(row.actorId)) this.#sorted = null

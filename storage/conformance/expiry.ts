@@ -1,0 +1,204 @@
+// The suite of what may go and by which clock: for every store of derived rows, so that each
+// keeps what is needed to read an actor. It stands between the rule (storage/row-life.ts) and the
+// drivers, which let rows go each in its own way. Source: PROTOCOL 3.12 "What expires".
+
+import type { Test } from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { encodeEntry, type Entry, type KeyChange } from '../../protocol/entry.ts'
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { AliasRow, DerivedRow, DerivedStore } from '../journal.ts'
+import { ENTRIES_TOGETHER } from '../row-life.ts'
+import { freshUuid } from './journal-samples.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000
+/** A driver may count from the end of an hour, and a mark counts from the end of its day. */
+const OVER_MS = LIFE_MS + DAY_MS + HOUR_MS
+const ALL = { order: 'ascending', after: 0, bytesMax: 1e9 } as const
+const NEWEST = { order: 'descending', before: Number.MAX_SAFE_INTEGER, countMax: 1_000 } as const
+
+export interface ExpiryUnderTest {
+  readonly derived: DerivedStore
+  /** Takes a shard; answers the epoch to write under. */
+  readonly claim: (shard: number) => Promise<number>
+  /**
+   * Removes what is over, by the shards' clocks; where the engine counts its own time, which is
+   * never less than a shard's, everything that passes.
+   */
+  readonly expire: (clockOf: (shard: number) => number | null) => Promise<void>
+  readonly countedBy: 'shard' | 'engine'
+}
+
+/** Makes an empty store of `shards` shards; ends it with `t.teardown`. */
+export type MakeExpiry = (t: Test, shards: number) => Promise<ExpiryUnderTest>
+
+export function expiryConformance(t: Test, make: MakeExpiry): void {
+  void t.test('what is needed to read an actor stays', (s) => actorsStay(s, make))
+  void t.test('what only answers repeats goes', (s) => answersGo(s, make))
+  void t.test('a row that is written again has its time from then on', (s) => again(s, make))
+  void t.test('by the clock of its shard', (s) => byShard(s, make))
+  void t.test('more than one transaction removes', (s) => many(s, make))
+}
+
+interface Change {
+  readonly records?: number
+  readonly v?: number
+  readonly s?: Entry['s']
+  readonly k?: readonly KeyChange[]
+}
+
+function entryRow(p: string, n: number, offset: number, change: Change = {}): DerivedRow {
+  const { records = 0, v = 0, s, k } = change
+  const r = Array.from({ length: records }, () => ({ t: 'changed', text: '"r":[]' }))
+  const a = { type: 'change', success: records > 0 } as Entry['a']
+  const entry: Entry = { y: 'order', p, v, n, r, m: freshUuid(), l: 1, a, t: 0, c: 0, b: 'x' }
+  const body = encodeEntry({ ...entry, ...(k ? { k } : null), ...(s ? { s } : null) })
+  return { kind: 'entry', actorId: p, n, offset, body }
+}
+
+function aliasRow(keyType: string, key: string, offset: number, clock = 0): DerivedRow {
+  const claim = { actorId: freshUuid(), messageId: 'm', confirmed: true, clock }
+  return { kind: 'alias', offset, row: { keyType, key, claims: [claim] } satisfies AliasRow }
+}
+
+async function numbersOf(derived: DerivedStore, actorId: string): Promise<number[]> {
+  return (await derived.entries(actorId, ALL)).map(({ n }) => n)
+}
+
+/** Told twice: a row that doesn't say when it was written counts from the first time. */
+async function over({ expire }: ExpiryUnderTest): Promise<void> {
+  await expire(() => 0)
+  await expire(() => OVER_MS)
+}
+
+async function actorsStay(t: Test, make: MakeExpiry): Promise<void> {
+  const store = await make(t, 2)
+  const { derived } = store
+  const key = (keyType: string): KeyChange[] => {
+    return [{ keyType, key: '1', change: 'take', actorId: freshUuid() }]
+  }
+  for (const shard of [0, SYSTEM_SHARD]) {
+    const epoch = await store.claim(shard)
+    const [made, refused, long] = [freshUuid(), freshUuid(), freshUuid()]
+    const body = Buffer.from('x')
+    const rows: DerivedRow[] = [
+      entryRow(made, 1, 1),
+      entryRow(made, 2, 2, { records: 2, k: key('order') }),
+      entryRow(made, 3, 3, { v: 2 }),
+      entryRow(made, 4, 4, { v: 2, s: [0, 5, 0] }),
+      entryRow(made, 5, 5, { v: 2, k: key('order') }),
+      entryRow(made, 6, 6, { v: 2, k: key('order!key') }),
+      entryRow(made, 7, 7, { v: 2, records: 1 }),
+      entryRow(refused, 1, 8),
+      entryRow(refused, 2, 9, { k: key('order!key') }),
+      { kind: 'snapshot', actorId: made, offset: 7, body },
+      { kind: 'shard', offset: 10, body },
+      { kind: 'consumer', consumer: 'flush', offset: 10 },
+      ...Array.from({ length: ENTRIES_TOGETHER + 2 }, (_, i) => {
+        return entryRow(long, i + 1, 11 + i, { records: i === 0 || i >= ENTRIES_TOGETHER ? 1 : 0 })
+      }),
+    ]
+    t.equal(await derived.write(shard, epoch, rows), 'committed')
+    await over(store)
+    t.same(await numbersOf(derived, made), [2, 4, 5, 7], 'records, relays and keys')
+    t.same(await numbersOf(derived, refused), [], 'nothing is left of what was only refused')
+    const left = [1, ENTRIES_TOGETHER, ENTRIES_TOGETHER + 1, ENTRIES_TOGETHER + 2]
+    t.same(await numbersOf(derived, long), left)
+    const newest = await derived.entries(long, NEWEST)
+    t.same(
+      newest.map(({ n }) => n),
+      left.toReversed(),
+    )
+    const listed = await derived.actors(null, 100)
+    t.ok([made, long].every((id) => listed.includes(id)) && !listed.includes(refused))
+    t.ok(await derived.snapshot(made))
+    t.ok(await derived.shard(shard))
+    t.equal(await derived.consumer(shard, 'flush'), 10)
+  }
+}
+
+async function answersGo(t: Test, make: MakeExpiry): Promise<void> {
+  const store = await make(t, 2)
+  const { derived, expire } = store
+  const epoch = await store.claim(0)
+  const [actorId, parkedId] = [freshUuid(), freshUuid()]
+  const body = Buffer.from('x')
+  const written = await derived.write(0, epoch, [
+    aliasRow('order!key', 'k', 1),
+    aliasRow('order', 'O1', 2),
+    { kind: 'mark', actorId, day: 0, messageId: 'm1', offset: 3, body },
+    { kind: 'parked', consumer: 'index', actorId, body: null, offset: 4 },
+    { kind: 'parked', consumer: 'index', actorId: parkedId, body, offset: 5 },
+  ])
+  t.equal(written, 'committed')
+  if (store.countedBy === 'shard') {
+    await expire(() => LIFE_MS - 1)
+    t.ok(await derived.alias('order!key', 'k'), 'not before')
+    t.ok(await derived.mark(actorId, 0, 'm1'))
+    await expire(() => LIFE_MS + DAY_MS - 1)
+    t.ok(await derived.mark(actorId, 0, 'm1'), 'it is looked for until the end of the next day')
+  }
+  await over(store)
+  t.equal(await derived.alias('order!key', 'k'), null)
+  t.equal(await derived.mark(actorId, 0, 'm1'), null)
+  t.ok(await derived.alias('order', 'O1'), 'a number stays')
+  const parked = await derived.parked(0, 'index')
+  t.same(
+    parked.map((row) => row.actorId),
+    [parkedId],
+  )
+}
+
+async function again(t: Test, make: MakeExpiry): Promise<void> {
+  const { derived, claim, expire, countedBy } = await make(t, 2)
+  const epoch = await claim(0)
+  const put = (row: DerivedRow) => derived.write(0, epoch, [row])
+  t.equal(await put(aliasRow('order!key', 'k', 1)), 'committed')
+  t.equal(await put(aliasRow('order!key', 'k', 2, LIFE_MS / 2)), 'committed')
+  const [actorId] = [freshUuid()]
+  t.equal(await put(entryRow(actorId, 1, 3)), 'committed')
+  t.equal(await put(entryRow(actorId, 1, 4, { records: 1 })), 'committed')
+  if (countedBy === 'shard') {
+    await expire(() => LIFE_MS + HOUR_MS)
+    t.ok(await derived.alias('order!key', 'k'), 'the second time')
+  }
+  await expire(() => OVER_MS + LIFE_MS / 2)
+  t.equal(await derived.alias('order!key', 'k'), null)
+  t.same(await numbersOf(derived, actorId), [1], 'a number that was given out again stays')
+}
+
+async function byShard(t: Test, make: MakeExpiry): Promise<void> {
+  const { derived, claim, expire, countedBy } = await make(t, 2)
+  if (countedBy === 'engine') return
+  const late = 90 * DAY_MS
+  for (const [shard, clock] of [0, late].entries()) {
+    const epoch = await claim(shard)
+    const row = aliasRow('order!key', `k${shard}`, 1, clock)
+    t.equal(await derived.write(shard, epoch, [row]), 'committed')
+  }
+  const left = async () => {
+    const rows = [await derived.alias('order!key', 'k0'), await derived.alias('order!key', 'k1')]
+    return rows.map((row) => row !== null)
+  }
+  await expire(() => null)
+  t.same(await left(), [true, true], 'a clock that is not known says nothing')
+  await expire((shard) => (shard === 0 ? 0 : late + LIFE_MS - 1))
+  t.same(await left(), [true, true])
+  await expire((shard) => (shard === 0 ? OVER_MS : late))
+  t.same(await left(), [false, true])
+  await expire(() => late + OVER_MS)
+  t.same(await left(), [false, false])
+}
+
+async function many(t: Test, make: MakeExpiry): Promise<void> {
+  const store = await make(t, 2)
+  const epoch = await store.claim(0)
+  const count = 2 * LIMITS.expireRowsMax + 1
+  const rows = Array.from({ length: count }, (_, i) => aliasRow('order!key', `k${i}`, i + 1))
+  t.equal(await store.derived.write(0, epoch, rows), 'committed')
+  await over(store)
+  for (const i of [0, LIMITS.expireRowsMax, count - 1]) {
+    t.equal(await store.derived.alias('order!key', `k${i}`), null)
+  }
+}
