@@ -92,6 +92,7 @@ export function systemActor<T>(type: string, check: ValueCheck): Behaviour<Syste
     isRead: () => false,
     check: (message) => checkMessage(type, check, message),
     chosenKey: () => null,
+    mayTake: () => [],
     decide: (state, message, turn) => decide<T>(type, state, message, turn),
     evolve: (state, record) => evolve<T>(state, record),
     isDeleted: (state) => state.deleted,

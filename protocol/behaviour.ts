@@ -133,6 +133,11 @@ export interface Behaviour<S = unknown> {
   check(message: Message): readonly ErrorItem[] | null
   /** The natural key that a creating message chooses (an order's `orderNumber`), or null. */
   chosenKey(message: Message): NaturalKey | null
+  /**
+   * All natural keys that a message asks for by name, whether it gets them or not: lines of bulk
+   * that name one of them wait for each other. Bodies that `check` refuses come here as well.
+   */
+  mayTake(message: Message): readonly NaturalKey[]
   /** `state` null: the actor is not there (never made). Must not change `state`. */
   decide(state: S | null, message: Message, turn: Turn): Generator<Ask, Decision<S>, unknown>
   /** Folds one record. May change and return the given state: the caller owns it. */

@@ -136,6 +136,10 @@ export const ledger: Behaviour<Ledger> = {
       ? { keyType: 'ledger', key: number }
       : null
   },
+  mayTake({ body }) {
+    const { number } = (body ?? {}) as { number?: string }
+    return number === undefined ? [] : [{ keyType: 'ledger', key: number }]
+  },
   decide,
   evolve: (state, record) => fold(state, record as unknown as LedgerRecord),
   isDeleted: (state) => state.deleted,

@@ -32,6 +32,25 @@ t.test('create with a delivery and lines, as the specification shows it', (t) =>
   t.end()
 })
 
+t.test('the keys that a message asks for by name, of any body', (t) => {
+  const { behaviour } = new OrderDriver()
+  const commands = [
+    { type: 'setOrderNumber', value: 'N2' },
+    { type: 'addTag', key: 'N3' },
+    { type: 'setExternalReference', value: 'R' },
+    { type: 'setExternalReference', value: null },
+  ]
+  t.same(behaviour.mayTake({ type: 'create', body: { orderNumber: 'N1', commands } }), [
+    { keyType: 'order', key: 'N1' },
+    { keyType: 'order', key: 'N2' },
+    { keyType: 'order!externalReference', key: 'R' },
+  ])
+  for (const body of [null, 7, [], { orderNumber: 1, commands: [null, 7, { type: 'x' }] }]) {
+    t.same(behaviour.mayTake({ type: 'create', body }), [])
+  }
+  t.end()
+})
+
 t.test('create: number and channel of the body, time of birth', (t) => {
   const order = new OrderDriver({ taken: ['order/N2'] })
   const body = { orderNumber: 'N1', channelKey: 'web', createdAt: '2025-12-24T18:00:00+01:00' }

@@ -1,7 +1,8 @@
 // The order actor: the one door of this folder. It stands between the actor runtime, which knows
 // behaviours only, and the domain behind it. Source: ARCHITECTURE 2, COMMERCE.
 
-import type { ActorRecord, Behaviour } from '../../protocol/behaviour.ts'
+import type { ActorRecord, Behaviour, NaturalKey } from '../../protocol/behaviour.ts'
+import type { Message } from '../../protocol/message.ts'
 import { type ChannelView, NO_CHANNELS } from './channels.ts'
 import { checkMessage, type CreateBody, MESSAGE_TYPES } from './check.ts'
 import { EXTERNAL_REFERENCE_KEY } from './commands/set-external-reference.ts'
@@ -30,6 +31,7 @@ export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<O
       if (message.type !== 'create' || typeof orderNumber !== 'string') return null
       return { keyType: ORDER_NUMBER_KEY, key: orderNumber }
     },
+    mayTake,
     decide: (state, message, turn) => decide(state, message, turn, channels),
     evolve: (state, record, meta) => evolve(state, recordOf(record), meta),
     isDeleted: (state) => state.deleted,
@@ -48,6 +50,21 @@ export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<O
     nodes: refs,
     history: (record, meta) => history(recordOf(record), meta),
   }
+}
+
+/** The numbers and the external references that a message names. */
+function mayTake({ body }: Message): readonly NaturalKey[] {
+  const { orderNumber, commands } = (body ?? {}) as { orderNumber?: unknown; commands?: unknown }
+  const keys: NaturalKey[] = []
+  if (typeof orderNumber === 'string') keys.push({ keyType: ORDER_NUMBER_KEY, key: orderNumber })
+  if (!Array.isArray(commands)) return keys
+  for (const command of commands as readonly unknown[]) {
+    const { type, value } = (command ?? {}) as { type?: unknown; value?: unknown }
+    if (typeof value !== 'string') continue
+    if (type === 'setOrderNumber') keys.push({ keyType: ORDER_NUMBER_KEY, key: value })
+    if (type === 'setExternalReference') keys.push({ keyType: EXTERNAL_REFERENCE_KEY, key: value })
+  }
+  return keys
 }
 
 /**

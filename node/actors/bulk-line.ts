@@ -18,10 +18,11 @@ export interface BulkLine {
   readonly messages: readonly Message[]
   readonly idempotencyKey: string | null
   /**
-   * Lines of one name take effect in line order: an actor's UUID, its number, or the number that
-   * a `create` to `new` chooses. null: nobody else can mean this line's actor.
+   * Lines that share a name take effect in line order: an actor's UUID, its number, or a natural
+   * key that one of the messages asks for, under which a later line may mean the same actor. Empty:
+   * nobody else can mean this line's actor.
    */
-  readonly name: string | null
+  readonly names: ReadonlySet<string>
 }
 
 /** What a line is: good, or refused. */
@@ -49,7 +50,7 @@ export function readLine(type: ActorType, bytes: Uint8Array | 'too-large'): Read
     const idempotencyKey = readKey(raw.idempotencyKey)
     return {
       ok: true,
-      line: { id, target, messages, idempotencyKey, name: nameOf(type, target, messages) },
+      line: { id, target, messages, idempotencyKey, names: namesOf(type, target, messages) },
     }
   } catch (error) {
     if (error instanceof RequestError) return { ok: false, id, error }
@@ -83,12 +84,18 @@ function readKey(key: unknown): string | null {
   return readIdempotencyKey(key)
 }
 
-function nameOf(type: ActorType, target: Target, messages: readonly Message[]): string | null {
-  if (target.id !== NEW) return target.id
-  const { behaviour } = type
-  const create = messages.find((message) => behaviour.creates.includes(message.type))
-  if (create === undefined || behaviour.check(create) !== null) return null
-  return behaviour.chosenKey(create)?.key ?? null
+function namesOf(
+  { behaviour }: ActorType,
+  { id, uuid }: Target,
+  messages: readonly Message[],
+): ReadonlySet<string> {
+  const names = new Set<string>()
+  if (uuid !== null) names.add(uuid)
+  else if (id !== NEW) names.add(`${behaviour.type}\0${id}`)
+  for (const message of messages) {
+    for (const { keyType, key } of behaviour.mayTake(message)) names.add(`${keyType}\0${key}`)
+  }
+  return names
 }
 
 /** The answer to a line of which nothing was done, or nothing is known. */

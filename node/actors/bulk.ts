@@ -140,18 +140,27 @@ export class BulkRun {
     while (this.#underWay[naming] > 0) await this.#progress()
   }
 
-  /** Sends a line once the last one of its name is done. */
+  /** Sends a line once the last ones of its names are done. */
   #queue(slot: Slot, line: BulkLine, naming: Naming | null): void {
-    const { name } = line
-    const before = name === null ? undefined : this.#lastOf.get(name)
+    const { names } = line
+    const before: Promise<void>[] = []
+    for (const name of names) {
+      const last = this.#lastOf.get(name)
+      if (last) before.push(last)
+    }
     if (naming !== null) this.#underWay[naming]++
-    const sent = before ? before.then(() => this.#send(slot, line)) : this.#send(slot, line)
+    const sent =
+      before.length === 0
+        ? this.#send(slot, line)
+        : Promise.all(before).then(() => this.#send(slot, line))
     const done = sent.then(() => {
       if (naming !== null) this.#underWay[naming]--
-      if (name !== null && this.#lastOf.get(name) === done) this.#lastOf.delete(name)
+      for (const name of names) {
+        if (this.#lastOf.get(name) === done) this.#lastOf.delete(name)
+      }
       this.#woken()
     })
-    if (name !== null) this.#lastOf.set(name, done)
+    for (const name of names) this.#lastOf.set(name, done)
   }
 
   async #send(slot: Slot, line: BulkLine): Promise<void> {

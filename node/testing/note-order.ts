@@ -63,6 +63,10 @@ export const noteOrder: Behaviour<NoteOrder> = {
     const key = (message.body as Body | undefined)?.orderNumber
     return key === undefined ? null : { keyType: 'order', key }
   },
+  mayTake: (message) => {
+    const key = (message.body as Body | null | undefined)?.orderNumber
+    return key === undefined ? [] : [{ keyType: 'order', key }]
+  },
   decide,
   evolve: (state, record) =>
     record.t === 'created'

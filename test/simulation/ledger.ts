@@ -232,6 +232,7 @@ export const ledger: Behaviour<Ledger> = {
     const isChosen = message.type === 'open' && number !== undefined
     return isChosen ? { keyType: 'ledger', key: number } : null
   },
+  mayTake: () => [],
   decide,
   evolve: (state, record) => foldLedger(state, record),
   isDeleted: (state) => state.deleted,
@@ -257,6 +258,7 @@ export const flag: Behaviour<SystemState<string>> = {
   isRead: () => false,
   check: () => null,
   chosenKey: () => null,
+  mayTake: () => [],
   *decide(_state, message, turn) {
     const value = (message.body as LedgerBody).token!
     const records = [{ t: 'put', key: turn.key!, value }]

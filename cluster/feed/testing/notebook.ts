@@ -142,6 +142,7 @@ export function notebookBehaviour(defects: Defects): Behaviour<Notebook> {
     isRead: () => false,
     check: () => null,
     chosenKey: () => null,
+    mayTake: () => [],
     *decide() {
       return { ok: false, errors: [] }
     },
