@@ -134,6 +134,21 @@ t.test('answers leave with their entries, in order, once; groups keep their boun
   )
 })
 
+t.test('two groups may be committed before their answers leave', async (t) => {
+  const gate = new Gate(0)
+  const out: number[] = []
+  for (const offset of [1, 2]) {
+    gate.join(open(offset, 1))
+    for (let i = 0; i < 2; i++) gate.wait(offset, () => out.push(offset))
+    gate.take()
+    gate.committed()
+  }
+  t.same(out, [])
+  gate.release()
+  gate.release()
+  t.same(out, [1, 1, 2, 2])
+})
+
 t.test('256 entries are one group, and not one more', async (t) => {
   for (const more of [0, 1]) {
     const gate = new Gate(0)
@@ -173,6 +188,7 @@ t.test('what an actor has on its way, the flying first', async (t) => {
   t.same(gate.openOf('a'), [])
   for (const [i, actor] of ['a', 'b', null, 'a'].entries()) gate.join(open(i + 1, i + 1, actor))
   gate.take()
+  t.equal(gate.openOf('a').length, 2, 'while nothing is open')
   gate.join(open(5, 5, 'b'))
   gate.join(open(6, 6, 'a'))
   const of = (actor: string): readonly (readonly [number, number])[] =>
