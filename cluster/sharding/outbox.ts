@@ -187,6 +187,7 @@ export class Outbox {
         this.#later(line, () => this.#advance(type, line))
       } else {
         line.busy = false
+        line.failures = 0
         line.items.shift()
         this.#taken(item.offset)
         this.#advance(type, line)
