@@ -1,4 +1,4 @@
-// A member without shards of flesh: tenures that say what was asked of them and end as a test
+// A member without real shards: tenures that say what was asked of them and end as a test
 // wants, for tests of how shards are claimed, announced, handed over and placed. It stands between
 // tests of cluster/placement and the port that its member gives it.
 
