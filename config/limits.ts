@@ -147,6 +147,10 @@ export const LIMITS = {
   /** Past these an index no longer holds the log: it is made anew. */
   feedHeldBytes: 20 * 1024 * MiB,
   checkpointsMax: 1_000,
+  /** Of one answer, as JSON; the newest. */
+  checkpointsBytesMax: 4 * MiB,
+  /** History that one `query` message looks through, as JSON. */
+  actorHistoryBytesMax: 16 * MiB,
   // Graph
   filterCharsMax: 8 * KiB,
   /** Nesting of parentheses and `not`; terms of one sum. */

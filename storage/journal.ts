@@ -249,7 +249,12 @@ export interface DerivedStore extends DerivedReader {
 
 export type EntryRange =
   | { readonly order: 'ascending'; readonly after: number; readonly bytesMax: number }
-  | { readonly order: 'descending'; readonly before: number; readonly countMax: number }
+  | {
+      readonly order: 'descending'
+      readonly before: number
+      readonly countMax: number
+      readonly bytesMax: number
+    }
 
 /** What a store is: written once when it is made; another number at start is refused. */
 export interface StoreIdentity {

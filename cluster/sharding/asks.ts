@@ -32,16 +32,16 @@ export function answerAsk(
     case 'effects':
       return shard.context.hooks.effects(ask.hook, ask.payload)
     case 'checkpoints':
-      return checkpointsOf(shard, activation, Math.min(ask.limit, LIMITS.checkpointsMax))
+      return checkpointsOf(shard, activation, work, Math.min(ask.limit, LIMITS.checkpointsMax))
     case 'state-at':
-      return stateAt(shard, activation, ask.checkpointId)
+      return stateAt(shard, activation, work, ask.checkpointId)
     case 'query':
       return shard.context.query({
         behaviour: activation.behaviour,
         state: ask.state,
         actorId: activation.id,
         node: ask.node,
-        entries: () => entriesOf(shard, activation),
+        entries: () => entriesOf(shard, activation, work),
       })
   }
 }

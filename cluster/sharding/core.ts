@@ -31,8 +31,8 @@ export type ActorQuery = (request: {
   readonly state: unknown
   readonly actorId: string
   readonly node: unknown
-  /** The actor's entries so far, oldest first. */
-  readonly entries: () => readonly LoadedEntry[] | Promise<readonly LoadedEntry[]>
+  /** The actor's entries so far, oldest first, page by page. */
+  readonly entries: () => AsyncIterable<readonly LoadedEntry[]>
 }) => unknown
 
 /**

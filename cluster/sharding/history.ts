@@ -26,11 +26,12 @@ const PAGE_BYTES = 256 * 1024
 async function* pages(
   shard: ShardCore,
   actorId: string,
+  reader: PastReader,
 ): AsyncGenerator<readonly LoadedEntry[], void> {
   const unflushed = [...shard.unflushed(actorId)]
   const unflushedN = firstNumber(unflushed)
   const at: Standing = { version: 0, recordedAt: 0 }
-  for (let after = 0; ;) {
+  for (let after = 0; !reader.isOver;) {
     const rows: readonly EntryRow[] = await stored(
       shard.context.journal.derived.entries(actorId, {
         order: 'ascending',
@@ -43,7 +44,7 @@ async function* pages(
     if (own.length > 0) yield own
     after = rows.at(-1)!.n
     if (after >= unflushedN) break
-    await new Promise<void>((resolve) => shard.context.clock.defer(resolve))
+    await goOn(shard)
   }
   const rest = unflushed.filter((one) => isNext(actorId, at, one))
   if (rest.length > 0) yield rest
@@ -58,41 +59,60 @@ function isNext(actorId: string, at: Standing, { offset, body }: LoadedEntry): b
   return succession === 'next'
 }
 
-/** The actor's entries so far, oldest first. */
-export async function entriesOf(
-  shard: ShardCore,
-  activation: Activation,
-): Promise<readonly LoadedEntry[]> {
-  const all: LoadedEntry[] = []
-  for await (const page of pages(shard, activation.id)) all.push(...page)
-  return all
+/** What reads an actor's past: when its turn is over nobody wants to know any more. */
+export interface PastReader {
+  readonly isOver: boolean
 }
 
-/** One per message that committed records, oldest first; the newest `limit` of them. */
+/** The actor's entries so far, oldest first, page by page: each page may be dropped at once. */
+export function entriesOf(
+  shard: ShardCore,
+  { id }: Activation,
+  reader: PastReader,
+): AsyncIterable<readonly LoadedEntry[]> {
+  return pages(shard, id, reader)
+}
+
+/** One per message that committed records, oldest first; the newest that `limit` has room for. */
 export async function checkpointsOf(
   shard: ShardCore,
   activation: Activation,
+  reader: PastReader,
   limit: number,
 ): Promise<readonly Checkpoint[]> {
-  const unflushed = shard.unflushed(activation.id).map(({ body }) => decodeEntry(body))
-  let before = unflushed[0]?.n ?? activation.n + 1
-  const newestFirst: Entry[] = unflushed.filter(isCheckpoint).toReversed()
-  while (newestFirst.length < limit && before > 1) {
+  const newestFirst: Checkpoint[] = []
+  let bytesLeft = LIMITS.checkpointsBytesMax
+  const take = ({ body }: LoadedEntry): void => {
+    const entry = decodeEntry(body)
+    if (!isCheckpoint(entry)) return
+    const checkpoint = checkpointOf(entry)
+    bytesLeft -= Buffer.byteLength(JSON.stringify(checkpoint)) + 1
+    if (bytesLeft >= 0) newestFirst.push(checkpoint)
+  }
+  const isFull = (): boolean => newestFirst.length >= limit || bytesLeft < 0 || reader.isOver
+  const unflushed = [...shard.unflushed(activation.id)]
+  let before = Math.min(firstNumber(unflushed), activation.n + 1)
+  for (const one of unflushed.toReversed()) if (!isFull()) take(one)
+  while (!isFull() && before > 1) {
     const rows = await stored(
       shard.context.journal.derived.entries(activation.id, {
         order: 'descending',
         before,
         countMax: LIMITS.checkpointsMax,
+        bytesMax: PAGE_BYTES,
       }),
     )
     if (rows.length === 0) break
     before = rows.at(-1)!.n
-    for (const { body } of rows) {
-      const entry = decodeEntry(body)
-      if (isCheckpoint(entry)) newestFirst.push(entry)
-    }
+    for (const row of rows) if (!isFull()) take(row)
+    await goOn(shard)
   }
-  return newestFirst.slice(0, limit).toReversed().map(checkpointOf)
+  return newestFirst.toReversed()
+}
+
+/** Others have their turns in between, and the process shows that it is alive. */
+function goOn(shard: ShardCore): Promise<void> {
+  return new Promise((resolve) => shard.context.clock.defer(resolve))
 }
 
 function isCheckpoint(entry: Entry): boolean {
@@ -114,10 +134,11 @@ function checkpointOf(entry: Entry): Checkpoint {
 export async function stateAt(
   shard: ShardCore,
   activation: Activation,
+  reader: PastReader,
   wanted: string,
 ): Promise<unknown> {
   let state: unknown = null
-  for await (const page of pages(shard, activation.id)) {
+  for await (const page of pages(shard, activation.id, reader)) {
     for (const { body } of page) {
       const entry = decodeEntry(body)
       for (let i = 0; i < entry.r.length; i++) {

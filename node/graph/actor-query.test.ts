@@ -1,6 +1,7 @@
 // `query` messages on one actor's own nodes.
 
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import { encodeEntry } from '../../protocol/entry.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
@@ -35,6 +36,11 @@ const entries = records.map((record, v) => ({
   }),
 }))
 
+/** Page by page. */
+async function* pagesOf(all: readonly { readonly body: Uint8Array }[], size: number) {
+  for (let i = 0; i < all.length; i += size) yield all.slice(i, i + size)
+}
+
 let nowMs = 0
 const query = actorQuery({
   schema: graphSchema(behaviour.nodeTypes),
@@ -44,7 +50,14 @@ const query = actorQuery({
 
 function ask(node: unknown, of: Partial<Parameters<typeof query>[0]> = {}): unknown {
   const own = behaviour as Behaviour
-  return query({ behaviour: own, state, actorId: A, node, entries: () => entries, ...of })
+  return query({
+    behaviour: own,
+    state,
+    actorId: A,
+    node,
+    entries: () => pagesOf(entries, 2),
+    ...of,
+  })
 }
 
 t.test('fields and nested nodes, from the state at hand', async (t) => {
@@ -57,7 +70,7 @@ t.test('fields and nested nodes, from the state at hand', async (t) => {
   t.equal(ask(gate), null, 'a gate keeps the node out')
 })
 
-t.test('history, newest first, whether entries are at hand or have to be read', async (t) => {
+t.test('history, newest first, whatever pages the entries come in', async (t) => {
   const node = {
     fields: ['title'],
     navigate: [{ edge: 'history', limit: 2, node: { fields: ['version', 'kind'] } }],
@@ -70,8 +83,23 @@ t.test('history, newest first, whether entries are at hand or have to be read', 
     ],
     historyHasMore: true,
   }
-  t.strictSame(ask(node), expected)
-  t.strictSame(await ask(node, { entries: () => Promise.resolve(entries) }), expected)
+  for (const size of [1, 2, 9]) {
+    t.strictSame(await ask(node, { entries: () => pagesOf(entries, size) }), expected)
+  }
+})
+
+t.test('a history that is too long to be looked through is refused', async (t) => {
+  const { actorHistoryBytesMax } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { actorHistoryBytesMax }))
+  Object.assign(LIMITS, { actorHistoryBytesMax: 300 })
+  let read = 0
+  async function* many() {
+    for (; read < 1_000; read++) yield entries
+  }
+  const node = { navigate: [{ edge: 'history', limit: 2, node: { fields: ['kind'] } }] }
+  const asked = ask(node, { entries: many }) as Promise<unknown>
+  await t.rejects(asked, { message: /too long for a query message/ })
+  t.ok(read < 10, `${read} pages`)
 })
 
 t.test('entries are not read when no history is asked for', async (t) => {

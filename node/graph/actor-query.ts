@@ -2,7 +2,7 @@
 // it sees what the same request has done before it. It stands between the actor runtime, which has
 // the state, and the evaluator in memory. Source: CONTRACT 1.3 "query message".
 
-import type { Behaviour } from '../../protocol/behaviour.ts'
+import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
 import { decodeEntry } from '../../protocol/entry.ts'
 import { RequestError, assert } from '../../protocol/errors.ts'
 import { Budget, type GraphRow } from '../../protocol/graph/execute.ts'
@@ -21,10 +21,11 @@ export interface ActorQueryRequest {
   readonly actorId: string
   /** The `node` object `{fields, navigate}`: the body of the message. */
   readonly node: unknown
-  /** The actor's entries so far, oldest first; asked for only when the query shows history. */
-  readonly entries: () =>
-    | readonly { readonly body: Uint8Array }[]
-    | Promise<readonly { readonly body: Uint8Array }[]>
+  /**
+   * The actor's entries so far, oldest first, page by page; asked for only when the query shows
+   * history.
+   */
+  readonly entries: () => AsyncIterable<readonly { readonly body: Uint8Array }[]>
 }
 
 export interface ActorQueryOptions {
@@ -58,10 +59,8 @@ export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequ
       assert(row !== undefined, `an actor that is asked has its own ${root}`)
       return queryNode(plan, row, own, { history, budget })
     }
-    if (!showsHistory(plan)) return answer(NO_HISTORY)
-    const entries = request.entries()
-    if (!(entries instanceof Promise)) return answer(historyAtHand(behaviour, entries))
-    return entries.then((some) => answer(historyAtHand(behaviour, some)))
+    const shown = shownHistory(plan)
+    return shown.size === 0 ? answer(NO_HISTORY) : historyOf(request, shown).then(answer)
   }
 }
 
@@ -75,8 +74,13 @@ function rootOf(behaviour: Behaviour): string {
   )
 }
 
-function showsHistory(plan: NodePlan): boolean {
-  return plan.steps.some((step) => step.storage.kind === 'history' || showsHistory(step.plan))
+/** Types of history nodes that a plan shows. */
+function shownHistory(plan: NodePlan, into = new Set<string>()): ReadonlySet<string> {
+  for (const step of plan.steps) {
+    if (step.storage.kind === 'history') into.add(step.plan.node)
+    shownHistory(step.plan, into)
+  }
+  return into
 }
 
 interface OwnNodes extends NodeSource {
@@ -102,16 +106,40 @@ function ownNodes({ behaviour, state, actorId }: ActorQueryRequest): OwnNodes {
   }
 }
 
-/** History out of entries that the turn has. */
-function historyAtHand(
-  behaviour: Behaviour,
-  entries: readonly { readonly body: Uint8Array }[],
-): HistorySource {
-  return {
-    *read(_actorId, node) {
-      for (let i = entries.length - 1; i >= 0; i--) {
-        yield* historyOfEntry(behaviour, decodeEntry(entries[i]!.body), node)
+/**
+ * The history nodes of these types out of the actor's entries, of which nothing else is kept.
+ * Rejects with 503 when they are too many to be looked through.
+ */
+async function historyOf(
+  { behaviour, entries }: ActorQueryRequest,
+  types: ReadonlySet<string>,
+): Promise<HistorySource> {
+  /** By type, a list for each entry that shows one, the oldest entry first. */
+  const shown = new Map<string, (readonly NodeDoc[])[]>(Array.from(types, (type) => [type, []]))
+  let bytes = 0
+  for await (const page of entries()) {
+    for (const { body } of page) {
+      const entry = decodeEntry(body)
+      for (const [type, lists] of shown) {
+        const nodes = [...historyOfEntry(behaviour, entry, type)]
+        if (nodes.length === 0) continue
+        bytes += JSON.stringify(nodes).length
+        lists.push(nodes)
       }
+      if (bytes > LIMITS.actorHistoryBytesMax) throw tooLong()
+    }
+  }
+  return {
+    *read(_actorId, type) {
+      const lists = shown.get(type) ?? []
+      for (let i = lists.length - 1; i >= 0; i--) yield* lists[i]!
     },
   }
+}
+
+function tooLong(): RequestError {
+  return new RequestError(
+    'UNAVAILABLE',
+    'the history of this actor is too long for a query message; ask the graph for it, with a limit',
+  )
 }

@@ -10,7 +10,7 @@ import { type Standing, moveOver, successionOf } from '../../protocol/succession
 import type { HistorySource, RemoteHistory } from '../../protocol/graph/history.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { ActorStates, type DecodeSnapshot } from '../../cluster/feed/actor-states.ts'
-import type { DerivedReader, Maybe } from '../../storage/journal.ts'
+import type { DerivedReader, EntryRange, EntryRow, Maybe } from '../../storage/journal.ts'
 
 /** Entries that one read of an actor's past asks for: about a screenful of history. */
 const PAGE = 32
@@ -51,14 +51,23 @@ export function derivedHistory(options: DerivedHistoryOptions): HistorySource {
       if (behaviour === undefined || tombstones.has(actorId, newest!.n, behaviour)) return
       while (rows.length > 0) {
         for (const { body } of rows) yield* historyOfEntry(behaviour, decodeEntry(body), node)
-        rows = rows.length < PAGE ? [] : page(options, actorId, rows.at(-1)!.n)
+        rows = isAll(rows) ? [] : page(options, actorId, rows.at(-1)!.n)
       }
     },
   }
 }
 
 function page(options: DerivedHistoryOptions, actorId: string, before: number) {
-  return atHand(options.derived.entries(actorId, { order: 'descending', before, countMax: PAGE }))
+  return atHand(options.derived.entries(actorId, newestBelow(before)))
+}
+
+function newestBelow(before: number): EntryRange {
+  return { order: 'descending', before, countMax: PAGE, bytesMax: READ_BYTES }
+}
+
+/** Fewer may come for their bytes, and the first may have expired: then one read more says so. */
+function isAll(rows: readonly EntryRow[]): boolean {
+  return rows.at(-1)!.n === 1
 }
 
 function atHand<T>(value: Maybe<T>): T {
@@ -81,8 +90,7 @@ export function remoteHistory(options: DerivedHistoryOptions): RemoteHistory {
   return {
     async read(actorId, node, rest) {
       const { before, behaviour: known } = (rest as Rest | null) ?? START
-      const range = { order: 'descending', before, countMax: PAGE } as const
-      const rows = await derived.entries(actorId, range)
+      const rows = await derived.entries(actorId, newestBelow(before))
       const newest = rows[0]
       if (newest === undefined) return none
       const behaviour = known ?? behaviours.get(decodeEntry(newest.body).y)
@@ -91,8 +99,7 @@ export function remoteHistory(options: DerivedHistoryOptions): RemoteHistory {
       const nodes = rows.flatMap(({ body }) => [
         ...historyOfEntry(behaviour, decodeEntry(body), node),
       ])
-      const isAll = rows.length < PAGE
-      return { nodes, rest: isAll ? null : { before: rows.at(-1)!.n, behaviour } }
+      return { nodes, rest: isAll(rows) ? null : { before: rows.at(-1)!.n, behaviour } }
     },
   }
 }

@@ -104,7 +104,7 @@ export class CassandraDerivedReader implements DerivedReader {
   entries(actorId: string, range: EntryRange): Promise<readonly EntryRow[]> {
     return range.order === 'ascending'
       ? this.#ascending(actorId, range.after, range.bytesMax)
-      : this.#descending(actorId, range.before, range.countMax)
+      : this.#descending(actorId, range)
   }
 
   async #ascending(actorId: string, after: number, bytesMax: number): Promise<EntryRow[]> {
@@ -133,18 +133,24 @@ export class CassandraDerivedReader implements DerivedReader {
     }
   }
 
-  async #descending(actorId: string, before: number, countMax: number): Promise<EntryRow[]> {
+  async #descending(
+    actorId: string,
+    { before, countMax, bytesMax }: Extract<EntryRange, { order: 'descending' }>,
+  ): Promise<EntryRow[]> {
     const found: EntryRow[] = []
+    let bytes = 0
     let low = Math.min(before, N_MAX)
     let bucket = bucketOf(low - 1)
     while (found.length < countMax && bucket >= 0 && low > 1) {
-      const rows = await this.session.read(
-        `SELECT n, body FROM ${this.keyspace}.actor_entry
-         WHERE pid = ? AND bucket = ? AND n < ? ORDER BY n DESC LIMIT ?`,
-        [actorId, bucket, low, countMax - found.length],
-        LARGE_ROWS,
-      )
+      const { rows, ...read } = await readBytes(this.session, {
+        query: `SELECT n, body FROM ${this.keyspace}.actor_entry
+                WHERE pid = ? AND bucket = ? AND n < ? ORDER BY n DESC LIMIT ?`,
+        params: [actorId, bucket, low, countMax - found.length],
+        bytesMax: bytesMax - bytes,
+      })
       for (const row of rows) found.push(entryOf(actorId, row))
+      bytes += read.bytes
+      if (!read.isWhole || (found.length > 0 && bytes >= bytesMax)) return found
       if (rows.length > 0) bucket--
       else bucket = await this.#newestBelow(actorId, bucket)
       low = found.at(-1)?.n ?? low

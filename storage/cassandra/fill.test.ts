@@ -311,12 +311,14 @@ if ('skipped' in cassandra) {
     t.same(await read({ order: 'ascending', after: 0, bytesMax: 1e6 }), all.slice(0, -1))
     t.same(await read({ order: 'ascending', after: LOSS_JUMP + 303, bytesMax: 1e6 }), all.slice(-1))
     const before = Number.MAX_SAFE_INTEGER
-    t.same(await read({ order: 'descending', before, countMax: 50 }), [...all].reverse())
-    t.same(await read({ order: 'descending', before: LOSS_JUMP + 303, countMax: 3 }), [
-      LOSS_JUMP + 302,
-      301,
-      300,
-    ])
+    t.same(
+      await read({ order: 'descending', before, countMax: 50, bytesMax: 1e6 }),
+      [...all].reverse(),
+    )
+    t.same(
+      await read({ order: 'descending', before: LOSS_JUMP + 303, countMax: 3, bytesMax: 1e6 }),
+      [LOSS_JUMP + 302, 301, 300],
+    )
     const session = await cassandra.session(t)
     const lives = await session.read(
       `SELECT ttl(body) AS life FROM ${options.keyspace}.actor_entry WHERE pid = ? AND bucket = 0`,

@@ -149,11 +149,16 @@ if ('skipped' in cassandra) {
       const behind = kept.filter((n) => n > after)
       t.same(await read({ order: 'ascending', after, bytesMax: 1e6 }), behind)
       const before = kept.filter((n) => n < after).reverse()
-      t.same(await read({ order: 'descending', before: after, countMax: 9 }), before)
+      t.same(await read({ order: 'descending', before: after, countMax: 9, bytesMax: 1e6 }), before)
     }
     t.same(await read({ order: 'ascending', after: 1, bytesMax: 1 }), [256])
     t.same(await read({ order: 'ascending', after: 1, bytesMax: 110 }), [256, 512])
-    const newest = { order: 'descending', before: Number.MAX_SAFE_INTEGER, countMax: 2 } as const
+    const newest = {
+      order: 'descending',
+      before: Number.MAX_SAFE_INTEGER,
+      countMax: 2,
+      bytesMax: 1e6,
+    } as const
     t.same(await read(newest), [700, 512])
     t.same(await derived.actors(null, 5), [ACTOR])
   })

@@ -116,10 +116,20 @@ async function entries(t: Test, makeDerived: MakeDerived): Promise<void> {
   t.same(await read({ order: 'ascending', after: 4, bytesMax: 1 }), [5], 'at least one')
   t.same(await read({ order: 'ascending', after: 4, bytesMax: 350 }), [5, 6, 7])
   const before = Number.MAX_SAFE_INTEGER
-  t.same(await read({ order: 'descending', before, countMax: 3 }), [300, 299, 298])
-  t.same(await read({ order: 'descending', before: 258, countMax: 4 }), [257, 256, 255, 254])
-  t.same(await read({ order: 'descending', before: 3, countMax: 10 }), [2, 1])
-  t.same(await read({ order: 'descending', before: 1, countMax: 10 }), [])
+  t.same(await read({ order: 'descending', before, countMax: 3, bytesMax: 1e6 }), [300, 299, 298])
+  t.same(
+    await read({ order: 'descending', before: 258, countMax: 4, bytesMax: 1e6 }),
+    [257, 256, 255, 254],
+  )
+  t.same(await read({ order: 'descending', before: 3, countMax: 10, bytesMax: 1e6 }), [2, 1])
+  t.same(await read({ order: 'descending', before: 1, countMax: 10, bytesMax: 1e6 }), [])
+  t.same(await read({ order: 'descending', before, countMax: 9, bytesMax: 1 }), [300])
+  t.same(await read({ order: 'descending', before, countMax: 9, bytesMax: 350 }), [300, 299, 298])
+  // Over the edge of what a store keeps together.
+  t.same(
+    await read({ order: 'descending', before: 259, countMax: 9, bytesMax: 350 }),
+    [258, 257, 256],
+  )
   t.same(await read({ order: 'ascending', after: 0, bytesMax: 1e6 }, OTHER), [])
   const [row] = await derived.entries(ACTOR, { order: 'ascending', after: 41, bytesMax: 1 })
   t.same({ ...row, body: [...row!.body] }, { n: 42, offset: 420, body: Array(100).fill(42) })
@@ -129,7 +139,7 @@ async function entries(t: Test, makeDerived: MakeDerived): Promise<void> {
   const gaps = [1, 2].map((n) => entry(OTHER, n))
   t.equal(await derived.write(0, epoch, gaps), 'committed')
   t.same(await read({ order: 'ascending', after: 0, bytesMax: 1e6 }, OTHER), [1, 2])
-  t.same(await read({ order: 'descending', before, countMax: 9 }, OTHER), [2, 1])
+  t.same(await read({ order: 'descending', before, countMax: 9, bytesMax: 1e6 }, OTHER), [2, 1])
 }
 
 async function actors(t: Test, makeDerived: MakeDerived): Promise<void> {

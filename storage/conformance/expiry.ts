@@ -16,7 +16,12 @@ const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000
 /** A driver may count from the end of an hour, and a mark counts from the end of its day. */
 const OVER_MS = LIFE_MS + DAY_MS + HOUR_MS
 const ALL = { order: 'ascending', after: 0, bytesMax: 1e9 } as const
-const NEWEST = { order: 'descending', before: Number.MAX_SAFE_INTEGER, countMax: 1_000 } as const
+const NEWEST = {
+  order: 'descending',
+  before: Number.MAX_SAFE_INTEGER,
+  countMax: 1_000,
+  bytesMax: 1e6,
+} as const
 
 export interface ExpiryUnderTest {
   readonly derived: DerivedStore

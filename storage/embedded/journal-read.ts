@@ -132,6 +132,14 @@ export class EmbeddedLogReader implements LogReader {
 
 const SETTLED = Promise.resolve()
 
+/** Keys of the entries that are read, in the order in which they are. */
+interface Range {
+  readonly start: Uint8Array
+  readonly end: Uint8Array
+  readonly reverse?: boolean
+  readonly limit?: number
+}
+
 export class EmbeddedDerivedReader implements DerivedReader {
   protected readonly env: JournalEnvironment
   #isFresh = false
@@ -166,31 +174,28 @@ export class EmbeddedDerivedReader implements DerivedReader {
   }
 
   entries(actorId: string, range: EntryRange): readonly EntryRow[] {
-    const { env } = this
-    const found: EntryRow[] = []
-    env.root.resetReadTxn()
+    this.env.root.resetReadTxn()
     if (range.order === 'descending') {
-      if (range.before <= 1) return found
+      if (range.before <= 1) return []
       const options = {
         start: entryKey(actorId, range.before - 1),
         end: entryKey(actorId, 0),
         reverse: true,
         limit: range.countMax,
       }
-      for (const { key, value } of env.entries.getRange(options)) {
-        found.push(this.#entry(key, value))
-      }
-      return found
+      return this.#upTo(range.bytesMax, options)
     }
     const start = entryKey(actorId, Math.max(range.after, 0) + 1)
+    return this.#upTo(range.bytesMax, { start, end: entryKey(actorId, LAST_U32) })
+  }
+
+  #upTo(bytesMax: number, options: Range): readonly EntryRow[] {
+    const found: EntryRow[] = []
     let bytes = 0
-    for (const { key, value } of env.entries.getRange({
-      start,
-      end: entryKey(actorId, LAST_U32),
-    })) {
+    for (const { key, value } of this.env.entries.getRange(options)) {
       const row = this.#entry(key, value)
       bytes += row.body.length
-      if (found.length > 0 && bytes > range.bytesMax) break
+      if (found.length > 0 && bytes > bytesMax) break
       found.push(row)
     }
     return found

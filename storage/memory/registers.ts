@@ -130,15 +130,13 @@ export class MemoryRegisters {
     for (const [n, { offset, value }] of this.#entries.get(actorId) ?? []) {
       all.push({ n, offset, body: value })
     }
-    if (range.order === 'descending') {
-      all.sort((a, b) => b.n - a.n)
-      return all.filter((row) => row.n < range.before).slice(0, range.countMax)
-    }
-    all.sort((a, b) => a.n - b.n)
+    const isDescending = range.order === 'descending'
+    all.sort((a, b) => (isDescending ? b.n - a.n : a.n - b.n))
     const found: EntryRow[] = []
     let bytes = 0
     for (const row of all) {
-      if (row.n <= range.after) continue
+      if (isDescending ? row.n >= range.before : row.n <= range.after) continue
+      if (isDescending && found.length >= range.countMax) break
       bytes += row.body.length
       if (found.length > 0 && bytes > range.bytesMax) break
       found.push(row)
