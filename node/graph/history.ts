@@ -48,7 +48,7 @@ export function derivedHistory(options: DerivedHistoryOptions): HistorySource {
       let rows = page(options, actorId, Number.MAX_SAFE_INTEGER)
       const newest = rows[0]
       const behaviour = newest && behaviours.get(decodeEntry(newest.body).y)
-      if (behaviour === undefined || tombstones.has(actorId, newest!.n, behaviour)) return
+      if (behaviour === undefined || tombstones.has(actorId, newest!.offset, behaviour)) return
       while (rows.length > 0) {
         for (const { body } of rows) yield* historyOfEntry(behaviour, decodeEntry(body), node)
         rows = isAll(rows) ? [] : page(options, actorId, rows.at(-1)!.n)
@@ -95,7 +95,7 @@ export function remoteHistory(options: DerivedHistoryOptions): RemoteHistory {
       if (newest === undefined) return none
       const behaviour = known ?? behaviours.get(decodeEntry(newest.body).y)
       if (behaviour === undefined) return none
-      if (known === null && (await tombstones.ask(actorId, newest.n, behaviour))) return none
+      if (known === null && (await tombstones.ask(actorId, newest.offset, behaviour))) return none
       const nodes = rows.flatMap(({ body }) => [
         ...historyOfEntry(behaviour, decodeEntry(body), node),
       ])
@@ -112,8 +112,8 @@ const START = { before: Number.MAX_SAFE_INTEGER, behaviour: null }
  */
 class Tombstones {
   readonly #options: DerivedHistoryOptions
-  /** In order of learning: number of the newest entry then, and the answer. */
-  readonly #known = new Map<string, { readonly n: number; readonly isDeleted: boolean }>()
+  /** In order of learning: offset of the newest entry then, and the answer. */
+  readonly #known = new Map<string, { readonly offset: number; readonly isDeleted: boolean }>()
 
   constructor(options: DerivedHistoryOptions) {
     this.#options = options
@@ -122,14 +122,14 @@ class Tombstones {
   /** Where the rows are at hand. */
   has(actorId: string, newest: number, behaviour: Behaviour): boolean {
     const known = this.#known.get(actorId)
-    if (known?.n === newest) return known.isDeleted
+    if (known?.offset === newest) return known.isDeleted
     return this.#learn(actorId, newest, { behaviour, state: this.#fold(actorId, behaviour) })
   }
 
   /** Where they have to be waited for. */
   async ask(actorId: string, newest: number, behaviour: Behaviour): Promise<boolean> {
     const known = this.#known.get(actorId)
-    if (known?.n === newest) return known.isDeleted
+    if (known?.offset === newest) return known.isDeleted
     const { derived, decodeSnapshot, behaviours } = this.#options
     const states = new ActorStates({ behaviours, derived, decodeSnapshot })
     const actor = await states.load(actorId)
@@ -143,7 +143,7 @@ class Tombstones {
       this.#known.delete(this.#known.keys().next().value!)
     }
     this.#known.delete(actorId)
-    this.#known.set(actorId, { n: newest, isDeleted })
+    this.#known.set(actorId, { offset: newest, isDeleted })
     return isDeleted
   }
 
