@@ -13,13 +13,16 @@ import {
   splitEntries,
   type Entry,
 } from '../../protocol/entry.ts'
+import { LIMITS } from '../../config/limits.ts'
 import { freshUuid, group } from '../conformance/journal-samples.ts'
 import type { StoreSource } from '../copy.ts'
 import type { DerivedReader, DerivedRow, LogRow, StoreIdentity } from '../journal.ts'
 import { openForCopy } from '../embedded/journal-copy.ts'
 import { openEmbeddedJournal } from '../embedded/journal.ts'
+import { RowAudit } from '../row-audit.ts'
 import { fillCassandra } from './fill.ts'
 import { openCassandra, type CassandraOptions, type CassandraStore } from './store.ts'
+import { expireRows } from './testing/expired-rows.ts'
 import { recorder, testCassandra } from './testing/test-store.ts'
 import { verifyCassandra } from './verify-log.ts'
 
@@ -279,6 +282,43 @@ if ('skipped' in cassandra) {
     )
     await fillCassandra(options, other, () => {})
     t.same(await findings(options), [])
+  })
+
+  t.test('an actor is there in full, whatever has gone before the move and after it', async (t) => {
+    const dir = folder(t)
+    const actorId = ACTORS[0]!
+    const recorded = [2, 300, 600]
+    const journal = await embedded(t, dir)
+    const { epoch } = await journal.log.claim(0)
+    const late = 10 * LIMITS.derivedTtlSeconds * 1_000
+    const rows = Array.from({ length: 600 }, (_, i): DerivedRow => {
+      const [n, isRecorded] = [i + 1, recorded.includes(i + 1)]
+      const v = recorded.filter((one) => one < n).length
+      const entry = { ...entryOf(actorId, n), v, c: n < 280 ? 0 : late }
+      const body = encodeEntry(isRecorded ? entry : { ...entry, r: [] })
+      return { kind: 'entry', actorId, n, offset: n, body }
+    })
+    t.equal(await journal.derived.write(0, epoch, rows), 'committed')
+    await journal.derived.expire!(() => late)
+    const range = { order: 'ascending', after: 0, bytesMax: 1e9 } as const
+    t.equal((await journal.derived.entries(actorId, range)).length, 600 - 279 + 2)
+    await journal.close()
+
+    const options = cassandra.options(t, { shards: null })
+    const source = await openSource(dir)
+    t.teardown(() => source.close())
+    await fillCassandra(options, source, () => {})
+    const store = await openCassandra(options)
+    t.teardown(() => store.close())
+    t.ok((await expireRows(await cassandra.session(t), options.keyspace)) > 300)
+    const found = await store.derived.entries(actorId, range)
+    t.same(
+      found.map(({ n }) => n),
+      [2, 256, 300, 512, 600],
+    )
+    const audit = new RowAudit((what) => t.fail(what))
+    for (const row of found) audit.next(row)
+    t.equal(audit.version, recorded.length)
   })
 
   t.test('numbers that jump over an accepted loss', async (t) => {
