@@ -129,7 +129,9 @@ export class Member implements ActorSystem {
     if (cluster === null) {
       const { shards } = journal.identity
       const incarnation = newUuid()
-      return new SoleOwnership({ ...named, incarnation, shards, log: journal.log, onLost }, host)
+      const { clock } = world
+      const store = { shards, log: journal.log, clock, onLost }
+      return new SoleOwnership({ ...named, incarnation, ...store }, host)
     }
     return new Placement({ ...cluster, ...named, wire, world, log, host, inbox: this.#inbox() })
   }
@@ -180,6 +182,7 @@ export class Member implements ActorSystem {
       mayRead: (shard, epoch) => this.ownership.mayRead(shard, epoch),
       sendsOnByKey: cluster !== null,
       mayServe: () => this.ownership.mayServe(),
+      servedMs: () => this.ownership.servedMs(),
       reclaim: (shard) => this.ownership.reclaim(shard),
       onCommitted: (...group) => this.#committed(...group),
       onStepDown: (number, why) => {

@@ -47,6 +47,29 @@ void t.test('a first life', async (t) => {
   t.equal(one.calls.length, sent, 'and no word more')
 })
 
+void t.test('time counts while a lease stands, and never backwards', async (t) => {
+  const { time, start } = cluster()
+  const one = await start('a')
+  const { membership } = one
+  const began = membership.leasedMs()
+  await time.advance(4_000)
+  t.equal(membership.leasedMs() - began, 4_000)
+  // Without a store for a minute: then the last lease has counted, and no more.
+  one.isAway = true
+  await time.advance(60_000)
+  const counted = membership.leasedMs()
+  t.ok(counted - began <= 4_000 + LIMITS.leaseMs, String(counted - began))
+  one.isAway = false
+  await time.advance(2_000)
+  const after = membership.leasedMs()
+  const more = after - counted
+  t.ok(more > 0 && more <= 2_000 + LIMITS.beatEveryMs, 'and it goes on from there')
+  membership.close()
+  t.equal(membership.leasedMs(), after, 'a life that is over has its time')
+  await time.advance(1_000)
+  t.equal(membership.leasedMs(), after)
+})
+
 void t.test('a lease counts from when its beat was first sent', async (t) => {
   for (const fate of ['heard', 'unheard', 'lost', 'late'] as const) {
     const { time, start } = cluster()

@@ -53,6 +53,8 @@ export class Membership {
   #view: ClusterView | null = null
   /** When the last applied beat was sent. */
   #leaseFrom: Moment = NEVER
+  /** What earlier beats have leased, milliseconds. */
+  #leasedMs = 0
   #closers: (() => void)[] = []
 
   constructor(options: MembershipOptions) {
@@ -130,6 +132,7 @@ export class Membership {
         { member, incarnation },
         {
           applied: (sent) => {
+            this.#leasedMs = this.leasedMs(sent.monotonicMs)
             this.#leaseFrom = sent
             if (this.#incarnation !== null) return
             this.#incarnation = incarnation
@@ -160,6 +163,17 @@ export class Membership {
   }
 
   /**
+   * Milliseconds for which a lease of this member has stood, on its monotonic clock; never falls.
+   * What happens without one counts for nothing: nobody may have been there to declare an edge dead
+   * whose machine slept meanwhile.
+   */
+  leasedMs(atMs: number = this.#options.world.clock.monotonicMs()): number {
+    if (this.#leaseFrom === NEVER) return this.#leasedMs
+    const sinceMs = atMs - this.#leaseFrom.monotonicMs
+    return this.#leasedMs + Math.max(0, Math.min(sinceMs, LIMITS.leaseMs))
+  }
+
+  /**
    * Writes that this member leaves: it is nobody's target any more, beats and lease go on. Resolves
    * when the row says so, when this life is over, or after LIMITS.leaveMs.
    */
@@ -172,7 +186,7 @@ export class Membership {
    * at once. Resolves like `startLeaving`; if the row couldn't be written, others see a death.
    */
   async left(): Promise<void> {
-    this.#leaseFrom = NEVER
+    this.#endLease()
     this.#beat.stop()
     await this.#write('left')
     this.#incarnation = null
@@ -207,8 +221,13 @@ export class Membership {
     return hedged(hedge, ask).catch(() => undefined)
   }
 
-  #end(): void {
+  #endLease(): void {
+    this.#leasedMs = this.leasedMs()
     this.#leaseFrom = NEVER
+  }
+
+  #end(): void {
+    this.#endLease()
     this.#incarnation = null
   }
 

@@ -20,6 +20,8 @@ export interface Ownership {
   mayRead(shard: number, epoch: number): Maybe<boolean>
   /** Whether turns may begin now. */
   mayServe(): boolean
+  /** Milliseconds for which turns might begin; by these the clocks of shards go. Never falls. */
+  servedMs(): number
   /** Whether a parcel may be taken: its edge lives (PROTOCOL 3.6 Owner 1). */
   admits(parcel: Parcel): Maybe<boolean>
   hear(notice: Notice, from: string): void

@@ -146,6 +146,10 @@ export class Placement implements Ownership {
     return this.mayServe()
   }
 
+  servedMs(): number {
+    return this.membership.leasedMs()
+  }
+
   mayServe(): boolean {
     return this.incarnation !== '' && this.membership.mayServe()
   }

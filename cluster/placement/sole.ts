@@ -4,6 +4,7 @@
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { LogStore, Maybe, Tenure } from '../../storage/journal.ts'
+import type { Clock } from '../clock.ts'
 import { targets } from '../ring.ts'
 import type { Route } from '../routing/routes.ts'
 import type { Overview, Ownership, TenureHost } from './ownership.ts'
@@ -15,6 +16,7 @@ export interface SoleOptions {
   readonly version: string
   readonly shards: number
   readonly log: LogStore
+  readonly clock: Clock
   /** Another process has the store. */
   readonly onLost: (shard: number, why: string) => void
 }
@@ -65,6 +67,10 @@ export class SoleOwnership implements Ownership {
 
   mayServe(): boolean {
     return true
+  }
+
+  servedMs(): number {
+    return this.#options.clock.monotonicMs()
   }
 
   admits(): boolean {

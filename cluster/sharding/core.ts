@@ -75,6 +75,8 @@ export interface ShardContext {
   readonly sendsOnByKey: boolean
   /** Whether a turn may begin: false once the lease is over. Embedded: always. */
   readonly mayServe: () => boolean
+  /** Milliseconds for which they might begin: by these the clock of a shard goes. */
+  readonly servedMs: () => number
   /**
    * A new tenure of a shard of ours, so that what was sent in the old one is false for ever
    * (PROTOCOL 3.2.5). null: it is not ours any more; embedded, that the store raises it itself.

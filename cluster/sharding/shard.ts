@@ -100,7 +100,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.#held = new Held(clock, () => this.moved())
     this.#suspect = new Suspect(this, this.#arrivals, () => this.#deliverHeld())
     this.#seal = new Seal(clock)
-    this.#clockFrom = clock.monotonicMs()
+    this.#clockFrom = context.servedMs()
   }
 
   get activations(): ReadonlyMap<string, Activation> {
@@ -108,7 +108,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   }
 
   clockMs(): number {
-    return Math.floor(this.#clockBase + this.context.clock.monotonicMs() - this.#clockFrom)
+    return Math.floor(this.#clockBase + this.context.servedMs() - this.#clockFrom)
   }
 
   // --- the tenure -------------------------------------------------------------------------
@@ -143,7 +143,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     if (this.state !== 'claiming') throw new LostTenure(this.number, this.epoch)
     this.#memory = found.memory
     this.#clockBase = found.memory.clockMs
-    this.#clockFrom = this.context.clock.monotonicMs()
+    this.#clockFrom = this.context.servedMs()
     this.outbox = new Outbox(this, found.flush, found.behind)
     this.flusher = this.#newFlusher(found.flush)
     this.state = 'serving'

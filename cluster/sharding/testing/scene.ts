@@ -121,6 +121,7 @@ export class Scene {
         this.mayRead ? this.mayRead() : this.journal.log.epochNow(number) === epoch,
       sendsOnByKey: false,
       mayServe: () => this.mayServe,
+      servedMs: () => this.clock.monotonicMs(),
       reclaim: reclaim ?? (() => Promise.resolve(null)),
       onCommitted: () => undefined,
       onStepDown: (_, why) => void this.steppedDown.push(why),

@@ -75,10 +75,20 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: SHARD,
-        find:
-          '    return Math.floor(this.#clockBase + this.context.clock.monotonicMs() - ' +
-          'this.#clockFrom)',
+        find: '    return Math.floor(this.#clockBase + this.context.servedMs() - this.#clockFrom)',
         replace: '    return this.context.clock.nowMs() - Date.UTC(2025, 0, 1)',
+      },
+    ],
+  },
+  {
+    name: 'clock-without-lease',
+    directed: 'slept-edge',
+    why: 'ids of an edge that sleeps are forgotten while nobody can declare it dead',
+    patches: [
+      {
+        file: 'cluster/member.ts',
+        find: '      servedMs: () => this.ownership.servedMs(),',
+        replace: '      servedMs: () => world.clock.monotonicMs(),',
       },
     ],
   },
