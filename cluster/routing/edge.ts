@@ -87,6 +87,11 @@ export class Edge {
     return this.#pending.size
   }
 
+  /** What is pending by shard, as its bound counts it; shards without any are left out. */
+  get inFlight(): ReadonlyMap<number, number> {
+    return this.#inFlight
+  }
+
   ask(request: ActorRequest): Promise<Reply> {
     const placed = place(this.#options, request)
     if ('outcome' in placed) return Promise.resolve(placed)

@@ -5,9 +5,9 @@
 
 import { uuidMaker } from '../../protocol/ids.ts'
 import type { Reply } from '../../protocol/message.ts'
+import { Draws } from './draws.ts'
 import { History } from './history.ts'
-import type { Attempt, Operation, OperationMessage } from './history.ts'
-import type { LedgerBody } from './ledger.ts'
+import type { Attempt, Operation } from './history.ts'
 import type { SimulatedMember, World } from './world.ts'
 
 export interface ClientsOptions {
@@ -24,6 +24,8 @@ export interface ClientsOptions {
 /** A client gives its connection up after so long. */
 const PATIENCE_MS = 20_000
 const ATTEMPTS_MAX = 8
+/** A key lives for a day of its shard's clock, which may be a quarter faster than the truth. */
+const REPEATED_WITHIN_MS = 18 * 3_600_000
 
 export class Clients {
   readonly history = new History()
@@ -31,8 +33,10 @@ export class Clients {
   readonly #options: ClientsOptions
   /** UUIDs of ledgers that were opened, or that somebody tries to open. */
   readonly ledgers: string[] = []
-  #tokens = 0
+  readonly #draws: Draws
   #stopped = false
+  #isResting = false
+  #sleeping: (() => void)[] = []
   #busy = 0
 
   constructor(world: World, options: ClientsOptions) {
@@ -44,15 +48,32 @@ export class Clients {
     for (let i = 0; i < options.ledgers; i++) {
       this.ledgers.push(makeUuid(Date.UTC(2026, 0, 1) + i, world.scheduler.pick(65_536)))
     }
+    this.#draws = new Draws(world.scheduler, options, this)
   }
 
   start(): void {
     for (let i = 0; i < this.#options.clients; i++) void this.#live(`client-${i}`)
   }
 
+  /** No request is begun until `goOn`; those under way are still repeated. */
+  rest(): void {
+    this.#isResting = true
+  }
+
+  goOn(): void {
+    this.#isResting = false
+    const sleeping = this.#sleeping
+    this.#sleeping = []
+    for (const wake of sleeping) this.#world.scheduler.at(0, 'client wakes', wake)
+  }
+
   /** No request is begun any more; those under way are still repeated until they are known. */
   stop(): void {
     this.#stopped = true
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped
   }
 
   get idle(): boolean {
@@ -63,11 +84,12 @@ export class Clients {
     const { scheduler } = this.#world
     for (;;) {
       await this.wait(scheduler.between(1, this.#options.pauseMs * 3))
+      if (this.#isResting) await new Promise<void>((wake) => this.#sleeping.push(wake))
       if (this.#stopped || this.history.operations.length >= this.#options.operationsMax) return
       this.#busy++
       const repeated = scheduler.chance() < 0.06 ? this.#anOldOne() : null
       if (repeated) await this.#send(repeated)
-      else await this.#perform(this.#draw(client))
+      else await this.#perform(this.#begin(client))
       this.#busy--
     }
   }
@@ -76,10 +98,17 @@ export class Clients {
     return new Promise((resolve) => void this.#world.scheduler.at(ms, 'client', resolve))
   }
 
+  #begin(client: string): Operation {
+    const { what, more } = this.#draws.next(client)
+    return this.begin({ client, ...what }, more)
+  }
+
   /** Something that was done under a key long ago: its answer must be the same again. */
   #anOldOne(): Operation | null {
+    const { nowMs } = this.#world.scheduler
     const keyed = this.history.operations.filter(
-      ({ key, outcome }) => key !== null && outcome === 'ok',
+      ({ key, outcome, invokedMs }) =>
+        key !== null && outcome === 'ok' && nowMs - invokedMs < REPEATED_WITHIN_MS,
     )
     return keyed.length === 0 ? null : this.#world.scheduler.one(keyed)
   }
@@ -91,8 +120,11 @@ export class Clients {
     await this.#send(operation)
     const attempts = key === null ? 1 : ATTEMPTS_MAX
     for (let i = 1; i < attempts && operation.outcome !== 'ok'; i++) {
-      // Some give up for good what they don't know.
+      // What is too large, or throws, is so each time.
+      if (isHopeless(operation) && scheduler.chance() < 0.7) break
+      // Some give up for good what they don't know, and whose key may be forgotten.
       if (scheduler.chance() < 0.1) break
+      if (scheduler.nowMs - operation.invokedMs > REPEATED_WITHIN_MS) break
       await this.wait(scheduler.between(20, 1_500))
       await this.#send(operation)
     }
@@ -198,73 +230,12 @@ export class Clients {
     this.history.answered(operation, attempt, reply, this.#world.scheduler.nowMs)
     this.#sayOf(operation)
   }
-
-  #token(): string {
-    return `t${this.#tokens++}`
-  }
-
-  #draw(client: string): Operation {
-    const { scheduler } = this.#world
-    const { chance } = scheduler
-    if (chance() < 0.04) {
-      const messages = [{ type: 'put', body: { token: this.#token() } }]
-      const address = `flag-${scheduler.pick(3)}`
-      return this.begin({ client, type: 'flag', address, messages }, this.#maybeKey(0.5))
-    }
-    if (chance() < 0.08) return this.#drawOpen(client)
-    const isByNumber = chance() < 0.15
-    const address = isByNumber ? this.#number() : scheduler.one(this.ledgers)
-    const what = { client, type: 'ledger', address }
-    if (chance() < 0.22) return this.begin({ ...what, messages: [{ type: 'read', body: {} }] })
-    const messages = [this.#message()]
-    while (chance() < 0.15) messages.push(this.#message())
-    const preview = chance() < 0.07
-    if (preview) return this.begin({ ...what, messages }, { preview })
-    // A key belongs to the actor: repeated by a number it may meet another one (CONTRACT 0).
-    return this.begin({ ...what, messages }, this.#maybeKey(isByNumber ? 0 : 0.65))
-  }
-
-  #maybeKey(share: number): { key?: string } {
-    return this.#world.scheduler.chance() < share ? { key: `key-${this.#token()}` } : {}
-  }
-
-  #number(): string {
-    return `N${this.#world.scheduler.pick(this.#options.numbers)}`
-  }
-
-  /**
-   * Of a UUID that the client has chosen, or of a new one; with a number of its own, or without.
-   */
-  #drawOpen(client: string): Operation {
-    const { chance, one } = {
-      chance: this.#world.scheduler.chance,
-      one: (ids: readonly string[]) => this.#world.scheduler.one(ids),
-    }
-    const address = chance() < 0.5 ? 'new' : one(this.ledgers)
-    const body: LedgerBody = {
-      ...(chance() < 0.6 ? { number: this.#number() } : null),
-      ...(chance() < 0.5 ? { token: this.#token() } : null),
-      ...(chance() < 0.15 ? { waits: true } : null),
-    }
-    const messages = [{ type: 'open', body }]
-    return this.begin({ client, type: 'ledger', address, messages }, this.#maybeKey(0.8))
-  }
-
-  #message(): OperationMessage {
-    const { scheduler } = this.#world
-    const { chance } = scheduler
-    const token = this.#token()
-    const waits = chance() < 0.08 ? { waits: true } : null
-    const share = chance()
-    if (share < 0.4) return { type: 'append', body: { token, ...waits } }
-    if (share < 0.52) {
-      return { type: 'append', body: { token, atLeast: scheduler.pick(20), ...waits } }
-    }
-    if (share < 0.6) return { type: 'append', body: { token, below: scheduler.pick(12), ...waits } }
-    if (share < 0.72) return { type: 'append', body: { token, marks: 2 + scheduler.pick(3) } }
-    if (share < 0.86) return { type: 'send', body: { token, to: scheduler.one(this.ledgers) } }
-    if (share < 0.92) return { type: 'strike', body: {} }
-    if (share < 0.985) return { type: 'renumber', body: { number: this.#number(), ...waits } }
-    return { type: 'delete', body: {} }
-  }
 }
+
+function isHopeless({ attempts }: Operation): boolean {
+  const reply = attempts.at(-1)?.reply
+  if (reply?.outcome !== 'answered') return false
+  return reply.results.every((result) => !result.success && HOPELESS.has(result.errors[0]!.code))
+}
+
+const HOPELESS = new Set(['TOO_LARGE', 'INTERNAL_ERROR'])

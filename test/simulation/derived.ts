@@ -1,19 +1,31 @@
-// The derived rows as a simulated process has them: registers that are written one by one, each at
-// a time of its own, in the stages that every driver keeps. It stands between cluster/sharding and
-// the registers of a run's engine. Source: PROTOCOL 3.0 (USING TIMESTAMP), 3.12 (order).
+// The derived rows as a simulated process has them: the Cassandra driver's own store over a session
+// that travels. Rows of one partition are one mutation, each at a time of its own; a mutation that
+// is too large is refused for good; pages are read one after the other. It stands between
+// cluster/sharding and the tables of a run's engine. Source: PROTOCOL 3.0, 3.1, 3.12.
 
-import type {
-  AliasRow,
-  AppendOutcome,
-  DerivedRow,
-  DerivedStore,
-  EntryRange,
-  EntryRow,
-} from '../../storage/journal.ts'
+import type { DerivedStore } from '../../storage/journal.ts'
+import { CassandraDerived } from '../../storage/cassandra/derived.ts'
+import type { Page, Row, Session, Statement } from '../../storage/cassandra/session.ts'
 import type { Engine } from './engine.ts'
 import type { Process } from './scheduler.ts'
+import { mutationBytes, nameOf, placeOf } from './tables.ts'
+import type { TableRow } from './tables.ts'
 
-export class StoreDerived implements DerivedStore {
+const KEYSPACE = 'simulated'
+
+/** The store of derived rows of one process. */
+export function derivedOf(engine: Engine, process: Process, shards: number): DerivedStore {
+  const session = new TravellingSession(engine, process) as unknown as Session
+  const identity = { format: 1, shards, generation: 'simulation' }
+  return new CassandraDerived(session, KEYSPACE, {
+    identity,
+    now: () => process.clock.monotonicMs(),
+  })
+}
+
+/** What the driver's store needs of its session. */
+class TravellingSession implements Pick<Session, 'bounds' | 'put' | 'read' | 'readPage'> {
+  readonly bounds = { bytes: 4_096, partitions: 10 }
   readonly #engine: Engine
   readonly #process: Process
 
@@ -22,116 +34,79 @@ export class StoreDerived implements DerivedStore {
     this.#process = process
   }
 
-  async write(shard: number, _epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
-    for (const stage of stagesOf(rows)) {
-      const outcomes = await Promise.all(stage.map((row) => this.#put(shard, row)))
-      if (outcomes.includes('unknown')) return 'unknown'
-    }
-    return 'committed'
+  /** Rejects when one of its mutations may not be there. */
+  async put(statements: readonly Statement[]): Promise<void> {
+    const mutations = Map.groupBy(statements.map(asSent), (statement) => {
+      const { table, partition } = placeOf(statement)
+      return `${table} ${partition}`
+    })
+    const outcomes = await Promise.all([...mutations.values()].map((one) => this.#mutate(one)))
+    if (outcomes.includes('unknown')) throw new Error('the engine does not answer: rows')
+    if (outcomes.includes('refused')) throw new Error('the engine refuses: mutation too large')
   }
 
-  #put(shard: number, row: DerivedRow): Promise<'applied' | 'unknown'> {
-    const { registers, witness } = this.#engine
-    // What lands late lands as it was sent.
-    const kept = 'body' in row && row.body ? { ...row, body: Buffer.from(row.body) } : row
-    return this.#engine.call<'applied' | 'unknown'>({
+  #mutate(statements: readonly Statement[]): Promise<'applied' | 'refused' | 'unknown'> {
+    const { tables, mutationBytesMax } = this.#engine
+    const names = statements.map(nameOf)
+    const isRefused = mutationBytes(statements) > mutationBytesMax
+    return this.#engine.call<'applied' | 'refused' | 'unknown'>({
       process: this.#process,
-      text: `put ${shard} ${row.kind} ${nameOf(row)}@${row.offset}`,
+      text: `put ${names.join(', ')}`,
       unheard: 'unknown',
       evaluate: async () => {
-        registers.put(shard, kept)
-        witness.put(shard, kept)
+        if (isRefused) return 'refused'
+        for (const statement of statements) tables.write(statement)
         return 'applied'
       },
     })
   }
 
-  trimImages(): Promise<void> {
-    return this.#read('trim images', () => this.#engine.registers.trimImages())
+  async read(query: string, params: readonly unknown[], pageRows = 5_000): Promise<readonly Row[]> {
+    const all: Row[] = []
+    for (let from: string | null = null; ;) {
+      const page: Page = await this.readPage(query, params, { rows: pageRows, from })
+      all.push(...page.rows)
+      if (page.next === null) return all
+      from = page.next
+    }
   }
 
-  alias(keyType: string, key: string): Promise<AliasRow | null> {
-    const { registers } = this.#engine
-    return this.#read(`alias ${keyType} ${key}`, () => registers.alias(keyType, key))
-  }
-
-  snapshot(actorId: string): Promise<{ offset: number; body: Uint8Array } | null> {
-    const { registers } = this.#engine
-    return this.#read(`snapshot ${actorId}`, () => registers.snapshot(actorId))
-  }
-
-  entries(actorId: string, range: EntryRange): Promise<readonly EntryRow[]> {
-    const { registers } = this.#engine
-    return this.#read(`entries ${actorId}`, () => registers.entries(actorId, range))
-  }
-
-  mark(actorId: string, day: number, messageId: string): Promise<Uint8Array | null> {
-    const { registers } = this.#engine
-    const text = `mark ${actorId} ${messageId}`
-    return this.#read(text, () => registers.mark(actorId, day, messageId))
-  }
-
-  shard(shard: number): Promise<{ offset: number; body: Uint8Array } | null> {
-    return this.#read(`shard snapshot ${shard}`, () => this.#engine.registers.shard(shard))
-  }
-
-  consumer(shard: number, consumer: string): Promise<number | null> {
-    const { registers } = this.#engine
-    const text = `consumer ${shard} ${consumer}`
-    return this.#read(text, () => registers.consumer(shard, consumer))
-  }
-
-  parked(
-    shard: number,
-    consumer: string,
-  ): Promise<readonly { actorId: string; body: Uint8Array }[]> {
-    const { registers } = this.#engine
-    return this.#read(`parked ${shard} ${consumer}`, () => registers.parked(shard, consumer))
-  }
-
-  image(): Promise<{ offset: number; parts: readonly Uint8Array[] } | null> {
-    return this.#read('image', () => this.#engine.registers.image())
-  }
-
-  actors(after: string | null, limit: number): Promise<readonly string[]> {
-    return this.#read('actors', () => this.#engine.registers.actors(after, limit))
-  }
-
-  #read<T>(text: string, evaluate: () => T): Promise<T> {
-    return this.#engine.call<T>({
+  readPage(
+    query: string,
+    params: readonly unknown[],
+    page: { readonly rows: number; readonly from: string | null },
+  ): Promise<Page> {
+    const statement = { query, params }
+    const later = page.from === null ? '' : ` from ${page.from}`
+    return this.#engine.call<Page>({
       process: this.#process,
-      text,
-      evaluate: async () => evaluate(),
+      text: `${nameOf(statement)}${later}`,
+      evaluate: async () => pageOf(this.#engine.tables.select(query, params), page),
     })
   }
 }
 
-/** What says of other rows that they are there waits for them, as in every driver. */
-function stagesOf(rows: readonly DerivedRow[]): DerivedRow[][] {
-  const first: DerivedRow[] = []
-  const second: DerivedRow[] = []
-  for (const row of rows) {
-    const isSecond = row.kind === 'snapshot' || row.kind === 'consumer'
-    ;(isSecond ? second : first).push(row)
+/** Rows behind the last one of the page before; rows may have come and gone meanwhile. */
+function pageOf(
+  all: readonly TableRow[],
+  { rows, from }: { readonly rows: number; readonly from: string | null },
+): Page {
+  let start = 0
+  if (from !== null) {
+    const isRising = Number(all[0]?.['n']) <= Number(all.at(-1)?.['n'])
+    const isBehind = (n: number): boolean => (isRising ? n > Number(from) : n < Number(from))
+    start = all.findIndex((row) => isBehind(Number(row['n'])))
+    if (start < 0) start = all.length
   }
-  return [first, second].filter((stage) => stage.length > 0)
+  const some = all.slice(start, start + rows) as unknown as readonly Row[]
+  const isLast = start + rows >= all.length
+  return { rows: some, next: isLast ? null : String(some.at(-1)!['n']) }
 }
 
-function nameOf(row: DerivedRow): string {
-  switch (row.kind) {
-    case 'entry':
-      return `${row.actorId.slice(-6)}#${row.n}`
-    case 'alias':
-      return `${row.row.keyType} ${row.row.key}`
-    case 'mark':
-      return `${row.actorId.slice(-6)} ${row.messageId}`
-    case 'snapshot':
-    case 'parked':
-      return row.actorId.slice(-6)
-    case 'consumer':
-      return row.consumer
-    case 'shard':
-    case 'image':
-      return ''
+/** What lands late lands as it was sent. */
+function asSent({ query, params }: Statement): Statement {
+  return {
+    query,
+    params: params.map((param) => (param instanceof Uint8Array ? Buffer.from(param) : param)),
   }
 }

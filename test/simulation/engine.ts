@@ -3,21 +3,25 @@
 // doubled, and neither waits for a process that is paused or dead. It stands between the shims that
 // a process has (store.ts) and the twins. Source: PROTOCOL 3.2, 4.1, F13-F16.
 
-import { MemoryRegisters } from '../../storage/memory/registers.ts'
 import {
   MemoryControl,
   MemorySegments,
   newStatementState,
 } from '../../storage/memory/statements.ts'
 import type { StatementState } from '../../storage/memory/statements.ts'
+import { MUTATION_BYTES_MAX } from './bounds.ts'
 import type { Nastiness } from './nastiness.ts'
 import type { Process, Scheduler } from './scheduler.ts'
+import { DerivedTables } from './tables.ts'
 import { Witness } from './witness.ts'
 
 /** The client of a driver gives a statement up after so long. */
 export const CLIENT_TIMEOUT_MS = 700
 /** When what is late lands. */
 export const LATE_MS = { from: 700, to: 9_000 }
+
+/** How far the engine's own wall clock may be from the truth. */
+export const CLOCK_OFF_MS = 6 * 3_600_000
 
 /** A statement or read on its way. A directed schedule may take its course into its own hands. */
 export interface Pending {
@@ -56,7 +60,7 @@ export class Engine {
   readonly state: StatementState
   readonly control: MemoryControl
   readonly segments: MemorySegments
-  readonly registers = new MemoryRegisters()
+  readonly tables: DerivedTables
   readonly shards: number
   readonly witness: Witness
   readonly scheduler: Scheduler
@@ -64,6 +68,10 @@ export class Engine {
   nastiness: Nastiness
   readonly rules: Rule[] = []
   readonly #cuts = new Map<Process, Cut>()
+  /** A mutation above it is refused, for good. */
+  readonly mutationBytesMax = MUTATION_BYTES_MAX
+  /** How far its wall clock, by which rows expire, is from the truth, milliseconds. */
+  wallJumpMs = 0
   #isAway = false
 
   constructor(scheduler: Scheduler, shards: number, nastiness: Nastiness) {
@@ -73,6 +81,7 @@ export class Engine {
     this.state = newStatementState(shards)
     this.control = new MemoryControl(this.state)
     this.segments = new MemorySegments(this.state)
+    this.tables = new DerivedTables(() => scheduler.nowMs + this.wallJumpMs)
     this.witness = new Witness()
   }
 

@@ -15,7 +15,10 @@ export class Faults {
   readonly world: World
   readonly weather: Weather
   #over = false
+  #isResting = false
   readonly #left = new Set<string>()
+  /** What would have ended, or begun, while everything rested. */
+  #waiting: (() => void)[] = []
 
   constructor(world: World, weather: Weather) {
     this.world = world
@@ -28,15 +31,37 @@ export class Faults {
     const { faults, everyMs } = FAULTS[this.weather]
     const next = (): void => {
       if (this.#over || faults.length === 0) return
+      if (this.#isResting) return void this.#waiting.push(next)
       scheduler.one(faults)(this)
       scheduler.at(scheduler.between(100, everyMs), 'faults', next)
     }
     scheduler.at(scheduler.between(500, 2_000), 'faults', next)
   }
 
+  /** Nothing begins or ends any more until `goOn`: days would be full of it. */
+  rest(): void {
+    this.#isResting = true
+  }
+
+  goOn(): void {
+    const { scheduler } = this.world
+    this.#isResting = false
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const run of waiting) {
+      scheduler.at(scheduler.between(100, 3_000), 'a fault goes on', () => this.#unlessResting(run))
+    }
+  }
+
+  /** Undone a while after the next rest. */
+  afterRest(undo: () => void): void {
+    this.#waiting.push(undo)
+  }
+
   /** All is well from now on: who was killed is started, who sleeps wakes, what is cut is whole. */
   end(): void {
     this.#over = true
+    this.#waiting = []
     const { world } = this
     world.say('all faults end')
     world.engine.away = false
@@ -64,9 +89,13 @@ export class Faults {
   /** Undoes a fault later, unless everything has been undone. */
   later(lowMs: number, highMs: number, undo: () => void): void {
     const { scheduler } = this.world
-    scheduler.at(scheduler.between(lowMs, highMs), 'a fault ends', () => {
-      if (!this.#over) undo()
-    })
+    const ends = (): void => this.#unlessResting(undo)
+    scheduler.at(scheduler.between(lowMs, highMs), 'a fault ends', ends)
+  }
+
+  #unlessResting(run: () => void): void {
+    if (this.#isResting) this.#waiting.push(run)
+    else if (!this.#over) run()
   }
 
   startAgain(name: string): void {

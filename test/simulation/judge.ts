@@ -4,12 +4,21 @@
 
 import { foldLog } from './checkers/fold.ts'
 import { checkGraph, checkLooks, shownDocuments } from './checkers/graph.ts'
-import { checkKeys } from './checkers/keys.ts'
+import { checkKeyRows, checkKeys } from './checkers/keys.ts'
 import { checkLinearizable } from './checkers/linearizable.ts'
+import { checkMismatches } from './checkers/mismatches.ts'
 import { ANSWERS_WITHIN_MS, unrest } from './checkers/liveness.ts'
 import { checkOrder } from './checkers/order.ts'
+import { checkRest } from './checkers/rest.ts'
 import { checkStore } from './checkers/store.ts'
-import { checkBatches, checkRelays, checkTokens, placesOf } from './checkers/tokens.ts'
+import {
+  AT_LAST,
+  checkBatches,
+  checkLastReads,
+  checkRelays,
+  checkTokens,
+  placesOf,
+} from './checkers/tokens.ts'
 import type { Clients } from './clients.ts'
 import { LATE_MS } from './engine.ts'
 import { GRAPH_PREFIX } from './world.ts'
@@ -25,6 +34,9 @@ export function judge(world: World, clients: Clients): string[] {
     ...new Set(world.alarms.map((alarm) => `alarm: ${alarm}`)),
     ...checkStore(world.engine, log),
     ...checkKeys(world.engine, log),
+    ...checkKeyRows(world.engine, log),
+    ...checkMismatches(history),
+    ...checkLastReads(history, log),
     ...checkTokens(history, placesOf(log)),
     ...checkBatches(history),
     ...checkRelays(log),
@@ -46,17 +58,39 @@ export async function settle(world: World, clients: Clients): Promise<string[]> 
   // What was sent before the end of the faults may still land.
   await scheduler.run(scheduler.nowMs + scheduler.one([500, 500, 1_000, LATE_MS.to]))
   clients.stop()
+  found.push(...(await comeToRest(world, clients)))
+  await within(world, readAll(world, clients), found)
+  return found
+}
+
+async function comeToRest(world: World, clients: Clients): Promise<string[]> {
+  const { scheduler } = world
   const until = scheduler.nowMs + RESTS_WITHIN_MS
   const atRest = (): boolean => clients.idle && unrest(world).length === 0
   // Looking at every event would be dear.
   while (scheduler.nowMs < until && !atRest()) await scheduler.run(scheduler.nowMs + 100)
-  if (!clients.idle) found.push('K8: a client still waits')
-  found.push(...unrest(world))
-  let isRead = false
-  void readAll(world, clients).then(() => (isRead = true))
-  await scheduler.run(scheduler.nowMs + 10_000, () => isRead)
-  if (!isRead) found.push('K8: the last reads were not answered')
-  return found
+  return [...(clients.idle ? [] : ['K8: a client still waits']), ...unrest(world)]
+}
+
+async function within(world: World, done: Promise<void>, found: string[]): Promise<void> {
+  const { scheduler } = world
+  let isDone = false
+  void done.then(() => (isDone = true))
+  await scheduler.run(scheduler.nowMs + 10_000, () => isDone)
+  if (!isDone) found.push('K8: the last requests were not answered')
+}
+
+/**
+ * All have been started again, long after the last change: every ledger is there as it was left,
+ * over every member, and takes new changes behind it.
+ */
+export async function readAgain(world: World, clients: Clients): Promise<string[]> {
+  const found = await comeToRest(world, clients)
+  await within(world, readAll(world, clients), found)
+  await within(world, appendAll(world, clients), found)
+  await within(world, readAll(world, clients, AT_LAST), found)
+  found.push(...(await comeToRest(world, clients)))
+  return [...found, ...checkRest(world)]
 }
 
 /** Asks every member for every ledger until it answers. */
@@ -65,7 +99,7 @@ async function probe(world: World, clients: Clients, silent: Set<string>): Promi
   const pairs = asked.flatMap((to) => clients.ledgers.map((id) => ({ to, id })))
   for (const { to, id } of pairs) silent.add(`ledger ${id} over ${to.name}`)
   const probeOne = async ({ to, id }: (typeof pairs)[number]): Promise<void> => {
-    for (;;) {
+    while (!clients.isStopped) {
       const now = world.members.get(to.name) ?? to
       const operation = clients.begin({
         client: `probe of ${to.name}`,
@@ -82,14 +116,19 @@ async function probe(world: World, clients: Clients, silent: Set<string>): Promi
   await Promise.all(pairs.map(probeOne))
 }
 
-async function readAll(world: World, clients: Clients): Promise<void> {
+async function appendAll(world: World, clients: Clients): Promise<void> {
+  for (const [i, address] of clients.ledgers.entries()) {
+    const messages = [{ type: 'append', body: { token: `last-${i}` } }]
+    const operation = clients.begin({ client: 'the last', type: 'ledger', address, messages })
+    await clients.over(world.scheduler.one(world.living), operation)
+  }
+}
+
+async function readAll(world: World, clients: Clients, client = 'the last'): Promise<void> {
   for (const to of world.living.filter(({ isLeaving }) => !isLeaving)) {
     for (const address of clients.ledgers) {
       const messages = [{ type: 'read', body: {} }]
-      await clients.over(
-        to,
-        clients.begin({ client: 'the last', type: 'ledger', address, messages }),
-      )
+      await clients.over(to, clients.begin({ client, type: 'ledger', address, messages }))
     }
   }
 }

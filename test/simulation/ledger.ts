@@ -9,6 +9,7 @@ import type {
   Ask,
   Behaviour,
   Decision,
+  Effect,
   NodeDoc,
   NodeRef,
   SystemState,
@@ -39,8 +40,19 @@ export interface LedgerBody {
   readonly below?: number
   /** Tokens of a batch: `token.0` to `token.<n - 1>`. */
   readonly marks?: number
-  /** UUID of another ledger, which gets the token too. */
+  /** UUID, or number, of another ledger, which gets the token too. */
   readonly to?: string
+  readonly toNumber?: string
+  /** So many messages to it, of one effect: `token>`, `token>1`, ... */
+  readonly relays?: number
+  /** The last of them throws there. */
+  readonly explodes?: boolean
+  /** Numbers that it has on the way to its last one. */
+  readonly through?: readonly string[]
+  /** Makes a body unlike all others. */
+  readonly nonce?: string
+  /** The answer is longer than a mark holds. */
+  readonly long?: boolean
   /** The turn waits for rules first. */
   readonly waits?: boolean
 }
@@ -68,6 +80,19 @@ export function foldLedger(state: Ledger | null, record: ActorRecord): Ledger {
 
 type LedgerDecision = Decision<Ledger>
 
+/** What a long answer has behind the short one. */
+const LONG = ' and so on'.repeat(40)
+
+/** The text of a refusal. */
+export function refusalText(text: string, { long }: LedgerBody): string {
+  return long ? text + LONG : text
+}
+
+/** The answer to a change of the tokens: how many there are. */
+export function sizeData(size: number, { long }: LedgerBody): unknown {
+  return long ? { size, text: LONG } : size
+}
+
 function done(
   state: Ledger | null,
   records: readonly ActorRecord[],
@@ -77,7 +102,7 @@ function done(
   return { ok: true, records, state: next, data: next.tokens.length, ...more }
 }
 
-function no(code: ErrorCode, text: string): LedgerDecision {
+function no(code: ErrorCode, text: string): Extract<LedgerDecision, { ok: false }> {
   return { ok: false, errors: [errorItem(code, text)] }
 }
 
@@ -92,14 +117,14 @@ function* decide(
   if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
   const { length } = state.tokens
   if (body.atLeast !== undefined && length < body.atLeast) {
-    return no('INVALID_STATE', `has ${length} tokens, not ${body.atLeast}`)
+    return no('INVALID_STATE', refusalText(`has ${length} tokens, not ${body.atLeast}`, body))
   }
   if (body.below !== undefined && length >= body.below) {
-    return no('INVALID_STATE', `has ${length} tokens already`)
+    return no('INVALID_STATE', refusalText(`has ${length} tokens already`, body))
   }
   switch (message.type) {
     case 'append':
-      return done(state, marksOf(body).map(appended))
+      return changed(state, body)
     case 'strike': {
       const token = state.tokens.find((one) => !state.struck.includes(one))
       if (token === undefined) return no('INVALID_STATE', 'has nothing to strike')
@@ -107,11 +132,10 @@ function* decide(
     }
     case 'renumber':
       return yield* renumber(state, body)
-    case 'send': {
-      const messages = [{ type: 'append', body: { token: `${body.token!}>` } }]
-      const effects = [{ to: { type: 'ledger', id: body.to! }, messages }]
-      return done(state, [appended(body.token!)], { effects })
-    }
+    case 'send':
+      return changed(state, body, [effectOf(body)])
+    case 'explode':
+      throw new Error('this turn throws')
     case 'delete':
       return done(state, [{ t: 'deleted', nodes: nodesOfLedger(state) }])
     case 'read':
@@ -119,6 +143,27 @@ function* decide(
     default:
       return no('INVALID_STATE', `${message.type} is not known`)
   }
+}
+
+function changed(state: Ledger, body: LedgerBody, effects: readonly Effect[] = []): LedgerDecision {
+  const records = marksOf(body).map(appended)
+  const data = sizeData(state.tokens.length + records.length, body)
+  return done(state, records, { data, ...(effects.length > 0 && { effects }) })
+}
+
+function effectOf(body: LedgerBody): Effect {
+  const { to, toNumber } = body
+  const messages: Message[] = relayedTokens(body).map((token) => {
+    return { type: 'append', body: { token } }
+  })
+  if (body.explodes) messages.push({ type: 'explode', body: {} })
+  const address = to === undefined ? { key: toNumber! } : { id: to }
+  return { to: { type: 'ledger', ...address }, messages }
+}
+
+/** The tokens that a sent one becomes at its target. */
+export function relayedTokens({ token, relays = 1 }: LedgerBody): readonly string[] {
+  return Array.from({ length: relays }, (_, i) => `${token!}>${i === 0 ? '' : i}`)
 }
 
 function* open(
@@ -133,20 +178,33 @@ function* open(
   } else if (!(yield { ask: 'reserve', keyType: 'ledger', key: number })) {
     return no('ALREADY_EXISTS', `${number} is taken`)
   }
+  const taken = yield* reserveAll(body.through ?? [])
+  if (taken !== null) return no('ALREADY_EXISTS', `${taken} is taken`)
   if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
   const opened = { t: 'opened', id: turn.actorId, number }
-  const records = [opened, ...marksOf(body).map(appended)]
+  const records = [opened, ...(body.through ?? []).map(renumbered), ...marksOf(body).map(appended)]
   return done(null, records, { data: { id: turn.actorId, number } })
 }
 
-function* renumber(state: Ledger, body: LedgerBody): Generator<Ask, LedgerDecision, unknown> {
-  const number = body.number!
-  if (number === state.number) return no('INVALID_STATE', 'has that number')
-  if (!(yield { ask: 'reserve', keyType: 'ledger', key: number })) {
-    return no('ALREADY_EXISTS', `${number} is taken`)
+/** The first of these numbers that another ledger has. */
+function* reserveAll(numbers: readonly string[]): Generator<Ask, string | null, unknown> {
+  for (const key of numbers) {
+    if (!(yield { ask: 'reserve', keyType: 'ledger', key })) return key
   }
+  return null
+}
+
+function renumbered(number: string): ActorRecord {
+  return { t: 'renumbered', number }
+}
+
+function* renumber(state: Ledger, body: LedgerBody): Generator<Ask, LedgerDecision, unknown> {
+  const numbers = [...(body.through ?? []), body.number!]
+  if (numbers[0] === state.number) return no('INVALID_STATE', 'has that number')
+  const taken = yield* reserveAll(numbers)
+  if (taken !== null) return no('ALREADY_EXISTS', `${taken} is taken`)
   if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
-  return done(state, [{ t: 'renumbered', number }])
+  return done(state, numbers.map(renumbered))
 }
 
 /** The tokens that a message appends. */
@@ -223,7 +281,7 @@ const READS = ['read']
 export const ledger: Behaviour<Ledger> = {
   type: 'ledger',
   home: 'shards',
-  messageTypes: ['open', 'append', 'strike', 'renumber', 'send', 'delete', ...READS],
+  messageTypes: ['open', 'append', 'strike', 'renumber', 'send', 'delete', 'explode', ...READS],
   creates: ['open'],
   isRead: (type) => READS.includes(type),
   check: () => null,
@@ -253,21 +311,23 @@ export const ledger: Behaviour<Ledger> = {
 export const flag: Behaviour<SystemState<string>> = {
   type: 'flag',
   home: 'system',
-  messageTypes: ['put'],
+  messageTypes: ['put', 'drop'],
   creates: ['put'],
   isRead: () => false,
   check: () => null,
   chosenKey: () => null,
   mayTake: () => [],
-  *decide(_state, message, turn) {
-    const value = (message.body as LedgerBody).token!
-    const records = [{ t: 'put', key: turn.key!, value }]
-    return { ok: true, records, state: { key: turn.key!, value, deleted: false } }
+  *decide(state, message, turn) {
+    const isDropped = message.type === 'drop'
+    if (isDropped && (state === null || state.deleted)) return no('NOT_FOUND', 'is not there')
+    const value = isDropped ? '' : (message.body as LedgerBody).token!
+    const records = [{ t: isDropped ? 'dropped' : 'put', key: turn.key!, value }]
+    return { ok: true, records, state: { key: turn.key!, value, deleted: isDropped } }
   },
   evolve: (_state, record) => ({
     key: String(record['key']),
     value: String(record['value']),
-    deleted: false,
+    deleted: record.t === 'dropped',
   }),
   isDeleted: (state) => state.deleted,
   keys: (state) => [state.key],

@@ -4,12 +4,14 @@
 
 import { NOT_THERE, World } from './world.ts' // the first: it makes bounds small
 import { isRetryable } from '../../protocol/errors.ts'
+import { drawBounds } from './bounds.ts'
 import { Clients } from './clients.ts'
 import { Faults } from './faults.ts'
 import type { Weather } from './faults.ts'
 import type { History } from './history.ts'
-import { judge, settle } from './judge.ts'
+import { judge, readAgain, settle } from './judge.ts'
 import { KIND, drawNastiness } from './nastiness.ts'
+import { DAY_MS, Rests } from './rests.ts'
 import { Trace } from './trace.ts'
 
 export interface RunResult {
@@ -28,6 +30,8 @@ export interface RunResult {
 const NAMES = ['a', 'b', 'c']
 const GRAPH_EVERY = 3
 const JOINS_WITHIN_MS = 15_000
+/** At least so much time passes in each run. */
+const LIFE_MS = 30.5 * DAY_MS
 
 export interface RunOptions {
   /** Gets every line of the trace. */
@@ -46,6 +50,7 @@ export async function runSeed(
   const world = new World({ seed, trace, hasGraph: seed % GRAPH_EVERY === 0 })
   const { scheduler } = world
   const weather = drawWeather(scheduler.chance())
+  drawBounds(seed, weather === 'rough')
   const nastiness = weather === 'planned' ? KIND : drawNastiness(scheduler)
   const names = NAMES.slice(0, scheduler.one([2, 3, 3, 3]))
   const clients = new Clients(world, {
@@ -66,10 +71,17 @@ export async function runSeed(
   clients.start()
   const faults = new Faults(world, weather)
   faults.start()
-  await scheduler.run(scheduler.nowMs + 4_000 + scheduler.pick(10_000))
+  const rests = new Rests(world, clients, faults, { isCalm: weather !== 'rough' })
+  const stretches = 2 + scheduler.pick(3)
+  for (let i = 0; i < stretches; i++) {
+    if (i > 0) await rests.take()
+    await scheduler.run(scheduler.nowMs + 1_500 + scheduler.pick(4_000))
+  }
   faults.end()
 
   found.push(...(await settle(world, clients)))
+  await rests.last(LIFE_MS)
+  found.push(...(await readAgain(world, clients)))
   if (isJudged) found.push(...judge(world, clients))
   if (weather === 'planned') found.push(...checkUnfailed(clients.history))
   return {

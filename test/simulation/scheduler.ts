@@ -143,19 +143,21 @@ export class Process implements Owner {
   state: ProcessState = 'running'
   readonly #rate: number
   readonly #bornMs: number
-  #wallJumpMs = 0
+  #wallJumpMs: number
   #lostMs = 0
   #stoppedAtMs = 0
   readonly #timers = new Map<SimulatedEvent, Timer>()
   #kept: SimulatedEvent[] = []
   #onDeath: (() => void)[] = []
 
-  constructor(name: string, scheduler: Scheduler) {
+  /** `wallJumpMs`: how far its machine's wall clock is from the truth. */
+  constructor(name: string, scheduler: Scheduler, wallJumpMs = 0) {
     this.name = name
     this.scheduler = scheduler
     this.#bornMs = scheduler.nowMs
+    this.#wallJumpMs = wallJumpMs
     // I5 holds for rates that differ by less than a quarter (PROTOCOL 3.7).
-    this.#rate = 0.93 + scheduler.chance() * 0.14
+    this.#rate = 0.895 + scheduler.chance() * 0.222
     const own = seeded(scheduler.pick(2 ** 32))
     this.random = (bytes) => {
       for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(own() * 256)
@@ -252,6 +254,10 @@ export class Process implements Owner {
 
   jumpWall(ms: number): void {
     this.#wallJumpMs += ms
+  }
+
+  get wallJumpMs(): number {
+    return this.#wallJumpMs
   }
 
   keep(event: SimulatedEvent): void {

@@ -138,6 +138,8 @@ export class StoreSegments implements SegmentStore {
     const sent: Group = { ...group, body: Buffer.from(group.body) }
     const text = `append ${nameOf({ shard, segment })} epoch ${epoch} head ${head} +${count}`
     return this.#calls.statement(`${text} ${commitId.slice(-6)}`, async () => {
+      // A WriteFailure, which looks like an outcome that is not known (PROTOCOL 3.1).
+      if (sent.body.length > engine.mutationBytesMax) return 'unknown'
       const outcome = await this.#segments.append(segment, sent)
       if (outcome === 'applied') {
         engine.witness.appended(segment, sent, {

@@ -60,6 +60,11 @@ export class Redis {
     for (const [incarnation, stream] of this.#streams) this.#lose(incarnation, stream)
   }
 
+  /** Nobody has prolonged a stream for longer than its life: it is gone with what is in it. */
+  expire(passedMs: number): void {
+    if (passedMs > LIMITS.wireStreamMs) this.flush()
+  }
+
   /** The last entries are lost, and some that were read long ago are there again. */
   failOver(): void {
     for (const stream of this.#streams.values()) {
@@ -76,6 +81,17 @@ export class Redis {
 
   sends({ envelope }: Parcel): void {
     this.#copies.set(envelope.trace, this.copiesOf(envelope.trace) + 1)
+  }
+
+  /** Streams that a process reads, or would if they were there. */
+  inboxesOf(process: Process): number {
+    const all = [...this.#streams.values(), ...this.#lost.values()]
+    return all.filter(({ reader }) => reader === process).length
+  }
+
+  /** Every reader has its stream. */
+  get isWhole(): boolean {
+    return this.#lost.size === 0
   }
 
   /** Entries that nobody has taken over, in the streams of processes that run. */

@@ -2,7 +2,7 @@
 // since. It stands between the engine and the audit of the store (K4), which must see more than
 // what is left at the end.
 
-import type { DerivedRow, Group, LogRow } from '../../storage/journal.ts'
+import type { Group, LogRow } from '../../storage/journal.ts'
 
 export interface AppliedRow extends LogRow {
   readonly segment: number
@@ -14,12 +14,6 @@ export interface AppliedRow extends LogRow {
 export class Witness {
   /** Appends that were applied, by shard. */
   readonly rows = new Map<number, AppliedRow[]>()
-  /** Every derived row that has arrived, in its order; a register may have refused it. */
-  readonly puts: { readonly shard: number; readonly row: DerivedRow }[] = []
-
-  put(shard: number, row: DerivedRow): void {
-    this.puts.push({ shard, row })
-  }
 
   appended(segment: number, group: Group, at: { atMs: number; by: string }): void {
     const { shard, epoch, head, count, commitId, body } = group

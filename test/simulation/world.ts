@@ -18,7 +18,7 @@ import { AssertionError, RequestError } from '../../protocol/errors.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Reply } from '../../protocol/message.ts'
 import type { Journal } from '../../storage/journal.ts'
-import { StoreDerived } from './derived.ts'
+import { derivedOf } from './derived.ts'
 import { Engine } from './engine.ts'
 import { flag, ledger } from './ledger.ts'
 import type { Owner } from './event-queue.ts'
@@ -68,6 +68,9 @@ export class World {
   /** Processes by the lives that they have begun. */
   readonly #lives = new Map<string, Process>()
   readonly trace: Trace
+  /** Days pass, and nobody does anything. */
+  isResting = false
+  readonly onceAwake: (() => void)[] = []
   /** Instead of rules that take their time. */
   onRules: (() => Promise<readonly unknown[]>) | null = null
 
@@ -84,7 +87,7 @@ export class World {
 
   /** Starts a process of this name; it takes requests once it has joined. */
   start(name: string): SimulatedMember {
-    const process = new Process(name, this.scheduler)
+    const process = new Process(name, this.scheduler, this.#wallJumpOf(name))
     const { member, index } = this.#makeMember(name, process)
     const simulated: SimulatedMember = {
       name,
@@ -110,13 +113,21 @@ export class World {
     return simulated
   }
 
+  /** A machine's clock goes on being wrong when a process is started again on it. */
+  #wallJumpOf(name: string): number {
+    return this.members.get(name)?.process.wallJumpMs ?? 0
+  }
+
   /** A process that can't start ends; whoever looks after it starts it again. */
   #startLater({ name, process }: SimulatedMember, error: unknown): void {
     this.say(`${name} does not start: ${textOf(error)}`)
     process.kill()
-    this.scheduler.at(this.scheduler.between(500, 2_000), `starts ${name} again`, () => {
-      if (this.members.get(name)?.process === process) this.start(name)
-    })
+    const startAgain = (): void => {
+      if (this.members.get(name)?.process !== process) return
+      if (this.isResting) this.onceAwake.push(startAgain)
+      else this.start(name)
+    }
+    this.scheduler.at(this.scheduler.between(500, 2_000), `starts ${name} again`, startAgain)
   }
 
   /** A planned stop: shards are handed over, then the process ends. */
@@ -171,8 +182,14 @@ export class World {
       scheduler.at(scheduler.between(0.2, 2), `request ${request.trace}`, () => {
         if (process.state === 'dead' || !to.isReady) return answer(NOT_THERE)
         process.onDeath(() => answer(null))
+        const cameMs = scheduler.nowMs
+        const ask = (): void => {
+          // Its connection was closed long ago.
+          if (scheduler.nowMs - cameMs > SOCKET_MS) answer(null)
+          else this.#ask(to, request, answer)
+        }
         // It lies in the socket of a process that is paused.
-        scheduler.at(0, `asks ${request.trace}`, () => this.#ask(to, request, answer), process)
+        scheduler.at(0, `asks ${request.trace}`, ask, process)
       })
     })
   }
@@ -239,7 +256,7 @@ export class World {
 
   #journalOf(name: string, process: Process, log: Log): Journal {
     const control = new StoreControl(this.engine, process)
-    const derived = new StoreDerived(this.engine, process)
+    const derived = derivedOf(this.engine, process, this.shards)
     return {
       identity: { format: 1, shards: this.shards, generation: 'simulation' },
       log: new SegmentedLog({
@@ -324,6 +341,9 @@ interface Shelf {
     readonly tokens: readonly { readonly token: string }[]
   }[]
 }
+
+/** A request that nobody has read for so long is gone with its connection. */
+const SOCKET_MS = 3_600_000
 
 export const GRAPH_PREFIX = 'simulated-'
 const SCHEMA = graphSchema(ledger.nodeTypes)

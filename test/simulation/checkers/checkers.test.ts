@@ -2,19 +2,22 @@
 // find.
 
 import t from 'tap'
+import { LIMITS } from '../../../config/limits.ts'
 import { Engine } from '../engine.ts'
 import { KIND } from '../nastiness.ts'
 import { Scheduler } from '../scheduler.ts'
 import { LEDGER, OPEN, OPENED, READ, append, appended, done, entry } from '../testing/scene.ts'
-import { historyOf, logOf, rejected, rowsOf, shown } from '../testing/scene.ts'
+import { historyOf, logOf, putRow, rejected, rowsOf, shown } from '../testing/scene.ts'
 import { Trace } from '../trace.ts'
 import type { AppliedRow } from '../witness.ts'
 import { foldLog } from './fold.ts'
-import { checkKeys } from './keys.ts'
+import { checkKeyRows, checkKeys } from './keys.ts'
 import { checkLinearizable } from './linearizable.ts'
+import { checkMismatches } from './mismatches.ts'
 import { checkOrder } from './order.ts'
 import { checkStore } from './store.ts'
-import { checkBatches, checkRelays, checkTokens, placesOf } from './tokens.ts'
+import { AT_LAST, checkBatches, checkLastReads, checkRelays } from './tokens.ts'
+import { checkTokens, placesOf } from './tokens.ts'
 
 const A = append('a')
 const B = append('b')
@@ -73,13 +76,69 @@ t.test('K1: what is sent on comes there once', async (t) => {
   const sent = entry(2, 1, [appended('a')], { e: [effect] })
   const taken = entry(3, 2, [appended('b')], { s: [0, 2, 0] })
   t.strictSame(checkRelays(logOf(entry(1, 0, [OPENED]), sent, taken)), [])
-  t.match(checkRelays(logOf(entry(1, 0, [OPENED]), sent)).join(), /effect 0\/2\/0 was taken 0/)
+  t.match(
+    checkRelays(logOf(entry(1, 0, [OPENED]), sent)).join(),
+    /of the 1 messages of effect 0\/2\/0 0 were taken/,
+  )
   const again = { ...taken, n: 4, v: 3 }
   const twice = checkRelays(logOf(entry(1, 0, [OPENED]), sent, taken, again))
-  t.match(twice.join(), /effect 0\/2\/0 was taken 2/)
+  t.match(twice.join(), /of the 1 messages of effect 0\/2\/0 2 were taken/)
   const phantom = entry(2, 1, [appended('b')], { s: [3, 9, 0] })
   const never = checkRelays(logOf(entry(1, 0, [OPENED]), phantom))
   t.match(never.join(), /what 0\/2 took of 3\/9\/0 was never sent/)
+})
+
+t.test('K1: all messages of one effect come, and by a number perhaps none', async (t) => {
+  const opened = entry(1, 0, [OPENED])
+  const taken = entry(3, 2, [appended('b')], { s: [0, 2, 0] })
+  const to = (address: object) => {
+    const effect = { to: { type: 'ledger', ...address }, messages: [A, B] }
+    return entry(2, 1, [appended('a')], { e: [effect] })
+  }
+  const half = checkRelays(logOf(opened, to({ id: LEDGER }), taken))
+  t.match(half.join(), /of the 2 messages of effect 0\/2\/0 1 were taken/)
+  t.strictSame(checkRelays(logOf(opened, to({ key: 'N7' }))), [])
+  t.match(checkRelays(logOf(opened, to({ key: 'N7' }), taken)).join(), /1 were taken/)
+})
+
+t.test('K1: what is read at last is what the log says', async (t) => {
+  const log = logOf(
+    entry(1, 0, [OPENED]),
+    entry(2, 1, [appended('a')]),
+    entry(3, 2, [appended('b')]),
+  )
+  const read = (...tokens: string[]) => {
+    const attempts = [{ member: 'a', sentMs: 0, reply: null }]
+    const told = { messages: [READ], results: [shown(...tokens)], client: AT_LAST, attempts }
+    return historyOf({ ...told, at: [0, 1] })
+  }
+  t.strictSame(checkLastReads(read('a', 'b'), log), [])
+  t.match(checkLastReads(read('a'), log).join(), /shows 1 tokens of 2: a, not a,b/)
+})
+
+t.test('K2: nobody is refused for a body that somebody else has sent', async (t) => {
+  const no = rejected('append', 'IDEMPOTENCY_MISMATCH', 'another body')
+  const reply = { outcome: 'answered', actorId: LEDGER, keys: [], results: [no], position: null }
+  const attempts = [{ member: 'a', sentMs: 0, reply: reply as never }]
+  const refused = { messages: [A], at: [2, 3] as const, key: 'k', results: [no], attempts }
+  const first = { messages: [B], at: [0, 1] as const, key: 'k', results: [done('append', 1)] }
+  t.strictSame(checkMismatches(historyOf(first, refused)), [])
+  t.match(checkMismatches(historyOf({ ...first, client: 'other' }, refused)).join(), /nobody has/)
+  t.match(checkMismatches(historyOf({ ...first, key: 'l' }, refused)).join(), /nobody has sent/)
+})
+
+t.test('K4: what a number leads to has it', async (t) => {
+  const log = logOf(entry(1, 0, [OPENED]))
+  const engine = engineWith(rowsOf([]))
+  const claim = { actorId: LEDGER, messageId: 'm', confirmed: true, clock: 0 }
+  const put = (key: string, claims: readonly (typeof claim)[]): void =>
+    putRow(engine, { kind: 'alias', offset: 1, row: { keyType: 'ledger', key, claims } })
+  put('N1', [claim])
+  put('N2', [{ ...claim, confirmed: false }])
+  put('N3', [])
+  t.strictSame(checkKeyRows(engine, log), [])
+  put('N4', [claim])
+  t.match(checkKeyRows(engine, log).join(), /the number N4 leads to .*, whose number is N1/)
 })
 
 t.test('K2: places in the log agree with time and with what was answered', async (t) => {
@@ -248,6 +307,13 @@ t.test('K4: an actor has dense versions, and each message once', async (t) => {
   t.match(auditOf(rowsOf([first, third])), /has number 3, not 2/)
   t.match(auditOf(rowsOf([first, { ...second, v: 5 }])), /is on version 5, not 1/)
   t.match(auditOf(rowsOf([first, second, { ...third, m: second.m }])), /repeats the message/)
+  const key = { m: 'key', l: 1 } as const
+  const again = (clock: number, atMs: number): string => {
+    const rows = [first, { ...second, ...key }, { ...third, ...key, c: clock }]
+    return auditOf(rowsOf(rows, (_, i) => ({ atMs: i === 2 ? atMs : 0 })))
+  }
+  t.match(again(LIMITS.callerMarkMs - 1, LIMITS.callerMarkMs), /repeats the message/)
+  t.equal(again(LIMITS.callerMarkMs, LIMITS.callerMarkMs), '', 'its life is over')
   t.match(auditOf(rowsOf([entry(1, 0, [appended('a')])])), /can't be folded/)
 })
 
@@ -257,12 +323,12 @@ t.test('K4: the rows of an actor are what the log says', async (t) => {
   const engine = engineWith(rows)
   const put = (n: number, offset: number, i: number): void => {
     const { bytes } = log.actors.get(LEDGER)!.entries[i]!
-    engine.registers.put(0, { kind: 'entry', actorId: LEDGER, n, offset, body: bytes })
+    putRow(engine, { kind: 'entry', actorId: LEDGER, n, offset, body: bytes })
   }
   put(1, 1, 0)
-  engine.registers.put(0, { kind: 'consumer', consumer: 'flush', offset: 1 })
+  putRow(engine, { kind: 'consumer', consumer: 'flush', offset: 1 })
   t.strictSame(checkStore(engine, log), [])
-  engine.registers.put(0, { kind: 'consumer', consumer: 'flush', offset: 2 })
+  putRow(engine, { kind: 'consumer', consumer: 'flush', offset: 2 })
   t.match(checkStore(engine, log).join(), /entry 2 .* is not among its rows, flush is 2/)
   put(2, 3, 2)
   t.match(checkStore(engine, log).join(), /entry 2 .* stands there as message-/)
@@ -277,7 +343,7 @@ t.test('K4: a number leads to the one ledger that has it', async (t) => {
   t.match(checkKeys(engine, log).join(), /the number N1 leads to null/)
   const claim = { actorId: LEDGER, messageId: 'm', confirmed: true, clock: 0 }
   const alias = { keyType: 'ledger', key: 'N1', claims: [claim] }
-  engine.registers.put(0, { kind: 'alias', offset: 1, row: alias })
+  putRow(engine, { kind: 'alias', offset: 1, row: alias })
   t.strictSame(checkKeys(engine, log), [])
   const other = { ...OPENED, id: 'other' }
   const two = logOf(entry(1, 0, [OPENED]), entry(1, 0, [other], { p: 'other' }))

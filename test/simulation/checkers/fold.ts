@@ -13,6 +13,8 @@ export interface PlacedEntry {
   readonly shard: number
   readonly offset: number
   readonly epoch: number
+  /** When its row was appended, milliseconds. */
+  readonly atMs: number
   readonly entry: Entry
   readonly bytes: Uint8Array
 }
@@ -50,10 +52,11 @@ export function foldLog(rows: ReadonlyMap<number, readonly AppliedRow[]>): Folde
 }
 
 function entriesOf(row: AppliedRow): PlacedEntry[] {
-  const { shard, epoch, offset, count } = row
+  const { shard, epoch, offset, count, atMs } = row
   return splitEntries(row.body).map((bytes, i) => ({
     shard,
     epoch,
+    atMs,
     offset: offset - count + 1 + i,
     entry: decodeEntry(bytes),
     bytes,

@@ -3,6 +3,7 @@
 // ARCHITECTURE 4.
 
 import type { Engine } from '../engine.ts'
+import { storedAlias, storedAliases } from '../stored.ts'
 import { finalState } from './fold.ts'
 import type { FoldedLog } from './fold.ts'
 
@@ -22,7 +23,7 @@ export function checkKeys(engine: Engine, log: FoldedLog): string[] {
       found.push(`K4: the number ${number} is held by ${actors.join()}`)
       continue
     }
-    const row = engine.registers.alias('ledger', number)
+    const row = storedAlias(engine.tables, 'ledger', number)
     if (row?.claims.length === 1 && row.claims[0]!.actorId === actors[0]) continue
     if (row && row.claims.some(({ actorId }) => actorId === actors[0])) continue
     found.push(`K4: the number ${number} leads to ${JSON.stringify(row)}, not to ${actors[0]!}`)
@@ -41,6 +42,24 @@ function handedOutTwice(log: FoldedLog): string[] {
     const other = first.get(number)
     if (other !== undefined) found.push(`K4: ${number} was handed out to ${other} and ${actorId}`)
     first.set(number, actorId)
+  }
+  return found
+}
+
+/**
+ * Every row of a number leads to the ledger that has it: one that was given up is free for others.
+ * What an actor has not confirmed is ended when it is next asked for (F34).
+ */
+export function checkKeyRows({ tables }: Engine, log: FoldedLog): string[] {
+  const found: string[] = []
+  for (const { keyType, key, claims } of storedAliases(tables)) {
+    if (keyType !== 'ledger') continue
+    for (const { actorId, confirmed } of claims) {
+      if (!confirmed) continue
+      const has = finalState(log.actors.get(actorId))?.number
+      if (has === key) continue
+      found.push(`K4: the number ${key} leads to ${actorId}, whose number is ${has ?? 'none'}`)
+    }
   }
   return found
 }

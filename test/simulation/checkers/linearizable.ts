@@ -4,7 +4,7 @@
 
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { History, Operation, OperationMessage } from '../history.ts'
-import { marksOf } from '../ledger.ts'
+import { marksOf, relayedTokens } from '../ledger.ts'
 import type { Ledger } from '../ledger.ts'
 import { answerOf, nextState } from './sequential.ts'
 import { shownTokens } from './tokens.ts'
@@ -80,11 +80,12 @@ function isReadLast(told: readonly Told[]): boolean {
   let answeredMs = -Infinity
   for (const { operation, i } of told) {
     const { results, invokedMs, preview } = operation
-    if (preview || !results[i]?.success) continue
-    if (shownTokens(results[i]) === null) answeredMs = Math.max(answeredMs, invokedMs)
-    else readMs = Math.max(readMs, invokedMs)
+    if (!results[i]) continue
+    const isShown = !preview && shownTokens(results[i]) !== null
+    if (isShown) readMs = Math.max(readMs, invokedMs)
+    else answeredMs = Math.max(answeredMs, invokedMs)
   }
-  return readMs >= answeredMs
+  return readMs > -Infinity && readMs >= answeredMs
 }
 
 /** Tokens that other ledgers have sent here come in at some time after they were sent. */
@@ -92,19 +93,21 @@ function addRelays(actorId: string, told: Told[], history: History): void {
   const relays = history.operations.flatMap((operation) =>
     operation.outcome === 'fail'
       ? []
-      : operation.messages.flatMap((message, i) => {
-          const isForIt = message.type === 'send' && message.body.to === actorId
-          return isForIt ? [{ operation: relayOf(operation, i), i: 0 }] : []
+      : operation.messages.flatMap((message) => {
+          const { to, toNumber } = message.body
+          const isForIt = message.type === 'send' && (to === actorId || toNumber !== undefined)
+          if (!isForIt) return []
+          const tokens = relayedTokens(message.body)
+          return tokens.map((token) => ({ operation: relayOf(operation, token), i: 0 }))
         }),
   )
   told.push(...relays)
 }
 
-function relayOf(operation: Operation, i: number): Operation {
-  const body = { token: `${operation.messages[i]!.body.token!}>` }
+function relayOf(operation: Operation, token: string): Operation {
   return {
     ...operation,
-    messages: [{ type: 'append', body }],
+    messages: [{ type: 'append', body: { token } }],
     results: [null],
     returnedMs: Infinity,
     outcome: 'info',
@@ -129,8 +132,11 @@ function callsOf(actorId: string, told: readonly Told[]): Call<Held>[] {
     if (preview && (i > 0 || operation.outcome !== 'ok')) continue
     // Nobody knows of it, and nothing of it was ever seen: it need not have happened.
     if (result === null && isUnseen(message)) continue
-    let after: number | null = before?.operation === operation ? before.call : null
-    before = { operation, call: calls.length }
+    let after: number | null = null
+    if (!wasPassedOver(operation, i)) {
+      after = before?.operation === operation ? before.call : null
+      before = { operation, call: calls.length }
+    }
     const isFree = result === null && operation.messages.length === 1
     if (isFree && !longest.includes(marksOf(message.body)[0] ?? '')) {
       // One of several that do the same is as good as another: the first of them comes first.
@@ -153,6 +159,16 @@ function callsOf(actorId: string, told: readonly Told[]): Call<Held>[] {
   }
   return calls
 }
+
+/** Refused without an entry, and those behind it were done: a repeat comes after them. */
+function wasPassedOver({ attempts }: Operation, i: number): boolean {
+  return attempts.some(({ reply }) => {
+    const result = reply?.outcome === 'answered' ? reply.results[i] : undefined
+    return result?.success === false && PASSED_OVER.has(result.errors[0]!.code)
+  })
+}
+
+const PASSED_OVER = new Set(['TOO_LARGE', 'INTERNAL_ERROR'])
 
 function byInvocation(a: Told, b: Told): number {
   const { operation: one } = a

@@ -31,11 +31,11 @@ export function unrest(world: World): string[] {
 }
 
 /** Every shard is served by exactly one member: the one that its row names. */
-function unowned(world: World): string[] {
+export function unowned(world: World): string[] {
   const found: string[] = []
   for (const [number, row] of world.engine.state.shards) {
     const serving = world.living.filter(
-      ({ member }) => member.shards.get(number)?.state === 'serving',
+      ({ member }) => member.shards.get(number)?.state === 'serving' && member.ownership.mayServe(),
     )
     const owners = serving.map(({ member }) => member.ownership.incarnation)
     if (owners.length !== 1 || owners[0] !== row.incarnation) {

@@ -5,7 +5,7 @@
 import type { ActorRecord } from '../../../protocol/behaviour.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { OperationMessage } from '../history.ts'
-import { foldLedger, marksOf } from '../ledger.ts'
+import { foldLedger, marksOf, refusalText, sizeData } from '../ledger.ts'
 import type { Ledger } from '../ledger.ts'
 
 /** The one answer that a state allows; null when it rests on more than the state (a number). */
@@ -27,22 +27,26 @@ export function answerOf(
   if (state === null || state.deleted) return no('NOT_FOUND', 'is not open')
   const { length } = state.tokens
   if (body.atLeast !== undefined && length < body.atLeast) {
-    return no('INVALID_STATE', `has ${length} tokens, not ${body.atLeast}`)
+    return no('INVALID_STATE', refusalText(`has ${length} tokens, not ${body.atLeast}`, body))
   }
   if (body.below !== undefined && length >= body.below) {
-    return no('INVALID_STATE', `has ${length} tokens already`)
+    return no('INVALID_STATE', refusalText(`has ${length} tokens already`, body))
   }
   switch (type) {
     case 'append':
     case 'send':
-      return { type, success: true, data: length + marksOf(body).length }
+      return { type, success: true, data: sizeData(length + marksOf(body).length, body) }
     case 'strike':
       if (state.struck.length === state.tokens.length) {
         return no('INVALID_STATE', 'has nothing to strike')
       }
       return { type, success: true, data: length }
-    case 'renumber':
-      return body.number === state.number ? no('INVALID_STATE', 'has that number') : null
+    case 'renumber': {
+      const [first] = body.through ?? [body.number]
+      return first === state.number ? no('INVALID_STATE', 'has that number') : null
+    }
+    case 'explode':
+      return no('INTERNAL_ERROR', 'this turn throws')
     case 'delete':
       return { type, success: true, data: length }
     case 'read':

@@ -3,8 +3,11 @@
 // are dense; and the derived rows (entries, snapshots, aliases) are what the log says. Source:
 // PROTOCOL 4.1, 3.7 (I1, I2, I4).
 
+import { LIMITS } from '../../../config/limits.ts'
 import { decodeEntry } from '../../../protocol/entry.ts'
+import { CLOCK_OFF_MS } from '../engine.ts'
 import type { Engine } from '../engine.ts'
+import { storedConsumer, storedEntries } from '../stored.ts'
 import type { AppliedRow } from '../witness.ts'
 import type { FoldedActor, FoldedLog, PlacedEntry } from './fold.ts'
 
@@ -68,39 +71,72 @@ function checkSegments({ state }: Engine): string[] {
   return found
 }
 
+/**
+ * Versions are dense; so are the numbers of entries, but for those of refusals that have passed,
+ * which are given out again. Each message is there once within its life.
+ */
 function checkActor(actor: FoldedActor): string[] {
   const found: string[] = []
-  const messages = new Map<string, number>()
+  const messages = new Map<string, PlacedEntry>()
+  const before: PlacedEntry[] = []
   let version = 0
-  actor.entries.forEach(({ entry, shard, offset }, i) => {
+  let last = 0
+  for (const placed of actor.entries) {
+    const { entry, shard, offset } = placed
     const who = `actor ${actor.actorId}, entry at ${shard}/${offset}`
-    if (entry.n !== i + 1) found.push(`K4: ${who} has number ${entry.n}, not ${i + 1}`)
+    const isPassed = (one: PlacedEntry): boolean =>
+      one.entry.n < entry.n || mayHavePassed(one, placed)
+    const isNext = entry.n === last + 1 || (entry.n <= last && before.every(isPassed))
+    if (!isNext) found.push(`K4: ${who} has number ${entry.n}, not ${last + 1}`)
     if (entry.v !== version) found.push(`K4: ${who} is on version ${entry.v}, not ${version}`)
     if (shard !== actor.shard) found.push(`K4: ${who} is not in its shard ${actor.shard}`)
-    // Lives are longer than any run.
-    const before = messages.get(entry.m)
-    if (before !== undefined) {
-      found.push(`K4: ${who} repeats the message ${entry.m} of offset ${before}`)
+    const other = messages.get(entry.m)
+    if (other && isRemembered(other, placed)) {
+      found.push(`K4: ${who} repeats the message ${entry.m} of offset ${other.offset}`)
     }
-    messages.set(entry.m, offset)
+    messages.set(entry.m, placed)
+    before.push(placed)
+    last = entry.n
     version += entry.r.length
-  })
+  }
   return found
 }
 
+/** Rows of refusals go so long after they were written, by a clock that may be off. */
+const PASSED_MS = LIMITS.derivedTtlSeconds * 1_000 - 2 * CLOCK_OFF_MS
+
+function mayHavePassed(one: PlacedEntry, now: { readonly atMs: number }): boolean {
+  return one.entry.r.length === 0 && now.atMs - one.atMs >= PASSED_MS
+}
+
+/**
+ * Whether a message had to be known still when it came again: ids of callers live for a day of the
+ * shard's clock, ids that were made at an edge for as long as that edge may send them; neither
+ * longer than their rows, where the clock has stood still.
+ */
+function isRemembered(first: PlacedEntry, second: PlacedEntry): boolean {
+  if (second.atMs - first.atMs >= PASSED_MS) return false
+  return first.entry.l === 0 || second.entry.c - first.entry.c < LIMITS.callerMarkMs
+}
+
 /** Up to flush the actors' entries are there, each as the log has it. */
-function checkEntryRows({ registers }: Engine, log: FoldedLog): string[] {
+function checkEntryRows({ tables, scheduler }: Engine, log: FoldedLog): string[] {
   const found: string[] = []
-  const range = { order: 'ascending', after: 0, bytesMax: Infinity } as const
+  const stored = storedEntries(tables)
+  const now = { atMs: scheduler.nowMs }
   for (const actor of log.actors.values()) {
-    const rows = new Map(registers.entries(actor.actorId, range).map((row) => [row.n, row]))
-    const flush = registers.consumer(actor.shard, 'flush') ?? 0
-    for (const { entry, offset, bytes } of actor.entries) {
+    const rows = new Map(stored.get(actor.actorId)?.map((row) => [row.n, row]))
+    const flush = storedConsumer(tables, actor.shard, 'flush') ?? 0
+    const byNumber = new Map(actor.entries.map((placed) => [placed.entry.n, placed]))
+    for (const placed of byNumber.values()) {
+      const { entry, offset, bytes } = placed
       const row = rows.get(entry.n)
       rows.delete(entry.n)
       const who = `entry ${entry.n} of actor ${actor.actorId} at ${offset}`
       if (!row) {
-        if (offset <= flush) found.push(`K4: ${who} is not among its rows, flush is ${flush}`)
+        if (offset <= flush && !mayHavePassed(placed, now)) {
+          found.push(`K4: ${who} is not among its rows, flush is ${flush}`)
+        }
       } else if (row.offset !== offset || !Buffer.from(bytes).equals(row.body)) {
         const other = decodeEntry(row.body)
         found.push(`K4: ${who} stands there as ${other.m} of ${row.offset}`)

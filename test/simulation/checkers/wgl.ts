@@ -36,6 +36,8 @@ interface Event {
 interface Chosen<S> {
   readonly event: Event
   readonly state: S
+  /** It changes nothing and fits: it may as well stand here as anywhere later. */
+  readonly isSettled: boolean
 }
 
 /** Tries at most so many states. */
@@ -78,10 +80,10 @@ class Search<S> {
   run(): Linearization {
     let stuckAt = ''
     let furthest = -1
-    let event = this.#first.next
+    let event = this.#settled()
     while (this.#left > 0) {
       if (event !== null && !event.isReturn) {
-        event = this.#choose(event) ? this.#first.next : event.next
+        event = this.#choose(event) ? this.#settled() : event.next
         continue
       }
       if (this.#seen.size >= STATES_MAX) return { verdict: 'too large' }
@@ -110,7 +112,31 @@ class Search<S> {
       return false
     }
     this.#seen.add(memory)
-    this.#chosen.push({ event, state: this.#state })
+    this.#put(event, next, false)
+    return true
+  }
+
+  /** Puts all calls next that change nothing here; the first event that is left. */
+  #settled(): Event | null {
+    while (this.#settleOne());
+    return this.#first.next
+  }
+
+  /** Puts a call next that is answered as this state has it, and leaves it as it is. */
+  #settleOne(): boolean {
+    for (let event = this.#first.next; event !== null && !event.isReturn; event = event.next) {
+      const { after, step } = this.#calls[event.call]!
+      if (!this.#returns.has(event.call) || (after !== null && !this.#done.has(after))) continue
+      if (step(this.#state) !== this.#state) continue
+      this.#done.add(event.call)
+      this.#put(event, this.#state, true)
+      return true
+    }
+    return false
+  }
+
+  #put(event: Event, next: S, isSettled: boolean): void {
+    this.#chosen.push({ event, state: this.#state, isSettled })
     this.#state = next
     lift(event)
     const returned = this.#returns.get(event.call)
@@ -118,7 +144,6 @@ class Search<S> {
       lift(returned)
       this.#left--
     }
-    return true
   }
 
   /** What need not happen, changes nothing and leads to nothing is left out. */
@@ -127,10 +152,17 @@ class Search<S> {
     return this.#key(next) === this.#key(this.#state)
   }
 
+  /** Undoes the last choice that was one. */
   #takeBack(): Event | null {
-    const last = this.#chosen.pop()
-    if (!last) return null
-    const { event, state } = last
+    for (;;) {
+      const last = this.#chosen.pop()
+      if (!last) return null
+      this.#undo(last)
+      if (!last.isSettled) return last.event
+    }
+  }
+
+  #undo({ event, state }: Chosen<S>): void {
     this.#state = state
     this.#done.remove(event.call)
     const returned = this.#returns.get(event.call)
@@ -139,7 +171,6 @@ class Search<S> {
       this.#left++
     }
     put(event)
-    return event
   }
 }
 

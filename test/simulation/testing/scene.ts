@@ -5,8 +5,11 @@ import { encodeEntry, joinEntries } from '../../../protocol/entry.ts'
 import type { Entry } from '../../../protocol/entry.ts'
 import type { ActorRecord } from '../../../protocol/behaviour.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
+import { stagesOf } from '../../../storage/cassandra/derived-statements.ts'
+import type { DerivedRow } from '../../../storage/journal.ts'
 import { foldLog } from '../checkers/fold.ts'
 import type { FoldedLog } from '../checkers/fold.ts'
+import type { Engine } from '../engine.ts'
 import { History } from '../history.ts'
 import type { Operation, OperationMessage } from '../history.ts'
 import type { AppliedRow } from '../witness.ts'
@@ -111,4 +114,12 @@ export function rowsOf(
 
 export function logOf(...entries: readonly Entry[]): FoldedLog {
   return foldLog(rowsOf(entries))
+}
+
+/** A derived row of shard 0 in the tables of an engine. */
+export function putRow(engine: Engine, row: DerivedRow): void {
+  const bounds = { bytes: Infinity, partitions: 1 }
+  const place = { keyspace: 'simulated', shard: 0, bounds, keepsRejections: false }
+  const { first, second } = stagesOf(place, [row])
+  for (const statement of [...first, ...second].flat()) engine.tables.write(statement)
 }
