@@ -7,6 +7,8 @@
 //
 // Ends with 0 when all hold, 1 when a checker fails, 2 when it was asked for what there isn't.
 
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Schedule } from './directed/stage.ts'
 import { loadMutant } from './mutant-loader.ts'
@@ -62,7 +64,8 @@ function wholeNumber(name: string, text: string): number {
   return number
 }
 
-async function main(): Promise<number> {
+/** With what the process ends; null: somebody else says it. */
+async function main(): Promise<number | null> {
   const options = optionsOf(process.argv.slice(2))
   if (options.listMutants) {
     for (const { name } of MUTANTS) say(name)
@@ -72,10 +75,17 @@ async function main(): Promise<number> {
     const mutant = MUTANTS.find(({ name }) => name === options.mutant)
     if (!mutant) throw new Error(`there is no mutant ${options.mutant}: see --list-mutants`)
     loadMutant(mutant)
-    const { directed } = mutant
+    const { directed, test } = mutant
+    if (test !== undefined) return runTest(test)
     if (directed !== undefined && (await play(directed, options)) > 0) return 1
   }
   return options.directed === null ? runSeeds(options) : play(options.directed, options)
+}
+
+/** A unit test in this process. It says by itself how it went, and the process ends with that. */
+async function runTest(path: string): Promise<null> {
+  await import(pathToFileURL(join(import.meta.dirname, '..', '..', path)).href)
+  return null
 }
 
 /** A schedule of its own; 1 when a checker fails. */
@@ -126,7 +136,7 @@ function report(what: string, found: readonly string[], mutant: string | null): 
 
 main().then(
   (code) => {
-    process.exitCode = code
+    if (code !== null) process.exitCode = code
   },
   (error: unknown) => {
     process.stderr.write(`${error instanceof Error ? causesOf(error) : String(error)}\n`)

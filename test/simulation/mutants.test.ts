@@ -20,6 +20,12 @@ const NAMED = [
   ...['removed-nodes-by-diff', 'claim-by-name', 'member-read-before-shard'],
   ...['handoff-seals-no-reads', 'fenced-is-committed', 'hinted-segment-only'],
   ...['closed-unheard'],
+  ...['refusals-expire-in-the-middle', 'refusals-go-from-the-front', 'keys-by-the-wall-clock'],
+  ...['spill-by-another-weight', 'refusal-replaces-answer', 'ids-after-filtering'],
+  ...['quarantine-stops-counting', 'dead-turns-go-on', 'relay-second-message-taken'],
+  ...['relay-by-key-swallowed', 'trim-passes-relayed', 'image-keeps-deleted'],
+  ...['no-lease-before-caches', 'bound-forgotten-on-load', 'number-on-the-way-stays'],
+  ...['clock-without-lease', 'records-expire'],
 ]
 
 const WITHIN_MS = 560_000

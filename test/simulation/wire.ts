@@ -137,7 +137,10 @@ export class Redis {
     this.#streams.set(incarnation, stream)
   }
 
+  /** Unlinked: what lies in it unread is gone with it. */
   close(incarnation: string): void {
+    const stream = this.#streams.get(incarnation)
+    if (stream) stream.waiting = []
     this.#streams.delete(incarnation)
     this.#lost.delete(incarnation)
   }

@@ -18,6 +18,7 @@ export function checkStore(engine: Engine, log: FoldedLog): string[] {
     ...checkSegments(engine),
     ...[...log.shards].flatMap(([shard, entries]) => checkClock(shard, entries)),
     ...[...log.actors.values()].flatMap(checkActor),
+    ...[...log.actors.values()].flatMap(checkSize),
     ...checkEntryRows(engine, log),
   ]
 }
@@ -100,6 +101,13 @@ function checkActor(actor: FoldedActor): string[] {
     version += entry.r.length
   }
   return found
+}
+
+/** An actor keeps its bound, over all the times that it was at rest (PROTOCOL 3.1). */
+function checkSize({ actorId, states }: FoldedActor): string[] {
+  const bytes = Buffer.byteLength(JSON.stringify(states.at(-1) ?? null))
+  if (bytes <= LIMITS.stateBytesMax) return []
+  return [`K11: actor ${actorId} takes ${bytes} bytes, more than ${LIMITS.stateBytesMax}`]
 }
 
 /** Rows of refusals go so long after they were written, by a clock that may be off. */

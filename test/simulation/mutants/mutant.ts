@@ -14,4 +14,6 @@ export interface Mutant {
   readonly patches: readonly Patch[]
   /** Schedule that catches it; without one seeds do. */
   readonly directed?: string
+  /** Unit test that catches it, where no simulated cluster comes. */
+  readonly test?: string
 }
