@@ -3,6 +3,7 @@
 // number, whatever becomes of copies and processes. Source: PROTOCOL 3.6 "Outbox".
 
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import { seeded, startMember } from '../testing/harness.ts'
@@ -136,6 +137,27 @@ t.test('a number that was resolved for an effect stays resolved', async (t) => {
   await quiet(world)
   t.same(await tokensOf(world, old), ['x'])
   t.same(await tokensOf(world, next), [])
+})
+
+t.test('a takeover tells what is noted of an effect from what its actor has done', async (t) => {
+  const { marksMax } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { marksMax }))
+  // So few that the actor's window has to be looked through.
+  Object.assign(LIMITS, { marksMax: 4 })
+  let world = await startMember({ shards: 1, seed: 7 })
+  const { id } = await must(world, 'new', [['open', { number: 'N' }]], 'open')
+  const tokens = Array.from({ length: 8 }, (_, i) => `token ${i}`)
+  for (const token of tokens) await must(world, id, [['append', { token }]], token)
+  for (let i = 0; world.member.shards.get(0)!.flusher.stored < 9; i++) {
+    t.ok(i < 100, 'the flush offset moves on')
+    await world.clock.advance(100)
+  }
+  // Of itself: in the tail it is noted before any entry of the actor that the tail holds.
+  const other = (await must(world, 'new', [['open', { number: 'M' }]], 'other')).id
+  await must(world, other, [['send', { token: 'sent', toNumber: 'N' }]], 'send')
+  await quiet(world)
+  world = await restarted(world)
+  t.same(await tokensOf(world, id), [...tokens, 'sent'])
 })
 
 t.test('an effect to a number that an earlier effect gives an actor finds it', async (t) => {

@@ -188,7 +188,10 @@ async function spilledMarks(shard: ShardCore, tail: readonly Placed[]): Promise<
     if (entry.n >= fewest) hot.set(entry.p, { last: entry, tail: [] })
   }
   if (hot.size === 0) return []
-  for (const { entry, offset, body } of tail) hot.get(entry.p)?.tail.push({ offset, body })
+  for (const { entry, offset, body } of tail) {
+    // What is noted of a key, or of where an effect goes, names an actor and is none of its entries.
+    if (entry.n > 0) hot.get(entry.p)?.tail.push({ offset, body })
+  }
   const first = tail[0]!.offset
   const rows: DerivedRow[] = []
   const source = storedEntries(shard.context.journal, shard.number)
