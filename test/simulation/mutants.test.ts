@@ -30,6 +30,7 @@ const NAMED = [
 
 const WITHIN_MS = 560_000
 const AT_ONCE = 2
+const SAID_SHOWN = 400
 
 t.setTimeout(WITHIN_MS + 20_000)
 
@@ -62,7 +63,7 @@ t.test('every mutant is caught', async (t) => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) {
       const args = ['--once', '--seeds', '300', '--mutant', name]
       const { code, said } = await simulate(args, WITHIN_MS)
-      t.equal(code, 1, `${name}: ${said}`)
+      t.equal(code, 1, `${name}: ${said.slice(0, SAID_SHOWN)}`)
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, lane))

@@ -12,6 +12,9 @@ export function unrest(world: World): string[] {
   for (const { name, member, process, index } of world.living) {
     const of = (what: string): string => `K8: ${name}: ${what}`
     if (process.state !== 'running') found.push(of(`is ${process.state}`))
+    for (const { shard, state } of member.ownership.overview().moves) {
+      found.push(of(`a move of ${shard} is ${state}`))
+    }
     if (member.edge.pending > 0) found.push(of(`${member.edge.pending} requests at its edge`))
     for (const [number, shard] of member.shards) {
       const { gate, flusher, outbox, state } = shard

@@ -1,6 +1,6 @@
 // What is left in the members when everything has come to rest: nothing is counted as under way, no
-// number is reserved, no turn waits, no move is due, and each process has one inbox. What leaks
-// here is harmless for long, and then stops a shard. Source: PROTOCOL 3.6, 3.8, 3.10.
+// number is reserved, no turn waits, and each process has one inbox. What leaks here is harmless
+// for long, and then stops a shard. Source: PROTOCOL 3.6, 3.10.
 
 import type { Shard } from '../../../cluster/sharding/shard.ts'
 import type { SimulatedMember, World } from '../world.ts'
@@ -19,8 +19,6 @@ function leftIn({ name, member }: SimulatedMember): string[] {
   for (const [shard, count] of member.edge.inFlight) {
     found.push(`K8: ${name} counts ${count} requests for shard ${shard}, and has none`)
   }
-  const { moves } = member.ownership.overview()
-  for (const { shard, state } of moves) found.push(`K8: ${name}: a move of ${shard} is ${state}`)
   return found
 }
 

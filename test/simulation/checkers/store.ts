@@ -81,14 +81,14 @@ function checkActor(actor: FoldedActor): string[] {
   const messages = new Map<string, PlacedEntry>()
   const before: PlacedEntry[] = []
   let version = 0
-  let last = 0
+  let most = 0
   for (const placed of actor.entries) {
     const { entry, shard, offset } = placed
     const who = `actor ${actor.actorId}, entry at ${shard}/${offset}`
     const isPassed = (one: PlacedEntry): boolean =>
       one.entry.n < entry.n || mayHavePassed(one, placed)
-    const isNext = entry.n === last + 1 || (entry.n <= last && before.every(isPassed))
-    if (!isNext) found.push(`K4: ${who} has number ${entry.n}, not ${last + 1}`)
+    const isNext = entry.n <= most + 1 && before.every(isPassed)
+    if (!isNext) found.push(`K4: ${who} has number ${entry.n}, not ${most + 1}`)
     if (entry.v !== version) found.push(`K4: ${who} is on version ${entry.v}, not ${version}`)
     if (shard !== actor.shard) found.push(`K4: ${who} is not in its shard ${actor.shard}`)
     const other = messages.get(entry.m)
@@ -97,7 +97,7 @@ function checkActor(actor: FoldedActor): string[] {
     }
     messages.set(entry.m, placed)
     before.push(placed)
-    last = entry.n
+    most = Math.max(most, entry.n)
     version += entry.r.length
   }
   return found
