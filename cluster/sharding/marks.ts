@@ -72,9 +72,12 @@ export function isAlive(mark: Mark, clock: number): boolean {
   return clock - mark.clock < lifeMs(mark.kind)
 }
 
-/** Days by the shard's clock under which a spilled mark is kept. */
+/**
+ * Number of the day, by the shard's clock, under which a spilled mark is kept. A day is as long as
+ * the longest life, so that what is alive is of today or of yesterday.
+ */
 export function markDay(clock: number): number {
-  return Math.floor(clock / 86_400_000)
+  return Math.floor(clock / LIMITS.callerMarkMs)
 }
 
 /** Beyond this many marks a map is worth its memory. */

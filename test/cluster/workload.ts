@@ -10,6 +10,8 @@ import type { Command, Message } from '../harness/orders.ts'
 import { tick } from '../harness/patience.ts'
 import { Caller } from './caller.ts'
 import type { Door, Sending } from './caller.ts'
+import { Client } from './client.ts'
+import type { KnownOrder } from './client.ts'
 import { History } from './history.ts'
 import type { Attempt, Operation } from './history.ts'
 import { Random } from './random.ts'
@@ -24,14 +26,10 @@ export interface WorkloadOptions {
   readonly pauseMs?: number
   /** A client gives an attempt up after so long. */
   readonly patienceMs?: number
-}
-
-/** An order that was made, as far as its clients know. */
-interface KnownOrder {
-  readonly id: string
-  readonly number: string
-  readonly deliveryId: string
-  marks: number
+  /** A key is sent for the last time so long after the first: then it may be forgotten. */
+  readonly keysLiveMs?: number
+  /** Of the changes with several commands so many are made to be rejected. */
+  readonly rejectShare?: number
 }
 
 interface Change {
@@ -45,6 +43,13 @@ interface Commands {
   readonly op?: 'mark' | 'reject' | 'preview'
 }
 
+const DEFAULTS = {
+  clients: 12,
+  pauseMs: 40,
+  patienceMs: 12_000,
+  keysLiveMs: 24 * 3_600_000,
+  rejectShare: 0.3,
+}
 /** Then a new one takes its place: an order with many lines costs more. */
 const MARKS_MAX = 60
 const ORDERS_AT_HAND = 24
@@ -64,22 +69,29 @@ export class Workload {
   /** Milliseconds since the run began, as in the history. */
   readonly now: () => number
   readonly #o: Required<WorkloadOptions>
+  readonly #clients: readonly Client[]
   readonly #orders: KnownOrder[] = []
   readonly #remembered: Change[] = []
-  readonly #workers: Promise<void>[] = []
+  #workers: Promise<void>[] = []
   #numbers = 0
   #stopped = false
 
   constructor(options: WorkloadOptions) {
-    this.#o = { clients: 12, pauseMs: 40, patienceMs: 12_000, ...options }
+    this.#o = { ...DEFAULTS, ...options }
+    this.#clients = Array.from(
+      { length: this.#o.clients },
+      (_, i) => new Client(`client-${i}`, new Random(this.#o.seed * 1_000 + i)),
+    )
     const began = performance.now()
     this.now = () => Math.round((performance.now() - began) * 1_000) / 1_000
     this.history = new History(this.now)
     this.caller = new Caller(this.now, this.#o.patienceMs)
   }
 
+  /** Begins, or goes on after a stop. */
   start(): this {
-    for (let i = 0; i < this.#o.clients; i++) this.#workers.push(this.#work(i))
+    this.#stopped = false
+    this.#workers = this.#clients.map((client) => this.#work(client))
     return this
   }
 
@@ -105,8 +117,7 @@ export class Workload {
     )
   }
 
-  async #work(index: number): Promise<void> {
-    const client = new Client(`client-${index}`, new Random(this.#o.seed * 1_000 + index))
+  async #work(client: Client): Promise<void> {
     while (!this.#stopped) {
       await this.#step(client)
       await tick(client.random.below(this.#o.pauseMs))
@@ -120,8 +131,11 @@ export class Workload {
     if (order === null || share < 0.09) return this.#create(client, this.#newNumber())
     if (share < 0.12) return this.#race(client)
     if (share < 0.46) return this.#mark(client, order, 1)
-    if (share < 0.6) return this.#mark(client, order, 2 + random.below(3))
-    if (share < 0.66) return this.#reject(client, order)
+    if (share < 0.66) {
+      return random.share() < this.#o.rejectShare
+        ? this.#reject(client, order)
+        : this.#mark(client, order, 2 + random.below(3))
+    }
     if (share < 0.7) return this.#preview(client, order)
     if (share < 0.84) return this.#read(client, order)
     if (share < 0.9) return this.#graph(client)
@@ -187,7 +201,7 @@ export class Workload {
     })
     await this.#perform(client, added)
     this.#leave(order, 1)
-    if (key !== null) await this.#again(client, rejected)
+    if (key !== null && this.#isLive(rejected)) await this.#again(client, rejected)
   }
 
   async #preview(client: Client, order: KnownOrder): Promise<void> {
@@ -227,8 +241,8 @@ export class Workload {
 
   /** Something that was answered before: at once, or long ago, or before somebody died. */
   async #repeat(client: Client): Promise<void> {
-    if (this.#remembered.length === 0) return
-    await this.#again(client, client.random.one(this.#remembered))
+    const change = this.#recall(client)
+    if (change !== null) await this.#again(client, change)
   }
 
   async #again(client: Client, change: Change): Promise<void> {
@@ -245,8 +259,8 @@ export class Workload {
   }
 
   async #otherBody(client: Client): Promise<void> {
-    if (this.#remembered.length === 0) return
-    const change = client.random.one(this.#remembered)
+    const change = this.#recall(client)
+    if (change === null) return
     const { pid, orderNumber, key, id } = change.operation
     const marks = client.newMarks(1)
     const process = client.name
@@ -303,6 +317,7 @@ export class Workload {
       // Some never come to know.
       if (random.share() < 0.04) break
       await tick(50 + random.below(900))
+      if (!this.#isLive(change)) break
       await this.#once(client, change)
     }
     await twin
@@ -322,6 +337,22 @@ export class Workload {
     if (this.#remembered.length > REMEMBERED_MAX) this.#remembered.shift()
   }
 
+  /** Whether its key may still be sent. */
+  #isLive({ operation }: Change): boolean {
+    return this.now() - operation.invokedAt < this.#o.keysLiveMs
+  }
+
+  /** One of those that may be repeated. */
+  #recall(client: Client): Change | null {
+    while (this.#remembered.length > 0) {
+      const at = client.random.below(this.#remembered.length)
+      const change = this.#remembered[at]!
+      if (this.#isLive(change)) return change
+      this.#remembered.splice(at, 1)
+    }
+    return null
+  }
+
   #leave(order: KnownOrder, marks: number): void {
     order.marks += marks
     if (order.marks < MARKS_MAX) return
@@ -331,34 +362,6 @@ export class Workload {
 
   #newNumber(): string {
     return `W${this.#o.seed}-${++this.#numbers}`
-  }
-}
-
-/** One client: it does one thing after the other. */
-class Client {
-  readonly name: string
-  readonly random: Random
-  /** Its newest write with a token. */
-  last: Operation | null = null
-  #marks = 0
-
-  constructor(name: string, random: Random) {
-    this.name = name
-    this.random = random
-  }
-
-  newMarks(count: number): readonly string[] {
-    const mark = `${this.name}.${++this.#marks}`
-    return Array.from({ length: count }, (_, i) => `${mark}.${i}`)
-  }
-
-  addressOf({ id, number }: KnownOrder): string {
-    return this.random.share() < 0.5 ? id : number
-  }
-
-  /** Another one that does something at the same time. */
-  rival(): Client {
-    return new Client(`${this.name}-rival-${++this.#marks}`, this.random)
   }
 }
 

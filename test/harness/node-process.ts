@@ -10,9 +10,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { clusterSettings, onCluster } from './driver.ts'
 import { Patience, tick } from './patience.ts'
+import { LEAP_VARIABLE, LIMITS_VARIABLE } from './short-lives.ts'
 
 /** What a node is started by. */
 export const MAIN = fileURLToPath(new URL('../../cli/node.mjs', import.meta.url))
+/** What one with other bounds or clocks is started by: its modules are not packed. */
+const SOURCES = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
+const SHORT_LIVES = new URL('./short-lives.ts', import.meta.url).href
 const START_MS = 60_000
 /** Of the client `bootstrap` on every node here. */
 export const SECRET = 'a-secret-for-tests-only-0123456789'
@@ -141,7 +145,9 @@ export class NodeProcess {
     this.exitCode = null
     this.output = ''
     this.port = 0
-    const child = spawn(process.execPath, [MAIN, ...args], {
+    const isOther = LIMITS_VARIABLE in this.#env || LEAP_VARIABLE in this.#env
+    const program = isOther ? ['--import', SHORT_LIVES, SOURCES] : [MAIN]
+    const child = spawn(process.execPath, [...program, ...args], {
       env: {
         PATH: process.env['PATH'] ?? '',
         KONTOR_DATA_DIR: this.dir,

@@ -1,0 +1,232 @@
+// A long life in two minutes: periods of days are lowered to seconds, and members are killed,
+// restarted and put to rest over many of them, under a load with refusals among the changes. What
+// was acknowledged is there when everything that may expire has expired. Source: PROTOCOL 3.6,
+// 3.12, 4.2.
+
+import t from 'tap'
+import { randomUUID } from 'node:crypto'
+import { apply, create } from '../harness/orders.ts'
+import type { Answer } from '../harness/node-process.ts'
+import { Patience, tick, until } from '../harness/patience.ts'
+import { LIMITS_VARIABLE } from '../harness/short-lives.ts'
+import type { LIMITS } from '../../config/limits.ts'
+import type { Cluster, ClusterMember } from './harness/cluster.ts'
+import { Random } from './random.ts'
+import { faults } from './scene.ts'
+import type { Scene } from './scene.ts'
+
+/** What is seconds here is hours or days in production; each is as far from the next as there. */
+const SHORT: Partial<Record<keyof typeof LIMITS, number>> = {
+  requestBudgetMs: 5_000,
+  wireEntryAgeMs: 5_000,
+  edgeMarkMs: 12_000,
+  callerMarkMs: 16_000,
+  derivedTtlSeconds: 20,
+  marksMax: 24,
+  snapshotEntriesMin: 6,
+  snapshotEntryBytesMin: 2_048,
+  flushStoredEntries: 50,
+  flushStoredMs: 500,
+  trimEveryMs: 1_500,
+  feedRetentionMs: 5_000,
+  systemImageEntries: 20,
+  segmentRowsMax: 150,
+  passivateMs: 400,
+  sweepEveryMs: 150,
+  sweepMax: 4_096,
+  consistencyWaitMs: 400,
+}
+/** A key is sent for the last time so long after the first; its answer comes before its end. */
+const KEYS_LIVE_MS = 9_000
+const PATIENCE_MS = 4_000
+const LIFE_MS = 45_000
+const TTL_MS = 20_000
+
+/** Messages of so many bytes, one after each rest, grow an order to its bound. */
+const RESTS = 105
+const GROWN_BYTES = 33_000
+const REST_MS = 650
+
+const INDEX_ASKED = 10_000
+const ASKED_AT_ONCE = 250
+/** What a member may take more for them: waiting requests, never what they leave behind. */
+const INDEX_BYTES_MAX = 96 * 1024 * 1024
+
+let growing: Promise<readonly Answer[]> | null = null
+
+faults(
+  t,
+  {
+    'killed, restarted and handed over, period after period': async (scene) => {
+      const { cluster, others, load } = scene
+      others.orders += 1
+      growing = grow(cluster)
+      const random = new Random(load.done)
+      const patience = new Patience(LIFE_MS)
+      while (!patience.isOver()) {
+        const name = random.one(['a', 'b', 'c'])
+        if (random.share() < 0.5) await cluster.kill(name)
+        else await cluster.stop(name)
+        await tick(random.between(500, 4_000))
+        await cluster.start(name)
+        const from = load.done
+        await until('the load goes on', () => load.done > from + 100)
+      }
+    },
+
+    'an order grows to its bound over a hundred rests': async ({ t, cluster, others }) => {
+      const answers = await growing!
+      others.lines += answers.filter(({ status }) => status === 200).length
+      const statuses = new Set(answers.map(({ status }) => status))
+      t.same([...statuses], [200, 413], 'it grows, and then it may not')
+      const { status } = await applied(cluster.up[0]!, 'GROWS', { type: 'addTag', key: 'small' })
+      t.equal(status, 200, 'what is small is still done to it')
+    },
+
+    'Elasticsearch is away, and a member stands still, for longer than logs reach': async (
+      scene,
+    ) => {
+      const { cluster } = scene
+      const [asked, other, sleeper] = cluster.up as [ClusterMember, ClusterMember, ClusterMember]
+      await cluster.stopEngine('elasticsearch')
+      const token = await sleeper.node.token()
+      await until('it is known', async () => (await usedOver(sleeper, token)) === 200)
+      cluster.freeze(sleeper.name)
+      await revoke(other, token)
+      await configure(other)
+      await askForIndex(scene, asked)
+      cluster.thaw(sleeper.name)
+      await checkRefused(scene, sleeper, token)
+      await cluster.startEngine('elasticsearch')
+    },
+
+    'what may expire has expired, and everybody begins anew': async ({ t, cluster, load }) => {
+      await load.stop()
+      await tick(TTL_MS + 2_000)
+      await Promise.all(['a', 'b', 'c'].map((name) => cluster.kill(name)))
+      await Promise.all(['a', 'b', 'c'].map((name) => cluster.start(name)))
+      await cluster.settled()
+      const from = load.done
+      load.start()
+      await until('new changes go on', () => load.done > from + 300)
+      t.pass('they go on')
+    },
+  },
+  {
+    engines: 'own',
+    env: { [LIMITS_VARIABLE]: JSON.stringify(SHORT) },
+    load: { keysLiveMs: KEYS_LIVE_MS, patienceMs: PATIENCE_MS, rejectShare: 0.6 },
+  },
+)
+
+/** The answer of somebody who serves the order; members come and go. */
+async function applied(member: ClusterMember, id: string, ...commands: object[]): Promise<Answer> {
+  const body = [apply(...(commands as { type: string }[]))]
+  return member.ask(`/resources/actors/order/${id}`, { body, timeoutMs: PATIENCE_MS })
+}
+
+/** One order gets some more after each rest; only answers that say what became of it. */
+async function grow(cluster: Cluster): Promise<readonly Answer[]> {
+  const deliveryId = randomUUID()
+  const key = randomUUID()
+  await answered(cluster, (member) => {
+    const body = [create({ orderNumber: 'GROWS' }, { type: 'createDelivery', deliveryId })]
+    const headers = { 'Idempotency-Key': key }
+    return member.ask('/resources/actors/order/new', { body, headers, timeoutMs: PATIENCE_MS })
+  })
+  const text = 'x'.repeat(GROWN_BYTES / 4)
+  const answers: Answer[] = []
+  for (let i = 0; i < RESTS; i++) {
+    const line = {
+      type: 'createOrderLine',
+      deliveryId,
+      orderLineId: randomUUID(),
+      productNumber: 'LARGE',
+      quantity: 1,
+      unitPrice: 1,
+      dynamic: { a: text, b: text, c: text, d: text },
+    }
+    answers.push(await answered(cluster, (member) => applied(member, 'GROWS', line)))
+    await tick(REST_MS)
+  }
+  return answers
+}
+
+async function answered(
+  cluster: Cluster,
+  ask: (member: ClusterMember) => Promise<Answer>,
+): Promise<Answer> {
+  const patience = new Patience(60_000)
+  for (let i = 0; ; i++) {
+    const up = cluster.up
+    const answer = up.length === 0 ? null : await ask(up[i % up.length]!).catch(() => null)
+    if (answer !== null && (answer.status === 200 || answer.status === 413)) return answer
+    if (patience.isOver()) throw new Error(`no answer: ${answer?.status} ${answer?.text}`)
+    await tick(100)
+  }
+}
+
+/** The status that a member answers to that token. */
+async function usedOver(member: ClusterMember, token: string): Promise<number> {
+  const asked = member.ask('/resources/registry?index=true', { token, timeoutMs: PATIENCE_MS })
+  return asked.then(
+    ({ status }) => status,
+    () => 0,
+  )
+}
+
+async function revoke(member: ClusterMember, token: string): Promise<void> {
+  await member.node.form('/oauth/revoke', { token })
+  await until('it is revoked', async () => (await usedOver(member, token)) === 401)
+}
+
+/** So much that the log of the configuration no longer reaches back. */
+async function configure(member: ClusterMember): Promise<void> {
+  for (let i = 0; i < 100; i++) {
+    const path = `/resources/registry/long-life/${i % 7}`
+    await member.ask(path, { body: { i }, timeoutMs: PATIENCE_MS }).catch(() => null)
+  }
+}
+
+/** Requests to an index that isn't there, each with a token that it would have to wait for. */
+async function askForIndex({ t, others }: Scene, member: ClusterMember): Promise<void> {
+  const made = await member.node.order('new', [create({})])
+  others.orders += 1
+  const token = String(made.headers['x-consistency'])
+  const anonymousBytes = (): Promise<number> => member.node.metric('process_anonymous_memory_bytes')
+  const ask = async (): Promise<number> => {
+    const body = [{ edge: 'orders', count: true }]
+    const headers = { 'X-Consistency': token }
+    const asked = member.ask('/resources/graph', { body, headers, timeoutMs: 10_000 })
+    return asked.then(
+      ({ status }) => status,
+      () => 0,
+    )
+  }
+  const statuses = new Set<number>()
+  let left = INDEX_ASKED
+  let before = 0
+  const asker = async (): Promise<void> => {
+    while (left-- > 0) {
+      statuses.add(await ask())
+      // The first of them warm up the code, and the pools of the connections.
+      if (left === INDEX_ASKED * 0.8) before = await anonymousBytes()
+    }
+  }
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, asker))
+  const grown = (await anonymousBytes()) - before
+  t.same([...statuses], [503], 'each is told that the index is away')
+  t.ok(grown < INDEX_BYTES_MAX, `${INDEX_ASKED} requests took ${Math.round(grown / 1e6)} MB more`)
+}
+
+/** From its first answer on it refuses what was revoked while it stood still. */
+async function checkRefused({ t }: Scene, sleeper: ClusterMember, token: string): Promise<void> {
+  const statuses = new Set<number>()
+  await until('it is a member again', async () => {
+    statuses.add(await usedOver(sleeper, token))
+    return sleeper.isReady()
+  })
+  for (let i = 0; i < 50; i++) statuses.add(await usedOver(sleeper, token))
+  t.notOk(statuses.has(200), `what was revoked meanwhile: ${[...statuses].join(', ')}`)
+  t.ok(statuses.has(401), 'it is told that it was revoked')
+}

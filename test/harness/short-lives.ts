@@ -1,0 +1,23 @@
+// Loaded before a node's own program (`--import`): lowers bounds of config/limits.ts, so that what
+// takes days passes within a test, and moves the clocks of the process ahead when it is told to. It
+// stands between NodeProcess, which starts the node from its sources, and every module of it;
+// worker threads load it too.
+
+import { LIMITS } from '../../config/limits.ts'
+
+/** Names the bounds to be lowered, as JSON. */
+export const LIMITS_VARIABLE = 'TEST_NODE_LIMITS'
+/** How far a SIGUSR2 moves the clocks ahead, milliseconds. */
+export const LEAP_VARIABLE = 'TEST_NODE_LEAP_MS'
+
+Object.assign(LIMITS, JSON.parse(process.env[LIMITS_VARIABLE] ?? '{}'))
+
+const leapMs = Number(process.env[LEAP_VARIABLE] ?? 0)
+if (leapMs > 0) {
+  const now = Date.now
+  const monotonic = performance.now.bind(performance)
+  let aheadMs = 0
+  Date.now = () => now() + aheadMs
+  performance.now = () => monotonic() + aheadMs
+  process.on('SIGUSR2', () => (aheadMs += leapMs))
+}
