@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { LIMITS } from '../../config/limits.ts'
+import { limitFlags } from '../harness/node-process.ts'
 import { tick, until } from '../harness/patience.ts'
 import { checkAnswers } from './checkers/answers.ts'
 import { checkBatches, checkMarks } from './checkers/marks.ts'
@@ -135,7 +136,7 @@ export class Stage {
 /** K4: the log, as the store has it. */
 async function verifyLog({ settings }: Cluster): Promise<string[]> {
   const { code, text } = await new Promise<{ code: number | string; text: string }>((resolve) => {
-    const args = [join(ROOT, 'cli', 'verify-log.ts')]
+    const args = [...limitFlags(settings), join(ROOT, 'cli', 'verify-log.ts')]
     const env = { PATH: process.env['PATH'] ?? '', KONTOR_MEMBER_ID: 'audit', ...settings }
     execFile(process.execPath, args, { env, timeout: VERIFY_MS_MAX }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : (error.code ?? 'killed'), text: stdout + stderr })

@@ -16,7 +16,12 @@ import { LEAP_VARIABLE, LIMITS_VARIABLE } from './short-lives.ts'
 export const MAIN = fileURLToPath(new URL('../../cli/node.mjs', import.meta.url))
 /** What one with other bounds or clocks is started by: its modules are not packed. */
 const SOURCES = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
-const SHORT_LIVES = new URL('./short-lives.ts', import.meta.url).href
+/** What lowers the bounds of a program that `env` names other ones for; else nothing. */
+export function limitFlags(env: Readonly<Record<string, string>>): string[] {
+  const isOther = LIMITS_VARIABLE in env || LEAP_VARIABLE in env
+  return isOther ? ['--import', new URL('./short-lives.ts', import.meta.url).href] : []
+}
+
 const START_MS = 60_000
 /** Of the client `bootstrap` on every node here. */
 export const SECRET = 'a-secret-for-tests-only-0123456789'
@@ -145,8 +150,8 @@ export class NodeProcess {
     this.exitCode = null
     this.output = ''
     this.port = 0
-    const isOther = LIMITS_VARIABLE in this.#env || LEAP_VARIABLE in this.#env
-    const program = isOther ? ['--import', SHORT_LIVES, SOURCES] : [MAIN]
+    const flags = limitFlags(this.#env)
+    const program = flags.length > 0 ? [...flags, SOURCES] : [MAIN]
     const child = spawn(process.execPath, [...program, ...args], {
       env: {
         PATH: process.env['PATH'] ?? '',

@@ -170,7 +170,7 @@ export class Cluster {
 
   /** Of something that reaches the engines directly. */
   get settings(): Readonly<Record<string, string>> {
-    return this.#settings(this.#o.engines)
+    return { ...this.#settings(this.#o.engines), ...this.#o.env }
   }
 
   #settings(at: Readonly<Record<EngineName, { readonly port: number }>>): Record<string, string> {
