@@ -189,7 +189,7 @@ async function spilledMarks(shard: ShardCore, tail: readonly Placed[]): Promise<
   }
   if (hot.size === 0) return []
   for (const { entry, offset, body } of tail) {
-    // What is noted of a key, or of where an effect goes, names an actor and is none of its entries.
+    // What is noted of a key, or of where an effect goes, is no entry of the actor it names.
     if (entry.n > 0) hot.get(entry.p)?.tail.push({ offset, body })
   }
   const first = tail[0]!.offset

@@ -25,11 +25,14 @@ export async function trimStep(
   const { log } = shard.context.journal
   const most = Math.min(needed, shard.flusher.stored)
   if (shard.state !== 'serving' || kept.trimmed >= most) return false
+  // The oldest row tells whether anything may go: mostly nothing may.
+  const oldest = await log.read(shard.number, kept.trimmed, 1)
+  const isCounted = kept.counted !== undefined && beginOf(oldest) <= kept.trimmed
+  if (!isCounted) return recount(shard)
+  if (reachOf(shard, oldest, { limit: most, wanted }).upTo === kept.trimmed) return false
   const limit = Math.min(most, await storedRelay(shard))
   if (kept.trimmed >= limit) return false
   const rows = await log.read(shard.number, kept.trimmed, READ_BYTES)
-  const isCounted = kept.counted !== undefined && beginOf(rows) <= kept.trimmed
-  if (!isCounted) return recount(shard)
   const { upTo, bytes } = reachOf(shard, rows, { limit, wanted })
   if (upTo === kept.trimmed) return false
   await log.trim(shard.number, shard.epoch, upTo)
@@ -70,14 +73,17 @@ function reachOf(
 async function recount(shard: Shard): Promise<boolean> {
   const { kept } = shard
   const { head } = shard.gate
+  const { journal, clock } = shard.context
   let begin: number | null = null
   let bytes = 0
   for (let at = kept.trimmed; at < head && shard.state === 'serving';) {
-    const rows = await shard.context.journal.log.read(shard.number, at, READ_BYTES)
+    const rows = await journal.log.read(shard.number, at, READ_BYTES)
     if (rows.length === 0) break
     begin ??= beginOf(rows)
     for (const row of rows) if (row.offset <= head) bytes += row.body.length
     at = rows.at(-1)!.offset
+    // Embedded a read is answered at once: others have their turn between two.
+    await new Promise<void>((resolve) => clock.defer(resolve))
   }
   if (shard.state !== 'serving') return false
   shard.recounted(kept, Math.max(kept.trimmed, begin ?? head), bytes)
