@@ -4,10 +4,9 @@
 // them and the drivers, each of which has its own way to let a row go. Source: PROTOCOL 3.6
 // (dedup), 3.12 "What expires".
 
+import { LIMITS } from '../config/limits.ts'
 import { decodeEntry, holdsRecords } from '../protocol/entry.ts'
 import { CREATE_KEY_SUFFIX, type DerivedRow } from './journal.ts'
-
-const DAY_MS = 86_400_000
 
 /**
  * An actor's entries whose number is a multiple of this stay, whatever they hold: a driver may keep
@@ -41,7 +40,7 @@ export function lifeOf(row: DerivedRow): RowLife | null {
     }
     case 'mark':
       // Looked for under its day and the next one.
-      return { from: (row.day + 1) * DAY_MS }
+      return { from: (row.day + 1) * LIMITS.callerMarkMs }
     case 'parked':
       return row.body === null ? { from: null } : null
     default:

@@ -118,3 +118,18 @@ t.test('who finds the store further than it got itself may be an owner of before
   await settle()
   t.same(trims, [])
 })
+
+t.test('a trim goes by the flush offset that is stored, not by what is flushed', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  await scene.made()
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  const { stored } = scene.shard.flusher
+  scene.journal.hooks.beforeWrite = losing('consumer')
+  await scene.made()
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  t.ok(scene.shard.flusher.flushed > stored, `flushed ${scene.shard.flusher.flushed}, ${stored}`)
+  const clockMs = scene.shard.clockMs.bind(scene.shard)
+  scene.shard.clockMs = () => clockMs() + LIMITS.feedRetentionMs
+  t.equal(await trim(scene), stored)
+})

@@ -277,3 +277,15 @@ void t.test('true means that everything up to here was written, in both stages',
   await fc.assert(property, { numRuns: 200 })
   t.ok(answered > 500, `${answered} answers`)
 })
+
+void t.test('what an older tenure still writes leaves the newer one what it owes', async (t) => {
+  const { order, underway, end } = scene()
+  const rows = [row(2)]
+  const failed = order.write(0, 2, rows)
+  await end(0, false)
+  t.equal(await failed, false)
+  void order.write(0, 1, [row(1)])
+  t.same(underway(), [['first', 1]])
+  void order.write(0, 2, [row(3)])
+  t.same(underway()[1], ['first', 2, 3])
+})

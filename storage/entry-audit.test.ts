@@ -1,0 +1,39 @@
+// The audit of a shard's entries finds a relayed message that was taken twice. Source: PROTOCOL 3.6
+// "Outbox", 4.1 (K4).
+
+import t from 'tap'
+import type { Entry } from '../protocol/entry.ts'
+import { EntryAudit } from './entry-audit.ts'
+
+/** What the audit says of an actor that has taken these, one after the other. */
+function saysOf(...relays: readonly Entry['s'][]): string[] {
+  const said: string[] = []
+  const audit = new EntryAudit((what) => said.push(what))
+  for (const [i, s] of relays.entries()) {
+    const a = { type: 'append', success: false, errors: [] } as Entry['a']
+    const entry = {
+      y: 'ledger',
+      p: 'actor',
+      v: 0,
+      n: i + 1,
+      r: [],
+      m: `m${i}`,
+      l: 0,
+      a,
+      t: 0,
+      c: i,
+    }
+    audit.next(i + 1, { ...entry, b: 'x', ...(s && { s }) } as Entry)
+  }
+  return said
+}
+
+t.test('a relayed message comes once', (t) => {
+  t.same(saysOf([7, 1, 0], [7, 1, 1], [7, 2, 0], [8, 1, 0]), [])
+  t.same(saysOf([7, 1, 0, 0], [7, 1, 0, 1], [7, 1, 0, 2]), [], 'messages of one effect')
+  t.match(saysOf([7, 1, 0], [7, 1, 0]).join(), /shard 7 relayed from offset 1 came twice/)
+  t.match(saysOf([7, 1, 0, 1], [7, 1, 0, 1]).join(), /came twice/)
+  t.match(saysOf([7, 2, 0], [7, 1, 5]).join(), /came twice/)
+  t.match(saysOf([7, 2, 1], [7, 2, 0]).join(), /came twice/)
+  t.end()
+})
