@@ -190,6 +190,32 @@ t.test('a part that was refused waits for the other copies, as a whole that was'
   t.same(other.reply, partly)
 })
 
+t.test('of two answers in part the newer says where the actor is', async (t) => {
+  const undone = { type: 'append', success: false, errors: [errorItem('UNAVAILABLE', 'no')] }
+  const done = { type: 'append', success: true, data: 1 }
+  const answer = (offset: number | null, results: unknown[]): WireReply =>
+    ({
+      ...answered,
+      keys: [`at ${offset}`],
+      results,
+      position: offset === null ? null : { shard: 0, offset },
+    }) as WireReply
+  const newest = answer(9, [undone, undone])
+  for (const older of [answer(5, [done, undone]), answer(null, [done, undone])]) {
+    for (const replies of [
+      [older, newest],
+      [newest, older],
+    ]) {
+      const { sent, ask, clock } = makeEdge()
+      const asked = ask(30_000)
+      await clock.advance(2_100)
+      for (const [i, reply] of replies.entries()) sent[i]!.respond(reply)
+      await clock.advance(0)
+      t.same(asked.reply, { ...newest, results: [done, undone] })
+    }
+  }
+})
+
 t.test('budget over: unknown while a copy is open or was with a dead member', async (t) => {
   const open = makeEdge()
   const first = open.ask(1_000)
