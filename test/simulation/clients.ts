@@ -4,7 +4,7 @@
 // PROTOCOL 4.1, F30, F31, F34.
 
 import { uuidMaker } from '../../protocol/ids.ts'
-import type { Reply } from '../../protocol/message.ts'
+import type { MessageResult, Reply } from '../../protocol/message.ts'
 import { Draws } from './draws.ts'
 import { History } from './history.ts'
 import type { Attempt, Operation } from './history.ts'
@@ -107,8 +107,11 @@ export class Clients {
   #anOldOne(): Operation | null {
     const { nowMs } = this.#world.scheduler
     const keyed = this.history.operations.filter(
-      ({ key, outcome, invokedMs }) =>
-        key !== null && outcome === 'ok' && nowMs - invokedMs < REPEATED_WITHIN_MS,
+      ({ key, outcome, invokedMs, results }) =>
+        key !== null &&
+        outcome === 'ok' &&
+        nowMs - invokedMs < REPEATED_WITHIN_MS &&
+        !results.some(isMismatch),
     )
     return keyed.length === 0 ? null : this.#world.scheduler.one(keyed)
   }
@@ -230,6 +233,11 @@ export class Clients {
     this.history.answered(operation, attempt, reply, this.#world.scheduler.nowMs)
     this.#sayOf(operation)
   }
+}
+
+/** That a key was used for another body is not recorded: it ends with that one's life. */
+function isMismatch(result: MessageResult | null): boolean {
+  return result?.success === false && result.errors[0]!.code === 'IDEMPOTENCY_MISMATCH'
 }
 
 function isHopeless({ attempts }: Operation): boolean {

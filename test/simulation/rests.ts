@@ -26,6 +26,9 @@ const RESTS_MS = [
   ...[50 * HOUR_MS, 4 * DAY_MS, 11 * DAY_MS],
 ]
 
+/** Several such rests are shorter than any row's life. */
+const SLEEP_MS = 12 * HOUR_MS
+
 export interface RestsOptions {
   /** Requests under way come to their end first, and members are ready before the next. */
   readonly isCalm: boolean
@@ -72,6 +75,7 @@ export class Rests {
     const down: string[] = []
     const still = world.living.filter(({ process }) => process.state === 'running')
     for (const one of still) this.#still(one, all ?? scheduler.one(WAYS), down)
+    if (ms > SLEEP_MS) this.#endSleepers(down)
     await scheduler.run(scheduler.nowMs + ms * scheduler.one([0.9, 1, 1.1]))
     this.passedMs += ms * 0.9
     world.redis.expire(ms)
@@ -90,6 +94,18 @@ export class Rests {
     else if (way === 'asleep') one.process.suspend()
     else {
       // Who was leaving has left.
+      if (!one.isLeaving) down.push(one.name)
+      this.#world.kill(one)
+    }
+  }
+
+  /**
+   * An edge that sleeps for days with a request in its hands, while nobody runs who could declare
+   * it dead, would send it again when its key and its rows are over: nobody can tell then.
+   */
+  #endSleepers(down: string[]): void {
+    for (const one of this.#world.living) {
+      if (one.process.state !== 'suspended' || one.member.edge.pending === 0) continue
       if (!one.isLeaving) down.push(one.name)
       this.#world.kill(one)
     }

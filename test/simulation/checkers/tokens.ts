@@ -3,25 +3,21 @@
 // there whole or not at all, in every answer. What was sent on to another ledger has come there
 // once. Source: PROTOCOL 4.1.
 
-import { LIMITS } from '../../../config/limits.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
-import { CLOCK_OFF_MS } from '../engine.ts'
 import type { History, Operation } from '../history.ts'
 import type { Ledger } from '../ledger.ts'
 import { marksOf, relayedTokens } from '../ledger.ts'
 import { finalState } from './fold.ts'
-import type { FoldedLog, PlacedEntry } from './fold.ts'
+import type { FoldedLog } from './fold.ts'
 
 /** Where a token is: the ledgers that have it, once for each time. */
 export type Places = ReadonlyMap<string, readonly string[]>
 
 export function placesOf(log: FoldedLog): Places {
   const places = new Map<string, string[]>()
-  const late = ranLate(log)
   for (const actor of log.actors.values()) {
     if (actor.type !== 'ledger') continue
     for (const token of finalState(actor)?.tokens ?? []) {
-      if (late.has(`${actor.actorId} ${token}`)) continue
       const found = places.get(token)
       if (found) found.push(actor.actorId)
       else places.set(token, [actor.actorId])
@@ -29,31 +25,6 @@ export function placesOf(log: FoldedLog): Places {
   }
   return places
 }
-
-/**
- * Tokens of creates that an edge has sent again after a sleep longer than anything is remembered:
- * all were asleep, or down, and nobody could declare it dead. By actor and token.
- */
-function ranLate({ actors }: FoldedLog): ReadonlySet<string> {
-  const first = new Map<string, PlacedEntry>()
-  const late = new Set<string>()
-  const all = [...actors.values()].flatMap(({ entries }) => entries)
-  for (const placed of all.toSorted((a, b) => a.atMs - b.atMs)) {
-    const { m, p, h, r } = placed.entry
-    if (r[0]?.t !== 'opened') continue
-    const before = first.get(m)
-    if (before === undefined) first.set(m, placed)
-    else if (before.entry.h === h && placed.atMs - before.atMs >= FORGOTTEN_MS) {
-      for (const record of r) {
-        if (record.t === 'appended') late.add(`${p} ${String(record['token'])}`)
-      }
-    }
-  }
-  return late
-}
-
-/** Rows of keys are gone after this, by a clock that may be off. */
-const FORGOTTEN_MS = LIMITS.derivedTtlSeconds * 1_000 - 2 * CLOCK_OFF_MS
 
 /** K1 over the tokens as they are in the end. */
 export function checkTokens(history: History, places: Places): string[] {
