@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
+import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { startMember } from './testing/harness.ts'
 import { makeMembers } from './testing/members.ts'
@@ -93,4 +94,25 @@ t.test('embedded: a process that was stopped while another had the store', async
   t.notOk(first.member.knowsConfiguration)
   t.notOk(await first.member.learnConfiguration())
   t.ok(await second.member.learnConfiguration())
+})
+
+t.test('a journal that is away while a member starts is waited for, each read of it', async (t) => {
+  const { clock, start } = makeMembers()
+  const away = (): never => {
+    throw new RequestError('UNAVAILABLE', 'away')
+  }
+  for (const what of ['rows', 'shards', 'members']) {
+    const untilMs = clock.monotonicMs() + LIMITS.engineWaitMs / 2
+    const one = await start(what, (statement) =>
+      statement.startsWith(what) && clock.monotonicMs() < untilMs ? away() : null,
+    )
+    await clock.advance(LIMITS.engineWaitMs)
+    t.ok(one.member.ownership.mayServe(), what)
+    t.ok(one.member.knowsConfiguration, what)
+  }
+  await t.rejects(
+    start('late', (statement) => (statement.startsWith('rows') ? away() : null)),
+    { message: 'away' },
+    'not for ever',
+  )
 })

@@ -193,13 +193,13 @@ export class Member implements ActorSystem {
     }
   }
 
-  /** Follows the system maps, takes part, serves what it is given. */
+  /** Follows the system maps, takes part, serves what it is given; waits for its engines. */
   async start(): Promise<void> {
     const { cluster, wire } = this.#options
-    await this.#follower.read()
+    await this.#follower.start()
     if (cluster === null) await wire.serve(this.ownership.incarnation, this.#inbox())
     await this.ownership.start()
-    await this.#follower.read()
+    await this.#follower.start()
     this.#every(LIMITS.trimEveryMs, () => this.#trim())
     this.#every(LIMITS.sweepEveryMs, async () => {
       for (const shard of this.shards.values()) shard.sweep(true)

@@ -5,6 +5,7 @@
 
 import { LIMITS } from '../config/limits.ts'
 import type { Entry } from '../protocol/entry.ts'
+import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import type { Journal, LogRow, ShardStatus } from '../storage/journal.ts'
@@ -81,6 +82,26 @@ export class SystemFollower {
       }
       look()
     })
+  }
+
+  /**
+   * Reads what the maps lack. Engines and members are started together, and an engine may be
+   * restarted meanwhile: a journal that is away is asked again. Throws the RequestError of a read
+   * when it is away for longer than LIMITS.engineWaitMs.
+   */
+  async start(): Promise<void> {
+    const { clock, log } = this.#options
+    const untilMs = clock.monotonicMs() + LIMITS.engineWaitMs
+    for (;;) {
+      try {
+        return await this.read()
+      } catch (error) {
+        const isAway = error instanceof RequestError && error.errors[0]!.code === 'UNAVAILABLE'
+        if (!isAway || clock.monotonicMs() >= untilMs) throw error
+        log.warn({ err: error }, 'the system log is away; it is read again')
+        await new Promise<void>((resolve) => void clock.after(LIMITS.engineRetryMs, resolve))
+      }
+    }
   }
 
   /** Reads what the maps lack. One read at a time; who asks meanwhile shares it. */

@@ -125,7 +125,8 @@ export class Placement implements Ownership {
     await wire.serve(incarnation, inbox)
     if (this.incarnation !== incarnation) return wire.close(incarnation)
     log.info({ member, incarnation }, 'this member takes part')
-    await this.membership.refresh()
+    // If the control rows can't be read now, the death watch tells, and reads them again.
+    await this.membership.refresh().catch(() => null)
   }
 
   // --- what the member asks ---------------------------------------------------------------

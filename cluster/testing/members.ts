@@ -7,6 +7,7 @@ import { Member } from '../member.ts'
 import { memoryWire } from '../memory/wire.ts'
 import { SegmentedLog } from '../log/segmented-log.ts'
 import type { Wire } from '../wire.ts'
+import { LIMITS } from '../../config/limits.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Reply } from '../../protocol/message.ts'
@@ -41,7 +42,7 @@ export interface OneMember {
 export interface Members {
   readonly clock: TestClock
   readonly state: ReturnType<typeof newStatementState>
-  start(name: string): Promise<OneMember>
+  start(name: string, onStatement?: OneMember['onStatement']): Promise<OneMember>
   /** Moves the clock until a condition holds; throws after so many milliseconds. */
   until(what: string, holds: () => boolean, ms?: number): Promise<void>
 }
@@ -53,6 +54,7 @@ export interface MembersOptions {
 }
 
 const STEP_MS = 50
+const START_MS_MAX = 2 * LIMITS.engineWaitMs
 
 export function makeMembers(options: MembersOptions = {}): Members {
   const shards = options.shards ?? 4
@@ -81,12 +83,17 @@ export function makeMembers(options: MembersOptions = {}): Members {
     clock,
     state,
     until,
-    async start(name) {
+    async start(name, onStatement = null) {
       const one = makeOne(shared, name)
+      one.onStatement = onStatement
       let started = false
-      const starting = one.member.start().then(() => (started = true))
-      starting.catch((error: unknown) => void one.logged.push(`start failed ${String(error)}`))
-      await until(`${name} starts`, () => started)
+      let failed: unknown = null
+      one.member.start().then(
+        () => (started = true),
+        (error: unknown) => (failed = error),
+      )
+      await until(`${name} starts`, () => started || failed !== null, START_MS_MAX)
+      if (failed !== null) throw failed as Error
       return one
     },
   }
