@@ -12,7 +12,7 @@ import { claimApart, inquire } from './claims.ts'
 import type { ShardCore } from './core.ts'
 import { checkpointsOf, entriesOf, stateAt } from './history.ts'
 import { holderOf, idOf } from './keys.ts'
-import { counterOf } from './numbers.ts'
+import { seriesOf } from './numbers.ts'
 import type { Series } from './numbers.ts'
 import { resumed } from './work.ts'
 import type { Work } from './work.ts'
@@ -28,7 +28,7 @@ export function answerAsk(
     case 'reserve':
       return reserve(shard, activation, work, ask)
     case 'number':
-      return nextNumber(shard, activation, work, ask)
+      return nextNumber(shard, activation, work, seriesOf(ask.keyType, ask.prefix))
     case 'effects':
       return shard.context.hooks.effects(ask.hook, ask.payload)
     case 'checkpoints':
@@ -109,49 +109,43 @@ function hold(shard: ShardCore, work: Work, id: string): void {
   if (!shard.reserved.has(id)) shard.reserved.set(id, { work, waiting: [] })
 }
 
-interface NumberAsk extends Series {
-  /** How often a stretch of taken numbers was passed over already. */
-  readonly searches?: number
-}
-
+/** `searches`: how often a stretch of taken numbers was passed over already. */
 function nextNumber(
   shard: ShardCore,
   activation: Activation,
   work: Work,
-  ask: NumberAsk,
+  series: Series,
+  searches = 0,
 ): Maybe<string> {
   const { numbers } = shard
-  const { searches = 0 } = ask
+  const { keyType, counter } = series
   const again = (after: Promise<void>, times: number): Promise<string> =>
-    after.then(
-      resumed(work, () => nextNumber(shard, activation, work, { ...ask, searches: times })),
-    )
-  const counter = counterOf(ask)
+    after.then(resumed(work, () => nextNumber(shard, activation, work, series, times)))
   for (;;) {
-    const ready = numbers.ready(ask)
+    const ready = numbers.ready(series)
     if (ready instanceof Promise) return again(ready, searches)
     const after = work.counters?.[counter] ?? 0
-    const { text, n } = work.preview ? numbers.peek(ask, after) : numbers.next(ask)
+    const { text, n } = work.preview ? numbers.peek(series, after) : numbers.next(series)
     work.counters ??= {}
     work.counters[counter] = n
-    if (shard.reserved.has(idOf(ask.keyType, text))) continue
-    const free = reserve(shard, activation, work, { keyType: ask.keyType, key: text })
+    if (shard.reserved.has(idOf(keyType, text))) continue
+    const free = reserve(shard, activation, work, { keyType, key: text })
     if (free === true) return text
     const taken = (): Promise<string> => {
       if (searches >= LIMITS.numberSearchesMax) {
         const busy = 'others take the numbers with this prefix just now; try again'
         throw new RequestError('TOO_BUSY', busy)
       }
-      return again(skipTaken(shard, ask), searches + 1)
+      return again(skipTaken(shard, series), searches + 1)
     }
     if (free === false) return taken()
     return free.then(resumed(work, (isFree) => (isFree ? text : taken())))
   }
 }
 
-function skipTaken(shard: ShardCore, ask: Series): Promise<void> {
-  const { keyType } = ask
-  return shard.numbers.skip(ask, (text) => {
+function skipTaken(shard: ShardCore, series: Series): Promise<void> {
+  const { keyType } = series
+  return shard.numbers.skip(series, (text) => {
     if (shard.reserved.has(idOf(keyType, text))) return true
     return shard.keys.lookup(keyType, text, (row) => (row?.claims.length ?? 0) > 0)
   })

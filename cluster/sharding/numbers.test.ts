@@ -11,10 +11,10 @@ import { seeded } from '../testing/harness.ts'
 import { ledger } from '../testing/ledger.ts'
 import type { Ledger } from '../testing/ledger.ts'
 import { NEW_MEMORY } from './memory.ts'
-import { Numbers, counterOf } from './numbers.ts'
+import { Numbers, seriesOf } from './numbers.ts'
 import { Scene, code, data } from './testing/scene.ts'
 
-const SERIES = { keyType: 'ledger', prefix: 'L' }
+const SERIES = seriesOf('ledger', 'L')
 
 function numbersOf(shard: number, shards: number, row: AliasRow | null = null): Numbers {
   return new Numbers({ shard, shards, derived: { alias: () => row }, random: seeded(7) })
@@ -24,7 +24,7 @@ t.test('each shard takes its own, together they take all', async () => {
   fc.assert(
     fc.property(fc.constantFrom('O', '', 'X-'), fc.constantFrom(1, 4, 32), (prefix, shards) => {
       const seen = new Set<string>()
-      const series = { keyType: 'order', prefix }
+      const series = seriesOf('order', prefix)
       for (let shard = 0; shard < shards; shard++) {
         const numbers = numbersOf(shard, shards)
         void numbers.ready(series)
@@ -37,8 +37,8 @@ t.test('each shard takes its own, together they take all', async () => {
           seen.add(text)
           last = n
         }
-        numbers.heard({ [counterOf(series)]: last }, 1)
-        const again = numbersOf(shard, shards, numbers.rowOf(counterOf(series)))
+        numbers.heard({ [series.counter]: last }, 1)
+        const again = numbersOf(shard, shards, numbers.rowOf(series.counter))
         void again.ready(series)
         if (again.next(series).n <= last) return false
       }
@@ -51,7 +51,7 @@ t.test('each shard takes its own, together they take all', async () => {
 async function passed(isTaken: (n: number) => boolean, from = 0) {
   const numbers = numbersOf(3, 32)
   void numbers.ready(SERIES)
-  numbers.heard({ [counterOf(SERIES)]: from }, 1)
+  numbers.heard({ [SERIES.counter]: from }, 1)
   let looks = 0
   await numbers.skip(SERIES, (text) => {
     looks++

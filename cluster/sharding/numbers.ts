@@ -15,6 +15,12 @@ import { boundaryAbove } from './number-search.ts'
 export interface Series {
   readonly keyType: string
   readonly prefix: string
+  /** The name of their counter in entries. */
+  readonly counter: string
+}
+
+export function seriesOf(keyType: string, prefix: string): Series {
+  return { keyType, prefix, counter: `${keyType}/${prefix}` }
 }
 
 export interface NumbersOptions {
@@ -42,8 +48,7 @@ export class Numbers {
   }
 
   /** Nothing when a number may be asked for at once; else when to ask again. */
-  ready(series: Series): Maybe<void> {
-    const counter = counterOf(series)
+  ready({ counter }: Series): Maybe<void> {
     const search = this.#searches.get(counter) ?? this.#reads.get(counter)
     if (search !== undefined) return search
     if (this.#known.has(counter)) return
@@ -68,13 +73,13 @@ export class Numbers {
   /** The next candidate of a ready series; one that a caller has chosen already is passed over. */
   next(series: Series): { readonly text: string; readonly n: number } {
     const found = this.peek(series)
-    this.#known.set(counterOf(series), found.n)
+    this.#known.set(series.counter, found.n)
     return found
   }
 
   /** What it would be, without taking it. */
   peek(series: Series, after = 0): { readonly text: string; readonly n: number } {
-    const known = this.#known.get(counterOf(series))
+    const known = this.#known.get(series.counter)
     assert(known !== undefined, 'a counter is read before a number is asked for')
     const n = nextNumberIn(this.#keysOf(series), Math.max(known, after))
     return { text: series.prefix + String(n), n }
@@ -85,7 +90,7 @@ export class Numbers {
    * who meet the same obstacle; `isTaken` looks one number up. Rejects when none is found.
    */
   skip(series: Series, isTaken: (text: string) => Maybe<boolean>): Promise<void> {
-    const counter = counterOf(series)
+    const { counter } = series
     const running = this.#searches.get(counter)
     if (running !== undefined) return running
     const after = this.#known.get(counter) ?? 0
@@ -166,11 +171,6 @@ export class Numbers {
 }
 
 const NOBODY = '00000000-0000-0000-0000-000000000000'
-
-/** The name of a series' counter in entries. */
-export function counterOf({ keyType, prefix }: Series): string {
-  return `${keyType}/${prefix}`
-}
 
 /** Where a counter's row stands: each shard has its own for a prefix. */
 function placeOf(shard: number, counter: string): { keyType: string; key: string } {
