@@ -28,7 +28,10 @@ export function answerAsk(
     case 'reserve':
       return reserve(shard, activation, work, ask)
     case 'number':
-      return nextNumber(shard, activation, work, seriesOf(ask.keyType, ask.prefix))
+      return nextNumber(shard, activation, work, {
+        series: seriesOf(ask.keyType, ask.prefix),
+        searches: 0,
+      })
     case 'effects':
       return shard.context.hooks.effects(ask.hook, ask.payload)
     case 'checkpoints':
@@ -109,18 +112,24 @@ function hold(shard: ShardCore, work: Work, id: string): void {
   if (!shard.reserved.has(id)) shard.reserved.set(id, { work, waiting: [] })
 }
 
-/** `searches`: how often a stretch of taken numbers was passed over already. */
+interface NumberAsk {
+  readonly series: Series
+  /** How often a stretch of taken numbers was passed over already. */
+  readonly searches: number
+}
+
 function nextNumber(
   shard: ShardCore,
   activation: Activation,
   work: Work,
-  series: Series,
-  searches = 0,
+  { series, searches }: NumberAsk,
 ): Maybe<string> {
   const { numbers } = shard
   const { keyType, counter } = series
   const again = (after: Promise<void>, times: number): Promise<string> =>
-    after.then(resumed(work, () => nextNumber(shard, activation, work, series, times)))
+    after.then(
+      resumed(work, () => nextNumber(shard, activation, work, { series, searches: times })),
+    )
   for (;;) {
     const ready = numbers.ready(series)
     if (ready instanceof Promise) return again(ready, searches)
