@@ -74,7 +74,7 @@ export const STEPS = [
   },
   {
     name: 'deaths',
-    command: faults('deaths', 'moves', 'soak'),
+    command: faults('deaths', 'moves', 'soak', 'long-life'),
     tap: true,
     minutes: 40,
     engines: true,
