@@ -303,9 +303,10 @@ export const LIMITS = {
   secretChecksWaitingMax: 64,
   /** Secrets known to be right, so that a client that asks often isn't checked at length. */
   secretCacheMax: 1_000,
-  /** Expired sessions are looked for this often, and deleted so many at once. */
+  /** A session is kept so long after its end: members' clocks may differ by as much. */
+  sessionKeptMs: 24 * 3_600_000,
+  /** Older ones are looked for this often, and so many deleted side by side until none is left. */
   sessionSweepMs: 60_000,
-  sessionSweepMax: 1_000,
   sessionSweepInFlightMax: 16,
   // Bulk
   /** A line that finds its shard busy waits this long at first, doubling up to the other. */

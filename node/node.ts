@@ -8,6 +8,7 @@ import { systemClock } from '../cluster/clock.ts'
 import type { World } from '../cluster/clock.ts'
 import type { Member } from '../cluster/member.ts'
 import { graphSchema } from '../protocol/graph/schema.ts'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import { createAccess } from './access/access.ts'
 import type { Access } from './access/access.ts'
@@ -126,6 +127,7 @@ function makeAccess(
     accessTokenMs: settings.accessTokenMs,
     baseUrl,
     print,
+    tidies: () => member.serves(SYSTEM_SHARD),
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
     onPushedOut: (identity) =>
       log.warn({ identity }, 'too many sessions: the oldest of the identity with most was ended'),

@@ -10,6 +10,7 @@ import { startMember } from '../cluster/testing/harness.ts'
 import type { World } from '../cluster/testing/harness.ts'
 import { LIMITS } from '../config/limits.ts'
 import { RequestError } from '../protocol/errors.ts'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { createAccess } from './access/access.ts'
 import type { Access } from './access/access.ts'
 import { actorOperations } from './actors/routes.ts'
@@ -70,6 +71,7 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
     accessTokenMs: 3_600_000,
     baseUrl: () => 'http://localhost',
     print: () => t.fail('nothing to print'),
+    tidies: () => member.serves(SYSTEM_SHARD),
     onError: (error) => t.fail(String(error)),
     onPushedOut: (identity) => t.fail(identity),
     ready: () => member.knowsConfiguration || member.learnConfiguration(),
@@ -139,7 +141,7 @@ t.test('expired sessions leave the maps', async (t) => {
   const one = await node(t)
   for (let i = 0; i < 5; i++) await one.token()
   t.equal(one.world.member.system.size('session'), 5)
-  await one.world.clock.advance(3_600_000 + LIMITS.sessionSweepMs)
+  await one.world.clock.advance(3_600_000 + LIMITS.sessionKeptMs + LIMITS.sessionSweepMs)
   t.equal(one.world.member.system.size('session'), 0)
 })
 

@@ -63,6 +63,7 @@ async function station(
     accessTokenMs: 60 * 60_000,
     baseUrl: () => 'http://127.0.0.1:8080',
     print: (text) => printed.push(text),
+    tidies: () => true,
     onError: (error) => t.fail(String(error)),
     onPushedOut: (identity) => t.fail(identity),
     ready: () => true,
@@ -377,7 +378,7 @@ t.test('expired sessions are removed in the background', async (t) => {
   }
   await tick()
   t.equal(setup.system.system.size('session'), 20)
-  setup.clock.nowMs += 60 * 60_000
+  setup.clock.nowMs += 60 * 60_000 + LIMITS.sessionKeptMs
   await tick()
   t.equal(setup.system.system.size('session'), 0)
   t.equal(setup.clock.timers.length, 1, 'and it goes on')

@@ -32,6 +32,8 @@ export interface AccessOptions {
   readonly baseUrl: () => string
   /** Shows a text to the operator. */
   readonly print: (text: string) => void
+  /** This member has the `system` shard. */
+  readonly tidies: () => boolean
   /** Failures in the background. */
   readonly onError: (error: unknown) => void
   /** A valid session of this identity was ended: there were too many. */
@@ -54,8 +56,15 @@ export function createAccess(options: AccessOptions): Access {
   const { system } = actorSystem
   const nowMs = (): number => world.clock.nowMs()
   const secrets = new Secrets(world.random)
-  const { onError, onPushedOut } = options
-  const sessions = new Sessions({ actorSystem, world, accessTokenMs, onError, onPushedOut })
+  const { tidies, onError, onPushedOut } = options
+  const sessions = new Sessions({
+    actorSystem,
+    world,
+    accessTokenMs,
+    tidies,
+    onError,
+    onPushedOut,
+  })
   const { ready } = options
   const authenticator = new Authenticator({ system, nowMs, ready })
   return {

@@ -39,6 +39,7 @@ async function cluster(t: Test) {
       accessTokenMs: 3_600_000,
       baseUrl: () => 'http://localhost',
       print: () => undefined,
+      tidies: () => one.member.serves(SYSTEM_SHARD),
       onError: () => undefined,
       onPushedOut: () => undefined,
       ready: () => one.member.knowsConfiguration || one.member.learnConfiguration(),

@@ -11,6 +11,8 @@ import { LIMITS } from '../../config/limits.ts'
 import { RequestError, isRetryable } from '../../protocol/errors.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { compileShape } from '../../protocol/validation.ts'
+import { PriorityQueue } from '../priority-queue.ts'
+import type { Queued } from '../priority-queue.ts'
 import { deleteRequest, putRequest, systemActor } from '../system-actor.ts'
 import { isTokenOf, makeToken, readToken } from './token.ts'
 
@@ -44,6 +46,8 @@ export interface SessionsOptions {
   readonly world: World
   /** Life of an access token, milliseconds. */
   readonly accessTokenMs: number
+  /** This member has the `system` shard: it alone deletes what has expired (PROTOCOL 3.0). */
+  readonly tidies: () => boolean
   readonly onError: (error: unknown) => void
   /** A valid session of this identity was ended to make room for another. */
   readonly onPushedOut: (identity: string) => void
@@ -51,21 +55,18 @@ export interface SessionsOptions {
   readonly sessionsMax?: number
 }
 
-const NONE: readonly string[] = []
-
 interface Known {
   readonly identity: string
-  readonly expiresAtMs: number
+  queued: Queued<string>
 }
 
 export class Sessions {
   readonly #options: SessionsOptions
-  /** Each has its own end: the life that is set may have been another when it was issued. */
   readonly #known = new Map<string, Known>()
   /** Of one identity in the order of their issue. */
   readonly #byIdentity = new Map<string, Set<string>>()
-  /** No session ends before: until then none has to be looked for. */
-  #earliestMs = Infinity
+  /** All but those that are being ended; the one that expires first, or did, is first. */
+  readonly #byEnd = new PriorityQueue<string>()
   #stopped = false
   #cancelSweep: (() => void) | null = null
   #unfollow: (() => void) | null = null
@@ -100,15 +101,16 @@ export class Sessions {
     const before = this.#known.get(key)
     if (before) {
       this.#known.delete(key)
+      this.#byEnd.remove(before.queued)
       const own = this.#byIdentity.get(before.identity)!
       own.delete(key)
       if (own.size === 0) this.#byIdentity.delete(before.identity)
     }
     if (entry === null) return
     const { identity, expiresAt } = entry.value
-    const expiresAtMs = Date.parse(expiresAt)
-    this.#earliestMs = Math.min(this.#earliestMs, expiresAtMs)
-    this.#known.set(key, { identity, expiresAtMs })
+    // Each has its own end: the life that is set may have been another when it was issued.
+    const queued = this.#byEnd.add(Date.parse(expiresAt), key)
+    this.#known.set(key, { identity, queued })
     const own = this.#byIdentity.get(identity) ?? new Set()
     this.#byIdentity.set(identity, own.add(key))
   }
@@ -165,12 +167,12 @@ export class Sessions {
   }
 
   /**
-   * At the bound what has expired goes first. Then the identity with the most valid sessions loses
-   * its oldest one, itself where it has as many: a client that asks for a token with every request
-   * ends its own, nobody else's. Nobody's only session is ended for somebody else.
+   * At the bound the session goes that ended first. Where none has, the identity with the most
+   * valid ones loses its oldest, itself where it has as many: a client that asks for a token with
+   * every request ends its own, nobody else's. Nobody's only session is ended for somebody else.
    */
   async #makeRoom(identity: string, trace: string): Promise<void> {
-    if ((await this.sweep()) > 0) return
+    if (await this.#endFirst(this.#options.world.clock.nowMs())) return
     let most = identity
     const countOf = (one: string): number => this.#byIdentity.get(one)?.size ?? 0
     for (const [one, { size }] of this.#byIdentity) if (size > countOf(most)) most = one
@@ -183,35 +185,35 @@ export class Sessions {
     this.#options.onPushedOut(most)
   }
 
-  /** Removes expired sessions, a bounded number at a time; returns how many. */
+  /**
+   * Removes all that expired longer ago than LIMITS.sessionKeptMs, a bounded number at a time;
+   * returns how many. Only one member does: clocks differ, and what is deleted is gone everywhere.
+   */
   async sweep(): Promise<number> {
-    const now = this.#options.world.clock.nowMs()
-    const expired = this.#expired(now)
-    let next = 0
+    const { world, tidies } = this.#options
+    const untilMs = world.clock.nowMs() - LIMITS.sessionKeptMs
+    let ended = 0
     const remove = async (): Promise<void> => {
-      while (next < expired.length) {
-        await this.end(expired[next++]!, { by: 'system', trace: 'session-sweep' })
-      }
+      while (!this.#stopped && tidies() && (await this.#endFirst(untilMs))) ended++
     }
-    const lanes = Math.min(LIMITS.sessionSweepInFlightMax, expired.length)
-    await Promise.all(Array.from({ length: lanes }, remove))
-    return expired.length
+    await Promise.all(Array.from({ length: LIMITS.sessionSweepInFlightMax }, remove))
+    return ended
   }
 
-  /** Whatever their order; all are looked through only when one of them has ended. */
-  #expired(nowMs: number): readonly string[] {
-    if (nowMs < this.#earliestMs) return NONE
-    const expired: string[] = []
-    let earliestMs = Infinity
-    for (const [key, { expiresAtMs }] of this.#known) {
-      earliestMs = Math.min(earliestMs, expiresAtMs)
-      if (expiresAtMs > nowMs) continue
-      expired.push(key)
-      // There may be more: the next look finds them.
-      if (expired.length >= LIMITS.sessionSweepMax) return expired
+  /** Ends the session that expires first, if that is not after `untilMs`; false: there is none. */
+  async #endFirst(untilMs: number): Promise<boolean> {
+    const { first } = this.#byEnd
+    if (first === undefined || first.rank > untilMs) return false
+    // Nobody else ends the same one meanwhile.
+    this.#byEnd.remove(first)
+    try {
+      await this.end(first.element, { by: 'system', trace: 'session-sweep' })
+    } catch (error) {
+      const known = this.#known.get(first.element)
+      if (known?.queued === first) known.queued = this.#byEnd.add(first.rank, first.element)
+      throw error
     }
-    this.#earliestMs = earliestMs
-    return expired
+    return true
   }
 
   #sweepLater(): void {
