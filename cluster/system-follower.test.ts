@@ -9,7 +9,7 @@ import { encodeEntry, joinEntries } from '../protocol/entry.ts'
 import type { Entry } from '../protocol/entry.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { freshUuid } from '../storage/conformance/journal-samples.ts'
-import type { DerivedRow, Journal, LogRow } from '../storage/journal.ts'
+import type { AppendOutcome, DerivedRow, Journal, LogRow } from '../storage/journal.ts'
 import { memoryJournal } from '../storage/memory/journal.ts'
 import { SystemFollower } from './system-follower.ts'
 import { SystemMaps } from './system-view.ts'
@@ -147,7 +147,7 @@ async function configuration() {
     await owner.follower.read()
   }
   const image = async (): Promise<void> => {
-    const rows = owner.maps.image().map((body, part): DerivedRow => {
+    const rows = [...owner.maps.image()].map((body, part): DerivedRow => {
       return { kind: 'image', offset: head, part, body }
     })
     const said: DerivedRow = { kind: 'consumer', consumer: 'image', offset: head }
@@ -257,4 +257,96 @@ t.test('behind what an operator has given up it goes on higher', async (t) => {
   await commit('a', 3)
   await one.read()
   t.same(all(maps), all(owner))
+})
+
+// --- images of any size ---------------------------------------------------------------------
+
+/** Maps of `count` values, as far on as an image is due. */
+function mapsOf(count: number, value: unknown): SystemMaps {
+  const maps = new SystemMaps(BEHAVIOURS)
+  for (let i = 1; i <= count; i++) {
+    const fixed = { y: 'setting', n: 1, m: `${i}`, l: 0 as const, t: 0, c: 0, b: 'me', v: 0 }
+    const a = { type: 'put', success: true as const }
+    maps.follow({ ...fixed, p: `actor ${i}`, q: `${i}`, r: [{ t: 'put', value }], a }, i)
+  }
+  maps.offset = LIMITS.systemImageEntries
+  return maps
+}
+
+/** A follower of these maps whose rows go to `write`. */
+function imaging(maps: SystemMaps, write: (rows: readonly DerivedRow[]) => AppendOutcome) {
+  const errors: unknown[] = []
+  const error = (fields: object) => errors.push(fields)
+  const log = { debug: () => 0, info: () => 0, warn: () => 0, error }
+  const derived = {
+    write: (...[, , rows]: [number, number, readonly DerivedRow[]]) => Promise.resolve(write(rows)),
+    trimImages: () => Promise.resolve(),
+  }
+  const journal = { identity: {}, derived } as unknown as Journal
+  return { errors, follower: new SystemFollower({ journal, maps, clock: new TestClock(), log }) }
+}
+
+t.test(
+  'an image larger than the longest text is written, a part in flight at a time',
+  async (t) => {
+    const values = 600
+    const maps = mapsOf(values, 'x'.repeat(LIMITS.registryValueBytesMax))
+    const kinds: string[] = []
+    let largest = 0
+    const { follower, errors } = imaging(maps, (rows) => {
+      for (const row of rows) {
+        kinds.push(row.kind === 'image' ? `part ${row.part}` : row.kind)
+        if (row.kind === 'image') largest = Math.max(largest, row.body.length)
+      }
+      t.equal(rows.length, 1)
+      return 'committed'
+    })
+    await follower.writeImage(1)
+    t.same(errors, [])
+    t.same(kinds, [...Array.from({ length: values }, (_, part) => `part ${part}`), 'consumer'])
+    t.ok(largest < 1.1 * LIMITS.registryValueBytesMax)
+  },
+)
+
+t.test(
+  'an image that can not be made or written ends nothing, and is not the newest',
+  async (t) => {
+    const cyclic: Record<string, unknown> = {}
+    cyclic['itself'] = cyclic
+    const unmade = imaging(mapsOf(1, cyclic), () => 'committed')
+    await unmade.follower.writeImage(1)
+    t.equal(unmade.errors.length, 1)
+    const maps = mapsOf(40, 'x'.repeat(100_000))
+    let next: AppendOutcome = 'unknown'
+    let writes = 0
+    const unwritten = imaging(maps, () => {
+      writes++
+      return next
+    })
+    await unwritten.follower.writeImage(1)
+    t.equal(writes, 1, 'what follows a part that is not in is not written')
+    next = 'committed'
+    maps.offset += LIMITS.systemImageEntries - 1
+    await unwritten.follower.writeImage(1)
+    t.equal(writes, 1, 'nor is the whole of it begun again with each entry')
+    maps.offset++
+    await unwritten.follower.writeImage(1)
+    t.ok(writes > 3)
+    t.equal(unwritten.follower.trimmable, 0)
+  },
+)
+
+t.test('parts of an image are cut by bytes, and all of them are one moment', (t) => {
+  const maps = mapsOf(40, 'ä'.repeat(50_000))
+  const parts: Buffer[] = []
+  for (const part of maps.image()) {
+    parts.push(part)
+    if (parts.length === 1) maps.load(maps.offset + 1, [])
+  }
+  t.ok(parts.every(({ length }) => length <= LIMITS.imageChunkBytes))
+  const found = new SystemMaps(BEHAVIOURS)
+  found.load(1, parts)
+  t.same(all(found), all(mapsOf(40, 'ä'.repeat(50_000))))
+  t.same([...new SystemMaps(BEHAVIOURS).image()].map(String), ['[]'], 'an empty one has a part')
+  t.end()
 })

@@ -8,7 +8,7 @@ import type { Entry } from '../protocol/entry.ts'
 import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
-import type { Journal, LogRow, ShardStatus } from '../storage/journal.ts'
+import type { DerivedRow, Journal, LogRow, ShardStatus } from '../storage/journal.ts'
 import { NEVER, isWithin, momentOf } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { entriesOfRow, resumedBehind } from './sharding/log-tail.ts'
@@ -29,6 +29,8 @@ export class SystemFollower {
   /** Below it the log may be trimmed: the last image but one that was read or written. */
   trimmable = 0
   #imageAt = 0
+  /** Where the last one was begun that this member has written, or tried to. */
+  #imageTriedAt = 0
   readonly #options: SystemFollowerOptions
   /** Nothing that was committed before is missing in the maps. */
   #readAt = NEVER
@@ -203,26 +205,38 @@ export class SystemFollower {
     for (const { resolve } of reached) resolve()
   }
 
-  /** The owner writes an image now and then, so that the log can be trimmed. */
+  /**
+   * The owner writes an image now and then, so that the log can be trimmed: a part after the other,
+   * so that no more than one is in memory and under way. One that fails is told; the next begins
+   * after as many entries again. Never rejects.
+   */
   async writeImage(epoch: number): Promise<void> {
-    const { journal, maps, log } = this.#options
-    if (this.#imaging || maps.offset - this.#imageAt < LIMITS.systemImageEntries) return
-    this.#imaging = true
+    const { maps, log } = this.#options
     const { offset } = maps
-    const parts = maps.image()
+    const before = Math.max(this.#imageAt, this.#imageTriedAt)
+    if (this.#imaging || offset - before < LIMITS.systemImageEntries) return
+    this.#imaging = true
+    this.#imageTriedAt = offset
     try {
-      const rows = parts.map((body, part) => ({ kind: 'image' as const, offset, part, body }))
-      const written = await journal.derived.write(SYSTEM_SHARD, epoch, [
-        ...rows,
-        { kind: 'consumer', consumer: 'image', offset },
-      ])
-      if (written !== 'committed') return
-      this.#imaged(offset)
-      await journal.derived.trimImages()
+      await this.#writeImage(epoch, offset)
     } catch (error) {
       log.error({ err: error }, 'an image of the system maps was not written')
     } finally {
       this.#imaging = false
     }
+  }
+
+  async #writeImage(epoch: number, offset: number): Promise<void> {
+    const { derived } = this.#options.journal
+    const write = async (row: DerivedRow): Promise<boolean> =>
+      (await derived.write(SYSTEM_SHARD, epoch, [row])) === 'committed'
+    let part = 0
+    for (const body of this.#options.maps.image()) {
+      if (!(await write({ kind: 'image', offset, part: part++, body }))) return
+    }
+    // Only now is it the newest one.
+    if (!(await write({ kind: 'consumer', consumer: 'image', offset }))) return
+    this.#imaged(offset)
+    await derived.trimImages()
   }
 }

@@ -3,6 +3,7 @@
 // changes, reads without a round trip. It stands between the log of shard -1 and every station
 // that needs configuration at hand. Source: ARCHITECTURE 2, PROTOCOL 3.0 "The system shard".
 
+import { LIMITS } from '../config/limits.ts'
 import type { Behaviour, SystemState } from '../protocol/behaviour.ts'
 import { metaOf } from '../protocol/entry.ts'
 import { assert } from '../protocol/errors.ts'
@@ -34,7 +35,8 @@ interface ImageItem {
   readonly state: unknown
 }
 
-const IMAGE_PART_ITEMS = 1_000
+/** What a list adds to each of its items. */
+const LIST_BYTES = 2
 
 export class SystemMaps implements SystemView {
   readonly #behaviours: ReadonlyMap<string, Behaviour>
@@ -111,20 +113,39 @@ export class SystemMaps implements SystemView {
     return () => void watchers.delete(changed)
   }
 
-  /** The maps at their present offset, in parts. */
-  image(): Buffer[] {
-    const items: ImageItem[] = []
+  /**
+   * The maps as they are now, in parts of LIMITS.imageChunkBytes; an item that is larger is a part
+   * of its own. A part is made when it is asked for: all of them need not fit into memory, or one
+   * text, and whatever happens between them has its turn.
+   */
+  image(): Iterable<Buffer> {
+    const moment: ImageItem[] = []
     for (const [type, map] of this.#types) {
-      const behaviour = this.#behaviours.get(type)!
+      // What is followed is changed in place, its state is not.
       for (const [key, { actorId, version, state }] of map.byKey) {
-        items.push({ type, key, actorId, version, state: behaviour.toSnapshot(state) })
+        moment.push({ type, key, actorId, version, state })
       }
     }
-    const parts: Buffer[] = []
-    for (let i = 0; i === 0 || i < items.length; i += IMAGE_PART_ITEMS) {
-      parts.push(Buffer.from(JSON.stringify(items.slice(i, i + IMAGE_PART_ITEMS))))
+    return this.#partsOf(moment)
+  }
+
+  *#partsOf(moment: Iterable<ImageItem>): Iterable<Buffer> {
+    let texts: string[] = []
+    let bytes = 0
+    for (const item of moment) {
+      const state = this.#behaviours.get(item.type)!.toSnapshot(item.state)
+      const text = JSON.stringify({ ...item, state })
+      const own = Buffer.byteLength(text) + LIST_BYTES
+      if (texts.length > 0 && bytes + own > LIMITS.imageChunkBytes) {
+        yield partOf(texts)
+        texts = []
+        bytes = 0
+      }
+      texts.push(text)
+      bytes += own
     }
-    return parts
+    // Empty maps have a part, too: it says that there was nothing.
+    yield partOf(texts)
   }
 
   /**
@@ -156,6 +177,10 @@ export class SystemMaps implements SystemView {
     this.offset = offset
     for (const [map, before] of changed) tellChanges(map, before)
   }
+}
+
+function partOf(texts: readonly string[]): Buffer {
+  return Buffer.from(`[${texts.join(',')}]`)
 }
 
 /** What the view has of an actor; null: it is deleted. */

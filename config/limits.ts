@@ -435,6 +435,7 @@ export const LIMITS = {
   registerMutationBytesMax: 256 * KiB,
   registerBatchBytesMax: 64 * KiB,
   registerBatchRowsMax: 50,
+  /** A part of an image of the `system` maps, and of a larger item in one of its rows. */
   imageChunkBytes: 1 * MiB,
   /** Derived rows that only tidy up live twice as long as what they follow (PROTOCOL 3.0). */
   derivedTtlSeconds: 2 * 24 * 3_600,
