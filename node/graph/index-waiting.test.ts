@@ -12,13 +12,17 @@ const turns = async (): Promise<void> => {
   for (let i = 0; i < 8; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Shard 0 is our own, shard 1 another's. */
+/** Shard 0 is our own, shard 1 another's; of more shards all but shard 1 are our own. */
 class Stage {
+  readonly shards: number
+
   readonly clock = new ManualClock()
   live: number | null = 1
   readonly applied = new Map([[0, 0]])
   readonly stored = new Map([[1, 0]])
   reads = 0
+  /** How often the offset of an own shard was looked at. */
+  looks = 0
   refreshes = 0
   isAway = false
   /** Runs while a refresh is under way. */
@@ -26,7 +30,10 @@ class Stage {
   readonly watch = new IndexWaiting({
     clock: this.clock,
     live: () => this.live,
-    applied: (shard) => this.applied.get(shard) ?? null,
+    applied: (shard) => {
+      this.looks++
+      return this.applied.get(shard) ?? null
+    },
     stored: (_generation, shard) => {
       this.reads++
       return this.isAway
@@ -38,10 +45,14 @@ class Stage {
       this.during()
       return this.isAway ? Promise.reject(new Error('away')) : Promise.resolve()
     },
-    follows: (shard) => shard >= 0 && shard < 2,
+    follows: (shard) => shard >= 0 && shard < this.shards,
     head: () => null,
     flushed: () => Promise.resolve(0),
   })
+
+  constructor(shards = 2) {
+    this.shards = shards
+  }
 
   /** Time passes in steps of 10 ms. */
   async pass(ms: number): Promise<void> {
@@ -139,3 +150,103 @@ t.test('a refresh of the generation before says nothing of the next one', async 
   await s.pass(10)
   t.equal(await none, false, 'none can be read')
 })
+
+t.test('an offset that moves costs whom it wakes, not all who wait', async (t) => {
+  const s = new Stage(400)
+  const last = 399
+  const ends: boolean[] = []
+  const wait = (lacking: number, offset: number): void => {
+    const positions = Array.from({ length: 400 }, (_, shard) => ({ shard, offset: 5 }))
+    positions[lacking] = { shard: lacking, offset }
+    void Promise.resolve(s.watch.reached(positions, 5_000)).then((is) => ends.push(is))
+  }
+  for (let shard = 0; shard < last; shard++) s.applied.set(shard, 5)
+  s.applied.set(last, 4)
+  for (let i = 0; i < 1_000; i++) wait(last, 6 + i)
+  for (let i = 0; i < 3; i++) wait(7, 6)
+  const arrivedLooks = s.looks
+  t.ok(arrivedLooks < 3 * 400 * 1_003, `${arrivedLooks} looks when they come`)
+  s.applied.set(7, 6)
+  s.watch.applied()
+  // Those of shard 7 lack the last one as well.
+  s.applied.set(last, 7)
+  s.watch.applied()
+  const looks = s.looks - arrivedLooks
+  t.ok(looks < 10_000, `${looks} looks for two that move and five who wake`)
+  const beforeLooks = s.looks
+  for (let at = 0; at < 500; at += LIMITS.indexPollMs) await s.pass(LIMITS.indexPollMs)
+  t.equal(ends.length, 5)
+  t.ok(s.looks - beforeLooks < 10_000, `${s.looks - beforeLooks} looks in half a second of rest`)
+  await s.pass(5_000)
+  t.equal(ends.filter(Boolean).length, 5)
+  t.equal(ends.length, 1_003)
+  t.equal(s.watch.waiting, 0)
+})
+
+t.test('offsets of many shards of others are read side by side', async (t) => {
+  const s = new Stage(40)
+  for (let shard = 1; shard < 40; shard++) s.stored.set(shard, 5)
+  const positions = Array.from({ length: 40 }, (_, shard) => ({ shard, offset: 5 }))
+  s.applied.set(0, 5)
+  const reached = s.watch.reached(positions, 1_000)
+  await s.pass(20)
+  t.equal(await reached, true)
+  t.equal(s.reads, 39)
+})
+
+t.test('a generation that is read again after none was begins with nothing', async (t) => {
+  const s = new Stage()
+  const reached = s.reached(0, 5, 1_000)
+  await s.pass(50)
+  s.live = null
+  await s.pass(100)
+  s.live = 1
+  s.applied.set(0, 5)
+  s.watch.applied()
+  await s.pass(100)
+  t.equal(await reached, true)
+  t.equal(s.watch.waiting, 0)
+})
+
+t.test(
+  'who comes and goes, and offsets that move in any order: each is answered once',
+  async (t) => {
+    let seed = 5
+    const random = (below: number): number => {
+      seed = (seed * 69_069 + 1) >>> 0
+      return Math.floor((seed / 2 ** 32) * below)
+    }
+    const s = new Stage(8)
+    let answered = 0
+    let wrong = 0
+    let asked = 0
+    for (let shard = 2; shard < 8; shard++) s.applied.set(shard, 0)
+    for (let step = 0; step < 400; step++) {
+      for (let i = random(4); i > 0; i--) {
+        const positions = Array.from({ length: 1 + random(12) }, () => ({
+          shard: random(8),
+          offset: Math.floor(step / 4) + random(20),
+        }))
+        asked++
+        void Promise.resolve(s.watch.reached(positions, random(600))).then((is) => {
+          answered++
+          const lacks = ({ shard, offset }: { shard: number; offset: number }): boolean =>
+            (s.applied.get(shard) ?? s.stored.get(shard) ?? 0) < offset
+          if (is && positions.some(lacks)) wrong++
+        })
+      }
+      const shard = random(8)
+      const offsets = shard === 1 ? s.stored : s.applied
+      offsets.set(shard, Math.max(offsets.get(shard)!, Math.floor(step / 4) + random(24)))
+      s.watch.applied()
+      await s.pass(10)
+    }
+    for (let shard = 0; shard < 8; shard++) (shard === 1 ? s.stored : s.applied).set(shard, 1_000)
+    s.watch.applied()
+    await s.pass(1_000)
+    t.equal(wrong, 0)
+    t.equal(answered, asked)
+    t.equal(s.watch.waiting, 0)
+    t.equal(s.clock.timers, 0)
+  },
+)

@@ -8,6 +8,7 @@ import type { Position } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
 import type { IndexWatch } from './graph.ts'
+import { LackingPositions } from './lacking-positions.ts'
 
 export interface IndexWaitingOptions {
   readonly clock: Clock
@@ -29,9 +30,14 @@ export interface IndexWaitingOptions {
 
 interface Waiter {
   readonly positions: readonly Position[]
-  /** Number of the refresh that covers it; 0: none, something is still missing. */
-  refresh: number
   readonly end: (isThere: boolean) => void
+}
+
+/** What those who wait want of a shard. */
+interface Wanted {
+  positions: number
+  /** The highest offset since somebody wants any. */
+  highest: number
 }
 
 /** Offsets of the generation that is read: as they were last read, and as they are refreshed. */
@@ -45,18 +51,26 @@ export class IndexWaiting implements IndexWatch {
   readonly #options: IndexWaitingOptions
   /** Each is here once, from when it comes until it is answered. */
   readonly #waiters = new Set<Waiter>()
+  /** Those of them that lack something in the index; the others are covered by a refresh. */
+  #lacking: LackingPositions<Waiter>
+  /** All is in the index: the next refresh covers them. */
+  #due = new Set<Waiter>()
+  readonly #wanted = new Map<number, Wanted>()
   #known: Known = { generation: 0, stored: new Map(), refreshed: new Map() }
   /** Shards whose stored offsets are being read. */
   readonly #reading = new Set<number>()
   /** One look serves all who wait; it is over when nobody does. */
   #isLooking = false
-  /** The refresh that has not begun yet: it covers what is in the index when it begins. */
-  #nextRefresh = 1
   #isRefreshDue = false
   #refreshedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: IndexWaitingOptions) {
     this.#options = options
+    this.#lacking = this.#none()
+  }
+
+  #none(): LackingPositions<Waiter> {
+    return new LackingPositions((shard) => this.#offsetOf(shard))
   }
 
   /** Requests that wait. */
@@ -78,12 +92,13 @@ export class IndexWaiting implements IndexWatch {
     return this.#options.head(shard) ?? Number.POSITIVE_INFINITY
   }
 
-  /** An own shard's offset has moved. */
+  /** Offsets of own shards have moved. */
   applied(): void {
-    this.#serveAll()
+    if (this.#waiters.size > 0) this.#serve()
   }
 
   reached(positions: readonly Position[], waitMs: number): Promise<boolean> | true {
+    this.#follow()
     const awaited = positions.filter(({ shard }) => this.#options.follows(shard))
     if (this.#isRefreshed(awaited)) return true
     if (this.#waiters.size >= LIMITS.consistencyWaitersMax) {
@@ -93,85 +108,103 @@ export class IndexWaiting implements IndexWatch {
       )
     }
     return new Promise((resolve) => {
-      const cancel = this.#options.clock.after(Math.max(0, waitMs), () => waiter.end(false))
+      const cancel = this.#options.clock.after(Math.max(0, waitMs), () => this.#end(waiter, false))
       const waiter: Waiter = {
         positions: awaited,
-        refresh: 0,
         end: (isThere) => {
           cancel()
-          this.#waiters.delete(waiter)
           resolve(isThere)
         },
       }
       this.#waiters.add(waiter)
-      if (this.#isLooking) this.#serve(waiter)
-      else this.#look()
+      this.#want(awaited)
+      this.#place(waiter)
+      if (!this.#isLooking) this.#look()
     })
   }
 
-  /** What is known of the generation that is read now: of the one before it says nothing. */
-  #now(): Known {
-    const generation = this.#options.live() ?? 0
-    if (generation !== this.#known.generation) {
-      this.#known = { generation, stored: new Map(), refreshed: new Map() }
+  #end(waiter: Waiter, isThere: boolean): void {
+    this.#waiters.delete(waiter)
+    this.#lacking.remove(waiter)
+    this.#due.delete(waiter)
+    for (const { shard } of waiter.positions) {
+      if (--this.#wanted.get(shard)!.positions === 0) this.#wanted.delete(shard)
     }
-    return this.#known
+    waiter.end(isThere)
+  }
+
+  #want(positions: readonly Position[]): void {
+    for (const { shard, offset } of positions) {
+      const wanted = this.#wanted.get(shard)
+      if (wanted === undefined) this.#wanted.set(shard, { positions: 1, highest: offset })
+      else {
+        wanted.positions++
+        wanted.highest = Math.max(wanted.highest, offset)
+      }
+    }
+  }
+
+  /** What is known of a generation says nothing of the next one: all who wait begin again. */
+  #follow(): void {
+    const generation = this.#options.live() ?? 0
+    if (generation === this.#known.generation) return
+    this.#known = { generation, stored: new Map(), refreshed: new Map() }
+    this.#lacking = this.#none()
+    this.#due = new Set()
+    for (const waiter of this.#waiters) this.#place(waiter)
+  }
+
+  /** By what it waits for: a position, the next refresh, or that an index can be read at all. */
+  #place(waiter: Waiter): void {
+    if (this.#isRefreshed(waiter.positions)) this.#end(waiter, true)
+    else if (this.#known.generation !== 0 && !this.#lacking.add(waiter)) this.#indexed(waiter)
+  }
+
+  #indexed(waiter: Waiter): void {
+    if (this.#isRefreshed(waiter.positions)) return this.#end(waiter, true)
+    this.#due.add(waiter)
+    this.#refreshSoon()
   }
 
   #isRefreshed(positions: readonly Position[]): boolean {
-    const { refreshed } = this.#now()
-    if (this.#options.live() === null) return false
+    const { generation, refreshed } = this.#known
+    if (generation === 0) return false
     return positions.every(({ shard, offset }) => (refreshed.get(shard) ?? 0) >= offset)
   }
 
-  #isIndexed(positions: readonly Position[]): boolean {
-    if (this.#options.live() === null) return false
-    return positions.every(({ shard, offset }) => this.#offsetOf(shard) >= offset)
-  }
-
   #offsetOf(shard: number): number {
-    return Math.max(this.#options.applied(shard) ?? 0, this.#now().stored.get(shard) ?? 0)
+    return Math.max(this.#options.applied(shard) ?? 0, this.#known.stored.get(shard) ?? 0)
   }
 
-  #serveAll(): void {
-    for (const waiter of this.#waiters) this.#serve(waiter)
-  }
-
-  #serve(waiter: Waiter): void {
-    if (this.#isRefreshed(waiter.positions)) waiter.end(true)
-    else if (waiter.refresh === 0 && this.#isIndexed(waiter.positions)) {
-      waiter.refresh = this.#nextRefresh
-      this.#refreshSoon()
-    }
+  #serve(): void {
+    this.#follow()
+    for (const waiter of this.#lacking.moved()) this.#indexed(waiter)
   }
 
   /** Own shards tell by themselves; of others the offsets are read again, for all who wait. */
   #look(): void {
-    this.#serveAll()
+    this.#serve()
     this.#isLooking = this.#waiters.size > 0
     if (!this.#isLooking) return
     this.#options.clock.after(LIMITS.indexPollMs, () => this.#look())
     const reads = Array.from(this.#missing(), (shard) => this.#read(shard))
-    if (reads.length > 0) void Promise.all(reads).then(() => this.#serveAll())
+    if (reads.length > 0) void Promise.all(reads).then(() => this.#serve())
   }
 
   /** Shards of others that somebody waits for. */
-  #missing(): Set<number> {
-    const missing = new Set<number>()
-    if (this.#options.live() === null) return missing
-    for (const { positions, refresh } of this.#waiters) {
-      if (refresh !== 0) continue
-      for (const { shard, offset } of positions) {
-        if (this.#reading.has(shard) || this.#options.applied(shard) !== null) continue
-        if (this.#offsetOf(shard) < offset) missing.add(shard)
-      }
+  #missing(): number[] {
+    const missing: number[] = []
+    if (this.#known.generation === 0) return missing
+    for (const [shard, { highest }] of this.#wanted) {
+      if (this.#reading.has(shard) || this.#options.applied(shard) !== null) continue
+      if (this.#offsetOf(shard) < highest) missing.push(shard)
     }
     return missing
   }
 
   /** Never rejects: what fails is read again with the next look. */
   async #read(shard: number): Promise<void> {
-    const { generation, stored } = this.#now()
+    const { generation, stored } = this.#known
     this.#reading.add(shard)
     try {
       stored.set(shard, (await this.#options.stored(generation, shard)) ?? 0)
@@ -196,10 +229,15 @@ export class IndexWaiting implements IndexWatch {
   /** Never rejects: who waited for one that failed asks for another. */
   async #refresh(): Promise<void> {
     const { clock, refresh } = this.#options
-    const number = this.#nextRefresh++
+    this.#follow()
     this.#isRefreshDue = false
+    // Those who wanted it have gone.
+    if (this.#due.size === 0) return
     this.#refreshedAtMs = clock.monotonicMs()
-    const { generation, refreshed } = this.#now()
+    const known = this.#known
+    const { generation, refreshed } = known
+    const waiters = this.#due
+    this.#due = new Set()
     const covered = this.#offsets()
     try {
       await refresh(generation)
@@ -209,8 +247,12 @@ export class IndexWaiting implements IndexWatch {
     } catch {
       // The engine is away: nothing is known to be seen.
     }
-    for (const waiter of this.#waiters) if (waiter.refresh === number) waiter.refresh = 0
-    this.#serveAll()
+    this.#follow()
+    // Where another generation is read by now all have their places in it.
+    if (known === this.#known) {
+      for (const waiter of waiters) if (this.#waiters.has(waiter)) this.#place(waiter)
+    }
+    this.#serve()
   }
 
   /** All that is known to be in the index now. */

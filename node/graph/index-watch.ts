@@ -7,6 +7,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
 import type { Maybe } from '../../storage/journal.ts'
 import type { IndexWatch } from './graph.ts'
+import { LackingPositions } from './lacking-positions.ts'
 import type { SharedProgress } from './shared-progress.ts'
 
 /** How often the derived rows are asked how far they are, while somebody waits for them. */
@@ -29,10 +30,11 @@ interface Waiter {
 export class ProgressWatch implements IndexWatch {
   life = 1
   readonly #options: ProgressWatchOptions
-  readonly #waiters = new Set<Waiter>()
+  readonly #waiters: LackingPositions<Waiter>
 
   constructor(options: ProgressWatchOptions) {
     this.#options = options
+    this.#waiters = new LackingPositions((shard) => options.progress.applied(shard))
   }
 
   unready(): string | null {
@@ -50,35 +52,39 @@ export class ProgressWatch implements IndexWatch {
   }
 
   reached(positions: readonly Position[], waitMs: number): Promise<boolean> | true {
-    if (this.#has(positions)) return true
+    const { progress, clock, follows } = this.#options
+    const awaited = positions.filter(({ shard }) => follows(shard))
+    const has = (): boolean =>
+      awaited.every(({ shard, offset }) => progress.applied(shard) >= offset)
+    if (has()) return true
     if (this.#waiters.size >= LIMITS.consistencyWaitersMax) {
       throw new RequestError(
         'TOO_BUSY',
         `${LIMITS.consistencyWaitersMax} requests wait for the graph index already`,
       )
     }
-    const { progress, clock } = this.#options
     return new Promise<boolean>((resolve) => {
-      const cancel = clock.after(Math.max(0, waitMs), () => waiter.end(this.#has(positions)))
+      const cancel = clock.after(Math.max(0, waitMs), () => {
+        this.#waiters.remove(waiter)
+        waiter.end(has())
+      })
       const waiter: Waiter = {
-        positions,
+        positions: awaited,
         end: (isThere) => {
           cancel()
-          this.#waiters.delete(waiter)
           progress.awaited = this.#waiters.size > 0
           resolve(isThere)
         },
       }
-      this.#waiters.add(waiter)
       progress.awaited = true
       // The index may have come there before it could see that it is awaited.
-      if (this.#has(positions)) waiter.end(true)
+      if (!this.#waiters.add(waiter)) waiter.end(true)
     })
   }
 
   /** The index has moved. */
   applied(): void {
-    for (const waiter of this.#waiters) if (this.#has(waiter.positions)) waiter.end(true)
+    for (const waiter of this.#waiters.moved()) waiter.end(true)
   }
 
   async recorded(positions: readonly Position[], waitMs: number): Promise<boolean> {
@@ -92,12 +98,5 @@ export class ProgressWatch implements IndexWatch {
       }
     }
     return true
-  }
-
-  #has(positions: readonly Position[]): boolean {
-    const { progress, follows } = this.#options
-    return positions.every(
-      ({ shard, offset }) => progress.applied(shard) >= offset || !follows(shard),
-    )
   }
 }
