@@ -5,34 +5,23 @@
 //
 // An effect that names its actor by a key first asks who that is, in log order among all effects to
 // actors of that type, for any of them may be for the same one. Who it is stands in the log before
-// the effect leaves: asked again after a restart, the key could lead to another.
+// the effect leaves: asked again after a restart, the key could lead to another. What nobody has
+// yet an earlier effect may still give to its actor: it stays, and so does what is behind it for
+// such an actor. All others go past it.
 
 import { LIMITS } from '../../config/limits.ts'
-import { isRetryable } from '../../protocol/errors.ts'
-import type { Effect } from '../../protocol/behaviour.ts'
+import { assert, isRetryable } from '../../protocol/errors.ts'
 import { encodeEntry } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
 import type { ShardCore } from './core.ts'
+import { addressed, begin, isEarlier, nameOf, newLine, placeOf, waitMs } from './outbox-queues.ts'
+import type { Item, Line, Queue } from './outbox-queues.ts'
 
-interface Item {
-  readonly effect: Effect
-  readonly offset: number
-  readonly index: number
-  readonly by: string
-}
-
-/** Effects behind one another; the first is under way while `busy`. */
-interface Queue {
-  readonly items: Item[]
-  busy: boolean
-  failures: number
-}
-
-/** Effects to actors of one type. */
-interface Line extends Queue {
-  /** Those that have gone on to the queues of their actors. */
-  ahead: number
+/** Who a key was found to lead to, and where the log says so. */
+interface Found {
+  readonly actorId: string
+  readonly at: number
 }
 
 /** Whether an outbox has to know an entry again after a restart. */
@@ -58,7 +47,7 @@ export class Outbox {
   /** What is committed before anything may leave, in log order. */
   #waiting: Item[] | null = []
   /** Who the keys of those lead to, as far as the log says it. */
-  readonly #resolved = new Map<string, string>()
+  readonly #resolved = new Map<string, Found>()
   #isRead = false
   #stopped = false
 
@@ -119,8 +108,11 @@ export class Outbox {
   #take(entry: Entry, offset: number): void {
     if (isResolution(entry)) {
       const [, of, index] = entry.s!
-      if (this.#waiting === null) this.#leadsTo(entry.y, { offset: of, index }, entry.p)
-      else this.#resolved.set(`${of}/${index}`, entry.p)
+      const place = placeOf({ offset: of, index })
+      if (this.#waiting === null) return this.#leadsTo(entry.y, place, entry.p)
+      // Earlier versions may have written two: it went where the first one says.
+      const known = this.#resolved.get(place)
+      if (!known || offset < known.at) this.#resolved.set(place, { actorId: entry.p, at: offset })
       return
     }
     if (entry.e === undefined) return
@@ -137,21 +129,19 @@ export class Outbox {
     if (!this.#isRead || this.#behind !== null || this.#waiting === null) return
     const waiting = this.#waiting
     this.#waiting = null
-    for (const item of waiting) this.#add(addressed(item, this.#resolved.get(placeOf(item))))
+    for (const item of waiting)
+      this.#add(addressed(item, this.#resolved.get(placeOf(item))?.actorId))
     this.#resolved.clear()
   }
 
   #add(item: Item): void {
     const { to } = item.effect
     if (this.#isOfKeys(item)) {
-      this.#queueUp(`${to.type}\0${(to as { key: string }).key}`, item)
+      this.#queueUp(nameOf(to), item)
       return
     }
     let line = this.#lines.get(to.type)
-    if (!line) {
-      line = { items: [], busy: false, failures: 0, ahead: 0 }
-      this.#lines.set(to.type, line)
-    }
+    if (!line) this.#lines.set(to.type, (line = newLine()))
     line.items.push(item)
     this.#advance(to.type, line)
   }
@@ -166,32 +156,60 @@ export class Outbox {
   /** Lets those go to their actors that are known, up to the first that isn't, and asks for it. */
   #advance(type: string, line: Line): void {
     if (line.busy || this.#stopped) return
+    if (line.round === 'over') begin(line)
     for (let item = line.items[0]; item !== undefined; item = line.items[0]) {
       const { to } = item.effect
       if (!('id' in to)) return this.#resolve(type, line, item)
-      line.items.shift()
-      line.ahead++
-      this.#queueUp(`${type}/${to.id}`, item)
+      const name = nameOf(to)
+      if (line.held.has(name)) this.#stays(type, line)
+      else {
+        line.items.shift()
+        line.ahead.add(name)
+        this.#queueUp(name, item)
+      }
     }
-    if (line.ahead === 0) this.#lines.delete(type)
+    if (line.staying.length === 0) line.rounds = 0
   }
 
   #resolve(type: string, line: Line, item: Item): void {
     line.busy = true
+    // As of now: what is taken while the answer is on its way may give the key to somebody.
+    const before = this.#before(line, item)
+    const mayCome = before.length > 0 || line.staying.length > 0
     this.#shard.context.send(this.#envelope(item), (reply) => {
       if (this.#stopped) return
       if (reply.outcome === 'answered' && reply.actorId !== null) {
         this.#note(type, line, item, reply.actorId)
-      } else if (mustRepeat(reply) || line.ahead > 0) {
-        // Nobody has the key; but what goes before may give it to somebody.
+      } else if (mustRepeat(reply)) {
         this.#later(line, () => this.#advance(type, line))
       } else {
         line.busy = false
         line.failures = 0
-        line.items.shift()
-        this.#taken(item.offset)
+        if (mayCome) {
+          for (const name of before) line.held.add(name)
+          this.#stays(type, line)
+        } else {
+          line.items.shift()
+          this.#taken(item.offset)
+        }
         this.#advance(type, line)
       }
+    })
+  }
+
+  /** Queues that have something of before this one, which may give its key to their actor. */
+  #before({ ahead }: Line, item: Item): readonly string[] {
+    return [...ahead].filter((name) => isEarlier(this.#queues.get(name)!.items[0]!, item))
+  }
+
+  /** The first one is looked at again in the next round, and that comes ever later. */
+  #stays(type: string, line: Line): void {
+    line.staying.push(line.items.shift()!)
+    if (line.round !== 'open') return
+    line.round = 'ends'
+    this.#shard.context.clock.after(waitMs(line.rounds++), () => {
+      line.round = 'over'
+      this.#advance(type, line)
     })
   }
 
@@ -216,16 +234,20 @@ export class Outbox {
     }
     const bytes = encodeEntry(entry)
     const at = shard.join({ entry, bytes, activation: null, state: null, bases: NO_BASES })
-    shard.gate.wait(at, (lost) => {
-      if (lost && !this.#stopped) again()
-    })
+    const isLost = (lost: WireReply | null): void => {
+      if (lost === null || this.#stopped) return
+      // It may be in the log all the same: nothing else is noted before that is known.
+      if (lost.outcome === 'unknown') shard.gate.wait(at, isLost)
+      else again()
+    }
+    shard.gate.wait(at, isLost)
   }
 
   /** The log has it: the first of its line goes to that actor. */
-  #leadsTo(type: string, of: Pick<Item, 'offset' | 'index'>, actorId: string): void {
+  #leadsTo(type: string, place: string, actorId: string): void {
     const line = this.#lines.get(type)
     const item = line?.items[0]
-    if (!line || !item || placeOf(item) !== placeOf(of)) return
+    if (!line || !item || placeOf(item) !== place) return
     line.busy = false
     line.failures = 0
     line.items[0] = addressed(item, actorId)
@@ -240,12 +262,8 @@ export class Outbox {
   }
 
   #pump(target: string, queue: Queue): void {
-    const item = queue.items[0]
     if (this.#stopped || queue.busy) return
-    if (!item) {
-      this.#queues.delete(target)
-      return
-    }
+    const item = queue.items[0]!
     queue.busy = true
     this.#shard.context.send(this.#envelope(item), (reply) => {
       if (this.#stopped) return
@@ -257,31 +275,27 @@ export class Outbox {
       queue.failures = 0
       queue.items.shift()
       this.#taken(item.offset)
-      if (!this.#isOfKeys(item)) this.#arrived(item.effect.to.type)
-      this.#pump(target, queue)
+      if (queue.items.length > 0) return this.#pump(target, queue)
+      this.#queues.delete(target)
+      this.#lines.get(item.effect.to.type)?.ahead.delete(target)
     })
-  }
-
-  /** One of a line has been taken by its actor. */
-  #arrived(type: string): void {
-    const line = this.#lines.get(type)!
-    line.ahead--
-    if (line.ahead === 0 && line.items.length === 0) this.#lines.delete(type)
   }
 
   /** Tries the first one again, ever later. */
   #later(queue: Queue, again: () => void): void {
-    const wait = Math.min(LIMITS.relayRetryMsMax, 50 * 2 ** Math.min(queue.failures++, 10))
-    this.#shard.context.clock.after(wait, () => {
+    const [item] = queue.items
+    this.#shard.context.clock.after(waitMs(queue.failures++), () => {
+      assert(queue.items[0] === item, 'nothing becomes of an effect while it waits for its turn')
       queue.busy = false
       again()
     })
   }
 
   #taken(offset: number): void {
-    const left = this.#open.get(offset)! - 1
-    if (left === 0) this.#open.delete(offset)
-    else this.#open.set(offset, left)
+    const left = this.#open.get(offset)
+    assert(left !== undefined, 'an effect is taken once')
+    if (left === 1) this.#open.delete(offset)
+    else this.#open.set(offset, left - 1)
   }
 
   #envelope({ effect, offset, index, by }: Item): Envelope {
@@ -306,17 +320,6 @@ export class Outbox {
 
 function relayId(shard: number, offset: number, index: number): string {
   return `relay-${shard}-${offset}-${index}`
-}
-
-function placeOf({ offset, index }: Pick<Item, 'offset' | 'index'>): string {
-  return `${offset}/${index}`
-}
-
-/** The same effect to the actor that its key was found to lead to. */
-function addressed(item: Item, actorId: string | undefined): Item {
-  if (actorId === undefined) return item
-  const { effect } = item
-  return { ...item, effect: { ...effect, to: { type: effect.to.type, id: actorId } } }
 }
 
 const NO_BASES: ReadonlyMap<string, null> = new Map()

@@ -98,4 +98,28 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'noted-twice',
+    test: 'cluster/sharding/outbox.test.ts',
+    why: 'while it is not known whether the log has the actor of an effect, another is looked for',
+    patches: [
+      {
+        file: 'cluster/sharding/outbox.ts',
+        find: "      if (lost.outcome === 'unknown') shard.gate.wait(at, isLost)\n      else again()\n",
+        replace: '      again()\n',
+      },
+    ],
+  },
+  {
+    name: 'nobody-as-of-the-answer',
+    test: 'cluster/sharding/outbox.test.ts',
+    why: 'nobody had the key when it was asked, and what gave it was taken before the answer came',
+    patches: [
+      {
+        file: 'cluster/sharding/outbox.ts',
+        find: '        if (mayCome) {\n',
+        replace: '        if (this.#before(line, item).length + line.staying.length > 0) {\n',
+      },
+    ],
+  },
 ]

@@ -1,0 +1,210 @@
+// When effects leave an outbox, and in which order: behind appends whose outcome nobody knows, past
+// actors that take nothing, and as if each had been taken in the order of the log. Source: PROTOCOL
+// 3.6 "Outbox".
+
+import t from 'tap'
+import fc from 'fast-check'
+import { LIMITS } from '../../config/limits.ts'
+import { errorItem } from '../../protocol/errors.ts'
+import type { WireReply } from '../../protocol/message.ts'
+import { seeded } from '../testing/harness.ts'
+import { AWAY, NOBODY, Relay, answered, effect, targetOf } from './testing/relay.ts'
+import type { Sent } from './testing/relay.ts'
+
+const UNKNOWN: WireReply = { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', '') }
+
+t.test('an actor is noted in an append whose outcome nobody knows, and it is in', async (t) => {
+  const relay = new Relay()
+  relay.has(effect('K'), effect('L'))
+  relay.open.shift()!.respond(answered('k'))
+  relay.gate.take()
+  relay.gate.failWaiters(UNKNOWN)
+  t.equal(relay.gate.hasOpen, false, 'nothing else is noted')
+  relay.commit()
+  t.same(relay.sent, ['K', '#k', 'L'])
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  t.same(relay.sent, ['K', '#k', 'L'], 'the next one is asked for once')
+  relay.answer('L', answered('l'))
+  relay.answer('#k', answered('k'))
+  relay.answer('#l', answered('l'))
+  t.equal(relay.outbox.size, 0)
+  t.equal(relay.outbox.relayed, relay.gate.head)
+})
+
+t.test('it is not in after all: the key is asked for again', async (t) => {
+  const relay = new Relay()
+  relay.has(effect('K'))
+  relay.open.shift()!.respond(answered('k'))
+  relay.gate.take()
+  relay.gate.failWaiters(UNKNOWN)
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  t.same(relay.sent, ['K'], 'not before that is known')
+  relay.gate.drop({ outcome: 'moved', shard: 0 })
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  relay.answer('K', answered('other'))
+  relay.answer('#other', answered('other'))
+  t.same(relay.sent, ['K', 'K', '#other'])
+  t.equal(relay.outbox.size, 0)
+})
+
+t.test('of two actors that the log has for one effect the first one counts', async (t) => {
+  const before = new Relay()
+  before.has(effect('K'))
+  before.answer('K', answered('k'))
+  const [sent, noted] = [before.log.get(1)!, before.log.get(2)!]
+  const again = { ...noted, p: 'other' }
+  const older = new Relay(false)
+  for (const [i, entry] of [sent, noted, again].entries()) older.outbox.committed(entry, i + 1)
+  older.outbox.sees(3)
+  t.same(older.sent, ['#k'])
+})
+
+t.test('an actor that takes nothing holds back only what may be for it', async (t) => {
+  const relay = new Relay()
+  relay.has(effect('#stuck'), effect('NEW', '1'), effect('#free'), effect('F'), effect('#stuck'))
+  relay.answer('#stuck', AWAY)
+  relay.answer('NEW', NOBODY)
+  relay.answer('#free', answered('free'))
+  relay.answer('F', answered('free'))
+  relay.answer('#free', answered('free'))
+  relay.has(effect('NEW', '2'))
+  relay.answer('NEW', NOBODY)
+  relay.has(effect('#free'))
+  relay.answer('#free', answered('free'))
+  const left = () => relay.open.map(targetOf)
+  t.same(left(), [], 'nothing else for the one')
+  const before = relay.sent.length
+  for (let s = 0; s < 60; s++) {
+    await relay.clock.advance(1_000)
+    for (const to of left()) relay.answer(to, to === 'NEW' ? NOBODY : AWAY)
+  }
+  const asked = relay.sent.slice(before)
+  t.ok(asked.length < 50, `${asked.length} envelopes in a minute`)
+  t.same([...new Set(asked)].toSorted(), ['#stuck', 'NEW'])
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  relay.answer('#stuck', answered('stuck'))
+  // Asked before that one was taken, which may have given it the number.
+  relay.answer('NEW', NOBODY)
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  relay.answer('NEW', answered('stuck'))
+  const came: string[] = []
+  while (relay.open.length > 0) {
+    const [sent] = relay.open
+    if (targetOf(sent!) === '#stuck') came.push(sent!.envelope.relay!.slice(1).join('/'))
+    relay.answer(targetOf(sent!), answered('stuck'))
+  }
+  t.same(came, ['1/1', '1/4', '3/0'], 'in the order of the log')
+  t.same([left(), relay.outbox.size], [[], 0])
+})
+
+t.test('nobody has it, and all that came before is taken: so it is', async (t) => {
+  const relay = new Relay()
+  relay.has(effect('#a'), effect('NOBODY'), effect('#b'))
+  relay.answer('NOBODY', NOBODY)
+  relay.answer('#b', answered('b'))
+  relay.answer('#a', answered('a'))
+  t.equal(relay.outbox.relayed, 0)
+  // What has gone past it does not count.
+  relay.has(effect('#b'))
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  relay.answer('NOBODY', NOBODY)
+  t.equal(relay.outbox.relayed, 1)
+  relay.answer('#b', answered('b'))
+  t.equal(relay.outbox.size, 0)
+})
+
+t.test('what stays may give a number to its actor, too', async (t) => {
+  const relay = new Relay()
+  relay.has(effect('#a'), effect('NOBODY'), effect('#a'))
+  relay.answer('NOBODY', NOBODY)
+  relay.answer('#a', answered('a'))
+  relay.has(effect('GIVEN'))
+  relay.answer('GIVEN', NOBODY)
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  relay.answer('NOBODY', NOBODY)
+  relay.answer('#a', answered('a'))
+  relay.answer('GIVEN', NOBODY)
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  relay.answer('GIVEN', answered('a'))
+  relay.answer('#a', answered('a'))
+  t.same([relay.open, relay.outbox.size], [[], 0])
+})
+
+interface Plan {
+  readonly to: string
+  /** Its ledger gets its number by it. */
+  readonly gives: boolean
+}
+
+/** What each ledger may be known by. */
+const NUMBERS = { a: 'A', b: 'B', c: 'C' } as Readonly<Record<string, string>>
+
+/** Ledgers that remember the places of what they took, as PROTOCOL 3.6 has it. */
+class Targets {
+  readonly tokens = new Map<string, string[]>()
+  readonly numbers = new Map([['C', 'c']])
+  readonly #places = new Map<string, number>()
+
+  take(id: string, place: number, token: string, gives: boolean): void {
+    if (place <= (this.#places.get(id) ?? 0)) return
+    this.#places.set(id, place)
+    this.tokens.set(id, [...(this.tokens.get(id) ?? []), token])
+    if (gives) this.numbers.set(NUMBERS[id]!, id)
+  }
+}
+
+const plan: fc.Arbitrary<Plan> = fc.oneof(
+  fc.record({ to: fc.constantFrom('#a', '#b', '#c'), gives: fc.boolean() }),
+  fc.record({ to: fc.constantFrom('A', 'B', 'C', 'D'), gives: fc.constant(false) }),
+)
+
+/** What a target, or a key's shard, says to an envelope. */
+function replyOf({ envelope }: Sent, plans: readonly Plan[], targets: Targets): WireReply {
+  const { to, relay, messages } = envelope
+  const offset = relay![1]
+  if ('key' in to) {
+    const id = targets.numbers.get(to.key)
+    return id === undefined ? NOBODY : answered(id)
+  }
+  const { token } = messages[0]!.body as { token: string }
+  targets.take(to.id, offset, token, plans[Number(token)]!.gives)
+  return answered(to.id)
+}
+
+t.test('whatever takes long, it ends as if one by one had been taken', async () => {
+  const property = fc.asyncProperty(
+    fc.array(plan, { minLength: 1, maxLength: 12 }),
+    fc.nat(),
+    async (plans, seed) => {
+      const ought = new Targets()
+      for (const [i, { to, gives }] of plans.entries()) {
+        const id = to.startsWith('#') ? to.slice(1) : ought.numbers.get(to)
+        if (id !== undefined) ought.take(id, i + 1, `${i}`, gives)
+      }
+      const [relay, is, chance] = [new Relay(), new Targets(), seeded(seed)]
+      let next = 0
+      // Read at once and heard of later, as on a wire.
+      const heard: (() => void)[] = []
+      for (let steps = 0; next < plans.length || relay.outbox.size > 0; steps++) {
+        if (steps > 2_000) throw new Error('effects stay in an outbox')
+        if (next < plans.length && chance() < 0.5) {
+          relay.has(effect(plans[next]!.to, `${next}`))
+          next++
+        }
+        const isStuck = steps < 100 && chance() < 0.9
+        const at = relay.open.findIndex((sent) => targetOf(sent) !== '#a' || !isStuck)
+        if (at >= 0) {
+          const [sent] = relay.open.splice(at, 1)
+          const reply = chance() < 0.1 ? AWAY : replyOf(sent!, plans, is)
+          heard.push(() => sent!.respond(reply))
+        }
+        if (chance() < 0.5) heard.splice(Math.floor(chance() * heard.length), 1)[0]?.()
+        if (relay.gate.hasOpen) relay.commit()
+        if (chance() < 0.2) await relay.clock.advance(100)
+      }
+      const of = ({ tokens }: Targets): object => Object.fromEntries([...tokens].toSorted())
+      return JSON.stringify(of(is)) === JSON.stringify(of(ought))
+    },
+  )
+  await fc.assert(property, { numRuns: 200 })
+})
