@@ -14,9 +14,10 @@ import { storeArguments, type StoreArguments } from './store-arguments.ts'
 const USAGE = `Usage: npm run verify-log -- [--data DIR] [--config FILE] [--repair]
   --data DIR     an embedded store: the directory of KONTOR_DATA_DIR, ./data unless set
   --config FILE  settings file of a cluster, beside the environment
-  --repair       puts back what is missing of actors where the log still has it, and gives back
-                 natural keys that lead to an actor which doesn't have them; of two histories of
-                 one actor both are shown, and nothing is changed
+  --repair       puts back what is missing of actors where the log still has it, keeps what is
+                 needed of them and would go, and gives back natural keys that lead to an actor
+                 which doesn't have them; of two histories of one actor both are shown, and
+                 nothing is changed. An embedded store's node must be stopped
 With KONTOR_STORAGE_DRIVER=cluster the keyspace KONTOR_CASSANDRA_KEYSPACE is read instead.`
 
 /** Actors with natural keys. */

@@ -358,11 +358,11 @@ if ('skipped' in cassandra) {
     // As it is once a row with a TTL has expired: with a tombstone of its own timestamp.
     const query = `DELETE FROM ${keyspace}.actor_entry USING TIMESTAMP ?
                    WHERE pid = ? AND bucket = 0 AND n = ?`
-    for (const n of [3, 4]) await session.put([{ query, params: [n, ACTOR, n] }])
-    const lost = [3, 4].map((n) => {
+    for (const n of [3, 4, 5]) await session.put([{ query, params: [n, ACTOR, n] }])
+    const lost = [3, 4, 5].map((n) => {
       return `shard 0: offset ${n}: actor ${ACTOR}: entry ${n} is flushed and has no row`
     })
-    t.same((await verify()).lines.slice(0, 2), lost)
+    t.same((await verify()).lines, lost)
     const mended = await verify({ repair: true })
     t.same(
       mended.lines,
@@ -375,6 +375,52 @@ if ('skipped' in cassandra) {
       rows.map(({ n, offset }) => [n, offset]),
       [1, 3, 4, 5].map((n) => [n, n]),
     )
+  })
+
+  // An earlier version gave all refusals a time to live, and a move all of them at once.
+  t.test('what is needed and would go is told, and stays when asked', async (t) => {
+    const store = await stores.make(t)
+    const session = await cassandra.session(t)
+    const entries = [
+      entryOf(ACTOR, 1),
+      entryOf(ACTOR, 2, { records: 0, v: 1 }),
+      entryOf(ACTOR, 3, { records: 0, v: 1, s: [1, 7, 0] }),
+      entryOf(ACTOR, 4, { v: 1 }),
+    ]
+    await write(store, [entries])
+    const query = `UPDATE ${keyspace}.actor_entry USING TIMESTAMP ? AND TTL 1000 SET body = ?
+                   WHERE pid = ? AND bucket = 0 AND n = ?`
+    for (const n of [3, 4]) {
+      const body = encodeBlob(n, encodeEntry(entries[n - 1]!))
+      await session.put([{ query, params: [n, body, ACTOR, n] }])
+    }
+    const wanted = [3, 4].map((n) => {
+      return new RegExp(`^actor_entry ${ACTOR} 0 ${n}: is needed and goes in \\d+ s`)
+    })
+    for (const [how, end] of [
+      [{}, /goes in \d+ s$/],
+      [{ repair: true }, /; it stays now$/],
+    ] as const) {
+      const { lines } = await verify(how)
+      t.equal(lines.length, wanted.length, lines.join('; '))
+      for (const [i, pattern] of wanted.entries()) t.match(lines[i], pattern)
+      for (const line of lines) t.match(line, end)
+    }
+    t.same((await verify()).lines, [])
+    t.equal(await expireRows(session, keyspace), 1, 'but the refusal that nobody needs')
+    t.same((await verify()).lines, [])
+  })
+
+  t.test('behind an accepted loss all entries are needed', async (t) => {
+    const store = await stores.make(t)
+    const session = await cassandra.session(t)
+    await write(store, [[entryOf(ACTOR, 1), entryOf(ACTOR, 2, { records: 0, v: 1 })]])
+    t.same((await verify()).lines, [])
+    await put(session, 'store', {
+      query: 'SET losses = ? WHERE id = 0',
+      params: [JSON.stringify([{ shard: 1, offset: 0, resumedAt: 1_000_000 }])],
+    })
+    t.match((await verify()).lines, [/^actor_entry \S+ 0 2: is needed and goes in \d+ s$/])
   })
 
   t.test('no store', async (t) => {

@@ -36,8 +36,9 @@ const SHARDS_AT_ONCE = 4
 
 /**
  * Verifies the store in a keyspace; `print` gets a line for each finding. Findings make a command's
- * exit code 1. `repair`: rows of actors' entries that are missing are put back out of the log;
- * nothing else is changed. Throws when Cassandra can't be reached, never for what is in the tables.
+ * exit code 1. `repair`: rows of actors' entries that are missing are put back out of the log, what
+ * is needed and has a time to live loses that, natural keys that leaked are given back; nothing
+ * else is changed. Throws when Cassandra can't be reached, never for what is in the tables.
  */
 export async function verifyCassandra(
   options: CassandraOptions,
@@ -73,6 +74,8 @@ export async function verifyCassandra(
       keyspace,
       shards: stores.identity.shards,
       reaches: (shard, offset) => heads.reach(shard, offset),
+      keepsRefusals: (stores.identity.losses ?? []).length > 0,
+      putBack,
       report,
     })
     if (behaviours) await verifyKeys({ session, keyspace, stores, behaviours, repair, report })
@@ -82,15 +85,12 @@ export async function verifyCassandra(
   return counts
 }
 
-/**
- * Writes a row of an entry again. Stamped with the log's head: what has once expired left a
- * tombstone of the row's own offset, which would win over a row of the same.
- */
+/** Writes a row of an entry again, without a time to live. */
 function putBackInto(session: Session, keyspace: string): PutBack {
   const query = `UPDATE ${keyspace}.actor_entry USING TIMESTAMP ? SET body = ?
                  WHERE pid = ? AND bucket = ? AND n = ?`
-  return ({ actorId, n, offset, body }, head) => {
-    const params = [head, encodeBlob(offset, body), actorId, bucketOf(n), n]
+  return ({ actorId, n, offset, body }, stamp) => {
+    const params = [stamp, encodeBlob(offset, body), actorId, bucketOf(n), n]
     return session.put([{ query, params }])
   }
 }

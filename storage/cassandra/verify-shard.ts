@@ -25,8 +25,8 @@ export interface Stores {
   readonly putBack: PutBack | null
 }
 
-/** `head`: of the shard's log. Nothing that was written of the row until now is newer than that. */
-export type PutBack = (row: EntryOf, head: number) => Promise<void>
+/** Writes a row of an entry so that it stays; `stamp`: above whatever stands in its place. */
+export type PutBack = (row: EntryOf, stamp: number) => Promise<void>
 
 export interface EntryOf extends EntryRow {
   readonly actorId: string
@@ -238,7 +238,9 @@ export class ShardVerification {
     if (copy === undefined) {
       if (mayBeGone) return
       const { putBack } = this.#stores
-      await putBack?.({ actorId, n, offset, body }, this.#flush)
+      // What stood there and has expired is stamped with a flushed offset, this one's or a later
+      // one's, and wins over a live row of the same stamp.
+      await putBack?.({ actorId, n, offset, body }, this.#flush + 1)
       const done = putBack === null ? '' : '; it was put back'
       this.#report(`${place}: entry ${n} is flushed and has no row${done}`)
     } else if (copy.offset !== offset) {

@@ -6,8 +6,10 @@ import { decodeEntry } from '../../protocol/entry.ts'
 import { placeOfActor, shardOf, SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Standing } from '../../protocol/succession.ts'
 import { RowAudit } from '../row-audit.ts'
+import { isPassing } from '../row-life.ts'
 import { bucketOf, BUCKET_ENTRIES, decodeBlob, parkedBody, type Blob } from './rows.ts'
 import type { Row, Session } from './session.ts'
+import type { EntryOf, PutBack } from './verify-shard.ts'
 
 /** Rows of a page: each may be large. */
 const PAGE_ROWS = 200
@@ -18,6 +20,10 @@ export interface TableAudit {
   readonly shards: number
   /** Whether a shard's log reaches up to this offset, now: nothing derived is above it. */
   readonly reaches: (shard: number, offset: number) => Promise<boolean>
+  /** Behind an accepted loss entries are found by the numbers before it: these must all stay. */
+  readonly keepsRefusals: boolean
+  /** Writes a row again that would go; null: it is only told. */
+  readonly putBack: PutBack | null
   readonly report: (line: string) => void
 }
 
@@ -41,8 +47,10 @@ export async function verifyTables(audit: TableAudit): Promise<number> {
   return rows
 }
 
+const NO_KEYS: ReadonlySet<string> = new Set(['body', 'ttl', 'stamp'])
+
 async function checked(audit: TableAudit, table: string, row: Row, check: Check): Promise<void> {
-  const keys = row.keys().filter((column) => column !== 'body')
+  const keys = row.keys().filter((column) => !NO_KEYS.has(column))
   const name = `${table} ${keys.map((column) => String(row.get(column))).join(' ')}`
   try {
     await check(row, name)
@@ -51,10 +59,12 @@ async function checked(audit: TableAudit, table: string, row: Row, check: Check)
   }
 }
 
+const ENTRY_COLUMNS = 'pid, bucket, n, body, TTL(body) AS ttl, WRITETIME(body) AS stamp'
+
 function checksOf(audit: TableAudit): [table: string, columns: string, check: Check][] {
   const entries = new EntryRows(audit)
   return [
-    ['actor_entry', 'pid, bucket, n, body', (row, name) => entries.next(row, name)],
+    ['actor_entry', ENTRY_COLUMNS, (row, name) => entries.next(row, name)],
     ['actor_snap', 'pid, body', (row, name) => verifySnapshot(audit, row, name)],
     ['alias', 'type, key, body', (row, name) => verifyAlias(audit, row, name)],
     ['mark', 'pid, day, id, body', (row, name) => verifyMark(audit, row, name)],
@@ -118,6 +128,18 @@ class EntryRows {
     if (entry.p !== pid || entry.n !== n) report(`${name}: holds another entry`)
     if (bucketOf(entry.n) !== bucket) report(`${name}: stands in another partition than its own`)
     await verifyReach(this.#audit, pid, { name, offset })
+    if (row['ttl'] !== null)
+      await this.#verifyLife(row, name, { actorId: pid, n, offset, body: content })
+  }
+
+  /** Earlier versions let go what is needed to read an actor. */
+  async #verifyLife(row: Row, name: string, entry: EntryOf): Promise<void> {
+    const { report, keepsRefusals, putBack } = this.#audit
+    if (!keepsRefusals && isPassing({ kind: 'entry', ...entry })) return
+    // An expiring row wins over one that stays of the same stamp; an entry's row has one content.
+    await putBack?.(entry, Number(row['stamp']) + 1)
+    const end = putBack === null ? '' : '; it stays now'
+    report(`${name}: is needed and goes in ${String(row['ttl'])} s${end}`)
   }
 
   /** Where a reader stands behind the partitions up to this one: at their newest records. */

@@ -104,6 +104,28 @@ export function openEnvironment(dir: string, readOnly: boolean): JournalEnvironm
   }
 }
 
+/**
+ * Writes what a stopped node's store lacks. Throws Error when another process has the directory
+ * open: a node knows of nothing that is written beside it. One that starts meanwhile waits for the
+ * write lock with its first claim.
+ */
+export function writeAlone(env: JournalEnvironment, write: () => void): void {
+  env.root.transactionSync(() => {
+    refuseOthers(env)
+    write()
+  })
+}
+
+/** Throws Error when another process has the directory open; only reading it counts, too. */
+export function refuseOthers({ file, root }: JournalEnvironment): void {
+  // Those that were killed are still listed.
+  root.readerCheck()
+  for (const [, pid] of root.readerList().matchAll(/^ *(\d+) /gm)) {
+    if (Number(pid) === process.pid) continue
+    throw new Error(`${file}: process ${pid} has the data directory open: stop it and repair again`)
+  }
+}
+
 /** What lies behind a failed commit: the system's or LMDB's error, its number as `code`. */
 export async function causeOfFailure(error: unknown): Promise<Error & { code?: unknown }> {
   if (!(error instanceof Error)) return new Error(String(error))

@@ -6,7 +6,7 @@ import type { AliasRow, StoreIdentity } from '../journal.ts'
 import { KeyAudit, relayedIn, type Behaviours, type Settled } from '../key-audit.ts'
 import { Arena } from './journal-arena.ts'
 import { shardsOf } from './journal-check.ts'
-import type { JournalEnvironment } from './journal-environment.ts'
+import { writeAlone, type JournalEnvironment } from './journal-environment.ts'
 import { derivedBody, derivedOffset, isWhole } from './journal-layout.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader } from './journal-read.ts'
 import { encodeRow } from './journal-rows.ts'
@@ -44,7 +44,7 @@ export async function verifyKeys(
             offset,
             row,
           })
-          table.putSync(key, value)
+          writeAlone(env, () => table.putSync(key, value))
           return true
         }
       : null,

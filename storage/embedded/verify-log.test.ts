@@ -2,6 +2,10 @@
 // and whose content is wrong, as only a mistake of ours would write them. Source: PROTOCOL 4.1
 // (K4).
 
+import { spawn, type ChildProcess } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry.ts'
 import { Arena } from './journal-arena.ts'
@@ -15,6 +19,7 @@ import {
   encodeNumber,
 } from './journal-rows.ts'
 import { openEmbeddedJournal } from './journal.ts'
+import { PROCESS, startRole } from './testing/journal-children.ts'
 import { journalOptions } from './testing/journal-options.ts'
 import { verifyLog } from './verify-log.ts'
 
@@ -301,6 +306,62 @@ void t.test('refusals may be missing; what else is missing is put back when aske
   t.match(mended[0], /it was put back$/)
   t.same(await verify(t, dir), [])
 })
+
+const IS_OPEN = /process \d+ has the data directory open/
+
+void t.test('what another process has open is not repaired', async (t) => {
+  const { dir } = journalOptions(t)
+  const node = startRole(t, 'stay', dir)
+  for await (const line of node.lines) if ('epoch' in line) break
+  t.same(await verify(t, dir), [], 'only reading takes nothing from it')
+  const found = await verify(t, dir, { repair: true })
+  t.equal(found.length, 1, found.join('; '))
+  t.match(found[0], IS_OPEN)
+  node.process.kill('SIGKILL')
+  await node.ended
+  t.same(await verify(t, dir, { repair: true }), [], 'one that was killed has nothing open')
+})
+
+void t.test('a node that starts while a store is repaired ends the repair', async (t) => {
+  const dir = await storeOf(t, (written) => {
+    written.put({ head: 0, bodies: [first, second] })
+    flush(written, 2)
+  })
+  const lines: string[] = []
+  let node: ChildProcess | null = null
+  await verifyLog(
+    dir,
+    (line) => {
+      lines.push(line)
+      node ??= openBeside(t, dir)
+    },
+    { repair: true },
+  )
+  t.equal(lines.length, 2, lines.join('; '))
+  t.match(lines[0], /entry 1 .*; it was put back$/)
+  t.match(lines[1], IS_OPEN)
+})
+
+/** A process that has the directory open; this one stands still until it has. */
+function openBeside(t: Test, dir: string): ChildProcess {
+  const said = join(mkdtempSync(join(tmpdir(), 'kontor-verify-')), 'said')
+  const to = openSync(said, 'w')
+  const child = spawn(process.execPath, [PROCESS, 'stay', dir], {
+    stdio: ['ignore', to, 'inherit'],
+  })
+  t.teardown(() => {
+    child.kill('SIGKILL')
+    closeSync(to)
+    rmSync(dirname(said), { recursive: true })
+  })
+  const still = new Int32Array(new SharedArrayBuffer(4))
+  const untilMs = performance.now() + 20_000
+  while (!readFileSync(said, 'utf8').includes('epoch')) {
+    if (performance.now() > untilMs) throw new Error('the other process says nothing')
+    Atomics.wait(still, 0, 0, 20)
+  }
+  return child
+}
 
 void t.test('no journal', async (t) => {
   const lines: string[] = []

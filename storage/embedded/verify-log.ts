@@ -16,6 +16,8 @@ import {
   DATA_FILE,
   DERIVED_TABLES,
   openEnvironment,
+  refuseOthers,
+  writeAlone,
   type JournalEnvironment,
 } from './journal-environment.ts'
 import { checkDataFile, walkDataFile } from './journal-file.ts'
@@ -53,7 +55,8 @@ export interface VerifyOptions {
 
 /**
  * Verifies the journal in `dir`, of a node that is stopped or of a copy; `print` gets a line for
- * each finding. Findings make a command's exit code 1. Never throws for what is in the files.
+ * each finding. Findings make a command's exit code 1. `repair` ends, and says so, as soon as
+ * another process has the directory open. Never throws for what is in the files.
  */
 export async function verifyLog(
   dir: string,
@@ -69,6 +72,7 @@ export async function verifyLog(
   if (!(await isReadable(file, report))) return counts
   const env = openEnvironment(dir, !repair)
   try {
+    if (repair) refuseOthers(env)
     const identity = readIdentity(env)
     if (identity === null) {
       report(`${file}: holds no journal`)
@@ -286,6 +290,6 @@ class ShardVerification {
 
   #putBack(key: Buffer, offset: number, body: Buffer): void {
     const row = encodeDerived(new Arena(), key, { shard: this.#shard, offset }, body)
-    this.#env.entries.putSync(row.key, row.value)
+    writeAlone(this.#env, () => this.#env.entries.putSync(row.key, row.value))
   }
 }

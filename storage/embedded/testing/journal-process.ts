@@ -71,9 +71,17 @@ async function fill(journal: Journal): Promise<void> {
   say({ trimmed: (await journal.log.read(0, 0, 1e9)).length })
 }
 
-const journal = await openEmbeddedJournal({ ...optionsIn(dir), shards: SHARDS })
+/** Claims a shard and has the directory open until it is killed. */
+async function stay(journal: Journal): Promise<void> {
+  say(await journal.log.claim(0))
+  await new Promise((resolve) => setTimeout(resolve, 2 ** 31 - 1))
+}
+
+const shards = role === 'stay' ? null : SHARDS
+const journal = await openEmbeddedJournal({ ...optionsIn(dir), shards })
 say({ opened: journal.identity.generation })
 if (role === 'write') await write(journal)
 if (role === 'fill') await fill(journal)
+if (role === 'stay') await stay(journal)
 if (role === 'claim') say(await journal.log.claim(0))
 await journal.close()
