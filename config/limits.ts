@@ -122,6 +122,8 @@ export const LIMITS = {
   // Generated numbers (ARCHITECTURE 4)
   /** Counters that a shard keeps at hand: a prefix beyond them costs a read. */
   countersKnownMax: 1_000,
+  /** Counters that the row of a shard holds, for owners of an older version. */
+  countersToldMax: 16,
   /** Numbers that are looked up in one go where a stretch of them is taken. */
   numberProbesTogether: 8,
   /** Such stretches that one turn passes over. */

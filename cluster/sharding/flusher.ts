@@ -131,7 +131,7 @@ export class Flusher {
    * its last entry: behind an accepted loss the log goes on higher (PROTOCOL 3.16).
    */
   replayed(tail: readonly Flushable[], marks: readonly DerivedRow[], head: number): void {
-    const inherited = Object.keys(this.#options.shard.numbers.inherited)
+    const inherited = [...this.#options.shard.numbers.inherited]
     if (tail.length === 0 && inherited.length === 0) {
       this.flushed = head
       this.#storeAtRest()
@@ -203,6 +203,7 @@ export class Flusher {
       if (batch === undefined) break
       this.#flying = batch
       const { numbers } = this.#options.shard
+      if (!numbers.isSettled(batch.counters) && !(await this.#settled(batch))) return
       for (const counter of batch.counters) {
         batch.rows.push({ kind: 'alias', offset: batch.upTo, row: numbers.rowOf(counter) })
       }
@@ -215,6 +216,21 @@ export class Flusher {
     }
     this.#isWriting = false
     this.#storeLater()
+  }
+
+  /** Rows of counters never go back, whatever an older version says. False: it has stopped. */
+  async #settled({ counters }: Batch): Promise<boolean> {
+    const { context, number, numbers } = this.#options.shard
+    while (!this.#stopped) {
+      try {
+        await numbers.settle(counters)
+        return !this.#stopped
+      } catch (error) {
+        context.log.warn({ err: error, shard: number }, 'counters could not be read')
+        await this.#pause()
+      }
+    }
+    return false
   }
 
   /** Writes rows until they are there: they are idempotent. False: this flusher has stopped. */

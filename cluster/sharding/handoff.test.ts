@@ -238,7 +238,8 @@ t.test('read ahead: a claim needs no read of what was there before', async (t) =
     const next = scene.open()
     const before = scene.reads.sum
     await scene.run(next.claim(undefined, { prefetched: read }))
-    t.ok(scene.reads.sum - before <= 3, `${scene.reads.sum - before} reads`)
+    // One of them is the flusher's: the tail may be an older version's, its counter behind its row.
+    t.ok(scene.reads.sum - before <= 4, `${scene.reads.sum - before} reads`)
     t.same(await scene.tokens(ids[0]!), ['first'])
     const taken = scene.ask(ids[1]!, { say: [['renumber', { number: 'M' }]] })
     t.equal(code(await scene.run(taken)), 'ALREADY_EXISTS')

@@ -4,9 +4,15 @@
 /** What a shard remembers of itself: its clock, and how far its relay and its log are. */
 export interface ShardMemory {
   /**
-   * Counters of generated numbers as older versions kept them; rows of their own have them now.
+   * Counters of generated numbers that were moved last, for owners of an older version, which know
+   * no rows of them.
    */
   readonly counters: Readonly<Record<string, number>>
+  /**
+   * Of those what rows of their own had. An older version keeps it as it finds it, so what differs
+   * was moved by one since.
+   */
+  readonly countersTold?: Readonly<Record<string, number>>
   readonly clockMs: number
   /** Behind the oldest effect that is not taken yet. */
   readonly relayed: number

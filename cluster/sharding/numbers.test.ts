@@ -5,12 +5,14 @@ import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
+import { COUNTER_SUFFIX } from '../../storage/journal.ts'
 import type { AliasRow, DerivedRow } from '../../storage/journal.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { seeded } from '../testing/harness.ts'
 import { ledger } from '../testing/ledger.ts'
 import type { Ledger } from '../testing/ledger.ts'
-import { NEW_MEMORY } from './memory.ts'
+import { NEW_MEMORY, decodeMemory } from './memory.ts'
+import type { ShardMemory } from './memory.ts'
 import { Numbers, seriesOf } from './numbers.ts'
 import { Scene, code, data } from './testing/scene.ts'
 
@@ -172,7 +174,7 @@ t.test('prefixes of callers cost rows: the row of their shard stays small', asyn
   }
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
   const row = await scene.journal.derived.shard(0)
-  t.ok(row!.body.length < 1_000, `${row!.body.length} bytes`)
+  t.ok(row!.body.length < 5_000, `${row!.body.length} bytes`)
   for (const isOver of [false, true]) {
     if (isOver) await scene.restart()
     for (const i of [0, count - 1]) {
@@ -217,14 +219,118 @@ t.test('counters that an older version left in the row of the shard go on', asyn
   scene.journal.hooks.beforeWrite = () => 'unknown'
   await scene.restart()
   t.same(scene.shard.lastMemory().memory.counters, { 'ledger/L': 41 }, 'the next owner is told')
+  t.same(scene.shard.lastMemory().memory.countersTold, {}, 'and that no row of its own has it')
   scene.journal.hooks.beforeWrite = undefined
   await scene.restart()
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
-  t.same(scene.shard.lastMemory().memory.counters, {}, 'until it has a row of its own')
+  const { counters, countersTold } = scene.shard.lastMemory().memory
+  t.same({ counters, countersTold }, { counters: { 'ledger/L': 41 }, countersTold: counters })
   await scene.restart()
   const reply = await scene.run(scene.ask(scene.newUuid(0), { say: [['open', {}]] }))
   t.equal(code(reply), 'success')
   t.match(data(reply), { number: 'L42' })
+})
+
+/** Opens a ledger; the number that it was given. */
+async function opened(scene: Scene): Promise<string> {
+  const reply = await scene.run(scene.ask(scene.newUuid(0), { say: [['open', {}]] }))
+  return (data(reply) as { number: string }).number
+}
+
+async function shardRow(scene: Scene): Promise<ShardMemory> {
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  return decodeMemory((await scene.journal.derived.shard(0))!.body)
+}
+
+/** The row of the shard as an older version writes it: what it doesn't know it leaves as it is. */
+async function asOlderVersion(scene: Scene, counters: ShardMemory['counters']): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ ...(await shardRow(scene)), counters }))
+  const row = { kind: 'shard', offset: scene.shard.gate.head, body } as const
+  await scene.journal.derived.write(0, scene.shard.epoch, [row])
+}
+
+function counterRow(n: number): DerivedRow {
+  const claims = [{ actorId: 'nobody', messageId: String(n), confirmed: true, clock: 0 }]
+  return {
+    kind: 'alias',
+    offset: 1,
+    row: { keyType: `ledger${COUNTER_SUFFIX}`, key: '0/L', claims },
+  }
+}
+
+async function storedCounter(scene: Scene): Promise<string | undefined> {
+  const row = await scene.journal.derived.alias(`ledger${COUNTER_SUFFIX}`, '0/L')
+  return row?.claims[0]!.messageId
+}
+
+t.test(
+  'an owner of an older version finds in the row of the shard how far numbers are',
+  async (t) => {
+    const scene = new Scene({ hooks: {} })
+    await scene.run(scene.shard.claim())
+    await opened(scene)
+    await opened(scene)
+    t.same((await shardRow(scene)).counters, { 'ledger/L': 2 })
+    await scene.restart()
+    await scene.run(scene.ask(scene.newUuid(0), { say: [['open', { number: 'mine' }]] }))
+    t.same(
+      (await shardRow(scene)).counters,
+      { 'ledger/L': 2 },
+      'also where the next owner used none',
+    )
+    t.same(scene.shard.lastMemory().memory.counters, { 'ledger/L': 2 }, 'and it is told so')
+  },
+)
+
+t.test('a counter that an older version has moved goes on where that one was', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  await opened(scene)
+  await asOlderVersion(scene, { 'ledger/L': 41 })
+  await scene.restart()
+  t.equal(await opened(scene), 'L42')
+  await shardRow(scene)
+  t.equal(await storedCounter(scene), '42')
+})
+
+t.test('a counter that an older version began anew does not go back', async (t) => {
+  for (const isUsedFirst of [true, false]) {
+    const scene = new Scene({ hooks: {}, readMs: 1 })
+    await scene.run(scene.shard.claim())
+    await opened(scene)
+    await asOlderVersion(scene, { 'ledger/L': 3 })
+    await scene.journal.derived.write(0, scene.shard.epoch, [counterRow(41)])
+    await scene.restart()
+    if (isUsedFirst) t.equal(await opened(scene), 'L42')
+    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    t.same(scene.shard.lastMemory().memory.counters, { 'ledger/L': isUsedFirst ? 42 : 41 })
+    t.equal(await storedCounter(scene), isUsedFirst ? '42' : '41')
+    await scene.restart()
+    t.equal(await opened(scene), isUsedFirst ? 'L43' : 'L42')
+  }
+})
+
+t.test('nor does one in the tail that an older version has left', async (t) => {
+  for (const isUsedFirst of [true, false]) {
+    const scene = new Scene({ hooks: {}, readMs: 1 })
+    await scene.run(scene.shard.claim())
+    await opened(scene)
+    await shardRow(scene)
+    await scene.journal.derived.write(0, scene.shard.epoch, [counterRow(41)])
+    // This owner knows as little of the row as one of an older version.
+    scene.journal.hooks.beforeWrite = () => 'unknown'
+    t.equal(await opened(scene), 'L2')
+    await scene.restart()
+    if (isUsedFirst) t.equal(await opened(scene), 'L42')
+    scene.isAway = true
+    scene.journal.hooks.beforeWrite = undefined
+    await scene.clock.advance(LIMITS.flushRetryMs * 4)
+    scene.isAway = false
+    await shardRow(scene)
+    t.equal(await storedCounter(scene), isUsedFirst ? '42' : '41')
+    await scene.restart()
+    t.equal(await opened(scene), isUsedFirst ? 'L43' : 'L42')
+  }
 })
 
 t.test('a counter that can not be read: nothing was done, try again', async (t) => {

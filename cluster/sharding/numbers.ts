@@ -9,6 +9,7 @@ import { RequestError, assert } from '../../protocol/errors.ts'
 import { nextNumberIn } from '../../protocol/ids.ts'
 import { COUNTER_SUFFIX } from '../../storage/journal.ts'
 import type { AliasRow, DerivedReader, Maybe } from '../../storage/journal.ts'
+import type { ShardMemory } from './memory.ts'
 import { boundaryAbove } from './number-search.ts'
 
 /** Numbers of one key type that begin with a prefix. */
@@ -22,6 +23,8 @@ export interface Series {
 export function seriesOf(keyType: string, prefix: string): Series {
   return { keyType, prefix, counter: `${keyType}/${prefix}` }
 }
+
+type CountersOfShard = Pick<ShardMemory, 'counters' | 'countersTold'>
 
 export interface NumbersOptions {
   readonly shard: number
@@ -42,6 +45,13 @@ export class Numbers {
   readonly #searches = new Map<string, Promise<void>>()
   /** What an older version kept in the shard's own row, until rows of their own are durable. */
   readonly #inherited = new Map<string, number>()
+  /** Those that an owner of an older version is told of: a bounded number of those moved last. */
+  readonly #told = new Map<string, number>()
+  /**
+   * An older version may have moved them, without a look at their rows: whichever is higher counts,
+   * once the row is read.
+   */
+  readonly #unsettled = new Set<string>()
 
   constructor(options: NumbersOptions) {
     this.#options = options
@@ -53,13 +63,19 @@ export class Numbers {
     if (search !== undefined) return search
     if (this.#known.has(counter)) return
     const unflushed = this.#unflushed.get(counter)
-    if (unflushed) return this.#know(counter, unflushed.n)
+    if (unflushed && !this.#unsettled.has(counter)) return this.#know(counter, unflushed.n)
+    return this.#read(counter)
+  }
+
+  #read(counter: string): Maybe<void> {
+    const running = this.#reads.get(counter)
+    if (running !== undefined) return running
     const { keyType, key } = placeOf(this.#options.shard, counter)
     const row = this.#options.derived.alias(keyType, key)
-    if (!(row instanceof Promise)) return this.#know(counter, numberIn(row))
+    if (!(row instanceof Promise)) return this.#found(counter, row)
     const read = row
       .then(
-        (found) => this.#know(counter, numberIn(found)),
+        (found) => this.#found(counter, found),
         () => {
           const text = 'the last number could not be read; nothing was done, try again'
           throw new RequestError('UNAVAILABLE', text)
@@ -68,6 +84,31 @@ export class Numbers {
       .finally(() => this.#reads.delete(counter))
     this.#reads.set(counter, read)
     return read
+  }
+
+  #found(counter: string, row: AliasRow | null): void {
+    const unflushed = this.#unflushed.get(counter)
+    const n = Math.max(numberIn(row), unflushed?.n ?? 0)
+    this.#know(counter, n)
+    if (!this.#unsettled.delete(counter)) return
+    if (unflushed) this.#unflushed.set(counter, { n, offset: unflushed.offset })
+    if (this.#told.has(counter)) this.#told.set(counter, n)
+  }
+
+  isSettled(counters: Iterable<string>): boolean {
+    if (this.#unsettled.size > 0) {
+      for (const counter of counters) if (this.#unsettled.has(counter)) return false
+    }
+    return true
+  }
+
+  /** Reads what these counters need before they are written. Rejects when the store is away. */
+  async settle(counters: Iterable<string>): Promise<void> {
+    const open = [...counters].filter((counter) => this.#unsettled.has(counter))
+    while (open.length > 0) {
+      const some = open.splice(0, LIMITS.recoveryReadsMax)
+      await Promise.all(some.map(async (counter) => this.#read(counter)))
+    }
   }
 
   /** The next candidate of a ready series; one that a caller has chosen already is passed over. */
@@ -122,17 +163,47 @@ export class Numbers {
     for (const counter in counters) {
       const n = Math.max(counters[counter]!, this.#unflushed.get(counter)?.n ?? 0)
       this.#unflushed.set(counter, { n, offset })
+      this.#tell(counter, n)
     }
   }
 
-  /** Counters of a shard's row as an older version has written it. */
-  inherit(counters: Readonly<Record<string, number>>, offset: number): void {
+  /** Counters as an entry of an owner before has them. */
+  replayed(counters: Readonly<Record<string, number>>, offset: number): void {
+    for (const counter in counters) this.#unsettled.add(counter)
     this.heard(counters, offset)
-    for (const counter in counters) this.#inherited.set(counter, counters[counter]!)
   }
 
-  get inherited(): Record<string, number> {
-    return Object.fromEntries(this.#inherited)
+  /** Counters of a shard's row: what isn't as it was told has been moved by an older version. */
+  inherit({ counters, countersTold = {} }: CountersOfShard, offset: number): void {
+    for (const counter in counters) {
+      const n = counters[counter]!
+      if (countersTold[counter] === n) this.#tell(counter, n)
+      else {
+        this.#inherited.set(counter, n)
+        this.replayed({ [counter]: n }, offset)
+      }
+    }
+  }
+
+  /** Counters whose rows have to be written, whatever the tail says. */
+  get inherited(): Iterable<string> {
+    return this.#inherited.keys()
+  }
+
+  /** What the shard's row says of them. */
+  told(): Required<CountersOfShard> {
+    const countersTold = Object.fromEntries(this.#told)
+    const counters = { ...Object.fromEntries(this.#inherited), ...countersTold }
+    for (const counter of this.#inherited.keys()) delete countersTold[counter]
+    return { counters, countersTold }
+  }
+
+  #tell(counter: string, n: number): void {
+    if (!this.#told.has(counter) && this.#told.size >= LIMITS.countersToldMax) {
+      const [oldest] = this.#told.keys()
+      this.#told.delete(oldest!)
+    }
+    this.#told.set(counter, n)
   }
 
   /** The row of a counter that entries have moved. */

@@ -105,9 +105,9 @@ export async function recover(
   const memory = last?.memory ?? (row ? decodeMemory(row.body) : NEW_MEMORY)
   const aliases = await readAliases(shard, tail, known?.aliases ?? new Map())
   const marks = await spilledMarks(shard, tail)
-  shard.numbers.inherit(memory.counters, flush)
+  shard.numbers.inherit(memory, flush)
   const flushables = tail.map(({ entry, offset, body }): Flushable => {
-    if (entry.g) shard.numbers.heard(entry.g, offset)
+    if (entry.g) shard.numbers.replayed(entry.g, offset)
     const rows = entry.k ? shard.keys.apply(entry, offset, aliases) : NO_ALIASES
     return { entry, bytes: body, offset, aliases: rows, spilled: NO_MARKS, snapshot: null }
   })

@@ -176,7 +176,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   memory(offset: number): ShardMemory {
     this.#memory = {
       ...this.#memory,
-      counters: this.numbers.inherited,
+      ...this.numbers.told(),
       clockMs: this.clockMs(),
       // An account that is not known to be right stays marked as such.
       ...(this.#memory.counted !== undefined && { counted: this.gate.head }),
