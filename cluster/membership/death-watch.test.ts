@@ -3,6 +3,8 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { MemoryControl } from '../../storage/memory/statements.ts'
+import { DeathWatch } from './death-watch.ts'
 import { cluster, once } from './testing/machine.ts'
 
 void t.test('stopped past its lease', async (t) => {
@@ -212,4 +214,53 @@ void t.test('a beat never revives who was declared dead', async (t) => {
   t.same(b.declared, ['a'])
   for (const land of a.late.splice(0)) t.equal(await land(), 'refused')
   t.equal(state.members.get('a')!.state, 'dead')
+})
+
+void t.test('who has no lease declares nobody dead, and counts afresh once it has', async (t) => {
+  const { time, state, start } = cluster()
+  const a = await start('a')
+  a.stop()
+  const every = LIMITS.membersReadEveryMs
+  let mayJudge = false
+  const declared: string[] = []
+  const quiet = (): void => undefined
+  const watch = new DeathWatch({
+    control: new MemoryControl(state),
+    clock: time,
+    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    member: 'b',
+    mayJudge: () => mayJudge,
+    onView: quiet,
+    onDeclared: ({ member }) => void declared.push(member),
+  })
+  watch.start()
+  await time.advance(LIMITS.deathMs * 3)
+  t.same([declared, state.members.get('a')!.state], [[], 'up'])
+  mayJudge = true
+  await time.advance(LIMITS.deathMs - 2 * every)
+  t.same(declared, [], 'what stood still before proves nothing')
+  mayJudge = false
+  await time.advance(every)
+  mayJudge = true
+  await time.advance(LIMITS.deathMs - 2 * every)
+  t.same(declared, [], 'nor does it behind a lease that was over in between')
+  await time.advance(3 * every)
+  t.same([declared, state.members.get('a')!.state], [['a'], 'dead'])
+  watch.stop()
+})
+
+void t.test('a newcomer that can not join yet declares nobody dead', async (t) => {
+  const { time, state, start, machine } = cluster()
+  const a = await start('a')
+  const b = machine('b')
+  b.fate = (statement) => (statement === 'join' ? 'lost' : 'heard')
+  const joining = b.membership.join()
+  a.stop()
+  await time.advance(10_000)
+  t.ok(b.membership.view!.live().length > 0, 'it reads the rows')
+  t.same([b.declared, state.members.get('a')!.state], [[], 'up'])
+  b.fate = null
+  await time.advance(10_000)
+  t.equal(await joining, b.membership.incarnation)
+  t.same([b.declared, state.members.get('a')!.state], [['a'], 'dead'])
 })

@@ -14,11 +14,14 @@ import { markDay } from './marks.ts'
 import { messageIdOf } from './work.ts'
 import type { Work } from './work.ts'
 
-/** A recorded answer, with where it stands in the log. */
+/** What is answered to a message that is known. */
 export interface Recalled {
   readonly result: MessageResult
   readonly keys: readonly string[]
+  /** Where the answer stands in the log; 0: it doesn't. */
   readonly offset: number
+  /** The entry by which it is known: no answer before that is committed. */
+  readonly gate: number
 }
 
 /** The recorded answer of the message at which the work stands, or null: it is new. */
@@ -75,6 +78,7 @@ function relayed(activation: Activation): Recalled {
     result: { type: '!relayed', success: true },
     keys: activation.keys,
     offset: activation.newest,
+    gate: activation.newest,
   }
 }
 
@@ -113,12 +117,14 @@ function answerOf(
 ): Maybe<Recalled | null> {
   const { bodyHash, messages } = work.envelope
   const { keys, offset } = mark
+  const gate = offset
   if (mark.bodyHash !== '' && bodyHash !== '' && mark.bodyHash !== bodyHash) {
     const text = 'this Idempotency-Key was used before with another body; use a new key'
     const errors = [errorItem('IDEMPOTENCY_MISMATCH', text)]
-    return { result: { type: messages[work.i]!.type, success: false, errors }, keys: [], offset: 0 }
+    const { type } = messages[work.i]!
+    return { result: { type, success: false, errors }, keys: [], offset: 0, gate }
   }
-  if (mark.result) return { result: mark.result, keys, offset }
+  if (mark.result) return { result: mark.result, keys, offset, gate }
   const unflushed = shard.unflushed(activation.id)
   const rows = stored(
     shard.context.journal.derived.entries(activation.id, {
@@ -129,7 +135,7 @@ function answerOf(
   )
   const answer = (some: readonly EntryRow[]): Recalled | null => {
     const result = fromEntry(mark, [...some, ...unflushed])
-    return result && { result, keys, offset }
+    return result && { result, keys, offset, gate }
   }
   return rows instanceof Promise ? rows.then(answer) : answer(rows)
 }

@@ -9,6 +9,7 @@ import { decodeEntry, encodeEntry } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { EntryRow } from '../../storage/journal.ts'
 import { ledger } from '../testing/ledger.ts'
+import { decodeSnapshot } from './activation.ts'
 import { Scene, code, data } from './testing/scene.ts'
 
 const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000
@@ -255,4 +256,26 @@ t.test('what an earlier version recorded in quarantine does no harm', async (t) 
   await refused(t, scene, id, 'k')
   await scene.restart()
   t.same(await scene.tokens(id), ['first', 'second', 'third'])
+})
+
+t.test('by a snapshot, too, an actor knows that marks have left its window', async (t) => {
+  const { marksMax, snapshotEntriesMin, snapshotEntryBytesMin } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { marksMax, snapshotEntriesMin, snapshotEntryBytesMin }))
+  const tokens = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+  const sum = 1 + tokens.length
+  Object.assign(LIMITS, { marksMax: 4, snapshotEntriesMin: sum, snapshotEntryBytesMin: 1 })
+  const scene = await started()
+  const id = await scene.made()
+  const key = (token: string) => token.repeat(32)
+  const once = async (token: string) => {
+    const reply = scene.ask(id, { say: [['append', { token }]], key: key(token) })
+    return data(await scene.run(reply))
+  }
+  for (const [i, token] of tokens.entries()) t.equal(await once(token), i + 2)
+  await flushed(scene)
+  const { body } = (await scene.journal.derived.snapshot(id))!
+  t.equal(decodeSnapshot(body).n, sum, 'nothing is replayed behind it')
+  await scene.restart()
+  for (const [i, token] of tokens.entries()) t.equal(await once(token), i + 2, `${token} again`)
+  t.same(await scene.tokens(id), ['first', ...tokens])
 })

@@ -140,7 +140,7 @@ export class TurnRunner {
       work.results.push(known.result)
       work.keys = known.keys
       work.position = Math.max(work.position, known.offset)
-      work.gate = Math.max(work.gate, known.offset)
+      work.gate = Math.max(work.gate, known.gate)
       return false
     }
     if (activation.quarantined !== null) {

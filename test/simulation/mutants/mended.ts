@@ -122,4 +122,40 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'repeat-before-commit',
+    test: 'cluster/sharding/dedup.test.ts',
+    why: 'a repeat is answered before the entry by which it is known is committed',
+    patches: [
+      {
+        file: 'cluster/sharding/turns.ts',
+        find: '      work.gate = Math.max(work.gate, known.gate)\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'snapshot-forgets-spill',
+    test: 'cluster/sharding/loading.test.ts',
+    why: 'an actor that was loaded does not look for marks that had left its window',
+    patches: [
+      {
+        file: 'cluster/sharding/activation.ts',
+        find: '  activation.marks.spilled ||= body.spilled\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'judges-without-lease',
+    test: 'cluster/membership/death-watch.test.ts',
+    why: 'a member declares others dead whose beats may not have got through, as its own did not',
+    patches: [
+      {
+        file: 'cluster/membership/death-watch.ts',
+        find: '    if (!mayJudge()) this.#still.restart()\n',
+        replace: '    mayJudge()\n',
+      },
+    ],
+  },
 ]

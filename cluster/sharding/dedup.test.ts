@@ -1,0 +1,103 @@
+// The answer to a repeat is that of the first message, and leaves when the log has what it was told
+// by, however it is found (PROTOCOL 3.6 Owner 2 and 5).
+
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import type { Envelope, WireReply } from '../../protocol/message.ts'
+import { settle } from '../testing/harness.ts'
+import { Scene, code, latch } from './testing/scene.ts'
+
+type Say = readonly [string, object][]
+
+const KEY = 'k'.repeat(32)
+const append = (token: string): Say => [['append', { token }]]
+const LONG: Say = [['renumber', { number: 'n'.repeat(LIMITS.markAnswerBytesMax) }]]
+
+interface Case {
+  readonly name: string
+  readonly first: (scene: Scene, id: string) => Envelope
+  /** Ids of messages that come between. */
+  readonly between?: readonly string[]
+  readonly repeat?: (scene: Scene, id: string) => Envelope
+  readonly told: string
+}
+
+const CASES: readonly Case[] = [
+  {
+    name: 'by its mark',
+    first: (scene, id) => scene.envelope(id, { say: append('a'), key: KEY }),
+    told: 'success',
+  },
+  {
+    name: 'by its entry, for its answer is long',
+    first: (scene, id) => scene.envelope(id, { say: LONG, key: KEY }),
+    told: 'ALREADY_EXISTS',
+  },
+  {
+    name: 'by a mark that has left the window',
+    first: (scene, id) => scene.envelope(id, { say: append('a'), key: KEY }),
+    between: ['1', '2', '3', '4', '5'],
+    told: 'success',
+  },
+  {
+    name: 'by the place of its effect',
+    first: (scene, id) => scene.envelope(id, { say: append('a'), relay: [7, 1, 0] }),
+    told: 'success',
+  },
+  {
+    name: 'of another body',
+    first: (scene, id) => scene.envelope(id, { say: append('a'), key: KEY }),
+    repeat: (scene, id) => scene.envelope(id, { say: append('b'), key: KEY }),
+    told: 'IDEMPOTENCY_MISMATCH',
+  },
+]
+
+interface Told {
+  readonly scene: Scene
+  readonly replies: WireReply[]
+  /** What is in flight is evaluated. */
+  readonly land: () => void
+}
+
+/** A message in flight, and its repeat. */
+async function repeated(one: Case): Promise<Told> {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const holder = await scene.made()
+  await scene.run(scene.ask(holder, { say: LONG }))
+  const id = await scene.made()
+  const landing = latch()
+  scene.journal.hooks.beforeAppend = () => landing.opened.then(() => null)
+  const first = one.first(scene, id)
+  void scene.tell(first)
+  for (const key of one.between ?? []) {
+    void scene.tell(scene.envelope(id, { say: append(key), key }))
+  }
+  await settle()
+  const replies: WireReply[] = []
+  const again = one.repeat?.(scene, id) ?? one.first(scene, id)
+  void scene.tell({ ...again, copy: 1 }).then((reply) => replies.push(reply))
+  await settle()
+  return { scene, replies, land: landing.open }
+}
+
+for (const one of CASES) {
+  t.test(`a repeat that is known ${one.name} waits for the log`, async (t) => {
+    const { marksMax } = LIMITS
+    t.teardown(() => Object.assign(LIMITS, { marksMax }))
+    if (one.between) Object.assign(LIMITS, { marksMax: one.between.length - 1 })
+    const kept = await repeated(one)
+    t.same(kept.replies, [], 'nobody knows yet whether it took effect')
+    const { head } = kept.scene.shard.gate
+    kept.land()
+    await kept.scene.clock.advance(100)
+    t.same(kept.replies.map(code), [one.told])
+    t.ok(kept.scene.shard.gate.head > head)
+
+    const lost = await repeated(one)
+    await lost.scene.journal.log.claim(0)
+    lost.land()
+    await lost.scene.clock.advance(100)
+    t.same(lost.replies.map(code), ['moved'], 'it never took effect, another owner may run it')
+  })
+}
