@@ -461,7 +461,7 @@ export const LIMITS = {
   wireCopiesMax: 100_000,
   /** Bytes handed to Redis that it hasn't taken yet; past it answers and hints are dropped. */
   wireBacklogBytesMax: 64 * MiB,
-  /** Ids of entries that a reader remembers, to skip what comes again. */
+  /** Entries that a reader remembers by id and checksum, to skip what comes again. */
   wireEntriesKnownMax: 100_000,
   wireReadEntriesMax: 128,
   wireReadBlockMs: 1_000,

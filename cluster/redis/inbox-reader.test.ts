@@ -171,6 +171,30 @@ t.test('after a failover: what was taken is not taken again, lower ids are read'
   t.ok(await took('a', 'b', 'low', 'c'))
 })
 
+t.test('after a failover: an id that was given out again is another entry', async (t) => {
+  const header = JSON.stringify({ from: 'm', copies: [] })
+  const answer = (copy: number): string[] => ['v', '1', 'h', header, 'b', `[["r",${copy},{}]]`]
+  const { redis, seen, names, took } = await makeReader(t, (redis) => {
+    redis.add(KEY, ['v', 'a'], '1700000000000-5')
+    redis.add(KEY, ['v', 'lost by the failover'], '1700000000000-6')
+    redis.add(KEY, answer(17), '1700000000000-7')
+  })
+  const before = ['a', 'lost by the failover', '1']
+  t.ok(await took(...before))
+  // The other server knows the stream up to its first entry, and its clock is behind: it counts on
+  // from there.
+  redis.fate = ([name]) => (name === 'xread' ? 'lost' : 'answered')
+  t.ok(await soon(() => seen.downs > 0))
+  redis.streams.clear()
+  redis.add(KEY, ['v', 'a'], '1700000000000-5')
+  redis.add(KEY, ['v', 'sent after it'], '1700000000000-6')
+  redis.add(KEY, answer(18), '1700000000000-7')
+  redis.add(KEY, ['v', 'last'], '1700000000000-8')
+  redis.fate = null
+  t.ok(await soon(() => names().at(-1) === 'last'))
+  t.same(names(), [...before, 'sent after it', '1', 'last'])
+})
+
 t.test('a stream that vanished: what came is taken, and it is made again', async (t) => {
   const { redis, reader, seen, took } = await makeReader(t)
   t.ok(await soon(() => seen.ups === 1))
