@@ -142,6 +142,8 @@ export const LIMITS = {
   /** A snapshot is due when entries since the last one outweigh it, and these. */
   snapshotEntriesMin: 16,
   snapshotEntryBytesMin: 32 * KiB,
+  /** So many of an actor that was never made: a load is spared its refusals, but the row stays. */
+  unmadeSnapshotEntriesMin: 1_024,
   systemImageEntries: 10_000,
   /** Log rows stay so long; past so many bytes of all shards only for the graph index. */
   feedRetentionMs: 24 * 3_600_000,

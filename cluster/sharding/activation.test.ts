@@ -1,10 +1,10 @@
-// An activation's snapshots: when one is due, and for whom never.
+// An activation's snapshots: when one is due, and what it holds.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import { ledger } from '../testing/ledger.ts'
-import { Activation } from './activation.ts'
+import { Activation, encodeSnapshot, restore } from './activation.ts'
 
 const ID = '019b76da-a800-7aea-8f20-3101f073f8bb'
 
@@ -13,14 +13,28 @@ function entry(n: number, v: number, r: Entry['r']): Entry {
   return { y: 'ledger', p: ID, v, n, r, m: `m${n}`, l: 0, a, t: 0, c: 0, b: 'x' }
 }
 
-t.test('an actor that was never made has no snapshot, however often it was asked', async (t) => {
+t.test('an actor that was never made has a snapshot only to spare loads many reads', async (t) => {
   const made = new Activation(ledger, ID, null)
   const never = new Activation(ledger, ID, null)
+  const lost = new Activation(ledger, ID, null)
   made.replay(entry(1, 0, [{ t: 'opened', number: 'N1' }]), 1, LIMITS.snapshotEntryBytesMin)
   for (let n = 2; n <= LIMITS.snapshotEntriesMin; n++) made.replay(entry(n, 1, []), n, 1)
-  for (let n = 1; n <= LIMITS.snapshotEntriesMin; n++) {
-    never.replay(entry(n, 0, []), n, LIMITS.snapshotEntryBytesMin)
+  const refuse = (activation: Activation, upTo: number): void => {
+    for (let n = activation.n + 1; n <= upTo; n++) {
+      activation.replay(entry(n, activation === lost && n === 7 ? 1 : 0, []), n, 1_000)
+    }
   }
   t.ok(made.snapshotDue())
+  refuse(never, LIMITS.unmadeSnapshotEntriesMin - 1)
   t.equal(never.snapshotDue(), null)
+  refuse(never, LIMITS.unmadeSnapshotEntriesMin)
+  const capture = never.snapshotDue()
+  t.match(capture, { state: null, version: 0, n: LIMITS.unmadeSnapshotEntriesMin })
+  refuse(lost, 2 * LIMITS.unmadeSnapshotEntriesMin)
+  t.equal(lost.snapshotDue(), null, 'an entry says that it had records')
+  const again = new Activation(ledger, ID, null)
+  restore(again, encodeSnapshot(capture!, 0))
+  t.equal(again.n, never.n)
+  t.equal(again.state, null)
+  t.equal(again.marks.find('m1024', 0)?.messageId, 'm1024')
 })

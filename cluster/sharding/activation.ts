@@ -97,6 +97,8 @@ export class Activation {
   idleSinceMs = Infinity
   /** Weight as its shard has counted it. */
   counted = 0
+  /** An entry says that there were records before it. */
+  #hadVersion = false
   /** Told of marks that leave the window while entries are replayed. */
   onSpilled: ((marks: readonly Mark[]) => void) | null = null
 
@@ -174,6 +176,7 @@ export class Activation {
   }
 
   #advance(entry: Entry, offset: number, bytes: number): readonly Mark[] {
+    if (entry.v > 0) this.#hadVersion = true
     moveOver(this, entry, offset)
     // What has no records may stand behind entries of a later offset, and before such of a lower.
     this.n = Math.max(this.n, entry.n)
@@ -198,14 +201,22 @@ export class Activation {
     }
   }
 
+  /**
+   * An actor that was never made has no state to keep, but a load must not read refusals for ever.
+   * Where anything says that it had records none may be hidden, also if they are missing now.
+   */
+  get #snapshotEntriesMin(): number {
+    if (this.state !== null) return LIMITS.snapshotEntriesMin
+    const isUnmade = this.version === 0 && !this.#hadVersion && this.strays.length === 0
+    return isUnmade ? LIMITS.unmadeSnapshotEntriesMin : Infinity
+  }
+
   /** What a snapshot taken now would need, when one is due; else null. */
   snapshotDue(): SnapshotCapture | null {
-    // An actor that was never made has nothing but rejections: no state to keep (PROTOCOL 3.12).
-    // Nor has one in quarantine: its state is behind its version.
+    // In quarantine the state is behind the version.
     if (
-      this.state === null ||
       this.quarantined !== null ||
-      this.entriesSinceSnapshot < LIMITS.snapshotEntriesMin ||
+      this.entriesSinceSnapshot < this.#snapshotEntriesMin ||
       this.bytesSinceSnapshot < Math.max(LIMITS.snapshotEntryBytesMin, this.snapshotBytes)
     ) {
       return null
@@ -235,8 +246,10 @@ function sameKeys(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((key, i) => key === b[i])
 }
 
-/** Format number of snapshots; a newer one than this is refused with a clear message. */
+/** Format numbers of snapshots; a newer one than these is refused with a clear message. */
 const SNAPSHOT_FORMAT = 1
+/** Of an actor that was never made: without a state. */
+const UNMADE_FORMAT = 2
 
 interface SnapshotBody {
   readonly format: number
@@ -245,6 +258,7 @@ interface SnapshotBody {
   readonly n: number
   readonly offset: number
   readonly timeMs: number
+  /** null: the actor was never made. */
   readonly state: unknown
   readonly marks: readonly Mark[]
   readonly spilled: boolean
@@ -254,15 +268,16 @@ interface SnapshotBody {
 
 /** One blob: on equal timestamps two columns could come from two writers (PROTOCOL 3.0). */
 export function encodeSnapshot(capture: SnapshotCapture, clock: number): Buffer {
-  const { activation } = capture
+  const { activation, state } = capture
+  const isMade = state !== null
   const body: SnapshotBody = {
-    format: SNAPSHOT_FORMAT,
+    format: isMade ? SNAPSHOT_FORMAT : UNMADE_FORMAT,
     type: activation.behaviour.type,
     version: capture.version,
     n: capture.n,
     offset: capture.offset,
     timeMs: capture.timeMs,
-    state: activation.behaviour.toSnapshot(capture.state),
+    state: isMade ? activation.behaviour.toSnapshot(state) : null,
     marks: capture.marks.filter((mark) => isAlive(mark, clock)),
     spilled: activation.marks.spilled,
     held: capture.held,
@@ -274,9 +289,9 @@ export function encodeSnapshot(capture: SnapshotCapture, clock: number): Buffer 
 /** A snapshot as the projector and the activation read it. */
 export function decodeSnapshot(bytes: Uint8Array): SnapshotBody {
   const body = JSON.parse(Buffer.from(bytes).toString()) as SnapshotBody
-  if (body.format !== SNAPSHOT_FORMAT) {
+  if (body.format !== SNAPSHOT_FORMAT && body.format !== UNMADE_FORMAT) {
     throw new Error(
-      `snapshot format ${body.format} is not readable by this version (${SNAPSHOT_FORMAT}): ` +
+      `snapshot format ${body.format} is not readable by this version (${UNMADE_FORMAT}): ` +
         'it was written by a newer Kontor; start that version',
     )
   }
@@ -285,8 +300,10 @@ export function decodeSnapshot(bytes: Uint8Array): SnapshotBody {
 
 export function restore(activation: Activation, bytes: Uint8Array): void {
   const body = decodeSnapshot(bytes)
-  activation.state = activation.behaviour.fromSnapshot(body.state)
-  activation.keys = activation.behaviour.keys(activation.state)
+  if (body.state !== null) {
+    activation.state = activation.behaviour.fromSnapshot(body.state)
+    activation.keys = activation.behaviour.keys(activation.state)
+  }
   activation.version = body.version
   activation.n = body.n
   activation.newest = body.offset

@@ -5,9 +5,9 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { decodeEntry, encodeEntry } from '../../protocol/entry.ts'
+import { decodeEntry, encodeEntry, joinEntries } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
-import type { EntryRow } from '../../storage/journal.ts'
+import type { DerivedRow, EntryRow } from '../../storage/journal.ts'
 import { ledger } from '../testing/ledger.ts'
 import { decodeSnapshot } from './activation.ts'
 import { Scene, code, data } from './testing/scene.ts'
@@ -172,6 +172,81 @@ t.test('a refusal that took the place of another hides nothing behind it', async
   t.equal(await append(scene, id, 'third'), 'success')
   await scene.restart()
   t.same(await scene.tokens(id), ['first', 'second', 'third'])
+})
+
+/** So many refusals of an actor that never came to be, as its owner has left them. */
+async function refusedOften(
+  scene: Scene,
+  { id, count, more = {} }: { id: string; count: number; more?: Partial<Entry> },
+): Promise<void> {
+  const first = scene.shard.gate.head + 1
+  const a: Entry['a'] = { type: 'append', success: false, errors: [] }
+  const fixed = { y: 'ledger', p: id, v: 0, r: [], l: 0 as const, a, t: 0, c: 0, b: 'tester' }
+  const bodies = Array.from({ length: count }, (_, i) => {
+    return encodeEntry({ ...fixed, n: i + 1, m: `refused ${i + 1}`, ...more })
+  })
+  for (let i = 0; i < count; i += LIMITS.groupEntriesMax) {
+    const some = bodies.slice(i, i + LIMITS.groupEntriesMax)
+    const place = { shard: 0, epoch: scene.shard.epoch, head: first - 1 + i, count: some.length }
+    await scene.journal.log.append([
+      { ...place, commitId: scene.newUuid(), body: joinEntries(some) },
+    ])
+  }
+  const rows = bodies.map((body, i): DerivedRow => {
+    return { kind: 'entry', actorId: id, n: i + 1, offset: first + i, body }
+  })
+  const consumer = { kind: 'consumer', consumer: 'flush', offset: first - 1 + count } as const
+  await scene.journal.derived.write(0, scene.shard.epoch, [...rows, consumer])
+  await scene.restart()
+}
+
+/** What a load of this actor reads of its entries. */
+async function readOf(scene: Scene, id: string): Promise<number> {
+  const { derived } = scene.journal
+  const entries = derived.entries.bind(derived)
+  let found = 0
+  derived.entries = (actorId, range) => {
+    const rows = entries(actorId, range) as readonly EntryRow[]
+    if (actorId === id) found += rows.length
+    return rows
+  }
+  await scene.restart()
+  await scene.run(scene.ask(id))
+  derived.entries = entries
+  return found
+}
+
+t.test('an actor that was refused ever so often, and never made, is loaded at once', async (t) => {
+  const scene = await started()
+  const id = scene.newUuid(0)
+  const count = 20 * LIMITS.unmadeSnapshotEntriesMin
+  await refusedOften(scene, { id, count })
+  t.equal(await readOf(scene, id), count, 'as an earlier version has left it')
+  const refuse = () => say(scene, id, ['append', { token: 'no' }], 'k1')
+  t.equal(await refuse(), 'NOT_FOUND')
+  await flushed(scene)
+  t.ok((await readOf(scene, id)) < LIMITS.unmadeSnapshotEntriesMin)
+  t.equal(await refuse(), 'NOT_FOUND')
+  t.equal(numbers(scene, id).length, count + 1, 'and is still remembered')
+  const open = () => say(scene, id, ['open', { token: 'x' }], 'k2')
+  t.equal(await open(), 'success')
+  await expired(scene)
+  await scene.restart()
+  t.equal(await open(), 'success')
+  t.same(await scene.tokens(id), ['x'])
+  t.equal(await append(scene, id, 'y'), 'success')
+  await flushed(scene)
+  await scene.restart()
+  t.same(await scene.tokens(id), ['x', 'y'])
+})
+
+t.test('nothing hides the records of an actor of which only refusals are left', async (t) => {
+  const scene = await started()
+  const id = scene.newUuid(0)
+  await refusedOften(scene, { id, count: LIMITS.unmadeSnapshotEntriesMin, more: { v: 1 } })
+  t.equal(await append(scene, id, 'x'), 'NOT_FOUND')
+  await flushed(scene)
+  t.equal(scene.journal.derived.snapshot(id), null)
 })
 
 /** Hides a stored entry of an actor, as a store that has lost it does. */

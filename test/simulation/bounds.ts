@@ -21,6 +21,7 @@ const USUAL = {
   sweepEveryMs: 1_500,
   snapshotEntriesMin: 4,
   snapshotEntryBytesMin: 600,
+  unmadeSnapshotEntriesMin: 5,
   systemImageEntries: 6,
   claimAgeMs: 1_500,
   segmentRowsMax: 12,

@@ -10,8 +10,8 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/activation.ts',
-        find: '      this.state === null ||\n',
-        replace: '',
+        find: '  if (body.state !== null) {',
+        replace: '  {',
       },
     ],
   },
