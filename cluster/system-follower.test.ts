@@ -276,8 +276,8 @@ function mapsOf(count: number, value: unknown): SystemMaps {
 /** A follower of these maps whose rows go to `write`. */
 function imaging(maps: SystemMaps, write: (rows: readonly DerivedRow[]) => AppendOutcome) {
   const errors: unknown[] = []
-  const error = (fields: object) => errors.push(fields)
-  const log = { debug: () => 0, info: () => 0, warn: () => 0, error }
+  const tell = (fields: object) => errors.push(fields)
+  const log = { debug: () => 0, info: () => 0, warn: tell, error: tell }
   const derived = {
     write: (...[, , rows]: [number, number, readonly DerivedRow[]]) => Promise.resolve(write(rows)),
     trimImages: () => Promise.resolve(),
@@ -324,6 +324,7 @@ t.test(
       return next
     })
     await unwritten.follower.writeImage(1)
+    t.equal(unwritten.errors.length, 1)
     t.equal(writes, 1, 'what follows a part that is not in is not written')
     next = 'committed'
     maps.offset += LIMITS.systemImageEntries - 1

@@ -218,7 +218,8 @@ export class SystemFollower {
     this.#imaging = true
     this.#imageTriedAt = offset
     try {
-      await this.#writeImage(epoch, offset)
+      if (await this.#writeImage(epoch, offset)) await this.#options.journal.derived.trimImages()
+      else log.warn({ offset }, 'an image of the system maps was given up: a part was not written')
     } catch (error) {
       log.error({ err: error }, 'an image of the system maps was not written')
     } finally {
@@ -226,17 +227,18 @@ export class SystemFollower {
     }
   }
 
-  async #writeImage(epoch: number, offset: number): Promise<void> {
+  /** False: a part of it is not durable, or is another owner's to write. */
+  async #writeImage(epoch: number, offset: number): Promise<boolean> {
     const { derived } = this.#options.journal
     const write = async (row: DerivedRow): Promise<boolean> =>
       (await derived.write(SYSTEM_SHARD, epoch, [row])) === 'committed'
     let part = 0
     for (const body of this.#options.maps.image()) {
-      if (!(await write({ kind: 'image', offset, part: part++, body }))) return
+      if (!(await write({ kind: 'image', offset, part: part++, body }))) return false
     }
     // Only now is it the newest one.
-    if (!(await write({ kind: 'consumer', consumer: 'image', offset }))) return
+    if (!(await write({ kind: 'consumer', consumer: 'image', offset }))) return false
     this.#imaged(offset)
-    await derived.trimImages()
+    return true
   }
 }
