@@ -26,6 +26,8 @@ export type Story = (scene: Scene) => Promise<void>
 const WAIT_MS_MAX = 20 * 60_000
 const FILE_MS_MAX = 12 * 60_000
 const PROBLEMS_SHOWN_MAX = 20
+/** Of the one that stands in the name of the assertion, which every report of a run shows. */
+const PROBLEM_CHARS_MAX = 300
 
 /** Plays the stories one after the other on one cluster under load. */
 export function faults(
@@ -77,6 +79,7 @@ async function judge(t: Test, stage: Stage): Promise<void> {
   const { report, problems, orders } = await stage.judge()
   for (const line of report) t.comment(line)
   t.comment(`timers are up to ${stage.pace.lateMs.toFixed(1)} ms late (p90)`)
-  t.equal(problems.length, 0, `of ${orders} orders, none is wrong`)
+  const first = problems[0]?.slice(0, PROBLEM_CHARS_MAX) ?? ''
+  t.equal(problems.length, 0, `of ${orders} orders, none is wrong${first && `: ${first}`}`)
   for (const problem of problems.slice(0, PROBLEMS_SHOWN_MAX)) t.comment(problem)
 }

@@ -214,12 +214,15 @@ export class Cluster {
     await member.node.kill()
   }
 
-  /** SIGSTOP: it stands still with all its threads, its connections stay open. */
+  /**
+   * SIGSTOP: it stands still with all its threads, its connections stay open. To one that was told
+   * to end nobody is sent any more, so that nothing waits in its sockets.
+   */
   freeze(name: string): void {
     const member = this.member(name)
     process.kill(member.node.pid, 'SIGSTOP')
     member.isFrozen = true
-    member.lostAt = performance.now()
+    if (!member.isLeaving) member.lostAt = performance.now()
   }
 
   /** SIGCONT. */
