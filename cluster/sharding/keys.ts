@@ -92,7 +92,7 @@ export class KeyTable {
       const known = this.#unflushed.get(id)
       if (!known) continue
       if (known.offset > offset) {
-        if (known.before && known.before.offset <= offset) known.before = null
+        forgetBelow(known, offset)
         continue
       }
       if (this.#reads.size === 0) this.#unflushed.delete(id)
@@ -107,10 +107,23 @@ export class KeyTable {
     const oldest = this.#reads.values().next().value ?? Infinity
     this.#lingering = this.#lingering.filter(({ id, offset, freeFrom }) => {
       if (freeFrom > oldest) return true
-      if (this.#unflushed.get(id)?.offset === offset) this.#unflushed.delete(id)
+      const known = this.#unflushed.get(id)
+      if (known?.offset === offset) this.#unflushed.delete(id)
+      else if (known) forgetBelow(known, offset)
       return false
     })
   }
+}
+
+/**
+ * What is durable stands in the store: nobody goes back to it here, and a key that changes all the
+ * time would keep ever more of it. A read that was sent before it was durable is void if what is
+ * above is dropped (`ShardCore.life`).
+ */
+function forgetBelow(newest: Unflushed, offset: number): void {
+  let oldest = newest
+  while (oldest.before && oldest.before.offset > offset) oldest = oldest.before
+  oldest.before = null
 }
 
 export function idOf(keyType: string, key: string): string {
