@@ -6,13 +6,14 @@ import { LIMITS } from '../config/limits.ts'
 import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { startMember } from './testing/harness.ts'
+import { ledger } from './testing/ledger.ts'
 import { makeMembers } from './testing/members.ts'
-import type { OneMember } from './testing/members.ts'
+import type { MembersOptions, OneMember } from './testing/members.ts'
 
 const has = (one: OneMember): boolean => one.member.shards.get(SYSTEM_SHARD)?.state === 'serving'
 
-async function three() {
-  const members = makeMembers()
+async function three(options: MembersOptions = {}) {
+  const members = makeMembers(options)
   const all: OneMember[] = []
   for (const name of ['a', 'b', 'c']) all.push(await members.start(name))
   await members.until('somebody has `system`', () => all.filter(has).length === 1)
@@ -71,6 +72,37 @@ t.test('a machine that was suspended reads first', async (t) => {
   t.notOk(one!.member.knowsConfiguration)
   t.ok(await one!.member.learnConfiguration())
   t.ok(one!.member.knowsConfiguration)
+})
+
+t.test('who leaves answers first what waits for the configuration', async (t) => {
+  const { others, until } = await three({ behaviours: [{ ...ledger, home: 'system' }] })
+  const [one] = others
+  const open = async (number: string): Promise<void> => {
+    answered = false
+    await one!.ask('new', [['open', { number }]])
+    answered = true
+  }
+  let answered = false
+  void open('A0')
+  await until('something is done', () => answered)
+  one!.onStatement = (statement) => {
+    if (statement.startsWith('rows')) throw new Error('away')
+    return null
+  }
+  // It has missed something: what others push doesn't fit to what it has.
+  one!.member.system.offset--
+  void open('A1')
+  await until('it is done', () => one!.member.edge.pending === 0)
+  t.notOk(answered)
+  t.equal(one!.member.pending, 1)
+  let left = false
+  const leaving = one!.member.stop(10_000).then(() => {
+    left = true
+    t.ok(answered)
+  })
+  await until('it has left', () => left)
+  await leaving
+  t.equal(one!.member.pending, 0)
 })
 
 t.test('embedded: another process has the store', async (t) => {

@@ -82,6 +82,7 @@ export class Member implements ActorSystem {
   readonly #options: MemberOptions
   readonly #follower: SystemFollower
   readonly #context: ShardContext
+  #followed = 0
   #stopped = false
 
   constructor(options: MemberOptions) {
@@ -150,7 +151,7 @@ export class Member implements ActorSystem {
       serving: (shard) => this.#serving(shard),
       died: (incarnation) => this.edge.died(incarnation),
       abandon: () => this.#abandon(),
-      pending: () => this.edge.pending,
+      pending: () => this.pending,
       retryParked: () => this.#options.onRetryParked?.(),
       pushed: ({ entries, first }) => this.#follower.take(entries, first),
     }
@@ -281,16 +282,31 @@ export class Member implements ActorSystem {
   }
 
   async #askCluster(request: ActorRequest): Promise<Reply> {
-    if (!this.knowsConfiguration && !(await this.#follower.stands())) {
+    if (!this.knowsConfiguration && !(await this.#following(this.#follower.stands()))) {
       const text = 'this member has not read the configuration for a while; nothing was done'
       return { outcome: 'refused', error: errorItem('UNAVAILABLE', text) }
     }
     const reply = await this.edge.ask(request)
     // Who has changed configuration here finds it changed here.
     if (reply.outcome === 'answered' && reply.position?.shard === SYSTEM_SHARD) {
-      await this.#follower.reached(reply.position.offset)
+      await this.#following(this.#follower.reached(reply.position.offset))
     }
     return reply
+  }
+
+  /** Requests of this member that have no answer yet: at its edge, or waiting for the maps. */
+  get pending(): number {
+    return this.edge.pending + this.#followed
+  }
+
+  /** Who leaves waits for what waits here, as for what is under way: it has no answer yet. */
+  async #following<T>(wait: Promise<T> | null): Promise<T | null> {
+    this.#followed++
+    try {
+      return await wait
+    } finally {
+      this.#followed--
+    }
   }
 
   /**
@@ -364,8 +380,7 @@ export class Member implements ActorSystem {
     const leftMs = (): number => until - clock.monotonicMs()
     if (this.#options.cluster !== null) await this.ownership.leave(leftMs() * 0.8)
     const busy = (): boolean =>
-      this.edge.pending > 0 ||
-      [...this.shards.values()].some((s) => s.state === 'serving' && !s.quiet)
+      this.pending > 0 || [...this.shards.values()].some((s) => s.state === 'serving' && !s.quiet)
     while (busy() && leftMs() > 0) {
       await new Promise<void>((resolve) => void clock.after(5, resolve))
     }
