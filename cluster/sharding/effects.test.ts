@@ -6,6 +6,7 @@ import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { placeOfActor, shardOf } from '../../protocol/ids.ts'
+import type { Group } from '../../storage/journal.ts'
 import { seeded, startMember } from '../testing/harness.ts'
 import type { World } from '../testing/harness.ts'
 import { isBefore } from './activation.ts'
@@ -137,6 +138,21 @@ t.test('a number that was resolved for an effect stays resolved', async (t) => {
   await quiet(world)
   t.same(await tokensOf(world, old), ['x'])
   t.same(await tokensOf(world, next), [])
+})
+
+t.test('the disk is full once for what is noted of an effect by number: it arrives', async (t) => {
+  let notes = 0
+  const beforeAppend = ({ body }: Group): 'full' | null =>
+    Buffer.from(body).includes('!resolved') && ++notes === 1 ? 'full' : null
+  const world = await startMember({ shards: 1, seed: 8, hooks: { beforeAppend } })
+  const open = (number: string) => must(world, 'new', [['open', { number }]], number)
+  const [from, to] = [(await open('FROM')).id, (await open('N')).id]
+  for (const token of ['a', 'b']) {
+    await must(world, from, [['send', { token, toNumber: 'N' }]], token)
+  }
+  await quiet(world)
+  t.ok(notes > 2, 'it was noted again')
+  t.same(await tokensOf(world, to), ['a', 'b'])
 })
 
 t.test('a takeover tells what is noted of an effect from what its actor has done', async (t) => {

@@ -11,6 +11,7 @@ import { seeded } from '../testing/harness.ts'
 import { AWAY, NOBODY, Relay, answered, effect, targetOf } from './testing/relay.ts'
 import type { Sent } from './testing/relay.ts'
 
+const FULL: WireReply = { outcome: 'refused', error: errorItem('STORAGE_FULL', '') }
 const UNKNOWN: WireReply = { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', '') }
 
 t.test('an actor is noted in an append whose outcome nobody knows, and it is in', async (t) => {
@@ -44,6 +45,30 @@ t.test('it is not in after all: the key is asked for again', async (t) => {
   relay.answer('K', answered('other'))
   relay.answer('#other', answered('other'))
   t.same(relay.sent, ['K', 'K', '#other'])
+  t.equal(relay.outbox.size, 0)
+})
+
+t.test('the disk was full for what was noted: the key is asked for again', async (t) => {
+  const relay = new Relay()
+  relay.has(effect('K'), effect('#a'))
+  relay.open.shift()!.respond(answered('k'))
+  relay.gate.take()
+  relay.gate.drop(FULL)
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  t.same(relay.sent, ['K', 'K'])
+  for (const to of ['K', '#k', '#a']) relay.answer(to, answered('k'))
+  t.equal(relay.outbox.size, 0)
+})
+
+t.test('nobody knows whether it was taken: it goes again, before all behind it', async (t) => {
+  const relay = new Relay()
+  relay.has(effect('#a', '1'), effect('#a', '2'), effect('K'))
+  for (const to of ['#a', 'K']) relay.answer(to, UNKNOWN)
+  t.equal(relay.outbox.relayed, 0)
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  t.same(relay.sent, ['#a', 'K', '#a', 'K'])
+  t.same(relay.open[0]!.envelope.relay, [0, 1, 0])
+  for (const to of ['#a', '#a', 'K', '#k']) relay.answer(to, answered('k'))
   t.equal(relay.outbox.size, 0)
 })
 
@@ -195,11 +220,15 @@ t.test('whatever takes long, it ends as if one by one had been taken', async () 
         const at = relay.open.findIndex((sent) => targetOf(sent) !== '#a' || !isStuck)
         if (at >= 0) {
           const [sent] = relay.open.splice(at, 1)
-          const reply = chance() < 0.1 ? AWAY : replyOf(sent!, plans, is)
+          // Nobody knows of some that were taken, and of some that were not.
+          const isTaken = chance() < 0.9
+          const said = isTaken ? replyOf(sent!, plans, is) : UNKNOWN
+          const reply = chance() < 0.1 ? (isTaken ? UNKNOWN : AWAY) : said
           heard.push(() => sent!.respond(reply))
         }
         if (chance() < 0.5) heard.splice(Math.floor(chance() * heard.length), 1)[0]?.()
-        if (relay.gate.hasOpen) relay.commit()
+        if (relay.gate.hasOpen && chance() < 0.1) relay.gate.drop(FULL)
+        else if (relay.gate.hasOpen) relay.commit()
         if (chance() < 0.2) await relay.clock.advance(100)
       }
       const of = ({ tokens }: Targets): object => Object.fromEntries([...tokens].toSorted())
