@@ -86,6 +86,24 @@ t.test('drops what was used longest ago, by number and by weight', async (t) => 
   t.equal(states.bytes, 0)
 })
 
+t.test('an actor that is loaded anew counts once, whatever was there before', async (t) => {
+  const rows = { a: [entry('a', 0, 'x'), entry('a', 1, 'y')] }
+  const snapshot = { type: 'notebook', version: 1, n: 1, state: snapshotOf('x') }
+  for (const states of [statesOf(rows), statesOf({ a: rows.a.slice(1) }, { snapshot })]) {
+    const bytes: number[] = []
+    for (let i = 0; i < 3; i++) {
+      await states.load('a')
+      bytes.push(states.bytes)
+    }
+    t.ok(bytes[0]! > 0)
+    t.same(bytes, Array(3).fill(bytes[0]))
+    states.fold(states.find('a')!, entry('a', 2, 'z'), 100)
+    states.trim()
+    states.drop('a')
+    t.same([states.bytes, states.size], [0, 0])
+  }
+})
+
 function snapshotOf(title: string): unknown {
   return { title, closed: false, broken: false, notes: [], id: 'a' }
 }

@@ -367,6 +367,24 @@ t.test('without the wire: counted from when no copy left, anew after one has', a
   }
 })
 
+t.test(
+  'without the wire for long, after a death: nobody knows, and it is not refused',
+  async (t) => {
+    const world = makeEdge()
+    const request = world.ask(idIn(0), { budgetMs: 5_000 })
+    world.owner = { incarnation: 'b', epoch: 2 }
+    world.edge.died('a')
+    for (let ms = 0; ms < 3 * LIMITS.wireAwayMs; ms += LIMITS.wireRetryMs) {
+      request.copies.at(-1)!.respond({ outcome: 'unsent', away: true })
+      await world.clock.advance(LIMITS.wireRetryMs + 50)
+    }
+    t.same(request.replies, [], 'the one that died may have done it')
+    await world.clock.advance(5_000)
+    t.match(request.replies, [{ outcome: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } }])
+    t.equal(world.edge.inFlight.size, 0)
+  },
+)
+
 t.test('each copy has what is left of the budget, by the clock that only goes on', async (t) => {
   const world = makeEdge()
   const request = world.ask(idIn(0), { budgetMs: 5_000 })

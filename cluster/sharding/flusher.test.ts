@@ -98,6 +98,27 @@ t.test('groups wait while what is committed is not flushed for too long', async 
   t.equal(data(await scene.run(late, 1, 100)), 4, 'it goes on by itself')
 })
 
+t.test('what is durable no longer counts as bytes that are not', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const append = (token: string) => scene.run(scene.ask(id, { say: [['append', { token }]] }))
+  for (const token of ['a', 'b']) await append(token)
+  t.equal(scene.shard.flusher.tailBytes, 0)
+  const write = latch()
+  scene.journal.hooks.beforeWrite = () => write.opened.then(() => null)
+  const bytes = 100_000
+  await append('x'.repeat(bytes))
+  t.ok(scene.shard.flusher.tailBytes > bytes, 'on its way')
+  await append('y'.repeat(bytes))
+  t.ok(scene.shard.flusher.tailBytes > 2 * bytes, 'and what waits behind it')
+  const next = await scene.restart()
+  t.ok(next.flusher.tailBytes > 2 * bytes, 'the next owner has it to write')
+  write.open()
+  await settle()
+  t.equal(next.flusher.tailBytes, 0)
+})
+
 t.test('a flush offset that takes long to be stored holds no group up', async (t) => {
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())

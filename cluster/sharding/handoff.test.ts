@@ -270,6 +270,36 @@ t.test('told what the owner before remembered, a claim reads nothing', async (t)
   t.ok(scene.reads.sum > before)
 })
 
+t.test(
+  'read ahead, and the flush offset was stored since: an effect is handed on once',
+  async (t) => {
+    for (const isTold of [true, false]) {
+      const scene = new Scene()
+      await scene.run(scene.shard.claim())
+      const [from, to] = [await scene.made(), await scene.made()]
+      await scene.clock.advance(LIMITS.flushStoredMs * 2)
+      scene.refusals = Infinity
+      const send = (token: string) => scene.run(scene.ask(from, { say: [['send', { token, to }]] }))
+      for (const token of ['a', 'b']) await send(token)
+      const prefetched = await scene.run(scene.shard.prefetch())
+      await scene.run(scene.shard.prepareHandoff(), 1)
+      const flush = await scene.journal.derived.consumer(0, 'flush')
+      t.ok(prefetched.flush < flush!, 'it was read ahead from below')
+      t.ok(await scene.run(scene.shard.seal()))
+      const last = isTold ? { last: scene.shard.lastMemory() } : {}
+      scene.shard.outbox.stop()
+      const next = scene.open()
+      await scene.run(next.claim(undefined, { prefetched, ...last }))
+      t.equal(next.outbox.size, 2)
+      scene.refusals = 0
+      await scene.clock.advance(LIMITS.relayRetryMsMax)
+      t.equal(next.outbox.size, 0)
+      t.equal(next.outbox.relayed, next.gate.head)
+      t.same(await scene.tokens(to), ['first', 'a', 'b'])
+    }
+  },
+)
+
 t.test('before a handoff the flush offset comes to the head, while it serves', async (t) => {
   const scene = new Scene()
   await scene.run(scene.shard.claim())

@@ -8,9 +8,10 @@ import type { Test as Tap } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { Behaviour, Checkpoint } from '../../protocol/behaviour.ts'
 import type { EntryRow } from '../../storage/journal.ts'
+import { settle } from '../testing/harness.ts'
 import { ledger } from '../testing/ledger.ts'
 import type { Ledger } from '../testing/ledger.ts'
-import { Scene, data } from './testing/scene.ts'
+import { Scene, data, latch } from './testing/scene.ts'
 
 const ENTRY_BYTES = 100_000
 const PAGES_BYTES = 1_000_000
@@ -126,4 +127,29 @@ t.test('checkpoints are as many as an answer has room for, the newest', async (t
   t.ok(found.length > 2 && JSON.stringify(found).length <= 1_100, `${found.length}`)
   Object.assign(LIMITS, { checkpointsBytesMax })
   t.same((await checkpoints(scene, id)).slice(-found.length), found)
+})
+
+t.test('checkpoints whose rows are there, and not yet known to be, are told once', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  // A write is known to be there once its snapshots are, too.
+  const snapshot = latch()
+  scene.journal.hooks.beforeWrite = (_, rows) =>
+    rows.some(({ kind }) => kind === 'snapshot') ? snapshot.opened.then(() => null) : null
+  const append = (token: string) => scene.run(scene.ask(id, { say: [['append', { token }]] }))
+  const { snapshotEntriesMin: count, snapshotEntryBytesMin: bytes } = LIMITS
+  for (let i = 1; i < count; i++) await append('x'.repeat((2 * bytes) / count))
+  await append('behind it')
+  const { head } = scene.shard.gate
+  t.ok(scene.shard.flusher.flushed < head - 1, 'the snapshot is on its way')
+  const during = (await checkpoints(scene, id)).map(({ checkpointId }) => checkpointId)
+  t.equal(during.length, count + 1)
+  snapshot.open()
+  await settle()
+  t.equal(scene.shard.flusher.flushed, head)
+  t.same(
+    during,
+    (await checkpoints(scene, id)).map(({ checkpointId }) => checkpointId),
+  )
 })
