@@ -1,9 +1,7 @@
 // The bench without a node: rounds over a small installation in memory that keeps or loses orders,
 // the real floors, and the reports over the result.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { parseBenchOptions, type BenchSettings } from './options.ts'
 import { benchOrder, createMessages } from './orders.ts'
 import { compareResults, comparisonText } from './report/compare.ts'
@@ -13,9 +11,10 @@ import { spread, type BenchResult, type CaseResult, type RunFigures } from './re
 import { Rounds } from './rounds.ts'
 import { SCENARIO_NAMES } from './scenarios/names.ts'
 import { chosenScenarios } from './scenarios/scenarios.ts'
-import { Installation } from './target/installation.ts'
+import type { Installation } from './target/installation.ts'
 import { parseMetrics } from './target/metrics.ts'
 import { processUsage } from './target/process-usage.ts'
+import { FakeInstallation } from './testing/fake-installation.ts'
 
 const SETTINGS: BenchSettings = {
   scenarios: SCENARIO_NAMES,
@@ -26,85 +25,14 @@ const SETTINGS: BenchSettings = {
   rate: null,
   steadyRate: 100,
   steadySeconds: 0.1,
+  soakRate: 100,
+  soakMinutes: 0.01,
+  restartAtMinutes: null,
+  growthOrders: 200,
+  growthMinutes: 1,
+  windowSeconds: 1,
   preload: 120,
   floors: false,
-}
-
-interface FakeMessage {
-  readonly body: { readonly orderNumber?: string; readonly createdAt?: string }
-}
-
-/** An installation that acknowledges every order and keeps all but each `loses`-th. */
-class FakeInstallation {
-  readonly orders: { id: string; number: string; createdAt: string }[] = []
-  #made = 0
-  readonly #loses: number
-  readonly #server = createServer((request, response) => this.#serve(request, response))
-
-  constructor(loses: number) {
-    this.#loses = loses
-  }
-
-  async start(t: Test): Promise<Installation> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => this.#server.close())
-    const { port } = this.#server.address() as AddressInfo
-    const access = { clientId: 'bootstrap', clientSecret: 's' }
-    return Installation.given({ url: `http://127.0.0.1:${port}`, access, pid: process.pid })
-  }
-
-  #serve(request: IncomingMessage, response: ServerResponse): void {
-    let body = ''
-    request.setEncoding('utf8')
-    request.on('data', (piece) => {
-      body += String(piece)
-      // Bulk is answered line by line, as it comes in.
-      if (request.url !== '/resources/actors/order') return
-      const lines = body.split('\n')
-      body = lines.pop()!
-      for (const line of lines) {
-        const { messages } = JSON.parse(line) as { messages: FakeMessage[] }
-        response.write(`${JSON.stringify(this.#create(messages[0]!))}\n`)
-      }
-    })
-    request.on('end', () => response.end(this.#answer(request.url!, body)))
-  }
-
-  #answer(url: string, body: string): string {
-    if (url === '/oauth/token') return '{"access_token":"t"}'
-    if (url === '/metrics') return 'kontor_index_lag_entries{shard="1"} 0\nkontor_commits_total 5\n'
-    if (url === '/resources/graph') return JSON.stringify(this.#graph(JSON.parse(body)))
-    if (url === '/resources/actors/order/new') {
-      return JSON.stringify(this.#create((JSON.parse(body) as FakeMessage[])[0]!))
-    }
-    return url === '/resources/actors/order' ? '' : '{}'
-  }
-
-  #create({ body }: FakeMessage): object {
-    const n = ++this.#made
-    const order = {
-      id: `id-${n}`,
-      number: body.orderNumber ?? `O${n}`,
-      createdAt: body.createdAt ?? new Date(n).toISOString(),
-    }
-    if (n % this.#loses !== 0) this.orders.push(order)
-    return { id: order.id, data: { orderId: order.id, orderNumber: order.number } }
-  }
-
-  #graph([{ count, filter = '', orderBy }]: [
-    { count?: boolean; filter?: string; orderBy?: string },
-  ]): object {
-    if (count) return { orders: this.orders.length }
-    const orderLines = [{ orderLineTotal: 1.25 }, { orderLineTotal: 2 }]
-    const rest = { orderTotal: 3.25, deliveries: [{ shippingTotal: 0, orderLines }], orderLines }
-    const found =
-      orderBy === undefined
-        ? this.orders.filter(
-            ({ id, number }) => filter.includes(`'${id}'`) || filter.includes(`'${number}'`),
-          )
-        : [...this.orders].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, 50)
-    return { orders: found.map(({ id, createdAt }) => ({ orderId: id, createdAt, ...rest })) }
-  }
 }
 
 function run(settings: BenchSettings, installation: Installation): Promise<readonly CaseResult[]> {
@@ -225,6 +153,15 @@ t.test('arguments: all mistakes at once; scenarios by the beginning of their nam
   t.match(parseBenchOptions(['--scenarios', 'nope']), { problems: [/there are order-create/] })
   t.match(parseBenchOptions(['--scenarios', 'order-commands,bulk']), {
     options: { settings: { scenarios: ['order-commands-hot', 'order-commands-spread', 'bulk'] } },
+  })
+  const named = (list: string) => parseBenchOptions(['--scenarios', list])
+  t.match(named('soak,growth'), { options: { settings: { scenarios: ['soak', 'growth'] } } })
+  t.match(named('soa'), { problems: [/there are .*, soak, growth/] }, 'long ones by whole names')
+  const all = parseBenchOptions([]) as { options: { settings: BenchSettings } }
+  t.same(all.options.settings.scenarios, SCENARIO_NAMES, 'and not by default')
+  t.match(all, { options: { settings: { soakRate: 3000, soakMinutes: 20, windowSeconds: 10 } } })
+  t.match(parseBenchOptions(['--restart-at', '20']), {
+    problems: [/--restart-at 20: must be with/],
   })
   t.match(parseBenchOptions(['--compare', 'a', 'b']), { options: { compare: ['a', 'b'] } })
   t.match(parseBenchOptions(['--compare', 'a']), { problems: [/two files/] })

@@ -2,15 +2,12 @@
 // latencies. It stands between the server's numbers and the figures of the result.
 
 import type { LoadResult, Readings } from './load/load.ts'
-import type { RunFigures } from './result.ts'
+import { spread, type RunFigures } from './result.ts'
 import type { FloorName } from './target/floor.ts'
 import type { Installation } from './target/installation.ts'
-import type { Metrics } from './target/metrics.ts'
+import { COMMITS, ENTRIES, LAG_ENTRIES, type Metrics } from './target/metrics.ts'
 import type { ProcessUsage } from './target/process-usage.ts'
 
-const LAG = 'kontor_index_lag_entries'
-const ENTRIES = 'kontor_commit_entries_total'
-const COMMITS = 'kontor_commits_total'
 const SAMPLE_MS = 500
 
 export interface FiguresOptions {
@@ -62,11 +59,6 @@ export class Measurement implements Readings {
     this.#metricsAfter = await installation.metrics()
   }
 
-  /** Entries that the index has not; null when the node doesn't tell. */
-  async lag(installation: Installation): Promise<number | null> {
-    return (await installation.metrics())?.get(LAG) ?? null
-  }
-
   /** Everything is in the index. */
   caughtUp(): void {
     this.#caughtUpMs = performance.now() - this.#endedAt
@@ -74,7 +66,7 @@ export class Measurement implements Readings {
   }
 
   figures({ result, round, problems, floors }: FiguresOptions): RunFigures {
-    const { answered, latencies, rate, slices, failures } = result
+    const { answered, latencies, rate, slices, failures, course } = result
     const count = Math.max(answered, 1)
     const cpu = perAnswer(this.#before, this.#after, count)
     const found = [...problems, ...troubles(result)]
@@ -92,9 +84,12 @@ export class Measurement implements Readings {
       generatorCpu: (this.#generatorMs * 1000) / count,
       rssMiB: this.#before && this.#rssMiB,
       rssAnonMiB: this.#before && this.#rssAnonMiB,
-      lagEntries: this.#metricsAfter?.get(LAG) ?? null,
+      lagEntries: this.#metricsAfter?.get(LAG_ENTRIES) ?? null,
       catchUpMs: this.#caughtUpMs,
-      entriesPerCommit: this.#entriesPerCommit(),
+      // A process that was started anew counts from nothing: its windows know.
+      entriesPerCommit: course
+        ? (spread(course.windows.map((window) => window.entriesPerCommit))?.median ?? null)
+        : this.#entriesPerCommit(),
       floors: Object.fromEntries(
         [...(floors ?? [])].map(([name, floor]) => [
           name,
@@ -105,6 +100,7 @@ export class Measurement implements Readings {
         ]),
       ),
       slices,
+      ...(course && { course }),
       problems: found,
     }
   }
@@ -129,8 +125,13 @@ export class Measurement implements Readings {
   }
 }
 
-function troubles({ acknowledged, failures }: LoadResult): string[] {
-  const failed = [...failures].map(([what, times]) => `${times} x ${what}`)
+function troubles({ acknowledged, failures, course }: LoadResult): string[] {
+  // What a node can't answer while it is made to start again is no trouble.
+  const excused = course?.restart?.failed ?? {}
+  const failed = [...failures]
+    .map(([what, times]) => [what, times - (excused[what] ?? 0)] as const)
+    .filter(([, times]) => times > 0)
+    .map(([what, times]) => `${times} x ${what}`)
   const found = failed.length === 0 ? [] : [`failed: ${failed.join(', ')}`]
   const { create, command, read } = acknowledged
   return create + command + read > 0 ? found : [...found, 'nothing was acknowledged']

@@ -2,7 +2,7 @@
 // are told at once.
 
 import { parseArgs } from 'node:util'
-import { SCENARIO_NAMES } from './scenarios/names.ts'
+import { LONG_SCENARIO_NAMES, SCENARIO_NAMES } from './scenarios/names.ts'
 
 export interface BenchSettings {
   /** Names of the scenarios to run. */
@@ -15,10 +15,30 @@ export interface BenchSettings {
   readonly rate: number | null
   readonly steadyRate: number
   readonly steadySeconds: number
+  /** Orders a second of a soak, for so many minutes. */
+  readonly soakRate: number
+  readonly soakMinutes: number
+  /** The node is stopped and started again after so many minutes of a soak; null: never. */
+  readonly restartAtMinutes: number | null
+  /** A growth ends with so many orders, or after so many minutes. */
+  readonly growthOrders: number
+  readonly growthMinutes: number
+  /** Length of a window of soak and growth. */
+  readonly windowSeconds: number
   /** Orders in the store of the graph scenarios. */
   readonly preload: number
   readonly floors: boolean
 }
+
+type LongSettings = Pick<
+  BenchSettings,
+  | 'soakRate'
+  | 'soakMinutes'
+  | 'restartAtMinutes'
+  | 'growthOrders'
+  | 'growthMinutes'
+  | 'windowSeconds'
+>
 
 export interface BenchOptions {
   readonly settings: BenchSettings
@@ -40,12 +60,18 @@ export const USAGE = `usage: npm run bench -- [options]
 Measures the public API beside the floors of the machine, prints a table, writes JSON.
 
   --scenarios LIST       of ${SCENARIO_NAMES.join(', ')}
-                         (default: all; the beginning of a name stands for all that begin so)
+                         (default: all; the beginning of a name stands for all that begin so);
+                         or, only by their whole names, ${LONG_SCENARIO_NAMES.join(' and ')}, which take minutes
   --concurrency LIST     connections, default 1,16,64
   --seconds N            measured time of a run, default 5; --warm-up N before it, default 1
   --runs N               runs of each case, default 3: medians and spreads
   --rate N               open loop: N requests a second, whatever the answers do
   --steady-rate N        rate of the scenario steady, default 7500; --steady-seconds N, default 30
+  --soak-rate N          rate of soak, default 3000; --soak-minutes N, default 20;
+                         --restart-at N stops and starts the node after N minutes of it
+  --growth-orders N      orders that growth makes, default 5000000; --growth-minutes N, default 60:
+                         it gives up then
+  --window N             seconds of a window of soak and growth, default 10
   --preload N            orders in the store of graph-get and graph-page, default 100000
   --no-floors            leave the floors out
   --url URL              a running installation instead of own nodes, with
@@ -63,6 +89,12 @@ const OPTIONS = {
   rate: { type: 'string' },
   'steady-rate': { type: 'string', default: '7500' },
   'steady-seconds': { type: 'string', default: '30' },
+  'soak-rate': { type: 'string', default: '3000' },
+  'soak-minutes': { type: 'string', default: '20' },
+  'restart-at': { type: 'string' },
+  'growth-orders': { type: 'string', default: '5000000' },
+  'growth-minutes': { type: 'string', default: '60' },
+  window: { type: 'string', default: '10' },
   preload: { type: 'string', default: '100000' },
   'no-floors': { type: 'boolean', default: false },
   url: { type: 'string' },
@@ -86,8 +118,32 @@ const SMOKE: BenchSettings = {
   rate: null,
   steadyRate: 200,
   steadySeconds: 1,
+  soakRate: 200,
+  soakMinutes: 0.05,
+  restartAtMinutes: 0.025,
+  growthOrders: 400,
+  growthMinutes: 1,
+  windowSeconds: 0.5,
   preload: 400,
   floors: true,
+}
+
+type PositiveOption =
+  | 'seconds'
+  | 'runs'
+  | 'preload'
+  | 'steady-rate'
+  | 'steady-seconds'
+  | 'soak-rate'
+  | 'soak-minutes'
+  | 'growth-orders'
+  | 'growth-minutes'
+  | 'window'
+
+/** What is wrong is gathered. */
+interface Checks {
+  readonly check: (right: boolean, what: string) => void
+  readonly positive: (name: PositiveOption) => number
 }
 
 export type ParsedOptions =
@@ -109,7 +165,7 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
   if (values.help) return 'help'
   const problems: string[] = []
   const check = (right: boolean, what: string): void => void (right || problems.push(what))
-  const positive = (name: 'seconds' | 'runs' | 'preload' | 'steady-rate' | 'steady-seconds') => {
+  const positive = (name: PositiveOption): number => {
     const n = Number(values[name])
     check(n > 0, `--${name} ${values[name]}: must be more than 0`)
     return n
@@ -136,6 +192,7 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
     rate,
     steadyRate: positive('steady-rate'),
     steadySeconds: positive('steady-seconds'),
+    ...longSettings(values, { check, positive }),
     preload: positive('preload'),
     floors: !values['no-floors'],
   }
@@ -156,19 +213,46 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
   }
 }
 
+/** Of soak and growth. */
+function longSettings(
+  values: { readonly 'restart-at'?: string | undefined; readonly url?: string | undefined },
+  { check, positive }: Checks,
+): LongSettings {
+  const soakMinutes = positive('soak-minutes')
+  const restartAt = values['restart-at']
+  const restartAtMinutes = restartAt === undefined ? null : Number(restartAt)
+  check(
+    restartAtMinutes === null || (restartAtMinutes > 0 && restartAtMinutes < soakMinutes),
+    `--restart-at ${restartAt}: must be within the minutes of the soak`,
+  )
+  check(restartAt === undefined || values.url === undefined, '--restart-at needs an own node')
+  return {
+    soakRate: positive('soak-rate'),
+    soakMinutes,
+    restartAtMinutes,
+    growthOrders: positive('growth-orders'),
+    growthMinutes: positive('growth-minutes'),
+    windowSeconds: positive('window'),
+  }
+}
+
 function isConnections(n: number): boolean {
   return Number.isInteger(n) && n >= 1 && n <= 4096
 }
 
 function chooseScenarios(list: string | undefined, problems: string[]): readonly string[] {
   if (list === undefined) return SCENARIO_NAMES
+  const all = [...SCENARIO_NAMES, ...LONG_SCENARIO_NAMES]
   const chosen = new Set<string>()
   for (const wanted of list.split(',').map((name) => name.trim())) {
-    const matching = SCENARIO_NAMES.filter((name) => name.startsWith(wanted))
+    const matching = [
+      ...SCENARIO_NAMES.filter((name) => name.startsWith(wanted)),
+      ...LONG_SCENARIO_NAMES.filter((name) => name === wanted),
+    ]
     if (matching.length === 0 || wanted === '') {
-      problems.push(`--scenarios ${wanted}: there are ${SCENARIO_NAMES.join(', ')}`)
+      problems.push(`--scenarios ${wanted}: there are ${all.join(', ')}`)
     }
     for (const name of matching) chosen.add(name)
   }
-  return SCENARIO_NAMES.filter((name) => chosen.has(name))
+  return all.filter((name) => chosen.has(name))
 }

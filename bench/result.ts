@@ -1,6 +1,7 @@
 // The result of a bench as its JSON file keeps it, and what is made of several runs: medians and
 // spreads. It stands between the measuring and the reports (table, page, comparison).
 
+import type { Course } from './course.ts'
 import type { Slice } from './load/recorder.ts'
 import type { FloorName } from './target/floor.ts'
 
@@ -89,6 +90,8 @@ export interface RunFigures {
     Record<FloorName, { readonly rate: number; readonly cpu: number | null }>
   >
   readonly slices: readonly Slice[]
+  /** Of a long load, which has no slices. */
+  readonly course?: Course
   /** What was not as it must be; empty in a good run. */
   readonly problems: readonly string[]
 }

@@ -2,7 +2,6 @@
 // every figure has its floor from the same minute of the same machine. It stands between the
 // scenarios and the result; nodes and floors are started when first needed and live to the end.
 
-import { setTimeout as delay } from 'node:timers/promises'
 import { closedLoop } from './load/closed-loop.ts'
 import type { LoadResult } from './load/load.ts'
 import { inTurn, post } from './load/requests.ts'
@@ -17,7 +16,6 @@ import type { Installation } from './target/installation.ts'
 const FLOOR_VARIETY = 2_000
 /** How long the index may take after a run before that is a problem. */
 const CATCH_UP_MS = 300_000
-const POLL_MS = 25
 
 export interface RoundsOptions {
   readonly settings: BenchSettings
@@ -62,9 +60,9 @@ export class Rounds {
   }
 
   async #runRound(): Promise<void> {
-    const steps = this.#o.scenarios.flatMap((scenario) =>
-      scenario.connections.map((connections) => ({ scenario, connections })),
-    )
+    const steps = this.#o.scenarios
+      .filter((scenario) => this.#round === 1 || scenario.once !== true)
+      .flatMap((scenario) => scenario.connections.map((connections) => ({ scenario, connections })))
     // By concurrency, so that a floor is measured right before what is compared with it.
     steps.sort(
       (a, b) =>
@@ -147,11 +145,7 @@ export class Rounds {
   ): Promise<string[]> {
     const made = result.acknowledged.create
     const until = performance.now() + CATCH_UP_MS
-    let lag = await measurement.lag(installation)
-    while (lag !== null && lag > 0 && performance.now() < until) {
-      await delay(POLL_MS)
-      lag = await measurement.lag(installation)
-    }
+    await installation.indexCaughtUp(CATCH_UP_MS)
     // Where a request got no answer, its order may be there and is not counted.
     const unsure = [...result.failures].reduce(
       (n, [what, times]) => (/^[45]\d\d\b/.test(what) && !what.startsWith('504') ? n : n + times),

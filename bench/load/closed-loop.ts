@@ -7,9 +7,16 @@ import { DRAIN_MS, loadResult, type LoadOptions, type LoadResult } from './load.
 import { Pool } from './pool.ts'
 import { Recorder } from './recorder.ts'
 
-export async function closedLoop(options: LoadOptions): Promise<LoadResult> {
+export interface ClosedLoopOptions extends LoadOptions {
+  /** Asked at each answer of the measured time: ends the load before its seconds are over. */
+  readonly enough?: () => boolean
+}
+
+export async function closedLoop(options: ClosedLoopOptions): Promise<LoadResult> {
   const recorder = options.recorder ?? new Recorder()
+  const ended = new AbortController()
   let running = true
+  let measuring = false
   const send = (socket: HttpSocket): void => {
     if (!running) return
     const request = options.next()
@@ -21,11 +28,16 @@ export async function closedLoop(options: LoadOptions): Promise<LoadResult> {
     to: options.to,
     connections: options.connections,
     recorder,
+    sample: options.sample,
     answered: (socket, status) => {
       if (status === 200) {
         recorder.success(socket.kind, socket.sentAt, performance.now())
       } else {
         recorder.failure(socket.said)
+      }
+      if (measuring && options.enough?.() === true) {
+        running = false
+        ended.abort()
       }
       send(socket)
     },
@@ -37,7 +49,10 @@ export async function closedLoop(options: LoadOptions): Promise<LoadResult> {
   const start = performance.now()
   options.readings.started()
   recorder.startMeasuring(start)
-  await delay(options.seconds * 1000)
+  measuring = true
+  // Aborted: there was enough.
+  await delay(options.seconds * 1000, undefined, { signal: ended.signal }).catch(() => {})
+  measuring = false
   const end = performance.now()
   recorder.stopMeasuring(end)
   options.readings.ended()

@@ -24,8 +24,8 @@ export interface SocketEvents {
   body?(socket: HttpSocket, piece: Buffer): void
 }
 
-/** So much of a refusal's body is kept. */
-const REFUSAL_CHARS_MAX = 2_000
+/** So much of a body that is kept is kept. */
+const KEPT_CHARS_MAX = 2_000
 const CODE = /"code":"(\w+)"/
 
 type Reading = 'head' | 'fixed' | 'chunk-size' | 'chunk' | 'chunk-end' | 'trailer'
@@ -35,14 +35,17 @@ export class HttpSocket {
   busy = false
   /** For the loops: when their request left or was due (performance.now()), and what it is. */
   sentAt = 0
+  /** When it really left: later than `sentAt` where one was due and had no connection. */
+  leftAt = 0
   kind: RequestKind = 'read'
+  /** Whether the body of the next answer is kept, as far as `kept` goes; a refusal's always is. */
+  keeps = false
   readonly #events: SocketEvents
   readonly #socket: Socket
   #reading: Reading = 'head'
   #head: Buffer | null = null
   #status = 0
-  /** Body of an answer that is none of success, as far as it is kept. */
-  #refusal = ''
+  #kept = ''
   #left = 0
   #size = 0
 
@@ -74,12 +77,18 @@ export class HttpSocket {
 
   /** Status of the last answer, with its error's code where it names one. */
   get said(): string {
-    const code = CODE.exec(this.#refusal)?.[1]
+    const code = CODE.exec(this.#kept)?.[1]
     return code === undefined ? String(this.#status) : `${this.#status} ${code}`
+  }
+
+  /** The beginning of the last answer's body, when it was a refusal or `keeps` was set. */
+  get kept(): string {
+    return this.#kept
   }
 
   send(bytes: Buffer | string): void {
     this.busy = true
+    this.leftAt = performance.now()
     this.#socket.write(bytes)
   }
 
@@ -139,7 +148,7 @@ export class HttpSocket {
 
   #startBody(head: string): void {
     this.#status = Number(head.slice(9, 12))
-    this.#refusal = ''
+    this.#kept = ''
     if (!head.startsWith('HTTP/1.1 ') || Number.isNaN(this.#status)) {
       this.#gone(`not an HTTP/1.1 answer: ${head.slice(0, 40)}`)
       return
@@ -161,8 +170,8 @@ export class HttpSocket {
   #readBody(buffer: Buffer, at: number, length: number): number {
     const end = Math.min(length, at + this.#left)
     this.#events.body?.(this, buffer.subarray(at, end))
-    if (this.#status >= 400 && this.#refusal.length < REFUSAL_CHARS_MAX) {
-      this.#refusal += buffer.toString('latin1', at, end)
+    if ((this.#status >= 400 || this.keeps) && this.#kept.length < KEPT_CHARS_MAX) {
+      this.#kept += buffer.toString('latin1', at, end)
     }
     this.#left -= end - at
     if (this.#left === 0) {

@@ -9,6 +9,8 @@ import { bulkLoad } from './bulk-load.ts'
 import { closedLoop } from './closed-loop.ts'
 import { HttpSocket } from './http-socket.ts'
 import { openLoop } from './open-loop.ts'
+import { Recorder } from './recorder.ts'
+import { AnswerSample } from './sample.ts'
 import { inTurn, newUuid, post, type Destination, type PreparedRequest } from './requests.ts'
 
 const readings = { started: () => {}, ended: () => {} }
@@ -254,3 +256,51 @@ t.test('ids that callers choose are UUIDv7-shaped', (t) => {
   t.not(newUuid(), newUuid())
   t.end()
 })
+
+t.test('a sample has answers of all of a load, in a bounded number', async (t) => {
+  const sample = new AnswerSample(8)
+  for (let n = 0; n < 1_000; n++) if (sample.wantsNext()) sample.add(String(n))
+  const kept = sample.answers.map(Number)
+  t.ok(kept.length >= 4 && kept.length < 8, kept.join())
+  t.equal(kept[0], 0)
+  const gaps = kept.slice(1).map((n, i) => n - kept[i]!)
+  t.ok(Math.max(...gaps, 1_000 - kept.at(-1)!) <= 256, kept.join())
+})
+
+t.test(
+  'a closed loop ends when there is enough, and gives its sample bodies of success',
+  async (t) => {
+    let n = 0
+    const server = createHttpServer((req, res) => {
+      req.resume()
+      req.on('end', () => {
+        n++
+        res.statusCode = n % 3 === 0 ? 503 : 200
+        res.end(JSON.stringify({ n }))
+      })
+    })
+    const to = await listen(t, server)
+    const recorder = new Recorder()
+    const sample = new AnswerSample(1_000)
+    const began = performance.now()
+    const result = await closedLoop({
+      to,
+      connections: 4,
+      warmUpSeconds: 0,
+      seconds: 60,
+      next: inTurn([request(to)]),
+      readings,
+      recorder,
+      sample,
+      enough: () => recorder.answered >= 50,
+    })
+    t.ok(performance.now() - began < 30_000)
+    t.ok(result.answered >= 50 && result.answered <= 54, String(result.answered))
+    const numbers = sample.answers.map((answer) => (JSON.parse(answer) as { n: number }).n)
+    t.ok(numbers.length > 40, String(numbers.length))
+    t.notOk(
+      numbers.some((number) => number % 3 === 0),
+      'a refusal is no sample',
+    )
+  },
+)

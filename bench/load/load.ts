@@ -3,9 +3,11 @@
 // from the due time, so a stalled server can't hide requests that it kept from being sent
 // (coordinated omission). Bulk: lines over a streamed request (bulk-load.ts).
 
+import type { Course } from '../course.ts'
 import type { Destination, PreparedRequest } from './requests.ts'
 import type { Latencies, Slice } from './recorder.ts'
 import type { Recorder } from './recorder.ts'
+import type { AnswerSample } from './sample.ts'
 
 /** Called at the edges of the measured time, for readings of CPU and memory. */
 export interface Readings {
@@ -21,8 +23,10 @@ export interface LoadOptions {
   readonly seconds: number
   readonly next: () => PreparedRequest
   readonly readings: Readings
-  /** One for several loops side by side; else the loop has its own. */
+  /** One for several loops, side by side or in turn; else the loop has its own. */
   readonly recorder?: Recorder
+  /** Takes some of the answers with success. */
+  readonly sample?: AnswerSample
 }
 
 export interface LoadResult {
@@ -35,6 +39,8 @@ export interface LoadResult {
   /** Acknowledged a second in the measured time. */
   readonly rate: number
   readonly measuredMs: number
+  /** Of a load that was watched in windows. */
+  readonly course?: Course
 }
 
 /** Answers under way at the end are waited for this long. */

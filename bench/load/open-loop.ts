@@ -22,7 +22,7 @@ export function openLoop(options: OpenLoopOptions): Promise<LoadResult> {
 
 class OpenLoop {
   readonly #o: OpenLoopOptions
-  readonly #recorder = new Recorder()
+  readonly #recorder: Recorder
   readonly #pool: Pool
   readonly #idle: HttpSocket[] = []
   /** Requests of the warm-up and of the measured time. */
@@ -33,11 +33,13 @@ class OpenLoop {
 
   constructor(options: OpenLoopOptions) {
     this.#o = options
+    this.#recorder = options.recorder ?? new Recorder()
     this.#total = Math.round((options.warmUpSeconds + options.seconds) * options.rate)
     this.#pool = new Pool({
       to: options.to,
       connections: options.connections,
       recorder: this.#recorder,
+      sample: options.sample,
       answered: (socket, status) => this.#answered(socket, status),
       reopened: (socket) => this.#idle.push(socket),
     })
@@ -61,7 +63,7 @@ class OpenLoop {
       await new Promise((resolve) => setTimeout(resolve, TICK_MS))
     }
     const end = performance.now()
-    for (let n = this.#sent; n < this.#total; n++) this.#recorder.failure('never sent')
+    if (this.#sent < this.#total) this.#recorder.failure('never sent', this.#total - this.#sent)
     this.#recorder.stopMeasuring(end)
     readings.ended()
     await this.#pool.drain(DRAIN_MS)
@@ -88,7 +90,7 @@ class OpenLoop {
 
   #answered(socket: HttpSocket, status: number): void {
     if (status === 200) {
-      this.#recorder.success(socket.kind, socket.sentAt, performance.now())
+      this.#recorder.success(socket.kind, socket.sentAt, performance.now(), socket.leftAt)
     } else {
       this.#recorder.failure(socket.said)
     }

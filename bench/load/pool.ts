@@ -4,6 +4,7 @@
 import { HttpSocket } from './http-socket.ts'
 import type { Recorder } from './recorder.ts'
 import type { Destination } from './requests.ts'
+import type { AnswerSample } from './sample.ts'
 
 /** A connection that broke is opened again after this. */
 const REOPEN_MS = 50
@@ -12,6 +13,7 @@ export interface PoolOptions {
   readonly to: Destination
   readonly connections: number
   readonly recorder: Recorder
+  readonly sample: AnswerSample | undefined
   /** A socket has its answer: count it, use the socket again. */
   readonly answered: (socket: HttpSocket, status: number) => void
   /** A new socket in the place of a broken one. */
@@ -51,9 +53,20 @@ export class Pool {
 
   #socket(): HttpSocket {
     return new HttpSocket(this.#o.to.host, this.#o.to.port, {
-      answered: this.#o.answered,
+      answered: (socket, status) => {
+        this.#keep(socket, status)
+        this.#o.answered(socket, status)
+      },
       gone: (socket, why) => this.#gone(socket, why),
     })
+  }
+
+  /** Gives the sample an answer that was kept for it, and asks whether it wants the next. */
+  #keep(socket: HttpSocket, status: number): void {
+    const { sample } = this.#o
+    if (sample === undefined) return
+    if (socket.keeps && status === 200) sample.add(socket.kept)
+    socket.keeps = sample.wantsNext()
   }
 
   #gone(socket: HttpSocket, why: string): void {

@@ -4,6 +4,8 @@
 
 import { spread, type BenchResult, type CaseResult, type RunFigures } from '../result.ts'
 import { escape, lineChart, type Series } from './chart.ts'
+import { courseCharts } from './course-charts.ts'
+import { findings } from './course.ts'
 import { problems, tableCells } from './table.ts'
 
 const STYLE = `
@@ -68,6 +70,20 @@ function table(result: BenchResult): string {
 function section(result: BenchResult, name: string): string {
   const cases = scenarios(result).filter((one) => one.name === name)
   const floors = result.cases.filter((one) => one.kind === 'floor')
+  const watched = cases.flatMap((one) =>
+    one.runs.flatMap(({ course }) => (course === undefined ? [] : [{ one, course }])),
+  )
+  if (watched.length > 0) {
+    return watched
+      .flatMap(({ one, course }) => [
+        `<h2>${escape(name)}</h2>`,
+        ...findings(one, course).map((text) => `<p>${escape(text)}</p>`),
+        `<div class="charts">`,
+        ...courseCharts(course),
+        '</div>',
+      ])
+      .join('\n')
+  }
   const most = cases.reduce((a, b) => (b.connections > a.connections ? b : a))
   const beside = cases[0]!.loop === 'closed' && floors.length > 0
   return [

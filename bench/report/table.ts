@@ -2,6 +2,7 @@
 // each figure beside its floors.
 
 import { spread, type BenchResult, type CaseResult, type RunFigures } from '../result.ts'
+import { courses } from './course.ts'
 
 type Column = readonly [title: string, cell: (one: CaseResult) => string]
 
@@ -131,7 +132,9 @@ export function resultTable(result: BenchResult): string {
     cells
       .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
       .join('  ')
-  return [...heading(result), ...rows.map(line), ...problems(result), ''].join('\n')
+  return [...heading(result), ...rows.map(line), ...courses(result), ...problems(result), ''].join(
+    '\n',
+  )
 }
 
 function heading({ machine, nodeVersion, durability, date, revision, target }: BenchResult) {

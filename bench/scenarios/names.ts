@@ -13,3 +13,6 @@ export const SCENARIO_NAMES = [
   'graph-page-dates',
   'steady',
 ] as const
+
+/** Loads of many minutes: they run only when they are named, whole. */
+export const LONG_SCENARIO_NAMES = ['soak', 'growth'] as const

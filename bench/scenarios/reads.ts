@@ -15,8 +15,11 @@ const PAGE = 50
 const WEEK_MS = 7 * 86_400_000
 const FIRST_MS = Date.UTC(2025, 0, 2)
 
+/** What an order is found by. */
+export type OrderKeys = Pick<SeededOrder, 'orderId' | 'orderNumber'>
+
 /** An order with its deliveries and lines, by id or by number in turn. */
-export function getNavigation(order: SeededOrder, byNumber = false): readonly unknown[] {
+export function getNavigation(order: OrderKeys, byNumber = false): readonly unknown[] {
   return [
     {
       edge: 'orders',
@@ -120,16 +123,9 @@ function graphGet(settings: BenchSettings, preloaded: Preloaded): Scenario {
     async verify(installation) {
       const problems: string[] = []
       for (const byNumber of [false, true]) {
-        const order = preloaded.orders[byNumber ? 1 : 0]!
-        const { orders } = await installation.post<{
-          orders: { orderId: string; deliveries: { orderLines: unknown[] }[] }[]
-        }>('/resources/graph', getNavigation(order, byNumber))
-        const right =
-          orders.length === 1 &&
-          orders[0]!.orderId === order.orderId &&
-          orders[0]!.deliveries.length === 1 &&
-          orders[0]!.deliveries[0]!.orderLines.length === 2
-        if (!right) problems.push(`order ${order.orderNumber} reads ${JSON.stringify(orders)}`)
+        problems.push(
+          ...(await readWhole(installation, preloaded.orders[byNumber ? 1 : 0]!, byNumber)),
+        )
       }
       return problems
     },
@@ -150,6 +146,23 @@ function graphPage(
     load: (run) => loadInTurn(run, (to) => PAGES[by].map((navigation) => read(to, navigation))),
     verify: (installation) => verifyPage(installation, PAGES[by][0]!, by === 'state'),
   })
+}
+
+/** The graph must have the order with its one delivery and two lines. */
+export async function readWhole(
+  installation: Installation,
+  order: OrderKeys,
+  byNumber = false,
+): Promise<readonly string[]> {
+  const { orders } = await installation.post<{
+    orders: { orderId: string; deliveries: { orderLines: unknown[] }[] }[]
+  }>('/resources/graph', getNavigation(order, byNumber))
+  const right =
+    orders.length === 1 &&
+    orders[0]!.orderId === order.orderId &&
+    orders[0]!.deliveries.length === 1 &&
+    orders[0]!.deliveries[0]!.orderLines.length === 2
+  return right ? [] : [`order ${order.orderNumber} reads ${JSON.stringify(orders)}`]
 }
 
 function read(to: Destination, navigation: readonly unknown[]): PreparedRequest {

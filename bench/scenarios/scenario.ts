@@ -24,6 +24,8 @@ export interface Scenario {
   /** Scenarios of one name here share a node (and its store). */
   readonly node: string
   readonly connections: readonly number[]
+  /** Runs in the first round only: a load of many minutes. */
+  readonly once?: boolean
   /** Floors that its figures are compared with; of the same round, at `floorConnections`. */
   readonly floors: readonly FloorName[]
   readonly floorConnections: (connections: number) => number

@@ -1,9 +1,11 @@
 // The table of scenarios: names to what they do.
 
 import type { BenchSettings } from '../options.ts'
-import { SCENARIO_NAMES } from './names.ts'
+import { growth } from './growth.ts'
+import { LONG_SCENARIO_NAMES, SCENARIO_NAMES } from './names.ts'
 import { graphScenarios } from './reads.ts'
 import type { Scenario } from './scenario.ts'
+import { soak } from './soak.ts'
 import { bulk, mixed, orderCommands, orderCreate, steady } from './writes.ts'
 
 /** The scenarios of the settings, in the order of their names. */
@@ -16,8 +18,10 @@ export function chosenScenarios(settings: BenchSettings): readonly Scenario[] {
     mixed(settings),
     ...graphScenarios(settings),
     steady(settings),
+    soak(settings),
+    growth(settings),
   ]
-  return SCENARIO_NAMES.filter((name) => settings.scenarios.includes(name)).map((name) =>
-    all.find((scenario) => scenario.name === name)!,
-  )
+  return [...SCENARIO_NAMES, ...LONG_SCENARIO_NAMES]
+    .filter((name) => settings.scenarios.includes(name))
+    .map((name) => all.find((scenario) => scenario.name === name)!)
 }

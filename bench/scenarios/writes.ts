@@ -18,7 +18,7 @@ const BULK_CONNECTIONS = [1, 2, 4]
 const STEADY_CONNECTIONS = 64
 const NEW_ORDER = '/resources/actors/order/new'
 
-function creates(to: Destination): PreparedRequest[] {
+export function creates(to: Destination): PreparedRequest[] {
   return Array.from({ length: VARIETY }, (_, n) => ({
     kind: 'create',
     bytes: post(to, NEW_ORDER, createMessages(benchOrder(n))),

@@ -1,19 +1,16 @@
 // The installation under load: a node of our own in a temporary folder, or a running one behind an
 // address. It stands between the scenarios and the platform's API: token, graph counts, readings.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { nodeFlags } from '../../cli/node-flags.mjs'
 import type { Destination } from '../load/requests.ts'
-import { newUuid } from '../load/requests.ts'
-import { answers, Child, freePort } from './child.ts'
-import { fetchMetrics, type Metrics } from './metrics.ts'
+import { diskUsage, type DiskUsage } from './disk-usage.ts'
+import { fetchMetrics, LAG_ENTRIES, type Metrics } from './metrics.ts'
+import { OwnNode, type Downtime, type Ending } from './own-node.ts'
 import { processUsage, type ProcessUsage } from './process-usage.ts'
 
 const TIMEOUT_MS = 30_000
 const POLL_MS = 100
+const LAG_POLL_MS = 25
 
 export interface Credentials {
   readonly clientId: string
@@ -30,59 +27,38 @@ export interface Given {
 
 export class Installation {
   readonly url: string
-  readonly pid: number | null
   readonly #access: Given['access']
   #token: string | null = null
   #tokenMs = 0
-  readonly #stop: () => Promise<void>
+  readonly #pid: number | null
+  readonly #own: OwnNode | null
 
-  private constructor(given: Given, stop: () => Promise<void>) {
+  private constructor(given: Given, own: OwnNode | null) {
     this.url = given.url
-    this.pid = given.pid
+    this.#pid = given.pid
     this.#access = given.access
-    this.#stop = stop
+    this.#own = own
   }
 
   /** Uses one that runs already; it is not stopped. */
   static given(given: Given): Installation {
-    return new Installation(given, () => Promise.resolve())
+    return new Installation(given, null)
   }
 
   /** Starts a node with an empty store of its own. */
   static async start(name: string): Promise<Installation> {
-    const dir = mkdtempSync(join(tmpdir(), `kontor-bench-${name}-`))
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}`
-    const secret = newUuid() + newUuid()
-    try {
-      const child = await Child.start({
-        file: 'cli/node.mjs',
-        flags: nodeFlags(),
-        logFile: join(dir, 'node.log'),
-        env: {
-          KONTOR_DATA_DIR: join(dir, 'data'),
-          KONTOR_HTTP_PORT: String(port),
-          KONTOR_SAMPLE: 'false',
-          KONTOR_BOOTSTRAP_SECRET: secret,
-          KONTOR_LOG_LEVEL: 'warn',
-        },
-        ready: () => answers(`${url}/health/ready`),
-      })
-      return new Installation(
-        { url, access: { clientId: 'bootstrap', clientSecret: secret }, pid: child.pid },
-        async () => {
-          await child.stop()
-          rmSync(dir, { recursive: true, force: true })
-        },
-      )
-    } catch (error) {
-      rmSync(dir, { recursive: true, force: true })
-      throw error
-    }
+    const own = await OwnNode.start(name)
+    const access = { clientId: 'bootstrap', clientSecret: own.secret }
+    return new Installation({ url: own.url, access, pid: null }, own)
   }
 
-  stop(): Promise<void> {
-    return this.#stop()
+  async stop(): Promise<void> {
+    await this.#own?.remove()
+  }
+
+  /** Ends the node and starts it again on its data; null when it isn't ours to end. */
+  async restart(ending: Ending): Promise<Downtime | null> {
+    return this.#own === null ? null : this.#own.restart(ending)
   }
 
   async destination(): Promise<Destination> {
@@ -133,12 +109,27 @@ export class Installation {
     }
   }
 
+  /** Waits until the index has every entry, or until it doesn't say, or the time is over. */
+  async indexCaughtUp(withinMs: number): Promise<void> {
+    const until = performance.now() + withinMs
+    for (;;) {
+      const lag = (await this.metrics())?.get(LAG_ENTRIES) ?? 0
+      if (lag === 0 || performance.now() > until) return
+      await delay(LAG_POLL_MS)
+    }
+  }
+
   metrics(): Promise<Metrics | null> {
     return fetchMetrics(this.url)
   }
 
   usage(): ProcessUsage | null {
-    return processUsage(this.pid)
+    return this.#own === null ? processUsage(this.#pid) : this.#own.usage()
+  }
+
+  /** Of its data directory; null where that can't be seen. */
+  disk(): DiskUsage | null {
+    return diskUsage(this.#own?.dataDir ?? null)
   }
 
   /** Access tokens last an hour; a long bench takes a new one in time. */

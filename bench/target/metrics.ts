@@ -1,5 +1,10 @@
 // The node's /metrics (Prometheus text), as far as the bench reads it: index lag and groups.
 
+export const LAG_ENTRIES = 'kontor_index_lag_entries'
+export const LAG_SECONDS = 'kontor_index_lag_seconds'
+export const ENTRIES = 'kontor_commit_entries_total'
+export const COMMITS = 'kontor_commits_total'
+
 /** Sums of the series by metric name, labels put together. */
 export type Metrics = ReadonlyMap<string, number>
 
