@@ -14,11 +14,11 @@ export interface Window {
   readonly rate: number
   readonly failed: number
   /** Latencies of a closed loop; of an open one from when the request was due. */
-  readonly p50: number
-  readonly p99: number
+  readonly p50: number | null
+  readonly p99: number | null
   /** The same from when the request really left: what the node took for it. */
-  readonly ownP50: number
-  readonly ownP99: number
+  readonly ownP50: number | null
+  readonly ownP99: number | null
   /** CPU of the server an order. */
   readonly cpu: number | null
   readonly entriesPerCommit: number | null

@@ -139,12 +139,15 @@ export class Windows implements Listener {
   }
 }
 
+/** Null where nothing was answered. */
 function percentiles(latencies: RecordableHistogram, own: RecordableHistogram) {
+  const of = (from: RecordableHistogram, share: number): number | null =>
+    from.count === 0 ? null : percentile(from, share)
   return {
-    p50: percentile(latencies, 50),
-    p99: percentile(latencies, 99),
-    ownP50: percentile(own, 50),
-    ownP99: percentile(own, 99),
+    p50: of(latencies, 50),
+    p99: of(latencies, 99),
+    ownP50: of(own, 50),
+    ownP99: of(own, 99),
   }
 }
 

@@ -44,12 +44,16 @@ export async function closedLoop(options: ClosedLoopOptions): Promise<LoadResult
     reopened: send,
   })
   await pool.open()
-  for (const socket of pool.sockets) send(socket)
-  await delay(options.warmUpSeconds * 1000)
+  if (options.warmUpSeconds > 0) {
+    for (const socket of pool.sockets) send(socket)
+    await delay(options.warmUpSeconds * 1000)
+  }
   const start = performance.now()
   options.readings.started()
   recorder.startMeasuring(start)
   measuring = true
+  // What the warm-up has begun goes on by itself.
+  if (options.warmUpSeconds <= 0) for (const socket of pool.sockets) send(socket)
   // Aborted: there was enough.
   await delay(options.seconds * 1000, undefined, { signal: ended.signal }).catch(() => {})
   measuring = false

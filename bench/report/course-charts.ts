@@ -17,7 +17,7 @@ interface Drawn {
 const millis =
   (figure: 'p50' | 'p99' | 'ownP50' | 'ownP99'): Figure =>
   (window) =>
-    window[figure] / 1000
+    window[figure] === null ? null : window[figure] / 1000
 
 const CHARTS: readonly Drawn[] = [
   {

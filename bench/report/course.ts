@@ -83,8 +83,9 @@ function heldText(windows: readonly Window[], asked: number): string {
 }
 
 function latencyText(windows: readonly Window[]): string {
-  const p99 = spread(windows.map((window) => window.p99))!
-  const worst = windows.find((window) => window.p99 === p99.max)!
+  const p99 = spread(windows.map((window) => window.p99))
+  const worst = windows.find((window) => window.p99 === p99?.max)
+  if (p99 === null || worst === undefined) return 'nothing was answered'
   return (
     `p99 ${shown(millis(p99.median), 1)} ms in the median window, ` +
     `${shown(millis(p99.max), 1)} ms in the worst, which ends at ${at(worst)}`
