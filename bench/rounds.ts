@@ -3,7 +3,7 @@
 // scenarios and the result; nodes and floors are started when first needed and live to the end.
 
 import { closedLoop } from './load/closed-loop.ts'
-import type { LoadResult } from './load/load.ts'
+import { unsure, type LoadResult } from './load/load.ts'
 import { inTurn, post } from './load/requests.ts'
 import { Measurement } from './measurement.ts'
 import type { BenchSettings } from './options.ts'
@@ -146,18 +146,13 @@ export class Rounds {
     const made = result.acknowledged.create
     const until = performance.now() + CATCH_UP_MS
     await installation.indexCaughtUp(CATCH_UP_MS)
-    // Where a request got no answer, its order may be there and is not counted.
-    const unsure = [...result.failures].reduce(
-      (n, [what, times]) => (/^[45]\d\d\b/.test(what) && !what.startsWith('504') ? n : n + times),
-      0,
-    )
     const orders = await installation.ordersReach(
       ordersBefore + made,
       Math.max(0, until - performance.now()),
     )
     measurement.caughtUp()
     const appeared = orders - ordersBefore
-    if (appeared >= made && appeared <= made + unsure) return []
+    if (appeared >= made && appeared <= made + unsure(result.failures)) return []
     return [`${made} orders were acknowledged, the graph has ${appeared} more than before`]
   }
 

@@ -8,10 +8,11 @@ import t, { type Test } from 'tap'
 import { bulkLoad } from './bulk-load.ts'
 import { closedLoop } from './closed-loop.ts'
 import { HttpSocket } from './http-socket.ts'
+import { unsure } from './load.ts'
 import { openLoop } from './open-loop.ts'
 import { Recorder } from './recorder.ts'
-import { AnswerSample } from './sample.ts'
 import { inTurn, newUuid, post, type Destination, type PreparedRequest } from './requests.ts'
+import { AnswerSample } from './sample.ts'
 
 const readings = { started: () => {}, ended: () => {} }
 
@@ -209,6 +210,28 @@ t.test(
   },
 )
 
+t.test('open loop: a rate that is lost for good is given up, each request told once', async (t) => {
+  let requests = 0
+  const server = createHttpServer((req, res) => {
+    requests++
+    req.resume()
+    req.on('end', () => setTimeout(() => res.end('{}'), 20))
+  })
+  const to = await listen(t, server)
+  const result = await openLoop({
+    to,
+    connections: 2,
+    warmUpSeconds: 0,
+    seconds: 0.2,
+    behindSecondsMax: 0.2,
+    rate: 1_000,
+    next: inTurn([request(to)]),
+    readings,
+  })
+  t.equal(result.acknowledged.read, requests)
+  t.same([...result.failures], [['never sent', 200 - requests]])
+})
+
 t.test('bulk: lines go out in windows, answers are counted, errors are failures', async (t) => {
   let lines = 0
   const server = createHttpServer((req, res) => {
@@ -304,3 +327,8 @@ t.test(
     )
   },
 )
+
+t.test('which failures may have had their effect', async (t) => {
+  const failures = { closed: 1, 'never sent': 20, '503 OVERLOADED': 300, '504 TIMEOUT': 4_000 }
+  t.equal(unsure(new Map(Object.entries(failures))), 4_001)
+})

@@ -43,6 +43,19 @@ export interface LoadResult {
   readonly course?: Course
 }
 
+/** What an open loop says of requests that were due and had to be given up. */
+export const NEVER_SENT = 'never sent'
+
+/** Requests that may have had their effect: those without an answer, or with one that leaves it open. */
+export function unsure(failures: LoadResult['failures']): number {
+  let count = 0
+  for (const [what, times] of failures) {
+    const isRefused = /^[45]\d\d\b/.test(what) && !what.startsWith('504')
+    if (!isRefused && what !== NEVER_SENT) count += times
+  }
+  return count
+}
+
 /** Answers under way at the end are waited for this long. */
 export const DRAIN_MS = 30_000
 

@@ -3,7 +3,7 @@
 // what callers who don't wait for each other see at a rate. See load.ts for the other loops.
 
 import type { HttpSocket } from './http-socket.ts'
-import { DRAIN_MS, loadResult, type LoadOptions, type LoadResult } from './load.ts'
+import { DRAIN_MS, loadResult, NEVER_SENT, type LoadOptions, type LoadResult } from './load.ts'
 import { Pool } from './pool.ts'
 import { Recorder } from './recorder.ts'
 
@@ -14,6 +14,8 @@ const TICK_MS = 1
 export interface OpenLoopOptions extends LoadOptions {
   /** Requests a second. */
   readonly rate: number
+  /** The rate is given up when its last request is this late; 30 unless said otherwise. */
+  readonly behindSecondsMax?: number
 }
 
 export function openLoop(options: OpenLoopOptions): Promise<LoadResult> {
@@ -26,7 +28,7 @@ class OpenLoop {
   readonly #pool: Pool
   readonly #idle: HttpSocket[] = []
   /** Requests of the warm-up and of the measured time. */
-  readonly #total: number
+  #total: number
   #sent = 0
   #start = 0
   #done = false
@@ -51,7 +53,7 @@ class OpenLoop {
     this.#idle.push(...this.#pool.sockets)
     this.#start = performance.now()
     const measureFrom = this.#start + warmUpSeconds * 1000
-    const giveUp = measureFrom + (seconds + BEHIND_SECONDS_MAX) * 1000
+    const giveUp = measureFrom + (seconds + (this.#o.behindSecondsMax ?? BEHIND_SECONDS_MAX)) * 1000
     this.#recorder.startMeasuring(measureFrom)
     let measuring = false
     while (!this.#done && performance.now() < giveUp) {
@@ -63,7 +65,10 @@ class OpenLoop {
       await new Promise((resolve) => setTimeout(resolve, TICK_MS))
     }
     const end = performance.now()
-    if (this.#sent < this.#total) this.#recorder.failure('never sent', this.#total - this.#sent)
+    const left = this.#total - this.#sent
+    // From here on no answer is followed by a request that was due.
+    this.#total = this.#sent
+    if (left > 0) this.#recorder.failure(NEVER_SENT, left)
     this.#recorder.stopMeasuring(end)
     readings.ended()
     await this.#pool.drain(DRAIN_MS)
