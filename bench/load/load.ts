@@ -46,7 +46,7 @@ export interface LoadResult {
 /** What an open loop says of requests that were due and had to be given up. */
 export const NEVER_SENT = 'never sent'
 
-/** Requests that may have had their effect: those without an answer, or with one that leaves it open. */
+/** Requests that may have had their effect: without an answer, or with one that leaves it open. */
 export function unsure(failures: LoadResult['failures']): number {
   let count = 0
   for (const [what, times] of failures) {

@@ -9,7 +9,12 @@ import { diskUsage } from './disk-usage.ts'
 import { Installation } from './installation.ts'
 import { OwnNode } from './own-node.ts'
 
-t.test('a node that is stopped and killed has its orders again', async (t) => {
+/** A node starts three times; each does so in a second where nothing else runs. */
+const MS_MAX = 120_000
+
+t.setTimeout(MS_MAX)
+
+t.test('a node that is stopped and killed has its orders again', { timeout: MS_MAX }, async (t) => {
   const installation = await Installation.start('own-node-test')
   t.teardown(() => installation.stop())
   await installation.post('/resources/actors/order/new', createMessages(benchOrder(1)))
