@@ -28,7 +28,11 @@ interface ClaimBody {
   readonly messageId: string
 }
 
-/** Asks the key's shard for a claim, or just looks. Answer: true when the actor may have it. */
+/**
+ * Asks the key's shard for a claim, or just looks. Answer: true when the actor may have it. A turn
+ * that fails without an entry leaves its claim: the next turn of its message may go by it already
+ * when a word that frees it arrives.
+ */
 export function claimApart(
   shard: ShardCore,
   wanted: Key,
@@ -110,18 +114,6 @@ function internal(shard: ShardCore, to: Address, message: Message): Promise<bool
       else reject(new ClaimFailed(reply))
     })
   })
-}
-
-/** Nothing of this turn will be committed: its claims are freed at once, best effort. */
-export function freeAtOnce(shard: ShardCore, activation: Activation, work: Work): void {
-  for (const claim of work.taken.values()) {
-    if (!claim.isApart) continue
-    const body: ClaimBody = { actorId: activation.id, messageId: messageIdOf(work) }
-    internal(shard, { type: claim.keyType, key: claim.key }, { type: '!free', body }).catch(
-      // What can't be freed now is ended when the key is next asked for.
-      () => undefined,
-    )
-  }
 }
 
 /** An envelope to a key from the runtime itself. */

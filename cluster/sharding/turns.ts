@@ -13,7 +13,7 @@ import type { Message, MessageResult, WireReply } from '../../protocol/message.t
 import type { Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
 import { answerAsk, endReservations } from './asks.ts'
-import { ClaimFailed, freeAtOnce } from './claims.ts'
+import { ClaimFailed } from './claims.ts'
 import { doubted, refused } from './core.ts'
 import type { ShardCore } from './core.ts'
 import { isKnown, recall } from './dedup.ts'
@@ -257,7 +257,6 @@ export class TurnRunner {
     const state = decision.ok ? decision.state : activation.state
     const over = tooLarge(activation, bytes.length, state)
     if (over !== null) {
-      freeAtOnce(this.#shard, activation, work)
       this.#refuse(activation, work, message, [errorItem('TOO_LARGE', over)])
       return
     }
@@ -277,7 +276,6 @@ export class TurnRunner {
   }
 
   #failed(activation: Activation, work: Work, message: Message, error: unknown): void {
-    freeAtOnce(this.#shard, activation, work)
     if (error instanceof ClaimFailed) {
       const text = 'a key in another shard could not be asked for; nothing was done, try again'
       const { reply } = error

@@ -101,7 +101,6 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
         find: '    const entry = entryOf(this.#shard, activation, work, { result, decision })',
         replace:
           '    if (!decision.ok && !work.envelope.relay) {\n' +
-          '      freeAtOnce(this.#shard, activation, work)\n' +
           '      work.results.push(result)\n      return\n    }\n' +
           '    const entry = entryOf(this.#shard, activation, work, { result, decision })',
       },

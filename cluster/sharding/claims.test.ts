@@ -1,0 +1,102 @@
+// Keys whose shard is another one than their actor's: what is claimed for a message stays its
+// claim, whatever becomes of the turns that it takes. Source: ARCHITECTURE 4 "Apart".
+
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import { placeOfKey, shardOf } from '../../protocol/ids.ts'
+import { settle } from '../testing/harness.ts'
+import { ledger } from '../testing/ledger.ts'
+import { Scene, code, data, latch } from './testing/scene.ts'
+
+const SHARDS = 4
+
+/** A number of the n-th shard. */
+function numberOf(shard: number): string {
+  for (let i = 0; ; i++) {
+    if (shardOf(placeOfKey('ledger', `N${i}`), SHARDS) === shard) return `N${i}`
+  }
+}
+
+t.test('a claim is not lost by a turn that failed before its message took effect', async (t) => {
+  let isFailing = true
+  const behaviour = {
+    ...ledger,
+    *decide(...asked: Parameters<typeof ledger.decide>) {
+      const decision = yield* ledger.decide(...asked)
+      if (isFailing && asked[1].type === 'renumber') throw new Error('as asked')
+      return decision
+    },
+  } as Behaviour
+  const scene = new Scene({ shards: SHARDS, behaviours: [behaviour] })
+  await scene.run(scene.shard.claim())
+  const [id, other] = [await scene.made(), await scene.made()]
+  const number = numberOf(1)
+  const late: (() => void)[] = []
+  const { context } = scene.shard
+  const { send } = context
+  Object.assign(context, {
+    send: (...sent: Parameters<typeof send>) => {
+      if (sent[0].messages[0]!.type === '!free') late.push(() => send(...sent))
+      else send(...sent)
+    },
+  })
+  const renumber = (who: string, key: string) =>
+    scene.run(scene.ask(who, { say: [['renumber', { number }]], key }))
+  t.equal(code(await renumber(id, 'k')), 'INTERNAL_ERROR')
+  isFailing = false
+  t.equal(code(await renumber(id, 'k')), 'success')
+  for (const arrive of late) arrive()
+  await scene.clock.advance(LIMITS.claimAgeMs + LIMITS.flushStoredMs)
+  const row = await scene.journal.derived.alias('ledger', number)
+  t.match(row?.claims, [{ actorId: id, confirmed: true }])
+  t.equal(code(await renumber(other, 'l')), 'ALREADY_EXISTS')
+})
+
+t.test('a preview says nothing of a number before what it goes by is committed', async (t) => {
+  for (const isLost of [false, true]) {
+    const scene = new Scene({ hooks: {} })
+    await scene.run(scene.shard.claim())
+    const [holder, other] = [await scene.made(), await scene.made()]
+    const landing = latch()
+    scene.journal.hooks.beforeAppend = () => landing.opened.then(() => null)
+    const say: [string, object][] = [['renumber', { number: 'K' }]]
+    void scene.tell(scene.envelope(holder, { say }))
+    await settle()
+    const told: string[] = []
+    const preview = scene.tell(scene.envelope(other, { say, preview: true }))
+    void preview.then((reply) => told.push(code(reply)))
+    await settle()
+    t.same(told, [], 'nobody knows yet who has it')
+    if (isLost) await scene.journal.log.claim(0)
+    landing.open()
+    await scene.clock.advance(100)
+    t.same(told, [isLost ? 'moved' : 'ALREADY_EXISTS'])
+  }
+})
+
+t.test('a claim waits for a turn that has taken the key while its row was read', async (t) => {
+  const landing = latch()
+  const behaviour = {
+    ...ledger,
+    *decide(...asked: Parameters<typeof ledger.decide>) {
+      const decision = yield* ledger.decide(...asked)
+      if (asked[1].type === 'renumber') yield { ask: 'effects', hook: 'wait', payload: null }
+      return decision
+    },
+  } as Behaviour
+  const rules = () => landing.opened.then(() => [])
+  const scene = new Scene({ behaviours: [behaviour], rules })
+  await scene.run(scene.shard.claim())
+  const [id, apart] = [await scene.made(), scene.newUuid(1)]
+  scene.readMs = 50
+  const body = { actorId: apart, messageId: 'm' }
+  const envelope = { ...scene.envelope(apart), messages: [{ type: '!claim', body }] }
+  const claimed = scene.tell({ ...envelope, to: { type: 'ledger', key: 'K' } })
+  scene.readMs = 0
+  const taken = scene.tell(scene.envelope(id, { say: [['renumber', { number: 'K' }]] }))
+  await scene.clock.advance(100)
+  landing.open()
+  t.equal(code(await scene.run(taken)), 'success')
+  t.equal(data(await scene.run(claimed)), false)
+})
