@@ -117,6 +117,23 @@ t.test('a snapshot that the engine refuses for good is given up and told', async
   t.equal(await append(id, 'and'), 'success')
 })
 
+t.test('a snapshot that the engine refuses takes no other one along', async (t) => {
+  const refused = new Set<string>()
+  let isAway = true
+  const isRefused = (row: DerivedRow): boolean =>
+    isAway || (row.kind === 'snapshot' && refused.has(row.actorId))
+  const { scene, id, other, append } = await refusing(isRefused)
+  refused.add(id)
+  for (let i = 0; i < LIMITS.snapshotEntriesMin; i++) {
+    await append(other, 'x'.repeat((2 * LIMITS.snapshotEntryBytesMin) / LIMITS.snapshotEntriesMin))
+  }
+  isAway = false
+  await scene.clock.advance(LIMITS.unflushedMsMax * 2)
+  t.ok(await scene.journal.derived.snapshot(other))
+  t.equal(await scene.journal.derived.snapshot(id), null)
+  t.notMatch(scene.logged.join('\n'), new RegExp(`a snapshot was given up.*${other}`))
+})
+
 t.test('a snapshot over its bound is not written, and told', async (t) => {
   const { snapshotBytesMax } = LIMITS
   t.teardown(() => Object.assign(LIMITS, { snapshotBytesMax }))

@@ -2,6 +2,7 @@
 // by, however it is found (PROTOCOL 3.6 Owner 2 and 5).
 
 import t from 'tap'
+import type { Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
 import { settle } from '../testing/harness.ts'
@@ -101,3 +102,49 @@ for (const one of CASES) {
     t.same(lost.replies.map(code), ['moved'], 'it never took effect, another owner may run it')
   })
 }
+
+/** A message is sent, and as many others to its actor as push it out of the window. */
+async function spilled(t: Test, say: Say, startMs: number): Promise<[Scene, string]> {
+  const { marksMax } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { marksMax }))
+  Object.assign(LIMITS, { marksMax: 4 })
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const holder = await scene.made()
+  await scene.run(scene.ask(holder, { say: LONG }))
+  const id = await scene.made()
+  for (const token of ['1', '2', '3', '4', '5']) {
+    await scene.run(scene.ask(id, { say: append(token) }))
+  }
+  await scene.clock.advance(startMs - scene.clock.monotonicMs())
+  await scene.run(scene.ask(id, { say, key: KEY }))
+  for (let i = 0; i < 5; i++) {
+    await scene.run(scene.ask(id, { say: [['append', { token: 'no', unless: 'first' }]] }))
+  }
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  return [scene, id]
+}
+
+t.test('a mark that has left the window is found on its day and on the next', async (t) => {
+  const { callerMarkMs } = LIMITS
+  for (const day of [0, 1, 4]) {
+    const [scene, id] = await spilled(t, append('once'), day * callerMarkMs + 300_000)
+    for (const laterMs of [0, callerMarkMs - 60_000]) {
+      await scene.restart()
+      await scene.clock.advance(laterMs)
+      await scene.run(scene.ask(id, { say: append('once'), key: KEY }))
+      const tokens = (await scene.tokens(id)) as string[]
+      t.equal(tokens.filter((token) => token === 'once').length, 1, `of day ${day}, ${laterMs}`)
+    }
+  }
+})
+
+t.test('a mark whose refusal has gone is not answered by an entry of its number', async (t) => {
+  const [scene, id] = await spilled(t, LONG, 60_000)
+  await scene.journal.derived.expire!(() => 61_000 + LIMITS.derivedTtlSeconds * 1_000)
+  await scene.restart()
+  const next = await scene.run(scene.ask(id, { say: append('of its number') }))
+  t.equal(code(next), 'success')
+  const again = await scene.run(scene.ask(id, { say: LONG, key: KEY }))
+  t.equal(code(again), 'ALREADY_EXISTS', 'it runs again')
+})

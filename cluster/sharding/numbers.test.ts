@@ -225,6 +225,7 @@ t.test('counters that an older version left in the row of the shard go on', asyn
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
   const { counters, countersTold } = scene.shard.lastMemory().memory
   t.same({ counters, countersTold }, { counters: { 'ledger/L': 41 }, countersTold: counters })
+  t.equal(scene.shard.flusher.flushed, offset, 'their rows are of the head')
   await scene.restart()
   const reply = await scene.run(scene.ask(scene.newUuid(0), { say: [['open', {}]] }))
   t.equal(code(reply), 'success')
