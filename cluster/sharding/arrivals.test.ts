@@ -1,0 +1,54 @@
+// Copies of one create, and who it makes: one actor, whatever becomes of the first of them. Source:
+// PROTOCOL 3.6 (owner 2), ARCHITECTURE 4.
+
+import t from 'tap'
+import type { Behaviour } from '../../protocol/behaviour.ts'
+import { settle } from '../testing/harness.ts'
+import { ledger } from '../testing/ledger.ts'
+import { Scene, code, data, latch } from './testing/scene.ts'
+
+/** A copy of one create; each names another actor, as edges that don't know of each other do. */
+function copyOf(scene: Scene) {
+  const say: [string, object][] = [['open', { token: 'x' }]]
+  return scene.tell(scene.envelope(scene.newUuid(0), { say, key: 'k', virtual: true }))
+}
+
+t.test('a copy that comes when the first has failed and the second runs', async (t) => {
+  const landing = latch()
+  let turns = 0
+  const behaviour = {
+    ...ledger,
+    *decide(...asked: Parameters<typeof ledger.decide>) {
+      if (asked[1].type === 'open' && ++turns === 1) throw new Error('as asked')
+      if (asked[1].type === 'open') yield { ask: 'effects', hook: 'wait', payload: null }
+      return yield* ledger.decide(...asked)
+    },
+  } as Behaviour
+  const rules = () => landing.opened.then(() => [])
+  const scene = new Scene({ behaviours: [behaviour], rules })
+  await scene.run(scene.shard.claim())
+  scene.readMs = 5
+  const copies = [copyOf(scene), copyOf(scene)]
+  t.equal(code(await scene.run(copies[0]!)), 'INTERNAL_ERROR')
+  copies.push(copyOf(scene))
+  await scene.clock.advance(100)
+  landing.open()
+  const [second, third] = await scene.run(Promise.all(copies.slice(1)))
+  t.equal(code(second!), 'success')
+  t.same(data(third!), data(second!), 'it is answered as the second is')
+  t.equal(scene.shard.gate.head, 1)
+})
+
+t.test('the key can not be read: each copy is told so', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  scene.isAway = true
+  const told: string[] = []
+  for (const copy of [copyOf(scene), copyOf(scene), copyOf(scene)]) {
+    void copy.then((reply) => told.push(code(reply)))
+  }
+  await settle()
+  t.same(told, ['UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE'])
+  scene.isAway = false
+  t.equal(code(await scene.run(copyOf(scene))), 'success', 'nothing of them is left')
+})
