@@ -128,6 +128,17 @@ void t.test('rows that nobody writes again are forgotten', async (t) => {
   t.same(underway().at(-1), ['first', 2])
 })
 
+void t.test('a write that hangs is not forgotten: what comes later waits for it', async (t) => {
+  const { order, underway, end, later } = scene()
+  const a = order.write(0, 1, [row(1)])
+  later(120_000)
+  const b = order.write(0, 1, [row(2)])
+  await end(1, true)
+  t.same(underway(), [['first', 1]])
+  await end(0, false)
+  t.same([await a, await b], [false, false])
+})
+
 void t.test('a snapshot that is refused for good fails its own write alone', async (t) => {
   const wrote: string[] = []
   const order = new WriteOrder({

@@ -105,6 +105,7 @@ async function actorsStay(t: Test, make: MakeExpiry): Promise<void> {
       }),
     ]
     t.equal(await derived.write(shard, epoch, rows), 'committed')
+    t.ok((await derived.actors(null, 100)).includes(refused), 'as long as there is something')
     await over(store)
     t.same(await numbersOf(derived, made), [2, 4, 5, 7], 'records, relays and keys')
     t.same(await numbersOf(derived, refused), [], 'nothing is left of what was only refused')
