@@ -122,6 +122,7 @@ t.test('attribute entries are kept and grant nothing by themselves', async (t) =
   t.same(some.attributed.map(formatAce), ['region@graph/order:query'])
   t.same(narrow(some, [ace('graph:query')]).attributed.map(formatAce), ['region@graph/order:query'])
   t.same(narrow(some, [ace('graph/delivery:query')]).attributed, [])
+  t.same(narrow(some, [ace('country@graph/order:query')]).attributed, [], 'none that it had not')
   t.same(narrow(acl('graph:query'), [ace('region@graph/order:query')]).attributed.map(formatAce), [
     'region@graph/order:query',
   ])

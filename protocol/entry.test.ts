@@ -33,6 +33,19 @@ t.test('bytes that are no entry are kept', async (t) => {
   t.equal(holdsRecords(Buffer.from('"r"')), true)
 })
 
+t.test('entries of any text, one behind the other, are whole', async (t) => {
+  for (const letter of ['x', 'ж', '語', '𝒳']) {
+    const entries = Array.from({ length: 150 }, (_, i): Entry => {
+      return { ...CHANGED, r: [{ t: 'named', text: letter.repeat(10_000 + 7 * i) }] }
+    })
+    const encoded = entries.map(encodeEntry)
+    const wrong = encoded.findIndex((bytes, i) => {
+      return bytes.toString() !== JSON.stringify(entries[i])
+    })
+    t.equal(wrong, -1, letter)
+  }
+})
+
 /** A key of the `system` shard stands before the records. */
 function keyed(q: string) {
   return { y: 'registry', q }

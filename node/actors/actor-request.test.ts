@@ -122,6 +122,18 @@ t.test('who may send what: of the type, or of this actor alone', async (t) => {
   t.ok(needs(acl('actors/order:note', `actors/order/${UUID}:read`)))
 })
 
+t.test('who may not send a message hears that alone, whatever is wrong with it', async (t) => {
+  const who = { acl: acl('actors/order:read'), uuid: null, virtual: false }
+  const messages = [message('note', 'bad'), message('unknown'), message('read', 'bad')]
+  const { send, failed } = checkMessages(type, messages, who)
+  t.same(send, [])
+  t.match(failed, [
+    { errors: [{ code: 'UNAUTHORIZED_MESSAGE' }] },
+    { errors: [{ code: 'UNAUTHORIZED_MESSAGE' }] },
+    { errors: [{ code: 'INVALID_MESSAGE_BODY' }] },
+  ])
+})
+
 t.test('messages of the runtime never come from outside', async (t) => {
   for (const kind of ['!claim', '!free', 'unknown']) {
     const who = { acl: acl('*'), uuid: UUID, virtual: false }

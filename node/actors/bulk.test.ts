@@ -161,14 +161,12 @@ const read = (id: string): object => ({ id, messages: [{ type: 'read' }] })
 
 t.test('answers in order, ids of the actors, failures with the id of the line', async (t) => {
   const { client, done } = bulk()
-  client.send(create('A'), note('A', 'x'), note('nobody', 'x'), read('A')).end()
+  const failing = { type: 'note', body: { fail: 'INVALID_STATE' } }
+  const partly = { id: 'new', messages: [{ type: 'create' }, failing] }
+  client.send(create('A'), note('A', 'x'), note('nobody', 'x'), read('A'), partly).end()
   await done
-  const [made, noted, failed, seen] = client.answers as [
-    AnswerLine,
-    AnswerLine,
-    AnswerLine,
-    AnswerLine,
-  ]
+  type Five = [AnswerLine, AnswerLine, AnswerLine, AnswerLine, AnswerLine]
+  const [made, noted, failed, seen, some] = client.answers as Five
   t.equal(made.id, (made.data as { orderId: string }).orderId)
   t.same(made.paths, [`/resources/actors/order/${made.id}`, '/resources/actors/order/A'])
   t.notOk('errors' in made)
@@ -177,6 +175,8 @@ t.test('answers in order, ids of the actors, failures with the id of the line', 
   t.equal(failed.id, 'nobody')
   t.equal(failed.errors![0]!.code, 'NOT_FOUND')
   t.same(seen.data, ['x'])
+  t.match(some, { results: [{ success: true }, { success: false }] })
+  t.equal(some.paths[0], `/resources/actors/order/${some.id}`, 'the actor is there')
 })
 
 t.test('bad lines are answered with their number and the rest goes on', async (t) => {
