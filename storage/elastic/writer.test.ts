@@ -1,0 +1,90 @@
+// Writing to a search engine that answers as the test says: each document has a result for good, or
+// the offsets that stand for it don't move. Source: PROTOCOL 3.13.1-3.
+
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import type { Position } from '../../protocol/ids.ts'
+import { OPTIONS, library } from '../conformance/search-index.ts'
+import { actorIds } from '../conformance/search-nodes.ts'
+import { IndexAway, IndexGone, RefusedWrites } from '../search.ts'
+import { EngineAway } from './engine.ts'
+import type { BulkItem, BulkResult, SearchEngine } from './engine.ts'
+import { layoutOf } from './layout.ts'
+import { ElasticWriter } from './writer.ts'
+
+const [A, B, C] = actorIds as unknown as readonly [string, string, string]
+const OFFSETS: readonly Position[] = [{ shard: 0, offset: 7 }]
+const FILL = { shard: 1, begun: 3, after: null, step: 1 }
+
+/** A writer whose bulks are answered one after the other; what they named, and what was saved. */
+function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
+  const bulks: string[][] = []
+  const saved: unknown[] = []
+  const pauses: number[] = []
+  const bulk = async (items: readonly BulkItem[]): Promise<readonly BulkResult[]> => {
+    const answer = answers[bulks.length] ?? items.map(() => 'done')
+    bulks.push(items.map(({ id }) => [A, B, C].find((actor) => id.includes(actor))!))
+    if (answer instanceof Error) throw answer
+    return answer
+  }
+  const layout = layoutOf(OPTIONS.schema)
+  const writer = new ElasticWriter({
+    engine: { bulk } as unknown as SearchEngine,
+    layout,
+    rows: new Set(layout.nodes.keys()),
+    writeAliasOf: (name) => name,
+    saveOffsets: async (offsets) => void saved.push(...offsets),
+    saveFills: async (fills) => void saved.push(...fills),
+    nowMs: () => 0,
+    pause: async (ms) => void pauses.push(ms),
+  })
+  const write = (...actors: readonly string[]) =>
+    writer.apply(
+      actors.map((actor) => library(actor, 1)),
+      OFFSETS,
+      [FILL],
+    )
+  return { writer, write, bulks, saved, pauses }
+}
+
+t.test('all is there, or newer: the fill is saved, then the offsets', async (t) => {
+  const { writer, write, saved } = scene(['done', 'newer'])
+  await write(A, B)
+  t.same(saved, [FILL, ...OFFSETS])
+  t.same([...writer.offsets()], [[0, 7]])
+  t.same([...writer.fills()], [[1, FILL]])
+})
+
+t.test('an index that is gone took nothing, whatever the others say', async (t) => {
+  const { writer, write, saved } = scene(['done', 'gone', 'done'])
+  await t.rejects(write(A, B, C), IndexGone)
+  t.same(saved, [])
+  t.equal(writer.offsets().size, 0)
+})
+
+t.test('what the engine refuses is told by its actor; the others are there', async (t) => {
+  const { write, saved, bulks } = scene(['done', { refused: 'too deep' }, 'busy'])
+  const error = (await write(A, B, C).catch((e: unknown) => e)) as RefusedWrites
+  t.ok(error instanceof RefusedWrites)
+  t.same([...error.reasons], [[B, 'too deep']])
+  t.same(bulks, [[A, B, C], [C]])
+  t.same(saved, [])
+})
+
+t.test('only what it had no room for goes again, ever later, so many times', async (t) => {
+  const some = scene(['busy', 'done', 'busy'], ['done', 'busy'])
+  await some.write(A, B, C)
+  t.same(some.bulks, [[A, B, C], [A, C], [C]])
+  t.same(some.pauses, [LIMITS.indexBusyMs, 2 * LIMITS.indexBusyMs])
+  t.same(some.saved, [FILL, ...OFFSETS])
+  const never = scene(...Array.from({ length: 100 }, (): BulkResult[] => ['busy']))
+  await t.rejects(never.write(A), IndexAway)
+  t.equal(never.bulks.length, LIMITS.indexBusyAttemptsMax)
+  t.same(never.saved, [])
+})
+
+t.test('an engine that is away is no fault of what was written', async (t) => {
+  const { write, saved } = scene(new EngineAway('no connection'))
+  await t.rejects(write(A), IndexAway)
+  t.same(saved, [])
+})
