@@ -14,41 +14,37 @@ interface Case {
   readonly entry: readonly [v: number, records: number, offset: number]
   readonly is: ReturnType<typeof successionOf>
   /** Version and offset of records behind it. */
-  readonly then: readonly [version: number, recordedAt: number]
+  readonly stands: readonly [version: number, recordedAt: number]
 }
 
 const CASES: readonly Case[] = [
-  { name: 'the next records', entry: [5, 2, 9], is: 'next', then: [7, 9] },
-  { name: 'a refusal', entry: [5, 0, 9], is: 'next', then: [5, 8] },
-  { name: 'a refusal of before', entry: [3, 0, 2], is: 'next', then: [5, 8] },
-  { name: 'a refusal that says more', entry: [6, 0, 9], is: 'next', then: [5, 8] },
+  { name: 'the next records', entry: [5, 2, 9], is: 'next', stands: [7, 9] },
+  { name: 'a refusal', entry: [5, 0, 9], is: 'next', stands: [5, 8] },
+  { name: 'a refusal of before', entry: [3, 0, 2], is: 'next', stands: [5, 8] },
+  { name: 'a refusal that says more', entry: [6, 0, 9], is: 'next', stands: [5, 8] },
   {
     name: 'records behind a loss',
     entry: [5 + LOSS_JUMP, 1, 9],
     is: 'next',
-    then: [6 + LOSS_JUMP, 9],
+    stands: [6 + LOSS_JUMP, 9],
   },
   {
     name: 'a refusal behind a loss',
     entry: [5 + LOSS_JUMP, 0, 9],
     is: 'next',
-    then: [5 + LOSS_JUMP, 8],
+    stands: [5 + LOSS_JUMP, 8],
   },
-  { name: 'records are missing', entry: [6, 1, 9], is: 'gap', then: [7, 9] },
-  { name: 'what is there says more than it', entry: [2, 1, 9], is: 'gap', then: [5, 9] },
+  { name: 'records are missing', entry: [6, 1, 9], is: 'gap', stands: [7, 9] },
+  { name: 'what is there says more than it', entry: [2, 1, 9], is: 'gap', stands: [5, 9] },
 ]
 
-for (const {
-  name,
-  entry: [v, records, offset],
-  is,
-  then,
-} of CASES) {
-  t.test(name, (t) => {
+for (const one of CASES) {
+  t.test(one.name, (t) => {
+    const [v, records, offset] = one.entry
     const at: Standing = { version: 5, recordedAt: 8 }
-    t.equal(successionOf(at, entry(v, records), offset), is)
+    t.equal(successionOf(at, entry(v, records), offset), one.is)
     moveOver(at, entry(v, records), offset)
-    t.same([at.version, at.recordedAt], then)
+    t.same([at.version, at.recordedAt], one.stands)
     t.end()
   })
 }
