@@ -1,10 +1,11 @@
-// An activation's snapshots: when one is due, and what it holds.
+// An activation by itself: its snapshots, when one is due and what it holds; what entries make of it,
+// in whatever order they stand; what an operator is told of it.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import { encodeEntry, type Entry } from '../../protocol/entry.ts'
 import { ledger } from '../testing/ledger.ts'
-import { Activation, encodeSnapshot, restore } from './activation.ts'
+import { Activation, encodeSnapshot, load, restore } from './activation.ts'
 
 const ID = '019b76da-a800-7aea-8f20-3101f073f8bb'
 
@@ -37,4 +38,27 @@ t.test('an actor that was never made has a snapshot only to spare loads many rea
   t.equal(again.n, never.n)
   t.equal(again.state, null)
   t.equal(again.marks.find('m1024', 0)?.messageId, 'm1024')
+})
+
+t.test('a refusal read behind a later entry moves no relay back', async (t) => {
+  const actor = new Activation(ledger, ID, null)
+  actor.replay({ ...entry(1, 0, [{ t: 'opened', number: 'N1' }]), s: [7, 20, 1] }, 9, 1)
+  actor.replay({ ...entry(2, 1, []), s: [7, 10, 0] }, 4, 1)
+  actor.replay({ ...entry(3, 1, []), s: [8, 10, 0] }, 5, 1)
+  t.same([...actor.relays], [[7, [20, 1]], [8, [10, 0]]]) // prettier-ignore
+})
+
+t.test('of an actor that can only be read an operator is told, strays or none', async (t) => {
+  const told: string[] = []
+  const body = encodeEntry(entry(1, 5, [{ t: 'appended', token: 'x' }]))
+  const actor = new Activation(ledger, ID, null)
+  await load(actor, {
+    snapshot: () => null,
+    entries: (_, after) => (after === 0 ? [{ n: 1, offset: 3, body: Buffer.from(body) }] : []),
+    tail: () => [],
+    lostBehind: -1,
+    alarm: (id, what) => void told.push(`${id} ${what}`),
+  })
+  t.equal(told.length, 1)
+  t.match(told[0], `${ID} an actor can only be read: `)
 })

@@ -100,3 +100,16 @@ t.test('a claim waits for a turn that has taken the key while its row was read',
   t.equal(code(await scene.run(taken)), 'success')
   t.equal(data(await scene.run(claimed)), false)
 })
+
+t.test('a young claim is not asked about: its message may be on its way', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const [id, claimer] = [await scene.made(), await scene.made()]
+  const body = { actorId: claimer, messageId: 'm' }
+  const claim = { ...scene.envelope(claimer), messages: [{ type: '!claim', body }] }
+  t.equal(data(await scene.run(scene.tell({ ...claim, to: { type: 'ledger', key: 'K' } }))), true)
+  const renumber = () => scene.run(scene.ask(id, { say: [['renumber', { number: 'K' }]] }))
+  t.equal(code(await renumber()), 'ALREADY_EXISTS')
+  await scene.clock.advance(LIMITS.claimAgeMs)
+  t.equal(code(await renumber()), 'success', 'an old one is: its actor does not have it')
+})
