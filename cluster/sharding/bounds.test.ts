@@ -89,6 +89,29 @@ t.test('an actor that is over its bound can still become smaller', async (t) => 
   t.equal(await say('delete'), 'success')
 })
 
+t.test('an actor over its bound may become smaller step by step', async (t) => {
+  const { stateBytesMax } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { stateBytesMax }))
+  const shortened: Behaviour<Ledger> = {
+    ...ledger,
+    *decide(state, message, turn) {
+      const decision = yield* ledger.decide(state, message, turn)
+      if (!decision.ok || message.type !== 'renumber') return decision
+      const tokens = decision.state.tokens.map((token) => token.slice(1_000))
+      return { ...decision, state: { ...decision.state, tokens } }
+    },
+  }
+  const scene = new Scene({ behaviours: [shortened] })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made('x'.repeat(10_000))
+  Object.assign(LIMITS, { stateBytesMax: 5_000 })
+  const say = async (...message: [string, object?]) =>
+    code(await scene.run(scene.ask(id, { say: [message] })))
+  t.equal(await say('append', { token: 'x' }), 'TOO_LARGE')
+  for (const number of ['A', 'B', 'C']) t.equal(await say('renumber', { number }), 'success')
+  t.equal(await say('append', { token: 'x' }), 'TOO_LARGE', 'it still is over its bound')
+})
+
 /** An actor with a snapshot due, whose snapshots the engine refuses, and another one. */
 async function refusing(isRefused: (row: DerivedRow) => boolean) {
   const scene = new Scene({

@@ -113,3 +113,22 @@ t.test('a young claim is not asked about: its message may be on its way', async 
   await scene.clock.advance(LIMITS.claimAgeMs)
   t.equal(code(await renumber()), 'success', 'an old one is: its actor does not have it')
 })
+
+t.test('each message of an actor has a claim of its own', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const [id, other] = [await scene.made(), await scene.made()]
+  const say = async (type: string, actorId: string, messageId: string) => {
+    const envelope = {
+      ...scene.envelope(actorId),
+      messages: [{ type, body: { actorId, messageId } }],
+    }
+    return data(await scene.run(scene.tell({ ...envelope, to: { type: 'ledger', key: 'K' } })))
+  }
+  t.equal(await say('!claim', id, 'first'), true)
+  t.equal(await say('!claim', id, 'second'), true)
+  t.equal(await say('!free', id, 'first'), true)
+  t.equal(await say('!confirm', id, 'second'), true)
+  await scene.clock.advance(LIMITS.claimAgeMs)
+  t.equal(await say('!claim', other, 'third'), false, 'what the second has confirmed stays')
+})

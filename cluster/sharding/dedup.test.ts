@@ -148,3 +148,15 @@ t.test('a mark whose refusal has gone is not answered by an entry of its number'
   const again = await scene.run(scene.ask(id, { say: LONG, key: KEY }))
   t.equal(code(again), 'ALREADY_EXISTS', 'it runs again')
 })
+
+t.test('a message that was voided is told so, whatever its body was', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const question = { keyType: 'ledger', key: 'K', messageId: KEY }
+  const holds = await scene.run(scene.ask(id, { say: [['!holds', question]] }))
+  t.match(holds, { outcome: 'answered', results: [{ success: true, data: false }] })
+  const late = await scene.run(scene.ask(id, { say: append('late'), key: KEY }))
+  t.equal(code(late), 'VOID')
+  t.same(await scene.tokens(id), ['first'])
+})

@@ -205,3 +205,25 @@ t.test('what an actor has on its way, the flying first', async (t) => {
   gate.committed()
   t.same(of('a'), [[6, 6]])
 })
+
+t.test('what is committed while answers leave has its own answers, once', async (t) => {
+  const gate = new Gate(0)
+  const told: number[] = []
+  const commit = (offset: number, then: () => void): void => {
+    gate.join(open(offset, 1))
+    gate.wait(offset, () => {
+      told.push(offset)
+      then()
+    })
+    gate.take()
+    gate.committed()
+  }
+  commit(1, () => {
+    if (told.length > 1) return
+    commit(2, () => undefined)
+    gate.release()
+  })
+  gate.release()
+  gate.release()
+  t.same(told, [1, 2])
+})

@@ -153,3 +153,22 @@ t.test('checkpoints whose rows are there, and not yet known to be, are told once
     (await checkpoints(scene, id)).map(({ checkpointId }) => checkpointId),
   )
 })
+
+t.test('a checkpoint names the commands that its first record does', async (t) => {
+  const behaviour = {
+    ...ledger,
+    *decide(...asked: Parameters<typeof ledger.decide>) {
+      const decision = yield* ledger.decide(...asked)
+      if (!decision.ok || decision.records.length < 2) return decision
+      const [first, ...rest] = decision.records
+      return { ...decision, records: [{ ...first, commands: ['one', 'two'] }, ...rest] }
+    },
+  } as Behaviour
+  const scene = new Scene({ behaviours: [behaviour] })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.run(scene.ask(id, { say: [['append', { token: 'second' }]] }))
+  const [made, appended] = await checkpoints(scene, id)
+  t.same(made!.metadata, { message: 'open', commands: ['one', 'two'] })
+  t.same(appended!.metadata, { message: 'append' })
+})
