@@ -350,3 +350,15 @@ t.test('a counter that can not be read: nothing was done, try again', async (t) 
   scene.isAway = false
   t.match(data(await open()), { number: 'L1' })
 })
+
+t.test(
+  'an entry has its counters as far as they are when it joins, whoever moved them',
+  async (t) => {
+    const numbers = numbersOf(0, 4)
+    void numbers.ready(SERIES)
+    const [first, second] = [numbers.next(SERIES).n, numbers.next(SERIES).n]
+    t.ok(second > first)
+    t.same(numbers.highest({ [SERIES.counter]: first }), { [SERIES.counter]: second })
+    t.same(numbers.highest({ unknown: 7 }), { unknown: 7 })
+  },
+)

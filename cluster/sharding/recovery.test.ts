@@ -2,6 +2,8 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { placeOfKey, shardOf } from '../../protocol/ids.ts'
+import type { WireReply } from '../../protocol/message.ts'
 import { settle } from '../testing/harness.ts'
 import { Scene, code, data } from './testing/scene.ts'
 
@@ -210,4 +212,33 @@ t.test('a takeover knows marks that few large ones have pushed out of a window',
   await scene.restart()
   t.equal(code(await scene.run(scene.ask(id, first))), 'success')
   t.same(await scene.tokens(id), [token, 'once'], 'and took effect once')
+})
+
+t.test('a takeover leaves keys of other shards to those', async (t) => {
+  const shards = 4
+  const number = Array.from({ length: 99 }, (_, i) => `N${i}`).find((key) => {
+    return shardOf(placeOfKey('ledger', key), shards) === 1
+  })!
+  const scene = new Scene({ shards, hooks: { beforeWrite: () => 'unknown' } })
+  await scene.run(scene.shard.claim())
+  const results = [{ type: '!claim', success: true, data: true }] as const
+  const granted: WireReply = {
+    outcome: 'answered',
+    actorId: null,
+    keys: [],
+    results,
+    position: null,
+  }
+  Object.assign(scene.shard.context, {
+    send: (_: unknown, respond: (reply: WireReply) => void) =>
+      queueMicrotask(() => respond(granted)),
+  })
+  const id = await scene.made()
+  const renumber = scene.ask(id, { say: [['renumber', { number }]] })
+  t.equal(code(await scene.run(renumber)), 'success')
+  scene.journal.hooks.beforeWrite = undefined
+  await scene.restart()
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  t.equal(await scene.journal.derived.consumer(0, 'flush'), scene.shard.gate.head)
+  t.equal(await scene.journal.derived.alias('ledger', number), null)
 })

@@ -2,9 +2,11 @@
 
 import t, { type Test as Tap } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import type { Behaviour } from '../../protocol/behaviour.ts'
 import { assert } from '../../protocol/errors.ts'
 import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import { settle } from '../testing/harness.ts'
+import { ledger } from '../testing/ledger.ts'
 import { Scene, code, data } from './testing/scene.ts'
 
 const READ_MS = 2_000
@@ -128,4 +130,42 @@ t.test('a dropped turn that waits for the end of another reserves nothing', asyn
   t.same((await scene.run(Promise.all([one, two]))).map(code), ['INVALID_STATE', 'success'])
   await scene.clock.advance(5_000)
   await nothingIsHeld(t, scene)
+})
+
+t.test('a message whose answer fails to come fails once, and those behind it go on', async (t) => {
+  const scene = new Scene({ rules: () => Promise.reject(new Error('as asked')) })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const say: [string, object][] = [
+    ['append', { token: 'waits', wait: 'for nothing' }],
+    ['append', { token: 'behind' }],
+  ]
+  const reply = await scene.run(scene.ask(id, { say }))
+  assert(reply.outcome === 'answered', 'it is answered')
+  const told = reply.results.map((result) => (result.success ? 'success' : result.errors[0]!.code))
+  t.same(told, ['INTERNAL_ERROR', 'success'])
+  t.same(await scene.tokens(id), ['first', 'behind'])
+})
+
+t.test('data of any value is in the answer, and none where a turn has none', async (t) => {
+  const values = [0, false, null, '', undefined]
+  const telling = {
+    ...ledger,
+    *decide(...asked: Parameters<typeof ledger.decide>) {
+      const decision = yield* ledger.decide(...asked)
+      const { token } = (asked[1].body ?? {}) as { token?: number }
+      return decision.ok && asked[1].type === 'read'
+        ? { ...decision, data: values[token!] }
+        : decision
+    },
+  } as Behaviour
+  const scene = new Scene({ behaviours: [telling] })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const say = values.map((_, token): [string, object] => ['read', { token }])
+  const reply = await scene.run(scene.ask(id, { say }))
+  assert(reply.outcome === 'answered', 'it is answered')
+  const plain = { type: 'read', success: true }
+  const expected = values.map((data) => (data === undefined ? plain : { ...plain, data }))
+  t.strictSame(reply.results, expected)
 })
