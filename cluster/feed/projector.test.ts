@@ -394,3 +394,22 @@ t.test('an actor of an unknown type is parked, not lost', async (t) => {
   await projector.step(s.store.heads)
   t.match(parked, [{ actorId: A, reason: /no actor type 'notebook'/ }])
 })
+
+t.test('a shard that goes takes only its own actors from those that return', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a'), noted('n', '1')])
+  await s.store.commit([B, opened('b'), noted('m', '1')])
+  const projector = await started(s)
+  await follow(s, projector)
+  await s.store.commit([A, { t: 'unshowable' }, erased('n')])
+  await s.store.commit([B, { t: 'unshowable' }, erased('m')])
+  await follow(s, projector)
+  s.defects.project = false
+  projector.retryParked()
+  projector.lost(0)
+  await s.store.flush()
+  const left = new Map([[1, s.store.heads.get(1)!]])
+  t.equal((await projector.step(left)).next, 'idle')
+  t.strictSame(s.unparked, [B])
+  t.notOk(s.index.docs().has(`${B} note m`))
+})

@@ -4,6 +4,7 @@ import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { WireReply } from '../../protocol/message.ts'
+import { LostTenure } from '../../storage/journal.ts'
 import { settle } from '../testing/harness.ts'
 import { Scene, code, data } from './testing/scene.ts'
 
@@ -241,4 +242,14 @@ t.test('a takeover leaves keys of other shards to those', async (t) => {
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
   t.equal(await scene.journal.derived.consumer(0, 'flush'), scene.shard.gate.head)
   t.equal(await scene.journal.derived.alias('ledger', number), null)
+})
+
+t.test('who is stopped while it claims does not begin to serve', async (t) => {
+  const scene = new Scene({ readMs: 100 })
+  const claiming = scene.shard.claim()
+  claiming.catch(() => undefined)
+  await scene.clock.advance(10)
+  scene.shard.stepDown('as asked')
+  await t.rejects(scene.run(claiming), LostTenure)
+  t.equal(scene.shard.state, 'stopped')
 })

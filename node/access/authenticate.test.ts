@@ -72,3 +72,13 @@ t.test('a token just issued is good until the maps should show its session', (t)
   t.match(who(), { status: 401 })
   t.end()
 })
+
+t.test("a principal's token is not the client's with its id", (t) => {
+  const { system, authenticator, token, sessionId, session, who } = scene(t)
+  const other: Session = { ...session, kind: 'principal' }
+  authenticator.remember(token, sessionId, other)
+  t.match(who(), { status: 401 })
+  system.put('session', sessionId, other)
+  t.match(who(), { status: 401 })
+  t.end()
+})

@@ -128,3 +128,13 @@ void t.test('requests keep the bounds; a partition is not divided but by its wei
     [1, 1, 1],
   )
 })
+
+void t.test('an empty part of an image is written, too, and one that fills its chunk once', (t) => {
+  const part = (bytes: number): DerivedRow => {
+    return { kind: 'image', offset: 5, part: 0, body: Buffer.alloc(bytes) }
+  }
+  const count = (bytes: number): number => stages([part(bytes)]).first.flat().length
+  const { imageChunkBytes } = LIMITS
+  t.same([0, 1, imageChunkBytes, imageChunkBytes + 1].map(count), [1, 1, 1, 2])
+  t.end()
+})

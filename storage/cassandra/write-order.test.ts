@@ -16,7 +16,7 @@ interface Sent {
 }
 
 /** An engine that answers when it is told to. */
-function scene() {
+function scene(aside = Promise.resolve(true)) {
   const sent: Sent[] = []
   let nowMs = 0
   const send = (stage: Sent['stage'], rows: readonly DerivedRow[]) => () =>
@@ -25,7 +25,7 @@ function scene() {
     begin: (_, rows) => ({
       first: send('first', rows),
       second: send('second', rows),
-      aside: () => Promise.resolve(true),
+      aside: () => aside,
     }),
     now: () => nowMs,
   })
@@ -299,4 +299,26 @@ void t.test('what an older tenure still writes leaves the newer one what it owes
   t.same(underway(), [['first', 1]])
   void order.write(0, 2, [row(3)])
   t.same(underway()[1], ['first', 2, 3])
+})
+
+void t.test('who has written a snapshot waits for it, whatever is beside it', async (t) => {
+  let written: (isDurable: boolean) => void = () => undefined
+  const { order, end } = scene(new Promise((resolve) => (written = resolve)))
+  const snapshot = { kind: 'snapshot', actorId: 'a', offset: 1, body: Buffer.of(1) } as const
+  const said: (readonly [string, boolean])[] = []
+  const hear = (name: string, is: Promise<boolean>) => void is.then((one) => said.push([name, one]))
+  hear('both', order.write(0, 1, [row(1), snapshot]))
+  hear('snapshot', order.write(0, 1, [snapshot]))
+  hear('row', order.write(0, 1, [row(2)]))
+  for (let left = 6; left > 0; left--) await end(0, true)
+  t.same(said, [['row', true]])
+  written(true)
+  await order.settled()
+  t.same(
+    said
+      .slice(1)
+      .map(([name]) => name)
+      .toSorted(),
+    ['both', 'snapshot'],
+  )
 })

@@ -1,0 +1,15 @@
+// What the memory twin of the search engine refuses of a document, as the engine does.
+
+import t from 'tap'
+import { refusalOf } from './search-query.ts'
+
+t.test('every value of a list is looked at, the first and the last', async (t) => {
+  const properties = { size: { type: 'double' }, tags: { type: 'keyword' } } as const
+  const refused = (source: Record<string, unknown>): boolean =>
+    refusalOf(source, properties) !== null
+  t.notOk(refused({ size: [1, 2], tags: ['a', 'b', null] }))
+  t.notOk(refused({ size: [], tags: null }))
+  t.ok(refused({ size: ['x', 1] }))
+  t.ok(refused({ size: [1, 'x'] }))
+  t.ok(refused({ tags: ['a', { b: 'c' }] }))
+})
