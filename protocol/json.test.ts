@@ -108,6 +108,7 @@ t.test('broken syntax is explained by line, column and what would be right', (t)
   t.match(messageOf('nul'), /expected null/)
   t.match(messageOf('\ufeff{}'), /byte order mark/)
   t.equal(positionOf('{"a":tru}'), 8)
+  t.equal(positionOf('{"a b": " c ", "d":tru}'), 22, 'spaces in texts are none of it')
   t.end()
 })
 

@@ -115,6 +115,8 @@ void t.test('mistakes', (t) => {
     ['openedAt > now - 1.5 days', '17: a duration needs a whole number, found 1.5'],
     ['nme == 1', /^0: library has no field nme; did you mean name/],
     ['area == 1 or address.flor == 1', /^13: address has no member flor; did you mean floor/],
+    ["name->'x' == 'a'", '0: name is text, -> is for dynamic'],
+    ["address.floor->'x' == 1", '0: address.floor is a number, -> is for dynamic'],
     ["area == 'a'", "5: a number can't be compared with text"],
     ['name == 1', "5: text can't be compared with a number"],
     ['area == 5 days', "5: a number can't be compared with a duration"],
