@@ -26,7 +26,7 @@ async function freed(stored: readonly Stored[]): Promise<string[]> {
     behaviours: new Map([['ledger', ledger as Behaviour]]),
     settled: new Map([[0, { flush: 9, relayed: 9 }]]),
     shards: 1,
-    entries: (_, { after }) => rows.filter(({ n }) => n > after),
+    entries: (_, range) => rows.filter(({ n }) => range.order === 'ascending' && n > range.after),
     report: () => undefined,
     free: ({ key }) => {
       found.push(key)
