@@ -1,5 +1,5 @@
-// An activation by itself: its snapshots, when one is due and what it holds; what entries make of it,
-// in whatever order they stand; what an operator is told of it.
+// An activation by itself: its snapshots, when one is due and what it holds; what entries make of
+// it, in whatever order they stand; what an operator is told of it.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
