@@ -49,6 +49,9 @@ t.test('nodes are started by name and port, and ended', async (t) => {
   t.match(readFileSync(join(dir, 'two.log'), 'utf8'), 'two --config settings.json')
   await stopNodes([one, two])
   t.notOk(isAlive(one) || isAlive(two))
+  // That a process has ended is known to the system before it is told here.
+  const deadline = Date.now() + 10_000
+  while (ends.length < 2 && Date.now() < deadline) await new Promise((go) => setTimeout(go, 10))
   t.strictSame(ends.toSorted(), ['one ended by SIGTERM', 'two ended by SIGTERM'])
 })
 
