@@ -12,8 +12,10 @@ const LATE_MS = 30
 const LATE_SHARE = 0.9
 /** Bounds on such a machine are so many times as wide: what stands still is found all the same. */
 const LATE_SLACK = 6
-/** A machine that has less left than this share, as of a run of `npm run bench -- scale-out`. */
-const IDLE_SHARE = 0.2
+/** A machine that has less left than this share gives each of many processes its time late. */
+const IDLE_SHARE = 0.4
+/** With less left than this bounds are BUSY_SLACK times as wide, between the two in proportion. */
+const BUSY_SHARE = 0.2
 const BUSY_SLACK = 3
 
 interface CpuTimes {
@@ -67,7 +69,8 @@ export class Pace {
   /** The bound that holds on this machine. */
   bound(ms: number): number {
     if (this.lateMs > LATE_MS) return ms * LATE_SLACK
-    return this.idle < IDLE_SHARE ? ms * BUSY_SLACK : ms
+    const short = (IDLE_SHARE - this.idle) / (IDLE_SHARE - BUSY_SHARE)
+    return Math.round(ms * (1 + (BUSY_SLACK - 1) * Math.min(1, Math.max(0, short))))
   }
 
   stop(): void {
