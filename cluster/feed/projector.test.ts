@@ -2,7 +2,7 @@
 // repeats, lags or is trimmed on the way.
 
 import t, { type Test } from 'tap'
-import { IndexAway, type IndexWrite } from '../../storage/search.ts'
+import { IndexAway, RefusedWrites, type IndexWrite } from '../../storage/search.ts'
 import type { ParkedActor } from './projection-batch.ts'
 import { Projector, type Step } from './projector.ts'
 import { actorIdOf, decodeTestSnapshot } from './testing/feed-store.ts'
@@ -354,6 +354,29 @@ t.test(
     check(t, s)
   },
 )
+
+t.test('what an engine has refused is shown as it is by then, once it takes it', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')], [C, opened('c')])
+  const projector = await started(s)
+  await follow(s, projector)
+  s.index.fault = (when, writes) => {
+    const isRefused = when === 'after' && writes.some(({ actorId }) => actorId === A)
+    if (isRefused) throw new RefusedWrites(new Map([[A, 'mapping']]))
+  }
+  await s.store.commit([A, noted('n', '1')], [C, noted('m', '1')])
+  await follow(s, projector)
+  t.match(s.parked, [{ actorId: A, reason: 'mapping' }])
+  s.index.fault = () => undefined
+  await s.store.commit([A, noted('n', '2')], [A, noted('o', '2')])
+  await follow(s, projector)
+  await s.store.flush()
+  projector.retryParked()
+  await follow(s, projector)
+  await s.store.commit([A, opened('later')])
+  await follow(s, projector)
+  check(t, s)
+})
 
 t.test('an index that goes away while actors are written one by one parks none', async (t) => {
   const s = scene()

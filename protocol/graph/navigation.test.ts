@@ -144,6 +144,7 @@ void t.test('names that are not there', (t) => {
     ],
     [[{ edge: 'libraries', orderBy: 'nme' }], /did you mean name/, '/0/orderBy'],
     [[{ edge: 'libraries', orderBy: 'tags' }], /tags has no order/, '/0/orderBy'],
+    [[{ edge: 'libraries', orderBy: 'now' }], /found "now", expected a field/, '/0/orderBy'],
     [
       [{ edge: 'libraries', orderBy: 'name up' }],
       /found "up", expected asc, desc, a comma or the end/,

@@ -62,6 +62,8 @@ t.test('removed nodes are forgotten after a day, not before', async (t) => {
   await s.seen()
   t.equal(await s.purge(), true)
   t.equal(s.documents.size, 0)
+  await s.writer.apply([city(2, 'late')], [])
+  t.equal(s.documents.size, 0, 'nor by a late write of the version that went')
 })
 
 t.test('a node that came back in the meantime stays', async (t) => {
