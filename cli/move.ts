@@ -3,11 +3,12 @@
 // storage/embedded, which is only read, and storage/cassandra; members are started afterwards.
 // Source: PROTOCOL 3.12.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { EXIT_CONFIG } from '../config/load.ts'
 import { fillCassandra } from '../storage/cassandra/fill.ts'
 import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
 import type { CassandraOptions } from '../storage/cassandra/store.ts'
+import { lockDirectory } from '../storage/embedded/directory-lock.ts'
 import { openForCopy } from '../storage/embedded/journal-copy.ts'
 import { cassandraOptions } from './cassandra-options.ts'
 import { storeArguments } from './store-arguments.ts'
@@ -33,7 +34,13 @@ async function main(): Promise<number> {
     return EXIT_CONFIG
   }
   try {
-    return await move(dir, loaded.options)
+    if (!existsSync(dir)) throw new Error('there is no such directory')
+    const lock = lockDirectory(dir, { what: 'npm run move' })
+    try {
+      return await move(dir, loaded.options)
+    } finally {
+      lock.release()
+    }
   } catch (error) {
     console.error(`${dir} is not moved: ${(error as Error).message}`)
     return EXIT.failed

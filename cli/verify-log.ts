@@ -2,11 +2,12 @@
 // between storage/, which knows the stores, and the person who has one in doubt: the data directory
 // of a stopped node, or with KONTOR_STORAGE_DRIVER=cluster the keyspace of members that may go on.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { orderBehaviour } from '../commerce/order/order.ts'
 import { EXIT_CONFIG } from '../config/load.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
+import { lockDirectory } from '../storage/embedded/directory-lock.ts'
 import { verifyLog } from '../storage/embedded/verify-log.ts'
 import { cassandraOptions } from './cassandra-options.ts'
 import { storeArguments, type StoreArguments } from './store-arguments.ts'
@@ -35,7 +36,17 @@ async function main(): Promise<number> {
 
 async function verifyDirectory({ data, repair }: StoreArguments): Promise<number> {
   const dir = data ?? (process.env['KONTOR_DATA_DIR'] || './data')
-  return outcome(dir, await verifyLog(dir, (line) => console.log(line), { repair, behaviours }))
+  const print = (line: string): void => console.log(line)
+  if (!repair || !existsSync(dir)) return outcome(dir, await verifyLog(dir, print, { behaviours }))
+  try {
+    const lock = lockDirectory(dir, { what: 'npm run verify-log -- --repair' })
+    const counts = await verifyLog(dir, print, { repair, behaviours })
+    lock.release()
+    return outcome(dir, counts)
+  } catch (error) {
+    console.error((error as Error).message)
+    return EXIT.damaged
+  }
 }
 
 async function verifyKeyspace({ config, repair }: StoreArguments): Promise<number> {

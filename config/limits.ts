@@ -319,6 +319,8 @@ export const LIMITS = {
   /** However busy it is, so many lines of one request stay under way. */
   bulkLinesInFlightMin: 8,
   // Embedded journal (PROTOCOL 3.16)
+  /** A start waits so long for a process that has the data directory and is about to end. */
+  directoryLockWaitMs: 2_000,
   /** Address space of the data file to begin with; it grows by itself. */
   journalMapBytes: 16 * 1024 * MiB,
   /** Page of the data file, of one that is made. */

@@ -6,6 +6,7 @@ import { INDEX_CONSUMER } from '../cluster/feed/parked-actors.ts'
 import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
+import { lockDirectory } from '../storage/embedded/directory-lock.ts'
 import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
 import type { Journal } from '../storage/journal.ts'
 import { NO_RULES, standstillCheck } from './foundation.ts'
@@ -23,6 +24,8 @@ interface Following {
 
 export async function embeddedFoundation(options: FoundationOptions): Promise<Foundation> {
   const { settings, log, world } = options
+  // The process ends when the start fails, and the lock with it.
+  const lock = lockDirectory(settings.dataDir, { what: `a node at ${settings.http.baseUrl}` })
   const journal = await openEmbeddedJournal({
     dir: settings.dataDir,
     shards: settings.shards,
@@ -64,6 +67,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
       await member.stop(leftMs() * 0.5)
       await Promise.all([index.close(), reader.close()])
       await journal.close()
+      lock.release()
     },
   }
 }
