@@ -126,14 +126,18 @@ async function configuration() {
   }
   const owner = follower()
   /** A value; null deletes. */
-  const commit = async (key: string, value: number | null): Promise<void> => {
-    const v = versions.get(key) ?? 0
-    versions.set(key, v + 1)
+  const commit = async (
+    key: string,
+    value: number | null,
+    p = `actor of ${key}`,
+  ): Promise<void> => {
+    const v = versions.get(p) ?? 0
+    versions.set(p, v + 1)
     const r = [value === null ? { t: 'deleted' } : { t: 'put', value }]
     const fixed = { y: 'setting', n: v + 1, m: `${head}`, l: 0 as const, t: 0, c: 0, b: 'me' }
     const entry: Entry = {
       ...fixed,
-      p: `actor of ${key}`,
+      p,
       q: key,
       v,
       r,
@@ -194,6 +198,21 @@ t.test('away for longer than the log reaches: what was deleted is gone', async (
     t.same(told, moreBehind ? [...byImage, ['later', 1, 4]] : byImage, 'once all of it stands')
     t.ok(one.follower.isFresh)
   }
+})
+
+t.test('away meanwhile: a key that another actor has now is told, whatever its version', async (t) => {
+  const { follower, commit, image, trim } = await configuration()
+  await commit('key', 1, 'the one')
+  const one = follower()
+  await one.follower.read()
+  const told: unknown[] = []
+  one.maps.onChange('setting', (key, entry) => told.push([key, entry?.actorId, entry?.version]))
+  await commit('key', null, 'the one')
+  await commit('key', 2, 'the other')
+  await image()
+  await trim()
+  await one.follower.read()
+  t.same(told, [['key', 'the other', 1]])
 })
 
 t.test('an empty log is news only as far as its head', async (t) => {

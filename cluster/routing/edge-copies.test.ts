@@ -313,6 +313,21 @@ t.test('a death with a copy open elsewhere: that one is waited for', async (t) =
   t.same(request.replies, [answered])
 })
 
+t.test('who was asked before a death can not say that nothing was done', async (t) => {
+  const world = makeEdge()
+  const request = world.ask(idIn(0))
+  world.owner = { incarnation: 'b', epoch: 2 }
+  world.edge.resend()
+  world.edge.died('a')
+  request.copies[1]!.respond(noKey)
+  await world.clock.advance(0)
+  t.same(request.replies, [], 'the copy of before may be in the log since')
+  t.equal(request.copies.length, 3, 'an owner is asked that has read all of it')
+  request.copies[2]!.respond(answered)
+  await world.clock.advance(0)
+  t.same(request.replies, [answered])
+})
+
 t.test('again after a reconnect goes what a wire may have lost, and is open', async (t) => {
   const world = makeEdge()
   const lost = world.ask(idIn(0))

@@ -5,6 +5,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { assert } from '../../protocol/errors.ts'
 import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import type { WireReply } from '../../protocol/message.ts'
 import { settle } from '../testing/harness.ts'
 import { ledger } from '../testing/ledger.ts'
 import { Scene, code, data } from './testing/scene.ts'
@@ -93,6 +94,27 @@ async function nothingIsHeld(t: Tap, scene: Scene): Promise<void> {
     t.match(code(await scene.run(chosen)), /^(success|ALREADY_EXISTS)$/)
   }
 }
+
+t.test('a known message behind a new one: no answer before the new one is committed', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const asked = scene.envelope(id, { key: 'a'.repeat(32), say: [['append', { token: 'second' }]] })
+  const [second] = asked.messages
+  // The first of the two was refused by the edge, then a role was changed.
+  await scene.run(scene.tell({ ...asked, places: [1] }))
+  const both = { ...asked, messages: [{ type: 'append', body: { token: 'first' } }, second!] }
+  const disk = Promise.withResolvers<null>()
+  scene.journal.hooks.beforeAppend = () => disk.promise
+  let reply: WireReply | null = null
+  void scene.tell(both).then((said) => (reply = said))
+  await scene.clock.advance(100)
+  t.equal(reply, null, 'its group is not in the log')
+  disk.resolve(null)
+  await until(scene, () => reply !== null)
+  t.match(reply, { outcome: 'answered', results: [{ success: true }, { success: true }] })
+  t.same(await scene.tokens(id), ['first', 'second', 'first'])
+})
 
 t.test('a dropped turn reserves no number', async (t) => {
   const scene = new Scene({ readMs: 200 })

@@ -192,18 +192,19 @@ t.test('bad lines are answered with their number and the rest goes on', async (t
     '{"id": "A", "messages": [{"type": "read"}], "more": 1}',
     '{"id": "A", "messages": [{"type": "read"}], "idempotencyKey": 7}',
     '{"id": "A", "messages": [{"type": "read"}], "idempotencyKey": "a b"}',
+    '{"id": "A", "messages": [{"type": "read"}], "idempotencyKey": ""}',
     '{"id": "A", "messages": [{"type": "read", "body": {"__proto__": 1}}]}',
     'too-large',
     read('A'),
   )
   client.end()
   await done
-  t.equal(client.answers.length, 13)
+  t.equal(client.answers.length, 14)
   for (const [i, answer] of client.answers.entries()) {
-    const good = i === 0 || i === 12
+    const good = i === 0 || i === 13
     t.equal('errors' in answer, !good, `line ${i + 1}`)
     if (good) continue
-    const code = i === 11 ? 'TOO_LARGE' : 'MALFORMED_REQUEST'
+    const code = i === 12 ? 'TOO_LARGE' : 'MALFORMED_REQUEST'
     t.equal(answer.errors![0]!.code, code, `line ${i + 1}`)
     t.equal(answer.errors![0]!.details!['line'], i + 1)
     t.same([answer.paths, answer.data, answer.results], [[], null, []])

@@ -1,0 +1,64 @@
+// How a new life takes its member's row: never while the life of before may still answer a read.
+// Source: PROTOCOL 3.3.1.
+
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import type { MemberRow, Outcome } from '../../storage/control.ts'
+import { TestClock } from '../testing/harness.ts'
+import { takeRow } from './joining.ts'
+
+const nothing = (): void => undefined
+const QUIET = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+
+function rowOf(incarnation: string, beat: number): MemberRow {
+  const fixed = { member: 'a', address: 'http://a', version: '1' }
+  return { ...fixed, incarnation, state: 'up', beat }
+}
+
+/** A row that is read by the script's rule, and when it was taken. */
+function joining(read: (nowMs: number) => MemberRow | null) {
+  const clock = new TestClock()
+  const taken: number[] = []
+  const control = {
+    async member(): Promise<MemberRow | null> {
+      return read(clock.monotonicMs())
+    },
+    async insertMember(): Promise<Outcome> {
+      return 'applied'
+    },
+    async updateMember(): Promise<Outcome> {
+      taken.push(clock.monotonicMs())
+      return 'applied'
+    },
+  }
+  const row = rowOf('new', 0)
+  const done = takeRow({ control, clock, log: QUIET, row, isOver: () => false })
+  return { clock, taken, done }
+}
+
+t.test('a life of before is over once its beat has stood still for a death', async (t) => {
+  const { clock, taken, done } = joining(() => rowOf('old', 7))
+  const beganMs = clock.monotonicMs()
+  await clock.advance(LIMITS.deathMs - LIMITS.membersReadEveryMs)
+  t.same(taken, [])
+  await clock.advance(2 * LIMITS.membersReadEveryMs)
+  t.equal(await done, true)
+  t.ok(taken[0]! - beganMs >= LIMITS.deathMs)
+})
+
+t.test('a read that fails makes the count begin anew, however soon the next one comes', async (t) => {
+  const failing = Math.floor(LIMITS.deathMs / LIMITS.membersReadEveryMs)
+  let reads = 0
+  let failedMs = 0
+  const { clock, taken } = joining((nowMs) => {
+    if (++reads !== failing) return rowOf('old', 7)
+    failedMs = nowMs
+    throw new Error('away')
+  })
+  await clock.advance(LIMITS.deathMs + 2 * LIMITS.membersReadEveryMs)
+  t.ok(reads > failing, 'one has failed')
+  t.same(taken, [], 'its beats may have failed as the read did')
+  await clock.advance(LIMITS.deathMs)
+  t.equal(taken.length, 1)
+  t.ok(taken[0]! - failedMs >= LIMITS.deathMs)
+})
