@@ -37,3 +37,21 @@ t.test('a relayed message comes once', (t) => {
   t.match(saysOf([7, 2, 1], [7, 2, 0]).join(), /came twice/)
   t.end()
 })
+
+t.test('no other entry has the number of one with records', (t) => {
+  const says = (...entries: readonly (readonly [n: number, v: number, records: number])[]) => {
+    const said: string[] = []
+    const audit = new EntryAudit((what) => said.push(what))
+    for (const [i, [n, v, records]] of entries.entries()) {
+      const r = Array.from({ length: records }, () => ({ t: 'appended' }))
+      const a = { type: 'append', success: true } as Entry['a']
+      const fixed = { y: 'ledger', p: 'actor', l: 0, t: 0, b: 'x' } as const
+      audit.next(i + 1, { ...fixed, v, n, r, m: `m${i}`, a, c: i })
+    }
+    return said
+  }
+  t.same(says([1, 0, 1], [2, 1, 0], [2, 1, 1], [3, 2, 0]), [], 'that of a refusal may be')
+  t.match(says([1, 0, 1], [1, 1, 1]).join(), /entry 1 behind 1/)
+  t.match(says([1, 0, 1], [2, 1, 1], [3, 2, 0], [2, 2, 1]).join(), /entry 2 behind 3/)
+  t.end()
+})
