@@ -200,20 +200,23 @@ t.test('away for longer than the log reaches: what was deleted is gone', async (
   }
 })
 
-t.test('away meanwhile: a key that another actor has now is told, whatever its version', async (t) => {
-  const { follower, commit, image, trim } = await configuration()
-  await commit('key', 1, 'the one')
-  const one = follower()
-  await one.follower.read()
-  const told: unknown[] = []
-  one.maps.onChange('setting', (key, entry) => told.push([key, entry?.actorId, entry?.version]))
-  await commit('key', null, 'the one')
-  await commit('key', 2, 'the other')
-  await image()
-  await trim()
-  await one.follower.read()
-  t.same(told, [['key', 'the other', 1]])
-})
+t.test(
+  'away meanwhile: a key that another actor has now is told, whatever its version',
+  async (t) => {
+    const { follower, commit, image, trim } = await configuration()
+    await commit('key', 1, 'the one')
+    const one = follower()
+    await one.follower.read()
+    const told: unknown[] = []
+    one.maps.onChange('setting', (key, entry) => told.push([key, entry?.actorId, entry?.version]))
+    await commit('key', null, 'the one')
+    await commit('key', 2, 'the other')
+    await image()
+    await trim()
+    await one.follower.read()
+    t.same(told, [['key', 'the other', 1]])
+  },
+)
 
 t.test('an empty log is news only as far as its head', async (t) => {
   const { clock, follower, commit, image, trim, owner } = await configuration()

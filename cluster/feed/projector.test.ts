@@ -436,3 +436,26 @@ t.test('a shard that goes takes only its own actors from those that return', asy
   t.strictSame(s.unparked, [B])
   t.notOk(s.index.docs().has(`${B} note m`))
 })
+
+t.test('an index that takes nothing at all parks none again', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')])
+  const projector = await started(s)
+  await follow(s, projector)
+  s.index.fault = (when, writes) => {
+    if (when === 'after' && writes.length > 0) throw new RefusedWrites(new Map([[A, 'mapping']]))
+  }
+  await s.store.commit([A, noted('n', '1')])
+  await follow(s, projector)
+  t.equal(s.parked.length, 1)
+  s.index.fault = (when) => {
+    if (when === 'before') throw new Error('full')
+  }
+  await s.store.flush()
+  projector.retryParked()
+  await t.rejects(projector.step(s.store.heads), /full/)
+  s.index.fault = () => undefined
+  await follow(s, projector)
+  t.equal(projector.parkedCount, 0)
+  check(t, s)
+})

@@ -46,19 +46,22 @@ t.test('a life of before is over once its beat has stood still for a death', asy
   t.ok(taken[0]! - beganMs >= LIMITS.deathMs)
 })
 
-t.test('a read that fails makes the count begin anew, however soon the next one comes', async (t) => {
-  const failing = Math.floor(LIMITS.deathMs / LIMITS.membersReadEveryMs)
-  let reads = 0
-  let failedMs = 0
-  const { clock, taken } = joining((nowMs) => {
-    if (++reads !== failing) return rowOf('old', 7)
-    failedMs = nowMs
-    throw new Error('away')
-  })
-  await clock.advance(LIMITS.deathMs + 2 * LIMITS.membersReadEveryMs)
-  t.ok(reads > failing, 'one has failed')
-  t.same(taken, [], 'its beats may have failed as the read did')
-  await clock.advance(LIMITS.deathMs)
-  t.equal(taken.length, 1)
-  t.ok(taken[0]! - failedMs >= LIMITS.deathMs)
-})
+t.test(
+  'a read that fails makes the count begin anew, however soon the next one comes',
+  async (t) => {
+    const failing = Math.floor(LIMITS.deathMs / LIMITS.membersReadEveryMs)
+    let reads = 0
+    let failedMs = 0
+    const { clock, taken } = joining((nowMs) => {
+      if (++reads !== failing) return rowOf('old', 7)
+      failedMs = nowMs
+      throw new Error('away')
+    })
+    await clock.advance(LIMITS.deathMs + 2 * LIMITS.membersReadEveryMs)
+    t.ok(reads > failing, 'one has failed')
+    t.same(taken, [], 'its beats may have failed as the read did')
+    await clock.advance(LIMITS.deathMs)
+    t.equal(taken.length, 1)
+    t.ok(taken[0]! - failedMs >= LIMITS.deathMs)
+  },
+)

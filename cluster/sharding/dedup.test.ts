@@ -160,3 +160,40 @@ t.test('a message that was voided is told so, whatever its body was', async (t) 
   t.equal(code(late), 'VOID')
   t.same(await scene.tokens(id), ['first'])
 })
+
+t.test('a read beside a repeat waits for what it has seen', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const both = { say: [['read'], ...append('a')] as [string, object?][], key: KEY }
+  await scene.run(scene.ask(id, both))
+  const landing = latch()
+  scene.journal.hooks.beforeAppend = () => landing.opened.then(() => null)
+  void scene.tell(scene.envelope(id, { say: append('b'), key: 'other' }))
+  await settle()
+  const replies: WireReply[] = []
+  void scene.tell({ ...scene.envelope(id, both), copy: 1 }).then((reply) => replies.push(reply))
+  await scene.clock.advance(100)
+  t.same(replies, [], 'it has read what may never have happened')
+  landing.open()
+  await scene.clock.advance(100)
+  t.same(replies.map(code), ['success'])
+})
+
+t.test('a takeover knows the first mark that has left a window', async (t) => {
+  const { marksMax } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { marksMax }))
+  Object.assign(LIMITS, { marksMax: 4 })
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  scene.journal.hooks.beforeWrite = () => 'unknown'
+  const id = scene.newUuid(0)
+  const open = { say: [['open', { token: 'first' }]] as [string, object][], key: KEY }
+  await scene.run(scene.ask(id, open))
+  for (const token of ['1', '2', '3', '4']) await scene.run(scene.ask(id, { say: append(token) }))
+  await scene.restart()
+  scene.journal.hooks.beforeWrite = undefined
+  await scene.clock.advance(60_000)
+  await scene.restart()
+  t.equal(code(await scene.run(scene.ask(id, open))), 'success')
+})

@@ -6,6 +6,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { settle } from '../testing/harness.ts'
+import { entriesOfRow } from './log-tail.ts'
 import { poisonedOfAll, replayOf } from './poison.ts'
 import { Scene, code, data, latch } from './testing/scene.ts'
 
@@ -171,3 +172,16 @@ t.test('a relay whose target can not decide now is tried again, not taken', asyn
 function apart(shards: number): string {
   for (let i = 0; ; i++) if (shardOf(placeOfKey('ledger', `N${i}`), shards) === 1) return `N${i}`
 }
+
+t.test('what is given up is not recorded before what was there', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  scene.clock.stepWall(-3_600_000)
+  const say: [string, object][] = [['append', { token: 'x' }]]
+  await scene.run(scene.ask(id, { say, key: 'k'.repeat(32), crashes: LIMITS.crashesMax }))
+  const rows = await scene.journal.log.read(0, 0, 1_000_000)
+  const times = rows.flatMap((row) => [...entriesOfRow(row, 0)]).map(({ entry }) => entry.t)
+  t.equal(times.length, 2)
+  t.ok(times[1]! >= times[0]!)
+})

@@ -66,7 +66,11 @@ t.test('a bad line is told with its number, and the rest goes on', async (t) => 
     [{ id: 'new', messages: [] }, 'MALFORMED_REQUEST', /1 to 1000 messages/],
     [{ id: 'new', messages: [create()], colour: 1 }, 'MALFORMED_REQUEST', /member "colour"/],
     [{ id: 'new', messages: [create()], idempotencyKey: 7 }, 'MALFORMED_REQUEST', /idempotencyKey/],
-    [{ id: 'new', messages: [create()], idempotencyKey: '' }, 'MALFORMED_REQUEST', /idempotencyKey/],
+    [
+      { id: 'new', messages: [create()], idempotencyKey: '' },
+      'MALFORMED_REQUEST',
+      /idempotencyKey/,
+    ],
     [line('new', create({ currencyCode: 'X' })), 'INVALID_MESSAGE_BODY', /currencyCode/],
     [line('new', query('orderId')), 'NOT_FOUND', /begin with create/],
     [

@@ -173,6 +173,23 @@ t.test(
   },
 )
 
+t.test('K2: a message was given up before it came, under a key that is used again', async (t) => {
+  const no = rejected('!void', 'VOID', 'too late')
+  const log = logOf(
+    entry(1, 0, [OPENED]),
+    entry(2, 1, [], { a: no }),
+    entry(3, 1, [appended('b')], { a: done('append', 1) }),
+  )
+  const b = { messages: [B], at: [0, 1] as const, results: [done('append', 1)] }
+  const late = { messages: [A], at: [2, 3] as const, results: [no] }
+  const at = (offset: number) => ({ position: { shard: 0, offset } })
+  t.strictSame(checkOrder(historyOf({ ...b, ...at(3) }, { ...late, ...at(2) }), log), [])
+  t.match(
+    checkOrder(historyOf({ ...b, ...at(3) }, { ...late, ...at(3) }), log).join(),
+    /K2: operation 1 at 0\/3 was answered .*VOID.*, recorded/,
+  )
+})
+
 t.test('K3: an order that agrees with time explains every answer', async (t) => {
   const opened = { messages: [OPEN], at: [0, 1] as const, results: [done('open', {})] }
   const a = { messages: [A], results: [done('append', 1)] }
