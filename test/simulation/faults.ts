@@ -100,7 +100,7 @@ export class Faults {
 
   startAgain(name: string): void {
     this.#left.delete(name)
-    if (this.world.members.get(name)?.process.state === 'dead') this.world.start(name)
+    this.world.startIfDown(name)
   }
 
   leave(one: SimulatedMember): void {

@@ -85,7 +85,7 @@ export class Rests {
       scheduler.at(soonMs, 'wakes', run)
     }
     for (const { process } of still) wake(() => process.resume())
-    for (const name of down) wake(() => world.start(name))
+    for (const name of down) wake(() => world.startIfDown(name))
     for (const start of world.onceAwake.splice(0)) wake(start)
   }
 
