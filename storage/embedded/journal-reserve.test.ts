@@ -1,4 +1,5 @@
-// The reserve keeps back what it is set to, whatever a life of before has left. Source: PROTOCOL 3.16.
+// The reserve keeps back what it is set to, whatever a life of before has left. Source: PROTOCOL
+// 3.16.
 
 import { randomFillSync } from 'node:crypto'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
