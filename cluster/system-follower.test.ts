@@ -218,6 +218,16 @@ t.test(
   },
 )
 
+t.test('a key is among those that begin with it', async (t) => {
+  const { owner, commit } = await configuration()
+  for (const key of ['b', 'a/b', 'a', 'A', 'ab']) await commit(key, 1)
+  const keys = (prefix: string) => [...owner.withPrefix('setting', prefix)].map(({ key }) => key)
+  t.same(keys('a'), ['a', 'a/b', 'ab'])
+  t.same(keys('a/'), ['a/b'])
+  t.same(keys('b'), ['b'])
+  t.same(keys('c'), [])
+})
+
 t.test('an empty log is news only as far as its head', async (t) => {
   const { clock, follower, commit, image, trim, owner } = await configuration()
   await commit('a', 1)

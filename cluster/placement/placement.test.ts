@@ -155,9 +155,18 @@ t.test('a member that was declared dead starts again inside its process', async 
   const b = await all.start('b')
   await all.until('the load is level', () => isLevel(all, [a, b]), 60_000)
   const old = b.member.ownership.incarnation
+  const had = [...b.member.shards.keys()].toSorted((x, y) => x - y)
+  b.released.length = 0
   b.onStatement = (statement) => (statement.includes('"beat"') ? 'unknown' : null)
   await all.until('b is dead', () => all.state.members.get('b')!.state === 'dead', 10_000)
   b.onStatement = null
+  await all.until('b knows', () => b.member.ownership.incarnation !== old, 10_000)
+  t.ok(had.length > 0)
+  t.strictSame(
+    b.released.toSorted((x, y) => x - y),
+    had,
+    'its followers are told of each',
+  )
   await all.until('both share again', () => isLevel(all, [a, b]), 60_000)
   t.not(b.member.ownership.incarnation, old)
   const { id } = ok(await ended(all, b.ask('new', [['open', { token: 'x' }]]))) as { id: string }

@@ -30,6 +30,8 @@ export interface OneMember {
   readonly name: string
   readonly member: Member
   readonly logged: string[]
+  /** Shards that it has told to have let go of, in their order. */
+  readonly released: number[]
   ask(id: string, messages: readonly [string, object?][], options?: AskOptions): Promise<Reply>
   /** Its statements and reads fail, and its wire is cut, from now on: as good as killed. */
   kill(): void
@@ -114,6 +116,7 @@ function makeOne(shared: Shared, name: string): OneMember {
   const { clock, wire, random } = shared
   const life: Life = { killed: false, cut: false }
   const logged: string[] = []
+  const released: number[] = []
   const one: { onStatement: OneMember['onStatement'] } = { onStatement: null }
   const say = (fields: object, text: string): void =>
     void logged.push(`${text} ${JSON.stringify(fields)}`)
@@ -137,6 +140,7 @@ function makeOne(shared: Shared, name: string): OneMember {
     onCommitted: () => undefined,
     doneWith: () => Infinity,
     onLost: () => undefined,
+    onReleased: (shard) => void released.push(shard),
   })
   const ask: OneMember['ask'] = (id, messages, given = {}) =>
     member.ask({
@@ -154,6 +158,7 @@ function makeOne(shared: Shared, name: string): OneMember {
     name,
     member,
     logged,
+    released,
     kill: () => void (life.killed = true),
     cutJournal: () => void (life.cut = true),
     ask,

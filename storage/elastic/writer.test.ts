@@ -18,6 +18,7 @@ const FILL = { shard: 1, begun: 3, after: null, step: 1 }
 
 /** A writer whose bulks are answered one after the other; what they named, and what was saved. */
 function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
+  const failing: { save?: Error } = {}
   const bulks: string[][] = []
   const saved: unknown[] = []
   const pauses: number[] = []
@@ -33,7 +34,11 @@ function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
     layout,
     rows: new Set(layout.nodes.keys()),
     writeAliasOf: (name) => name,
-    saveOffsets: async (offsets) => void saved.push(...offsets),
+    saveOffsets: async (offsets) => {
+      await Promise.resolve()
+      if (failing.save) throw failing.save
+      saved.push(...offsets)
+    },
     saveFills: async (fills) => void saved.push(...fills),
     nowMs: () => 0,
     pause: async (ms) => void pauses.push(ms),
@@ -44,7 +49,7 @@ function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
       OFFSETS,
       [FILL],
     )
-  return { writer, write, bulks, saved, pauses }
+  return { writer, write, bulks, saved, pauses, failing }
 }
 
 t.test('all is there, or newer: the fill is saved, then the offsets', async (t) => {
@@ -53,6 +58,13 @@ t.test('all is there, or newer: the fill is saved, then the offsets', async (t) 
   t.same(saved, [FILL, ...OFFSETS])
   t.same([...writer.offsets()], [[0, 7]])
   t.same([...writer.fills()], [[1, FILL]])
+})
+
+t.test('offsets that are not saved have not moved', async (t) => {
+  const { writer, write, failing } = scene()
+  failing.save = new Error('away')
+  await t.rejects(write(A), /away/)
+  t.equal(writer.offsets().size, 0)
 })
 
 t.test('an index that is gone took nothing, whatever the others say', async (t) => {

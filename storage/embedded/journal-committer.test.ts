@@ -23,7 +23,8 @@ interface Opened {
   readonly fail: (error: Error) => void
 }
 
-async function openCommitter(t: Test): Promise<Opened> {
+/** `left`: bytes that the disk has room for; as they are by default. */
+async function openCommitter(t: Test, left?: () => number): Promise<Opened> {
   const { dir, random, roomBytes } = journalOptions(t)
   const real = openEnvironment(dir, false)
   t.teardown(() => real.root.close())
@@ -47,7 +48,7 @@ async function openCommitter(t: Test): Promise<Opened> {
     random,
     env,
     reserve,
-    room: new Room(dir, env.file),
+    room: left === undefined ? new Room(dir, env.file) : ({ left } as Room),
     roomBytes: roomBytes!,
     now: () => performance.now(),
     onFatal: (error) => fatal.push(error),
@@ -133,6 +134,26 @@ void t.test('a failed commit is the end', async (t) => {
   t.equal(fatal.length, 1)
   t.equal(new EmbeddedLogReader(env).status(0).head, 1, 'and reads go on until the process ends')
   await committer.close()
+})
+
+void t.test('rows that came with a refused append are finished', async (t) => {
+  const { roomBytes } = journalOptions(t)
+  const { committer, env, fatal } = await openCommitter(t, () => roomBytes!)
+  const written = committer.write(0, 0, [entry(1, 2 * LIMITS.derivedWaitBytes)])
+  t.same(await committer.append([group({ shard: 0, epoch: 0 })]), ['full'])
+  t.equal(await written, 'committed', 'with what was kept back for it')
+  t.equal(new EmbeddedDerivedReader(env).actors(null, 100).length, 1)
+  t.same(fatal, [])
+})
+
+void t.test('where nothing has room nothing is tried', async (t) => {
+  const { committer, transactions, fatal } = await openCommitter(t, () => 0)
+  const written = committer.write(0, 0, [entry(1, 2 * LIMITS.derivedWaitBytes)])
+  t.same(await committer.append([group({ shard: 0, epoch: 0 })]), ['full'])
+  t.equal(await written, 'full')
+  t.equal(await committer.essential(() => []), 'full')
+  t.equal(transactions(), 0, 'a commit that fails ends the process')
+  t.same(fatal, [])
 })
 
 void t.test('closing writes what waits, and then nothing', async (t) => {
