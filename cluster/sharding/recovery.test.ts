@@ -6,7 +6,7 @@ import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import { settle } from '../testing/harness.ts'
-import { Scene, code, data } from './testing/scene.ts'
+import { Scene, code, data, latch } from './testing/scene.ts'
 
 t.test('a takeover with 1,000 entries in the tail and slow reads', async (t) => {
   const scene = new Scene({ hooks: {}, shards: 1 })
@@ -252,4 +252,25 @@ t.test('who is stopped while it claims does not begin to serve', async (t) => {
   scene.shard.stepDown('as asked')
   await t.rejects(scene.run(claiming), LostTenure)
   t.equal(scene.shard.state, 'stopped')
+})
+
+t.test('bytes of the log that a stored account has are not counted again', async (t) => {
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const slow = latch()
+  scene.journal.hooks.beforeWrite = () => slow.opened.then(() => null)
+  const id = await scene.made()
+  // Committed while the rows of the first are on their way: the account is of both.
+  await scene.run(scene.ask(id, { say: [['append', { token: 'second' }]] }))
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  scene.journal.hooks.beforeWrite = (_, rows) =>
+    rows.some((row) => row.kind === 'entry') ? 'unknown' : null
+  slow.open()
+  await scene.clock.advance(LIMITS.flushStoredMs)
+  t.equal(scene.shard.flusher.stored, 1)
+  t.equal(scene.shard.gate.head, 2)
+  await scene.restart()
+  const rows = await scene.journal.log.read(0, 0, 9e9)
+  const bytes = rows.reduce((sum, { body }) => sum + body.length, 0)
+  t.equal(scene.shard.kept.logBytes, bytes)
 })
