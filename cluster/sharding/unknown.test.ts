@@ -139,6 +139,28 @@ t.test('a log that is not as its owner left it stops the shard', async (t) => {
   t.ok(scene.logged.some((line) => line.includes('not as its owner left it')))
 })
 
+t.test('a tenure that is over looks at nothing that the next one has written', async (t) => {
+  const claiming = latch()
+  const { scene, tell } = await stage(
+    () => 'unknown',
+    async () => {
+      await claiming.opened
+      return { epoch: 2, segment: 1 }
+    },
+  )
+  void tell('x')
+  await scene.clock.advance(5_000)
+  const { shard } = scene
+  shard.stepDown('a new tenure begins')
+  // It has the epoch that this one has asked for, and has gone on.
+  await scene.journal.log.claim(0, { epoch: 2, segment: 1 })
+  scene.journal.state.shards.get(0)!.head += 7
+  claiming.open()
+  await scene.clock.advance(5_000)
+  t.same(scene.steppedDown, ['a new tenure begins'], 'and that is all that is told of it')
+  t.notOk(scene.logged.some((line) => line.includes('not as its owner left it')))
+})
+
 t.test('rows under way while the epoch is raised are written in the new one', async (t) => {
   const write = latch()
   const { scene, tell } = await stage((nth) => (nth > 1 && nth <= 4 ? 'unknown' : null))

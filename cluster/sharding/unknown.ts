@@ -70,7 +70,7 @@ class Resolution {
     const sent = this.#group
     const status = await log.status(sent.shard)
     if (status.lastCommit === sent.commitId) return 'committed'
-    if (status.epoch > sent.epoch) return 'fenced'
+    if (status.epoch > sent.epoch || this.#isOver) return 'fenced'
     this.#mustBe(status.epoch === sent.epoch && status.head === sent.head)
     const [again] = await log.append([sent])
     if (again === 'unknown') this.#failures++
@@ -81,13 +81,19 @@ class Resolution {
   /** In the new epoch the old bytes are false, so what the log has now is final. */
   async #reclaim(): Promise<Resolved> {
     this.#claimed ??= await this.#shard.reclaim()
-    if (this.#claimed === null) return 'fenced'
+    if (this.#claimed === null || this.#isOver) return 'fenced'
     const { shard, head, count, commitId } = this.#group
     if (this.#claimed.head === head) return 'void'
     this.#mustBe(this.#claimed.head === head + count)
     const [row] = await this.#shard.context.journal.log.read(shard, head, 1)
+    if (this.#isOver) return 'fenced'
     this.#mustBe(row?.commitId === commitId)
     return 'committed'
+  }
+
+  /** The next tenure has the log and goes on with it, maybe in this same process and epoch. */
+  get #isOver(): boolean {
+    return this.#shard.state === 'stopped'
   }
 
   #mustBe(so: boolean): void {
