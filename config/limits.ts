@@ -477,4 +477,9 @@ export const LIMITS = {
   wireReconnectMsMax: 1_000,
   /** Claims of one shard that lose against another process before it is given up. */
   claimAttemptsMax: 10,
+  // Log of segment files (storage/segment-log)
+  /** Of the first, the second, ... file that a writer begins; the last is that of all others. */
+  logFileBytes: [4 * MiB, 16 * MiB, 64 * MiB],
+  /** What is committed by one write and one sync. */
+  logFrameBytesMax: 8 * MiB,
 } as const
