@@ -285,6 +285,30 @@ t.test('what the caller knows to be synced is not left out', async (t) => {
   t.ok(isRefused(gone, '00000009.seg', /position 0: the file is missing/))
 })
 
+t.test('a last file that goes missing is refused, though nobody closed the log', async (t) => {
+  for (const count of [1, 30]) {
+    const disk = new SimulatedDisk()
+    const { file } = (await filled(disk, count)).end
+    const copy = disk.copy()
+    const name = `0000000${file}.seg`
+    copy.remove(name)
+    t.ok(isRefused(await refusal(copy), name, /position 0: the file is missing/))
+  }
+})
+
+t.test('sectors that were lost with frames behind them are no end', async (t) => {
+  const disk = new SimulatedDisk()
+  const log = await filled(disk, 1, ROOMY)
+  const { position } = log.end
+  await log.append([groupOf(1, { body: Buffer.alloc(1_500, 1) })])
+  await log.append([groupOf(2)])
+  disk
+    .bytesOf(FIRST)
+    .fill(0, Math.ceil(position / 512) * 512, Math.ceil(position / 512) * 512 + 512)
+  const error = await refusal(disk.copy())
+  t.ok(isRefused(error, FIRST, new RegExp(`position ${position}: a whole frame is missing`)))
+})
+
 t.test('a damage with frames behind it tells what is lost', async (t) => {
   const disk = new SimulatedDisk()
   const log = await filled(disk, 1, ROOMY)

@@ -224,11 +224,11 @@ export async function staleRun(seed: number, disk: SimulatedDisk): Promise<boole
       if (run.isFenced) return
     }
   })()
-  for (let turns = Math.floor(draw() * 60); turns > 0; turns--) await Promise.resolve()
+  for (let turns = Math.floor(draw() * 600); turns > 0; turns--) await Promise.resolve()
   let newer: SegmentLog
   try {
     newer = await openBeside(disk)
-    for (let turns = 0; turns < 200; turns++) await Promise.resolve()
+    for (let turns = 0; turns < 600; turns++) await Promise.resolve()
   } finally {
     run.goesOn = false
     await appending

@@ -182,7 +182,9 @@ export class SimulatedDisk implements Disk {
   }
 
   async #operation(name: string): Promise<void> {
-    await Promise.resolve()
+    // Long enough for an answer that doesn't wait to be ahead, and not always the same.
+    const turns = 1 + ((this.#operations * 7) % 23)
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
     this.#step(name)
   }
 
