@@ -35,7 +35,7 @@ async function main(): Promise<number> {
   }
   try {
     if (!existsSync(dir)) throw new Error('there is no such directory')
-    const lock = lockDirectory(dir, { what: 'npm run move' })
+    const lock = await lockDirectory(dir, { what: 'npm run move' })
     try {
       return await move(dir, loaded.options)
     } finally {

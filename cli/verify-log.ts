@@ -39,7 +39,7 @@ async function verifyDirectory({ data, repair }: StoreArguments): Promise<number
   const print = (line: string): void => console.log(line)
   if (!repair || !existsSync(dir)) return outcome(dir, await verifyLog(dir, print, { behaviours }))
   try {
-    const lock = lockDirectory(dir, { what: 'npm run verify-log -- --repair' })
+    const lock = await lockDirectory(dir, { what: 'npm run verify-log -- --repair' })
     const counts = await verifyLog(dir, print, { repair, behaviours })
     lock.release()
     return outcome(dir, counts)

@@ -25,7 +25,7 @@ interface Following {
 export async function embeddedFoundation(options: FoundationOptions): Promise<Foundation> {
   const { settings, log, world } = options
   // The process ends when the start fails, and the lock with it.
-  const lock = lockDirectory(settings.dataDir, { what: `a node at ${settings.http.baseUrl}` })
+  const lock = await lockDirectory(settings.dataDir, { what: `a node at ${settings.http.baseUrl}` })
   const journal = await openEmbeddedJournal({
     dir: settings.dataDir,
     shards: settings.shards,

@@ -19,7 +19,7 @@ async function holderOf(t: Test, dir: string) {
   const file = new URL('directory-lock.ts', import.meta.url).href
   const script = `
     const { lockDirectory } = await import(${JSON.stringify(file)})
-    lockDirectory(${JSON.stringify(dir)}, { what: 'a node at http://127.0.0.1:1' })
+    await lockDirectory(${JSON.stringify(dir)}, { what: 'a node at http://127.0.0.1:1' })
     console.log('held')
     setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script])
@@ -29,32 +29,32 @@ async function holderOf(t: Test, dir: string) {
   return child
 }
 
-void t.test('a directory is made, locked, and free again', (t) => {
+void t.test('a directory is made, locked, and free again', async (t) => {
   const dir = folder(t)
-  const lock = lockDirectory(dir, { what: 'the first' })
-  t.throws(() => lockDirectory(dir, { what: 'the second' }), {
+  const lock = await lockDirectory(dir, { what: 'the first' })
+  await t.rejects(lockDirectory(dir, { what: 'the second' }), {
     message:
       `${dir} is in use by process ${process.pid} (the first): stop it first, or name another ` +
       'directory (KONTOR_DATA_DIR)',
   })
   lock.release()
   t.notOk(existsSync(join(dir, 'lock.json')), 'nobody is named any more')
-  const next = lockDirectory(dir, { what: 'the second' })
+  const next = await lockDirectory(dir, { what: 'the second' })
   lock.release()
   t.ok(existsSync(join(dir, 'lock.json')), 'who has released it takes nothing from the next')
   next.release()
-  t.end()
 })
 
 void t.test('another process has it, and it ends with that process', async (t) => {
   const dir = folder(t)
   const child = await holderOf(t, dir)
-  t.throws(() => lockDirectory(dir, { what: 'me' }), {
+  await t.rejects(lockDirectory(dir, { what: 'me' }), {
     message: new RegExp(`in use by process ${child.pid} \\(a node at http://127.0.0.1:1\\)`),
   })
   const ended = once(child, 'exit')
   child.kill('SIGKILL')
   await ended
   t.ok(existsSync(join(dir, 'lock.json')), 'a killed process leaves its name')
-  lockDirectory(dir, { what: 'me' }).release()
+  const mine = await lockDirectory(dir, { what: 'me' })
+  mine.release()
 })

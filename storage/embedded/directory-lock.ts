@@ -6,7 +6,6 @@
 
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { LIMITS } from '../../config/limits.ts'
 import { writeSynced } from './synced-file.ts'
 
@@ -28,9 +27,11 @@ export interface DirectoryLock {
 
 /**
  * Takes the lock of `dir`, which is made when it is missing. Waits LIMITS.directoryLockWaitMs for a
- * process that is about to end; then throws Error, which names the one that has it.
+ * process that is about to end; then rejects with Error, which names the one that has it.
  */
-export function lockDirectory(dir: string, holder: LockHolder): DirectoryLock {
+export async function lockDirectory(dir: string, holder: LockHolder): Promise<DirectoryLock> {
+  // Only here: Node warns of it, and who asks for --help needs no lock.
+  const { DatabaseSync } = await import('node:sqlite')
   mkdirSync(dir, { recursive: true })
   const file = new DatabaseSync(join(dir, LOCK_FILE), { timeout: LIMITS.directoryLockWaitMs })
   try {

@@ -14,7 +14,7 @@ import { graphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
 import { startClusterIndex } from '../../node/graph/cluster-index.ts'
 import type { ClusterIndex } from '../../node/graph/cluster-index.ts'
-import { AssertionError, RequestError, assert } from '../../protocol/errors.ts'
+import { AssertionError, RequestError } from '../../protocol/errors.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Reply } from '../../protocol/message.ts'
 import type { Journal } from '../../storage/journal.ts'
@@ -85,18 +85,13 @@ export class World {
     this.search = hasGraph ? new SearchCluster(this.scheduler, nastiness) : null
   }
 
-  /** Starts it, unless somebody else has meanwhile. */
+  /** Unless somebody else has: a second process would go on unseen, through each rest. */
   startIfDown(name: string): void {
     if (this.members.get(name)?.process.state === 'dead') this.start(name)
   }
 
-  /**
-   * Starts a process of this name; it takes requests once it has joined. The one before is dead: a
-   * second one would go on unseen, through every rest.
-   */
+  /** Starts a process of this name; it takes requests once it has joined. */
   start(name: string): SimulatedMember {
-    const before = this.members.get(name)
-    assert(before === undefined || before.process.state === 'dead', `${name} is down`)
     const process = new Process(name, this.scheduler, this.#wallJumpOf(name))
     const { member, index } = this.#makeMember(name, process)
     const simulated: SimulatedMember = {
