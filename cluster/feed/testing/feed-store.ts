@@ -155,7 +155,7 @@ export function decodeTestSnapshot(body: Uint8Array): SnapshotView {
 
 /** The plainest index: it keeps the newest version of each node and fails when it is told to. */
 export class PlainIndex implements GraphWriter {
-  readonly placed = false
+  readonly placed: boolean = false
   /** Called before and after what is applied is in; may throw. */
   fault: (when: 'before' | 'after', writes: readonly IndexWrite[]) => void = () => undefined
   applied: (readonly IndexWrite[])[] = []

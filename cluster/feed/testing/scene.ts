@@ -26,10 +26,9 @@ export interface Scene {
   projector(limits?: Partial<ProjectorLimits>): Projector
 }
 
-export function scene(): Scene {
+export function scene(index = new PlainIndex()): Scene {
   const defects = { fold: true, project: true }
   const store = new FeedStore(notebookBehaviour(defects), { shards: 2, generation: 'g1' })
-  const index = new PlainIndex()
   const parked: ParkedActor[] = []
   const unparked: string[] = []
   const { log, derived } = store.journal
