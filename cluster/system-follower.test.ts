@@ -218,6 +218,25 @@ t.test(
   },
 )
 
+t.test(
+  'keys that an image brings are among those that begin with them, the gone not',
+  async (t) => {
+    const { follower, commit, image, trim } = await configuration()
+    for (const key of ['a', 'b', 'd']) await commit(key, 1)
+    const one = follower()
+    await one.follower.read()
+    const keys = () => [...one.maps.withPrefix('setting', '')].map(({ key }) => key)
+    t.same(keys(), ['a', 'b', 'd'], 'asked for before as well')
+    await commit('b', null)
+    await commit('c', 1)
+    await commit('e', 1)
+    await image()
+    await trim()
+    await one.follower.read()
+    t.same(keys(), ['a', 'c', 'd', 'e'])
+  },
+)
+
 t.test('a key is among those that begin with it', async (t) => {
   const { owner, commit } = await configuration()
   for (const key of ['b', 'a/b', 'a', 'A', 'ab']) await commit(key, 1)
