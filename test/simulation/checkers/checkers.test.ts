@@ -190,6 +190,20 @@ t.test('K2: a message was given up before it came, under a key that is used agai
   )
 })
 
+t.test('K2: a message that was given up is told so, whatever the state is', async (t) => {
+  const no = rejected('append', 'POISONED', 'each time its process ended')
+  const at = (offset: number) => ({ position: { shard: 0, offset } })
+  const told = { messages: [A], at: [2, 3] as const, results: [no] }
+  for (const records of [[OPENED], []]) {
+    const log = logOf(entry(1, 0, records), entry(2, records.length, [], { a: no }))
+    t.strictSame(checkOrder(historyOf({ ...told, ...at(2) }), log), [])
+    t.match(
+      checkOrder(historyOf({ ...told, ...at(1) }), log).join(),
+      /K2: operation 0 at 0\/1 was answered .*POISONED.*, recorded/,
+    )
+  }
+})
+
 t.test('K3: an order that agrees with time explains every answer', async (t) => {
   const opened = { messages: [OPEN], at: [0, 1] as const, results: [done('open', {})] }
   const a = { messages: [A], results: [done('append', 1)] }

@@ -49,7 +49,7 @@ function answerInLog(operation: Operation, actorId: string, log: FoldedLog): str
   if (isOfLast && JSON.stringify(last) !== JSON.stringify(entry.a)) {
     return [`K2: ${who} was answered ${JSON.stringify(last)}, recorded ${JSON.stringify(entry.a)}`]
   }
-  if (isVoided(operation)) return []
+  if (isVoided(operation) || isRefusedWith(operation, 'POISONED')) return []
   const actor = log.actors.get(actorId)
   if (!isOfLast || !actor || operation.type !== 'ledger') return []
   const around = stateAround(actor, offset)
@@ -63,9 +63,14 @@ function answerInLog(operation: Operation, actorId: string, log: FoldedLog): str
  * Its message was given up before it came, maybe long before under a key that is used again: where
  * that is recorded says nothing of when it was asked for, nor of what it would have met.
  */
-function isVoided({ results }: Operation): boolean {
+function isVoided(operation: Operation): boolean {
+  return isRefusedWith(operation, 'VOID')
+}
+
+/** What was given up, as it kept killing its owner, says nothing of the state either. */
+function isRefusedWith({ results }: Operation, code: string): boolean {
   const last = results.at(-1)
-  return last?.success === false && last.errors[0]!.code === 'VOID'
+  return last?.success === false && last.errors[0]!.code === code
 }
 
 /** If A had returned before B was invoked, A stands before B; no two stand in one place. */
