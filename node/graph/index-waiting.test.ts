@@ -120,6 +120,21 @@ t.test('an own shard tells by itself; refreshes keep their distance', async (t) 
   t.equal(s.refreshes, 2)
 })
 
+t.test('what comes into the index during a refresh is seen after the next one', async (t) => {
+  const s = new Stage()
+  s.applied.set(0, 5)
+  s.during = () => void s.applied.set(0, 6)
+  const first = s.reached(0, 5)
+  await s.pass(10)
+  t.equal(await first, true)
+  t.equal(s.refreshes, 1)
+  const second = s.watch.reached([{ shard: 0, offset: 6 }], 1_000)
+  t.not(second, true, 'no search that begins now need find it')
+  await s.pass(LIMITS.indexRefreshGapMs + 10)
+  t.equal(await second, true)
+  t.equal(s.refreshes, 2)
+})
+
 t.test('what fails is tried again; nobody is told too much', async (t) => {
   const s = new Stage()
   s.isAway = true
