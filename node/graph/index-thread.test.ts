@@ -112,6 +112,17 @@ t.test('writes the rows of parked actors and says when they are durable', async 
   if (row?.kind === 'parked') t.match(decodeParked(row.body!), { reason: 'r', offset: 199 })
 })
 
+t.test('the row that clears a parked actor is not older than the index', async (t) => {
+  const rows: DerivedRow[] = []
+  const index = thread(t, async (some) => void rows.push(...some))
+  await index.opened()
+  index.committed(0, 99)
+  await until(() => rows.length === 1)
+  index.committed(0, 300)
+  await until(() => rows.length === 2)
+  t.match(rows[1], { kind: 'parked', actorId: 'a', body: null, offset: 300 })
+})
+
 t.test('the brake: by lag, but not while the index is filled anew', async (t) => {
   const index = thread(t, () => Promise.resolve())
   await index.opened()

@@ -1,5 +1,5 @@
-// The index worker's stand-in for tests: takes every head at once, parks when the head says so, and
-// dies at head 666 and says at head 555 that it was emptied.
+// The index worker's stand-in for tests: takes every head at once, parks when the head says so and
+// takes it back at head 300, dies at head 666 and says at head 555 that it was emptied.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from '../index-messages.ts'
@@ -20,17 +20,18 @@ function follow(): void {
       if (head === 555) post({ kind: 'reset', why: 'the log of shard 0 is gone' })
       moved = true
       progress.setApplied(shard, head, 0)
-      if (head % 100 === 99) park(shard, head)
+      if (head % 100 === 99) keep('park', shard, head)
+      if (head === 300) keep('unpark', shard, 99)
     }
     if (!moved) break
     if (progress.awaited) post({ kind: 'applied' })
   }
 }
 
-function park(shard: number, offset: number): void {
+function keep(kind: 'park' | 'unpark', shard: number, offset: number): void {
   const nodes = [{ node: 'notebook', id: 'a' }]
   const parked = { actorId: 'a', type: 'notebook', shard, offset, version: 1, nodes, reason: 'r' }
-  post({ kind: 'park', id: offset, parked })
+  post({ kind, id: offset, parked })
 }
 
 port.on('message', (message: ToIndexWorker) => {
