@@ -171,6 +171,24 @@ t.test('a link that finds no room leaves nothing behind, and is tried again', as
   t.same(await outcomes(log, [groupOf(head)]), ['committed'])
 })
 
+t.test('a roll that found no room is ended first, whatever comes next', async (t) => {
+  const disk = new SimulatedDisk()
+  const fatal: string[] = []
+  const log = await open(disk, { ...ROOMY, onFatal: ({ message }) => fatal.push(message) })
+  await log.append([], [{ shard: 1, epoch: 1 }])
+  t.same(await outcomes(log, [groupOf(0, { body: Buffer.alloc(4_000, 1) })]), ['committed'])
+  disk.before = (_, name) => {
+    if (name === 'replace') throw failure('ENOSPC')
+  }
+  t.same(await outcomes(log, [groupOf(1, { body: Buffer.alloc(6_000, 2) })]), ['full'])
+  const small = groupOf(1, { body: Buffer.alloc(20, 3) })
+  t.same(await outcomes(log, [small]), ['full'], 'the next file has named the end of this one')
+  disk.before = () => {}
+  t.same(await outcomes(log, [small]), ['committed'])
+  t.same(fatal, [])
+  t.same(heads(contents(disk, await openLog(disk))), [0, 1])
+})
+
 t.test('a writer is fenced by one that opens the log after it', async (t) => {
   const disk = new SimulatedDisk()
   const fatal: string[] = []
