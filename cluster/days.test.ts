@@ -3,7 +3,10 @@
 
 import t, { type Test } from 'tap'
 import { LIMITS } from '../config/limits.ts'
-import type { Reply } from '../protocol/message.ts'
+import type { Behaviour, Decision, SystemState } from '../protocol/behaviour.ts'
+import { errorItem } from '../protocol/errors.ts'
+import { SYSTEM_SHARD } from '../protocol/ids.ts'
+import type { Message, Reply } from '../protocol/message.ts'
 import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
 import { journalOptions } from '../storage/embedded/testing/journal-options.ts'
 import { verifyLog } from '../storage/embedded/verify-log.ts'
@@ -16,6 +19,41 @@ import { ledger } from './testing/ledger.ts'
 const HOUR_MS = 3_600_000
 const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000
 const quiet = () => undefined
+
+const refuse = (code: 'NOT_FOUND' | 'CONFLICT'): Decision<SystemState> => {
+  return { ok: false, errors: [errorItem(code, 'as asked')] }
+}
+
+/** An actor of the configuration, as node/system-actor.ts makes them. */
+const setting: Behaviour<SystemState> = {
+  ...(ledger as Behaviour),
+  type: 'setting',
+  home: 'system',
+  messageTypes: ['put', 'delete'],
+  creates: ['put'],
+  isRead: () => false,
+  chosenKey: () => null,
+  mayTake: () => [],
+  *decide(state, { type, body }: Message, turn) {
+    const { value, version } = body as { value?: unknown; version?: number }
+    const isThere = state !== null && !state.deleted
+    if (type === 'delete' && !isThere) return refuse('NOT_FOUND')
+    if (version !== undefined && version !== turn.version) return refuse('CONFLICT')
+    const deleted = type === 'delete'
+    const records = [deleted ? { t: 'deleted' } : { t: 'put', key: turn.key, value }]
+    const next = deleted ? { ...state!, deleted } : { key: turn.key!, value, deleted }
+    return { ok: true, records, state: next, data: turn.version + 1 }
+  },
+  evolve: (state, record) =>
+    record.t === 'deleted'
+      ? { ...state!, deleted: true }
+      : { key: record['key'] as string, value: record['value'], deleted: false },
+  isDeleted: (state) => state.deleted,
+  keys: (state) => [state.key],
+  naturalKeys: () => [],
+  toSnapshot: (state) => state,
+  fromSnapshot: (snapshot) => snapshot as SystemState,
+}
 
 /** A node of one shard, whose clocks a test moves on. */
 async function start(t: Test) {
@@ -36,7 +74,7 @@ async function start(t: Test) {
       version: '1',
       journal,
       cluster: null,
-      behaviours: [ledger],
+      behaviours: [ledger, setting],
       world: { clock, random: options.random },
       wire: memoryWire((run) => clock.defer(run)),
       wireDeliversOnce: true,
@@ -67,13 +105,32 @@ async function start(t: Test) {
     await stop()
     clearInterval(alive)
   })
+  const imageAt = async () => (await node.journal.derived.image())?.offset ?? 0
+  const ask = async (
+    to: { readonly type: string; readonly id: string },
+    message: Message,
+    key: string | null = null,
+  ) =>
+    said(
+      await node.member.ask({
+        ...to,
+        messages: [message],
+        idempotencyKey: key,
+        bodyHash: key === null ? '' : JSON.stringify([message.type, message.body]),
+        by: 'tester',
+        preview: false,
+        budgetMs: 10_000,
+        trace: 'test',
+      }),
+    )
   /** What a node does by itself now and then, once everything committed is flushed. */
   const upkeep = async (): Promise<void> => {
     const { member, journal } = node
     for (const shard of member.shards.values()) {
       await shard.prepareHandoff()
       for (let looks = 0; looks < 2; looks++) shard.sweep(true)
-      while (await trimStep(shard, Infinity));
+      const needed = shard.number === SYSTEM_SHARD ? await imageAt() : Infinity
+      while (await trimStep(shard, needed));
     }
     await journal.derived.expire!((shard) => member.shards.get(shard)?.clockMs() ?? null)
   }
@@ -89,20 +146,17 @@ async function start(t: Test) {
       await stop()
       node = await open()
     },
-    async ask(id: string, type: string, body: object = {}, key: string | null = null) {
-      return said(
-        await node.member.ask({
-          type: 'ledger',
-          id,
-          messages: [{ type, body }],
-          idempotencyKey: key,
-          bodyHash: key === null ? '' : JSON.stringify([type, body]),
-          by: 'tester',
-          preview: false,
-          budgetMs: 10_000,
-          trace: 'test',
-        }),
-      )
+    ask: (id: string, type: string, body: object = {}, key: string | null = null) =>
+      ask({ type: 'ledger', id }, { type, body }, key),
+    tell: (id: string, type: string, body: object = {}, key: string | null = null) =>
+      ask({ type: 'setting', id }, { type, body }, key),
+    /** What the maps have of a setting. */
+    shown: (id: string) => node.member.system.get('setting', id),
+    /** Offset behind which the log of `system` begins, and that of its newest image. */
+    async systemLog() {
+      const [first] = await node.journal.log.read(SYSTEM_SHARD, 0, 1)
+      const begin = first === undefined ? Infinity : first.offset - first.count
+      return { begin, imageAt: await imageAt() }
     },
     async numbers(id: string) {
       const range = { order: 'ascending', after: 0, bytesMax: 1e6 } as const
@@ -164,4 +218,40 @@ t.test('a wall clock that is set right by days doubles nothing', async (t) => {
   t.same(await open(), first)
   await node.pass(LIFE_MS + HOUR_MS)
   t.notSame(await open(), first, 'by its own clock its time is over')
+})
+
+t.test('a setting that was refused for days before it was made, and again after', async (t) => {
+  const { systemImageEntries } = LIMITS
+  t.teardown(() => void Object.assign(LIMITS, { systemImageEntries }))
+  Object.assign(LIMITS, { systemImageEntries: 4 })
+  const node = await start(t)
+  for (let tries = 0; tries < 3; tries++) {
+    t.equal(await node.tell('late', 'delete'), 'NOT_FOUND')
+    t.equal(await node.tell('late', 'put', { value: 'no', version: 1 }), 'CONFLICT')
+    await node.pass(LIFE_MS / 2 - HOUR_MS)
+  }
+  t.equal(await node.tell('late', 'put', { value: 'x', version: 0 }, 'k'), 1)
+  const { actorId } = node.shown('late')!
+  t.equal(await node.tell('gone', 'put', { value: 'x' }), 1)
+  t.equal(await node.tell('gone', 'delete'), 2)
+  for (const [i, value] of ['y', 'z'].entries()) {
+    t.equal(await node.tell('late', 'put', { value: 'no', version: 9 }), 'CONFLICT')
+    t.equal(await node.tell('late', 'put', { value, version: i + 1 }), i + 2)
+    t.equal(await node.tell('gone', 'delete'), 'NOT_FOUND')
+    await node.pass(2 * LIFE_MS)
+  }
+  t.same(await node.numbers(actorId), [7, 9, 11], 'what changed it, and no refusal')
+  const { begin, imageAt } = await node.systemLog()
+  t.ok(begin > 0 && begin <= imageAt, `the log begins behind ${begin}, an image is at ${imageAt}`)
+  await node.restart()
+  t.match(node.shown('late'), { actorId, value: 'z', version: 3 })
+  t.equal(node.shown('gone'), null)
+  await node.pass(2 * LIFE_MS)
+  t.equal(await node.tell('late', 'put', { value: 'no', version: 2 }), 'CONFLICT')
+  t.equal(await node.tell('late', 'put', { value: 'last', version: 3 }), 4)
+  t.equal(await node.tell('gone', 'put', { value: 'again', version: 2 }), 3, 'its version rises')
+  await node.restart()
+  t.match(node.shown('late'), { actorId, value: 'last', version: 4 })
+  t.match(node.shown('gone'), { value: 'again', version: 3 })
+  t.same(await node.findings(), [])
 })

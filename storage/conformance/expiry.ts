@@ -51,14 +51,17 @@ interface Change {
   readonly v?: number
   readonly s?: Entry['s']
   readonly k?: readonly KeyChange[]
+  /** Key of an actor of the `system` shard. */
+  readonly q?: string
 }
 
 function entryRow(p: string, n: number, offset: number, change: Change = {}): DerivedRow {
-  const { records = 0, v = 0, s, k } = change
+  const { records = 0, v = 0, s, k, q } = change
   const r = Array.from({ length: records }, () => ({ t: 'changed', text: '"r":[]' }))
   const a = { type: 'change', success: records > 0 } as Entry['a']
   const entry: Entry = { y: 'order', p, v, n, r, m: freshUuid(), l: 1, a, t: 0, c: 0, b: 'x' }
-  const body = encodeEntry({ ...entry, ...(k ? { k } : null), ...(s ? { s } : null) })
+  const more = { ...(k ? { k } : null), ...(s ? { s } : null), ...(q ? { q } : null) }
+  const body = encodeEntry({ ...entry, ...more })
   return { kind: 'entry', actorId: p, n, offset, body }
 }
 
@@ -87,21 +90,31 @@ async function actorsStay(t: Test, make: MakeExpiry): Promise<void> {
     const epoch = await store.claim(shard)
     const [made, refused, long] = [freshUuid(), freshUuid(), freshUuid()]
     const body = Buffer.from('x')
+    const isSystem = shard === SYSTEM_SHARD
+    // Its actors are told by their keys, in each of their entries.
+    const row = (p: string, n: number, offset: number, change: Change = {}) => {
+      return entryRow(p, n, offset, isSystem ? { ...change, q: `key of ${p}` } : change)
+    }
+    const imageRows: DerivedRow[] = [
+      { kind: 'image', offset: 9, part: 0, body },
+      { kind: 'consumer', consumer: 'image', offset: 9 },
+    ]
     const rows: DerivedRow[] = [
-      entryRow(made, 1, 1),
-      entryRow(made, 2, 2, { records: 2, k: key('order') }),
-      entryRow(made, 3, 3, { v: 2 }),
-      entryRow(made, 4, 4, { v: 2, s: [0, 5, 0] }),
-      entryRow(made, 5, 5, { v: 2, k: key('order') }),
-      entryRow(made, 6, 6, { v: 2, k: key('order!key') }),
-      entryRow(made, 7, 7, { v: 2, records: 1 }),
-      entryRow(refused, 1, 8),
-      entryRow(refused, 2, 9, { k: key('order!key') }),
+      row(made, 1, 1),
+      row(made, 2, 2, { records: 2, k: key('order') }),
+      row(made, 3, 3, { v: 2 }),
+      row(made, 4, 4, { v: 2, s: [0, 5, 0] }),
+      row(made, 5, 5, { v: 2, k: key('order') }),
+      row(made, 6, 6, { v: 2, k: key('order!key') }),
+      row(made, 7, 7, { v: 2, records: 1 }),
+      row(refused, 1, 8),
+      row(refused, 2, 9, { k: key('order!key') }),
       { kind: 'snapshot', actorId: made, offset: 7, body },
       { kind: 'shard', offset: 10, body },
       { kind: 'consumer', consumer: 'flush', offset: 10 },
+      ...(isSystem ? imageRows : []),
       ...Array.from({ length: ENTRIES_TOGETHER + 2 }, (_, i) => {
-        return entryRow(long, i + 1, 11 + i, { records: i === 0 || i >= ENTRIES_TOGETHER ? 1 : 0 })
+        return row(long, i + 1, 11 + i, { records: i === 0 || i >= ENTRIES_TOGETHER ? 1 : 0 })
       }),
     ]
     t.equal(await derived.write(shard, epoch, rows), 'committed')
@@ -121,6 +134,7 @@ async function actorsStay(t: Test, make: MakeExpiry): Promise<void> {
     t.ok(await derived.snapshot(made))
     t.ok(await derived.shard(shard))
     t.equal(await derived.consumer(shard, 'flush'), 10)
+    if (isSystem) t.equal((await derived.image())?.offset, 9, 'nor does an image go')
   }
 }
 
