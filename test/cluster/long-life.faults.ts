@@ -11,6 +11,8 @@ import type { Answer } from '../harness/node-process.ts'
 import { Patience, tick, until } from '../harness/patience.ts'
 import { LIMITS_VARIABLE } from '../harness/short-lives.ts'
 import type { LIMITS } from '../../config/limits.ts'
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import { logExtent } from './log-extent.ts'
 import type { Cluster, ClusterMember } from './harness/cluster.ts'
 import { Random } from './random.ts'
 import { faults } from './scene.ts'
@@ -37,11 +39,16 @@ const SHORT: Partial<Record<keyof typeof LIMITS, number>> = {
   sweepMax: 4_096,
   consistencyWaitMs: 400,
 }
+/** Fills a segment of the log, and some images of the maps. */
+const CONFIGURED = 200
 /** A key is sent for the last time so long after the first; its answer comes before its end. */
 const KEYS_LIVE_MS = 9_000
 const PATIENCE_MS = 4_000
 const LIFE_MS = 45_000
 const TTL_MS = 20_000
+
+/** A log is trimmed within this, once it may be. */
+const TRIMMED_MS = 20_000
 
 /** Messages of so many bytes, one after each rest, grow an order to its bound. */
 const RESTS = 105
@@ -50,6 +57,8 @@ const REST_MS = 650
 
 const INDEX_ASKED = 10_000
 const ASKED_AT_ONCE = 250
+/** Requests that lie in a member's sockets when it wakes. */
+const ASKED_ASLEEP = 8
 /** What a member may take more for them: waiting requests, never what they leave behind. */
 const INDEX_BYTES_MAX = 96 * 1024 * 1024
 
@@ -90,11 +99,13 @@ faults(
       sleeper.isLeaving = true
       await tick(PATIENCE_MS)
       cluster.freeze(sleeper.name)
+      sleeper.isLeaving = false
+      const { head: sleptAt } = await logExtent(cluster, SYSTEM_SHARD)
       await revoke(other, token)
+      const { head: revokedAt } = await logExtent(cluster, SYSTEM_SHARD)
       await configure(other)
       await askForIndex(scene, asked)
-      cluster.thaw(sleeper.name)
-      sleeper.isLeaving = false
+      await trimmedBehind(scene, { sleptAt, revokedAt })
       await checkRefused(scene, sleeper, token)
       await cluster.startEngine('elasticsearch')
     },
@@ -188,11 +199,21 @@ async function revoke(member: ClusterMember, token: string): Promise<void> {
   await until('it is revoked', async () => (await usedOver(member, token)) === 401)
 }
 
-/** So much that the log of the configuration no longer reaches back. */
+/**
+ * So much that the log of the configuration no longer reaches back: only what stands in a segment
+ * that is full, and below the last image but one, is trimmed.
+ */
 async function configure(member: ClusterMember): Promise<void> {
-  for (let i = 0; i < 100; i++) {
-    const path = `/resources/registry/long-life/${i % 7}`
-    await member.ask(path, { body: { i }, timeoutMs: PATIENCE_MS }).catch(() => null)
+  const patience = new Patience(60_000)
+  for (let done = 0; done < CONFIGURED;) {
+    const path = `/resources/registry/long-life/${done % 7}`
+    const asked = member.ask(path, { body: { done }, timeoutMs: PATIENCE_MS })
+    const problem = await asked.then(
+      ({ status, text }) => (isSuccess(status) ? null : text),
+      (error: Error) => error.message,
+    )
+    if (problem === null) done++
+    else if (patience.isOver()) throw new Error(`it is not configured: ${problem}`)
   }
 }
 
@@ -227,14 +248,45 @@ async function askForIndex({ t, others }: Scene, member: ClusterMember): Promise
   t.ok(grown < INDEX_BYTES_MAX, `${INDEX_ASKED} requests took ${Math.round(grown / 1e6)} MB more`)
 }
 
-/** From its first answer on it refuses what was revoked while it stood still. */
-async function checkRefused({ t }: Scene, sleeper: ClusterMember, token: string): Promise<void> {
+/** What a member that stands still has read is gone from the log, and so is what it has missed. */
+async function trimmedBehind(
+  { t, cluster }: Scene,
+  { sleptAt, revokedAt }: { readonly sleptAt: number; readonly revokedAt: number },
+): Promise<void> {
+  let { begin, head } = await logExtent(cluster, SYSTEM_SHARD)
+  const patience = new Patience(TRIMMED_MS)
+  while (begin < revokedAt && !patience.isOver()) {
+    await tick(500)
+    ;({ begin, head } = await logExtent(cluster, SYSTEM_SHARD))
+  }
+  t.ok(sleptAt < revokedAt, `it stands still since ${sleptAt}, revoked was at ${revokedAt}`)
+  t.ok(begin >= revokedAt, `the log of \`system\` reaches from ${begin} to ${head}`)
+}
+
+/** Once it goes on it refuses, from its first answer on, what was revoked while it stood still. */
+async function checkRefused(
+  { t, cluster }: Scene,
+  sleeper: ClusterMember,
+  token: string,
+): Promise<void> {
   const statuses = new Set<number>()
+  const use = async (): Promise<void> => void statuses.add(await usedOver(sleeper, token))
+  // These it finds before it has looked at anything else.
+  const asleep = Array.from({ length: ASKED_ASLEEP }, use)
+  await tick(PATIENCE_MS / 8)
+  t.equal(statuses.size, 0, 'it stands still')
+  cluster.thaw(sleeper.name)
   await until('it is a member again', async () => {
-    statuses.add(await usedOver(sleeper, token))
+    await use()
     return sleeper.isReady()
   })
-  for (let i = 0; i < 50; i++) statuses.add(await usedOver(sleeper, token))
-  t.notOk(statuses.has(200), `what was revoked meanwhile: ${[...statuses].join(', ')}`)
+  await Promise.all(asleep)
+  for (let i = 0; i < 50; i++) await use()
+  const said = [...statuses]
+  t.notOk(said.some(isSuccess), `what was revoked meanwhile: ${said.join(', ')}`)
   t.ok(statuses.has(401), 'it is told that it was revoked')
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300
 }
