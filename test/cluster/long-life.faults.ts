@@ -5,13 +5,13 @@
 
 import t from 'tap'
 import { randomUUID } from 'node:crypto'
-import { apply, create } from '../harness/orders.ts'
-import type { Command } from '../harness/orders.ts'
+import { apply, create, query } from '../harness/orders.ts'
+import type { Command, Message } from '../harness/orders.ts'
 import type { Answer } from '../harness/node-process.ts'
 import { Patience, tick, until } from '../harness/patience.ts'
 import { LIMITS_VARIABLE } from '../harness/short-lives.ts'
 import type { LIMITS } from '../../config/limits.ts'
-import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import { SYSTEM_SHARD, nextNumberIn, placeOfKey, shardOf } from '../../protocol/ids.ts'
 import { logExtent } from './log-extent.ts'
 import type { Cluster, ClusterMember } from './harness/cluster.ts'
 import { Random } from './random.ts'
@@ -65,7 +65,7 @@ const INDEX_BYTES_MAX = 96 * 1024 * 1024
 /** Done, over the bound, or done by a copy before whose answer was not heard. */
 const TOLD = new Set([200, 413, 409])
 
-let growing: Promise<readonly Answer[]> | null = null
+let growing: Promise<Grown> | null = null
 
 faults(
   t,
@@ -111,12 +111,37 @@ faults(
     },
 
     'an order grows to its bound over a hundred rests': async ({ t, cluster, others }) => {
-      const answers = await growing!
+      const { answers } = await growing!
       others.lines += answers.filter(({ status }) => status !== 413).length
       const statuses = new Set(answers.map(({ status }) => (status === 409 ? 200 : status)))
       t.same([...statuses], [200, 413], 'it grows, and then it may not')
       const { status } = await applied(cluster.up[0]!, 'GROWS', { type: 'addTag', key: 'small' })
       t.equal(status, 200, 'what is small is still done to it')
+    },
+
+    'the shard of an order at its bound serves on': async (scene) => {
+      const { t, cluster, others, probes } = scene
+      const { line } = await growing!
+      const shards = probes.count
+      const shard = shardOf(placeOfKey('order', 'GROWS'), shards)
+      const place = { type: 'order', prefix: 'NEAR-', shard, shards }
+      const near = `NEAR-${nextNumberIn(place, 0)}`
+      others.orders += 1
+      const made = await put(cluster, 'new', create({ orderNumber: near }))
+      t.equal(made.status, 200, 'another order of it is made')
+      await checkServes(scene, near, ['behind the bound'])
+      const owner = (await cluster.ownerOf(shard))!
+      await cluster.kill(owner)
+      const refused = await put(cluster, 'GROWS', apply({ ...line, orderLineId: randomUUID() }))
+      t.equal(refused.status, 413, 'who takes it over knows the bound')
+      t.not(await cluster.ownerOf(shard), owner)
+      await checkServes(scene, near, ['behind the bound', 'taken over'])
+      await cluster.start(owner)
+      await Promise.all(['a', 'b', 'c'].map((name) => cluster.kill(name)))
+      await Promise.all(['a', 'b', 'c'].map((name) => cluster.start(name)))
+      const again = await put(cluster, 'GROWS', apply({ ...line, orderLineId: randomUUID() }))
+      t.equal(again.status, 413, 'nor does a new start let it grow')
+      await checkServes(scene, near, ['behind the bound', 'taken over', 'begun anew'])
     },
 
     'what may expire has expired, and everybody begins anew': async ({ t, cluster, load }) => {
@@ -144,8 +169,43 @@ async function applied(member: ClusterMember, id: string, command: Command): Pro
   return member.ask(`/resources/actors/order/${id}`, { body, timeoutMs: PATIENCE_MS })
 }
 
+/** One message to an order, sent again until somebody says what became of it. */
+function put(cluster: Cluster, id: string, message: Message): Promise<Answer> {
+  const headers = { 'Idempotency-Key': randomUUID() }
+  return answered(cluster, (member) => {
+    const path = `/resources/actors/order/${id}`
+    return member.ask(path, { body: [message], headers, timeoutMs: PATIENCE_MS })
+  })
+}
+
+/** The last of the tags is put on an order; its actor and the graph show all of them. */
+async function checkServes(
+  { t, cluster }: Scene,
+  number: string,
+  tags: readonly string[],
+): Promise<void> {
+  const key = tags.at(-1)!
+  const changed = await put(cluster, number, apply({ type: 'addTag', key }))
+  t.equal(changed.status, 200, `${key}: it is changed`)
+  const read = await put(cluster, number, query('tags'))
+  t.same(read.json<{ data: unknown }>().data, { tags }, `${key}: its actor shows it`)
+  const headers = { 'X-Consistency': String(changed.headers['x-consistency']) }
+  const filter = `orderNumber == '${number}'`
+  const body = [{ edge: 'orders', filter, node: { fields: ['tags'] } }]
+  const found = await answered(cluster, (member) =>
+    member.ask('/resources/graph', { body, headers, timeoutMs: PATIENCE_MS }),
+  )
+  t.same(found.json<object>(), { orders: [{ tags }] }, `${key}: the graph shows it`)
+}
+
+interface Grown {
+  readonly answers: readonly Answer[]
+  /** One more of what it has grown by. */
+  readonly line: Command
+}
+
 /** One order gets some more after each rest; only answers that say what became of it. */
-async function grow(cluster: Cluster): Promise<readonly Answer[]> {
+async function grow(cluster: Cluster): Promise<Grown> {
   const deliveryId = randomUUID()
   const key = randomUUID()
   await answered(cluster, (member) => {
@@ -154,21 +214,21 @@ async function grow(cluster: Cluster): Promise<readonly Answer[]> {
     return member.ask('/resources/actors/order/new', { body, headers, timeoutMs: PATIENCE_MS })
   })
   const text = 'x'.repeat(GROWN_BYTES / 4)
+  const line = {
+    type: 'createOrderLine',
+    deliveryId,
+    productNumber: 'LARGE',
+    quantity: 1,
+    unitPrice: 1,
+    dynamic: { a: text, b: text, c: text, d: text },
+  }
   const answers: Answer[] = []
   for (let i = 0; i < RESTS; i++) {
-    const line = {
-      type: 'createOrderLine',
-      deliveryId,
-      orderLineId: randomUUID(),
-      productNumber: 'LARGE',
-      quantity: 1,
-      unitPrice: 1,
-      dynamic: { a: text, b: text, c: text, d: text },
-    }
-    answers.push(await answered(cluster, (member) => applied(member, 'GROWS', line)))
+    const added = { ...line, orderLineId: randomUUID() }
+    answers.push(await answered(cluster, (member) => applied(member, 'GROWS', added)))
     await tick(REST_MS)
   }
-  return answers
+  return { answers, line }
 }
 
 async function answered(
