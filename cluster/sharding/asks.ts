@@ -14,7 +14,7 @@ import { checkpointsOf, entriesOf, stateAt } from './history.ts'
 import { holderOf, idOf } from './keys.ts'
 import { seriesOf } from './numbers.ts'
 import type { Series } from './numbers.ts'
-import { resumed } from './work.ts'
+import { resumed, TurnAgain } from './work.ts'
 import type { Work } from './work.ts'
 
 /** The answer, or the promise of it. */
@@ -70,9 +70,17 @@ function reserve(
   }
   const other = shard.reserved.get(id)
   if (other && other.work !== work) {
-    return new Promise<void>((resolve) => {
+    const ended = new Promise<void>((resolve) => {
       other.waiting.push((isDropped) => void (isDropped || resolve()))
-    }).then(resumed(work, () => reserve(shard, activation, work, ask)))
+    })
+    if (waitsFor(other.work, work)) throw new TurnAgain(ended)
+    work.waitsFor = other.work
+    return ended.then(
+      resumed(work, () => {
+        work.waitsFor = null
+        return reserve(shard, activation, work, ask)
+      }),
+    )
   }
   const found = shard.keys.lookup(
     ask.keyType,
@@ -81,6 +89,15 @@ function reserve(
   )
   if (found instanceof Promise) hold(shard, work, id)
   return found
+}
+
+/**
+ * Whether a turn waits, through any number of others, for the end of this one: it would wait for
+ * ever if this one waited for it. No circle is ever closed, so the walk ends.
+ */
+function waitsFor(other: Work | null, work: Work): boolean {
+  for (let at = other; at !== null; at = at.waitsFor) if (at === work) return true
+  return false
 }
 
 function take(

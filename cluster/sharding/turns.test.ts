@@ -154,6 +154,25 @@ t.test('a dropped turn that waits for the end of another reserves nothing', asyn
   await nothingIsHeld(t, scene)
 })
 
+t.test('turns that want keys of each other: one gives back what it has, and all end', async (t) => {
+  const passing = {
+    ...ledger,
+    *decide(...asked: Parameters<typeof ledger.decide>) {
+      const { through = [] } = (asked[1].body ?? {}) as { through?: string[] }
+      for (const key of through) yield { ask: 'reserve', keyType: 'ledger', key }
+      return yield* ledger.decide(...asked)
+    },
+  } as Behaviour
+  const scene = new Scene({ behaviours: [passing], readMs: 20 })
+  await scene.run(scene.shard.claim())
+  const through = (...keys: string[]) =>
+    scene.ask(scene.newUuid(0), { say: [['open', { number: keys.at(-1), through: keys }]] })
+  const three = [through('A', 'B', 'X'), through('B', 'C', 'Y'), through('C', 'A', 'Z')]
+  const told = await scene.run(Promise.all(three))
+  t.same(told.map(code), ['success', 'success', 'success'], 'a circle of three')
+  await nothingIsHeld(t, scene)
+})
+
 t.test('a message whose answer fails to come fails once, and those behind it go on', async (t) => {
   const scene = new Scene({ rules: () => Promise.reject(new Error('as asked')) })
   await scene.run(scene.shard.claim())

@@ -21,7 +21,7 @@ import type { Recalled } from './dedup.ts'
 import { entryOf, plainEntry, tooLarge } from './entry-maker.ts'
 import { idOf } from './keys.ts'
 import { poisonItem } from './poison.ts'
-import { messageIdOf, resumed } from './work.ts'
+import { messageIdOf, resumed, TurnAgain } from './work.ts'
 import type { Work } from './work.ts'
 
 /** The body of `!holds`. */
@@ -84,6 +84,10 @@ export class TurnRunner {
         if (decision === null) return false
         this.#settle(activation, work, message, decision)
       } catch (error) {
+        if (error instanceof TurnAgain) {
+          this.#again(activation, work, error.until)
+          return false
+        }
         this.#failed(activation, work, message, error)
       }
       this.#next(work)
@@ -205,11 +209,23 @@ export class TurnRunner {
         goOn()
       }),
       resumed(work, (error: unknown) => {
+        if (error instanceof TurnAgain) {
+          this.#again(activation, work, error.until)
+          return
+        }
         this.#failed(activation, work, work.envelope.messages[work.i]!, error)
         this.#next(work)
         goOn()
       }),
     )
+  }
+
+  /** Gives back what the turn has taken, so that others can end, and starts it once they have. */
+  #again(activation: Activation, work: Work, until: Promise<void>): void {
+    work.generator = null
+    work.input = undefined
+    endReservations(this.#shard, work)
+    this.#resume(activation, work, until, () => undefined)
   }
 
   /** Whether this actor holds a key by a message; "no" voids that message (ARCHITECTURE 4). */

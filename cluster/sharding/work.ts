@@ -46,6 +46,8 @@ export interface Work {
   readonly taken: Map<string, TakenKey>
   readonly bases: Map<string, AliasRow | null>
   counters: Record<string, number> | null
+  /** Whose end this turn waits for, to take a key that the other has reserved. */
+  waitsFor: Work | null
 }
 
 export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void): Work {
@@ -68,6 +70,18 @@ export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void
     taken: new Map(),
     bases: new Map(),
     counters: null,
+    waitsFor: null,
+  }
+}
+
+/** The turn gives back what it has taken and begins again once `until` has come. */
+export class TurnAgain extends Error {
+  readonly until: Promise<void>
+
+  constructor(until: Promise<void>) {
+    super('two turns wait for keys of each other')
+    this.name = 'TurnAgain'
+    this.until = until
   }
 }
 
