@@ -258,6 +258,22 @@ t.test('K3: what nobody knows of may have happened at any later time, or never',
   t.match(checkLinearizable(gone).join(), /K3/)
 })
 
+t.test('K3: of two messages whose answers were lost the second alone took effect', async (t) => {
+  // The first was too large, which leaves no entry.
+  const both = { messages: [A, B], at: [4, 5] as const, outcome: 'info' as const }
+  const unknown = { ...both, results: [null, null] }
+  const opened = { messages: [OPEN], at: [2, 3] as const, results: [done('open', {})] }
+  const read = { messages: [READ], at: [6, 7] as const, results: [shown('b')] }
+  t.strictSame(checkLinearizable(historyOf(opened, unknown, read)), [])
+  const refused = rejected('delete', 'NOT_FOUND', 'is not open')
+  const early = {
+    messages: [{ type: 'delete', body: {} }],
+    at: [0, 1] as const,
+    results: [refused],
+  }
+  t.strictSame(checkLinearizable(historyOf(early, opened, unknown, read)), [])
+})
+
 t.test('K3: an opening without a token, of which nobody knows, brings none', async (t) => {
   const unknown = {
     messages: [OPEN],

@@ -63,7 +63,11 @@ function isUuid(address: string): boolean {
  * many tokens it has is still said by the answer to the next one.
  */
 function unseenOf(told: readonly Told[]): (message: OperationMessage) => boolean {
-  const isDeleted = told.some(({ operation, i }) => operation.messages[i]!.type === 'delete')
+  // A delete that was refused has taken no list away.
+  const isDeleted = told.some(
+    ({ operation, i }) =>
+      operation.messages[i]!.type === 'delete' && operation.results[i]?.success !== false,
+  )
   const isShown = !isDeleted && isReadLast(told)
   const shown = new Set(
     told.flatMap(({ operation, i }) => shownTokens(operation.results[i]!) ?? []),
