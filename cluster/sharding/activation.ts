@@ -83,6 +83,8 @@ export class Activation {
   /** Entries waiting for their turn. */
   readonly mailbox: Work[] = []
   running: Work | null = null
+  /** Questions about its keys that came while a turn waits, and wait for the store themselves. */
+  readonly questions = new Set<Work>()
   loaded = false
 
   /** Bytes of entries since the last snapshot, and of that snapshot: when the next one is due. */
@@ -114,7 +116,8 @@ export class Activation {
   }
 
   get isIdle(): boolean {
-    return this.running === null && this.mailbox.length === 0 && this.loaded
+    const isAsked = this.questions.size > 0 || this.mailbox.length > 0
+    return this.running === null && !isAsked && this.loaded
   }
 
   /**

@@ -209,7 +209,7 @@ export class Arrivals {
       respond(refused(errorItem('NOT_FOUND', text)))
       return
     }
-    if (activation.mailbox.length >= LIMITS.actorInFlightMax) {
+    if (activation.mailbox.length + activation.questions.size >= LIMITS.actorInFlightMax) {
       const text = `this actor has ${LIMITS.actorInFlightMax} requests waiting; try again`
       respond(refused(errorItem('TOO_BUSY', text)))
       return
@@ -222,8 +222,7 @@ export class Arrivals {
     }
     const work = makeWork(envelope, respond)
     work.createKey = createKey as Work['createKey']
-    activation.mailbox.push(work)
-    turns.pump(activation)
+    turns.take(activation, work)
     resting.touched(activation)
   }
 

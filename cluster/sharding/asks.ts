@@ -8,7 +8,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { AliasRow, Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
-import { claimApart, inquire } from './claims.ts'
+import { ageOfHolder, claimApart, inquire, mayWait } from './claims.ts'
 import type { ShardCore } from './core.ts'
 import { checkpointsOf, entriesOf, stateAt } from './history.ts'
 import { holderOf, idOf } from './keys.ts'
@@ -73,31 +73,16 @@ function reserve(
     const ended = new Promise<void>((resolve) => {
       other.waiting.push((isDropped) => void (isDropped || resolve()))
     })
-    if (waitsFor(other.work, work)) throw new TurnAgain(ended)
-    work.waitsFor = other.work
-    return ended.then(
-      resumed(work, () => {
-        work.waitsFor = null
-        return reserve(shard, activation, work, ask)
-      }),
-    )
+    if (!mayWait(ageOfHolder(shard, work), other)) throw new TurnAgain(() => ended)
+    return ended.then(resumed(work, () => reserve(shard, activation, work, ask)))
   }
   const found = shard.keys.lookup(
     ask.keyType,
     ask.key,
     resumed(work, (row) => take(shard, activation, work, { ask, row })),
   )
-  if (found instanceof Promise) hold(shard, work, id)
+  if (found instanceof Promise && !work.preview) hold(shard, work, id)
   return found
-}
-
-/**
- * Whether a turn waits, through any number of others, for the end of this one: it would wait for
- * ever if this one waited for it. No circle is ever closed, so the walk ends.
- */
-function waitsFor(other: Work | null, work: Work): boolean {
-  for (let at = other; at !== null; at = at.waitsFor) if (at === work) return true
-  return false
 }
 
 function take(
@@ -177,8 +162,17 @@ function skipTaken(shard: ShardCore, series: Series): Promise<void> {
   })
 }
 
-/** Ends the reservations of the message at which the work stands, and wakes who waits for them. */
+/** Ends what the message at which the work stands has taken on its way. */
 export function endReservations(shard: ShardCore, work: Work): void {
+  giveBack(shard, work)
+  work.taken.clear()
+}
+
+/**
+ * Ends the reservations of the work's message and wakes who waits for them. Claims stay: nobody
+ * waits for one, and what the message doesn't ask for again is freed with its entry.
+ */
+export function giveBack(shard: ShardCore, work: Work): void {
   if (shard.reserved.size > 0) {
     for (const [id, reservation] of shard.reserved) {
       if (reservation.work !== work) continue
@@ -186,7 +180,7 @@ export function endReservations(shard: ShardCore, work: Work): void {
       for (const wake of reservation.waiting) wake(false)
     }
   }
-  work.taken.clear()
+  for (const [id, { isApart }] of work.taken) if (!isApart) work.taken.delete(id)
   work.bases.clear()
   work.counters = null
 }

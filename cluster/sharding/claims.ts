@@ -11,11 +11,11 @@ import type { Entry, KeyChange } from '../../protocol/entry.ts'
 import type { Address, Envelope, Message, WireReply } from '../../protocol/message.ts'
 import type { AliasClaim, AliasRow, Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
-import type { ShardCore } from './core.ts'
+import type { Reservation, ShardCore } from './core.ts'
 import { refused } from './core.ts'
 import { holderOf, idOf } from './keys.ts'
 import type { Work } from './work.ts'
-import { messageIdOf, resumed } from './work.ts'
+import { messageIdOf, resumed, TurnAgain } from './work.ts'
 
 interface Key {
   readonly keyType: string
@@ -26,12 +26,33 @@ interface Key {
 interface ClaimBody {
   readonly actorId: string
   readonly messageId: string
+  /** Of a claiming turn that has keys reserved; an older version says none, and waits. */
+  readonly age?: string
+}
+
+/** Answer to a `!claim` that may not wait for the turn that has the key reserved. */
+const AGAIN = 'again'
+
+/** How old a turn is that others may wait for: it has keys reserved. */
+export function ageOfHolder(shard: ShardCore, work: Work): string | undefined {
+  for (const held of shard.reserved.values()) if (held.work === work) return work.age
+  return undefined
+}
+
+/**
+ * Whether a turn may wait for the end of a reservation. Who has keys reserved waits only for a
+ * younger turn, whatever their shards are: so no circle of turns that wait is ever closed, and the
+ * oldest never gives anything back (model-checked as `waits`).
+ */
+export function mayWait(age: string | undefined, held: Reservation): boolean {
+  return age === undefined || age < held.work.age
 }
 
 /**
  * Asks the key's shard for a claim, or just looks. Answer: true when the actor may have it. A turn
  * that fails without an entry leaves its claim: the next turn of its message may go by it already
- * when a word that frees it arrives.
+ * when a word that frees it arrives. Rejects with TurnAgain where the claim may not wait; a look
+ * waits for anybody, since who looks has nothing reserved.
  */
 export function claimApart(
   shard: ShardCore,
@@ -40,10 +61,19 @@ export function claimApart(
 ): Promise<boolean> {
   const { work, activation, look } = asker
   const key = { keyType: wanted.keyType, key: wanted.key }
-  const body: ClaimBody = { actorId: activation.id, messageId: messageIdOf(work) }
+  const age = ageOfHolder(shard, work)
+  const body: ClaimBody = {
+    actorId: activation.id,
+    messageId: messageIdOf(work),
+    ...(age !== undefined && { age }),
+  }
   const message = { type: look ? '!look' : '!claim', body }
   return internal(shard, { type: key.keyType, key: key.key }, message).then(
-    resumed(work, (free) => {
+    resumed(work, (answer) => {
+      if (answer === AGAIN) {
+        throw new TurnAgain(() => claimApart(shard, wanted, { ...asker, look: true }))
+      }
+      const free = answer === true
       if (free && !look) work.taken.set(idOf(key.keyType, key.key), { ...key, isApart: true })
       return free
     }),
@@ -57,7 +87,8 @@ export function inquire(shard: ShardCore, key: Key, claim: AliasClaim): Promise<
     shard,
     { type, id: claim.actorId },
     { type: '!holds', body: { ...key, messageId: claim.messageId } },
-  ).then(async (holds) => {
+  ).then(async (answer) => {
+    const holds = answer === true
     if (!holds) await endClaim(shard, key, claim)
     return holds
   })
@@ -92,8 +123,8 @@ export class ClaimFailed extends Error {
   }
 }
 
-/** Sends one message of the runtime's own; resolves with its boolean answer. */
-function internal(shard: ShardCore, to: Address, message: Message): Promise<boolean> {
+/** Sends one message of the runtime's own; resolves with its answer. */
+function internal(shard: ShardCore, to: Address, message: Message): Promise<unknown> {
   const envelope: Envelope = {
     messageId: { id: shard.context.newUuid().replaceAll('-', ''), kind: 'edge' },
     to,
@@ -110,7 +141,7 @@ function internal(shard: ShardCore, to: Address, message: Message): Promise<bool
   return new Promise((resolve, reject) => {
     shard.context.send(envelope, (reply) => {
       const result = reply.outcome === 'answered' ? reply.results[0] : undefined
-      if (result?.success) resolve(result.data === true)
+      if (result?.success) resolve(result.data)
       else reject(new ClaimFailed(reply))
     })
   })
@@ -135,11 +166,16 @@ export function onKeyMessage(
     if (isDropped || shard.life !== life) respond(shard.moved())
     else onKeyMessage(shard, envelope, respond)
   }
+  const wait = (held: Reservation): void => {
+    const { type, body } = envelope.messages[0]!
+    if (mayWait((body as ClaimBody).age, held)) held.waiting.push(again)
+    else respond(answered(type, AGAIN))
+  }
   const run = (base: AliasRow | null): Maybe<void> => {
     if (shard.life !== life) return respond(shard.moved())
     // A turn may have reserved the key while its row was read.
     const held = shard.reserved.get(id)
-    if (held) held.waiting.push(again)
+    if (held) wait(held)
     else return changeClaim(shard, { envelope, key, base, again }, respond)
   }
   const failed = (error: unknown): void => {
@@ -148,11 +184,16 @@ export function onKeyMessage(
     else respond(refused(errorItem('UNAVAILABLE', 'the key could not be read; try again')))
   }
   const held = shard.reserved.get(id)
-  if (held) held.waiting.push(again)
+  if (held) wait(held)
   else {
     const running = shard.keys.lookup(key.keyType, key.key, run)
     if (running instanceof Promise) running.catch(failed)
   }
+}
+
+function answered(type: string, data: unknown): WireReply {
+  const results = [{ type, success: true, data }] as const
+  return { outcome: 'answered', actorId: null, keys: [], results, position: null }
 }
 
 function changeClaim(
@@ -170,16 +211,8 @@ function changeClaim(
   const { actorId, messageId } = envelope.messages[0]!.body as ClaimBody
   const clock = shard.clockMs()
   const known = base?.claims.find((c) => c.actorId === actorId && c.messageId === messageId)
-  const answer = (offset: number, data: boolean): void => {
-    const reply: WireReply = {
-      outcome: 'answered',
-      actorId: null,
-      keys: [],
-      results: [{ type, success: true, data }],
-      position: null,
-    }
-    shard.releaseRead(offset, reply, respond)
-  }
+  const answer = (offset: number, data: boolean): void =>
+    shard.releaseRead(offset, answered(type, data), respond)
   if (type === '!confirm' || type === '!free') {
     if (!known || (type === '!confirm' && known.confirmed)) return answer(shard.gate.newest, true)
     const done: KeyChange = {

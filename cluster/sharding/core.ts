@@ -131,7 +131,7 @@ export interface ShardCore {
 }
 
 export interface Reservation {
-  readonly work: Work | null
+  readonly work: Work
   /** `isDropped`: the speculative state is gone; who waits has to begin again, elsewhere. */
   readonly waiting: ((isDropped: boolean) => void)[]
 }

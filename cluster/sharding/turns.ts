@@ -12,24 +12,17 @@ import type { Entry } from '../../protocol/entry.ts'
 import type { Message, MessageResult, WireReply } from '../../protocol/message.ts'
 import type { Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
-import { answerAsk, endReservations } from './asks.ts'
+import { answerAsk, endReservations, giveBack } from './asks.ts'
 import { ClaimFailed } from './claims.ts'
 import { doubted, refused } from './core.ts'
 import type { ShardCore } from './core.ts'
-import { isKnown, recall } from './dedup.ts'
+import { recall } from './dedup.ts'
 import type { Recalled } from './dedup.ts'
 import { entryOf, plainEntry, tooLarge } from './entry-maker.ts'
-import { idOf } from './keys.ts'
+import { answerHolds, isQuestion } from './holds.ts'
 import { poisonItem } from './poison.ts'
-import { messageIdOf, resumed, TurnAgain } from './work.ts'
+import { ageOf, messageIdOf, resumed, TurnAgain } from './work.ts'
 import type { Work } from './work.ts'
-
-/** The body of `!holds`. */
-interface KeyQuestion {
-  readonly keyType: string
-  readonly key: string
-  readonly messageId: string
-}
 
 export class TurnRunner {
   readonly #shard: ShardCore
@@ -38,6 +31,16 @@ export class TurnRunner {
 
   constructor(shard: ShardCore) {
     this.#shard = shard
+  }
+
+  /** Takes in what is for an actor. */
+  take(activation: Activation, work: Work): void {
+    // A question doesn't stand behind turns: they may wait for who asks.
+    const isAsked = isQuestion(work)
+    if (isAsked && activation.running !== null) return this.#answerBeside(activation, work)
+    if (isAsked) activation.mailbox.unshift(work)
+    else activation.mailbox.push(work)
+    this.pump(activation)
   }
 
   /** Runs what waits in the mailbox until it is empty or a turn has to wait. */
@@ -109,8 +112,9 @@ export class TurnRunner {
 
   /** Starts the turn of a message; false: the message has its result without one. */
   #begin(activation: Activation, work: Work, message: Message): Maybe<boolean> {
-    if (message.type.startsWith('!')) {
-      return this.#holds(activation, work, message)
+    if (isQuestion(work)) {
+      const answered = this.#holds(activation, work)
+      return answered instanceof Promise ? answered.then(() => false) : false
     }
     if (work.preview !== null || activation.behaviour.isRead(message.type)) {
       if (work.envelope.crashes < LIMITS.crashesMax) return this.#start(activation, work, message)
@@ -165,6 +169,7 @@ export class TurnRunner {
     const lastMs = work.preview ? work.preview.timeMs : activation.lastTimeMs
     work.nowMs = Math.max(clock.nowMs(), lastMs)
     work.startedMs = clock.monotonicMs()
+    if (work.age === '') work.age = ageOf(clock.nowMs(), activation.id)
     work.keys = NO_KEYS
     const messageId = messageIdOf(work)
     const turn: Turn = {
@@ -220,40 +225,40 @@ export class TurnRunner {
     )
   }
 
-  /** Gives back what the turn has taken, so that others can end, and starts it once they have. */
-  #again(activation: Activation, work: Work, until: Promise<void>): void {
+  /** Gives back what the turn has reserved, so that others can end, and starts it once one has. */
+  #again(activation: Activation, work: Work, until: () => Promise<unknown>): void {
     work.generator = null
     work.input = undefined
-    endReservations(this.#shard, work)
-    this.#resume(activation, work, until, () => undefined)
+    giveBack(this.#shard, work)
+    this.#resume(activation, work, until(), () => undefined)
   }
 
-  /** Whether this actor holds a key by a message; "no" voids that message (ARCHITECTURE 4). */
-  #holds(activation: Activation, work: Work, message: Message): Maybe<boolean> {
-    const { keyType, key, messageId } = message.body as KeyQuestion
-    const holds = activation.held.get(idOf(keyType, key))?.messageId === messageId
-    const answer = (wasTaken: boolean): false => {
-      if (!wasTaken) this.#void(activation, work, messageId)
-      work.gate = Math.max(work.gate, activation.newest)
-      work.results.push({ type: message.type, success: true, data: holds })
-      return false
+  /** A question that came while a turn waits, which may be for the turn that asks. */
+  #answerBeside(activation: Activation, work: Work): void {
+    const { questions } = activation
+    if (!this.#shard.context.mayServe()) return work.respond(this.#shard.moved())
+    const finish = (): void => {
+      questions.delete(work)
+      this.#finish(activation, work)
     }
-    if (holds) return answer(true)
-    const known = isKnown(this.#shard, activation, messageId)
-    if (!(known instanceof Promise)) return answer(known)
-    return known.then(resumed(work, answer), (error: unknown) =>
-      this.#unlooked(activation, work, error),
-    )
+    const failed = (error: unknown): void => {
+      this.#failed(activation, work, work.envelope.messages[0]!, error)
+      finish()
+    }
+    try {
+      const answered = this.#holds(activation, work)
+      if (!(answered instanceof Promise)) return finish()
+      questions.add(work)
+      answered.then(resumed(work, finish), resumed(work, failed))
+    } catch (error) {
+      failed(error)
+    }
   }
 
-  #void(activation: Activation, work: Work, messageId: string): void {
-    const text = 'this message came too late: its key was given up; use a new Idempotency-Key'
-    work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
-    const errors = [errorItem('VOID', text)]
-    const result: MessageResult = { type: '!void', success: false, errors }
-    const plain = plainEntry(this.#shard, activation, work, result)
-    const voided: Entry = { ...plain, m: messageId, l: 1 }
-    this.#join(activation, work, { entry: voided, bytes: encodeEntry(voided) })
+  #holds(activation: Activation, work: Work): Maybe<void> {
+    return answerHolds(this.#shard, activation, work, (error) => {
+      this.#unlooked(activation, work, error)
+    })
   }
 
   #settle(activation: Activation, work: Work, message: Message, decision: Decision<unknown>): void {
@@ -404,13 +409,14 @@ export class TurnRunner {
 
   /** Ends all works of an activation without an answer, and hands them out, oldest first. */
   drop(activation: Activation): readonly Work[] {
-    const { running, mailbox } = activation
-    const works = running ? [running, ...mailbox] : [...mailbox]
+    const { running, mailbox, questions } = activation
+    const works = [...questions, ...(running ? [running] : []), ...mailbox]
     for (const work of works) {
       work.isOver = true
       work.generator?.return(undefined as never)
     }
     mailbox.length = 0
+    questions.clear()
     activation.running = null
     return works
   }

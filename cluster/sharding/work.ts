@@ -37,6 +37,9 @@ export interface Work {
   /** Alias of the key of a create that commits with the first message. */
   createKey: { readonly key: string; readonly base: AliasRow | null } | null
 
+  /** See `ageOf`; '' before its first turn. It stays the same when a turn begins again. */
+  age: string
+
   // The turn under way
   generator: Generator<Ask, Decision<unknown>, unknown> | null
   input: unknown
@@ -46,8 +49,6 @@ export interface Work {
   readonly taken: Map<string, TakenKey>
   readonly bases: Map<string, AliasRow | null>
   counters: Record<string, number> | null
-  /** Whose end this turn waits for, to take a key that the other has reserved. */
-  waitsFor: Work | null
 }
 
 export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void): Work {
@@ -63,6 +64,7 @@ export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void
     refusal: null,
     isOver: false,
     createKey: null,
+    age: '',
     generator: null,
     input: undefined,
     nowMs: 0,
@@ -70,16 +72,24 @@ export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void
     taken: new Map(),
     bases: new Map(),
     counters: null,
-    waitsFor: null,
   }
 }
 
-/** The turn gives back what it has taken and begins again once `until` has come. */
-export class TurnAgain extends Error {
-  readonly until: Promise<void>
+/**
+ * Orders the turns of all shards by when they began, the lesser the older; an actor has one at a
+ * time. Ids can't say it: those of callers are hashes. Clocks that differ make it unfair by as
+ * much, never wrong.
+ */
+export function ageOf(beganMs: number, actorId: string): string {
+  return String(beganMs).padStart(15, '0') + actorId
+}
 
-  constructor(until: Promise<void>) {
-    super('two turns wait for keys of each other')
+/** The turn gives back what it has reserved and begins again once `until`, then asked, has come. */
+export class TurnAgain extends Error {
+  readonly until: () => Promise<unknown>
+
+  constructor(until: () => Promise<unknown>) {
+    super('an older turn has a key that this one wants')
     this.name = 'TurnAgain'
     this.until = until
   }

@@ -25,7 +25,8 @@ const NAMED = [
   ...['quarantine-stops-counting', 'dead-turns-go-on', 'relay-second-message-taken'],
   ...['relay-by-key-swallowed', 'trim-passes-relayed', 'image-keeps-deleted'],
   ...['no-lease-before-caches', 'bound-forgotten-on-load', 'number-on-the-way-stays'],
-  ...['clock-without-lease', 'records-expire'],
+  ...['clock-without-lease', 'records-expire', 'claims-wait-in-a-circle', 'younger-waits'],
+  ...['younger-each-time', 'holds-behind-a-turn', 'under-way-is-void'],
 ]
 
 const WITHIN_MS = 560_000

@@ -6,6 +6,7 @@ import type { Mutant } from './mutant.ts'
 
 const ACTIVATION = 'cluster/sharding/activation.ts'
 const EDGE = 'cluster/routing/edge.ts'
+const TURNS = 'cluster/sharding/turns.ts'
 
 export const LIFE_MUTANTS: readonly Mutant[] = [
   {
@@ -113,6 +114,66 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
         file: 'cluster/sharding/work.ts',
         find: 'work.isOver ? new Promise(NEVER) : use(value)',
         replace: 'work.isOver && use === null ? new Promise(NEVER) : use(value)',
+      },
+    ],
+  },
+  {
+    name: 'claims-wait-in-a-circle',
+    test: 'cluster/sharding/circles.test.ts',
+    why: 'turns of several shards wait for keys of one another until their claims give up',
+    patches: [
+      {
+        file: 'cluster/sharding/claims.ts',
+        find: '  const age = ageOfHolder(shard, work)\n',
+        replace: '  const age = undefined\n',
+      },
+    ],
+  },
+  {
+    name: 'younger-waits',
+    test: 'cluster/sharding/circles.test.ts',
+    why: 'a turn gives back for younger ones: as long as some come, it never ends',
+    patches: [
+      {
+        file: 'cluster/sharding/claims.ts',
+        find: 'age < held.work.age',
+        replace: 'age > held.work.age',
+      },
+    ],
+  },
+  {
+    name: 'younger-each-time',
+    test: 'cluster/sharding/circles.test.ts',
+    why: 'a turn that begins again is younger than those that have come since',
+    patches: [
+      {
+        file: TURNS,
+        find: "    if (work.age === '') work.age",
+        replace: '    work.age',
+      },
+    ],
+  },
+  {
+    name: 'holds-behind-a-turn',
+    test: 'cluster/sharding/circles.test.ts',
+    why: 'a question about a key stands behind a turn that waits for the one who asks',
+    patches: [
+      {
+        file: TURNS,
+        find: 'if (isAsked && activation.running !== null)',
+        replace: 'if (isAsked && activation === null)',
+      },
+    ],
+  },
+  {
+    name: 'under-way-is-void',
+    test: 'cluster/sharding/circles.test.ts',
+    why: 'a message is made void while its turn waits, and takes effect after that',
+    patches: [
+      {
+        file: 'cluster/sharding/holds.ts',
+        find: '    if (isUnderWay(activation, messageId)) return answer(true)\n',
+        replace: '',
       },
     ],
   },
