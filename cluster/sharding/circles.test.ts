@@ -159,6 +159,32 @@ async function timesOf(scene: Scene, id: string): Promise<readonly number[]> {
   return entries.filter(({ p, n }) => p === id && n > 0).map((entry) => entry.t)
 }
 
+t.test(
+  'a claim that says its age waits only for a younger turn, one of before for any',
+  async (t) => {
+    const { scene, open } = await claimedLongAgo()
+    const holding = scene.ask(scene.newUuid(0), wantsBoth)
+    await settle()
+    const told: unknown[] = []
+    const claim = (name: string, age?: string) => {
+      const body = { actorId: scene.newUuid(1), messageId: name, ...(age && { age }) }
+      const asked = { ...scene.envelope(body.actorId), messages: [{ type: '!claim', body }] }
+      const reply = scene.tell({ ...asked, to: { type: 'ledger', key: 'X' } })
+      return reply.then((said) => void told.push([name, data(said)]))
+    }
+    const claims = [claim('older', '0'), claim('younger', '9'), claim('of before')]
+    await scene.clock.advance(100)
+    t.same(told, [['younger', 'again']])
+    open()
+    t.equal(code(await scene.run(holding)), 'success')
+    await scene.run(Promise.all(claims))
+    t.same(told.slice(1), [
+      ['older', true],
+      ['of before', false],
+    ])
+  },
+)
+
 for (const spilled of [false, true]) {
   const where = spilled ? 'in rows' : 'in memory'
   t.test(`a key's actor is asked beside its turn that waits, marks ${where}`, async (t) => {
