@@ -36,6 +36,7 @@ t.test('given up at the third death: recorded, told, listed, not run', async (t)
     { message: { body: { token: 'two' } } },
   ]
   t.match(scene.shard.poison.all(), listed)
+  t.equal(scene.shard.lastMemory().poisoned, true, 'the next owner is told to read them')
   await scene.clock.advance(LIMITS.flushStoredMs)
   const stored = await poisonedOfAll(scene.journal.derived, 1)
   t.same(stored, scene.shard.poison.all(), 'any member can read them')

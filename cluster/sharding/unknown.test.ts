@@ -80,6 +80,13 @@ t.test('it was in after all: its answers leave', async (t) => {
   t.equal(scene.shard.epoch, 2)
 })
 
+t.test('refused at once: nothing of it can be in', async (t) => {
+  const { scene, tell } = await stage(() => null)
+  await scene.journal.log.claim(0)
+  t.same(await scene.run(tell('x')), { outcome: 'moved', shard: 0 })
+  t.equal(scene.shard.state, 'stopped')
+})
+
 t.test('somebody else has it: the callers are told to ask there', async (t) => {
   for (const how of ['row', 'log', 'fence'] as const) {
     let claims = 0
@@ -101,7 +108,8 @@ t.test('somebody else has it: the callers are told to ask there', async (t) => {
         }
       }
     }
-    t.equal(code(await scene.run(tell('x'))), 'moved')
+    const moved = { outcome: 'moved', shard: 0, taken: true }
+    t.same(await scene.run(tell('x')), moved, 'the first copy may have won, or win yet')
     t.equal(claims, how === 'fence' ? 0 : 1)
     t.equal(scene.shard.state, 'stopped')
     t.equal(scene.steppedDown.length, 1)

@@ -1,0 +1,89 @@
+// What is under way in a shard when its tenure ends, or when it goes back to what is committed: it
+// comes to nothing, and whoever waits for it is told so (PROTOCOL 3.2, 3.5, 3.8).
+
+import t from 'tap'
+import type { Address } from '../../protocol/message.ts'
+import type { AppendOutcome } from '../../storage/journal.ts'
+import type { MemoryHooks } from '../../storage/memory/journal.ts'
+import { settle } from '../testing/harness.ts'
+import { Scene, code, data, latch } from './testing/scene.ts'
+
+const byKey = (key: string): { readonly to: Address } => ({ to: { type: 'ledger', key } })
+
+async function served(hooks: MemoryHooks = {}): Promise<Scene> {
+  const scene = new Scene({ hooks })
+  await scene.run(scene.shard.claim())
+  return scene
+}
+
+t.test('a create whose key is read while the shard is sealed begins again', async (t) => {
+  const scene = await served()
+  const id = scene.newUuid(0)
+  const create = { virtual: true, key: 'k', say: [['open', { token: 'a' }]] as [string, object][] }
+  scene.readMs = 20
+  const asked = scene.tell(scene.envelope(id, create))
+  await settle()
+  t.equal(await scene.run(scene.shard.seal(), 0), true)
+  await scene.clock.advance(20)
+  t.equal(code(await asked), 'moved')
+  scene.shard.unseal()
+  t.equal(code(await scene.run(scene.ask(id, create))), 'success')
+  t.same(scene.logged, [], 'no turn has failed meanwhile')
+})
+
+t.test('a key that was read before a roll-back is not gone by', async (t) => {
+  const hooks: MemoryHooks = {}
+  const scene = await served(hooks)
+  const id = await scene.made()
+  const renumber = (number: string) => scene.ask(id, { say: [['renumber', { number }]] })
+  await settle()
+  scene.readMs = 1_000
+  const asked = scene.tell(scene.envelope(id, byKey('K')))
+  scene.readMs = 0
+  const write = latch()
+  hooks.beforeWrite = () => write.opened.then(() => null)
+  t.equal(code(await scene.run(renumber('K'))), 'success', 'the actor has it')
+  const append = latch()
+  hooks.beforeAppend = () => append.opened.then((): AppendOutcome => 'full')
+  const full = renumber('L')
+  await settle()
+  // The key's row is durable, and this much is forgotten of it, before what is above it is lost.
+  write.open()
+  await settle()
+  append.open()
+  t.equal(code(await scene.run(full)), 'STORAGE_FULL')
+  delete hooks.beforeAppend
+  await scene.clock.advance(1_000)
+  t.equal(code(await asked), 'moved', 'the row that it has read is older')
+  t.same(data(await scene.run(scene.ask(id, byKey('K')))), ['first'])
+})
+
+t.test('a seal that waits for an append ends with the tenure', async (t) => {
+  const hooks: MemoryHooks = {}
+  const scene = await served(hooks)
+  const id = await scene.made()
+  const append = latch()
+  hooks.beforeAppend = () => append.opened.then(() => null)
+  void scene.tell(scene.envelope(id, { say: [['append', { token: 'a' }]] }))
+  await settle()
+  const sealed = scene.shard.seal()
+  scene.shard.stepDown('as asked')
+  t.equal(await scene.run(sealed, 0), false)
+  append.open()
+  await settle()
+  t.equal(scene.shard.state, 'stopped')
+})
+
+t.test('it is not quiet while a turn has reserved a key', async (t) => {
+  const scene = await served()
+  const id = await scene.made()
+  await scene.tokens(id)
+  t.equal(scene.shard.quiet, true)
+  scene.readMs = 10
+  const asked = scene.tell(scene.envelope(id, { say: [['renumber', { number: 'K' }]] }))
+  await settle()
+  t.equal(scene.shard.quiet, false)
+  t.equal(code(await scene.run(asked)), 'success')
+  await scene.clock.advance(10)
+  t.equal(scene.shard.quiet, true)
+})
