@@ -5,6 +5,7 @@ import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { ranked } from '../ring.ts'
 import { settle } from '../testing/harness.ts'
+import { latch } from '../sharding/testing/scene.ts'
 import { makePlacement } from './testing/placement-scene.ts'
 
 type World = ReturnType<typeof makePlacement>
@@ -105,6 +106,24 @@ t.test('one step a shard: a claim that takes long is not begun again', async (t)
   placement.hear({ kind: 'expect', shard: 1, epoch: 6 }, 'inc-other')
   await settle()
   t.same(host.did, ['open 1'], 'nor is it opened while that runs')
+})
+
+t.test('an inbox that is there only when its life is over is closed', async (t) => {
+  const world = makePlacement(t)
+  const { placement, wired } = world
+  const inbox = latch()
+  world.serveAfter(inbox.opened)
+  void placement.start()
+  await world.until('it has joined', () => placement.incarnation !== '')
+  const first = placement.incarnation
+  await die(world)
+  const ofFirst = (): string[] => wired.filter((what) => what.endsWith(first))
+  t.same(ofFirst(), [`serve ${first}`, `close ${first}`])
+  inbox.open()
+  await settle()
+  t.same(ofFirst().slice(2), [`close ${first}`], 'what was made after it was closed')
+  t.equal(wired.at(-1), `close ${first}`)
+  await world.until('the next serves', () => world.serves(1))
 })
 
 t.test('what the last life has signed over the next does not wait for', async (t) => {

@@ -31,6 +31,26 @@ t.test('hand over: only in that epoch, to another that is up, under a lease', as
   t.ok(await ask(5, 'inc-new'), 'the pacer has seen it first: the rows are read')
 })
 
+t.test('hand over: not when the lease has ended', async (t) => {
+  const world = makePlacement(t)
+  await world.startBeside()
+  const { placement, host, rows, clock } = world
+  rows.set(1, { epoch: 5, owner: 'me', incarnation: placement.incarnation })
+  await world.look()
+  host.did.length = 0
+  // The machine was asleep for so long.
+  const { nowMs } = clock
+  clock.nowMs = () => nowMs.call(clock) + LIMITS.leaseMs
+  t.equal(placement.mayServe(), false)
+  placement.hear({ kind: 'hand-over', shard: 1, epoch: 5, to: 'inc-other' }, 'inc-other')
+  await settle()
+  t.same(host.did, [])
+  clock.nowMs = nowMs
+  placement.hear({ kind: 'hand-over', shard: 1, epoch: 5, to: 'inc-other' }, 'inc-other')
+  await settle()
+  t.ok(host.did.includes('prepare 1'))
+})
+
 t.test('expect: opened where nothing is served or on its way', async (t) => {
   const world = makePlacement(t)
   await world.startBeside()

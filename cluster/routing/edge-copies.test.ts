@@ -283,6 +283,18 @@ t.test('where the key led is not asked for again', async (t) => {
   t.equal(last.shard, shardOf(placeOfActor(idIn(1)), SHARDS))
 })
 
+t.test('where it led, heard again, sends nothing before its time', async (t) => {
+  const world = makeEdge()
+  const { copies } = world.ask('K-1')
+  world.edge.resend()
+  copies[0]!.respond({ outcome: 'see', actorId: idIn(1) })
+  copies[2]!.respond({ outcome: 'moved', shard: 1 })
+  copies[1]!.respond({ outcome: 'see', actorId: idIn(1) })
+  t.equal(copies.length, 3)
+  await world.clock.advance(100)
+  t.equal(copies.length, 4)
+})
+
 t.test('a death counts for each request once, and only where a copy was open there', async (t) => {
   const world = makeEdge()
   const [open, closed] = [world.ask(idIn(0)), world.ask(idIn(0))]

@@ -123,6 +123,33 @@ t.test('silence: a copy after a second, then ever later; the first answer wins',
   t.equal(codeOf(asked.reply), 'answered')
 })
 
+t.test('moved while another copy is under way: that one may still be answered', async (t) => {
+  const { sent, ask, clock } = makeEdge()
+  ask(30_000)
+  await clock.advance(1_100)
+  sent[0]!.respond({ outcome: 'moved', shard: 0, owner: { incarnation: 'b', epoch: 2 } })
+  t.equal(sent.length, 2)
+  await clock.advance(150)
+  t.same(
+    sent.slice(2).map(({ to }) => to),
+    ['b'],
+    'a bit later',
+  )
+})
+
+t.test('how long an owner takes is measured by the copy that it answers', async (t) => {
+  const { sent, ask, clock } = makeEdge()
+  for (let i = 0; i < 130; i++) {
+    ask(30_000)
+    await clock.advance(1_100)
+    sent.at(-1)!.respond(answered)
+  }
+  t.equal(sent.length, 260)
+  ask(30_000)
+  await clock.advance(1_100)
+  t.equal(sent.length, 262, 'the copies that were lost say nothing of it')
+})
+
 t.test('a refusal waits for the other copies', async (t) => {
   const { sent, ask, clock } = makeEdge()
   const asked = ask(30_000)
@@ -168,6 +195,23 @@ t.test('a death, and owners without room until the end: nobody knows', async (t)
     await clock.advance(100)
   }
   t.equal(codeOf(asked.reply), 'OUTCOME_UNKNOWN')
+})
+
+t.test('who was asked after a death has looked up to what may be tried again', async (t) => {
+  const done = { type: 'append', success: true, data: 1 } as const
+  const away = { type: 'append', success: false, errors: [errorItem('UNAVAILABLE', 'no')] } as const
+  for (const [results, said] of [
+    [[done, away], 'answered'],
+    [[away], 'answered'],
+    [[away, away], 'waiting'],
+  ] as const) {
+    const { sent, ask, clock, edge } = makeEdge()
+    const asked = ask()
+    edge.died('a')
+    sent.at(-1)!.respond({ ...answered, results } as WireReply)
+    await clock.advance(0)
+    t.equal(codeOf(asked.reply), said, `${results.length} messages`)
+  }
 })
 
 t.test('a part that was refused waits for the other copies, as a whole that was', async (t) => {

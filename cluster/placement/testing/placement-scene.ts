@@ -29,8 +29,12 @@ export function makePlacement(t: Test, shards = 3) {
   const chance = seeded(7)
   const told: (readonly [readonly string[], Notice, string])[] = []
   const wired: string[] = []
+  let serving: Promise<void> | undefined
   const wire: Wire = {
-    serve: (incarnation) => void wired.push(`serve ${incarnation}`),
+    serve(incarnation) {
+      wired.push(`serve ${incarnation}`)
+      return serving
+    },
     send: () => undefined,
     tell: (to, notice, from) => void told.push([to, notice, from]),
     close: (incarnation) => void wired.push(`close ${incarnation}`),
@@ -71,6 +75,8 @@ export function makePlacement(t: Test, shards = 3) {
       await world.until('it takes part', () => placement.incarnation !== '')
       await starting
     },
+    /** Inboxes are there only when this has come. */
+    serveAfter: (opened: Promise<void>): void => void (serving = opened),
     /** Two looks are over. */
     look: () => clock.advance(2 * LOOK_MS),
     /** Everything is another's, which lives. */
