@@ -5,7 +5,42 @@ import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { MemoryControl } from '../../storage/memory/statements.ts'
 import { DeathWatch } from './death-watch.ts'
+import type { TestClock } from '../testing/harness.ts'
 import { cluster, once } from './testing/machine.ts'
+
+type State = ReturnType<typeof cluster>['state']
+
+/** A watch by itself, as `b` has it; what it reads and says is counted. */
+function watching(
+  time: TestClock,
+  state: State,
+  more: { mayJudge?: () => boolean; member?: string } = {},
+) {
+  const quiet = (): void => undefined
+  const declared: string[] = []
+  const control = new MemoryControl(state)
+  const counted = { views: 0, reads: 0, statements: 0, declared, control }
+  const { members, updateMember } = control
+  control.members = () => {
+    counted.reads++
+    return members.call(control)
+  }
+  control.updateMember = (...args) => {
+    counted.statements++
+    return updateMember.apply(control, args)
+  }
+  const watch = new DeathWatch({
+    control,
+    clock: time,
+    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    member: 'b',
+    mayJudge: () => true,
+    onView: () => void counted.views++,
+    onDeclared: ({ member }) => void declared.push(member),
+    ...more,
+  })
+  return Object.assign(counted, { watch })
+}
 
 void t.test('stopped past its lease', async (t) => {
   const { time, state, start } = cluster()
@@ -222,17 +257,7 @@ void t.test('who has no lease declares nobody dead, and counts afresh once it ha
   a.stop()
   const every = LIMITS.membersReadEveryMs
   let mayJudge = false
-  const declared: string[] = []
-  const quiet = (): void => undefined
-  const watch = new DeathWatch({
-    control: new MemoryControl(state),
-    clock: time,
-    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
-    member: 'b',
-    mayJudge: () => mayJudge,
-    onView: quiet,
-    onDeclared: ({ member }) => void declared.push(member),
-  })
+  const { declared, watch } = watching(time, state, { mayJudge: () => mayJudge })
   watch.start()
   await time.advance(LIMITS.deathMs * 3)
   t.same([declared, state.members.get('a')!.state], [[], 'up'])
@@ -263,4 +288,66 @@ void t.test('a newcomer that can not join yet declares nobody dead', async (t) =
   await time.advance(10_000)
   t.equal(await joining, b.membership.incarnation)
   t.same([b.declared, state.members.get('a')!.state], [['a'], 'dead'])
+})
+
+void t.test(
+  'a watch looks four times a second, however often it is begun, until it ends',
+  async (t) => {
+    const { time, state, start } = cluster()
+    const a = await start('a')
+    const counted = watching(time, state)
+    const { watch } = counted
+    watch.start()
+    watch.start()
+    await time.advance(1_000)
+    t.ok(counted.views >= 4 && counted.views <= 5, `${counted.views} views in a second`)
+    a.stop()
+    for (let at = 0; at < LIMITS.deathMs + 500; at += 100) {
+      if (at === 500) watch.stop()
+      await time.advance(100)
+      if (at >= 500) await watch.refresh()
+    }
+    t.equal(counted.statements, 0, 'who has stopped looks when asked, and judges nobody')
+  },
+)
+
+void t.test('it judges itself never, and another once while that is on its way', async (t) => {
+  const { time, state, start } = cluster()
+  const a = await start('a')
+  a.stop()
+  const own = watching(time, state, { member: 'a' })
+  const other = watching(time, state)
+  let end = (): void => undefined
+  const { updateMember } = other.control
+  other.control.updateMember = (...args) =>
+    new Promise((resolve) => {
+      other.statements++
+      end = () => resolve(updateMember.apply(other.control, args))
+    })
+  own.watch.start()
+  other.watch.start()
+  await time.advance(LIMITS.deathMs + 2_000)
+  t.same([own.statements, other.statements], [0, 1])
+  const { reads } = other
+  end()
+  await time.advance(0)
+  t.same(other.declared, ['a'])
+  t.equal(other.reads, reads + 1, 'what that has changed is read at once')
+  own.watch.stop()
+  other.watch.stop()
+})
+
+void t.test('who asks during a read that fails has one of his own', async (t) => {
+  const { time, state } = cluster()
+  const { watch, control } = watching(time, state)
+  const { shards } = control
+  let fail = (): void => undefined
+  control.shards = () => new Promise((_, reject) => (fail = () => reject(new Error('away'))))
+  const first = watch.refresh()
+  control.shards = shards
+  const second = watch.refresh()
+  t.equal(watch.refresh(), second, 'those who ask meanwhile share it')
+  fail()
+  await t.rejects(first, { message: 'away' })
+  t.equal((await second).members.size, 0)
 })

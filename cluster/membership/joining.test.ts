@@ -16,9 +16,11 @@ function rowOf(incarnation: string, beat: number): MemberRow {
 }
 
 /** A row that is read by the script's rule, and when it was taken. */
-function joining(read: (nowMs: number) => MemberRow | null) {
+function joining(read: (nowMs: number) => MemberRow | null, isOver = () => false) {
   const clock = new TestClock()
   const taken: number[] = []
+  const told: string[] = []
+  const log = { ...QUIET, info: (_: object, text: string) => void told.push(text) }
   const control = {
     async member(): Promise<MemberRow | null> {
       return read(clock.monotonicMs())
@@ -32,8 +34,8 @@ function joining(read: (nowMs: number) => MemberRow | null) {
     },
   }
   const row = rowOf('new', 0)
-  const done = takeRow({ control, clock, log: QUIET, row, isOver: () => false })
-  return { clock, taken, done }
+  const done = takeRow({ control, clock, log, row, isOver })
+  return { clock, taken, told, done }
 }
 
 t.test('a life of before is over once its beat has stood still for a death', async (t) => {
@@ -65,3 +67,38 @@ t.test(
     t.ok(taken[0]! - failedMs >= LIMITS.deathMs)
   },
 )
+
+t.test('a life that was declared dead before it began is not taken for one', async (t) => {
+  for (const [state, isTaken] of [
+    ['up', true],
+    ['dead', false],
+    ['leaving', false],
+  ] as const) {
+    const { done, taken } = joining(() => ({ ...rowOf('new', 0), state }))
+    t.equal(await done, isTaken, state)
+    t.same(taken, [])
+  }
+})
+
+t.test('who is closed while its statement is on the way has no life', async (t) => {
+  const { done, taken } = joining(
+    () => ({ ...rowOf('old', 7), state: 'dead' }),
+    () => taken.length > 0,
+  )
+  t.equal(await done, false)
+  t.equal(taken.length, 1)
+})
+
+t.test('for whom it waits is told once for each', async (t) => {
+  let began: number | null = null
+  const { clock, told, done } = joining((nowMs) => {
+    began ??= nowMs
+    const at = nowMs - began
+    return rowOf(at < 1_000 ? 'old' : 'older', at < 2_000 ? Math.floor(at / 100) : 20)
+  })
+  await clock.advance(2_000)
+  t.equal(told.length, 2)
+  await clock.advance(LIMITS.deathMs + 500)
+  t.equal(await done, true)
+  t.equal(told.length, 2)
+})

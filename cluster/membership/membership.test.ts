@@ -434,3 +434,17 @@ void t.test('closed while it joins', async (t) => {
   two.membership.close()
   await t.rejects(waiting, { message: 'the membership was closed' })
 })
+
+void t.test('who was declared dead writes nothing over it when it leaves', async (t) => {
+  for (const how of ['startLeaving', 'left'] as const) {
+    const { time, state, start } = cluster()
+    const one = await start('a')
+    const dead = { ...state.members.get('a')!, state: 'dead' as const }
+    state.members.set('a', dead)
+    let isOver = false
+    void one.membership[how]().then(() => (isOver = true))
+    await time.advance(100)
+    t.equal(isOver, true, 'it has nothing to wait for')
+    t.same(state.members.get('a'), dead)
+  }
+})
