@@ -448,3 +448,16 @@ void t.test('who was declared dead writes nothing over it when it leaves', async
     t.same(state.members.get('a'), dead)
   }
 })
+
+void t.test('a view that comes when all is closed is told to nobody', async (t) => {
+  const { start } = cluster()
+  const { membership } = await start('a')
+  const before = membership.view
+  let views = 0
+  membership.onView(() => views++)
+  const reading = membership.refresh()
+  membership.close()
+  await reading
+  t.equal(views, 0)
+  t.equal(membership.view, before)
+})

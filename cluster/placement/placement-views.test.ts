@@ -220,6 +220,7 @@ t.test('a parcel is taken from whom a fresh view shows alive', async (t) => {
   await clock.advance(1)
   const old = from('inc-other')
   t.not(old, true)
+  t.equal(from(placement.incarnation), true, 'this life needs no rows to know itself')
   await clock.advance(5_000)
   t.equal(await old, false)
 })

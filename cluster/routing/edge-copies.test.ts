@@ -295,6 +295,27 @@ t.test('where it led, heard again, sends nothing before its time', async (t) => 
   t.equal(copies.length, 4)
 })
 
+t.test('nor is a refusal of before a death the last word when it is heard again', async (t) => {
+  const world = makeEdge()
+  const { copies, replies } = world.ask('K-1')
+  world.edge.resend()
+  copies[0]!.respond({ outcome: 'see', actorId: idIn(1) })
+  copies[2]!.respond(busy)
+  world.edge.resend()
+  world.owner = { incarnation: 'b', epoch: 2 }
+  world.edge.resend()
+  t.same(
+    copies.map(({ to }) => to),
+    ['a', 'a', 'a', 'a', 'b'],
+  )
+  world.edge.died('b')
+  copies[3]!.respond(busy)
+  copies[1]!.respond({ outcome: 'see', actorId: idIn(1) })
+  await world.clock.advance(0)
+  t.same(replies, [], 'the one that died may have done it')
+  t.equal(copies.length, 6)
+})
+
 t.test('a death counts for each request once, and only where a copy was open there', async (t) => {
   const world = makeEdge()
   const [open, closed] = [world.ask(idIn(0)), world.ask(idIn(0))]

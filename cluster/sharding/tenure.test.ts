@@ -74,6 +74,19 @@ t.test('a seal that waits for an append ends with the tenure', async (t) => {
   t.equal(scene.shard.state, 'stopped')
 })
 
+t.test('a read behind what may be in the log has done nothing all the same', async (t) => {
+  const hooks: MemoryHooks = {}
+  const scene = await served(hooks)
+  const id = await scene.made()
+  hooks.beforeAppend = () => new Promise(() => undefined)
+  const written = scene.tell(scene.envelope(id, { say: [['append', { token: 'a' }]] }))
+  const read = scene.tell(scene.envelope(id))
+  await scene.clock.advance(10)
+  scene.shard.stepDown('as asked')
+  t.same(await written, { outcome: 'moved', shard: 0, taken: true })
+  t.same(await read, { outcome: 'moved', shard: 0 })
+})
+
 t.test('it is not quiet while a turn has reserved a key', async (t) => {
   const scene = await served()
   const id = await scene.made()

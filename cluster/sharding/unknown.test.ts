@@ -80,6 +80,15 @@ t.test('it was in after all: its answers leave', async (t) => {
   t.equal(scene.shard.epoch, 2)
 })
 
+t.test('its answers leave when that is known, whether anything comes behind or not', async (t) => {
+  const { scene, tell } = await stage(() => null)
+  scene.journal.hooks.afterAppend = () => {
+    scene.journal.hooks.afterAppend = undefined
+    return 'unknown'
+  }
+  t.equal(data(await scene.run(tell('alone'), 10, LIMITS.unknownOutcomeMs)), 2)
+})
+
 t.test('refused at once: nothing of it can be in', async (t) => {
   const { scene, tell } = await stage(() => null)
   await scene.journal.log.claim(0)

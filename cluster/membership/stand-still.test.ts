@@ -1,0 +1,60 @@
+// Beats that stand still as a reader sees them, and the view that it makes of the rows.
+
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import type { MemberRow, MemberState } from '../../storage/control.ts'
+import { StandStill } from './stand-still.ts'
+import { makeView } from './view.ts'
+
+const EVERY = LIMITS.membersReadEveryMs
+
+function rowOf(member: string, beat: number, state: MemberState = 'up'): MemberRow {
+  return { member, incarnation: `inc-${member}`, state, beat, address: '', version: '' }
+}
+
+t.test('still is a beat that has stood for as long as a death takes, to the millisecond', (t) => {
+  const still = new StandStill()
+  const isStill = (): boolean => still.isStill('inc-a')
+  let nowMs = 0
+  for (; nowMs < LIMITS.deathMs; nowMs += EVERY) {
+    still.saw([rowOf('a', 7)], nowMs)
+    t.notOk(isStill(), `${nowMs} ms`)
+  }
+  still.saw([rowOf('a', 7)], LIMITS.deathMs)
+  t.ok(isStill())
+  still.saw([rowOf('a', 8)], LIMITS.deathMs + EVERY)
+  t.notOk(isStill(), 'it beats again')
+  t.notOk(still.isStill('inc-b'), 'nobody knows of it')
+  t.end()
+})
+
+t.test('reads that have paused, and a life that was not there in between, count afresh', (t) => {
+  for (const how of ['pause', 'gone', 'left'] as const) {
+    const still = new StandStill()
+    let nowMs = 0
+    const see = (ms: number): void => {
+      for (const until = nowMs + ms; nowMs < until;) still.saw([rowOf('a', 7)], (nowMs += EVERY))
+    }
+    see(LIMITS.deathMs - EVERY)
+    if (how === 'pause') nowMs += LIMITS.membersPauseMs + 1
+    else still.saw(how === 'gone' ? [] : [rowOf('a', 7, 'left')], (nowMs += EVERY))
+    see(LIMITS.deathMs)
+    t.notOk(still.isStill('inc-a'), how)
+    see(EVERY)
+    t.ok(still.isStill('inc-a'), how)
+  }
+  t.end()
+})
+
+t.test('a view: who is up by name, and dead is who is neither up nor leaving', (t) => {
+  const states: readonly MemberState[] = ['up', 'leaving', 'dead', 'left', 'up']
+  const members = ['d', 'c', 'b', 'e', 'a'].map((name, i) => rowOf(name, 1, states[i]))
+  const view = makeView({ readAtMs: 5, shards: [], members })
+  t.same(
+    view.live().map(({ member }) => member),
+    ['a', 'd'],
+  )
+  const dead = ['a', 'b', 'c', 'd', 'e', 'f'].filter((name) => view.isDead(`inc-${name}`))
+  t.same(dead, ['b', 'e', 'f'])
+  t.end()
+})
