@@ -1,6 +1,7 @@
 // The cache of folded states: what it reads, what it refuses and what it lets go.
 
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import { type Entry, encodeEntry } from '../../protocol/entry.ts'
 import type { EntryRange } from '../../storage/journal.ts'
 import { ActorStates, ProjectionError, type SnapshotView } from './actor-states.ts'
@@ -15,11 +16,15 @@ function entry(p: string, v: number, ...titles: string[]): Entry {
   return { y: 'notebook', p, v, n: v + 1, r, m: 'm', l: 0, a, t: 0, c: 0, b: 'x' }
 }
 
-function statesOf(
-  rows: Record<string, Entry[]>,
-  options: { snapshot?: SnapshotView | Error; actorsMax?: number; bytesMax?: number } = {},
-): ActorStates {
-  const { snapshot, ...bounds } = options
+interface Options {
+  readonly snapshot?: SnapshotView | Error
+  readonly offsetOf?: (entry: Entry) => number
+  readonly actorsMax?: number
+  readonly bytesMax?: number
+}
+
+function statesOf(rows: Record<string, Entry[]>, options: Options = {}): ActorStates {
+  const { snapshot, offsetOf = ({ n }) => n, ...bounds } = options
   return new ActorStates({
     behaviours: new Map([['notebook', behaviour]]),
     decodeSnapshot: decodeTestSnapshot,
@@ -33,7 +38,7 @@ function statesOf(
         const after = range.order === 'ascending' ? range.after : 0
         const found = (rows[actorId] ?? []).filter(({ n }) => n > after)
         // One at a time: a bound on bytes may cut anywhere.
-        return found.slice(0, 1).map((e) => ({ n: e.n, offset: e.n, body: encodeEntry(e) }))
+        return found.slice(0, 1).map((e) => ({ n: e.n, offset: offsetOf(e), body: encodeEntry(e) }))
       },
     },
     ...bounds,
@@ -52,6 +57,23 @@ t.test('entries without records may be missing: they expire', async (t) => {
   const snapshot = { type: 'notebook', version: 1, n: 1, state: snapshotOf('x') }
   const rows = [{ ...entry('a', 1, 'y'), n: 5 }]
   t.match(await statesOf({ a: rows }, { snapshot }).load('a'), { version: 2 })
+})
+
+t.test('leftovers of a history that was left are passed over', async (t) => {
+  const snapshot = { type: 'notebook', version: 1, n: 1, state: snapshotOf('x') }
+  // By its number it comes last, by its offset before what was recorded.
+  const rows = [entry('a', 1, 'y'), { ...entry('a', 2, 'left'), n: 3 }]
+  const offsetOf = ({ n }: Entry): number => (n === 2 ? 5 : 3)
+  const actor = await statesOf({ a: rows }, { snapshot, offsetOf }).load('a')
+  t.equal(actor!.version, 2)
+  t.equal((actor!.state as Notebook).title, 'y')
+  const older = [
+    { ...entry('a', 0, 'left'), n: 2 },
+    { ...entry('a', 1, 'y'), n: 3 },
+  ]
+  const atOrBelow = ({ n }: Entry): number => n - 1
+  const other = await statesOf({ a: older }, { snapshot, offsetOf: atOrBelow }).load('a')
+  t.equal(other!.version, 2, 'below the snapshot, too')
 })
 
 t.test('tells an actor that can not be read from a store that can not', async (t) => {
@@ -84,6 +106,21 @@ t.test('drops what was used longest ago, by number and by weight', async (t) => 
   t.equal(states.bytes, 800)
   states.drop('a')
   t.equal(states.bytes, 0)
+})
+
+t.test('what it weighs is bounded as a state is, and gone when it goes', async (t) => {
+  const states = statesOf({})
+  const one = states.begin('a', 'notebook')
+  states.fold(one, entry('a', 0, 'x'), LIMITS.stateBytesMax)
+  states.fold(one, entry('a', 1, 'y'), LIMITS.stateBytesMax)
+  t.equal(states.bytes, LIMITS.stateBytesMax)
+  states.drop('a')
+  t.equal(states.bytes, 0)
+  states.touch(one)
+  t.equal(states.find('a'), null, 'what was dropped does not come back by being used')
+  states.fold(states.begin('b', 'notebook'), entry('b', 0, 'x'), 100)
+  states.clear()
+  t.same([states.size, states.bytes], [0, 0])
 })
 
 t.test('an actor that is loaded anew counts once, whatever was there before', async (t) => {

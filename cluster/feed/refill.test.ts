@@ -213,3 +213,48 @@ t.test('... and one that many fill is given up', async (t) => {
   // Nobody looked in time: at its end it is noticed all the same.
   await t.rejects(f.run(first), IndexGone)
 })
+
+t.test('a shard that is lost and gained with all that it needs is not filled', async (t) => {
+  const f = await Filling.of([0])
+  const projector = f.projector(true)
+  const fill = { shard: 0, begun: ACTORS, after: actorIdOf(9, 0), step: 2 }
+  await projector.gained(0, null, ACTORS, fill)
+  projector.lost(0)
+  await projector.gained(0, ACTORS, ACTORS)
+  t.equal((await projector.step(new Map([[0, ACTORS]]))).next, 'idle')
+  t.equal(f.written, 0)
+})
+
+t.test('that a shard begins to be filled is there before the first of its nodes', async (t) => {
+  const f = await Filling.of([0])
+  const projector = f.projector(true)
+  await projector.gained(0, null, ACTORS)
+  let early = 0
+  let isAway = true
+  f.index.fault = (when, writes) => {
+    if (when === 'after') return
+    if (writes.length > 0 && f.index.fills().size === 0) early++
+    if (isAway) throw new IndexAway('no answer')
+  }
+  const heads = new Map([[0, ACTORS]])
+  for (let i = 0; i < 3; i++) await t.rejects(projector.step(heads), IndexAway)
+  isAway = false
+  await f.run(projector, heads)
+  t.equal(early, 0)
+  t.strictSame(f.index.docs(), f.store.expected())
+})
+
+t.test('a shard that is lost with its last page is finished by its next owner', async (t) => {
+  const f = await Filling.of([0])
+  const projector = f.projector(true)
+  await projector.gained(0, null, ACTORS)
+  const heads = new Map([[0, ACTORS]])
+  const { fault } = f.index
+  f.index.fault = (when, writes) => {
+    fault(when, writes)
+    if (f.written === NODES) projector.lost(0)
+  }
+  await f.until(projector, NODES, heads)
+  t.equal(f.index.offsets().get(0), undefined, 'its offset is not this one’s to write any more')
+  t.equal(f.index.fills().size, 1)
+})
