@@ -13,7 +13,7 @@ import type { AppendOutcome, DerivedRow, Journal, LogRow } from '../storage/jour
 import { memoryJournal } from '../storage/memory/journal.ts'
 import { SystemFollower } from './system-follower.ts'
 import { SystemMaps } from './system-view.ts'
-import { TestClock } from './testing/harness.ts'
+import { TestClock, settle } from './testing/harness.ts'
 
 type Read = () => Promise<readonly LogRow[]>
 
@@ -325,7 +325,10 @@ function mapsOf(count: number, value: unknown): SystemMaps {
 }
 
 /** A follower of these maps whose rows go to `write`. */
-function imaging(maps: SystemMaps, write: (rows: readonly DerivedRow[]) => AppendOutcome) {
+function imaging(
+  maps: SystemMaps,
+  write: (rows: readonly DerivedRow[]) => AppendOutcome | Promise<AppendOutcome>,
+) {
   const errors: unknown[] = []
   const tell = (fields: object) => errors.push(fields)
   const log = { debug: () => 0, info: () => 0, warn: tell, error: tell }
@@ -387,6 +390,48 @@ t.test(
     t.equal(unwritten.follower.trimmable, 0)
   },
 )
+
+t.test('an image whose last word is not in is none: the log stays', async (t) => {
+  const maps = mapsOf(2, 'x')
+  let isIn = true
+  const { follower } = imaging(maps, ([row]) =>
+    isIn || row!.kind === 'image' ? 'committed' : 'unknown',
+  )
+  const next = (): Promise<void> => {
+    maps.offset += LIMITS.systemImageEntries
+    return follower.writeImage(1)
+  }
+  const first = maps.offset
+  await follower.writeImage(1)
+  t.equal(follower.trimmable, 0)
+  isIn = false
+  await next()
+  t.equal(follower.trimmable, 0, 'the first is the newest still')
+  isIn = true
+  await next()
+  t.equal(follower.trimmable, first)
+})
+
+t.test('no image is begun beside another that takes long', async (t) => {
+  const maps = mapsOf(1, 'x')
+  let writes = 0
+  let end = (): void => undefined
+  const { follower } = imaging(maps, () => {
+    writes++
+    return new Promise((resolve) => (end = () => resolve('committed')))
+  })
+  const slow = follower.writeImage(1)
+  maps.offset += LIMITS.systemImageEntries
+  await follower.writeImage(1)
+  t.equal(writes, 1)
+  for (let i = 0; i < 2; i++) {
+    end()
+    await settle()
+  }
+  await slow
+  void follower.writeImage(1)
+  t.equal(writes, 3, 'then the next')
+})
 
 t.test('parts of an image are cut by bytes, and all of them are one moment', (t) => {
   const maps = mapsOf(40, 'ä'.repeat(50_000))

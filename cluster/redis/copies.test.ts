@@ -23,6 +23,18 @@ t.test('an answer finds its copy, once', async (t) => {
   t.equal(copies.size, 2)
 })
 
+t.test('who answers within an answer is not heard', async (t) => {
+  const copies = new Copies(new TestClock())
+  let answers = 0
+  copies.add('a', 10, 1_000, () => {
+    answers++
+    copies.answer(1, REPLY)
+    t.equal(copies.size, 0, 'there is room for what is sent now')
+  })
+  copies.answer(1, REPLY)
+  t.equal(answers, 1)
+})
+
 t.test('a copy is forgotten once its budget is over, and makes room', async (t) => {
   const clock = new TestClock()
   const copies = new Copies(clock)
