@@ -208,7 +208,7 @@ t.test('who was asked after a death has looked up to what may be tried again', a
     const { sent, ask, clock, edge } = makeEdge()
     const asked = ask()
     edge.died('a')
-    sent.at(-1)!.respond({ ...answered, results } as WireReply)
+    sent.at(-1)!.respond({ ...answered, results })
     await clock.advance(0)
     t.equal(codeOf(asked.reply), said, `${results.length} messages`)
   }

@@ -9,6 +9,7 @@ import { notebookBehaviour } from '../../cluster/feed/testing/notebook.ts'
 import { A, B, erased, noted, opened } from '../../cluster/feed/testing/scene.ts'
 import { latch } from '../../cluster/sharding/testing/scene.ts'
 import { TestClock, settle } from '../../cluster/testing/harness.ts'
+import type { ActorRecord } from '../../protocol/behaviour.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
 import { Generations } from '../../storage/elastic/generations.ts'
 import { layoutOf } from '../../storage/elastic/layout.ts'
@@ -48,8 +49,8 @@ async function makeFeed() {
       epochs.delete(shard)
       scene.feed.lost(shard)
     },
-    async commits(...entries: Parameters<FeedStore['commit']>): Promise<void> {
-      await store.commit(...entries)
+    async commits(entry: readonly [string, ...ActorRecord[]]): Promise<void> {
+      await store.commit(entry)
       scene.feed.wake()
     },
     /** Has come to the head of its shards. */
