@@ -1,5 +1,5 @@
-// Actors that are set aside: only for what is their own fault, with a row before anything moves over
-// them, tried again when somebody asks for it and not by themselves. Source: PROTOCOL 3.11.
+// Actors that are set aside: only for what is their own fault, with a row before anything moves
+// over them, tried again when somebody asks for it and not by themselves. Source: PROTOCOL 3.11.
 
 import t from 'tap'
 import { IndexAway } from '../../storage/search.ts'

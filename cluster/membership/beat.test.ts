@@ -1,5 +1,5 @@
-// The beats of one life by themselves: what is told of each, and that nothing is told of a life that
-// is over. Source: PROTOCOL 3.3.2.
+// The beats of one life by themselves: what is told of each, and that nothing is told of a life
+// that is over. Source: PROTOCOL 3.3.2.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'

@@ -25,6 +25,11 @@ class Stage {
   looks = 0
   refreshes = 0
   isAway = false
+  /** Refreshes and reads end when these say so. */
+  refreshing: () => Promise<void> = () => Promise.resolve()
+  reading: () => Promise<void> = () => Promise.resolve()
+  /** Shards of which it was asked what is flushed. */
+  readonly askedFlushed: number[] = []
   /** Runs while a refresh is under way. */
   during: () => void = () => undefined
   readonly watch = new IndexWaiting({
@@ -38,16 +43,21 @@ class Stage {
       this.reads++
       return this.isAway
         ? Promise.reject(new Error('away'))
-        : Promise.resolve(this.stored.get(shard) ?? null)
+        : Promise.resolve(this.stored.get(shard) ?? null).then((offset) =>
+            this.reading().then(() => offset),
+          )
     },
     refresh: () => {
       this.refreshes++
       this.during()
-      return this.isAway ? Promise.reject(new Error('away')) : Promise.resolve()
+      return this.isAway ? Promise.reject(new Error('away')) : this.refreshing()
     },
     follows: (shard) => shard >= 0 && shard < this.shards,
     head: () => null,
-    flushed: () => Promise.resolve(0),
+    flushed: (shard) => {
+      this.askedFlushed.push(shard)
+      return Promise.resolve(0)
+    },
   })
 
   constructor(shards = 2) {
@@ -265,3 +275,106 @@ t.test(
     t.equal(s.clock.timers, 0)
   },
 )
+
+t.test('a refresh is not made for those who have gone', async (t) => {
+  const s = new Stage()
+  s.applied.set(0, 1)
+  t.equal(await Promise.all([s.reached(0, 1), s.pass(50)]).then(([is]) => is), true)
+  s.applied.set(0, 2)
+  const gone = s.reached(0, 2, LIMITS.indexRefreshGapMs / 4)
+  await s.pass(2 * LIMITS.indexRefreshGapMs)
+  t.equal(await gone, false)
+  t.equal(s.refreshes, 1)
+})
+
+t.test('an offset that is slow to read is asked for once', async (t) => {
+  const s = new Stage()
+  s.reading = () => new Promise(() => undefined)
+  const waiting = s.reached(1, 5)
+  await s.pass(6 * LIMITS.indexPollMs)
+  t.equal(s.reads, 1)
+  await s.pass(LIMITS.consistencyWaitMs)
+  t.equal(await waiting, false)
+})
+
+t.test('what was read of a generation says nothing of the next', async (t) => {
+  const s = new Stage()
+  let end = (): void => undefined
+  s.reading = () => new Promise((resolve) => (end = resolve))
+  s.stored.set(1, 9)
+  const waiting = s.reached(1, 5)
+  await s.pass(20)
+  s.live = 2
+  s.stored.set(1, 0)
+  s.reading = () => Promise.resolve()
+  s.watch.applied()
+  end()
+  await s.pass(LIMITS.consistencyWaitMs + LIMITS.indexPollMs)
+  t.equal(await waiting, false, 'the next one has nothing')
+})
+
+t.test('a refresh that ends late takes nothing back', async (t) => {
+  const s = new Stage()
+  const ends: (() => void)[] = []
+  s.refreshing = () => new Promise((resolve) => void ends.push(resolve))
+  s.applied.set(0, 1)
+  const first = s.reached(0, 1)
+  await s.pass(20)
+  s.applied.set(0, 2)
+  const second = s.reached(0, 2)
+  await s.pass(2 * LIMITS.indexRefreshGapMs)
+  t.equal(ends.length, 2)
+  ends[1]!()
+  await s.pass(10)
+  t.equal(await second, true)
+  ends[0]!()
+  await s.pass(10)
+  t.equal(await first, true)
+  t.equal(s.watch.reached([{ shard: 0, offset: 2 }], 0), true)
+})
+
+t.test('records are waited for in shards that have any', async (t) => {
+  const s = new Stage()
+  t.equal(await s.watch.recorded([{ shard: -1, offset: 5 }], 1_000), true)
+  t.same(s.askedFlushed, [])
+  const [is] = await Promise.all([
+    s.watch.recorded([{ shard: 0, offset: 5 }], 1_000),
+    s.pass(1_200),
+  ])
+  t.equal(is, false)
+})
+
+t.test('of those who have gone nothing is left, whatever they have waited for', async (t) => {
+  for (const how of ['offset', 'due', 'refresh', 'refreshed'] as const) {
+    const s = new Stage()
+    let end = (): void => undefined
+    s.refreshing = () => new Promise((resolve) => (end = resolve))
+    if (how !== 'offset') s.applied.set(0, 5)
+    const waiting = s.reached(0, 5, 200)
+    if (how.startsWith('refresh')) await s.pass(20)
+    const { refreshes } = s
+    if (how !== 'refreshed') {
+      // Another generation is read, and has nothing yet: all who wait begin again in it.
+      s.live = 2
+      s.applied.set(0, 0)
+      s.watch.applied()
+      end()
+    }
+    await s.pass(400)
+    t.equal(await waiting, false)
+    end()
+    await turns()
+    s.applied.set(0, 6)
+    const further = s.reached(0, 7, 300)
+    s.watch.applied()
+    await s.pass(2 * LIMITS.indexRefreshGapMs)
+    t.equal(s.refreshes, refreshes, `${how}: nobody wants one`)
+    await s.pass(300)
+    t.equal(await further, false)
+    t.equal(s.watch.waiting, 0)
+    s.refreshing = () => Promise.resolve()
+    const next = s.reached(0, 6)
+    await s.pass(2 * LIMITS.indexRefreshGapMs)
+    t.equal(await next, true)
+  }
+})
