@@ -2,6 +2,8 @@
 // "Outbox", 4.1 (K4).
 
 import t from 'tap'
+import { LIMITS } from '../config/limits.ts'
+import { LOSS_JUMP } from '../protocol/entry.ts'
 import type { Entry } from '../protocol/entry.ts'
 import { EntryAudit } from './entry-audit.ts'
 
@@ -55,3 +57,41 @@ t.test('no other entry has the number of one with records', (t) => {
   t.match(says([1, 0, 1], [2, 1, 1], [3, 2, 0], [2, 2, 1]).join(), /entry 2 behind 3/)
   t.end()
 })
+
+t.test('an id may come again when its life is over, not a moment before', async (t) => {
+  const says = (kind: 0 | 1, c: number) => {
+    const said: string[] = []
+    const audit = new EntryAudit((what) => said.push(what))
+    const fixed = { y: 'ledger', p: 'actor', v: 0, r: [], m: 'm', l: kind, t: 0, b: 'x' } as const
+    const a = { type: 'append', success: false, errors: [] } as Entry['a']
+    audit.next(1, { ...fixed, n: 1, a, c: 5 })
+    audit.next(2, { ...fixed, n: 2, a, c })
+    return said.join()
+  }
+  for (const [kind, lifeMs] of [
+    [0, LIMITS.edgeMarkMs],
+    [1, LIMITS.callerMarkMs],
+  ] as const) {
+    t.match(says(kind, 5 + lifeMs - 1), /message m was taken at 1 already/)
+    t.equal(says(kind, 5 + lifeMs), '')
+  }
+})
+
+t.test(
+  'behind an accepted loss versions go on higher, also by an entry without records',
+  async (t) => {
+    const said: string[] = []
+    const audit = new EntryAudit((what) => said.push(what))
+    const next = (n: number, v: number, records: number): void => {
+      const r = Array.from({ length: records }, () => ({ t: 'appended' }))
+      const a = { type: 'append', success: true } as Entry['a']
+      audit.next(n, { y: 'ledger', p: 'actor', v, n, r, m: `m${n}`, l: 0, a, t: 0, c: 0, b: 'x' })
+    }
+    next(1, 0, 1)
+    next(2 + LOSS_JUMP, 1 + LOSS_JUMP, 0)
+    next(3 + LOSS_JUMP, 1 + LOSS_JUMP, 1)
+    t.same(said, [])
+    next(4 + LOSS_JUMP, 1, 1)
+    t.match(said.join(), /goes on from version 1, .*left out/)
+  },
+)

@@ -46,3 +46,26 @@ void t.test('past the bound a caller is refused', async (t) => {
   await first
   t.equal(await second, 'second')
 })
+
+void t.test('each crowd that comes has all its places, however many came before', async (t) => {
+  const limiter = new Limiter({ inFlightMax: 1, waitingMax: 3 })
+  const ends: (() => void)[] = []
+  const enter = () => limiter.run(() => new Promise<void>((resolve) => void ends.push(resolve)))
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  for (let crowd = 0; crowd < 3; crowd++) {
+    const all = Array.from({ length: 4 }, enter)
+    // Whoever comes while others go takes their places.
+    for (let i = 0; i < 10; i++) {
+      ends.shift()!()
+      await settle()
+      all.push(enter())
+      await t.rejects(enter(), { errors: [{ code: 'UNAVAILABLE' }] }, 'three wait')
+    }
+    while (ends.length > 0) {
+      ends.shift()!()
+      await settle()
+    }
+    await Promise.all(all)
+    t.ok(limiter.idle)
+  }
+})

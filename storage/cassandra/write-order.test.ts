@@ -13,6 +13,7 @@ interface Sent {
   readonly stage: 'first' | 'second'
   readonly offsets: readonly number[]
   readonly end: (isDurable: boolean) => void
+  readonly fail: (error: Error) => void
 }
 
 /** An engine that answers when it is told to. */
@@ -20,7 +21,7 @@ function scene(aside = Promise.resolve(true)) {
   const sent: Sent[] = []
   let nowMs = 0
   const send = (stage: Sent['stage'], rows: readonly DerivedRow[]) => () =>
-    new Promise<boolean>((end) => sent.push({ stage, offsets: offsetsOf(rows), end }))
+    new Promise<boolean>((end, fail) => sent.push({ stage, offsets: offsetsOf(rows), end, fail }))
   const order = new WriteOrder({
     begin: (_, rows) => ({
       first: send('first', rows),
@@ -36,6 +37,10 @@ function scene(aside = Promise.resolve(true)) {
     underway: () => sent.map(({ stage, offsets }) => [stage, ...offsets]),
     async end(index: number, isDurable: boolean) {
       sent.splice(index, 1)[0]!.end(isDurable)
+      await settle()
+    },
+    async fail(index: number) {
+      sent.splice(index, 1)[0]!.fail(new Error('a mistake'))
       await settle()
     },
     later(ms: number) {
@@ -321,4 +326,30 @@ void t.test('who has written a snapshot waits for it, whatever is beside it', as
       .toSorted(),
     ['both', 'snapshot'],
   )
+})
+
+void t.test('what was owed behind a mistake is carried along like any other', async (t) => {
+  const { order, underway, end, fail } = scene()
+  const rows = [row(1)]
+  const failed = order.write(0, 1, rows)
+  await fail(0)
+  await t.rejects(failed, { message: 'a mistake' })
+  const next = order.write(0, 1, [row(2)])
+  t.same(underway(), [['first', 1, 2]])
+  await end(0, true)
+  await end(0, true)
+  t.equal(await next, true)
+  t.same(underway(), [])
+})
+
+void t.test('a shard that is written now and then owes what it owed', async (t) => {
+  const { order, underway, end, later } = scene()
+  const first = order.write(0, 1, [row(1)])
+  for (let offset = 2; offset < 6; offset++) {
+    await end(0, false)
+    later(40_000)
+    void order.write(0, 1, [row(offset)])
+  }
+  t.equal(await first, false)
+  t.same(underway(), [['first', 1, 2, 3, 4, 5]])
 })

@@ -20,11 +20,13 @@ const FILL = { shard: 1, begun: 3, after: null, step: 1 }
 function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
   const failing: { save?: Error } = {}
   const bulks: string[][] = []
+  const sizes: number[][] = []
   const saved: unknown[] = []
   const pauses: number[] = []
   const bulk = async (items: readonly BulkItem[]): Promise<readonly BulkResult[]> => {
     const answer = answers[bulks.length] ?? items.map(() => 'done')
     bulks.push(items.map(({ id }) => [A, B, C].find((actor) => id.includes(actor))!))
+    sizes.push(items.map(({ write }) => (write.kind === 'index' ? write.source.length : 0)))
     if (answer instanceof Error) throw answer
     return answer
   }
@@ -49,7 +51,7 @@ function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
       OFFSETS,
       [FILL],
     )
-  return { writer, write, bulks, saved, pauses, failing }
+  return { writer, write, bulks, sizes, saved, pauses, failing }
 }
 
 t.test('all is there, or newer: the fill is saved, then the offsets', async (t) => {
@@ -99,4 +101,31 @@ t.test('an engine that is away is no fault of what was written', async (t) => {
   const { write, saved } = scene(new EngineAway('no connection'))
   await t.rejects(write(A), IndexAway)
   t.same(saved, [])
+})
+
+t.test('bulks are bounded in bytes, each document goes once and in order', async (t) => {
+  const { indexBulkBytesMax } = LIMITS
+  t.teardown(() => void Object.assign(LIMITS, { indexBulkBytesMax }))
+  const one = scene()
+  await one.write(A)
+  const [bytes] = one.sizes.flat()
+  for (const [room, wanted] of [
+    [2, [[A, B], [C, A], [B]]],
+    [2.9, [[A, B], [C, A], [B]]],
+    [0.5, [[A], [B], [C], [A], [B]]],
+    [9, [[A, B, C, A, B]]],
+  ] as const) {
+    Object.assign(LIMITS, { indexBulkBytesMax: Math.floor(room * bytes!) })
+    const some = scene()
+    await some.write(A, B, C, A, B)
+    t.same(some.bulks, wanted, `room for ${room}`)
+  }
+})
+
+t.test('a shard that is there up to an offset is filled no more', async (t) => {
+  const { writer } = scene()
+  await writer.apply([], [], [FILL, { ...FILL, shard: 2 }])
+  t.equal(writer.fills().size, 2)
+  await writer.apply([], [{ shard: FILL.shard, offset: 3 }])
+  t.same([...writer.fills().keys()], [2])
 })
