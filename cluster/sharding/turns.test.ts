@@ -210,3 +210,135 @@ t.test('data of any value is in the answer, and none where a turn has none', asy
   const expected = values.map((data) => (data === undefined ? plain : { ...plain, data }))
   t.strictSame(reply.results, expected)
 })
+
+interface SeenTurn {
+  readonly nowMs: number
+  readonly version: number
+  readonly newId: string
+}
+
+/** A shard whose ledgers note the turns that they are given. */
+async function noting(): Promise<{ scene: Scene; seen: SeenTurn[]; rule: () => void }> {
+  const seen: SeenTurn[] = []
+  const decide: typeof ledger.decide = function* (state, message, turn) {
+    const { nowMs, version } = turn
+    seen.push({ nowMs, version, newId: turn.newId() })
+    return yield* ledger.decide(state, message, turn)
+  }
+  let rule = (): void => undefined
+  const rules = () => new Promise<[]>((resolve) => (rule = () => resolve([])))
+  const scene = new Scene({ hooks: {}, rules, behaviours: [{ ...ledger, decide } as Behaviour] })
+  await scene.run(scene.shard.claim())
+  return { scene, seen, rule: () => rule() }
+}
+
+t.test('a preview has the turns that its request would have, whatever clocks do', async (t) => {
+  const { scene, seen, rule } = await noting()
+  const id = await scene.made()
+  await scene.tokens(id)
+  const { nowMs } = scene.clock
+  const say: [string, object][] = [
+    ['append', { token: 'a', wait: 'rule' }],
+    ['append', { token: 'b' }],
+    ['append', { token: 'c' }],
+  ]
+  const turns: SeenTurn[][] = []
+  for (const preview of [true, false]) {
+    seen.length = 0
+    scene.clock.nowMs = () => nowMs.call(scene.clock) + 1_000
+    const asked = scene.tell(scene.envelope(id, { say, preview, key: 'k' }))
+    await settle()
+    // It is set back while a turn waits, to before the actor was made.
+    scene.clock.nowMs = () => 5
+    rule()
+    t.equal(code(await scene.run(asked, 0)), 'success')
+    turns.push([...seen])
+  }
+  t.equal(turns[0]!.length, 3)
+  t.same(turns[0], turns[1])
+  t.equal(turns[0]![2]!.nowMs, turns[0]![0]!.nowMs)
+  t.equal(new Set(turns[0]!.map(({ newId }) => newId)).size, 3)
+  seen.length = 0
+  const later = scene.tell(scene.envelope(id, { say: say.slice(1), preview: true }))
+  t.equal(code(await scene.run(later, 0)), 'success')
+  t.equal(seen[0]!.nowMs, turns[1]![2]!.nowMs, 'no time is before the actor’s last')
+})
+
+t.test('keys are those that the actor has after the last message', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const append: [string, object] = ['append', { token: 'a' }]
+  const asking = { key: 'k', bodyHash: '' }
+  const first = await scene.run(scene.ask(id, { ...asking, say: [append] }))
+  t.same((first as { keys: string[] }).keys.length, 1)
+  const say: [string, object][] = [append, ['renumber', { number: 'N' }]]
+  const both = await scene.run(scene.ask(id, { ...asking, say }))
+  t.match(both, { keys: ['N'], results: [{ data: 2 }, { success: true }] })
+})
+
+t.test('a part that can not be looked for behind one that is there', async (t) => {
+  const moved = { outcome: 'moved', shard: 0 }
+  for (const [readsMs, wanted] of [
+    [0, moved],
+    [10, { ...moved, taken: true }],
+  ] as const) {
+    const scene = new Scene()
+    await scene.run(scene.shard.claim())
+    const id = await scene.made()
+    await scene.tokens(id)
+    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    scene.shard.activations.get(id)!.marks.spilled = true
+    const say: [string, object][] = [
+      ['append', { token: 'a' }],
+      ['append', { token: 'b' }],
+    ]
+    // Reads that are under way are answered, those that come later are not.
+    scene.readMs = readsMs
+    scene.isAway = readsMs === 0
+    const asked = scene.tell(scene.envelope(id, { say, key: 'k' }))
+    await settle()
+    scene.isAway = true
+    await scene.clock.advance(10)
+    t.same(await scene.run(asked), wanted)
+  }
+})
+
+t.test('of what was rolled back as a whole it is said, of a part never', async (t) => {
+  const a: [string, object] = ['append', { token: 'a' }]
+  const b: [string, object] = ['append', { token: 'b' }]
+  const waiting: [string, object] = ['append', { token: 'b', wait: 'rule' }]
+  for (const [say, said] of [
+    [[a], 'STORAGE_FULL'],
+    // Its first group may be in.
+    [[a, b], 'OUTCOME_UNKNOWN'],
+    // Its turns have not ended, and nothing of it is in.
+    [[a, waiting], 'STORAGE_FULL'],
+  ] as const) {
+    const scene = new Scene({ hooks: {}, rules: () => new Promise(() => undefined) })
+    await scene.run(scene.shard.claim())
+    const id = await scene.made()
+    await scene.tokens(id)
+    scene.journal.hooks.beforeAppend = () => 'full'
+    t.equal(code(await scene.run(scene.tell(scene.envelope(id, { say })))), said)
+  }
+})
+
+t.test('of a part whose group is in nobody says that nothing was done', async (t) => {
+  const scene = new Scene({ hooks: {}, rules: () => new Promise(() => undefined) })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const other = await scene.made()
+  await scene.tokens(id)
+  const say: [string, object][] = [
+    ['append', { token: 'a' }],
+    ['append', { token: 'b', wait: 'rule' }],
+  ]
+  const asked = scene.tell(scene.envelope(id, { say }))
+  await settle()
+  t.equal(scene.shard.gate.head, 3, 'the newest that is in is its own')
+  scene.journal.hooks.beforeAppend = () => 'full'
+  const full = scene.tell(scene.envelope(other, { say: [['append', { token: 'x' }]] }))
+  t.equal(code(await scene.run(full)), 'STORAGE_FULL')
+  t.equal(code(await scene.run(asked)), 'OUTCOME_UNKNOWN')
+})
