@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import { settle } from '../testing/harness.ts'
@@ -132,3 +133,30 @@ t.test('each message of an actor has a claim of its own', async (t) => {
   await scene.clock.advance(LIMITS.claimAgeMs)
   t.equal(await say('!claim', other, 'third'), false, 'what the second has confirmed stays')
 })
+
+t.test(
+  'who is told that an actor has no key by a message will never find that it has',
+  async (t) => {
+    const scene = new Scene()
+    await scene.run(scene.shard.claim())
+    const id = await scene.made()
+    const body = { keyType: 'ledger', key: 'K', messageId: 'late' }
+    const { nowMs } = scene.clock
+    // The wall clock is set back to before the actor was made.
+    scene.clock.nowMs = () => 5
+    t.equal(data(await scene.run(scene.ask(id, { say: [['!holds', body]] }))), false)
+    scene.clock.nowMs = nowMs
+    const rows = await scene.journal.log.read(0, 0, 9e9)
+    const times = rows.flatMap((row) => splitEntries(row.body).map((one) => decodeEntry(one).t))
+    t.same(
+      times,
+      times.toSorted((a, b) => a - b),
+      'times of an actor never fall',
+    )
+    const late = { key: 'late', say: [['renumber', { number: 'K' }]] as [string, object][] }
+    t.equal(code(await scene.run(scene.ask(id, late))), 'VOID')
+    // As long as its caller may repeat it.
+    await scene.clock.advance(LIMITS.callerMarkMs - 60_000)
+    t.equal(code(await scene.run(scene.ask(id, late))), 'VOID')
+  },
+)
