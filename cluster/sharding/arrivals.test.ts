@@ -2,6 +2,7 @@
 // PROTOCOL 3.6 (owner 2), ARCHITECTURE 4.
 
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { settle } from '../testing/harness.ts'
 import { ledger } from '../testing/ledger.ts'
@@ -52,3 +53,31 @@ t.test('the key can not be read: each copy is told so', async (t) => {
   scene.isAway = false
   t.equal(code(await scene.run(copyOf(scene))), 'success', 'nothing of them is left')
 })
+
+t.test(
+  'a create that comes while another of its key is not answered yet is looked for',
+  async (t) => {
+    const scene = new Scene()
+    await scene.run(scene.shard.claim())
+    const [id, other] = [scene.newUuid(0), scene.newUuid(0)]
+    const create = {
+      virtual: true,
+      fresh: true,
+      key: 'k',
+      say: [['open', {}]] as [string, object][],
+    }
+    let may = (): void => undefined
+    scene.mayRead = () => new Promise((resolve) => (may = () => resolve(true)))
+    const first = scene.tell(scene.envelope(id, create))
+    const mismatch = scene.tell(scene.envelope(id, { ...create, bodyHash: 'another' }))
+    await settle()
+    t.equal(code(await first), 'success')
+    t.equal(scene.shard.activations.size, 0, 'it has gone to rest')
+    const again = scene.tell(scene.envelope(other, create))
+    await settle()
+    t.same(await again, await first)
+    may()
+    t.equal(code(await mismatch), 'IDEMPOTENCY_MISMATCH')
+    t.equal(scene.shard.gate.head, 1, 'nothing was made twice')
+  },
+)

@@ -256,3 +256,22 @@ t.test('a create whose first copy ended without an entry has its key all the sam
   await scene.restart()
   t.match(await scene.run(create()), { actorId: id }, 'a repeat finds it')
 })
+
+t.test('marks that left their window are forgotten once their rows are there', async (t) => {
+  const write = latch()
+  const hooks: MemoryHooks = {}
+  const scene = new Scene({ hooks })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  hooks.beforeWrite = () => write.opened.then(() => null)
+  const say: [string, object][] = [['append', { token: 'x' }]]
+  for (let i = 0; i <= LIMITS.marksMax; i++) {
+    t.equal(code(await scene.run(scene.ask(id, { say, key: `k${i}` }))), 'success')
+  }
+  t.equal(scene.shard.spilled.find(id, 'k0')?.messageId, 'k0')
+  write.open()
+  await scene.clock.advance(LIMITS.flushRetryMs)
+  t.equal(scene.shard.spilled.find(id, 'k0'), null, 'its row has it')
+  t.equal(code(await scene.run(scene.ask(id, { say, key: 'k0' }))), 'success')
+  t.equal(((await scene.tokens(id)) as unknown[]).length, LIMITS.marksMax + 2)
+})

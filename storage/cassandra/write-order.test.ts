@@ -234,7 +234,7 @@ void t.test('true means that everything up to here was written, in both stages',
     fc.array(step, { minLength: 20, maxLength: 60 }),
     async (steps) => {
       const durable = { first: new Set<number>(), second: new Set<number>() }
-      const sent: (Sent & { readonly done: () => void })[] = []
+      const sent: (Omit<Sent, 'fail'> & { readonly done: () => void })[] = []
       let isWrong = false
       const send = (stage: 'first' | 'second', rows: readonly DerivedRow[]) => () =>
         new Promise<boolean>((end) => {
