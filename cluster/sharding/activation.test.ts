@@ -46,6 +46,10 @@ t.test('a refusal read behind a later entry moves no relay back', async (t) => {
   actor.replay({ ...entry(2, 1, []), s: [7, 10, 0] }, 4, 1)
   actor.replay({ ...entry(3, 1, []), s: [8, 10, 0] }, 5, 1)
   t.same([...actor.relays], [[7, [20, 1]], [8, [10, 0]]]) // prettier-ignore
+  t.equal(actor.newest, 9, 'nor the actor itself: answers wait for the newest')
+  actor.replay({ ...entry(4, 1, []), t: 50 }, 10, 1)
+  actor.replay({ ...entry(5, 1, []), t: 40 }, 6, 1)
+  t.same([actor.newest, actor.lastTimeMs, actor.n], [10, 50, 5])
 })
 
 t.test('of an actor that can only be read an operator is told, strays or none', async (t) => {

@@ -7,7 +7,10 @@ import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { WireReply } from '../../protocol/message.ts'
-import { seeded } from '../testing/harness.ts'
+import type { Entry } from '../../protocol/entry.ts'
+import { TestClock, seeded } from '../testing/harness.ts'
+import type { ShardCore } from './core.ts'
+import { Outbox } from './outbox.ts'
 import { AWAY, NOBODY, Relay, answered, effect, targetOf } from './testing/relay.ts'
 import type { Sent } from './testing/relay.ts'
 
@@ -236,4 +239,36 @@ t.test('whatever takes long, it ends as if one by one had been taken', async () 
     },
   )
   await fc.assert(property, { numRuns: 200 })
+})
+
+t.test('what is handed in later, of before, is not relayed because what came meanwhile is', (t) => {
+  const context = { send: () => undefined, behaviours: new Map(), clock: new TestClock() }
+  const outbox = new Outbox({ number: 0, state: 'serving', context } as unknown as ShardCore, 5, 2)
+  const entry = { e: [effect('#a', '1')], n: 1, b: 'x' } as unknown as Entry
+  outbox.sees(5)
+  outbox.committed(entry, 6)
+  t.equal(outbox.relayed, 2, 'what is still being read may be anything')
+  outbox.older([{ entry, offset: 4 }])
+  t.equal(outbox.relayed, 3)
+  t.equal(outbox.size, 2)
+  t.end()
+})
+
+t.test('each that is refused waits for its own failures, not for those before it', async (t) => {
+  for (const [to, taken] of [
+    ['#a', answered('a')],
+    ['K', NOBODY],
+  ] as const) {
+    const relay = new Relay()
+    relay.has(effect(to, '1'), effect(to, '2'))
+    for (let failures = 0; failures < 5; failures++) {
+      relay.answer(to, AWAY)
+      await relay.clock.advance(LIMITS.relayRetryMsMax)
+    }
+    relay.answer(to, taken)
+    const { length } = relay.sent
+    relay.answer(to, AWAY)
+    await relay.clock.advance(50)
+    t.equal(relay.sent.length, length + 1, `${to}: soon again`)
+  }
 })
