@@ -2,7 +2,6 @@
 // PROTOCOL 3.6 (owner 2), ARCHITECTURE 4.
 
 import t from 'tap'
-import { LIMITS } from '../../config/limits.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { settle } from '../testing/harness.ts'
 import { ledger } from '../testing/ledger.ts'
@@ -62,7 +61,7 @@ t.test(
     const [id, other] = [scene.newUuid(0), scene.newUuid(0)]
     const create = {
       virtual: true,
-      fresh: true,
+      fresh: true as const,
       key: 'k',
       say: [['open', {}]] as [string, object][],
     }
