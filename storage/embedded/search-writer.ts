@@ -136,21 +136,27 @@ export class SqliteGraphWriter implements GraphWriter {
     }
   }
 
+  /** A table after the other: what one insert has fetched is still near for the next. */
   #write(writes: readonly IndexWrite[]): void {
     const actors = new Map<string, ActorRows>()
-    let nowMs = 0
-    let actor: ActorRows | undefined
-    let lastActorId = ''
+    const byNode = new Map<string, IndexWrite[]>()
     for (const write of writes) {
-      const { node, actorId, doc } = write
-      const table = this.#tables.get(node)
-      if (table === undefined)
-        throw new AssertionError(`node type ${node} has no rows in the index`)
-      // Writes of one actor come together: most rows need no look at the map.
-      if (actor === undefined || actorId !== lastActorId) {
-        actor = actors.get(actorId) ?? this.#actor(actorId)
+      const own = byNode.get(write.node)
+      if (own === undefined) byNode.set(write.node, [write])
+      else own.push(write)
+    }
+    for (const [node, own] of byNode) this.#writeNodes(node, own, actors)
+  }
+
+  #writeNodes(node: string, writes: readonly IndexWrite[], actors: Map<string, ActorRows>): void {
+    const table = this.#table(node)
+    let nowMs = 0
+    for (const write of writes) {
+      const { actorId, doc } = write
+      let actor = actors.get(actorId)
+      if (actor === undefined) {
+        actor = this.#actor(actorId)
         actors.set(actorId, actor)
-        lastActorId = actorId
       }
       const done = table.write(write, actor)
       if (done === 'stale') continue
@@ -159,6 +165,12 @@ export class SqliteGraphWriter implements GraphWriter {
         this.#tombstone.run(node, done.k, nowMs)
       } else if (done.wasRemoved) this.#forgetTombstone.run(node, done.k)
     }
+  }
+
+  #table(node: string): NodeTable {
+    const table = this.#tables.get(node)
+    if (table === undefined) throw new AssertionError(`node type ${node} has no rows in the index`)
+    return table
   }
 
   #actor(actorId: string): ActorRows {
