@@ -5,9 +5,9 @@
 
 import { LIMITS } from '../config/limits.ts'
 import type { Behaviour, SystemState } from '../protocol/behaviour.ts'
-import { metaOf } from '../protocol/entry.ts'
+import { metaOf, recordsOf } from '../protocol/entry.ts'
 import { assert } from '../protocol/errors.ts'
-import type { Entry } from '../protocol/entry.ts'
+import type { AnyEntry } from '../protocol/entry.ts'
 import type { SystemEntry, SystemView } from './actor-system.ts'
 
 interface Followed {
@@ -49,7 +49,7 @@ export class SystemMaps implements SystemView {
   }
 
   /** Folds a committed entry; what it has already is skipped. */
-  follow(entry: Entry, offset: number): void {
+  follow(entry: AnyEntry, offset: number): void {
     if (offset <= this.offset) return
     this.offset = offset
     if (entry.q === undefined || entry.r.length === 0) return
@@ -60,8 +60,8 @@ export class SystemMaps implements SystemView {
       known = { actorId: entry.p, state: null, version: 0, entry: null }
       map.byKey.set(entry.q, known)
     }
-    for (let i = 0; i < entry.r.length; i++) {
-      known.state = behaviour.evolve(known.state, entry.r[i]!, metaOf(entry, i))
+    for (const [i, record] of recordsOf(entry, behaviour).entries()) {
+      known.state = behaviour.evolve(known.state, record, metaOf(entry, i))
     }
     known.version = entry.v + entry.r.length
     const was = known.entry

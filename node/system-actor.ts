@@ -10,6 +10,7 @@ import type { ActorRecord, Behaviour, Decision, SystemState, Turn } from '../pro
 import { assert, errorItem } from '../protocol/errors.ts'
 import type { ErrorItem } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
+import { recordShapes } from '../protocol/record-shape.ts'
 import type { ShapeError } from '../protocol/validation.ts'
 
 /** When a write takes effect; without a condition always. */
@@ -82,6 +83,17 @@ function systemRequest(
 /** What is wrong with a value at its key, or null. */
 export type ValueCheck = (value: unknown) => ShapeError | null
 
+/** What a configuration actor's journal can hold; a value is as its station has it, by names. */
+type SystemRecord =
+  | { readonly t: 'put'; readonly key: string; readonly value: unknown }
+  | { readonly t: 'deleted' }
+
+/** Stored for good: only added to at its end. */
+const SHAPES = recordShapes<SystemRecord>([
+  { id: 1, t: 'put', members: ['key', 'value'] },
+  { id: 2, t: 'deleted', members: [] },
+])
+
 /** The behaviour of one type of configuration actors. `check` guards every `put`. */
 export function systemActor<T>(type: string, check: ValueCheck): Behaviour<SystemState<T>> {
   return {
@@ -94,6 +106,7 @@ export function systemActor<T>(type: string, check: ValueCheck): Behaviour<Syste
     chosenKey: () => null,
     mayTake: () => [],
     decide: (state, message, turn) => decide<T>(type, state, message, turn),
+    shapes: SHAPES,
     evolve: (state, record) => evolve<T>(state, record),
     isDeleted: (state) => state.deleted,
     keys: (state) => [state.key],

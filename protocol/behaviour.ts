@@ -6,6 +6,7 @@
 import type { ErrorItem } from './errors.ts'
 import type { NodeType } from './graph/node-type.ts'
 import type { Address, Message } from './message.ts'
+import type { RecordShapes } from './record-shape.ts'
 
 /** One event of an actor. Plain JSON; `t` names its kind; the rest is the kind's own. */
 export interface ActorRecord {
@@ -140,6 +141,8 @@ export interface Behaviour<S = unknown> {
   mayTake(message: Message): readonly NaturalKey[]
   /** `state` null: the actor is not there (never made). Must not change `state`. */
   decide(state: S | null, message: Message, turn: Turn): Generator<Ask, Decision<S>, unknown>
+  /** The members of its records by position; without them they are stored by name. */
+  readonly shapes?: RecordShapes
   /** Folds one record. May change and return the given state: the caller owns it. */
   evolve(state: S | null, record: ActorRecord, meta: RecordMeta): S
   /** True when the state is a tombstone: messages get 404, `create` 409, nodes are gone. */

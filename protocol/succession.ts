@@ -3,7 +3,7 @@
 // the versions of records say whether anything is missing. It stands between every reader of an
 // actor's entries and what it folds. Pure. Source: PROTOCOL 3.12 "Reading an actor".
 
-import { LOSS_JUMP, type Entry } from './entry.ts'
+import { LOSS_JUMP, type EntryHead } from './entry.ts'
 
 /** Where a reader of an actor's entries stands. */
 export interface Standing {
@@ -20,7 +20,7 @@ export interface Standing {
  */
 export type Succession = 'next' | 'stray' | 'gap'
 
-export function successionOf(at: Standing, entry: Entry, offset: number): Succession {
+export function successionOf(at: Standing, entry: EntryHead, offset: number): Succession {
   if (entry.r.length === 0) return 'next'
   if (offset <= at.recordedAt) return 'stray'
   return entry.v === at.version || entry.v === at.version + LOSS_JUMP ? 'next' : 'gap'
@@ -30,7 +30,7 @@ export function successionOf(at: Standing, entry: Entry, offset: number): Succes
  * Moves a reader over an entry, one behind a gap too. Only records count: what an entry without any
  * says of the version is not believed.
  */
-export function moveOver(at: Standing, entry: Entry, offset: number): void {
+export function moveOver(at: Standing, entry: EntryHead, offset: number): void {
   if (entry.r.length > 0) {
     at.version = Math.max(at.version, entry.v + entry.r.length)
     at.recordedAt = offset

@@ -4,7 +4,7 @@
 // PROTOCOL 3.6, 4.1 (K4).
 
 import { LIMITS } from '../config/limits.ts'
-import { LOSS_JUMP, type Entry } from '../protocol/entry.ts'
+import { LOSS_JUMP, type EntryHead } from '../protocol/entry.ts'
 
 interface ActorPlace {
   n: number
@@ -37,7 +37,7 @@ export class EntryAudit {
   }
 
   /** The next entry of the log. The first that is seen of an actor may be any. */
-  next(offset: number, entry: Entry): void {
+  next(offset: number, entry: EntryHead): void {
     if (entry.c < this.#clockMs) {
       this.#report(`offset ${offset}: the shard's clock falls from ${this.#clockMs} to ${entry.c}`)
     }
@@ -76,7 +76,7 @@ export class EntryAudit {
     this.#relay(place, entry, before)
   }
 
-  #message(offset: number, { p, m, l, c }: Entry): void {
+  #message(offset: number, { p, m, l, c }: EntryHead): void {
     const id = `${p}/${m}`
     const there = this.#messages.get(id)
     if (there !== undefined && c < there.untilMs) {
@@ -93,7 +93,7 @@ export class EntryAudit {
     this.#sweepAt = Math.max(SWEEP_FROM, 2 * this.#messages.size)
   }
 
-  #relay(place: string, { s }: Entry, { relays }: ActorPlace): void {
+  #relay(place: string, { s }: EntryHead, { relays }: ActorPlace): void {
     if (s === undefined) return
     const [shard, offset, index, message = 0] = s
     const [lastOffset, lastIndex, lastMessage] = relays.get(shard) ?? [0, -1, 0]

@@ -5,7 +5,7 @@
 // PROTOCOL 4.1 (aliases = fold).
 
 import type { Behaviour } from '../protocol/behaviour.ts'
-import { decodeEntry, metaOf, type Entry } from '../protocol/entry.ts'
+import { decodeEntry, metaOf, recordsOf, type EntryHead } from '../protocol/entry.ts'
 import { placeOfActor, placeOfKey, shardOf } from '../protocol/ids.ts'
 import { moveOver, successionOf } from '../protocol/succession.ts'
 import { COUNTER_SUFFIX, CREATE_KEY_SUFFIX } from './journal.ts'
@@ -55,7 +55,7 @@ export class KeyAudit {
   }
 
   /** An entry of a log: all behind `flush` and behind `relayed` are to be handed in. */
-  entry(shard: number, offset: number, { p, k, e }: Entry): void {
+  entry(shard: number, offset: number, { p, k, e }: EntryHead): void {
     const { flush, relayed } = this.#options.settled.get(shard) ?? NOTHING
     if (offset > flush) {
       this.#actorsOnTheirWay.add(p)
@@ -126,7 +126,7 @@ export class KeyAudit {
         behaviour ??= this.#options.behaviours.get(entry.y)
         if (behaviour === undefined) return null
         try {
-          for (const [i, record] of entry.r.entries()) {
+          for (const [i, record] of recordsOf(entry, behaviour).entries()) {
             state = behaviour.evolve(state, record, metaOf(entry, i))
           }
         } catch {

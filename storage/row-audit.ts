@@ -3,7 +3,7 @@
 // (protocol/succession.ts); entries without records may be missing anywhere. Pure. It stands
 // between whoever reads the rows and whoever is told. Source: PROTOCOL 3.12 "Reading an actor".
 
-import { decodeEntry, type Entry } from '../protocol/entry.ts'
+import { decodeWholeEntry, type EntryHead } from '../protocol/entry.ts'
 import { moveOver, successionOf, type Standing } from '../protocol/succession.ts'
 
 export interface StoredEntry {
@@ -25,8 +25,8 @@ export class RowAudit implements Standing {
   }
 
   /** The next row. Throws when its entry can't be read. */
-  next({ n, offset, body }: StoredEntry): Entry {
-    const entry = decodeEntry(body)
+  next({ n, offset, body }: StoredEntry): EntryHead {
+    const entry = decodeWholeEntry(body)
     switch (successionOf(this, entry, offset)) {
       case 'next':
         break
@@ -50,7 +50,7 @@ export class RowAudit implements Standing {
 }
 
 /** An entry with records, as one who has to decide what becomes of it wants to know it. */
-export function placeOf({ n, v, r, t, m }: Entry, offset: number): string {
+export function placeOf({ n, v, r, t, m }: EntryHead, offset: number): string {
   const when = new Date(t).toISOString()
   return `entry ${n} (offset ${offset}, version ${v} to ${v + r.length}, ${when}, message ${m})`
 }

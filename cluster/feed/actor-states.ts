@@ -3,7 +3,7 @@
 // the entries above it). It stands between the projector and storage. Source: PROTOCOL 3.12, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
+import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'
 import { BriefMap } from '../../protocol/brief.ts'
 import { assert } from '../../protocol/errors.ts'
 import { type Standing, moveOver, successionOf } from '../../protocol/succession.ts'
@@ -94,12 +94,11 @@ export class ActorStates {
    * Folds the entry's records. The actor must stand right before it: versions are dense. Throws
    * ProjectionError when a record can't be applied; the actor's state is then of no use.
    */
-  fold(actor: FoldedActor, entry: Entry, bytes: number): void {
+  fold(actor: FoldedActor, entry: AnyEntry, bytes: number): void {
     assert(actor.version === entry.v, 'an entry is folded onto another version than its own')
-    const records = entry.r
     try {
-      for (let i = 0; i < records.length; i++) {
-        actor.state = actor.behaviour.evolve(actor.state, records[i]!, metaOf(entry, i))
+      for (const [i, record] of recordsOf(entry, actor.behaviour).entries()) {
+        actor.state = actor.behaviour.evolve(actor.state, record, metaOf(entry, i))
       }
     } catch (error) {
       throw new ProjectionError(
@@ -107,7 +106,7 @@ export class ActorStates {
         { cause: error },
       )
     }
-    actor.version += records.length
+    actor.version += entry.r.length
     const weight = Math.min(actor.bytes + bytes, LIMITS.stateBytesMax)
     this.#bytes += weight - actor.bytes
     actor.bytes = weight

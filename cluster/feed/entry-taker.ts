@@ -3,14 +3,14 @@
 // which reads rows, and the batch, which writes nodes. Source: PROTOCOL 3.11, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { type Entry, decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import { type AnyEntry, decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import type { LogRow } from '../../storage/journal.ts'
 import { type ActorStates, type FoldedActor, ProjectionError } from './actor-states.ts'
 import type { ParkedActors } from './parked-actors.ts'
 import { type Place, type ProjectionBatch, reasonOf } from './projection-batch.ts'
 
 interface PlacedAt {
-  readonly entry: Entry
+  readonly entry: AnyEntry
   readonly at: Place
 }
 
@@ -53,7 +53,7 @@ export class EntryTaker {
   }
 
   /** False: entries before this one have not arrived in the derived rows yet. */
-  #take(batch: ProjectionBatch, entry: Entry, at: Place): boolean | Promise<boolean> {
+  #take(batch: ProjectionBatch, entry: AnyEntry, at: Place): boolean | Promise<boolean> {
     if (entry.r.length === 0 || this.#parked.has(entry.p)) return true
     if (this.#behaviours.get(entry.y)?.nodeTypes.length === 0) return true
     const actor = this.#states.find(entry.p)
@@ -64,7 +64,7 @@ export class EntryTaker {
     return true
   }
 
-  async #loadAndTake(batch: ProjectionBatch, entry: Entry, at: Place): Promise<boolean> {
+  async #loadAndTake(batch: ProjectionBatch, entry: AnyEntry, at: Place): Promise<boolean> {
     let actor: FoldedActor | null
     try {
       actor = await this.#states.load(entry.p)
@@ -93,7 +93,7 @@ export class EntryTaker {
     }
   }
 
-  #setAside(batch: ProjectionBatch, entry: Entry, of: { at: Place; error: unknown }): void {
+  #setAside(batch: ProjectionBatch, entry: AnyEntry, of: { at: Place; error: unknown }): void {
     this.#states.drop(entry.p)
     this.#parked.add({
       actorId: entry.p,

@@ -3,7 +3,7 @@
 // and the owner of the shard, who keeps a row of each. Source: PROTOCOL 3.11.
 
 import type { NodeRef } from '../../protocol/behaviour.ts'
-import { decodeEntry } from '../../protocol/entry.ts'
+import { decodeEntry, recordsOf } from '../../protocol/entry.ts'
 import { assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader } from '../../storage/journal.ts'
@@ -190,7 +190,9 @@ function refsOf(
   const add = (ref: NodeRef): unknown => refs.set(refKey(ref), ref)
   parked.nodes.forEach(add)
   for (const body of bodies) {
-    for (const record of decodeEntry(body).r) behaviour.touched(record, actorId).forEach(add)
+    for (const record of recordsOf(decodeEntry(body), behaviour)) {
+      behaviour.touched(record, actorId).forEach(add)
+    }
   }
   if (state !== null) behaviour.nodes(state).forEach(add)
   return refs.values()

@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { NodeDoc, NodeRef } from '../../protocol/behaviour.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import { type AnyEntry, recordsOf } from '../../protocol/entry.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { IndexWrite } from '../../storage/search.ts'
 import type { FoldedActor } from './actor-states.ts'
@@ -108,7 +108,7 @@ export class ProjectionBatch {
    * Before an entry is folded: what the index has of its actor is what the state says now. Only
    * where places are asked for; null when it is known already, or can't be.
    */
-  before(actor: FoldedActor, entry: Entry): Places | null {
+  before(actor: FoldedActor, entry: AnyEntry): Places | null {
     if (!this.#placed || this.#touched.has(actor.actorId)) return null
     // A state that is ahead of the entry is ahead of the index, too.
     return actor.version === entry.v ? placesOf(actor) : null
@@ -118,7 +118,7 @@ export class ProjectionBatch {
    * Adds the nodes that the entry's records name. The content is taken when the batch is full. An
    * actor's first entry needs no names: it can't have changed any node but those that are there.
    */
-  touch(actor: FoldedActor, entry: Entry, at: Place, places: Places | null): void {
+  touch(actor: FoldedActor, entry: AnyEntry, at: Place, places: Places | null): void {
     let touched = this.#touched.get(actor.actorId)
     if (touched === undefined) {
       touched = { actor, at, isNew: false, refs: null, places }
@@ -130,7 +130,7 @@ export class ProjectionBatch {
       return
     }
     touched.refs ??= new Map()
-    for (const record of entry.r) {
+    for (const record of recordsOf(entry, actor.behaviour)) {
       const refs = actor.behaviour.touched(record, actor.actorId)
       for (const ref of refs) touched.refs.set(refKey(ref), ref)
     }

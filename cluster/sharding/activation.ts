@@ -4,8 +4,8 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { LOSS_JUMP, decodeEntry, metaOf } from '../../protocol/entry.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import { LOSS_JUMP, decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'
+import type { AnyEntry, EntryHead } from '../../protocol/entry.ts'
 import { moveOver, successionOf } from '../../protocol/succession.ts'
 import { CREATE_KEY_SUFFIX } from '../../storage/journal.ts'
 import type { EntryRow, Maybe } from '../../storage/journal.ts'
@@ -134,7 +134,7 @@ export class Activation {
   }
 
   /** Takes over an entry that was decided here; the state is the decision's. */
-  decided(entry: Entry, offset: number, bytes: number, state: unknown): readonly Mark[] {
+  decided(entry: EntryHead, offset: number, bytes: number, state: unknown): readonly Mark[] {
     if (entry.r.length > 0) {
       this.state = state
       this.stateBytesBound += bytes * LIMITS.stateGrowthMax
@@ -149,7 +149,7 @@ export class Activation {
    * before this one, quarantines the actor: its state stays the last good one, and everything else
    * is counted on, so that what is recorded from now on goes on from where the actor really is.
    */
-  replay(entry: Entry, offset: number, bytes: number): void {
+  replay(entry: AnyEntry, offset: number, bytes: number): void {
     const succession = successionOf(this, entry, offset)
     if (succession === 'stray') {
       this.strays.push(offset)
@@ -165,12 +165,12 @@ export class Activation {
     if (spilled.length > 0) this.onSpilled?.(spilled)
   }
 
-  #folded(entry: Entry): unknown {
+  #folded(entry: AnyEntry): unknown {
     let { state } = this
     if (this.quarantined !== null) return state
     try {
-      for (let i = 0; i < entry.r.length; i++) {
-        state = this.behaviour.evolve(state, entry.r[i]!, metaOf(entry, i))
+      for (const [i, record] of recordsOf(entry, this.behaviour).entries()) {
+        state = this.behaviour.evolve(state, record, metaOf(entry, i))
       }
     } catch (error) {
       this.quarantined = `record of entry ${entry.n} can't be applied: ${String(error)}`
@@ -178,7 +178,7 @@ export class Activation {
     return state
   }
 
-  #advance(entry: Entry, offset: number, bytes: number): readonly Mark[] {
+  #advance(entry: EntryHead, offset: number, bytes: number): readonly Mark[] {
     if (entry.v > 0) this.#hadVersion = true
     moveOver(this, entry, offset)
     // What has no records may stand behind entries of a later offset, and before such of a lower.
@@ -195,7 +195,7 @@ export class Activation {
     return this.marks.add(markOf(entry, offset, this.keys))
   }
 
-  #remember(entry: Entry): void {
+  #remember(entry: EntryHead): void {
     for (const { keyType, key, change } of entry.k!) {
       if (keyType.endsWith(CREATE_KEY_SUFFIX)) continue
       if (change === 'take' || change === 'claim') {
@@ -241,7 +241,7 @@ export class Activation {
 }
 
 /** What is missing before an entry. */
-function gapOf({ version }: Activation, { n, v }: Entry): string {
+function gapOf({ version }: Activation, { n, v }: EntryHead): string {
   return `entry ${n} goes on from version ${v}, what is there before it ends at ${version}`
 }
 

@@ -6,7 +6,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { BriefMap } from '../../protocol/brief.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import type { EntryHead } from '../../protocol/entry.ts'
 import type { AliasRow, AppendOutcome, DerivedRow } from '../../storage/journal.ts'
 import { encodeSnapshot } from './activation.ts'
 import type { LoadedEntry, SnapshotCapture } from './activation.ts'
@@ -17,7 +17,7 @@ import type { PoisonList } from './poison.ts'
 
 /** What of a committed entry the flusher needs. */
 export interface Flushable {
-  readonly entry: Entry
+  readonly entry: EntryHead
   readonly bytes: Uint8Array
   readonly offset: number
   readonly aliases: readonly AliasRow[]

@@ -4,9 +4,9 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'
-import { decodeEntry, metaOf } from '../../protocol/entry.ts'
-import type { Entry } from '../../protocol/entry.ts'
-import type { Checkpoint } from '../../protocol/behaviour.ts'
+import { decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'
+import type { AnyEntry, EntryHead } from '../../protocol/entry.ts'
+import type { Behaviour, Checkpoint } from '../../protocol/behaviour.ts'
 import { moveOver, successionOf } from '../../protocol/succession.ts'
 import type { Standing } from '../../protocol/succession.ts'
 import type { EntryRow } from '../../storage/journal.ts'
@@ -85,7 +85,7 @@ export async function checkpointsOf(
   const take = ({ body }: LoadedEntry): void => {
     const entry = decodeEntry(body)
     if (!isCheckpoint(entry)) return
-    const checkpoint = checkpointOf(entry)
+    const checkpoint = checkpointOf(entry, activation.behaviour)
     bytesLeft -= Buffer.byteLength(JSON.stringify(checkpoint)) + 1
     if (bytesLeft >= 0) newestFirst.push(checkpoint)
   }
@@ -115,13 +115,13 @@ function goOn(shard: ShardCore): Promise<void> {
   return new Promise((resolve) => shard.context.clock.defer(resolve))
 }
 
-function isCheckpoint(entry: Entry): boolean {
+function isCheckpoint(entry: EntryHead): boolean {
   return entry.r.length > 0
 }
 
-function checkpointOf(entry: Entry): Checkpoint {
+function checkpointOf(entry: AnyEntry, behaviour: Behaviour): Checkpoint {
   // A type that works by commands names them in the first record of its message.
-  const commands = entry.r[0]!['commands']
+  const commands = recordsOf(entry, behaviour)[0]!['commands']
   return {
     checkpointId: checkpointId(entry.p, entry.m, entry.t),
     timestamp: new Date(entry.t).toISOString(),
@@ -141,8 +141,8 @@ export async function stateAt(
   for await (const page of pages(shard, activation.id, reader)) {
     for (const { body } of page) {
       const entry = decodeEntry(body)
-      for (let i = 0; i < entry.r.length; i++) {
-        state = activation.behaviour.evolve(state, entry.r[i]!, metaOf(entry, i))
+      for (const [i, record] of recordsOf(entry, activation.behaviour).entries()) {
+        state = activation.behaviour.evolve(state, record, metaOf(entry, i))
       }
       if (isCheckpoint(entry) && checkpointId(entry.p, entry.m, entry.t) === wanted) return state
     }

@@ -5,7 +5,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { BriefMap } from '../../protocol/brief.ts'
 import { RequestError } from '../../protocol/errors.ts'
-import type { Entry, KeyChange } from '../../protocol/entry.ts'
+import type { EntryHead, KeyChange } from '../../protocol/entry.ts'
 import { CREATE_KEY_SUFFIX } from '../../storage/journal.ts'
 import type { AliasClaim, AliasRow, DerivedStore, Maybe } from '../../storage/journal.ts'
 
@@ -57,7 +57,7 @@ export class KeyTable {
   }
 
   /** Applies an entry's changes of keys of this shard, given the rows that they go on from. */
-  apply(entry: Entry, offset: number, bases: ReadonlyMap<string, AliasRow | null>): AliasRow[] {
+  apply(entry: EntryHead, offset: number, bases: ReadonlyMap<string, AliasRow | null>): AliasRow[] {
     const rows: AliasRow[] = []
     for (const change of entry.k ?? []) {
       const id = idOf(change.keyType, change.key)
@@ -142,7 +142,7 @@ export function holderOf(row: AliasRow | null, clock: number): AliasClaim | null
 function claimsAfter(
   claims: readonly AliasClaim[],
   change: KeyChange,
-  entry: Entry,
+  entry: EntryHead,
 ): readonly AliasClaim[] {
   const { actorId } = change
   switch (change.change) {

@@ -325,7 +325,7 @@ t.test('what an earlier version recorded in quarantine does no harm', async (t) 
   await refused(t, scene, id, 'k')
   await flushed(scene)
   const { n, offset, body } = rowsOf(scene, id)[2]!
-  const stale = encodeEntry({ ...decodeEntry(body), v: 1, c: 1 })
+  const stale = encodeEntry({ ...decodeEntry(body), r: [], v: 1, c: 1 })
   await scene.journal.derived.write(0, scene.shard.epoch, [
     { kind: 'entry', actorId: id, n, offset, body: stale },
   ])

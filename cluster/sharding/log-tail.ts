@@ -3,7 +3,7 @@
 
 import { assert } from '../../protocol/errors.ts'
 import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import type { StoredEntry } from '../../protocol/entry.ts'
 import type { LogReader, LogRow, StoreIdentity } from '../../storage/journal.ts'
 
 const READ_BYTES = 1024 * 1024
@@ -16,7 +16,7 @@ export interface LogSource {
 }
 
 export interface Placed {
-  readonly entry: Entry
+  readonly entry: StoredEntry
   readonly offset: number
   readonly body: Uint8Array
   /** Its part of its row's bytes: those of all entries of a row are the row's. */

@@ -5,7 +5,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { MessageResult } from '../../protocol/message.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import type { EntryHead } from '../../protocol/entry.ts'
 
 export interface Mark {
   readonly messageId: string
@@ -31,7 +31,7 @@ const MARK_OVERHEAD_BYTES = 320
 const PASSING = { passing: true } as const
 
 /** The mark of an entry. Keys over their bound are left out: repeats show the present ones. */
-export function markOf(entry: Entry, offset: number, ownKeys: readonly string[]): Mark {
+export function markOf(entry: EntryHead, offset: number, ownKeys: readonly string[]): Mark {
   const answerBytes = jsonBytes(entry.a.success ? entry.a.data : entry.a.errors)
   const long = answerBytes > LIMITS.markAnswerBytesMax
   let keys = ownKeys

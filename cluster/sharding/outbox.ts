@@ -12,7 +12,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { assert, isRetryable } from '../../protocol/errors.ts'
 import { encodeEntry } from '../../protocol/entry.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import type { Entry, EntryHead } from '../../protocol/entry.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
 import type { ShardCore } from './core.ts'
 import { addressed, begin, isEarlier, nameOf, newLine, placeOf, waitMs } from './outbox-queues.ts'
@@ -25,12 +25,12 @@ interface Found {
 }
 
 /** Whether an outbox has to know an entry again after a restart. */
-export function isRelayed(entry: Entry): boolean {
+export function isRelayed(entry: EntryHead): boolean {
   return entry.e !== undefined || isResolution(entry)
 }
 
 /** Says to which actor an effect by key goes. */
-function isResolution({ n, s }: Entry): boolean {
+function isResolution({ n, s }: EntryHead): boolean {
   return n === 0 && s !== undefined
 }
 
@@ -84,7 +84,7 @@ export class Outbox {
   }
 
   /** Entries of before that `isRelayed` names, oldest first: they leave ahead of all others. */
-  older(entries: readonly { readonly entry: Entry; readonly offset: number }[]): void {
+  older(entries: readonly { readonly entry: EntryHead; readonly offset: number }[]): void {
     const newer = this.#waiting ?? []
     this.#waiting = []
     for (const { entry, offset } of entries) this.#take(entry, offset)
@@ -100,12 +100,12 @@ export class Outbox {
     this.#begin()
   }
 
-  committed(entry: Entry, offset: number): void {
+  committed(entry: EntryHead, offset: number): void {
     this.#seen = offset
     this.#take(entry, offset)
   }
 
-  #take(entry: Entry, offset: number): void {
+  #take(entry: EntryHead, offset: number): void {
     if (isResolution(entry)) {
       const [, of, index] = entry.s!
       const place = placeOf({ offset: of, index })

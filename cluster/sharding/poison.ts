@@ -6,7 +6,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import type { EntryHead } from '../../protocol/entry.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Envelope, Message } from '../../protocol/message.ts'
 import type { DerivedReader, DerivedRow } from '../../storage/journal.ts'
@@ -37,7 +37,7 @@ export function poisonItem(messageId: string, reason: string): ErrorItem {
   return errorItem('POISONED', text, { messageId })
 }
 
-function isPoisoned({ a }: Entry): boolean {
+function isPoisoned({ a }: EntryHead): boolean {
   return !a.success && a.errors[0]?.code === 'POISONED'
 }
 
@@ -51,7 +51,7 @@ export class PoisonList {
   }
 
   /** The row that an entry changes, if any. */
-  apply(entry: Entry, offset: number): DerivedRow | null {
+  apply(entry: EntryHead, offset: number): DerivedRow | null {
     const isReplay = entry.m.startsWith(REPLAY)
     // A replay that is given up as well leaves the first on the list.
     if (isReplay === isPoisoned(entry)) return null
@@ -91,7 +91,7 @@ function bytesOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value)) + 1
 }
 
-function poisonedOf(entry: Entry): Poisoned {
+function poisonedOf(entry: EntryHead): Poisoned {
   const { details, message } = (entry.a as { errors: readonly ErrorItem[] }).errors[0]!
   return {
     messageId: (details?.['messageId'] as string | undefined) ?? entry.m,

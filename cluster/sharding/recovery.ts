@@ -6,7 +6,7 @@
 // step 3), 3.8, 3.12.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import type { EntryHead } from '../../protocol/entry.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import { CREATE_KEY_SUFFIX } from '../../storage/journal.ts'
 import type { AliasRow, ClaimedShard, DerivedRow, Journal } from '../../storage/journal.ts'
@@ -182,7 +182,7 @@ function isOfShard(shard: KeyReader, keyType: string, key: string): boolean {
  * are written with the first of the tail, for the flush offset may pass it ahead of the others.
  */
 async function spilledMarks(shard: ShardCore, tail: readonly Placed[]): Promise<DerivedRow[]> {
-  const hot = new Map<string, { readonly last: Entry; readonly tail: LoadedEntry[] }>()
+  const hot = new Map<string, { readonly last: EntryHead; readonly tail: LoadedEntry[] }>()
   const fewest = fewestToSpill()
   for (const { entry } of tail) {
     if (entry.n >= fewest) hot.set(entry.p, { last: entry, tail: [] })

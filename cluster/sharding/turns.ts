@@ -274,7 +274,7 @@ export class TurnRunner {
       return
     }
     const entry = entryOf(this.#shard, activation, work, { result, decision })
-    const bytes = encodeEntry(entry)
+    const bytes = encodeEntry(entry, activation.behaviour.shapes)
     const state = decision.ok ? decision.state : activation.state
     const over = tooLarge(activation, bytes.length, state)
     if (over !== null) {

@@ -4,6 +4,7 @@
 import type { Ask, Behaviour, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { Address, Message } from '../../protocol/message.ts'
+import { RecordShapes } from '../../protocol/record-shape.ts'
 
 export interface Ledger {
   readonly number: string
@@ -16,6 +17,13 @@ type LedgerRecord =
   | { readonly t: 'appended'; readonly token: string }
   | { readonly t: 'renumbered'; readonly number: string }
   | { readonly t: 'deleted' }
+
+/** One kind has none: it goes by names among the others. */
+const SHAPES = new RecordShapes([
+  { id: 1, t: 'opened', members: ['number'] },
+  { id: 2, t: 'appended', members: ['token'] },
+  { id: 3, t: 'deleted', members: [] },
+])
 
 function fold(state: Ledger | null, record: LedgerRecord): Ledger {
   switch (record.t) {
@@ -141,6 +149,7 @@ export const ledger: Behaviour<Ledger> = {
     return number === undefined ? [] : [{ keyType: 'ledger', key: number }]
   },
   decide,
+  shapes: SHAPES,
   evolve: (state, record) => fold(state, record as unknown as LedgerRecord),
   isDeleted: (state) => state.deleted,
   keys: (state) => [state.number],

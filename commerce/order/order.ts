@@ -12,6 +12,7 @@ import { evolve } from './evolve.ts'
 import { ORDER_NODE_TYPES } from './graph-nodes.ts'
 import { history } from './journal.ts'
 import { project, refs } from './project.ts'
+import { ORDER_SHAPES } from './record-shapes.ts'
 import type { OrderRecord } from './records.ts'
 import { fromSnapshot, toSnapshot } from './snapshot.ts'
 import type { OrderState } from './state.ts'
@@ -33,6 +34,7 @@ export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<O
     },
     mayTake,
     decide: (state, message, turn) => decide(state, message, turn, channels),
+    shapes: ORDER_SHAPES,
     evolve: (state, record, meta) => evolve(state, recordOf(record), meta),
     isDeleted: (state) => state.deleted,
     // An order is reached by its number; its external reference is unique, but no address.

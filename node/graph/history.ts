@@ -4,7 +4,7 @@
 // CONTRACT 1.4.
 
 import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
-import { type Entry, decodeEntry, metaOf } from '../../protocol/entry.ts'
+import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'
 import { assert } from '../../protocol/errors.ts'
 import { type Standing, moveOver, successionOf } from '../../protocol/succession.ts'
 import type { HistorySource, RemoteHistory } from '../../protocol/graph/history.ts'
@@ -21,11 +21,12 @@ const READ_BYTES = 1024 * 1024
 /** The nodes of a type that one entry shows, newest first. */
 export function* historyOfEntry(
   behaviour: Behaviour,
-  entry: Entry,
+  entry: AnyEntry,
   node: string,
 ): Generator<NodeDoc> {
-  for (let i = entry.r.length - 1; i >= 0; i--) {
-    const shown = behaviour.history(entry.r[i]!, metaOf(entry, i))
+  const records = recordsOf(entry, behaviour)
+  for (let i = records.length - 1; i >= 0; i--) {
+    const shown = behaviour.history(records[i]!, metaOf(entry, i))
     for (let k = shown.length - 1; k >= 0; k--) if (shown[k]!.node === node) yield shown[k]!
   }
 }
@@ -164,7 +165,7 @@ class Tombstones {
         if (succession === 'gap') return state
         if (succession === 'stray') continue
         moveOver(at, entry, offset)
-        entry.r.forEach((record, i) => {
+        recordsOf(entry, behaviour).forEach((record, i) => {
           state = behaviour.evolve(state, record, metaOf(entry, i))
         })
       }

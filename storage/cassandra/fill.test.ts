@@ -77,7 +77,7 @@ async function fillEmbedded(t: Test, dir: string): Promise<void> {
         numbers.set(actorId, n)
         return entryOf(actorId, n)
       })
-      const bodies = entries.map(encodeEntry)
+      const bodies = entries.map((entry) => encodeEntry(entry))
       const sent = group({ shard, epoch, head, count: bodies.length, body: joinEntries(bodies) })
       t.same(await journal.log.append([sent]), ['committed'])
       const rows = entries.map((entry, k): DerivedRow => {
@@ -336,7 +336,7 @@ if ('skipped' in cassandra) {
       log: () => [],
       derived: () =>
         all.map((n) => {
-          const body = Buffer.from('{"r":[]}')
+          const body = encodeEntry({ ...entryOf(actorId, n), r: [] })
           return { shard: 0, row: { kind: 'entry', actorId, n, offset: n, body } as const }
         }),
       assertUnchanged() {},

@@ -3,6 +3,8 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import type { ActorRecord } from '../../protocol/behaviour.ts'
+import { encodeEntry } from '../../protocol/entry.ts'
 import { freshUuid, group } from '../conformance/journal-samples.ts'
 import type { DerivedRow } from '../journal.ts'
 import { bytesOf } from './engine.ts'
@@ -119,11 +121,14 @@ if ('skipped' in cassandra) {
   t.test('what only tidies up expires, the rest does not', async (t) => {
     const { derived } = await stores.make(t)
     const session = await cassandra.session(t)
-    const entry = (n: number, records: string): DerivedRow => {
-      const body = Buffer.from(`{"y":"order","p":"${ACTOR}","v":0,"n":${n},"r":[${records}]}`)
+    const entry = (n: number, ...r: ActorRecord[]): DerivedRow => {
+      const a = { type: 'create', success: true } as const
+      const body = encodeEntry({
+        ...{ y: 'order', p: ACTOR, v: 0, n, r, m: 'm', l: 0, a, t: 1, c: 1, b: 'tester' },
+      })
       return { kind: 'entry', actorId: ACTOR, n, offset: n, body }
     }
-    t.equal(await derived.write(0, 1, [entry(1, '{}'), entry(2, '')]), 'committed')
+    t.equal(await derived.write(0, 1, [entry(1, { t: 'made' }), entry(2)]), 'committed')
     const rows = await session.read(
       `SELECT n, ttl(body) AS life FROM ${keyspace}.actor_entry WHERE pid = ? AND bucket = 0`,
       [ACTOR],

@@ -50,7 +50,7 @@ async function write(
 ): Promise<number> {
   let at = head
   for (const entries of groups) {
-    const bodies = entries.map(encodeEntry)
+    const bodies = entries.map((entry) => encodeEntry(entry))
     const sent = group({
       shard: SHARD,
       epoch: 0,

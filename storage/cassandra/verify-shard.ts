@@ -3,7 +3,7 @@
 // it only reads, and whoever prints what isn't as it must be. Source: PROTOCOL 3.0, 3.5, 4.1 (K4).
 
 import { LIMITS } from '../../config/limits.ts'
-import { decodeEntry, splitEntries, type Entry } from '../../protocol/entry.ts'
+import { decodeWholeEntry, splitEntries, type EntryHead } from '../../protocol/entry.ts'
 import type { ControlStore } from '../control.ts'
 import type { AcceptedLoss, DerivedReader, EntryRow, LogRow, StoreIdentity } from '../journal.ts'
 import { EntryAudit } from '../entry-audit.ts'
@@ -39,7 +39,7 @@ const READS = 16
 
 interface Placed {
   readonly offset: number
-  readonly entry: Entry
+  readonly entry: EntryHead
   readonly body: Buffer
 }
 
@@ -204,7 +204,7 @@ export class ShardVerification {
     for (const [i, body] of bodies.entries()) {
       this.entries++
       try {
-        placed.push({ offset: first + i, entry: decodeEntry(body), body })
+        placed.push({ offset: first + i, entry: decodeWholeEntry(body), body })
       } catch (error) {
         this.#report(`offset ${first + i}: the entry can't be read: ${String(error)}`)
       }

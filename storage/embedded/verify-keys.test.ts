@@ -63,7 +63,7 @@ t.test('keys whose actor has them no more are found and given back', async (t) =
     }),
   ]
   const { epoch } = await journal.log.claim(0)
-  const bodies = entries.map(encodeEntry)
+  const bodies = entries.map((entry) => encodeEntry(entry))
   const sent = group({ shard: 0, epoch, head: 0, count: bodies.length, body: joinEntries(bodies) })
   t.same(await journal.log.append([sent]), ['committed'])
   const memory = Buffer.from(JSON.stringify({ relayed: 3 }))

@@ -4,7 +4,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { decodeEntry, splitEntries, type Entry } from '../../protocol/entry.ts'
+import { decodeWholeEntry, splitEntries, type EntryHead } from '../../protocol/entry.ts'
 import { EntryAudit } from '../entry-audit.ts'
 import type { AcceptedLoss, LogRow, StoreIdentity } from '../journal.ts'
 import type { Behaviours } from '../key-audit.ts'
@@ -249,21 +249,21 @@ class ShardVerification {
     for (const [i, body] of bodies.entries()) {
       this.entries++
       try {
-        this.#entry(first + i, decodeEntry(body), body)
+        this.#entry(first + i, decodeWholeEntry(body), body)
       } catch (error) {
         this.#report(`offset ${first + i}: the entry can't be read: ${String(error)}`)
       }
     }
   }
 
-  #entry(offset: number, entry: Entry, body: Buffer): void {
+  #entry(offset: number, entry: EntryHead, body: Buffer): void {
     this.#audit.next(offset, entry)
     // An entry of a key alone belongs to no actor.
     if (entry.n > 0) this.#verifyRow(offset, entry, body)
   }
 
   /** The actor's own row of this entry: there once it is flushed, and the same. */
-  #verifyRow(offset: number, entry: Entry, body: Buffer): void {
+  #verifyRow(offset: number, entry: EntryHead, body: Buffer): void {
     const { n, p: actorId } = entry
     const key = entryKey(actorId, n)
     const value = this.#env.entries.get(key)

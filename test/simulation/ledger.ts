@@ -19,6 +19,7 @@ import { errorItem } from '../../protocol/errors.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { NodeType } from '../../protocol/graph/node-type.ts'
 import type { Message } from '../../protocol/message.ts'
+import { RecordShapes } from '../../protocol/record-shape.ts'
 
 export interface Ledger {
   readonly id: string
@@ -218,6 +219,14 @@ function appended(token: string): ActorRecord {
   return { t: 'appended', token }
 }
 
+/** One kind has none, and one has a member without a position: they go by names. */
+const SHAPES = new RecordShapes([
+  { id: 1, t: 'opened', members: ['number'] },
+  { id: 2, t: 'appended', members: ['token'] },
+  { id: 3, t: 'struck', members: ['token'] },
+  { id: 4, t: 'deleted', members: ['nodes'] },
+])
+
 const nodeTypes: readonly NodeType[] = [
   {
     name: 'ledger',
@@ -292,6 +301,7 @@ export const ledger: Behaviour<Ledger> = {
   },
   mayTake: () => [],
   decide,
+  shapes: SHAPES,
   evolve: (state, record) => foldLedger(state, record),
   isDeleted: (state) => state.deleted,
   keys: (state) => [state.number],

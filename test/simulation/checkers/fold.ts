@@ -2,9 +2,8 @@
 // with every state that each actor has had. It stands between the raw rows and the checkers, which
 // compare it with what clients were told.
 
-import { metaOf } from '../../../protocol/entry.ts'
-import type { Entry } from '../../../protocol/entry.ts'
-import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
+import { decodeEntry, metaOf, recordsOf, splitEntries } from '../../../protocol/entry.ts'
+import type { StoredEntry } from '../../../protocol/entry.ts'
 import type { AppliedRow } from '../witness.ts'
 import type { Ledger } from '../ledger.ts'
 import { flag, ledger } from '../ledger.ts'
@@ -15,7 +14,7 @@ export interface PlacedEntry {
   readonly epoch: number
   /** When its row was appended, milliseconds. */
   readonly atMs: number
-  readonly entry: Entry
+  readonly entry: StoredEntry
   readonly bytes: Uint8Array
 }
 
@@ -75,8 +74,8 @@ function fold(actors: Map<string, FoldedActor>, placed: PlacedEntry): string | n
   let state = actor.states.at(-1) ?? null
   const behaviour = entry.y === flag.type ? flag : ledger
   try {
-    for (let i = 0; i < entry.r.length; i++) {
-      state = behaviour.evolve(state as never, entry.r[i]!, metaOf(entry, i))
+    for (const [i, record] of recordsOf(entry, behaviour).entries()) {
+      state = behaviour.evolve(state as never, record, metaOf(entry, i))
     }
   } catch (error) {
     return `entry ${entry.n} of ${entry.p} can't be folded: ${String(error)}`

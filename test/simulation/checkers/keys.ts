@@ -2,7 +2,9 @@
 // number that was handed out was handed out once. Source: PROTOCOL 4.1 (aliases = fold),
 // ARCHITECTURE 4.
 
+import { recordsOf } from '../../../protocol/entry.ts'
 import type { Engine } from '../engine.ts'
+import { ledger } from '../ledger.ts'
 import { storedAlias, storedAliases } from '../stored.ts'
 import { finalState } from './fold.ts'
 import type { FoldedLog } from './fold.ts'
@@ -38,7 +40,7 @@ function handedOutTwice(log: FoldedLog): string[] {
   for (const { actorId, entries } of log.actors.values()) {
     const [opened] = entries
     if (opened?.entry.g === undefined) continue
-    const number = String(opened.entry.r[0]!['number'])
+    const number = String(recordsOf(opened.entry, ledger)[0]!['number'])
     const other = first.get(number)
     if (other !== undefined) found.push(`K4: ${number} was handed out to ${other} and ${actorId}`)
     first.set(number, actorId)
