@@ -76,6 +76,9 @@ export const LIMITS = {
   flushStoredEntries: 1_000,
   flushStoredMs: 2_000,
   flushRetryMs: 250,
+  /** A tail of more entries, as of a restored store, is replayed in steps of so many bytes. */
+  replayedAtOnceMax: 4_000,
+  replayStepBytes: 1 * MiB,
   relayRetryMsMax: 5_000,
   turnMs: 10_000,
   turnSlowMs: 50,
@@ -90,27 +93,9 @@ export const LIMITS = {
   poisonedBytesMax: 2 * MiB,
   /** Reads of derived rows that one recovery has under way. */
   recoveryReadsMax: 32,
-  /** Answers waiting for the index before acknowledgements slow down (ARCHITECTURE 8). */
+  /** Entries that the index lacks, and their age, past which acknowledgements slow down. */
   indexLagEntriesMax: 60_000,
-  indexLagMs: 3_000,
-  // A burst goes before the embedded index (ARCHITECTURE 8)
-  indexPaceLookMs: 25,
-  /** Entries that wait for each flush make a burst; with half as many it is over. */
-  indexBurstFill: 20,
-  /** The index is put off while nobody has read the graph for so long. */
-  indexReadersMs: 1_000,
-  /** What may be put off: entries, their age, and the index's own time for them. */
-  indexHeldEntriesMax: 100_000,
-  indexHeldMs: 8_000,
-  indexHeldCatchUpMs: 3_000,
-  /** That is made good in so long, acknowledgements giving way; sooner if somebody waits. */
-  indexRepayMs: 15_000,
-  indexRepayAwaitedMs: 4_000,
-  /** What a load may leave behind that nothing is put off for: then it is made good. */
-  indexRepaidEntries: 20_000,
-  /** The next burst may go before it after a rest: so few entries behind for so long. */
-  indexRestEntries: 5_000,
-  indexRestMs: 1_000,
+  indexLagMs: 1_500,
   // Marks (PROTOCOL 3.6)
   marksMax: 1_000,
   marksBytesMax: 512 * KiB,
@@ -210,12 +195,6 @@ export const LIMITS = {
   indexTombstoneMs: 24 * 3_600_000,
   /** Removed nodes forgotten in one request or transaction, at least. */
   indexPurgeMax: 1_000,
-  /**
-   * An embedded index to which so many rows come between two looks is written without syncs, until
-   * a tenth of it comes (PROTOCOL 3.16).
-   */
-  indexUnsyncedRows: 4_000,
-  indexSyncLookMs: 2_000,
   /** Prepared statements a reader of the embedded index keeps. */
   indexStatementsMax: 256,
   consistencyTokenCharsMax: 4 * KiB,
@@ -325,15 +304,11 @@ export const LIMITS = {
   journalMapBytes: 16 * 1024 * MiB,
   /** Page of the data file, of one that is made. */
   journalPageBytes: 4 * KiB,
-  /** Kept back on the disk, to finish what is committed when the disk is full. */
-  journalReserveBytes: 64 * MiB,
   /** The disk counts as full when less than this would be left on it. */
   journalRoomBytes: 16 * MiB,
-  /** Between two looks whether a full disk has room again. */
-  journalFullRetryMs: 1_000,
   /** Derived rows wait this long, or until there are so many bytes, to share pages and flushes. */
-  derivedWaitMs: 20,
-  derivedWaitBytes: 64 * KiB,
+  derivedWaitMs: 100,
+  derivedWaitBytes: 512 * KiB,
   /** Derived rows that ride in one transaction at most: appends wait for them. */
   derivedTransactionBytesMax: 1 * MiB,
   /** A key text in the data file; of a longer one, its beginning and a hash. */
@@ -482,4 +457,13 @@ export const LIMITS = {
   logFileBytes: [4 * MiB, 16 * MiB, 64 * MiB],
   /** What is committed by one write and one sync. */
   logFrameBytesMax: 8 * MiB,
+  /** Bodies of the newest groups that another thread keeps while it reads the log. */
+  logViewBytesMax: 32 * MiB,
+  /** Places that a start writes in one step. */
+  catchUpGroups: 10_000,
+  /** Segment files that a reader keeps open. */
+  logFilesOpenMax: 64,
+  /** A backup that meets a frame half written, or a file being cut, looks again after this. */
+  backupRetryMs: 100,
+  backupAttemptsMax: 20,
 } as const

@@ -25,8 +25,14 @@ export interface Flushable {
   readonly snapshot: SnapshotCapture | null
 }
 
+/** Whose rows are written. */
+export type Flushed = Pick<
+  ShardCore,
+  'context' | 'numbers' | 'keys' | 'spilled' | 'number' | 'epoch' | 'clockMs' | 'memory'
+>
+
 export interface FlusherOptions {
-  readonly shard: ShardCore
+  readonly shard: Flushed
   readonly poison: PoisonList
   /** Up to here the derived rows are durable. */
   readonly flush: number

@@ -28,6 +28,7 @@ import { Outbox } from './outbox.ts'
 import { PoisonList } from './poison.ts'
 import { readAhead, recover, relayOlder, storedEntries } from './recovery.ts'
 import type { Ahead, Prefetched } from './recovery.ts'
+import { replayLong } from './replay.ts'
 import { Resting } from './resting.ts'
 import { Seal } from './seal.ts'
 import { Suspect } from './suspect.ts'
@@ -139,7 +140,9 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     const claimed = await this.context.journal.log.claim(this.number, tenure)
     this.epoch = claimed.epoch
     this.gate = new Gate(claimed.head)
-    const found = await recover(this, claimed, ahead)
+    const left = await replayLong(this, claimed)
+    // What was read ahead is of the whole tail.
+    const found = await recover(this, left, left === claimed ? ahead : undefined)
     if (this.state !== 'claiming') throw new LostTenure(this.number, this.epoch)
     this.#memory = found.memory
     this.#clockBase = found.memory.clockMs
