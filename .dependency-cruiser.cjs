@@ -32,7 +32,7 @@ const DOORS = {
 const TEST = '\\.test\\.ts$|/testing/|/conformance/|^test/'
 
 /** Tools that open a store without being a node: they are let past their folder. */
-const STORE_TOOLS = '^cli/(verify-log|move|cassandra-options)'
+const STORE_TOOLS = '^cli/(backup|verify-log|move|cassandra-options)'
 
 /** How a node is started, for the bench as for `npm start`. */
 const NODE_FLAGS = '^cli/node-flags\\.mjs$'
@@ -76,7 +76,8 @@ module.exports = {
     ...Object.entries(DOORS).map(door),
     {
       name: 'store-tools-open-stores',
-      comment: 'cli/verify-log and cli/move may open stores and know orders, but run no system',
+      comment:
+        'cli/backup, cli/verify-log and cli/move may open stores and know orders, but run no system',
       severity: 'error',
       from: { path: STORE_TOOLS, pathNot: TEST },
       to: { path: '^(cluster|node|bench|test)/' },

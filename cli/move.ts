@@ -49,7 +49,7 @@ async function main(): Promise<number> {
 
 async function move(dir: string, options: CassandraOptions): Promise<number> {
   const { random, clock, now, log, keyspace } = options
-  const source = await openForCopy({ dir, log, random, clock, now })
+  const source = await openForCopy({ dir, log, random, clock })
   let toldAtMs = now()
   try {
     const done = await fillCassandra(options, source, ({ derivedRows, groups, entries }) => {

@@ -1,5 +1,5 @@
 // The arguments of the commands that read a whole store. It stands between the command line and
-// move.ts and verify-log.ts, which take the same ones.
+// move.ts, verify-log.ts and backup.ts, which take the same ones.
 
 import { parseArgs } from 'node:util'
 
@@ -10,6 +10,17 @@ export interface StoreArguments {
   readonly config: string | undefined
   /** What is missing is put back, where a command can. */
   readonly repair: boolean
+  /** Where to, for a command that writes a directory. */
+  readonly to: string | undefined
+}
+
+export interface ArgumentKinds {
+  /** Default: true. */
+  readonly mayConfigure?: boolean
+  /** Default: false. */
+  readonly mayRepair?: boolean
+  /** Default: false; then it must be named. */
+  readonly hasTarget?: boolean
 }
 
 /** Exit codes: the usage was asked for, or wrong arguments (EX_USAGE of sysexits). */
@@ -18,21 +29,25 @@ const EXIT = { asked: 0, usage: 64 } as const
 /** What was given, or the exit code once the usage was printed. */
 export function storeArguments(
   usage: string,
-  { mayRepair = false }: { readonly mayRepair?: boolean } = {},
+  { mayConfigure = true, mayRepair = false, hasTarget = false }: ArgumentKinds = {},
 ): StoreArguments | number {
   try {
     const { values } = parseArgs({
       options: {
         data: { type: 'string' },
-        config: { type: 'string' },
         help: { type: 'boolean' },
+        ...(mayConfigure ? { config: { type: 'string' as const } } : null),
         ...(mayRepair ? { repair: { type: 'boolean' as const } } : null),
+        ...(hasTarget ? { to: { type: 'string' as const } } : null),
       },
     })
-    const { data, config, help, repair } = values as { repair?: boolean } & typeof values
-    if (help !== true) return { data, config, repair: repair === true }
-    console.log(usage)
-    return EXIT.asked
+    const { data, config, help, repair, to } = values as Partial<StoreArguments> & typeof values
+    if (help === true) {
+      console.log(usage)
+      return EXIT.asked
+    }
+    if (hasTarget && !to) throw new Error('--to DIR is missing: where the backup is to be')
+    return { data, config, repair: repair === true, to }
   } catch (error) {
     console.error((error as Error).message)
     console.error(usage)

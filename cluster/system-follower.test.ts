@@ -157,7 +157,7 @@ async function configuration() {
     const said: DerivedRow = { kind: 'consumer', consumer: 'image', offset: head }
     await journal.derived.write(SYSTEM_SHARD, epoch, [...rows, said])
   }
-  const trim = (): Promise<void> => journal.log.trim(SYSTEM_SHARD, epoch, head)
+  const trim = (): Promise<void> => journal.log.trim!(SYSTEM_SHARD, epoch, head)
   return { journal, clock, owner: owner.maps, follower, commit, image, trim }
 }
 

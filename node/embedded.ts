@@ -7,8 +7,7 @@ import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { lockDirectory } from '../storage/embedded/directory-lock.ts'
-import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
-import type { Journal } from '../storage/journal.ts'
+import { openEmbeddedJournal, type EmbeddedJournal } from '../storage/embedded/journal.ts'
 import { NO_RULES, standstillCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 import { collectGraphMetrics } from './graph/graph-metrics.ts'
@@ -33,7 +32,6 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     log,
     random: world.random,
     clock: () => world.clock.nowMs(),
-    now: () => world.clock.monotonicMs(),
     onFatal: options.onFatal,
   })
   const following: Following = { index: null }
@@ -42,17 +40,12 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
   const index = startIndex(options, journal, member)
   following.index = index
   const watch = new StandstillWatch(world.clock)
-  const reader = new ReaderThread({ dir: settings.dataDir, clock: world.clock, log })
+  const reader = new ReaderThread({ journal: journal.access, clock: world.clock, log })
   return {
     journal,
     member,
     watch: index.watch,
-    runner: {
-      run: (...asked) => {
-        index.read()
-        return reader.run(...asked)
-      },
-    },
+    runner: reader,
     applied: (shard) => index.progress.applied(shard),
     parkedBy: () => INDEX_CONSUMER,
     checks: () => [
@@ -74,7 +67,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
 
 function makeMember(
   { settings, log, version, world, behaviours, query, onFatal }: FoundationOptions,
-  journal: Journal,
+  journal: EmbeddedJournal,
   following: Following,
 ): Member {
   return new Member({
@@ -101,18 +94,17 @@ function makeMember(
 }
 
 function startIndex(
-  { settings, world, log }: FoundationOptions,
-  journal: Journal,
+  { world, log }: FoundationOptions,
+  journal: EmbeddedJournal,
   member: Member,
 ): IndexThread {
   return new IndexThread({
-    dir: settings.dataDir,
+    journal: journal.access,
     shards: journal.identity.shards,
     generation: journal.identity.generation,
     clock: world.clock,
     log,
     heads: member.heads().filter(({ shard }) => shard !== SYSTEM_SHARD),
-    committed: () => member.committer.stats,
     flushed: (shard) => member.shards.get(shard)!.flusher.flushed,
     async writeRows(shard, rows) {
       const { epoch } = member.shards.get(shard)!

@@ -115,8 +115,11 @@ export interface LogStore extends LogReader {
   ): Promise<Omit<LogEnd, 'flush'> | null>
   /** Appends the groups in one go; each has its own outcome, one failing fails that one only. */
   append(groups: readonly Group[]): Promise<readonly AppendOutcome[]>
-  /** Deletes rows at or below `upTo`. Never the head's own memory of epoch and offset. */
-  trim(shard: number, epoch: number, upTo: number): Promise<void>
+  /**
+   * Deletes rows at or below `upTo`. Never the head's own memory of epoch and offset. Not there
+   * where the log is what the derived rows lead to: it is never trimmed.
+   */
+  trim?(shard: number, epoch: number, upTo: number): Promise<void>
 }
 
 /** Keys of creates are forgotten with the callers' keys; every other key is kept (PROTOCOL 3.6). */

@@ -24,7 +24,7 @@ export async function trimStep(
   const { kept } = shard
   const { log } = shard.context.journal
   const most = Math.min(needed, shard.flusher.stored)
-  if (shard.state !== 'serving' || kept.trimmed >= most) return false
+  if (!log.trim || shard.state !== 'serving' || kept.trimmed >= most) return false
   // The oldest row tells whether anything may go: mostly nothing may.
   const oldest = await log.read(shard.number, kept.trimmed, 1)
   const isCounted = kept.counted !== undefined && beginOf(oldest) <= kept.trimmed

@@ -47,7 +47,6 @@ function indexNumbers(index: IndexThread): Measure[] {
     ['index_lag_entries', 'Committed entries not in the graph index.', 'gauge', lag.entries],
     ['index_lag_seconds', 'Age of the oldest entry not in it.', 'gauge', lag.ageMs / 1_000],
     ['index_ready', '0 while the index is filled anew.', 'gauge', progress.ready ? 1 : 0],
-    ['index_held', '1 while a burst goes before the index.', 'gauge', index.held ? 1 : 0],
     ['index_throttle_seconds', 'Delay of acks for its lag.', 'gauge', index.throttleMs() / 1_000],
     ['index_entries_total', 'Entries taken into the index.', 'counter', count('entries')],
     ['index_rows_total', 'Rows written to the index.', 'counter', count('writes')],

@@ -43,7 +43,7 @@ async function trim(s: ClusterScene, isTooMuch = false): Promise<void> {
       if (shard === SYSTEM_SHARD) continue
       const flushed = (await s.store.journal.derived.consumer(shard, 'flush')) ?? 0
       const upTo = isTooMuch ? flushed : Math.min(flushed, index.doneWith(shard))
-      await s.store.journal.log.trim(shard, await s.store.epoch(shard), upTo)
+      await s.store.journal.log.trim!(shard, await s.store.epoch(shard), upTo)
     }
   }
 }

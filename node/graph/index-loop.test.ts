@@ -162,35 +162,3 @@ t.test('tells of its moves only when somebody waits; tells whether it is whole',
   await until(() => p.applied > 0)
   t.equal(p.progress.ready, true)
 })
-
-t.test('while a burst goes first it takes nothing, unless somebody waits', async (t) => {
-  const p = puppet(t)
-  await until(() => p.steps === 1)
-  p.progress.held = true
-  p.progress.setHead(0, 5)
-  p.loop.wake()
-  await turns(200)
-  t.equal(p.steps, 1)
-  p.progress.awaited = true
-  await until(() => p.steps > 1)
-  p.offsets.set(0, 5)
-  p.progress.awaited = false
-  await turns(200)
-  p.progress.setHead(0, 6)
-  p.loop.wake()
-  const before = p.steps
-  await turns(200)
-  t.equal(p.steps, before, 'held again')
-  p.progress.held = false
-  await until(() => p.steps > before)
-  p.offsets.set(0, 6)
-})
-
-t.test('what is held can be stopped', async (t) => {
-  const p = puppet(t)
-  await until(() => p.steps === 1)
-  p.progress.held = true
-  p.loop.wake()
-  await turns(50)
-  t.equal(p.steps, 1, 'and the end of this test waits for its end')
-})

@@ -26,9 +26,6 @@ export interface IndexLoopOptions {
 /** How often it is looked whether somebody has begun to wait. */
 const GATHER_STEP_MS = 5
 
-/** How often it is looked whether the burst is over. */
-const HOLD_STEP_MS = 10
-
 export class IndexLoop {
   readonly #options: IndexLoopOptions
   #wake: (() => void) | null = null
@@ -47,7 +44,6 @@ export class IndexLoop {
   async run(): Promise<void> {
     while (!this.#stopped && !(await this.#start())) await this.#backOff()
     while (!this.#stopped) {
-      await this.#hold()
       const next = await this.#step()
       if (next === 'failed') await this.#backOff()
       else if (next === 'later') await this.#pause(LIMITS.projectorRetryMs)
@@ -138,12 +134,6 @@ export class IndexLoop {
       }
     })
     this.#wake = null
-  }
-
-  /** A burst goes first, unless somebody waits for the index (IndexPace). */
-  async #hold(): Promise<void> {
-    const { progress } = this.#options
-    while (progress.held && !progress.awaited && !this.#stopped) await this.#pause(HOLD_STEP_MS)
   }
 
   /**

@@ -1,11 +1,12 @@
 // What the main thread and the index's worker thread say to each other besides the shared numbers.
 
 import type { ParkedActor } from '../../cluster/feed/projection-batch.ts'
+import type { JournalAccess } from '../../storage/embedded/journal.ts'
 
 /** How the worker is started. */
 export interface IndexWorkerData {
-  /** Directory of the store: journal and index. */
-  readonly dir: string
+  /** The store: its directory has the index, too. */
+  readonly journal: JournalAccess
   readonly shards: number
   readonly generation: string
   /** URL of the module that exports `behaviours()`. */
@@ -22,11 +23,8 @@ export type ToIndexWorker =
   | { readonly kind: 'stop' }
 
 export type FromIndexWorker =
-  /**
-   * The index is open: it has its tables, and readers may open it. `wasLost`: it is empty, for the
-   * machine went down while a load was written to it.
-   */
-  | { readonly kind: 'opened'; readonly wasLost: boolean }
+  /** The index is open: it has its tables, and readers may open it. */
+  | { readonly kind: 'opened' }
   /** The index has moved; said only while somebody waits for it. */
   | { readonly kind: 'applied' }
   /** Please write (`parked`) or clear (null) the row, and tell when it is durable. */

@@ -14,16 +14,13 @@ import { ReaderThread } from './reader-thread.ts'
 const entry = new URL('./testing/index-twin.ts', import.meta.url)
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-const NOTHING = { commits: 0, entries: 0 }
-
 function thread(
   t: Test,
   writeRows: (rows: readonly DerivedRow[]) => Promise<void>,
-  committed = () => NOTHING,
   log: ThreadLog = silent,
 ) {
   const index = new IndexThread({
-    dir: '',
+    journal: { dir: '', end: new SharedArrayBuffer(8) },
     shards: 2,
     generation: 'g',
     clock: systemClock(),
@@ -34,7 +31,6 @@ function thread(
     ],
     writeRows: (_shard, rows) => writeRows(rows),
     flushed: () => 0,
-    committed,
     entry,
   })
   t.teardown(() => index.close())
@@ -86,7 +82,7 @@ t.test('a dead worker is started again and goes on', async (t) => {
 t.test('an index that was emptied because its part of the log is gone is told', async (t) => {
   const told: unknown[] = []
   const error = (fields: object, text: string): void => void told.push([text, fields])
-  const index = thread(t, () => Promise.resolve(), undefined, { ...silent, error })
+  const index = thread(t, () => Promise.resolve(), { ...silent, error })
   await index.opened()
   index.committed(0, 555)
   await until(() => told.length > 0)
@@ -139,37 +135,10 @@ t.test('the brake: by lag, but not while the index is filled anew', async (t) =>
   t.equal(index.throttleMs(), 0)
 })
 
-t.test('a burst goes before the index until somebody reads the graph', async (t) => {
-  const stats = { commits: 0, entries: 0 }
-  const index = thread(
-    t,
-    () => Promise.resolve(),
-    () => stats,
-  )
-  await index.opened()
-  await until(() => index.watch.unready() === null)
-  let isOver = false
-  const commit = (): void => {
-    if (isOver) return
-    stats.commits++
-    stats.entries += LIMITS.indexBurstFill * 2
-    index.committed(0, 1_000 * stats.commits)
-    setImmediate(commit)
-  }
-  commit()
-  await until(() => index.held)
-  t.equal(index.progress.held, true, 'the worker knows')
-  t.equal(index.throttleMs(), 0, 'nobody is slowed down for it')
-  index.read()
-  t.equal(index.held, false)
-  t.equal(index.progress.held, false)
-  isOver = true
-})
-
 t.test('its numbers are on the metrics page', async (t) => {
   const index = thread(t, () => Promise.resolve())
   const reader = new ReaderThread({
-    dir: '',
+    journal: { dir: '', end: new SharedArrayBuffer(8) },
     clock: systemClock(),
     log: silent,
     entry: new URL('./testing/reader-twin.ts', import.meta.url),
@@ -183,6 +152,5 @@ t.test('its numbers are on the metrics page', async (t) => {
   t.match(text, /^kontor_index_applied_offset\{shard="0"\} 3$/m)
   t.match(text, /^kontor_journal_head\{shard="1"\} 0$/m)
   t.match(text, /^kontor_index_lag_entries 0$/m)
-  t.match(text, /^kontor_index_held 0$/m)
   t.match(text, /^kontor_graph_queries_total 0$/m)
 })

@@ -5,12 +5,12 @@
 import { Worker } from 'node:worker_threads'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
-import { type Lag, LagMeter } from '../../cluster/feed/lag.ts'
+import { ackDelayMs, type Lag, LagMeter } from '../../cluster/feed/lag.ts'
 import { INDEX_CONSUMER } from '../../cluster/feed/parked-actors.ts'
 import { encodeParked, reasonOf } from '../../cluster/feed/projection-batch.ts'
+import type { JournalAccess } from '../../storage/embedded/journal.ts'
 import type { DerivedRow, Maybe } from '../../storage/journal.ts'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
-import { IndexPace } from './index-pace.ts'
 import { ProgressWatch } from './index-watch.ts'
 import { SharedProgress } from './shared-progress.ts'
 import { BEHAVIOUR_TABLE } from './table.ts'
@@ -23,7 +23,7 @@ export interface ThreadLog {
 }
 
 export interface IndexThreadOptions {
-  readonly dir: string
+  readonly journal: JournalAccess
   readonly shards: number
   readonly generation: string
   readonly clock: Clock
@@ -37,19 +37,11 @@ export interface IndexThreadOptions {
   readonly writeRows: (shard: number, rows: readonly DerivedRow[]) => Promise<void>
   /** Offset up to which the shard's derived rows are written. */
   readonly flushed: (shard: number) => Maybe<number>
-  /** Appends to the journal and entries in them, since the start. */
-  readonly committed: () => { readonly commits: number; readonly entries: number }
   /** Module of the actor types; the platform's own by default. */
   readonly table?: string
   /** The worker's code; another one in tests. */
   readonly entry?: URL
 }
-
-/** Entries of which one time is taken, and what one takes until then, microseconds. */
-const TIMED_ENTRIES = 1_000
-const US_PER_ENTRY = 100
-/** Beside a load a batch takes longer than alone: what it takes rises slowly, and falls at once. */
-const SLOWER = 1.01
 
 /** The lag is looked at again after this long; in between the last look holds. */
 const LAG_HOLDS_MS = 5
@@ -69,18 +61,12 @@ export class IndexThread {
   #ended: () => void = () => undefined
   #lag: Lag = { entries: 0, ageMs: 0 }
   #lagAtMs = Number.NEGATIVE_INFINITY
-  readonly #pace: IndexPace
-  #isPacing = false
-  #commitsSeen = 0
-  #timed = { entries: 0, us: 0 }
-  #usPerEntry = US_PER_ENTRY
 
   constructor(options: IndexThreadOptions) {
     this.#options = options
     this.progress = new SharedProgress(options.shards)
     this.#meter = new LagMeter(this.progress, () => options.clock.nowMs())
     const { clock, flushed } = options
-    this.#pace = new IndexPace(() => clock.monotonicMs())
     const follows = (shard: number): boolean => this.heads.has(shard)
     this.watch = new ProgressWatch({ progress: this.progress, clock, flushed, follows })
     for (const { shard, offset } of options.heads) this.#setHead(shard, offset)
@@ -90,19 +76,7 @@ export class IndexThread {
   /** The shard's log is committed up to here. Called once per group, in any order of shards. */
   committed(shard: number, head: number): void {
     this.#setHead(shard, head)
-    if (!this.#isPacing) this.#lookLater()
     if (this.progress.takeAsleep()) this.#post({ kind: 'wake' })
-  }
-
-  /** Somebody reads the graph now. */
-  read(): void {
-    this.#pace.read(this.lag())
-    this.progress.held = this.held
-  }
-
-  /** True while a burst goes before the index. */
-  get held(): boolean {
-    return this.#pace.pace === 'held'
   }
 
   /** Newest committed offsets of the shards that are followed. */
@@ -125,7 +99,7 @@ export class IndexThread {
    * index is filled anew nobody is slowed down for it: what it has to reach does not move.
    */
   throttleMs(): number {
-    return this.progress.ready ? this.#pace.throttleMs(this.lag()) : 0
+    return this.progress.ready ? ackDelayMs(this.lag()) : 0
   }
 
   /** Resolves once the worker has opened the index: from then on it can be read. */
@@ -156,35 +130,6 @@ export class IndexThread {
     cancel()
   }
 
-  #lookLater(): void {
-    this.#isPacing = true
-    this.#options.clock.after(LIMITS.indexPaceLookMs, () => this.#look())
-  }
-
-  /** Goes on until nothing is committed any more and nothing is left to be made good. */
-  #look(): void {
-    this.#isPacing = false
-    if (this.#stopping) return
-    const { commits, entries } = this.#options.committed()
-    const { ready, awaited } = this.progress
-    const usPerEntry = this.#time()
-    this.#pace.look({ commits, entries, lag: this.lag(), usPerEntry, ready, awaited })
-    this.progress.held = this.held
-    if (commits !== this.#commitsSeen || this.#pace.pace !== 'follow') this.#lookLater()
-    this.#commitsSeen = commits
-  }
-
-  /** What the index takes for an entry, by the best of the newest batches. */
-  #time(): number {
-    const [entries, us] = [this.progress.counter('entries'), this.progress.counter('batchUs')]
-    const taken = entries - this.#timed.entries
-    if (taken < TIMED_ENTRIES) return this.#usPerEntry
-    const measured = (us - this.#timed.us) / taken
-    this.#usPerEntry = Math.min(measured, this.#usPerEntry * SLOWER)
-    this.#timed = { entries, us }
-    return this.#usPerEntry
-  }
-
   #setHead(shard: number, head: number): void {
     this.#meter.committed(shard, head)
     this.progress.setHead(shard, head)
@@ -195,9 +140,9 @@ export class IndexThread {
   }
 
   #start(): void {
-    const { dir, shards, generation, entry, table } = this.#options
+    const { journal, shards, generation, entry, table } = this.#options
     const workerData: IndexWorkerData = {
-      dir,
+      journal,
       shards,
       generation,
       table: table ?? BEHAVIOUR_TABLE,
@@ -235,10 +180,6 @@ export class IndexThread {
   #hear(worker: Worker, message: FromIndexWorker): void {
     if (message.kind === 'applied') return this.watch.applied()
     if (message.kind === 'opened') {
-      if (message.wasLost) {
-        const why = 'the machine went down under load; the graph index is filled from the journal'
-        this.#options.log.warn({}, why)
-      }
       this.watch.life++
       this.#isOpen = true
       for (const resolve of this.#opened) resolve()

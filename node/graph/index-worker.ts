@@ -3,7 +3,6 @@
 // tells heads. Source: ARCHITECTURE 2, PROTOCOL 3.16.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
 import { type ParkedActor, reasonOf } from '../../cluster/feed/projection-batch.ts'
@@ -12,7 +11,6 @@ import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
 import { openEmbeddedJournalReader } from '../../storage/embedded/journal.ts'
 import { discardIndex, isDamage } from '../../storage/embedded/search-file.ts'
 import { SqliteGraphWriter } from '../../storage/embedded/search-writer.ts'
-import { bootId } from '../boot.ts'
 import { giveMemoryBackWhenIdle } from '../idle-memory.ts'
 import { lowerThreadPriority } from '../thread-priority.ts'
 import { IndexLoop } from './index-loop.ts'
@@ -27,12 +25,13 @@ giveMemoryBackWhenIdle()
 assert(parentPort !== null, 'this file runs as a worker thread')
 const port = parentPort
 const data = workerData as IndexWorkerData
+const { dir } = data.journal
 const post = (message: FromIndexWorker): void => port.postMessage(message)
 
 const table = await loadTable(data.table)
 const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
-const journal = openEmbeddedJournalReader({ dir: data.dir })
-const index = new SqliteGraphWriter({ dir: data.dir, schema, bootId: bootId() })
+const journal = openEmbeddedJournalReader(data.journal)
+const index = new SqliteGraphWriter({ dir, schema })
 const progress = new SharedProgress(data.shards, data.progress)
 
 /** Rows of parked actors that the main thread has been asked to write. */
@@ -58,7 +57,7 @@ function onFailure(error: unknown): void {
   if (!isDamage(error)) return
   // What is in the index can be made again: a new life of this thread begins with a new file.
   index.abandon()
-  discardIndex(data.dir)
+  discardIndex(dir)
   process.exit(1)
 }
 
@@ -104,17 +103,8 @@ port.on('message', (message: ToIndexWorker) => {
   }
 })
 
-const looks = setInterval(() => {
-  try {
-    index.look()
-  } catch (error) {
-    onFailure(error)
-  }
-}, LIMITS.indexSyncLookMs)
-
-post({ kind: 'opened', wasLost: index.wasLost })
+post({ kind: 'opened' })
 await loop.run()
-clearInterval(looks)
 try {
   index.close()
 } catch (error) {

@@ -1,6 +1,7 @@
 // What the main thread and a reader thread say to each other: plans out, ready JSON back.
 
 import type { ErrorItem } from '../../protocol/errors.ts'
+import type { JournalAccess } from '../../storage/embedded/journal.ts'
 
 /** Monotonic milliseconds on which all threads agree; performance.now() begins with each thread. */
 export function threadsMs(): number {
@@ -10,8 +11,8 @@ export function threadsMs(): number {
 
 /** How a reader thread is started. */
 export interface ReaderWorkerData {
-  /** Directory of the store: journal and index. */
-  readonly dir: string
+  /** The store: its directory has the index, too. */
+  readonly journal: JournalAccess
   /** URL of the module that exports `behaviours()`. */
   readonly table: string
 }

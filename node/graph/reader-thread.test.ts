@@ -16,7 +16,8 @@ function thread(t: Test, bounds: { queueMax?: number; stuckMs?: number } = {}) {
     warn: () => undefined,
     error: (_fields: object, text: string) => void errors.push(text),
   }
-  const reader = new ReaderThread({ dir: '', clock: systemClock(), log, entry, ...bounds })
+  const journal = { dir: '', end: new SharedArrayBuffer(8) }
+  const reader = new ReaderThread({ journal, clock: systemClock(), log, entry, ...bounds })
   t.teardown(() => reader.close())
   return { reader, errors }
 }

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { type ErrorCode, RequestError } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
+import type { JournalAccess } from '../../storage/embedded/journal.ts'
 import type { PlanRunner } from './graph.ts'
 import type { ThreadLog } from './index-thread.ts'
 import type { ReadyPlan } from './plan-cache.ts'
@@ -18,7 +19,7 @@ import {
 import { BEHAVIOUR_TABLE } from './table.ts'
 
 export interface ReaderThreadOptions {
-  readonly dir: string
+  readonly journal: JournalAccess
   readonly clock: Clock
   readonly log: ThreadLog
   readonly queueMax?: number
@@ -96,8 +97,8 @@ export class ReaderThread implements PlanRunner {
   }
 
   #start(): void {
-    const { dir, table } = this.#options
-    const workerData: ReaderWorkerData = { dir, table: table ?? BEHAVIOUR_TABLE }
+    const { journal, table } = this.#options
+    const workerData: ReaderWorkerData = { journal, table: table ?? BEHAVIOUR_TABLE }
     const entry = this.#options.entry ?? new URL('./reader-worker.ts', import.meta.url)
     const worker = new Worker(entry, { workerData, name: 'graph-reader' })
     this.#worker = worker

@@ -17,12 +17,12 @@ import { loadTable } from './table.ts'
 giveMemoryBackWhenIdle()
 assert(parentPort !== null, 'this file runs as a worker thread')
 const port = parentPort
-const { dir, table: tableUrl } = workerData as ReaderWorkerData
+const { journal: access, table: tableUrl } = workerData as ReaderWorkerData
 
 const table = await loadTable(tableUrl)
-const journal = openEmbeddedJournalReader({ dir })
+const journal = openEmbeddedJournalReader(access)
 const reader = new SqliteGraphReader({
-  dir,
+  dir: access.dir,
   schema: graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes)),
   history: derivedHistory({
     behaviours: new Map(table.map((behaviour) => [behaviour.type, behaviour])),

@@ -24,8 +24,7 @@ export type ProgressCounter = (typeof COUNTERS)[number]
 const ASLEEP = 0
 const AWAITED = 1
 const READY = 2
-const HELD = 3
-const FLAGS = 4
+const FLAGS = 3
 
 /** Numbers a shard has: head, applied offset, time of the newest applied entry. */
 const PER_SHARD = 3
@@ -122,14 +121,5 @@ export class SharedProgress implements Progress {
 
   set ready(value: boolean) {
     Atomics.store(this.#flags, READY, value ? 1 : 0)
-  }
-
-  /** True: the index waits while a burst comes in (IndexPace). */
-  get held(): boolean {
-    return Atomics.load(this.#flags, HELD) === 1
-  }
-
-  set held(value: boolean) {
-    Atomics.store(this.#flags, HELD, value ? 1 : 0)
   }
 }

@@ -7,7 +7,8 @@ import type { AliasClaim } from '../journal.ts'
 import { KeyAudit, relayedIn, type Behaviours, type Settled } from '../key-audit.ts'
 import { decodeBlob, encodeTextBlob } from './rows.ts'
 import type { Session } from './session.ts'
-import type { Report, Stores } from './verify-shard.ts'
+import type { Report } from '../report.ts'
+import type { Stores } from './verify-shard.ts'
 
 const READ_BYTES = 4 * 1024 * 1024
 const PAGE_ROWS = 1_000

@@ -7,12 +7,11 @@ import { decodeWholeEntry, splitEntries, type EntryHead } from '../../protocol/e
 import type { ControlStore } from '../control.ts'
 import type { AcceptedLoss, DerivedReader, EntryRow, LogRow, StoreIdentity } from '../journal.ts'
 import { EntryAudit } from '../entry-audit.ts'
+import type { Report } from '../report.ts'
 import { placeOf } from '../row-audit.ts'
 import { isPassing } from '../row-life.ts'
 import type { SegmentStatics, SegmentStore } from '../segments.ts'
 import { Limiter } from './limiter.ts'
-
-export type Report = (line: string) => void
 
 export interface Stores {
   readonly identity: StoreIdentity

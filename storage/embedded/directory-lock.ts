@@ -1,8 +1,9 @@
 // The lock of a data directory: one process at a time has it, and it ends with that process however
 // it dies. It stands between whoever writes in the directory (a node, `npm run move`,
-// `npm run verify-log -- --repair`) and a second start of it. The lock is SQLite's on a file of its
-// own, which is the kernel's (fcntl): nothing is left to be cleared after a kill. Beside it stands
-// who holds it, for messages alone. Source: PROTOCOL 3.16.
+// `npm run verify-log -- --repair`, `npm run backup` in the directory that it fills) and a second
+// start of it. The lock is SQLite's on a file of its own, which is the kernel's (fcntl): nothing is
+// left to be cleared after a kill. Beside it stands who holds it, for messages alone. Source:
+// PROTOCOL 3.16.
 
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,6 +12,8 @@ import { writeSynced } from './synced-file.ts'
 
 const LOCK_FILE = 'lock'
 const HOLDER_FILE = 'lock.json'
+/** What a lock leaves in the directory. */
+export const LOCK_FILES: readonly string[] = [LOCK_FILE, HOLDER_FILE]
 /** SQLite's result codes for a lock that another connection has. */
 const BUSY = 5
 const LOCKED = 6

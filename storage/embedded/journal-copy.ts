@@ -2,26 +2,29 @@
 // store that is filled from it: every row is checked as it is read. Whoever else has the directory
 // open is fenced first, and found out if it writes all the same. Source: PROTOCOL 3.12, 3.16.
 
+import { join } from 'node:path'
 import { SYSTEM_SHARD, type FillRandom } from '../../protocol/ids.ts'
 import type { DerivedOf, ShardExtent, StoreSource } from '../copy.ts'
-import type { AliasRow, DerivedRow, LogRow, StoreIdentity } from '../journal.ts'
-import { openEmbeddedJournal, type JournalLog } from './journal.ts'
+import type { AliasRow, DerivedRow, LogRow, ShardStatus, StoreIdentity } from '../journal.ts'
+import { NodeDisk } from '../segment-log/node-disk.ts'
+import { PlaceReader } from '../segment-log/place-reader.ts'
+import { headsOf } from './journal-catch-up.ts'
 import { openEnvironment, type JournalEnvironment, type Table } from './journal-environment.ts'
 import {
-  consumerKey,
   derivedBody,
   derivedOffset,
   derivedShard,
   entryNumber,
   isWhole,
-  logKey,
-  readGroup,
-  readHead,
-  shardKey,
   shardOfKey,
   uuidAt,
 } from './journal-layout.ts'
+import { contentOf, EmbeddedDerivedReader, EmbeddedLogReader } from './journal-read.ts'
+import { LOG_FOLDER, openEmbeddedJournal, type JournalLog } from './journal.ts'
+import { LogTail } from './log-tail.ts'
+import { shardsOf } from './store-shards.ts'
 
+const READ_BYTES = 4 * 1024 * 1024
 const UUID_BYTES = 16
 const SHARD_BYTES = 2
 
@@ -31,8 +34,6 @@ export interface CopyOptions {
   readonly random: FillRandom
   /** Milliseconds since 1970. */
   readonly clock: () => number
-  /** Monotonic milliseconds. */
-  readonly now: () => number
 }
 
 /**
@@ -43,8 +44,9 @@ export async function openForCopy(options: CopyOptions): Promise<StoreSource> {
   const { dir } = options
   const identity = await fence(options)
   const env = openEnvironment(dir, false)
+  const places = new PlaceReader(new NodeDisk(join(dir, LOG_FOLDER)))
   try {
-    return new EmbeddedSource(env, identity)
+    return new EmbeddedSource(env, places, identity)
   } catch (error) {
     await env.root.close()
     throw error
@@ -52,14 +54,13 @@ export async function openForCopy(options: CopyOptions): Promise<StoreSource> {
 }
 
 /** Raises every epoch, so that a node that still runs on this directory loses its shards. */
-async function fence({ dir, log, random, clock, now }: CopyOptions): Promise<StoreIdentity> {
+async function fence({ dir, log, random, clock }: CopyOptions): Promise<StoreIdentity> {
   const journal = await openEmbeddedJournal({
     dir,
     shards: null,
     log,
     random,
     clock,
-    now,
     onFatal: (error) => {
       throw error
     },
@@ -75,39 +76,44 @@ class EmbeddedSource implements StoreSource {
   readonly identity: StoreIdentity
   readonly extents: readonly ShardExtent[]
   readonly #env: JournalEnvironment
+  readonly #places: PlaceReader
+  readonly #log: EmbeddedLogReader
+  readonly #derived: EmbeddedDerivedReader
 
-  constructor(env: JournalEnvironment, identity: StoreIdentity) {
+  constructor(env: JournalEnvironment, places: PlaceReader, identity: StoreIdentity) {
     this.#env = env
+    this.#places = places
     this.identity = identity
+    const nothing = new LogTail()
+    // A journal that was closed has written all places.
+    const status = (shard: number): ShardStatus => headsOf(env).status(shard)
+    this.#log = new EmbeddedLogReader({ env, places, tail: () => nothing, status })
+    this.#derived = new EmbeddedDerivedReader(env, places)
     this.extents = this.#extents()
     for (const extent of this.extents) this.#checkLosses(extent)
   }
 
   #extents(): ShardExtent[] {
-    return Array.from({ length: this.identity.shards + 1 }, (_, i) => {
-      const shard = i + SYSTEM_SHARD
-      const key = shardKey(shard)
-      const trimmed = this.#number(this.#env.trims, key)
-      const losses = (this.identity.losses ?? []).filter((loss) => loss.shard === shard)
-      const floor = Math.max(trimmed, ...losses.map(({ resumedAt }) => resumedAt))
-      const { head } = readHead(this.#env.heads.get(key)!)
-      return { shard, epoch: this.#number(this.#env.epochs, key), floor, head }
+    const heads = headsOf(this.#env)
+    return [...shardsOf(this.identity)].map((shard) => {
+      const { epoch, head } = heads.status(shard)
+      return { shard, epoch, floor: Math.max(0, this.#resumedAt(shard)), head }
     })
   }
 
-  #number(table: Table, key: Uint8Array): number {
-    const value = table.get(key)
-    return value === undefined ? 0 : derivedOffset(value)
+  /** Where the shard goes on behind its newest loss; -1: it has lost nothing. */
+  #resumedAt(shard: number): number {
+    const losses = (this.identity.losses ?? []).filter((loss) => loss.shard === shard)
+    return Math.max(-1, ...losses.map(({ resumedAt }) => resumedAt))
   }
 
   /** The log is copied from behind the newest loss on: nothing below may still be needed. */
   #checkLosses({ shard }: ShardExtent): void {
-    const losses = (this.identity.losses ?? []).filter((loss) => loss.shard === shard)
-    const newest = Math.max(-1, ...losses.map(({ resumedAt }) => resumedAt))
+    const newest = this.#resumedAt(shard)
     if (newest < 0) return
-    const flush = this.#number(this.#env.consumers, consumerKey(shard, 'flush'))
-    const own = this.#env.shards.get(shardKey(shard))
-    const memory = own === undefined ? {} : (JSON.parse(derivedBody(own).toString()) as object)
+    const flush = this.#derived.consumer(shard, 'flush') ?? 0
+    const own = this.#derived.shard(shard)
+    const memory = own === null ? {} : (JSON.parse(own.body.toString()) as object)
     const { relayed = 0 } = memory as { relayed?: number }
     if (Math.min(flush, relayed) >= newest) return
     throw new Error(
@@ -118,17 +124,20 @@ class EmbeddedSource implements StoreSource {
 
   *log(shard: number): Iterable<LogRow> {
     const { floor } = this.extents.find((extent) => extent.shard === shard)!
-    const range = { start: logKey(shard, floor + 1), end: logKey(shard + 1, 0) }
-    for (const { key, value } of this.#env.log.getRange(range)) {
-      this.#check(`the log of shard ${shard}`, key, value)
-      yield readGroup(shard, value)
+    for (let after = floor; ;) {
+      const rows = this.#log.read(shard, after, READ_BYTES)
+      yield* rows
+      if (rows.length === 0) return
+      after = rows.at(-1)!.offset
     }
   }
 
   *derived(): Iterable<DerivedOf> {
     const { entries, aliases, snapshots, marks, shards, consumers, parked, images } = this.#env
-    yield* this.#rows('entries', entries, (key, base) => {
-      return { kind: 'entry', actorId: uuidAt(key, 0), n: entryNumber(key), ...base }
+    yield* this.#rows('entries', entries, (key, { offset, body }, value) => {
+      const content = contentOf(value)
+      const own = 'file' in content ? this.#places.read(content) : body.subarray(1)
+      return { kind: 'entry', actorId: uuidAt(key, 0), n: entryNumber(key), offset, body: own }
     })
     yield* this.#rows('aliases', aliases, (_, { offset, body }) => {
       return { kind: 'alias', offset, row: JSON.parse(body.toString()) as AliasRow }
@@ -165,7 +174,7 @@ class EmbeddedSource implements StoreSource {
   *#rows(
     name: string,
     table: Table,
-    rowOf: (key: Uint8Array, base: { offset: number; body: Buffer }) => DerivedRow,
+    rowOf: (key: Buffer, base: { offset: number; body: Buffer }, value: Uint8Array) => DerivedRow,
   ): Iterable<DerivedOf> {
     for (const { key, value } of table.getRange({})) {
       this.#check(`table ${name}`, key, value)
@@ -173,7 +182,8 @@ class EmbeddedSource implements StoreSource {
       const shard = table === this.#env.shards ? shardOfKey(key) : derivedShard(value)
       // A copy: the page may be another one's by the time the row is written.
       const body = Buffer.from(derivedBody(value))
-      yield { shard, row: rowOf(Buffer.from(key), { offset: derivedOffset(value), body }) }
+      const base = { offset: derivedOffset(value), body }
+      yield { shard, row: rowOf(Buffer.from(key), base, value) }
     }
   }
 
@@ -196,6 +206,7 @@ class EmbeddedSource implements StoreSource {
   }
 
   close(): Promise<void> {
+    this.#places.close()
     return this.#env.root.close()
   }
 }

@@ -22,12 +22,12 @@ export class JournalDamage extends Error {
   }
 }
 
-/** A damaged shard log: with what was found and how to go on. `good`: last offset before it. */
-export function logDamage(what: string, file: string, shard: number, good: number): JournalDamage {
+/** A row of the data file that isn't what was written. */
+export function damagedRow(file: string, table: string, key: Uint8Array): JournalDamage {
+  const hex = Buffer.from(key).toString('hex')
   return new JournalDamage(
-    `${file}: shard ${shard}, offset ${good + 1}: ${what}. ` +
-      'Nothing was changed. Ways back: restore the data directory from a backup; or give up what ' +
-      `this shard holds behind offset ${good} with --accept-loss ${shard}:${good}`,
-    { file, shard, offset: good + 1 },
+    `${file}: table ${table}, row ${hex}: its checksum doesn't match. The log has what it was made ` +
+      'from: stop this node, take the file away, and start it again: it is made anew',
+    { file, shard: null, offset: null },
   )
 }

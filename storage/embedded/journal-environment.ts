@@ -25,13 +25,10 @@ export interface JournalEnvironment {
   readonly root: RootDatabase<Uint8Array, Uint8Array>
   /** The store's identity. */
   readonly meta: Table
-  /** By shard; the version of a row is the epoch. */
-  readonly epochs: Table
-  /** By shard; the version of a row is the head. */
-  readonly heads: Table
-  /** By shard: offset up to which the log was trimmed. */
-  readonly trims: Table
+  /** By shard and offset: where groups lie in the log. */
   readonly log: Table
+  /** By shard: where it was when the rows of its groups were written. */
+  readonly heads: Table
   readonly entries: Table
   readonly aliases: Table
   readonly snapshots: Table
@@ -46,7 +43,6 @@ export interface JournalEnvironment {
 
 /** Names of the tables of derived rows, whose values all have one form. */
 export const DERIVED_TABLES = [
-  'trims',
   'entries',
   'aliases',
   'snapshots',
@@ -78,19 +74,30 @@ export function openEnvironment(dir: string, readOnly: boolean): JournalEnvironm
     readOnly,
   }
   const root = open<Uint8Array, Uint8Array>(dir, options)
-  const table = (name: string, useVersions = false): Table => {
-    const found = root.openDB<Uint8Array, Uint8Array>(name, { ...TABLE, useVersions })
-    if (found === undefined) throw new Error(`${dir} holds no journal: it has no table '${name}'`)
+  try {
+    return { file: join(dir, DATA_FILE), root, ...tablesOf(dir, root) }
+  } catch (error) {
+    // Or the next one to open it in this process would be refused.
+    void root.close()
+    throw error
+  }
+}
+
+function tablesOf(
+  dir: string,
+  root: RootDatabase<Uint8Array, Uint8Array>,
+): Omit<JournalEnvironment, 'file' | 'root'> {
+  const table = (name: string): Table => {
+    const found = root.openDB<Uint8Array, Uint8Array>(name, { ...TABLE })
+    if (found === undefined) {
+      throw new Error(`${join(dir, DATA_FILE)}: ${dir} holds no journal: it has no table '${name}'`)
+    }
     return found
   }
   return {
-    file: join(dir, DATA_FILE),
-    root,
     meta: table('meta'),
-    epochs: table('epochs', true),
-    heads: table('heads', true),
-    trims: table('trims'),
     log: table('log'),
+    heads: table('heads'),
     entries: table('entries'),
     aliases: table('aliases'),
     snapshots: table('snapshots'),

@@ -1,7 +1,7 @@
 // Rows that stand in the data file for a while only, for LMDB has no TTL: each is noted, in the
 // transaction that writes it, in a table by shard and hour of the shard's clock, and is removed
 // when its time is over by that clock. What is looked through is so as small as what has to go,
-// whatever the store holds. It stands between the committer, which writes the notes, and the
+// whatever the store holds. It stands between the writer, which writes the notes, and the
 // upkeep that asks for removals. Source: PROTOCOL 3.12 "What expires".
 
 import { LIMITS } from '../../config/limits.ts'
@@ -11,7 +11,6 @@ import type { RowLife } from '../row-life.ts'
 import type { Arena } from './journal-arena.ts'
 import type { JournalEnvironment, Table } from './journal-environment.ts'
 import { derivedBody, derivedOffset, isWhole, lifeKey } from './journal-layout.ts'
-import { CLAIMS_KEY } from './journal-places.ts'
 import { encodeDerived, type DerivedTableRow } from './journal-rows.ts'
 
 const HOUR_MS = 3_600_000
@@ -74,8 +73,6 @@ export class Notes {
 
 /** What one transaction removes. */
 export interface Removals {
-  /** Under this token nobody has claimed since the rows were looked at. */
-  readonly token: number
   readonly notes: readonly Uint8Array[]
   readonly rows: readonly { readonly table: Table; readonly key: Uint8Array }[]
 }
@@ -100,19 +97,16 @@ export class ExpiryPass {
 
   /** The next ones, all looked at in one read transaction; null: that is all for now. */
   next(): Removals | null {
-    const { root, epochs } = this.#options.env
-    root.resetReadTxn()
-    const token = epochs.getEntry(CLAIMS_KEY)?.version
-    if (token === undefined) return null
+    this.#options.env.root.resetReadTxn()
     while (this.#shards.length > 0) {
-      const found = this.#ofShard(this.#shards[0]!, token)
+      const found = this.#ofShard(this.#shards[0]!)
       if (found !== null) return found
       this.#shards.shift()
     }
     return null
   }
 
-  #ofShard(shard: number, token: number): Removals | null {
+  #ofShard(shard: number): Removals | null {
     const clock = this.#options.clockOf(shard)
     // A row counts from the end of its hour.
     const hours = clock === null ? 0 : Math.floor((clock - TTL_MS) / HOUR_MS)
@@ -125,7 +119,7 @@ export class ExpiryPass {
       const found = isWhole(key, value) ? this.#rowOf(value) : null
       if (found !== null) rows.push(found)
     }
-    return notes.length === 0 ? null : { token, notes, rows }
+    return notes.length === 0 ? null : { notes, rows }
   }
 
   /** The row of a note, if it is still the one that was noted. */

@@ -5,17 +5,16 @@ import { openEmbeddedJournal } from './journal.ts'
 import { findingsIn, startRole } from './testing/journal-children.ts'
 import { journalOptions, optionsIn } from './testing/journal-options.ts'
 
-// Twenty processes are started and killed, on a machine that may be busy with other tests.
-t.setTimeout(240_000)
+// A dozen processes are started and killed, on a machine that may be busy with other tests.
+t.setTimeout(120_000)
 
 void t.test('killed at any moment, everything acknowledged is there', async (t) => {
-  t.setTimeout(240_000)
   const { dir } = journalOptions(t)
   const acknowledged = new Map<string, string>()
   const indexed = new Map<number, number>()
   const newest = [0, 0, 0, 0]
   let random = 1
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 12; round++) {
     const child = startRole(t, 'write', dir)
     random = (Math.imul(random, 1664525) + 1013904223) >>> 0
     // Not a time but a number of lines: as good a moment as any, on any machine.

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { formatUuid } from '../../protocol/ids.ts'
 import { Arena } from './journal-arena.ts'
+import type { JournalEnvironment } from './journal-environment.ts'
 import {
   aliasKey,
   consumerKey,
@@ -17,15 +18,16 @@ import {
   JOURNAL_FORMAT,
   logKey,
   markKey,
+  NIL_UUID,
   parkedKey,
   placeOfLogKey,
   readGroup,
   readHead,
-  rowCrc,
   shardKey,
+  shardOfKey,
   uuidAt,
 } from './journal-layout.ts'
-import { encodeDerived, encodeGroup, encodeHeadOf, encodeNumber } from './journal-rows.ts'
+import { encodeDerived, encodeGroup, encodeHead, encodeRow } from './journal-rows.ts'
 
 const ACTOR = '0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b'
 
@@ -36,7 +38,7 @@ function hex(bytes: Uint8Array): string {
 }
 
 void t.test('golden bytes', async (t) => {
-  t.equal(JOURNAL_FORMAT, 1)
+  t.equal(JOURNAL_FORMAT, 2)
   t.equal(hex(shardKey(-1)), '0000')
   t.equal(hex(shardKey(31)), '0020')
   t.equal(hex(logKey(5, 0x0102030405)), '0006000102030405')
@@ -49,16 +51,34 @@ void t.test('golden bytes', async (t) => {
   t.equal(hex(imageKey(258, 1)), '00000000010200000001')
 
   const arena = new Arena()
-  const group = { shard: 1, epoch: 2, head: 3, count: 4, commitId: ACTOR, body: Buffer.of(9, 8) }
-  const row = encodeGroup(arena, group)
-  const head = encodeHeadOf(arena, group, row)
-  t.same([row.key, row.value, head.key, head.value].map(hex), [
-    '0002000000000007',
-    '020000000000070000000000040000000190a1b2c3d47e5f8a6b7c8d9e0f1a2b0908e4d92ecd',
-    '0002',
-    '020000000000070000000000e4d92ecd0190a1b2c3d47e5f8a6b7c8d9e0f1a2b25e00e34',
-  ])
-  t.equal(hex(encodeNumber(1, 258).value), '0201000000000200bb2e181b')
+  const place = { file: 3, position: 0x0102030405, length: 6, crc: 0xa1b2c3d4 }
+  const group = { shard: 1, epoch: 2, offset: 7, count: 4, commitId: ACTOR, place, begins: null }
+  const head = encodeHead(arena, 1, { epoch: 2, head: 7, lastCommit: ACTOR })
+  const claimed = encodeHead(arena, 1, { epoch: 2, head: 0, lastCommit: null })
+  const rows = [encodeGroup(arena, group), head, claimed]
+  t.same(
+    rows.flatMap(({ key, value }) => [hex(key), hex(value)]),
+    [
+      '0002000000000007',
+      '020000000000070000000000040000000190a1b2c3d47e5f8a6b7c8d9e0f1a2b' +
+        '03000000000005040302010006000000d4c3b2a16118fdaa',
+      '0002',
+      '020000000000070000000000000000000190a1b2c3d47e5f8a6b7c8d9e0f1a2b558e1195',
+      '0002',
+      '0200000000000000000000000000000000000000000000000000000000000000d9405114',
+    ],
+  )
+  const entry = { kind: 'entry', actorId: ACTOR, n: 1, offset: 258, body: TEXT } as const
+  const env = {} as JournalEnvironment
+  const placed = encodeRow(arena, env, { shard: 1, row: entry, place })
+  const inline = encodeRow(arena, env, { shard: 1, row: entry, place: null })
+  t.same(
+    [placed, inline].map(({ value }) => hex(value)),
+    [
+      '02010000000002000103000000000005040302010006000000d4c3b2a17ce24b46',
+      '0201000000000200006120626f6479206f6620736f6d65206279746573e3288606',
+    ],
+  )
 })
 
 void t.test('rows come back', async (t) => {
@@ -67,26 +87,30 @@ void t.test('rows come back', async (t) => {
   const bodies = fc.uint8Array({ maxLength: 300 })
   const uuids = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((b) => formatUuid(b))
   const arena = new Arena(512)
+  const places = fc.record({
+    file: numbers,
+    position: numbers,
+    length: fc.nat(2 ** 32 - 1),
+    crc: fc.nat(2 ** 32 - 1),
+  })
   const groups = fc.record({
     shard: shards,
     epoch: numbers,
-    head: fc.integer({ min: 0, max: 2 ** 48 - 300 }),
-    count: fc.integer({ min: 1, max: 256 }),
+    offset: numbers,
+    count: fc.nat(2 ** 32 - 1),
     commitId: uuids,
-    body: bodies,
+    place: places,
   })
   fc.assert(
-    fc.property(groups, (group) => {
-      const { shard, head, body, ...rest } = group
-      const row = encodeGroup(arena, group)
-      const offset = head + group.count
-      t.same(placeOfLogKey(row.key), { shard, offset })
-      const back = readGroup(shard, row.value)
-      t.same({ ...back, body: [...back.body] }, { ...rest, shard, offset, body: [...body] })
-      const headRow = encodeHeadOf(arena, group, row)
-      const { epoch, commitId } = group
-      const groupCrc = rowCrc(row.value)
-      t.same(readHead(headRow.value), { epoch, head: offset, groupCrc, commitId })
+    fc.property(groups, ({ shard, ...group }) => {
+      const row = encodeGroup(arena, { shard, begins: null, ...group })
+      t.same(placeOfLogKey(row.key), { shard, offset: group.offset })
+      t.same(readGroup(row.value), group)
+      const { epoch, offset: head, commitId } = group
+      const lastCommit = commitId === NIL_UUID ? null : commitId
+      const headRow = encodeHead(arena, shard, { epoch, head, lastCommit })
+      t.same(readHead(headRow.value), { epoch, head, lastCommit })
+      t.equal(shardOfKey(headRow.key), shard)
       return isWhole(row.key, row.value) && isWhole(headRow.key, headRow.value)
     }),
     { numRuns: 50 },

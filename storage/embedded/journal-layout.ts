@@ -9,10 +9,11 @@ import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { LIMITS } from '../../config/limits.ts'
 import { formatUuid } from '../../protocol/ids.ts'
-import type { LogRow } from '../journal.ts'
+import type { LogRow, ShardStatus } from '../journal.ts'
+import type { Place } from '../segment-log/frame.ts'
 
 /** Format number of the store; a newer one than this is refused with a clear message. */
-export const JOURNAL_FORMAT = 1
+export const JOURNAL_FORMAT = 2
 
 export const CRC_BYTES = 4
 /** Greatest number that six bytes hold: offsets and epochs. */
@@ -175,58 +176,58 @@ export function rowCrc(value: Uint8Array): number {
   return bufferOf(value).readUInt32LE(value.length - CRC_BYTES)
 }
 
-/** Group: epoch u48, offset u48, count u32, commit id, body. */
+/** Where something lies in the log: file u48, position u48, length u32, its checksum. */
+export const PLACE_BYTES = 6 + 6 + 4 + 4
+
+export function putPlace(target: Buffer, at: number, place: Place): void {
+  target.writeUIntLE(place.file, at, 6)
+  target.writeUIntLE(place.position, at + 6, 6)
+  target.writeUInt32LE(place.length, at + 12)
+  target.writeUInt32LE(place.crc, at + 16)
+}
+
+export function placeAt(bytes: Uint8Array, at: number): Place {
+  const value = bufferOf(bytes)
+  return {
+    file: value.readUIntLE(at, 6),
+    position: value.readUIntLE(at + 6, 6),
+    length: value.readUInt32LE(at + 12),
+    crc: value.readUInt32LE(at + 16),
+  }
+}
+
+export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
+/** Group or head: epoch u48, last offset u48, count u32, commit id; a group's place. */
 export const GROUP_HEADER_BYTES = 6 + 6 + 4 + UUID_BYTES
 
-export function putGroupHeader(target: Buffer, at: number, row: Omit<LogRow, 'body'>): void {
+export type GroupHeader = Omit<LogRow, 'body' | 'shard'>
+
+export function putGroupHeader(target: Buffer, at: number, row: GroupHeader): void {
   target.writeUIntLE(row.epoch, at, 6)
   target.writeUIntLE(row.offset, at + 6, 6)
   target.writeUInt32LE(row.count, at + 12)
   putUuid(target, at + 16, row.commitId)
 }
 
-/** A whole group's value as a row; the body is a view. */
-export function readGroup(shard: number, bytes: Uint8Array): LogRow {
+/** A group's row: all but its body, of which it says where it lies. */
+export function readGroup(bytes: Uint8Array): GroupHeader & { readonly place: Place } {
+  return { ...readGroupHeader(bytes), place: placeAt(bytes, GROUP_HEADER_BYTES) }
+}
+
+function readGroupHeader(bytes: Uint8Array): GroupHeader {
   const value = bufferOf(bytes)
   return {
-    shard,
     epoch: value.readUIntLE(0, 6),
     offset: value.readUIntLE(6, 6),
     count: value.readUInt32LE(12),
     commitId: uuidAt(value, 16),
-    body: value.subarray(GROUP_HEADER_BYTES, value.length - CRC_BYTES),
   }
 }
 
-/** A shard's head. */
-export interface HeadFields {
-  /** Of the group at the head. */
-  readonly epoch: number
-  readonly head: number
-  /** Checksum of the group at the head; 0 when there is none. */
-  readonly groupCrc: number
-  readonly commitId: string
-}
-
-export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
-/** Head: epoch u48, head u48, crc of the last group u32, commit id. */
-export const HEAD_FIELDS_BYTES = 6 + 6 + 4 + UUID_BYTES
-
-export function putHeadFields(target: Buffer, at: number, head: HeadFields): void {
-  target.writeUIntLE(head.epoch, at, 6)
-  target.writeUIntLE(head.head, at + 6, 6)
-  target.writeUInt32LE(head.groupCrc, at + 12)
-  putUuid(target, at + 16, head.commitId)
-}
-
-export function readHead(bytes: Uint8Array): HeadFields {
-  const value = bufferOf(bytes)
-  return {
-    epoch: value.readUIntLE(0, 6),
-    head: value.readUIntLE(6, 6),
-    groupCrc: value.readUInt32LE(12),
-    commitId: uuidAt(value, 16),
-  }
+/** A head's row: where a shard was when the rows of its groups were written. */
+export function readHead(bytes: Uint8Array): ShardStatus {
+  const { epoch, offset, commitId } = readGroupHeader(bytes)
+  return { epoch, head: offset, lastCommit: commitId === NIL_UUID ? null : commitId }
 }
 
 /** Where in which shard's log a derived row comes from. */
@@ -250,6 +251,10 @@ export function derivedOffset(bytes: Uint8Array): number {
 export function derivedShard(bytes: Uint8Array): number {
   return bufferOf(bytes).readUInt16LE(6) - 1
 }
+
+/** How an entry's row holds it: itself, or where in the log it lies. */
+export const ENTRY_INLINE = 0
+export const ENTRY_PLACE = 1
 
 /** The body as a view. */
 export function derivedBody(bytes: Uint8Array): Buffer {

@@ -1,7 +1,8 @@
-// Reading a journal's data file, from the main thread or from another one. It stands between the
-// tables and the reading half of the journal port; every row's checksum is compared before it is
-// handed out, so a damaged row is an error and never an answer. Source: PROTOCOL 3.0, 3.16.
+// Reading a journal, from the main thread or from another one. It stands between the data file and
+// the segment files, and the reading half of the journal port; every checksum is compared before
+// anything is handed out, so a damage is an error and never an answer. Source: PROTOCOL 3.0, 3.16.
 
+import { crc32 } from 'node:zlib'
 import { assert } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type {
@@ -13,29 +14,30 @@ import type {
   LogRow,
   ShardStatus,
 } from '../journal.ts'
-import { JournalDamage } from './journal-damage.ts'
+import type { Place } from '../segment-log/frame.ts'
+import type { PlaceReader } from '../segment-log/place-reader.ts'
+import { damagedRow } from './journal-damage.ts'
 import type { JournalEnvironment, Table } from './journal-environment.ts'
 import {
   aliasKey,
   consumerKey,
   derivedBody,
   derivedOffset,
+  ENTRY_PLACE,
   entryKey,
   entryNumber,
   imageKey,
   isWhole,
   logKey,
   markKey,
-  NIL_UUID,
   parkedPrefix,
-  placeOfLogKey,
+  placeAt,
   readGroup,
-  readHead,
   shardKey,
   uuidAt,
   uuidKey,
-  type HeadFields,
 } from './journal-layout.ts'
+import { beginsIn, type LoggedGroup, type LogTail } from './log-tail.ts'
 
 /** The last offset that can be asked for: behind every entry. */
 const LAST = Number.MAX_SAFE_INTEGER
@@ -66,13 +68,7 @@ function checkDerived(
   value: Uint8Array,
 ): void {
   if (isWhole(key, value)) return
-  const { name } = table as unknown as { name: string }
-  const hex = Buffer.from(key).toString('hex')
-  throw new JournalDamage(
-    `${env.file}: table ${name}, row ${hex}: its checksum doesn't match: restore the data ` +
-      'directory from a backup',
-    { file: env.file, shard: null, offset: null },
-  )
+  throw damagedRow(env.file, (table as unknown as { name: string }).name, key)
 }
 
 /** Offset and body of a register. */
@@ -80,57 +76,95 @@ function register(value: Uint8Array | null): { offset: number; body: Uint8Array 
   return value === null ? null : { offset: derivedOffset(value), body: derivedBody(value) }
 }
 
-export class EmbeddedLogReader implements LogReader {
-  protected readonly env: JournalEnvironment
+/** What a log reader reads from. */
+export interface LogSource {
+  readonly env: JournalEnvironment
+  readonly places: PlaceReader
+  /**
+   * Groups whose places the data file may not have yet, up to now: everything above what it has.
+   */
+  readonly tail: () => LogTail
+  readonly status: (shard: number) => ShardStatus
+}
 
-  constructor(env: JournalEnvironment) {
-    this.env = env
+export class EmbeddedLogReader implements LogReader {
+  protected readonly source: LogSource
+
+  constructor(source: LogSource) {
+    this.source = source
   }
 
   status(shard: number): ShardStatus {
-    // Head first: an epoch that was raised in between is the newer news.
-    const { head, commitId } = this.head(shard)
-    const epoch = this.epochNow(shard)
-    return { epoch, head, lastCommit: commitId === NIL_UUID ? null : commitId }
+    return this.source.status(shard)
   }
 
   epochNow(shard: number): number {
-    const value = getDerived(this.env, this.env.epochs, shardKey(shard))
-    assert(value !== null, `shard ${shard} is one of this store`)
-    return derivedOffset(value)
-  }
-
-  /** The head row as it is now. */
-  protected head(shard: number): HeadFields {
-    const value = getDerived(this.env, this.env.heads, shardKey(shard))
-    assert(value !== null, `shard ${shard} is one of this store`)
-    return readHead(value)
+    return this.status(shard).epoch
   }
 
   read(shard: number, after: number, bytesMax: number): readonly LogRow[] {
+    const { places } = this.source
     const rows: LogRow[] = []
-    const range = { start: logKey(shard, after + 1), end: logKey(shard + 1, 0) }
     let bytes = 0
-    this.env.root.resetReadTxn()
-    for (const { key, value } of this.env.log.getRange(range)) {
-      bytes += value.length
+    for (const { place, begins: _, ...group } of this.#groups(shard, after)) {
+      bytes += place.length
       if (rows.length > 0 && bytes > bytesMax) break
-      if (!isWhole(key, value)) {
-        const { offset } = placeOfLogKey(key)
-        throw new JournalDamage(
-          `${this.env.file}: shard ${shard}, offset ${offset}: the group's checksum doesn't ` +
-            'match: stop this node, see what else verify-log finds, and restore the data ' +
-            'directory from a backup',
-          { file: this.env.file, shard, offset },
-        )
-      }
-      rows.push(readGroup(shard, value))
+      rows.push({ ...group, body: bodyOf(group) ?? places.read(place) })
     }
     return rows
   }
+
+  /** The group that ends at this offset. */
+  protected group(shard: number, offset: number): LoggedGroup | null {
+    const [group] = this.#groups(shard, offset - 1)
+    return group?.offset === offset ? group : null
+  }
+
+  /** Where an entry lies, by its offset; null where the log doesn't have it. */
+  entryPlace(shard: number, row: { offset: number; body: Uint8Array }): Place | null {
+    const known = this.source.tail().at(shard, row.offset)
+    const [found] = known === null ? this.#groups(shard, row.offset - 1) : [known]
+    if (found === undefined) return null
+    const first = found.offset - found.count + 1
+    if (row.offset < first) return null
+    const begins =
+      known === null ? beginsIn(this.source.places.read(found.place), found.count) : found.begins
+    if (begins === null) return null
+    const begin = begins[row.offset - first]!
+    const { file, position } = found.place
+    return { file, position: position + begin, length: row.body.length, crc: crc32(row.body) }
+  }
+
+  /** Those that end above `after`: as the data file has them, then the tail's. */
+  *#groups(shard: number, after: number): Generator<LoggedGroup> {
+    const { env } = this.source
+    // First the tail: what it has forgotten since is in the data file.
+    const tail = this.source.tail()
+    let last = after
+    env.root.resetReadTxn()
+    const range = { start: logKey(shard, after + 1), end: logKey(shard + 1, 0) }
+    for (const { key, value } of env.log.getRange(range)) {
+      if (!isWhole(key, value)) throw damagedRow(env.file, 'log', key)
+      const group = { shard, begins: null, ...readGroup(value) }
+      last = group.offset
+      yield group
+    }
+    yield* tail.after(shard, last)
+  }
+}
+
+/** A reader's tail has the newest bodies in memory. */
+function bodyOf(group: object): Buffer | null {
+  return (group as { body?: Buffer | null }).body ?? null
 }
 
 const SETTLED = Promise.resolve()
+
+/** What an entry's row holds: the entry itself, or where in the log it lies. */
+export function contentOf(value: Uint8Array): Buffer | Place {
+  const body = derivedBody(value)
+  return body[0] === ENTRY_PLACE ? placeAt(body, 1) : body.subarray(1)
+}
 
 /** Keys of the entries that are read, in the order in which they are. */
 interface Range {
@@ -142,10 +176,12 @@ interface Range {
 
 export class EmbeddedDerivedReader implements DerivedReader {
   protected readonly env: JournalEnvironment
+  readonly #places: PlaceReader
   #isFresh = false
 
-  constructor(env: JournalEnvironment) {
+  constructor(env: JournalEnvironment, places: PlaceReader) {
     this.env = env
+    this.#places = places
   }
 
   /**
@@ -193,17 +229,14 @@ export class EmbeddedDerivedReader implements DerivedReader {
     const found: EntryRow[] = []
     let bytes = 0
     for (const { key, value } of this.env.entries.getRange(options)) {
-      const row = this.#entry(key, value)
-      bytes += row.body.length
+      checkDerived(this.env, this.env.entries, key, value)
+      const content = contentOf(value)
+      bytes += content.length
       if (found.length > 0 && bytes > bytesMax) break
-      found.push(row)
+      const body = 'file' in content ? this.#places.read(content) : content
+      found.push({ n: entryNumber(key), offset: derivedOffset(value), body })
     }
     return found
-  }
-
-  #entry(key: Uint8Array, value: Uint8Array): EntryRow {
-    checkDerived(this.env, this.env.entries, key, value)
-    return { n: entryNumber(key), offset: derivedOffset(value), body: derivedBody(value) }
   }
 
   mark(actorId: string, day: number, messageId: string): Uint8Array | null {

@@ -1,37 +1,40 @@
-// Rows on their way into the data file: groups, heads and the derived rows of the port as key and
-// value in an arena. It stands between the journal port and the committer. Source: PROTOCOL 3.0.
+// Rows on their way into the data file: where groups lie, heads and the derived rows of the port as
+// key and value in an arena. It stands between the journal port and the writer. Source: PROTOCOL
+// 3.0.
 
 import { LIMITS } from '../../config/limits.ts'
-import { assert } from '../../protocol/errors.ts'
-import type { AliasRow, DerivedRow, Group } from '../journal.ts'
-import { Arena } from './journal-arena.ts'
+import type { AliasRow, DerivedRow, ShardStatus } from '../journal.ts'
+import type { Place } from '../segment-log/frame.ts'
+import type { Arena } from './journal-arena.ts'
 import type { JournalEnvironment, Table } from './journal-environment.ts'
 import {
   aliasKey,
   consumerKey,
   CRC_BYTES,
   DERIVED_HEADER_BYTES,
+  ENTRY_INLINE,
   ENTRY_KEY_BYTES,
+  ENTRY_PLACE,
   GROUP_HEADER_BYTES,
-  HEAD_FIELDS_BYTES,
   imageKey,
   LOG_KEY_BYTES,
   markKey,
+  NIL_UUID,
   parkedKey,
+  PLACE_BYTES,
   putEntryKey,
   putGroupHeader,
-  putHeadFields,
   putLogKey,
   putOrigin,
+  putPlace,
   putShardKey,
-  rowCrc,
   SHARD_KEY_BYTES,
   shardKey,
   uuidKey,
-  type HeadFields,
   type Origin,
   type Row,
 } from './journal-layout.ts'
+import type { LoggedGroup } from './log-tail.ts'
 
 export interface DerivedTableRow extends Row {
   readonly table: Table
@@ -47,39 +50,32 @@ const NOTHING = Buffer.alloc(0)
 /** What a row takes beside its body, about. */
 const ROW_BYTES = 64
 
-/** About how many bytes a row will take. */
+/** About how many bytes a row will take; of an entry it mostly says where it lies. */
 export function bytesOfRow(row: DerivedRow): number {
+  if (row.kind === 'entry') return ROW_BYTES
   if (row.kind === 'alias') return ROW_BYTES + row.row.key.length + 128 * row.row.claims.length
   return ROW_BYTES + ('body' in row ? (row.body?.length ?? 0) : 0)
 }
 
-export function encodeGroup(arena: Arena, group: Group): Row {
-  const { shard, epoch, count, commitId, body } = group
-  assert(count > 0, 'a group has entries')
-  assert(commitId.length === 36, 'a commit id is a UUID')
-  arena.begin(LOG_KEY_BYTES + GROUP_HEADER_BYTES + body.length + CRC_BYTES)
+export function encodeGroup(arena: Arena, group: LoggedGroup): Row {
+  const { shard, offset, place } = group
+  const bytes = LOG_KEY_BYTES + GROUP_HEADER_BYTES + PLACE_BYTES
+  arena.begin(bytes + CRC_BYTES)
   const { chunk, at } = arena
-  const offset = group.head + count
   putLogKey(chunk, at, shard, offset)
-  putGroupHeader(chunk, at + LOG_KEY_BYTES, { shard, epoch, offset, count, commitId })
-  const bodyAt = at + LOG_KEY_BYTES + GROUP_HEADER_BYTES
-  chunk.set(body, bodyAt)
-  return arena.seal(LOG_KEY_BYTES, bodyAt + body.length)
+  putGroupHeader(chunk, at + LOG_KEY_BYTES, group)
+  putPlace(chunk, at + LOG_KEY_BYTES + GROUP_HEADER_BYTES, place)
+  return arena.seal(LOG_KEY_BYTES, at + bytes)
 }
 
-/** The head row that says that this group is the last. */
-export function encodeHeadOf(arena: Arena, group: Group, encoded: Row): Row {
-  const { epoch, commitId } = group
-  const head = group.head + group.count
-  return encodeHead(arena, group.shard, { epoch, head, groupCrc: rowCrc(encoded.value), commitId })
-}
-
-export function encodeHead(arena: Arena, shard: number, head: HeadFields): Row {
-  arena.begin(SHARD_KEY_BYTES + HEAD_FIELDS_BYTES + CRC_BYTES)
+export function encodeHead(arena: Arena, shard: number, status: ShardStatus): Row {
+  const { epoch, head: offset, lastCommit } = status
+  arena.begin(SHARD_KEY_BYTES + GROUP_HEADER_BYTES + CRC_BYTES)
   const { chunk, at } = arena
   putShardKey(chunk, at, shard)
-  putHeadFields(chunk, at + SHARD_KEY_BYTES, head)
-  return arena.seal(SHARD_KEY_BYTES, at + SHARD_KEY_BYTES + HEAD_FIELDS_BYTES)
+  const header = { epoch, offset, count: 0, commitId: lastCommit ?? NIL_UUID }
+  putGroupHeader(chunk, at + SHARD_KEY_BYTES, header)
+  return arena.seal(SHARD_KEY_BYTES, at + SHARD_KEY_BYTES + GROUP_HEADER_BYTES)
 }
 
 /** Any key with an origin and a body. */
@@ -98,21 +94,17 @@ export function encodeDerived(
   return arena.seal(key.length, bodyAt + body.length)
 }
 
-/** A row that holds a number alone, by shard: its epoch, or how far it was trimmed. */
-export function encodeNumber(shard: number, offset: number): Row {
-  return encodeDerived(new Arena(256), shardKey(shard), { shard, offset }, NOTHING)
-}
-
+/** `place`: of an entry, where it lies in the log; null: its row holds it itself. */
 export function encodeRow(
   arena: Arena,
   env: JournalEnvironment,
-  shard: number,
-  row: DerivedRow,
+  of: { readonly shard: number; readonly row: DerivedRow; readonly place: Place | null },
 ): DerivedTableRow {
+  const { shard, row, place } = of
   const origin = { shard, offset: row.offset }
   switch (row.kind) {
     case 'entry': {
-      const { key, value } = encodeEntry(arena, origin, row)
+      const { key, value } = encodeEntry(arena, origin, row, place)
       return { table: env.entries, key, value, offset: row.offset, isRegister: false }
     }
     case 'alias': {
@@ -157,15 +149,18 @@ function encodeEntry(
   arena: Arena,
   origin: Origin,
   row: Extract<DerivedRow, { kind: 'entry' }>,
+  place: Place | null,
 ): Row {
-  const { body } = row
-  arena.begin(ENTRY_KEY_BYTES + DERIVED_HEADER_BYTES + body.length + CRC_BYTES)
+  const contentBytes = place === null ? row.body.length : PLACE_BYTES
+  arena.begin(ENTRY_KEY_BYTES + DERIVED_HEADER_BYTES + 1 + contentBytes + CRC_BYTES)
   const { chunk, at } = arena
   putEntryKey(chunk, at, row.actorId, row.n)
   putOrigin(chunk, at + ENTRY_KEY_BYTES, origin)
-  const bodyAt = at + ENTRY_KEY_BYTES + DERIVED_HEADER_BYTES
-  chunk.set(body, bodyAt)
-  return arena.seal(ENTRY_KEY_BYTES, bodyAt + body.length)
+  const formAt = at + ENTRY_KEY_BYTES + DERIVED_HEADER_BYTES
+  chunk[formAt] = place === null ? ENTRY_INLINE : ENTRY_PLACE
+  if (place === null) chunk.set(row.body, formAt + 1)
+  else putPlace(chunk, formAt + 1, place)
+  return arena.seal(ENTRY_KEY_BYTES, formAt + 1 + contentBytes)
 }
 
 function encodeAlias(arena: Arena, origin: Origin, row: AliasRow): Row {

@@ -1,5 +1,5 @@
-// Derived rows that wait for a transaction to ride in. It stands between whoever derives rows from
-// the log and the committer: rows that go together share pages and a flush. Its bound is the
+// Derived rows that wait for a transaction. It stands between whoever derives rows from the log and
+// the writer: rows that go together share pages and a flush. Its bound is the
 // caller's, who keeps at most LIMITS.unflushedBytesMax above a shard's flush offset.
 
 import { LIMITS } from '../../config/limits.ts'
@@ -31,7 +31,7 @@ export class WaitingRows {
   #hasWaited = false
   readonly #whenDue: () => void
 
-  /** `whenDue` is called when rows have waited for their time and no append has taken them. */
+  /** `whenDue` is called when something has waited for its time, or there is enough of it. */
   constructor(whenDue: () => void) {
     this.#whenDue = whenDue
   }
@@ -41,18 +41,20 @@ export class WaitingRows {
   }
 
   get isDue(): boolean {
-    return this.size > 0 && (this.#hasWaited || this.#bytes >= LIMITS.derivedWaitBytes)
+    return this.#hasWaited || this.#bytes >= LIMITS.derivedWaitBytes
   }
 
   add(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
     return new Promise((resolve) => {
       this.#writes.push({ shard, epoch, rows, next: 0, resolve })
       for (const row of rows) this.#bytes += bytesOfRow(row)
-      this.#startTimer()
+      if (this.isDue) this.#whenDue()
+      else this.startTimer()
     })
   }
 
-  #startTimer(): void {
+  /** Something is due in LIMITS.derivedWaitMs, if no rows are it before. */
+  startTimer(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null
       this.#hasWaited = true
@@ -60,16 +62,20 @@ export class WaitingRows {
     }, LIMITS.derivedWaitMs)
   }
 
-  /** Rows for the next transaction, oldest first: LIMITS.derivedTransactionBytesMax or one row. */
-  take(which: 'due' | 'all'): TakenRows[] {
-    if (which === 'due' && !this.isDue) return []
+  /**
+   * Rows for the next transaction, oldest first: at most `rowsMax`, at least one, and of
+   * LIMITS.derivedTransactionBytesMax or one.
+   */
+  take(rowsMax: number): TakenRows[] {
     const taken: TakenRows[] = []
     let room: number = LIMITS.derivedTransactionBytesMax
-    while (this.#writes.length > taken.length && room > 0) {
+    let left = Math.max(1, rowsMax)
+    while (this.#writes.length > taken.length && room > 0 && left > 0) {
       const write = this.#writes[taken.length]!
       const from = write.next
-      while (write.next < write.rows.length && room > 0) {
+      while (write.next < write.rows.length && room > 0 && left > 0) {
         room -= bytesOfRow(write.rows[write.next]!)
+        left--
         write.next++
       }
       const { shard, epoch } = write
@@ -80,8 +86,7 @@ export class WaitingRows {
     const isLastWhole = taken.every(({ write }) => write.next === write.rows.length)
     this.#writes.splice(0, isLastWhole ? taken.length : taken.length - 1)
     this.#bytes -= LIMITS.derivedTransactionBytesMax - room
-    this.#hasWaited = false
-    if (this.#writes.length > 0) this.#startTimer()
+    this.#hasWaited = this.#writes.length > 0
     return taken
   }
 

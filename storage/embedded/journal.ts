@@ -1,42 +1,42 @@
-// The embedded journal: the port on one LMDB data file. It stands between cluster/sharding and the
-// data directory. One transaction at a time carries the waiting groups of all shards; each group's
-// epoch and head are compared inside it, so that a second process on the same directory fences the
-// first. Source: PROTOCOL 3.16, ARCHITECTURE 2.
+// The embedded journal: the port on a log of segment files and one LMDB data file. The log is the
+// store: an entry is written there once and stays; the data file has where it lies, and what is
+// small by nature, and is made anew from the log when it is lost. It stands between
+// cluster/sharding and the data directory. Source: PROTOCOL 3.16, ARCHITECTURE 2.
 
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { LIMITS } from '../../config/limits.ts'
 import { uuidMaker, type FillRandom } from '../../protocol/ids.ts'
-import type {
-  AppendOutcome,
-  ClaimedShard,
-  DerivedRow,
-  DerivedStore,
-  Group,
-  Journal,
-  JournalReader,
-  LogStore,
-  StoreIdentity,
-} from '../journal.ts'
-import { checkTail, shardsOf } from './journal-check.ts'
-import { Committer } from './journal-committer.ts'
-import { ExpiryPass, type ClockOf } from './journal-expiry.ts'
-import { JournalDamage, logDamage } from './journal-damage.ts'
+import type { AppendOutcome, DerivedRow, DerivedStore, Journal, JournalReader } from '../journal.ts'
+import type { LogStore, StoreIdentity } from '../journal.ts'
+import type { Disk } from '../segment-log/disk.ts'
+import { listFiles } from '../segment-log/header.ts'
+import { missingManifest, readManifest, writeManifest } from '../segment-log/manifest.ts'
+import { NodeDisk } from '../segment-log/node-disk.ts'
+import { PlaceReader } from '../segment-log/place-reader.ts'
+import { SegmentLog } from '../segment-log/segment-log.ts'
+import { ShardHeads } from '../segment-log/shard-heads.ts'
+import { catchUp, checkLogId } from './journal-catch-up.ts'
+import { getCovered } from './journal-covered.ts'
+import { JournalDamage } from './journal-damage.ts'
 import { DATA_FILE, openEnvironment, type JournalEnvironment } from './journal-environment.ts'
+import { ExpiryPass, type ClockOf } from './journal-expiry.ts'
 import { checkDataFile } from './journal-file.ts'
-import {
-  establishIdentity,
-  readIdentity,
-  readStoreFile,
-  writeStoreFile,
-} from './journal-identity.ts'
-import { consumerKey, derivedOffset, imageKey, logKey, shardKey } from './journal-layout.ts'
-import { acceptLoss } from './journal-loss.ts'
-import { EmbeddedDerivedReader, EmbeddedLogReader, getDerived } from './journal-read.ts'
-import { CLAIMS_KEY, newToken } from './journal-places.ts'
-import { Reserve } from './journal-reserve.ts'
+import { establishIdentity, readIdentity, STORE_FILE, writeIdentity } from './journal-identity.ts'
+import type { EmbeddedIdentity } from './journal-identity.ts'
+import { imageKey } from './journal-layout.ts'
+import { EmbeddedLog, FrameIntake } from './journal-log.ts'
+import { dropLost, identityWithout, lossDamage, lossIn } from './journal-loss.ts'
+import { EmbeddedDerivedReader, EmbeddedLogReader, type LogSource } from './journal-read.ts'
 import { Room } from './journal-room.ts'
-import { encodeNumber } from './journal-rows.ts'
+import { JournalWriter } from './journal-writer.ts'
+import { LogTail } from './log-tail.ts'
+import { LogView } from './log-view.ts'
+import { SharedEnd } from './shared-end.ts'
+import { shardsOf } from './store-shards.ts'
+
+/** Folder of the segment files in the data directory. */
+export const LOG_FOLDER = 'log'
 
 /** What of a pino logger the journal uses. */
 export interface JournalLog {
@@ -54,33 +54,51 @@ export interface EmbeddedJournalOptions {
   readonly random: FillRandom
   /** Milliseconds since 1970: for the generation's UUID. */
   readonly clock: () => number
-  /** Monotonic milliseconds. */
-  readonly now: () => number
   /** A commit has failed: ends the process at once. */
   readonly onFatal: (error: Error) => void
   /** `--accept-loss shard:offset`. */
   readonly acceptLoss?: readonly { readonly shard: number; readonly offset: number }[]
-  /** LIMITS.journalReserveBytes unless said otherwise. */
-  readonly reserveBytes?: number
   /** LIMITS.journalRoomBytes unless said otherwise. */
   readonly roomBytes?: number
+  /** LIMITS.logFileBytes unless said otherwise. */
+  readonly segmentBytes?: readonly number[]
+}
+
+/** What another thread of the process needs in order to read the journal. */
+export interface JournalAccess {
+  readonly dir: string
+  /** Of SharedEnd. */
+  readonly end: SharedArrayBuffer
+}
+
+export interface EmbeddedJournal extends Journal {
+  readonly access: JournalAccess
 }
 
 /**
  * Opens the journal in `dir`, or makes one. Throws JournalDamage when it is not whole, and Error
  * when it is another store than it is configured as; nothing was changed then.
  */
-export async function openEmbeddedJournal(options: EmbeddedJournalOptions): Promise<Journal> {
-  const { dir } = options
+export async function openEmbeddedJournal(
+  options: EmbeddedJournalOptions,
+): Promise<EmbeddedJournal> {
+  const { dir, shards, random, clock } = options
   mkdirSync(dir, { recursive: true })
-  refuseMissingFile(dir)
-  const env = openEnvironment(dir, false)
+  refuseMissingStore(dir)
+  const disk = (): NodeDisk => new NodeDisk(join(dir, LOG_FOLDER))
+  const makeUuid = uuidMaker(random)
+  const newUuid = (): string => makeUuid(clock())
+  const beginLog = ({ log: generation }: EmbeddedIdentity): Promise<void> => {
+    return writeManifest(disk(), { generation, last: 0, end: null })
+  }
+  const made = await establishIdentity(dir, { shards, newUuid, beginLog })
+  const log = disk()
+  if (readManifest(log, made.log) === null) throw missingManifest(log)
+  const env = openData(options)
   try {
-    const identity = checkedIdentity(env, options)
-    const bytes = options.reserveBytes ?? LIMITS.journalReserveBytes
-    const reserve = new Reserve({ dir, bytes, random: options.random })
-    await reserve.make()
-    return new EmbeddedJournal(env, identity, reserve, options)
+    checkLogId(env, made)
+    const identity = withoutLoss(options, { identity: made, disk: log, env }, newUuid)
+    return await openStores(options, { identity, disk: log, env })
   } catch (error) {
     await env.root.close()
     throw error
@@ -88,203 +106,216 @@ export async function openEmbeddedJournal(options: EmbeddedJournalOptions): Prom
 }
 
 /**
- * Opens the journal in `dir` for reading, in another thread or process than the one that writes
- * it and has checked it. Every row is checked as it is read.
+ * Opens the journal for reading, in another thread than the one that writes it and has checked it.
+ * Everything is checked as it is read.
  */
-export function openEmbeddedJournalReader(options: { readonly dir: string }): JournalReader {
-  const { dir } = options
-  if (!existsSync(join(dir, DATA_FILE))) throw new Error(`${dir} holds no journal`)
+export function openEmbeddedJournalReader({ dir, end: buffer }: JournalAccess): JournalReader {
+  const identity = readIdentity(dir)
+  if (identity === null) throw new Error(`${dir} holds no journal`)
   const env = openEnvironment(dir, true)
-  const identity = readIdentity(env)
-  if (identity === null) throw new Error(`${dir} holds a journal that was never opened`)
+  const disk = new NodeDisk(join(dir, LOG_FOLDER))
+  const places = new PlaceReader(disk)
+  const { log: generation, gaps } = identity
+  const view = new LogView({ env, disk, generation, gaps, end: new SharedEnd(buffer) })
+  const tail = (): LogTail => view.tail()
   return {
     identity,
-    log: new EmbeddedLogReader(env),
-    derived: new EmbeddedDerivedReader(env),
-    close: () => env.root.close(),
+    log: new EmbeddedLogReader({ env, places, tail, status: (shard) => view.status(shard) }),
+    derived: new EmbeddedDerivedReader(env, places),
+    async close() {
+      view.close()
+      places.close()
+      await env.root.close()
+    },
   }
 }
 
-/** A data file that is gone or empty is no new store when there was one. */
-function refuseMissingFile(dir: string): void {
-  const file = join(dir, DATA_FILE)
-  const known = readStoreFile(dir)
-  if (checkDataFile(file) || known === null) return
+/** A log without the file that says what store it is, or the other way round, is no new store. */
+function refuseMissingStore(dir: string): void {
+  const log = join(dir, LOG_FOLDER)
+  const hasLog = existsSync(log) && listFiles(new NodeDisk(log)).length > 0
+  const hasData = existsSync(join(dir, DATA_FILE))
+  const file = join(dir, STORE_FILE)
+  if (existsSync(file) || (!hasLog && !hasData)) return
   throw new JournalDamage(
-    `${file}: the store of ${known.shards} shards that store.json tells of is not there, every ` +
-      'shard is lost from offset 1 on. Nothing was changed. Ways back: restore the data ' +
-      'directory from a backup; or start with an empty directory',
+    `${file}: the file that says what store this is is not there, nothing of any shard can be ` +
+      'read, from offset 1 on. Nothing was changed. Ways back: restore the file from a backup; or ' +
+      'start with an empty directory',
     { file, shard: null, offset: null },
   )
 }
 
-function checkedIdentity(env: JournalEnvironment, options: EmbeddedJournalOptions): StoreIdentity {
-  const newUuid = uuidMaker(options.random)
-  const newGeneration = () => newUuid(options.clock())
-  let identity = establishIdentity(env, options.shards, newGeneration)
-  const accepted = options.acceptLoss ?? []
-  for (const shard of shardsOf(identity)) {
-    const finding = checkTail(env, identity, shard)
-    if (finding === null) continue
-    const damage = logDamage(finding.what, env.file, shard, finding.good)
-    const isAccepted = accepted.some((at) => at.shard === shard && at.offset === finding.good)
-    if (!isAccepted) throw damage
-    identity = acceptLoss(env, identity, { shard, offset: finding.good }, newGeneration())
-    options.log.warn({ shard, offset: finding.good }, `accepted a loss: ${damage.message}`)
+/** The data file; one that can't be used goes: it is made anew from the log. */
+function openData({ dir, log }: EmbeddedJournalOptions): JournalEnvironment {
+  const file = join(dir, DATA_FILE)
+  try {
+    checkDataFile(file)
+  } catch (error) {
+    if (!(error instanceof JournalDamage)) throw error
+    log.error({ file }, `what is derived from the log is made anew: ${error.message}`)
+    for (const name of [DATA_FILE, 'lock.mdb']) rmSync(join(dir, name), { force: true })
   }
-  writeStoreFile(options.dir, identity)
-  return identity
+  return openEnvironment(dir, false)
 }
 
-class EmbeddedJournal implements Journal {
+/** The store without what is lost at the end of its log, if that is accepted; throws if not. */
+function withoutLoss(
+  { dir, log, acceptLoss = [] }: EmbeddedJournalOptions,
+  { identity, disk, env }: Opened,
+  newUuid: () => string,
+): EmbeddedIdentity {
+  const loss = lossIn(disk, identity, getCovered(env))
+  if (loss === null) return identity
+  const damage = lossDamage(disk, loss)
+  const isAccepted = loss.shards.every(({ shard, offset }) => {
+    return acceptLoss.some((at) => at.shard === shard && at.offset === offset)
+  })
+  // Where nothing of any shard is lost, as of a claim, there is nothing to be accepted.
+  if (!isAccepted) throw damage
+  const isLess = loss.shards.length > 0
+  const next = identityWithout(identity, loss, isLess ? newUuid() : identity.generation)
+  dropLost(env, loss)
+  writeIdentity(dir, next)
+  log.warn({ shards: loss.shards }, `${isLess ? 'accepted a loss' : 'lost'}: ${damage.message}`)
+  return next
+}
+
+interface Opened {
+  readonly identity: EmbeddedIdentity
+  readonly disk: Disk
+  readonly env: JournalEnvironment
+}
+
+async function openStores(
+  options: EmbeddedJournalOptions,
+  { identity, disk, env }: Opened,
+): Promise<EmbeddedJournal> {
+  const { dir, random, log, segmentBytes, roomBytes = LIMITS.journalRoomBytes } = options
+  const onFatal = (error: Error): void => {
+    log.error({ err: error }, `${dir}: a commit failed, what is on disk is unknown`)
+    options.onFatal(error)
+  }
+  const room = new Room(dir, env.file)
+  let intake: FrameIntake | null = null
+  const segments = await SegmentLog.open(disk, {
+    generation: identity.log,
+    gaps: identity.gaps,
+    onFatal,
+    onCommitted: (frame) => intake!.take(frame),
+    synced: getCovered(env),
+    // A file ahead must not take what is kept back for finishing what is committed.
+    mayMake: (bytes) => room.left() - bytes >= roomBytes,
+    ...(segmentBytes && { segmentBytes }),
+  })
+  const tail = new LogTail()
+  const places = new PlaceReader(disk)
+  const source: LogSource = {
+    ...{ env, places, tail: () => tail },
+    status: (shard) => segments.status(shard),
+  }
+  const reader = new EmbeddedLogReader(source)
+  const writer = new JournalWriter({
+    ...{ env, room, roomBytes, random, tail, onFatal },
+    epochOf: (shard) => segments.status(shard).epoch,
+    placeOf: (shard, row) => reader.entryPlace(shard, row),
+    onFull: (isFull) => {
+      if (isFull) log.error({ file: env.file }, 'the disk is full: writes are refused')
+      else log.info({ file: env.file }, 'the disk has room again')
+    },
+  })
+  const end = new SharedEnd()
+  intake = new FrameIntake({ tail, end, writer, segments })
+  const heads = new ShardHeads(segments.shards().map((shard) => [shard, segments.status(shard)]))
+  try {
+    await catchUp({ env, disk, identity, until: segments.end, heads })
+  } catch (error) {
+    await segments.close()
+    throw error
+  }
+  end.store(segments.end)
+  return new OpenedJournal({ dir, identity, env, places, segments, writer, source, end })
+}
+
+interface Parts {
+  readonly dir: string
+  readonly identity: EmbeddedIdentity
+  readonly env: JournalEnvironment
+  readonly places: PlaceReader
+  readonly segments: SegmentLog
+  readonly writer: JournalWriter
+  readonly source: LogSource
+  readonly end: SharedEnd
+}
+
+class OpenedJournal implements EmbeddedJournal {
   readonly identity: StoreIdentity
+  readonly access: JournalAccess
   readonly log: LogStore
   readonly derived: DerivedStore
-  readonly #env: JournalEnvironment
-  readonly #committer: Committer
+  readonly #parts: Parts
+  readonly #log: EmbeddedLog
 
-  constructor(
-    env: JournalEnvironment,
-    identity: StoreIdentity,
-    reserve: Reserve,
-    options: EmbeddedJournalOptions,
-  ) {
-    this.#env = env
+  constructor(parts: Parts) {
+    const { dir, identity, env, places, segments, writer, source, end } = parts
+    this.#parts = parts
     this.identity = identity
-    this.#committer = new Committer({
-      env,
-      reserve,
-      room: new Room(options.dir, env.file),
-      roomBytes: options.roomBytes ?? LIMITS.journalRoomBytes,
-      now: options.now,
-      random: options.random,
-      onFatal: (error) => {
-        options.log.error(
-          { err: error },
-          `${env.file}: a commit failed, what is on disk is unknown`,
-        )
-        options.onFatal(error)
-      },
-      onFull: (isFull) => {
-        if (isFull) options.log.error({ file: env.file }, 'the disk is full: writes are refused')
-        else options.log.info({ file: env.file }, 'the disk has room again')
-      },
-    })
-    this.log = new EmbeddedLog(env, this.#committer, options.random)
-    this.derived = new EmbeddedDerived(env, this.#committer, identity)
+    this.access = { dir, end: end.buffer }
+    this.#log = new EmbeddedLog(source, segments, writer)
+    this.log = this.#log
+    this.derived = new EmbeddedDerived(env, { places, writer, identity })
   }
 
-  /** Writes what waits, then closes the data file. */
+  /** Writes what waits, then closes the files. */
   async close(): Promise<void> {
-    await this.#committer.close()
-    await this.#env.root.close()
-  }
-}
-
-/** The row of claims says all by its version. */
-const NO_BYTES = Buffer.alloc(1)
-/** Rows that one transaction of a trim deletes: appends wait for it. */
-const TRIM_ROWS = 1_000
-
-class EmbeddedLog extends EmbeddedLogReader implements LogStore {
-  readonly appendsMax = 1
-  readonly groupsMax = Number.MAX_SAFE_INTEGER
-  readonly #committer: Committer
-  readonly #random: FillRandom
-
-  constructor(env: JournalEnvironment, committer: Committer, random: FillRandom) {
-    super(env)
-    this.#committer = committer
-    this.#random = random
-  }
-
-  append(groups: readonly Group[]): Promise<readonly AppendOutcome[]> {
-    return this.#committer.append(groups)
-  }
-
-  async claim(shard: number): Promise<ClaimedShard> {
-    const { epochs } = this.env
-    const key = shardKey(shard)
-    for (let attempt = 0; attempt < LIMITS.claimAttemptsMax; attempt++) {
-      const epoch = this.epochNow(shard) + 1
-      let isMine = false
-      const written = await this.#committer.essential(() => {
-        const isIn = epochs.ifVersion(key, epoch - 1, () => {
-          void epochs.put(key, encodeNumber(shard, epoch).value, epoch)
-          // Whoever commits under the conditions of before must look again.
-          void epochs.put(CLAIMS_KEY, NO_BYTES, newToken(this.#random))
-        })
-        return [isIn.then((is) => (isMine = is))]
-      })
-      if (written !== 'committed') {
-        const why = written === 'full' ? 'the disk is full' : 'an earlier commit failed'
-        throw new Error(`${this.env.file}: shard ${shard} can't be claimed: ${why}`)
-      }
-      if (!isMine) continue
-      const flush = getDerived(this.env, this.env.consumers, consumerKey(shard, 'flush'))
-      const { head } = this.head(shard)
-      return { epoch, head, flush: flush === null ? 0 : derivedOffset(flush) }
-    }
-    throw new Error(
-      `${this.env.file}: shard ${shard} can't be claimed: another process keeps claiming it`,
-    )
-  }
-
-  async trim(shard: number, epoch: number, upTo: number): Promise<void> {
-    const { epochs, log, trims, root } = this.env
-    const range = { start: logKey(shard, 0), end: logKey(shard, upTo + 1), limit: TRIM_ROWS }
-    for (;;) {
-      root.resetReadTxn()
-      const keys = [...log.getKeys(range)]
-      const last = keys.at(-1)
-      if (last === undefined) return
-      const trimmed = Buffer.from(last).readUIntBE(2, 6)
-      let isMine = false
-      const written = await this.#committer.essential(() => {
-        const isIn = epochs.ifVersion(shardKey(shard), epoch, () => {
-          for (const key of keys) void log.remove(key)
-          void trims.put(shardKey(shard), encodeNumber(shard, trimmed).value)
-        })
-        return [isIn.then((is) => (isMine = is))]
-      })
-      if (written !== 'committed' || !isMine || keys.length < TRIM_ROWS) return
-    }
+    const { env, places, segments, writer } = this.#parts
+    this.#log.end()
+    await segments.close()
+    await writer.close()
+    places.close()
+    await env.root.close()
   }
 }
 
 class EmbeddedDerived extends EmbeddedDerivedReader implements DerivedStore {
-  readonly #committer: Committer
+  readonly #writer: JournalWriter
   readonly #identity: StoreIdentity
 
-  constructor(env: JournalEnvironment, committer: Committer, identity: StoreIdentity) {
-    super(env)
-    this.#committer = committer
-    this.#identity = identity
+  constructor(
+    env: JournalEnvironment,
+    parts: {
+      readonly places: PlaceReader
+      readonly writer: JournalWriter
+      readonly identity: StoreIdentity
+    },
+  ) {
+    super(env, parts.places)
+    this.#writer = parts.writer
+    this.#identity = parts.identity
   }
 
   write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
-    return this.#committer.write(shard, epoch, rows)
+    return this.#writer.write(shard, epoch, rows)
   }
 
   async expire(clockOf: ClockOf): Promise<void> {
     const shards = [...shardsOf(this.#identity)]
     for (const shard of shards) {
       const clock = clockOf(shard)
-      if (clock !== null) this.#committer.tell(shard, clock)
+      if (clock !== null) this.#writer.tell(shard, clock)
     }
     const options = { env: this.env, identity: this.#identity, clockOf }
     const pass = new ExpiryPass(options, this.env.lives!, shards)
-    while ((await this.#committer.remove(() => pass.next())) === 'removed');
+    while ((await this.#writer.remove(() => pass.next())) === 'removed');
   }
 
   async trimImages(): Promise<void> {
-    const newest = this.imageBefore(Number.MAX_SAFE_INTEGER)
-    const kept = newest === null ? null : this.imageBefore(newest)
-    if (kept === null) return
-    const keys = [...this.env.images.getKeys({ end: imageKey(kept, 0) })]
-    await this.#committer.essential(() => {
-      for (const key of keys) void this.env.images.remove(key)
-      return []
+    await this.#writer.remove(() => {
+      const newest = this.imageBefore(Number.MAX_SAFE_INTEGER)
+      const kept = newest === null ? null : this.imageBefore(newest)
+      if (kept === null) return null
+      const { images } = this.env
+      const keys = [...images.getKeys({ end: imageKey(kept, 0) })]
+      return { notes: [], rows: keys.map((key) => ({ table: images, key })) }
     })
   }
 }

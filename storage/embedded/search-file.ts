@@ -6,7 +6,6 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ddlOf, type IndexLayoutOfAll } from './search-layout.ts'
-import type { UnsyncedMark } from './search-mark.ts'
 
 /** Name of the file in the data directory. */
 const FILE = 'graph.sqlite'
@@ -14,7 +13,7 @@ const PAGE_BYTES = 8192
 /**
  * The log is copied into the file past this many pages (64 MB): a page that changed often, once.
  */
-export const CHECKPOINT_PAGES = 8_000
+const CHECKPOINT_PAGES = 8_000
 const WRITER_CACHE_KIB = 32 * 1024
 const READER_CACHE_KIB = 8 * 1024
 /** Readers see the file's pages through the kernel's memory instead of copies of their own. */
@@ -30,21 +29,14 @@ const NOT_A_DATABASE = 26
 const SYNC_FAILED = 1034
 
 /**
- * Opens the index for writing, makes it when it is missing, damaged, made for another layout, or
- * lost when the machine went down. A file that was made here holds no generation: it has to be
- * filled.
+ * Opens the index for writing, makes it when it is missing, damaged, or made for another layout. A
+ * file that was made here holds no generation: it has to be filled. Nothing is synced but when the
+ * log is copied into the file: a machine that goes down takes the newest rows back, and with them
+ * the offsets that they brought.
  */
-export function openForWriting(
-  dir: string,
-  layout: IndexLayoutOfAll,
-  mark: UnsyncedMark,
-): DatabaseSync {
+export function openForWriting(dir: string, layout: IndexLayoutOfAll): DatabaseSync {
   mkdirSync(dir, { recursive: true })
   const file = join(dir, FILE)
-  if (mark.found() === 'lost') {
-    removeFile(file)
-    mark.clear()
-  }
   try {
     return openMade(file, layout)
   } catch (error) {

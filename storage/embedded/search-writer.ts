@@ -11,8 +11,6 @@ import type { Position } from '../../protocol/ids.ts'
 import type { Fill, GraphWriter, IndexWrite } from '../search.ts'
 import { openForWriting } from './search-file.ts'
 import { keyBytes, layoutOf, NODES_PER_ACTOR, type IndexLayoutOfAll } from './search-layout.ts'
-import { UnsyncedMark } from './search-mark.ts'
-import { IndexSync } from './search-sync.ts'
 import { NodeTable, type ActorRows } from './search-table.ts'
 
 export interface GraphWriterOptions {
@@ -21,8 +19,6 @@ export interface GraphWriterOptions {
   readonly schema: GraphSchema
   /** Wall clock, milliseconds since 1970: the age of removals. */
   readonly nowMs?: () => number
-  /** Of the kernel that runs now; without it nothing is ever written unsynced (search-sync.ts). */
-  readonly bootId?: string | null
 }
 
 /** Removals are looked through for old ones this often. */
@@ -47,9 +43,6 @@ export class SqliteGraphWriter implements GraphWriter {
   readonly #tombstone: StatementSync
   readonly #forgetTombstone: StatementSync
   readonly #oldTombstones: StatementSync
-  readonly #sync: IndexSync
-  /** The machine went down since this index was written, and it was not all on the disk. */
-  readonly wasLost: boolean
   #offsets: Map<number, number>
   readonly #fills = new Map<number, Fill>()
   #generation: string | null
@@ -60,12 +53,8 @@ export class SqliteGraphWriter implements GraphWriter {
   constructor(options: GraphWriterOptions) {
     this.#layout = layoutOf(options.schema)
     this.#nowMs = options.nowMs ?? (() => Date.now())
-    const mark = new UnsyncedMark(options.dir, options.bootId ?? null)
-    const found = mark.found()
-    this.wasLost = found === 'lost'
-    const db = openForWriting(options.dir, this.#layout, mark)
+    const db = openForWriting(options.dir, this.#layout)
     this.#db = db
-    this.#sync = new IndexSync(db, mark, found === 'kept')
     for (const [name, layout] of this.#layout.nodes) {
       this.#tables.set(name, new NodeTable(db, layout))
     }
@@ -103,7 +92,6 @@ export class SqliteGraphWriter implements GraphWriter {
     fills: readonly Fill[] = [],
   ): void {
     const nextActor = this.#nextActor
-    this.#sync.willWrite(writes.length)
     this.#inTransaction(() => {
       this.#write(writes)
       for (const { shard, offset } of offsets) {
@@ -230,18 +218,8 @@ export class SqliteGraphWriter implements GraphWriter {
     this.#generation = generation
   }
 
-  /** Called every LIMITS.indexSyncLookMs: once no load lasts, what is written goes to the disk. */
-  look(): void {
-    this.#sync.look()
-  }
-
-  /** Brings everything to the disk first. */
   close(): void {
-    try {
-      this.#sync.settle()
-    } finally {
-      this.#db.close()
-    }
+    this.#db.close()
   }
 
   /** After damage: what is in the file is not to be kept. */

@@ -5,11 +5,11 @@ import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import type { AliasRow, StoreIdentity } from '../journal.ts'
 import { KeyAudit, relayedIn, type Behaviours, type Settled } from '../key-audit.ts'
 import { Arena } from './journal-arena.ts'
-import { shardsOf } from './journal-check.ts'
 import { writeAlone, type JournalEnvironment } from './journal-environment.ts'
 import { derivedBody, derivedOffset, isWhole } from './journal-layout.ts'
-import { EmbeddedDerivedReader, EmbeddedLogReader } from './journal-read.ts'
+import type { EmbeddedDerivedReader, EmbeddedLogReader } from './journal-read.ts'
 import { encodeRow } from './journal-rows.ts'
+import { shardsOf } from './store-shards.ts'
 
 const READ_BYTES = 4 * 1024 * 1024
 
@@ -18,8 +18,12 @@ const READ_BYTES = 4 * 1024 * 1024
  * that may be written and no node that serves. Throws for what is damaged.
  */
 export async function verifyKeys(
-  env: JournalEnvironment,
-  identity: StoreIdentity,
+  stores: {
+    readonly env: JournalEnvironment
+    readonly identity: StoreIdentity
+    readonly log: EmbeddedLogReader
+    readonly derived: EmbeddedDerivedReader
+  },
   options: {
     readonly behaviours: Behaviours
     readonly repair: boolean
@@ -27,8 +31,7 @@ export async function verifyKeys(
   },
 ): Promise<void> {
   const { behaviours, repair, report } = options
-  const log = new EmbeddedLogReader(env)
-  const derived = new EmbeddedDerivedReader(env)
+  const { env, identity, log, derived } = stores
   const settled = new Map<number, Settled>()
   for (const shard of shardsOf(identity)) {
     const relayed = relayedIn(derived.shard(shard))
@@ -39,11 +42,9 @@ export async function verifyKeys(
     entries: (actorId, range) => derived.entries(actorId, range),
     free: repair
       ? (row, { shard, offset }) => {
-          const { table, key, value } = encodeRow(new Arena(), env, shard, {
-            kind: 'alias',
-            offset,
-            row,
-          })
+          const alias = { kind: 'alias', offset, row } as const
+          const of = { shard, row: alias, place: null }
+          const { table, key, value } = encodeRow(new Arena(), env, of)
           writeAlone(env, () => table.putSync(key, value))
           return true
         }

@@ -3,22 +3,16 @@
 // (K4).
 
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry.ts'
 import { Arena } from './journal-arena.ts'
 import { openEnvironment, type JournalEnvironment } from './journal-environment.ts'
-import { entryKey, shardKey } from './journal-layout.ts'
-import {
-  encodeDerived,
-  encodeGroup,
-  encodeHead,
-  encodeHeadOf,
-  encodeNumber,
-} from './journal-rows.ts'
-import { openEmbeddedJournal } from './journal.ts'
+import { logKey, readGroup, shardKey } from './journal-layout.ts'
+import { encodeDerived, encodeGroup, encodeRow } from './journal-rows.ts'
+import { LOG_FOLDER, openEmbeddedJournal } from './journal.ts'
 import { PROCESS, startRole } from './testing/journal-children.ts'
 import { journalOptions } from './testing/journal-options.ts'
 import { verifyLog } from './verify-log.ts'
@@ -46,57 +40,49 @@ function entryOf(n: number, version: number, records = 1, more: Partial<Entry> =
 
 interface Written {
   readonly env: JournalEnvironment
-  /** Puts a group and moves the head behind it, whatever is there. */
-  readonly put: (group: {
-    head: number
-    epoch?: number
-    commit?: number
-    count?: number
-    bodies: Buffer[]
-  }) => void
+  /** Appends a group. */
+  readonly put: (group: { count?: number; bodies: Buffer[] }) => Promise<void>
   readonly row: (n: number, offset: number, body: Buffer) => void
 }
 
 /** What verify-log says of a store of one shard with these rows. */
-async function findingsOf(t: Test, write: (written: Written) => void): Promise<string[]> {
+async function findingsOf(t: Test, write: Write): Promise<string[]> {
   return verify(t, await storeOf(t, write))
 }
+
+type Write = (written: Written) => Promise<void>
 
 async function verify(t: Test, dir: string, options = {}): Promise<string[]> {
   const lines: string[] = []
   const report = await verifyLog(dir, (line) => lines.push(line), options)
   t.equal(report.findings, lines.length)
-  return lines.map((line) => line.slice(line.indexOf('data.mdb: ') + 10))
+  return lines.map((line) => line.slice(line.indexOf(': ') + 2))
 }
 
-async function storeOf(t: Test, write: (written: Written) => void): Promise<string> {
+async function storeOf(t: Test, write: Write): Promise<string> {
   const options = { ...journalOptions(t), shards: 1 }
-  await (await openEmbeddedJournal(options)).close()
+  const journal = await openEmbeddedJournal(options)
+  const { epoch } = await journal.log.claim(0)
   const env = openEnvironment(options.dir, false)
-  env.epochs.putSync(shardKey(0), encodeNumber(0, 9).value, 9)
   const arena = new Arena()
-  write({
+  let head = 0
+  let commit = 0
+  await write({
     env,
-    put: ({ head, epoch = 1, commit = head, count, bodies }) => {
-      const of = {
-        shard: 0,
-        epoch,
-        head,
-        count: count ?? bodies.length,
-        commitId: `${COMMIT}${commit}`,
-      }
-      const group = { ...of, body: joinEntries(bodies) }
-      const row = encodeGroup(arena, group)
-      env.log.putSync(row.key, row.value)
-      const headRow = encodeHeadOf(arena, group, row)
-      env.heads.putSync(headRow.key, headRow.value, head + of.count)
+    async put({ count, bodies }) {
+      const of = { shard: 0, epoch, head, count: count ?? bodies.length }
+      head += of.count
+      const group = { ...of, commitId: `${COMMIT}${commit++}`, body: joinEntries(bodies) }
+      t.same(await journal.log.append([group]), ['committed'])
     },
     row: (n, offset, body) => {
-      const row = encodeDerived(arena, entryKey(ACTOR, n), { shard: 0, offset }, body)
-      env.entries.putSync(row.key, row.value)
+      const row = { kind: 'entry', actorId: ACTOR, n, offset, body } as const
+      const { key, value } = encodeRow(arena, env, { shard: 0, row, place: null })
+      env.entries.putSync(key, value)
     },
   })
   await env.root.close()
+  await journal.close()
   return options.dir
 }
 
@@ -110,160 +96,143 @@ function flush({ env }: Written, offset: number): void {
 const [first, second] = [entryOf(1, 0, 2), entryOf(2, 2)]
 
 void t.test('nothing to say', async (t) => {
-  const found = await findingsOf(t, ({ put, row }) => {
-    put({ head: 0, bodies: [first] })
-    put({ head: 1, epoch: 2, bodies: [second, entryOf(3, 3, 0)] })
+  const found = await findingsOf(t, async ({ put, row }) => {
+    await put({ bodies: [first] })
+    await put({ bodies: [second, entryOf(3, 3, 0)] })
     row(1, 1, first)
   })
   t.same(found, [])
 })
 
-void t.test('the log', async (t) => {
-  const cases: [string, (written: Written) => void, RegExp[]][] = [
-    [
-      'a gap',
-      ({ put }) => {
-        put({ head: 0, bodies: [first] })
-        put({ head: 2, bodies: [second] })
-      },
-      [/^shard 0: offset 2: the entries behind offset 1 are missing/],
-    ],
-    [
-      'an overlap',
-      ({ put }) => {
-        put({ head: 0, bodies: [first, second] })
-        put({ head: 1, bodies: [entryOf(3, 3), entryOf(4, 4)] })
-      },
-      [/^shard 0: offset 3: the entries behind offset 2 are missing: the next begin at 2/],
-    ],
-    [
-      'an epoch that falls',
-      ({ put }) => {
-        put({ head: 0, epoch: 3, bodies: [first] })
-        put({ head: 1, epoch: 2, bodies: [second] })
-      },
-      [/^shard 0: offset 2: its epoch falls from 3 to 2/],
-    ],
-    [
-      'an epoch never given out',
-      ({ put }) => put({ head: 0, epoch: 10, bodies: [first] }),
-      [/^shard 0: its epoch is 9, its log has 10/],
-    ],
-    [
-      'a commit id twice',
-      ({ put }) => {
-        put({ head: 0, commit: 5, bodies: [first] })
-        put({ head: 1, commit: 5, bodies: [second] })
-      },
-      [/^shard 0: offset 2: commit id .*5 is there twice/],
-    ],
-    [
-      'a count that is wrong',
-      ({ put }) => put({ head: 0, count: 3, bodies: [first, second] }),
-      [/^shard 0: offset 1: holds 2 entries and says 3/],
-    ],
-    [
-      'no entry',
-      ({ put }) => put({ head: 0, bodies: [Buffer.from('{')] }),
-      [/^shard 0: offset 1: the entry can't be read/],
-    ],
-    [
-      'a head elsewhere',
-      ({ put, env }) => {
-        put({ head: 0, bodies: [first] })
-        const head = { epoch: 1, head: 4, groupCrc: 1, commitId: `${COMMIT}1` }
-        const row = encodeHead(new Arena(), 0, head)
-        env.heads.putSync(row.key, row.value, 5)
-      },
-      [/^shard 0: offset 2: the log ends at offset 1 and its head says 4/, /two numbers differ/],
-    ],
-    [
-      'another last group',
-      ({ put, env }) => {
-        put({ head: 0, bodies: [first] })
-        const head = { epoch: 1, head: 1, groupCrc: 1, commitId: `${COMMIT}0` }
-        const row = encodeHead(new Arena(), 0, head)
-        env.heads.putSync(row.key, row.value, 1)
-      },
-      [/^shard 0: offset 2: the last group is another one than its head says/],
-    ],
-  ]
-  for (const [name, write, wanted] of cases) {
+interface Case {
+  readonly name: string
+  readonly write: Write
+  readonly wanted: readonly RegExp[]
+}
+
+async function check(t: Test, cases: readonly Case[]): Promise<void> {
+  for (const { name, write, wanted } of cases) {
     const found = await findingsOf(t, write)
     t.equal(found.length, wanted.length, `${name}: ${found.join('; ')}`)
     for (const [i, pattern] of wanted.entries()) t.match(found[i], pattern, name)
   }
+}
+
+void t.test('the log', async (t) => {
+  await check(t, [
+    {
+      name: 'a count that is wrong',
+      write: ({ put }) => put({ count: 3, bodies: [first, second] }),
+      wanted: [/^shard 0: offset 1: holds 2 entries and says 3/],
+    },
+    {
+      name: 'no entry',
+      write: ({ put }) => put({ bodies: [Buffer.from('{')] }),
+      wanted: [/^shard 0: offset 1: the entry can't be read/],
+    },
+    {
+      name: 'flushed above its head',
+      write: async (written) => {
+        await written.put({ bodies: [first] })
+        written.row(1, 1, first)
+        flush(written, 2)
+      },
+      wanted: [/^shard 0: its flush offset 2 is above its head 1/],
+    },
+  ])
+})
+
+void t.test('places of the log', async (t) => {
+  const dir = await storeOf(t, ({ put }) => put({ bodies: [first] }))
+  const change = async (work: (env: JournalEnvironment) => void): Promise<string[]> => {
+    const env = openEnvironment(dir, false)
+    work(env)
+    await env.root.close()
+    return verify(t, dir)
+  }
+  const key = logKey(0, 1)
+  let value = Buffer.alloc(0)
+  const elsewhere = await change((env) => {
+    value = Buffer.from(env.log.get(key)!)
+    const group = { shard: 0, begins: null, ...readGroup(value) }
+    const place = { ...group.place, position: group.place.position + 64 }
+    env.log.putSync(key, encodeGroup(new Arena(), { ...group, place }).value)
+  })
+  t.match(elsewhere[0], /^position \d+: shard 0, offset 1: its place is another$/)
+  t.match(elsewhere[1], /a body has the wrong checksum/)
+  const gone = await change((env) => env.log.removeSync(key))
+  t.match(gone[0], /^position \d+: shard 0, offset 1: the data file has no place of it$/)
+  t.same(await change((env) => env.log.putSync(key, value)), [])
 })
 
 void t.test('actors', async (t) => {
-  const cases: [string, (written: Written) => void, RegExp[]][] = [
-    [
-      'an entry number left out',
-      ({ put }) => put({ head: 0, bodies: [first, entryOf(3, 2)] }),
-      [/^shard 0: offset 2: actor .*: entry 3 behind 1/],
-    ],
-    [
-      'a version left out',
-      ({ put }) => put({ head: 0, bodies: [first, entryOf(2, 3)] }),
-      [/^shard 0: offset 2: actor .* goes on from version 3, it was at 2/],
-    ],
-    [
-      'a row of another content',
-      ({ put, row }) => {
-        put({ head: 0, bodies: [first] })
+  await check(t, [
+    {
+      name: 'an entry number left out',
+      write: ({ put }) => put({ bodies: [first, entryOf(3, 2)] }),
+      wanted: [/^shard 0: offset 2: actor .*: entry 3 behind 1/],
+    },
+    {
+      name: 'a version left out',
+      write: ({ put }) => put({ bodies: [first, entryOf(2, 3)] }),
+      wanted: [/^shard 0: offset 2: actor .* goes on from version 3, it was at 2/],
+    },
+    {
+      name: 'a row of another content',
+      write: async ({ put, row }) => {
+        await put({ bodies: [first] })
         row(1, 1, entryOf(2, 0, 2))
       },
-      [/^shard 0: offset 1: actor .*: entry 1 has a row with another content/],
-    ],
-    [
-      'a row of another offset',
-      ({ put, row }) => {
-        put({ head: 0, bodies: [first] })
+      wanted: [/^shard 0: offset 1: actor .*: entry 1 has a row with another content/],
+    },
+    {
+      name: 'a row of another offset',
+      write: async ({ put, row }) => {
+        await put({ bodies: [first] })
         row(1, 2, first)
       },
-      [/^shard 0: offset 1: actor .*: entry 1 \(.* version 0 to 2.*\) has a row of offset 2/],
-    ],
-    [
-      'no row',
-      (written) => {
-        written.put({ head: 0, bodies: [first] })
+      wanted: [
+        /^shard 0: offset 1: actor .*: entry 1 \(.* version 0 to 2.*\) has a row of offset 2/,
+      ],
+    },
+    {
+      name: 'no row',
+      write: async (written) => {
+        await written.put({ bodies: [first] })
         flush(written, 1)
       },
-      [/^shard 0: offset 1: actor .*: entry 1 is flushed and has no row/],
-    ],
-    [
-      'rows with records left out',
-      ({ put, row }) => {
-        put({ head: 0, bodies: [first] })
+      wanted: [/^shard 0: offset 1: actor .*: entry 1 is flushed and has no row/],
+    },
+    {
+      name: 'rows with records left out',
+      write: async ({ put, row }) => {
+        await put({ bodies: [first] })
         row(1, 1, first)
         row(3, 3, entryOf(3, 3))
       },
-      [/^actor .*: entry 3 .* does not go on from .* version 2: what it had before is missing/],
-    ],
-    [
-      'a row that is damaged',
-      ({ put, env }) => {
-        put({ head: 0, bodies: [first] })
+      wanted: [
+        /^actor .*: entry 3 .* does not go on from .* version 2: what it had before is missing/,
+      ],
+    },
+    {
+      name: 'a row that is damaged',
+      write: async ({ put, env }) => {
+        await put({ bodies: [first] })
         env.aliases.putSync(Buffer.from('order\u00007'), Buffer.alloc(30))
       },
-      [/^table 'aliases', row 6f726465720037: its checksum doesn't match/],
-    ],
-  ]
-  for (const [name, write, wanted] of cases) {
-    const found = await findingsOf(t, write)
-    t.equal(found.length, wanted.length, `${name}: ${found.join('; ')}`)
-    for (const [i, pattern] of wanted.entries()) t.match(found[i], pattern, name)
-  }
+      wanted: [/^table 'aliases', row 6f726465720037: its checksum doesn't match/],
+    },
+  ])
 })
 
 // An earlier version read an actor only up to a refusal that had gone, and went on from there.
 void t.test('two histories of one actor: both are shown, nothing is changed', async (t) => {
   const [fourth, fifth] = [entryOf(4, 3), entryOf(5, 4)]
   const [overThird, overFourth] = [entryOf(3, 3, 1, { m: 'a' }), entryOf(4, 4, 1, { m: 'b' })]
-  const dir = await storeOf(t, (written) => {
+  const dir = await storeOf(t, async (written) => {
     const { put, row } = written
-    put({ head: 0, bodies: [first, second, entryOf(3, 3, 0), fourth, fifth] })
-    put({ head: 5, bodies: [overThird, overFourth] })
+    await put({ bodies: [first, second, entryOf(3, 3, 0), fourth, fifth] })
+    await put({ bodies: [overThird, overFourth] })
     row(1, 1, first)
     row(2, 2, second)
     row(3, 6, overThird)
@@ -286,9 +255,9 @@ void t.test('two histories of one actor: both are shown, nothing is changed', as
 
 void t.test('refusals may be missing; what else is missing is put back when asked', async (t) => {
   const relayed = entryOf(4, 4, 0, { s: [1, 7, 0] })
-  const dir = await storeOf(t, (written) => {
+  const dir = await storeOf(t, async (written) => {
     const { put, row } = written
-    put({ head: 0, bodies: [first, second, entryOf(3, 3, 0), relayed, entryOf(5, 3)] })
+    await put({ bodies: [first, second, entryOf(3, 3, 0), relayed, entryOf(5, 3)] })
     row(1, 1, first)
     row(5, 5, entryOf(5, 3))
     flush(written, 5)
@@ -323,8 +292,8 @@ void t.test('what another process has open is not repaired', async (t) => {
 })
 
 void t.test('a node that starts while a store is repaired ends the repair', async (t) => {
-  const dir = await storeOf(t, (written) => {
-    written.put({ head: 0, bodies: [first, second] })
+  const dir = await storeOf(t, async (written) => {
+    await written.put({ bodies: [first, second] })
     flush(written, 2)
   })
   const lines: string[] = []
@@ -367,5 +336,23 @@ void t.test('no journal', async (t) => {
   const lines: string[] = []
   const { dir } = journalOptions(t)
   t.equal((await verifyLog(dir, (line) => lines.push(line))).findings, 1)
-  t.match(lines[0], /there is no data file/)
+  t.match(lines[0], /there is no store/)
+})
+
+void t.test('a store whose data file is not there is read by its log alone', async (t) => {
+  const dir = await storeOf(t, async ({ put }) => {
+    await put({ count: 2, bodies: [entryOf(1, 0), entryOf(2, 1)] })
+  })
+  const { groups, entries } = await verifyLog(dir, () => {})
+  rmSync(join(dir, 'data.mdb'))
+  const lines: string[] = []
+  const bare = await verifyLog(dir, (line) => lines.push(line))
+  t.strictSame(lines, [], 'it is made anew from the log')
+  t.strictSame([bare.groups, bare.entries], [groups, entries])
+  const log = join(dir, LOG_FOLDER, '00000001.seg')
+  const bytes = readFileSync(log)
+  bytes[bytes.indexOf(ACTOR)]! ^= 0x04
+  writeFileSync(log, bytes)
+  await verifyLog(dir, (line) => lines.push(line))
+  t.match(lines, [/position \d+: shard 0, offset 1: a group has the wrong checksum/])
 })

@@ -66,13 +66,16 @@ export interface Frame {
   readonly bytes: number
   readonly heads: Buffer
   readonly bodiesAt: number
+  /** All of it, as it was read. */
+  readonly raw: Buffer
 }
 
 /** What is at a position where a frame may begin. `empty`: zeros. */
 export type Found =
   | { readonly is: 'frame'; readonly frame: Frame }
   | { readonly is: 'empty' | 'torn' }
-  | { readonly is: 'damaged'; readonly what: string }
+  /** `heads`: where they are right, for the frame says then what it held. */
+  | { readonly is: 'damaged'; readonly what: string; readonly heads?: Frame }
 
 export function headerKey(file: number): FileKey {
   return { file, salt: NO_SALT }
@@ -154,6 +157,12 @@ export function decodeParts(file: number, { heads, bodiesAt }: Frame): Part[] {
   return parts
 }
 
+/** A group's body, as a view of the frame that it is in. */
+export function bodyIn({ position, raw }: Frame, place: Place): Buffer {
+  const at = place.position - position
+  return raw.subarray(at, at + place.length)
+}
+
 /** A frame as chunks for one write; bodies aren't copied. */
 export function encodeFrame(
   key: FileKey,
@@ -209,10 +218,13 @@ export function readFrame(file: DiskFile, key: FileKey, position: number): Found
     bytes: length,
     heads: bytes.subarray(FIXED_BYTES, bodiesAt),
     bodiesAt: position + bodiesAt,
+    raw: bytes,
   }
   const what = wrongIn(key.file, frame, bytes)
   if (what === null) return { is: 'frame', frame }
-  return hasZeroSector(bytes, position) ? { is: 'torn' } : { is: 'damaged', what }
+  if (hasZeroSector(bytes, position)) return { is: 'torn' }
+  const isKnown = crc32(frame.heads) === bytes.readUInt32LE(24)
+  return { is: 'damaged', what, ...(isKnown && { heads: frame }) }
 }
 
 function wrongIn(file: number, frame: Frame, bytes: Buffer): string | null {

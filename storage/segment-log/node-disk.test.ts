@@ -1,12 +1,15 @@
 // The file layer on the real file system: errors by code, writes of many chunks, and a log that is
 // written, left without a close, and opened again.
 
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import fs, { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import fsp from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { NodeDisk } from './node-disk.ts'
-import { followLog, readPlace } from './scan.ts'
+import { LogFollower } from './follower.ts'
+import { PlaceReader } from './place-reader.ts'
 import { SegmentLog } from './segment-log.ts'
 import { GENERATION, SMALL } from './testing/log-run.ts'
 
@@ -66,11 +69,11 @@ t.test('a log that nobody closed is there when it is opened again', async (t) =>
   const disk = new NodeDisk(path)
   const log = await SegmentLog.open(disk, options)
   t.same(log.status(1), { epoch: 1, head: 20, lastCommit: 'commit-19' })
-  const frames = [...followLog(disk, GENERATION, { from: null, until: log.end })]
+  const frames = [...new LogFollower(disk, { generation: GENERATION, from: null }).to(log.end)]
   const parts = frames.flatMap((frame) => frame.parts)
-  const bodies = parts.flatMap((part) =>
-    part.kind === 'group' ? [readPlace(disk, part.place)] : [],
-  )
+  const reader = new PlaceReader(disk)
+  const bodies = parts.flatMap((part) => (part.kind === 'group' ? [reader.read(part.place)] : []))
+  reader.close()
   t.equal(bodies.length, 20)
   t.ok(bodies.every((body) => body.equals(group.body)))
   const late = await stale.append([{ ...group, head: 20, commitId: 'late' }])
@@ -82,4 +85,55 @@ t.test('a log that nobody closed is there when it is opened again', async (t) =>
   const spares = disk.list().filter((name) => name.startsWith('spare-'))
   t.same(spares, [])
   t.ok(statSync(join(path, '00000001.seg')).size < 1_024, 'what was not used is given back')
+})
+
+/** What the file layer asks of the system, in order; `late` is what a sync waits for. */
+async function calls(act: () => Promise<unknown>, late: () => void = () => {}): Promise<string[]> {
+  const made: string[] = []
+  const { writev, fdatasync } = fs
+  const handle = await fsp.open(import.meta.filename)
+  const handles = Object.getPrototypeOf(handle) as typeof handle
+  const { sync } = handles
+  await handle.close()
+  const { rename, link } = fsp
+  fs.writev = ((...args: Parameters<typeof writev>) => {
+    made.push('write')
+    writev(...args)
+  }) as typeof writev
+  fs.fdatasync = ((fd: number, done: (error: Error | null) => void) => {
+    made.push('sync')
+    setTimeout(() => fdatasync(fd, (error) => (late(), done(error))), 20)
+  }) as typeof fdatasync
+  handles.sync = async function (this: typeof handle) {
+    made.push((await this.stat()).isDirectory() ? 'sync of the folder' : 'sync')
+    return sync.call(this)
+  }
+  fsp.rename = async (...args) => (made.push('rename'), rename(...args))
+  fsp.link = async (...args) => (made.push('link'), link(...args))
+  syncBuiltinESMExports()
+  try {
+    await act()
+  } finally {
+    Object.assign(fs, { writev, fdatasync })
+    Object.assign(fsp, { rename, link })
+    handles.sync = sync
+    syncBuiltinESMExports()
+  }
+  return made
+}
+
+t.test('what is said to be on the disk was synced, and in this order', async (t) => {
+  const disk = new NodeDisk(folder(t))
+  t.same(await calls(async () => (await disk.create('a', 100)).close()), ['sync'])
+  t.same(await calls(() => disk.link('a', 'b')), ['link', 'sync of the folder'])
+  const replaced = ['sync', 'rename', 'sync of the folder']
+  t.same(await calls(() => disk.replace('c', 'text')), replaced)
+  const file = await disk.create('d', 100)
+  let isSynced = false
+  const write = async (): Promise<void> => {
+    await file.writeSynced(0, [Buffer.from('text')])
+    t.ok(isSynced, 'not before the sync has ended')
+  }
+  t.same(await calls(write, () => (isSynced = true)), ['write', 'sync'])
+  file.close()
 })

@@ -38,6 +38,8 @@ export class NodeDisk implements Disk {
       for (let at = 0; at < bytes;) {
         const length = Math.min(FILL.length, bytes - at)
         at += (await file.write(FILL, 0, length, at)).bytesWritten
+        // Piece by piece: one sync of all of it would hold up the commits beside it.
+        await file.datasync()
       }
       await file.sync()
     } finally {

@@ -19,7 +19,7 @@ import { encodeHeader, fileName, listFiles, readHeader, segmentDamage } from './
 import type { Header, SegmentEnd } from './header.ts'
 import { missingManifest, readManifest, writeManifest } from './manifest.ts'
 import type { Manifest } from './manifest.ts'
-import { readChain, scanTail, type LogPosition } from './scan.ts'
+import { readChain, scanTail, type LogGap, type LogPosition } from './scan.ts'
 import { ShardHeads } from './shard-heads.ts'
 import { fillSpare, removeSpares, type Spare } from './spare.ts'
 
@@ -44,6 +44,8 @@ export interface OpeningOptions {
   readonly bytes: number
   /** Up to here the caller knows that frames were synced: nothing before it is left out. */
   readonly synced: LogPosition | null
+  /** What was given up, and is passed over. */
+  readonly gaps: readonly LogGap[]
 }
 
 /** Throws JournalDamage, and the disk's errors: EEXIST when another one is opening the log too. */
@@ -65,8 +67,9 @@ export async function openForWriting(disk: Disk, options: OpeningOptions): Promi
     await disk.link(spare.name, fileName(file))
     isUnused = true
     disk.remove(spare.name)
-    const before = readBefore(disk, files, { manifest, synced: options.synced })
-    const heads = before?.heads ?? new ShardHeads()
+    const before = readBefore(disk, files, manifest, options)
+    // Not those that have passed a gap: of a writer's own groups every epoch is known.
+    const heads = new ShardHeads(before?.heads.entries())
     const from = { generation, previous: before?.end ?? null, heads }
     isUnused = false
     const segment = await beginSegment({ file, spare }, from)
@@ -101,20 +104,21 @@ export async function beginSegment(
 function readBefore(
   disk: Disk,
   files: readonly number[],
-  known: { readonly manifest: Manifest; readonly synced: LogPosition | null },
+  manifest: Manifest,
+  { synced, gaps }: Pick<OpeningOptions, 'synced' | 'gaps'>,
 ): ReturnType<typeof scanTail> | null {
-  const { manifest, synced } = known
   const last = newestHeader(disk, files, manifest)
-  const least = Math.max(manifest.last, synced?.file ?? 0)
-  if (last === null || last.key.file < least) {
-    if (least === 0) return null
+  const leastFile = Math.max(manifest.last, synced?.file ?? 0)
+  if (last === null || last.key.file < leastFile) {
+    if (leastFile === 0) return null
     const what = 'the file is missing, or its header is'
-    throw segmentDamage(disk, { file: least, position: 0, what })
+    throw segmentDamage(disk, { file: leastFile, position: 0, what })
   }
   readChain(disk, manifest.generation, { first: null, last })
   const { file } = last.key
-  const ended = manifest.last === file ? (manifest.end ?? 0) : 0
-  return scanTail(disk, last, Math.max(ended, synced?.file === file ? synced.position : 0))
+  const ended = manifest.last === file ? manifest.end : null
+  const least = Math.max(ended ?? 0, synced?.file === file ? synced.position : 0)
+  return scanTail(disk, last, { synced: least, gaps, isClosed: ended !== null })
 }
 
 function newestHeader(disk: Disk, files: readonly number[], manifest: Manifest): Header | null {

@@ -1,12 +1,11 @@
-// Reading the log: the chain of its files, whole frames in order, bodies by place, and the end of
-// a log that nobody closed. It stands between the segment files and whoever opens, follows or
-// checks them, in any thread. Nothing is read short: what isn't as it was written is JournalDamage.
+// Reading the log: the chain of its files, and the end of a log that nobody closed. It stands
+// between the segment files and whoever opens, follows or checks them, in any thread. Nothing is
+// read short: what isn't as it was written is JournalDamage.
 
-import { crc32 } from 'node:zlib'
 import type { Disk, DiskFile } from './disk.ts'
 import { beginsAt, decodeParts, FRAME_ALIGN, readFrame } from './frame.ts'
-import type { FileKey, Frame, Part, Place } from './frame.ts'
-import { fileName, openSegment, readHeader, segmentDamage, withFile } from './header.ts'
+import type { FileKey, Frame, Part } from './frame.ts'
+import { fileName, readHeader, segmentDamage, withFile } from './header.ts'
 import type { Header, SegmentEnd } from './header.ts'
 import { ShardHeads } from './shard-heads.ts'
 
@@ -16,10 +15,14 @@ export interface LogPosition {
   readonly position: number
 }
 
-/** One frame's parts; `next` is the position behind it. */
-export interface FrameParts {
-  readonly parts: readonly Part[]
-  readonly next: LogPosition
+/** From `position` to `next` of a file nothing can be read, and an operator has accepted it. */
+export interface LogGap {
+  readonly file: number
+  readonly position: number
+  /** null: nothing that could be read lies behind it in the file. */
+  readonly next: number | null
+  /** Shards that have lost something by it, and the head behind which they go on. */
+  readonly resumed: readonly (readonly [shard: number, head: number])[]
 }
 
 const LOOK_BYTES = 1024 * 1024
@@ -51,72 +54,6 @@ export function readChain(
 }
 
 /**
- * Whole frames from a position on, up to `until`: a position that is known to be synced, as the
- * writer gives it (`SegmentLog.end`). `from` null: from the beginning. Throws JournalDamage.
- */
-export function* followLog(
-  disk: Disk,
-  generation: string,
-  range: { readonly from: LogPosition | null; readonly until: LogPosition },
-): Generator<FrameParts> {
-  const { from, until } = range
-  const last = readHeader(disk, until.file, generation)
-  if (last === null) {
-    throw segmentDamage(disk, { file: until.file, position: 0, what: 'the header is missing' })
-  }
-  const chain = readChain(disk, generation, { first: from?.file ?? null, last })
-  for (const [i, header] of chain.entries()) {
-    const next = chain[i + 1]?.previous ?? null
-    const isFirst = header.key.file === from?.file
-    yield* followFile(disk, header, {
-      position: isFirst ? Math.max(from.position, header.end) : header.end,
-      end: next?.end ?? until.position,
-      sequence: next?.sequence ?? null,
-    })
-  }
-}
-
-/** `sequence`: that of the last frame, where it is known. */
-function* followFile(
-  disk: Disk,
-  header: Header,
-  range: { position: number; end: number; sequence: number | null },
-): Generator<FrameParts> {
-  const { file } = header.key
-  const opened = openSegment(disk, file)
-  try {
-    let sequence = range.position === header.end ? header.sequence : null
-    for (let { position } = range; position < range.end;) {
-      const found = readFrame(opened, header.key, position)
-      if (found.is !== 'frame') {
-        const what = found.is === 'damaged' ? found.what : 'a whole frame is missing'
-        throw segmentDamage(disk, { file, position, what })
-      }
-      const { frame } = found
-      if (sequence !== null && frame.sequence !== sequence + 1) {
-        throw segmentDamage(disk, { file, position, what: 'a frame is out of sequence' })
-      }
-      sequence = frame.sequence
-      position += frame.bytes
-      yield { parts: decodeParts(file, frame), next: { file, position } }
-    }
-    if (sequence !== null && range.sequence !== null && sequence !== range.sequence) {
-      throw segmentDamage(disk, { file, position: range.end, what: 'frames are missing' })
-    }
-  } finally {
-    opened.close()
-  }
-}
-
-/** The body at a place. Throws JournalDamage when it isn't what was written. */
-export function readPlace(disk: Disk, place: Place): Buffer {
-  const { file, position, length, crc } = place
-  const body = withFile(disk, file, (opened) => opened.read(position, length))
-  if (body.length === length && crc32(body) === crc) return body
-  throw segmentDamage(disk, { file, position, what: 'a body has the wrong checksum' })
-}
-
-/**
  * Reads the last file to its end. A frame whose write was cut off is left out where nothing lies
  * behind it and nobody knows of it (`synced`: up to here, at least, everything is whole); anything
  * else that isn't right throws JournalDamage.
@@ -124,18 +61,30 @@ export function readPlace(disk: Disk, place: Place): Buffer {
 export function scanTail(
   disk: Disk,
   header: Header,
-  synced: number,
+  known: {
+    readonly synced: number
+    readonly gaps: readonly LogGap[]
+    /** Its writer has closed it, at `synced` or before it. */
+    readonly isClosed: boolean
+  },
 ): { readonly end: SegmentEnd; readonly heads: ShardHeads } {
   const { key } = header
   const heads = new ShardHeads(header.shards)
   return withFile(disk, key.file, (opened) => {
+    const { synced, gaps, isClosed } = known
     const bytes = opened.bytes()
-    if (bytes < header.bytes) {
-      const what = `the file ends here and should end at ${header.bytes}`
-      throw segmentDamage(disk, { file: key.file, position: bytes, what })
+    // Where its end is known, nothing is missing that isn't noticed below.
+    if (bytes < header.bytes && !isClosed && !endsInGap(gaps, key.file)) {
+      throw segmentDamage(disk, { file: key.file, position: bytes, what: endsHere(header) })
     }
     let { end: position, sequence } = header
-    while (true) {
+    for (;;) {
+      const gap = gaps.find((one) => one.file === key.file && one.position === position)
+      if (gap !== undefined) heads.pass(gap.resumed)
+      if (gap?.next === null) {
+        return { end: { file: key.file, end: position, sequence, salt: header.salt }, heads }
+      }
+      if (gap !== undefined) position = gap.next
       const found = readFrame(opened, key, position)
       if (found.is !== 'frame') {
         const behind = frameBehind(opened, key, position)
@@ -147,8 +96,8 @@ export function scanTail(
         return { end: { file: key.file, end: position, sequence, salt: header.salt }, heads }
       }
       const { frame } = found
-      const isNext = frame.sequence === sequence + 1
-      if (!isNext || !decodeParts(key.file, frame).every((part) => heads.take(part))) {
+      const isNext = gap !== undefined || frame.sequence === sequence + 1
+      if (!isNext || !decodeParts(key.file, frame).every((part) => takes(heads, part))) {
         const what = "a frame doesn't go on from the one before it"
         throw segmentDamage(disk, { file: key.file, position, what })
       }
@@ -158,8 +107,27 @@ export function scanTail(
   })
 }
 
+/** Whether what lay at the end of the file was given up. */
+export function endsInGap(gaps: readonly LogGap[], file: number): boolean {
+  return gaps.some((gap) => gap.file === file && gap.next === null)
+}
+
+/** What is said of a last file that is too short. */
+export function endsHere({ bytes }: Header): string {
+  return `the file ends here and should end at ${bytes}`
+}
+
+/** True for what goes on from the heads, and for what was given up with what was before it. */
+export function takes(heads: ShardHeads, part: Part): boolean {
+  return heads.take(part) || heads.isGivenUp(part)
+}
+
 /** The next frame behind a position; one that begins there and isn't whole: 'begun'. */
-function frameBehind(file: DiskFile, key: FileKey, position: number): Frame | 'begun' | null {
+export function frameBehind(
+  file: DiskFile,
+  key: FileKey,
+  position: number,
+): Frame | 'begun' | null {
   const bytes = file.bytes()
   for (let from = position + FRAME_ALIGN; from < bytes; from += LOOK_BYTES) {
     const piece = file.read(from, LOOK_BYTES)

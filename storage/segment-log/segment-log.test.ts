@@ -4,7 +4,8 @@
 import t from 'tap'
 import type { Group } from '../journal.ts'
 import { JournalDamage } from '../embedded/journal-damage.ts'
-import { followLog } from './scan.ts'
+import { LogFollower } from './follower.ts'
+import type { LogPosition } from './scan.ts'
 import { SegmentLog, type SegmentLogOptions } from './segment-log.ts'
 import { contents, GENERATION, isSame, openLog, SMALL, type Written } from './testing/log-run.ts'
 import { failure, SimulatedDisk } from './testing/simulated-disk.ts'
@@ -206,11 +207,14 @@ t.test('a writer is fenced by one that opens the log after it', async (t) => {
 t.test('a log is followed from a place on', async (t) => {
   const disk = new SimulatedDisk()
   const log = await filled(disk, 30)
-  const all = [...followLog(disk, GENERATION, { from: null, until: log.end })]
-  for (const [i, { next }] of all.entries()) {
-    const rest = [...followLog(disk, GENERATION, { from: next, until: log.end })]
-    t.same(rest, all.slice(i + 1))
+  const framesFrom = (from: LogPosition | null) => {
+    const follower = new LogFollower(disk, { generation: GENERATION, from })
+    const frames = [...follower.to(log.end)].map(({ parts, next }) => ({ parts, next }))
+    t.same([...follower.to(log.end)], [], 'and there is no more')
+    return frames
   }
+  const all = framesFrom(null)
+  for (const [i, { next }] of all.entries()) t.same(framesFrom(next), all.slice(i + 1))
 })
 
 function isRefused(error: unknown, file: string, what: RegExp): boolean {

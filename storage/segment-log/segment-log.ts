@@ -13,8 +13,8 @@ import type { Claim, Place } from './frame.ts'
 import { encodeHeader, fileName } from './header.ts'
 import { writeManifest } from './manifest.ts'
 import { beginSegment, openForWriting, type Opened, type OpenSegment } from './opening.ts'
-import type { LogPosition } from './scan.ts'
-import { ShardHeads } from './shard-heads.ts'
+import type { LogGap, LogPosition } from './scan.ts'
+import type { ShardHeads } from './shard-heads.ts'
 import { SpareAhead } from './spare.ts'
 
 export interface SegmentLogOptions {
@@ -24,8 +24,14 @@ export interface SegmentLogOptions {
   /** Bytes of the first, the second, ... file of this writer; the last is that of all others. */
   readonly segmentBytes?: readonly number[]
   readonly frameBytesMax?: number
+  /** False: the disk counts as full for a file of so many bytes, but for that of the opening. */
+  readonly mayMake?: (bytes: number) => boolean
+  /** A frame is in: called before anybody is told, frame by frame in their order. */
+  readonly onCommitted?: (frame: CommittedFrame) => void
   /** Up to here the caller knows that frames were synced: nothing before it is left out. */
-  readonly synced?: LogPosition
+  readonly synced?: LogPosition | null
+  /** What was given up, and is passed over. */
+  readonly gaps?: readonly LogGap[]
 }
 
 export interface PartOutcome {
@@ -34,10 +40,20 @@ export interface PartOutcome {
   readonly place: Place | null
 }
 
+export interface CommittedFrame {
+  readonly groups: readonly { readonly group: Group; readonly place: Place }[]
+  readonly claims: readonly Claim[]
+  /** Where the log ends now. */
+  readonly end: LogPosition
+}
+
 export interface Appended {
   readonly groups: readonly PartOutcome[]
   readonly claims: readonly PartOutcome[]
 }
+
+/** No room on the disk, for this user, or within the largest file that a process may make. */
+const NO_ROOM: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 interface Waiting {
   readonly part: Group | Claim
@@ -46,33 +62,37 @@ interface Waiting {
 
 export class SegmentLog {
   readonly #disk: Disk
-  readonly #options: Required<Omit<SegmentLogOptions, 'synced'>>
+  readonly #options: Required<Omit<SegmentLogOptions, 'synced' | 'gaps'>>
   readonly #ahead: SpareAhead
   readonly #waiting: Waiting[] = []
   #segment: OpenSegment
   /** The next file, from when it has its header until the manifest names it. */
   #next: OpenSegment | null = null
-  #heads: ShardHeads
+  readonly #heads: ShardHeads
   /** Files that this writer has begun. */
   #begun = 1
   #failed = false
+  /** There was no room for the next file: until there is, nothing is taken, however small. */
+  #isFull = false
   #running: Promise<void> | null = null
 
   /** `open` makes one. */
   private constructor(disk: Disk, options: SegmentLogOptions, opened: Opened) {
     const { segmentBytes = LIMITS.logFileBytes, frameBytesMax = LIMITS.logFrameBytesMax } = options
+    const { onCommitted = () => {}, mayMake = () => true } = options
     this.#disk = disk
-    this.#options = { ...options, segmentBytes, frameBytesMax }
+    this.#options = { ...options, segmentBytes, frameBytesMax, onCommitted, mayMake }
     this.#segment = opened.segment
     this.#heads = opened.heads
-    this.#ahead = new SpareAhead(disk)
+    this.#ahead = new SpareAhead(disk, mayMake)
     this.#ahead.fill(this.#nextBytes())
   }
 
   /** Throws JournalDamage; and the disk's errors, after which it can be tried again. */
   static async open(disk: Disk, options: SegmentLogOptions): Promise<SegmentLog> {
-    const { generation, segmentBytes = LIMITS.logFileBytes, synced = null } = options
-    const opened = await openForWriting(disk, { generation, bytes: segmentBytes[0]!, synced })
+    const { generation, segmentBytes = LIMITS.logFileBytes } = options
+    const { synced = null, gaps = [] } = options
+    const opened = await openForWriting(disk, { generation, bytes: segmentBytes[0]!, synced, gaps })
     return new SegmentLog(disk, options, opened)
   }
 
@@ -152,17 +172,19 @@ export class SegmentLog {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
-    const heads = new ShardHeads(this.#heads.entries())
+    const heads = this.#heads
     const taken: Waiting[] = []
     const fenced: Waiting[] = []
-    for (const waiting of batch) (heads.take(waiting.part) ? taken : fenced).push(waiting)
+    for (const waiting of batch) (heads.try(waiting.part) ? taken : fenced).push(waiting)
     settleAll(fenced, 'fenced')
     if (taken.length === 0) return
     const parts = taken.map(({ part }) => part)
     const bodies = parts.flatMap((part) => ('body' in part ? [part.body] : []))
     const bytes = frameBytes(sum(parts.map(headBytes)), sum(bodies.map(({ length }) => length)))
-    while (this.#next !== null || this.#segment.end + bytes > this.#segment.spare.bytes) {
-      if (await this.#roll(bytes)) continue
+    while (this.#isFull || this.#next || this.#segment.end + bytes > this.#segment.spare.bytes) {
+      this.#isFull = !(await this.#roll(bytes))
+      if (!this.#isFull) continue
+      heads.giveBack()
       // What waits may go on from these, and is not to be told that somebody else has its shard.
       settleAll([...taken, ...this.#waiting.splice(0)], 'full')
       return
@@ -176,7 +198,13 @@ export class SegmentLog {
     if (this.#hasNewer()) throw new Error(`${this.#disk.path}: another process has opened the log`)
     segment.end += bytes
     segment.sequence++
-    this.#heads = heads
+    heads.keep()
+    const groups = parts.filter((part) => 'body' in part)
+    this.#options.onCommitted({
+      groups: groups.map((group, i) => ({ group, place: places[i]! })),
+      claims: parts.filter((part) => !('body' in part)),
+      end: this.end,
+    })
     const left = places.values()
     for (const { part, settle } of taken) {
       settle({ outcome: 'committed', place: 'body' in part ? left.next().value! : null })
@@ -194,7 +222,7 @@ export class SegmentLog {
       this.#next ??= await this.#beginNext(bytes)
       await writeManifest(this.#disk, { generation, last: this.#next.file, end: null })
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      if (!NO_ROOM.has((error as NodeJS.ErrnoException).code)) throw error
       return false
     }
     const { file, spare, end } = this.#segment

@@ -32,15 +32,17 @@ export async function fillSpare(disk: Disk, bytes: number): Promise<Spare> {
 
 export class SpareAhead {
   readonly #disk: Disk
+  readonly #mayMake: (bytes: number) => boolean
   #filling: Promise<Spare | null> | null = null
 
-  constructor(disk: Disk) {
+  constructor(disk: Disk, mayMake: (bytes: number) => boolean) {
     this.#disk = disk
+    this.#mayMake = mayMake
   }
 
   /** In the background. A failure is told when the file is taken, by trying again. */
   fill(bytes: number): void {
-    this.#filling ??= fillSpare(this.#disk, bytes).catch(() => null)
+    this.#filling ??= this.#make(bytes).catch(() => null)
   }
 
   /** A file of `bytes` at least. */
@@ -49,7 +51,13 @@ export class SpareAhead {
     this.#filling = null
     if (spare && spare.bytes >= bytes) return spare
     if (spare) this.#drop(spare)
-    return fillSpare(this.#disk, bytes)
+    return this.#make(bytes)
+  }
+
+  async #make(bytes: number): Promise<Spare> {
+    if (this.#mayMake(bytes)) return fillSpare(this.#disk, bytes)
+    const message = `${this.#disk.path}: the room that is left is kept back`
+    throw Object.assign(new Error(message), { code: 'ENOSPC' })
   }
 
   async close(): Promise<void> {

@@ -3,15 +3,13 @@
 // ARCHITECTURE 2 ("losing the index loses nothing"), CONTRACT 0 "Read your writes", PROTOCOL 3.13.
 
 import t from 'tap'
-import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { refused } from '../harness/answers.ts'
 import { startNode } from '../harness/node-process.ts'
 import type { NodeProcess } from '../harness/node-process.ts'
-import { Patience } from '../harness/patience.ts'
-import { WHOLE_ORDER, apply, create, smallOrder, smallOrderCommands } from '../harness/orders.ts'
+import { WHOLE_ORDER, apply, smallOrder } from '../harness/orders.ts'
 
 const FILE = 'graph.sqlite'
 const ORDERS = 60
@@ -76,39 +74,6 @@ t.test('an index that is lost or spoilt is made again', async (t) => {
     const gone = await node.order(order.orderId, [{ type: 'delete' }])
     t.strictSame(await node.graph(EVERYTHING, gone), before, `${what}: and it follows what is new`)
   }
-})
-
-/** Orders in one request of bulk. */
-const MANY = 2_000
-/** A machine that has much else to do takes a while to see this as a load. */
-const LOAD_MS = 60_000
-
-t.test('a machine that goes down under load loses nothing of the graph', async (t) => {
-  const node = await startNode(t)
-  const mark = join(node.dir, 'graph.unsynced')
-  const patience = new Patience(LOAD_MS)
-  let made = 0
-  while (!existsSync(mark)) {
-    if (patience.isOver()) throw new Error(`${made} orders were written with syncs`)
-    const lines = Array.from({ length: MANY }, () => {
-      const commands = smallOrderCommands(randomUUID(), randomUUID())
-      return { id: 'new', messages: [create({ orderNumber: `M${made++}` }, ...commands)] }
-    })
-    t.notMatch((await node.bulk(lines)).text, /"errors":\[/)
-  }
-  await node.kill()
-  // What the disk did not get: some pages are as they were long ago, and nothing looks damaged.
-  const file = new DatabaseSync(join(node.dir, FILE))
-  file.exec('DELETE FROM node_order WHERE rowid % 2 = 0')
-  file.close()
-  writeFileSync(mark, 'the boot before\n')
-  await node.start()
-  const counts = [
-    { edge: 'orders', count: true },
-    { edge: 'orderLines', count: true },
-  ]
-  t.strictSame(await node.graph(counts), { orders: made, orderLines: made })
-  t.match(node.output, /the machine went down/)
 })
 
 t.test('an index that hangs is 503 to those who wait for it, and to nobody else', async (t) => {

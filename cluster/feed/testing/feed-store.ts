@@ -85,7 +85,7 @@ export class FeedStore {
   async trim(): Promise<void> {
     for (const shard of this.heads.keys()) {
       const flushed = (await this.journal.derived.consumer(shard, 'flush')) ?? 0
-      await this.journal.log.trim(shard, await this.epoch(shard), flushed)
+      await this.journal.log.trim!(shard, await this.epoch(shard), flushed)
     }
   }
 

@@ -44,6 +44,6 @@ port.on('message', (message: ToIndexWorker) => {
   }
 })
 
-post({ kind: 'opened', wasLost: false })
+post({ kind: 'opened' })
 progress.ready = true
 follow()

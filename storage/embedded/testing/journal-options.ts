@@ -23,11 +23,10 @@ export function optionsIn(dir: string): EmbeddedJournalOptions {
     log: QUIET,
     random: randomFillSync,
     clock: () => 1_700_000_000_000,
-    now: () => performance.now(),
     onFatal: (error) => {
       throw error
     },
-    reserveBytes: 64 * 1024,
     roomBytes: 1024 * 1024,
+    segmentBytes: [256 * 1024, 1024 * 1024],
   }
 }

@@ -49,14 +49,17 @@ async function write(journal: Journal): Promise<void> {
   }
 }
 
-/** Appends until there is no room, then shows what still works. */
+/** Appends until the data file has no room, then shows what still works. */
 async function fill(journal: Journal): Promise<void> {
   const { epoch, head: from } = await journal.log.claim(0)
   let head = from
   for (;;) {
-    const body = Buffer.alloc(256 * 1024, 'f')
+    const body = Buffer.alloc(1_024, 'f')
     const group = { shard: 0, epoch, head, count: 1, commitId: freshUuid(), body }
     const [outcome] = await journal.log.append([group])
+    const image = Buffer.alloc(256 * 1024, 'i')
+    const row = { kind: 'snapshot', actorId: freshUuid(), offset: head + 1, body: image } as const
+    if (outcome === 'committed') await journal.derived.write(0, epoch, [row])
     if (outcome !== 'committed') {
       say({ outcome, head })
       break
@@ -67,8 +70,6 @@ async function fill(journal: Journal): Promise<void> {
   say({ read: (await journal.log.read(0, from, 1e9)).length })
   const flush: DerivedRow = { kind: 'consumer', consumer: 'flush', offset: head }
   say({ flush: await journal.derived.write(0, epoch, [flush]) })
-  await journal.log.trim(0, epoch, head)
-  say({ trimmed: (await journal.log.read(0, 0, 1e9)).length })
 }
 
 /** Claims a shard and has the directory open until it is killed. */

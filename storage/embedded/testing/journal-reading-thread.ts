@@ -2,10 +2,10 @@
 // journal-processes.test.ts.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { openEmbeddedJournalReader } from '../journal.ts'
+import { openEmbeddedJournalReader, type JournalAccess } from '../journal.ts'
 
-const { dir, turn } = workerData as { dir: string; turn: Int32Array }
-const reader = openEmbeddedJournalReader({ dir })
+const { access, turn } = workerData as { access: JournalAccess; turn: Int32Array }
+const reader = openEmbeddedJournalReader(access)
 const port = parentPort!
 
 /** Reads, and again in the same turn when the main thread has written: no timer runs in between. */

@@ -4,8 +4,10 @@
 
 import type { Group } from '../../journal.ts'
 import type { Claim, Part } from '../frame.ts'
-import { followLog, readPlace } from '../scan.ts'
-import { SegmentLog } from '../segment-log.ts'
+import { LogFollower } from '../follower.ts'
+import { PlaceReader } from '../place-reader.ts'
+import type { LogPosition } from '../scan.ts'
+import { SegmentLog, type CommittedFrame, type SegmentLogOptions } from '../segment-log.ts'
 import { drawsOf, type SimulatedDisk } from './simulated-disk.ts'
 
 export type Written = Group | Claim
@@ -17,20 +19,24 @@ const SHARDS = 3
 export const CRASH_POINTS = 50
 const STALE_APPENDS_MAX = 2_000
 
-export async function openLog(disk: SimulatedDisk): Promise<SegmentLog> {
-  return SegmentLog.open(disk, { ...SMALL, generation: GENERATION, onFatal: () => {} })
+export async function openLog(
+  disk: SimulatedDisk,
+  options: Pick<SegmentLogOptions, 'onCommitted' | 'synced'> = {},
+): Promise<SegmentLog> {
+  return SegmentLog.open(disk, { ...SMALL, generation: GENERATION, onFatal: () => {}, ...options })
 }
 
 /** Everything in the log, in order, with the bodies. */
 export function contents(disk: SimulatedDisk, log: SegmentLog): Written[] {
-  const frames = followLog(disk, GENERATION, { from: null, until: log.end })
-  return [...frames].flatMap(({ parts }) => parts.map((part) => written(disk, part)))
+  const frames = new LogFollower(disk, { generation: GENERATION, from: null }).to(log.end)
+  const reader = new PlaceReader(disk)
+  return [...frames].flatMap(({ parts }) => parts.map((part) => written(reader, part)))
 }
 
-function written(disk: SimulatedDisk, part: Part): Written {
+function written(reader: PlaceReader, part: Part): Written {
   if (part.kind === 'claim') return { shard: part.shard, epoch: part.epoch }
   const { kind: _, place, ...group } = part
-  return { ...group, body: readPlace(disk, place) }
+  return { ...group, body: reader.read(place) }
 }
 
 export function isSame(a: Written | undefined, b: Written | undefined): boolean {
@@ -65,6 +71,11 @@ export class Appends {
     return { claims, groups }
   }
 
+  /** What a log that was opened has not, was lost. */
+  goOnFrom(log: SegmentLog): void {
+    for (let shard = 0; shard < SHARDS; shard++) this.#shards.set(shard, log.status(shard))
+  }
+
   #at(shard: number): { epoch: number; head: number } {
     return this.#shards.get(shard) ?? { epoch: 0, head: 0 }
   }
@@ -92,6 +103,8 @@ interface CrashPoint {
   readonly acknowledged: number
   /** With what is under way. */
   readonly sent: number
+  /** Up to where something derived from the log has it, and so takes it to be synced. */
+  readonly covered: LogPosition | null
 }
 
 /** Resolves to the crash points that were looked at; throws where one lost or made up anything. */
@@ -101,14 +114,18 @@ export async function crashRun(seed: number, disk: SimulatedDisk): Promise<numbe
   const sent: Written[] = []
   const points: CrashPoint[] = []
   let acknowledged = 0
+  let covered: LogPosition | null = null
+  // The worst that a file with places can be: on the disk at once.
+  const onCommitted = ({ end }: CommittedFrame): void => void (covered = end)
   disk.before = () => {
-    if (draw() < 0.28) points.push({ disk: disk.crashed(draw), acknowledged, sent: sent.length })
+    if (draw() >= 0.28) return
+    points.push({ disk: disk.crashed(draw), acknowledged, sent: sent.length, covered })
   }
-  let log = await openLog(disk)
+  let log = await openLog(disk, { onCommitted })
   for (let i = 0; i < 25 || points.length < CRASH_POINTS; i++) {
     if (i % 10 === 9) {
       if (draw() < 0.5) await log.close()
-      log = await openLog(disk)
+      log = await openLog(disk, { onCommitted, synced: covered })
     }
     const { claims, groups } = appends.next()
     sent.push(...claims, ...groups)
@@ -137,7 +154,7 @@ async function checkPoint(run: {
   for (let times = 0; times < 3 && draw() < 0.3; times++) {
     disk = await crashWhileOpening(disk, draw)
   }
-  const log = await openLog(disk)
+  const log = await openLog(disk, { synced: draw() < 0.5 ? point.covered : null })
   const found = contents(disk, log)
   const isWhole = found.length >= point.acknowledged && found.length <= point.sent
   if (!isWhole || !found.every((part, i) => isSame(part, sent[i]))) {

@@ -1,0 +1,118 @@
+// What a start does before the journal serves: it takes the places of what was committed last, and
+// which the data file doesn't have yet, from the log. A data file that has nothing gets all of
+// them, in steps. It stands between the opened log and the tail that reads rely on. Source:
+// PROTOCOL 3.16.
+
+import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
+import type { Disk } from '../segment-log/disk.ts'
+import { LogFollower, type FrameParts } from '../segment-log/follower.ts'
+import type { LogPosition } from '../segment-log/scan.ts'
+import { ShardHeads } from '../segment-log/shard-heads.ts'
+import { Arena } from './journal-arena.ts'
+import { getCovered, getLogId, putCovered, putLogId } from './journal-covered.ts'
+import { damagedRow } from './journal-damage.ts'
+import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
+import type { EmbeddedIdentity } from './journal-identity.ts'
+import { isWhole, readHead, shardOfKey } from './journal-layout.ts'
+import { encodeGroup, encodeHead } from './journal-rows.ts'
+import { beginsIn, type LoggedGroup } from './log-tail.ts'
+
+export interface CatchUpOptions {
+  readonly env: JournalEnvironment
+  readonly disk: Disk
+  readonly identity: EmbeddedIdentity
+  /** The log's end, and where its shards are there. */
+  readonly until: LogPosition
+  readonly heads: ShardHeads
+}
+
+/** Rows are written up to the end: the tail begins empty. Throws JournalDamage. */
+export async function catchUp(options: CatchUpOptions): Promise<void> {
+  const { env, disk, identity, until, heads } = options
+  const from = getCovered(env)
+  const { log: generation, gaps } = identity
+  const follower = new LogFollower(disk, { generation, from, gaps })
+  const step = new Step(env)
+  // A start that ended on its way may have passed a gap: what was given up lies behind it, too.
+  for (const gap of gaps) {
+    if (gap.file === from?.file && gap.position < from.position) step.heads.pass(gap.resumed)
+  }
+  try {
+    for (const frame of follower.to(until)) {
+      step.take(frame)
+      if (step.groups.length >= LIMITS.catchUpGroups) await step.write(frame.next)
+    }
+  } finally {
+    follower.close()
+  }
+  // Behind the last frame something may have been given up: the log knows where shards go on.
+  step.heads = heads
+  await step.write(until)
+}
+
+/** Rows of another log say nothing of this one: throws Error. */
+export function checkLogId(env: JournalEnvironment, { log }: EmbeddedIdentity): void {
+  const found = getLogId(env)
+  if (found === log) return
+  if (found === null) {
+    env.root.transactionSync(() => putLogId(env, log))
+    return
+  }
+  throw new Error(
+    `${env.file}: it belongs to another store (${found}, not ${log}). Nothing was changed. Take ` +
+      'the file away and start again: it is made anew from the log',
+  )
+}
+
+/** Places on their way into the data file. */
+class Step {
+  groups: LoggedGroup[] = []
+  readonly #env: JournalEnvironment
+  heads: ShardHeads
+
+  constructor(env: JournalEnvironment) {
+    this.#env = env
+    this.heads = headsOf(env)
+  }
+
+  take({ parts, begun, passed, body }: FrameParts): void {
+    if (begun !== null) this.heads = new ShardHeads(begun.shards)
+    for (const { resumed } of passed) this.heads.pass(resumed)
+    for (const part of parts) {
+      if (this.heads.isGivenUp(part)) continue
+      assert(this.heads.take(part), 'the log goes on from where it was')
+      if (part.kind === 'claim') continue
+      const { shard, epoch, head, count, commitId, place } = part
+      const begins = beginsIn(body(place), count)
+      this.groups.push({ shard, epoch, offset: head + count, count, commitId, place, begins })
+    }
+  }
+
+  async write(covered: LogPosition): Promise<void> {
+    const env = this.#env
+    const arena = new Arena()
+    const groups = this.groups.map((group) => encodeGroup(arena, group))
+    const heads = this.heads.entries().map(([shard, at]) => encodeHead(arena, shard, at))
+    this.groups = []
+    try {
+      await env.root.batch(() => {
+        for (const row of groups) void env.log.put(row.key, row.value)
+        for (const row of heads) void env.heads.put(row.key, row.value)
+        putCovered(env, covered)
+      })
+    } catch (error) {
+      const cause = await causeOfFailure(error)
+      throw new Error(`${env.file}: can't be written: ${cause.message}`, { cause: error })
+    }
+  }
+}
+
+/** Where the shards were at the position up to which the data file has the log. */
+export function headsOf(env: JournalEnvironment): ShardHeads {
+  const found = env.heads.getRange({}).map(({ key, value }) => {
+    if (!isWhole(key, value)) throw damagedRow(env.file, 'heads', key)
+    return [shardOfKey(key), readHead(value)] as const
+  })
+  return new ShardHeads(found)
+}

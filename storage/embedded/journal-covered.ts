@@ -1,0 +1,46 @@
+// How far the data file has the log's places, and of which log: two rows that are written with
+// them. It stands between the writer and whoever goes on from there, in any thread.
+
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import type { LogPosition } from '../segment-log/scan.ts'
+import { Arena } from './journal-arena.ts'
+import { damagedRow } from './journal-damage.ts'
+import type { JournalEnvironment } from './journal-environment.ts'
+import { derivedBody, isWhole } from './journal-layout.ts'
+import { encodeDerived } from './journal-rows.ts'
+
+const COVERED_KEY = Buffer.from('covered')
+const LOG_KEY = Buffer.from('log')
+
+function put(env: JournalEnvironment, key: Buffer, what: unknown): void {
+  const body = Buffer.from(JSON.stringify(what))
+  const row = encodeDerived(new Arena(256), key, { shard: SYSTEM_SHARD, offset: 0 }, body)
+  void env.meta.put(row.key, row.value)
+}
+
+function get(env: JournalEnvironment, key: Buffer): unknown {
+  const value = env.meta.get(key)
+  if (value === undefined) return null
+  if (!isWhole(key, value)) throw damagedRow(env.file, 'meta', key)
+  return JSON.parse(derivedBody(value).toString())
+}
+
+/** Within a transaction. */
+export function putCovered(env: JournalEnvironment, covered: LogPosition): void {
+  put(env, COVERED_KEY, covered)
+}
+
+/** Of what lies before it the data file has every place; null: of nothing. */
+export function getCovered(env: JournalEnvironment): LogPosition | null {
+  return get(env, COVERED_KEY) as LogPosition | null
+}
+
+/** Within a transaction: the rows are those of this log (store.json). */
+export function putLogId(env: JournalEnvironment, log: string): void {
+  put(env, LOG_KEY, log)
+}
+
+/** null: a data file that nothing was written to yet. */
+export function getLogId(env: JournalEnvironment): string | null {
+  return get(env, LOG_KEY) as string | null
+}

@@ -1,0 +1,43 @@
+// Bodies by their places. It stands between the rows that say where something lies and the segment
+// files, of which it keeps some open.
+
+import { crc32 } from 'node:zlib'
+import { LIMITS } from '../../config/limits.ts'
+import type { Disk, DiskFile } from './disk.ts'
+import type { Place } from './frame.ts'
+import { openSegment, segmentDamage } from './header.ts'
+
+export class PlaceReader {
+  readonly #disk: Disk
+  /** By their last use, the oldest first. */
+  readonly #files = new Map<number, DiskFile>()
+
+  constructor(disk: Disk) {
+    this.#disk = disk
+  }
+
+  /** What lies there. Throws JournalDamage when it isn't what was written. */
+  read({ file, position, length, crc }: Place): Buffer {
+    const body = this.#opened(file).read(position, length)
+    if (body.length === length && crc32(body) === crc) return body
+    throw segmentDamage(this.#disk, { file, position, what: 'a body has the wrong checksum' })
+  }
+
+  close(): void {
+    for (const opened of this.#files.values()) opened.close()
+    this.#files.clear()
+  }
+
+  #opened(file: number): DiskFile {
+    const known = this.#files.get(file)
+    const opened = known ?? openSegment(this.#disk, file)
+    this.#files.delete(file)
+    this.#files.set(file, opened)
+    if (this.#files.size > LIMITS.logFilesOpenMax) {
+      const [oldest, old] = this.#files.entries().next().value!
+      this.#files.delete(oldest)
+      old.close()
+    }
+    return opened
+  }
+}
