@@ -458,7 +458,7 @@ export const LIMITS = {
   /** What is committed by one write and one sync. */
   logFrameBytesMax: 8 * MiB,
   /** Bodies of the newest groups that another thread keeps while it reads the log. */
-  logViewBytesMax: 32 * MiB,
+  logViewBytesMax: 16 * MiB,
   /** Places that a start writes in one step. */
   catchUpGroups: 10_000,
   /** Segment files that a reader keeps open. */

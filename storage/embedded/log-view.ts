@@ -8,6 +8,7 @@ import type { ShardStatus } from '../journal.ts'
 import { LogFollower } from '../segment-log/follower.ts'
 import type { FollowOptions, FrameParts } from '../segment-log/follower.ts'
 import type { Disk } from '../segment-log/disk.ts'
+import type { LogPosition } from '../segment-log/scan.ts'
 import { ShardHeads } from '../segment-log/shard-heads.ts'
 import { headsOf } from './journal-catch-up.ts'
 import { getCovered } from './journal-covered.ts'
@@ -28,25 +29,19 @@ export interface LogViewOptions extends Pick<FollowOptions, 'generation' | 'gaps
 
 export class LogView {
   readonly #options: LogViewOptions
-  readonly #follower: LogFollower
-  readonly #tail = new LogTail<ViewedGroup>()
+  #follower: LogFollower
+  #tail = new LogTail<ViewedGroup>()
   #heads: ShardHeads
   #bytes = 0
 
   constructor(options: LogViewOptions) {
     this.#options = options
-    const { env, disk, generation, gaps } = options
-    // One read transaction: the heads are those of that position.
-    env.root.resetReadTxn()
-    const from = getCovered(env)
-    this.#heads = headsOf(env)
-    this.#follower = new LogFollower(disk, { generation, from, gaps: gaps ?? [] })
+    ;[this.#follower, this.#heads] = begin(options)
   }
 
   /** Everything that is committed now and that the data file may not have. */
   tail(): LogTail {
     this.#goOn()
-    if (this.#bytes > LIMITS.logViewBytesMax) this.#forget()
     return this.#tail
   }
 
@@ -62,7 +57,25 @@ export class LogView {
   #goOn(): void {
     const end = this.#options.end.load()
     if (end === null) return
+    if (this.#isFarBehind(end)) this.#beginAgain()
     for (const frame of this.#follower.to(end)) this.#take(frame)
+    if (this.#bytes > LIMITS.logViewBytesMax) this.#forget()
+  }
+
+  /** Who has not looked for long finds nearly all of what came since in the data file. */
+  #isFarBehind(end: LogPosition): boolean {
+    const { at } = this.#follower
+    if (at === null || at.file === end.file) {
+      return end.position - (at?.position ?? end.position) > LIMITS.logViewBytesMax
+    }
+    return end.file - at.file > 1 || end.position > LIMITS.logViewBytesMax
+  }
+
+  #beginAgain(): void {
+    this.#follower.close()
+    ;[this.#follower, this.#heads] = begin(this.#options)
+    this.#tail = new LogTail()
+    this.#bytes = 0
   }
 
   #take({ parts, begun, body }: FrameParts): void {
@@ -85,4 +98,12 @@ export class LogView {
     const covered = getCovered(env)
     if (covered !== null) this.#bytes -= this.#tail.forget(covered)
   }
+}
+
+/** From where the data file has the log's places; the heads are those of that position. */
+function begin({ env, disk, generation, gaps = [] }: LogViewOptions): [LogFollower, ShardHeads] {
+  // One read transaction.
+  env.root.resetReadTxn()
+  const from = getCovered(env)
+  return [new LogFollower(disk, { generation, from, gaps }), headsOf(env)]
 }

@@ -73,6 +73,14 @@ export class LogFollower {
     }
   }
 
+  /** Up to here it has come; null: nothing was followed yet, from the beginning. */
+  get at(): LogPosition | null {
+    const opened = this.#opened
+    return opened === null
+      ? this.#from
+      : { file: opened.header.key.file, position: opened.position }
+  }
+
   close(): void {
     this.#opened?.file.close()
     this.#opened = null
