@@ -309,7 +309,9 @@ export const LIMITS = {
   /** Derived rows wait this long, or until there are so many bytes, to share pages and flushes. */
   derivedWaitMs: 100,
   derivedWaitBytes: 512 * KiB,
-  /** Derived rows that ride in one transaction at most: appends wait for them. */
+  /** Transactions after which the places of groups are no longer kept in memory. */
+  tailTransactions: 20,
+  /** Derived rows of one transaction at most. */
   derivedTransactionBytesMax: 1 * MiB,
   /** A key text in the data file; of a longer one, its beginning and a hash. */
   journalKeyBytesMax: 64,

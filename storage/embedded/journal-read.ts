@@ -89,6 +89,7 @@ export interface LogSource {
 
 export class EmbeddedLogReader implements LogReader {
   protected readonly source: LogSource
+  #read: { file: number; position: number; begins: readonly number[] | null } | null = null
 
   constructor(source: LogSource) {
     this.source = source
@@ -127,12 +128,21 @@ export class EmbeddedLogReader implements LogReader {
     if (found === undefined) return null
     const first = found.offset - found.count + 1
     if (row.offset < first) return null
-    const begins =
-      known === null ? beginsIn(this.source.places.read(found.place), found.count) : found.begins
+    const begins = known === null ? this.#beginsIn(found) : found.begins
     if (begins === null) return null
     const begin = begins[row.offset - first]!
     const { file, position } = found.place
     return { file, position: position + begin, length: row.body.length, crc: crc32(row.body) }
+  }
+
+  /** Entries of one group are asked for one after the other. */
+  #beginsIn({ place, count }: LoggedGroup): readonly number[] | null {
+    const { file, position } = place
+    if (this.#read?.file !== file || this.#read.position !== position) {
+      const begins = beginsIn(this.source.places.read(place), count)
+      this.#read = { file, position, begins }
+    }
+    return this.#read.begins
   }
 
   /** Those that end above `after`: as the data file has them, then the tail's. */

@@ -16,6 +16,10 @@ import { JournalWriter } from './journal-writer.ts'
 import { LogTail, type LoggedGroup } from './log-tail.ts'
 import { journalOptions } from './testing/journal-options.ts'
 
+const { tailTransactions } = LIMITS
+t.beforeEach(() => void Object.assign(LIMITS, { tailTransactions: 0 }))
+t.teardown(() => void Object.assign(LIMITS, { tailTransactions }))
+
 interface Opened {
   readonly env: JournalEnvironment
   readonly writer: JournalWriter
@@ -212,6 +216,20 @@ void t.test('places are written by themselves, and the tail forgets them then', 
   t.same(log.entryPlace(0, { offset: 3, body: Buffer.alloc(0) }), null, 'no entries in it')
   await writer.close()
   t.same(getCovered(env), { file: 1, position: 400 })
+})
+
+void t.test('groups are at hand for some transactions more', async (t) => {
+  Object.assign(LIMITS, { tailTransactions: 2 })
+  const opened = openWriter(t)
+  const { writer, tail } = opened
+  for (let i = 1; i <= 4; i++) {
+    take(opened, logged(i, 100 * i), 100 * (i + 1))
+    t.equal(await writer.write(0, 0, [entry(i, 10)]), 'committed')
+  }
+  t.same(
+    tail.after(0, 0).map(({ offset }) => offset),
+    [3, 4],
+  )
 })
 
 void t.test('what comes while places are written stays in the tail', async (t) => {

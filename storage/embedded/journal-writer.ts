@@ -65,6 +65,8 @@ export class JournalWriter {
   #groups: LoggedGroup[] = []
   #statuses = new Map<number, ShardStatus>()
   #covered: LogPosition | null = null
+  /** Where the log ended with the newest transactions, the oldest first. */
+  readonly #writtenTo: LogPosition[] = []
   #running: Promise<unknown> | null = null
   #isFull = false
   #end: 'closed' | 'failed' | null = null
@@ -186,11 +188,18 @@ export class JournalWriter {
         })
       : 'full'
     if (written !== 'committed') this.#putBack({ groups, statuses, covered })
-    else if (covered !== null) this.#options.tail.forget(covered)
+    else if (covered !== null) this.#written(covered)
     for (const rows of taken) {
       this.#waiting.settle(rows, current.includes(rows) ? written : 'fenced')
     }
     return written
+  }
+
+  /** Groups stay at hand for a while: rows of their entries, which ask for places, come later. */
+  #written(covered: LogPosition): void {
+    this.#writtenTo.push(covered)
+    const { length } = this.#writtenTo
+    if (length > LIMITS.tailTransactions) this.#options.tail.forget(this.#writtenTo.shift()!)
   }
 
   /** Places that could not be written come before those that came meanwhile. */
