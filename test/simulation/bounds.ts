@@ -15,6 +15,8 @@ const USUAL = {
   markKeysBytesMax: 120,
   flushStoredEntries: 9,
   flushStoredMs: 400,
+  replayedAtOnceMax: 10,
+  replayStepBytes: 3_000,
   trimEveryMs: 1_000,
   feedRetentionMs: 2_500,
   activationsMax: 20,
