@@ -234,9 +234,9 @@ export interface DerivedStore extends DerivedReader {
    * was written for this shard and epoch before them. A row older by `offset` than what is there
    * changes nothing, one of the same offset replaces it (on a server: the greater bytes stay).
    * Under a newer epoch than the given one nothing is written and the outcome is `fenced`, where
-   * the driver can tell; on a server late rows lose by their offsets. Embedded, the rows ride in
-   * the transaction of an append, or in one of their own when none comes. Rows must stay as they
-   * are until then; they aren't copied on the way. After `unknown` the same array is written again.
+   * the driver can tell; on a server late rows lose by their offsets. Embedded, the rows wait
+   * a moment for others, and go in one transaction with them. Rows must stay as they are until
+   * then; they aren't copied on the way. After `unknown` the same array is written again.
    */
   write(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome>
   /** Deletes older images than the newest but one. */

@@ -1,4 +1,4 @@
-// The one suite that every journal driver passes: the memory twin, LMDB, later Cassandra. It stands
+// The one suite that every journal driver passes: the memory twin, the embedded one. It stands
 // between the port's words (storage/journal.ts) and the drivers: a twin may be trusted because it
 // passes what the real one passes. Source: PROTOCOL 3.0-3.2, 3.12, 3.16.
 

@@ -1,4 +1,4 @@
-// The one suite that every log passes: the memory twin, LMDB, the log over segments of a cluster.
+// The one suite that every log passes: the memory twin, the embedded one, that of a cluster.
 // It stands between the words of LogStore (storage/journal.ts) and what keeps it. Source: PROTOCOL
 // 3.0-3.2, 3.5 (trim), 3.16.
 

@@ -1,5 +1,5 @@
 // Memory that rows are encoded into for one transaction, used again for the next: nothing is left
-// to collect at tens of thousands of rows a second. It stands between the committer and LMDB's
+// to collect at tens of thousands of rows a second. It stands between the writer and LMDB's
 // write thread, which reads these bytes until the transaction ends.
 
 import { crc32 } from 'node:zlib'
