@@ -1,8 +1,8 @@
 // Request bytes, made before the clock starts. It stands between what a scenario wants to ask and
 // the sockets, which only copy bytes.
 
-import { randomBytes } from 'node:crypto'
-import { formatUuid } from '../../protocol/ids.ts'
+import { randomFillSync } from 'node:crypto'
+import { uuidMaker } from '../../protocol/ids.ts'
 
 /** What a request is, for the counts: an order is made, changed, or something is read. */
 export type RequestKind = 'create' | 'command' | 'read'
@@ -42,10 +42,9 @@ export function inTurn(requests: readonly PreparedRequest[]): () => PreparedRequ
   return () => requests[(at = (at + 1) % requests.length)]!
 }
 
-/** A random UUID with version 7's marks, for ids that callers may choose. */
+const makeUuid = uuidMaker((bytes) => void randomFillSync(bytes))
+
+/** A UUIDv7 of now, as callers' programs give their deliveries and lines. */
 export function newUuid(): string {
-  const bytes = randomBytes(16)
-  bytes[6] = (bytes[6]! & 0x0f) | 0x70
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80
-  return formatUuid(bytes)
+  return makeUuid(Date.now())
 }
