@@ -465,6 +465,21 @@ export const LIMITS = {
   catchUpGroups: 10_000,
   /** Segment files that a reader keeps open. */
   logFilesOpenMax: 64,
+  /** Room is given back (log-upkeep.ts) at this rate, while commits come at a part of it. */
+  upkeepBytesPerSecond: 16 * MiB,
+  upkeepBusyFactor: 4,
+  upkeepStepBytes: 128 * KiB,
+  /** A file is written anew when so much of it is dead. */
+  upkeepDeadShare: 0.25,
+  /** So many small files behind one another become one. */
+  upkeepMergeMin: 8,
+  /** A frame of a file that was written anew; entries without bytes that one group covers. */
+  rewriteFrameBytes: 256 * KiB,
+  erasedEntriesMax: 8_192,
+  /** Rows that one transaction turns to such a file. */
+  turnRowsMax: 250,
+  /** What was given back meanwhile is looked up again so many times. */
+  placeReadsMax: 3,
   /** A backup that meets a frame half written, or a file being cut, looks again after this. */
   backupRetryMs: 100,
   backupAttemptsMax: 20,

@@ -256,6 +256,22 @@ export function splitEntries(body: Uint8Array): Buffer[] {
   return entries
 }
 
+const NO_ACTOR = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * What an entry reads as whose bytes a store has given back: of no actor, without a word. Its
+ * offset stays, so a log is dense whatever is gone from it.
+ */
+export const ERASED_ENTRY: Uint8Array = encodeEntry({
+  ...{ y: '', p: NO_ACTOR, v: 0, n: 0, r: [], m: '', l: 0, t: 0, c: 0, b: '' },
+  a: { type: '', success: false, errors: [] },
+})
+
+/** True for an entry whose bytes were given back: `ERASED_ENTRY`. */
+export function isErased({ y, m }: EntryHead): boolean {
+  return y === '' && m === ''
+}
+
 /** What the i-th record of an entry was committed with. */
 export function metaOf(entry: EntryHead, i: number): RecordMeta {
   return {

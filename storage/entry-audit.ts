@@ -4,7 +4,7 @@
 // PROTOCOL 3.6, 4.1 (K4).
 
 import { LIMITS } from '../config/limits.ts'
-import { LOSS_JUMP, type EntryHead } from '../protocol/entry.ts'
+import { isErased, LOSS_JUMP, type EntryHead } from '../protocol/entry.ts'
 
 interface ActorPlace {
   n: number
@@ -38,6 +38,8 @@ export class EntryAudit {
 
   /** The next entry of the log. The first that is seen of an actor may be any. */
   next(offset: number, entry: EntryHead): void {
+    // What had its time says nothing any more.
+    if (isErased(entry)) return
     if (entry.c < this.#clockMs) {
       this.#report(`offset ${offset}: the shard's clock falls from ${this.#clockMs} to ${entry.c}`)
     }

@@ -48,6 +48,19 @@ export function lifeOf(row: DerivedRow): RowLife | null {
   }
 }
 
+/**
+ * The same of an entry as it stands in a log, of which those of a key alone have no row: its bytes
+ * may go with its row. One that hands out numbers or has effects stays: who makes the rows anew
+ * from the log wants to see it.
+ */
+export function lifeOfLogged(body: Uint8Array): RowLife | null {
+  const life = lifeOfEntry(body)
+  if (life === null) return null
+  const { n, e, g } = decodeEntry(body)
+  const isOneOfMany = n > 0 && n % ENTRIES_TOGETHER === 0
+  return isOneOfMany || e !== undefined || g !== undefined ? null : life
+}
+
 /** True for a row that may go after its time. */
 export function isPassing(row: DerivedRow): boolean {
   return lifeOf(row) !== null

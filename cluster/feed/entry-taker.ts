@@ -46,7 +46,7 @@ export class EntryTaker {
       batch.entries++
       batch.bytes += body.length
       reached = offset
-      timeMs = entry.t
+      timeMs = Math.max(timeMs, entry.t)
     }
     if (reached > after) batch.pass({ shard, offset: reached }, timeMs)
     return reached

@@ -7,10 +7,18 @@ import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { Disk } from '../segment-log/disk.ts'
 import { LogFollower, type FrameParts } from '../segment-log/follower.ts'
+import { numberOf, roundOf } from '../segment-log/header.ts'
 import type { LogPosition } from '../segment-log/scan.ts'
 import { ShardHeads } from '../segment-log/shard-heads.ts'
 import { Arena } from './journal-arena.ts'
-import { getCovered, getLogId, putCovered, putLogId } from './journal-covered.ts'
+import {
+  getCovered,
+  getLogId,
+  getUpkeep,
+  putCovered,
+  putLogId,
+  upkeepRow,
+} from './journal-covered.ts'
 import { damagedRow } from './journal-damage.ts'
 import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
 import type { EmbeddedIdentity } from './journal-identity.ts'
@@ -70,6 +78,8 @@ class Step {
   groups: LoggedGroup[] = []
   readonly #env: JournalEnvironment
   heads: ShardHeads
+  /** Files that stand for others, whose places are on their way. */
+  readonly #rewritten: number[] = []
 
   constructor(env: JournalEnvironment) {
     this.#env = env
@@ -78,6 +88,7 @@ class Step {
 
   take({ parts, begun, passed, body }: FrameParts): void {
     if (begun !== null) this.heads = new ShardHeads(begun.shards)
+    if (begun?.rewritten !== undefined) this.#rewritten.push(begun.key.file)
     for (const { resumed } of passed) this.heads.pass(resumed)
     for (const part of parts) {
       if (this.heads.isGivenUp(part)) continue
@@ -95,10 +106,16 @@ class Step {
     const groups = this.groups.map((group) => encodeGroup(arena, group))
     const heads = this.heads.entries().map(([shard, at]) => encodeHead(arena, shard, at))
     this.groups = []
+    // All places are those of the file: whatever it was made from isn't asked for any more.
+    const upkeeps = this.#rewritten.splice(0).map((file) => {
+      const number = numberOf(file)
+      return upkeepRow(number, { ...getUpkeep(env, number), turned: roundOf(file) })
+    })
     try {
       await env.root.batch(() => {
         for (const row of groups) void env.log.put(row.key, row.value)
         for (const row of heads) void env.heads.put(row.key, row.value)
+        for (const row of upkeeps) void env.meta.put(row.key, row.value)
         putCovered(env, covered)
       })
     } catch (error) {

@@ -71,10 +71,25 @@ export class Notes {
   }
 }
 
-/** What one transaction removes. */
-export interface Removals {
+/** What one transaction of the upkeep changes. */
+export interface Changes {
   readonly notes: readonly Uint8Array[]
-  readonly rows: readonly { readonly table: Table; readonly key: Uint8Array }[]
+  /** A row without a value goes. */
+  readonly rows: readonly {
+    readonly table: Table
+    readonly key: Uint8Array
+    readonly value?: Uint8Array
+  }[]
+}
+
+/** Whether a time is over by which a row, or its entry in the log, may go. */
+export function isOver(fromMs: number, clockMs: number): boolean {
+  return Math.floor(fromMs / HOUR_MS) < overHours(clockMs)
+}
+
+/** Rows count from the end of their hour: those of hours before this one are over. */
+function overHours(clockMs: number): number {
+  return Math.floor((clockMs - TTL_MS) / HOUR_MS)
 }
 
 export interface ExpiryOptions {
@@ -96,7 +111,7 @@ export class ExpiryPass {
   }
 
   /** The next ones, all looked at in one read transaction; null: that is all for now. */
-  next(): Removals | null {
+  next(): Changes | null {
     this.#options.env.root.resetReadTxn()
     while (this.#shards.length > 0) {
       const found = this.#ofShard(this.#shards[0]!)
@@ -106,13 +121,12 @@ export class ExpiryPass {
     return null
   }
 
-  #ofShard(shard: number): Removals | null {
+  #ofShard(shard: number): Changes | null {
     const clock = this.#options.clockOf(shard)
-    // A row counts from the end of its hour.
-    const hours = clock === null ? 0 : Math.floor((clock - TTL_MS) / HOUR_MS)
+    const hours = clock === null ? 0 : overHours(clock)
     if (hours <= 0) return null
     const notes: Uint8Array[] = []
-    const rows: Removals['rows'][number][] = []
+    const rows: Changes['rows'][number][] = []
     const range = { start: lifeKey(shard, 0, 0), end: lifeKey(shard, hours, 0) }
     for (const { key, value } of this.#table.getRange({ ...range, limit: LIMITS.expireRowsMax })) {
       notes.push(key)
@@ -123,7 +137,7 @@ export class ExpiryPass {
   }
 
   /** The row of a note, if it is still the one that was noted. */
-  #rowOf(note: Uint8Array): Removals['rows'][number] | null {
+  #rowOf(note: Uint8Array): Changes['rows'][number] | null {
     const { env, identity } = this.#options
     const body = derivedBody(note)
     const name = TABLES[body[0]!]

@@ -3,6 +3,7 @@
 // anything is handed out, so a damage is an error and never an answer. Source: PROTOCOL 3.0, 3.16.
 
 import { crc32 } from 'node:zlib'
+import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type {
@@ -15,8 +16,10 @@ import type {
   ShardStatus,
 } from '../journal.ts'
 import type { Place } from '../segment-log/frame.ts'
+import { roundOf } from '../segment-log/header.ts'
 import type { PlaceReader } from '../segment-log/place-reader.ts'
-import { damagedRow } from './journal-damage.ts'
+import { withErased } from './erased-body.ts'
+import { damagedRow, JournalDamage } from './journal-damage.ts'
 import type { JournalEnvironment, Table } from './journal-environment.ts'
 import {
   aliasKey,
@@ -85,6 +88,23 @@ export interface LogSource {
    */
   readonly tail: () => LogTail
   readonly status: (shard: number) => ShardStatus
+  /** Takes the tail anew: where its groups lay, a file may have gone. */
+  readonly renew?: () => void
+}
+
+/**
+ * What lies at places that were just looked up. A file that is given back meanwhile is cut, and its
+ * places were turned before: they are looked up again. Throws JournalDamage when they stay wrong.
+ */
+function atPlaces<T>(read: () => T, renew: () => void = () => {}): T {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof JournalDamage) || attempt === LIMITS.placeReadsMax) throw error
+      renew()
+    }
+  }
 }
 
 export class EmbeddedLogReader implements LogReader {
@@ -104,13 +124,19 @@ export class EmbeddedLogReader implements LogReader {
   }
 
   read(shard: number, after: number, bytesMax: number): readonly LogRow[] {
+    return atPlaces(() => this.#rows(shard, after, bytesMax), this.source.renew)
+  }
+
+  #rows(shard: number, after: number, bytesMax: number): readonly LogRow[] {
     const { places } = this.source
     const rows: LogRow[] = []
     let bytes = 0
     for (const { place, begins: _, ...group } of this.#groups(shard, after)) {
       bytes += place.length
       if (rows.length > 0 && bytes > bytesMax) break
-      rows.push({ ...group, body: bodyOf(group) ?? places.read(place) })
+      const body = bodyOf(group) ?? places.read(place)
+      const isAsWritten = roundOf(place.file) === 0
+      rows.push({ ...group, body: isAsWritten ? body : withErased(body, group.count) })
     }
     return rows
   }
@@ -236,6 +262,13 @@ export class EmbeddedDerivedReader implements DerivedReader {
   }
 
   #upTo(bytesMax: number, options: Range): readonly EntryRow[] {
+    return atPlaces(
+      () => this.#rows(bytesMax, options),
+      () => this.env.root.resetReadTxn(),
+    )
+  }
+
+  #rows(bytesMax: number, options: Range): readonly EntryRow[] {
     const found: EntryRow[] = []
     let bytes = 0
     for (const { key, value } of this.env.entries.getRange(options)) {

@@ -139,7 +139,7 @@ void t.test('a failed transaction is the end', async (t) => {
   t.same(fatal, [cause], 'with the cause')
   const before = transactions()
   t.equal(await writer.write(0, 0, [entry(3, 10)]), 'unknown')
-  t.equal(await writer.remove(() => ({ notes: [], rows: [] })), 'nothing')
+  t.equal(await writer.change(() => ({ notes: [], rows: [] })), 'nothing')
   t.equal(transactions(), before, 'nothing is tried again')
   t.same(derived.actors(null, 9), [], 'and reads go on until the process ends')
   await writer.close()
@@ -155,7 +155,7 @@ void t.test('a full disk: what is committed is finished from what is kept back',
   left = 0
   const before = transactions()
   t.equal(await writer.write(0, 0, [entry(2, 10)]), 'full')
-  t.equal(await writer.remove(() => ({ notes: [], rows: [] })), 'later')
+  t.equal(await writer.change(() => ({ notes: [], rows: [] })), 'later')
   t.equal(transactions(), before, 'a transaction that fails ends the process')
   left = 2 * roomBytes!
   t.equal(writer.hasRoom(), true)

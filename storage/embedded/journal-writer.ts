@@ -13,7 +13,7 @@ import { lifeOf } from '../row-life.ts'
 import { Arena } from './journal-arena.ts'
 import { putCovered } from './journal-covered.ts'
 import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
-import { Notes, type Removals } from './journal-expiry.ts'
+import { Notes, type Changes } from './journal-expiry.ts'
 import { derivedOffset } from './journal-layout.ts'
 import type { Room } from './journal-room.ts'
 import { encodeGroup, encodeHead, encodeRow, type DerivedTableRow } from './journal-rows.ts'
@@ -51,8 +51,8 @@ export interface Logged {
 
 /** Pages from the root to the leaf of a large table, and one that splits. */
 const PATH_BYTES = 5 * LIMITS.journalPageBytes
-/** By how much a removal makes the data file grow at most, about. */
-const REMOVAL_BYTES = 512 * 1024
+/** By how much a change of the upkeep makes the data file grow at most, about. */
+const CHANGE_BYTES = 512 * 1024
 
 type Written = 'committed' | 'full' | 'unknown'
 
@@ -67,6 +67,7 @@ export class JournalWriter {
   #covered: LogPosition | null = null
   /** Where the log ended with the newest transactions, the oldest first. */
   readonly #writtenTo: LogPosition[] = []
+  #forgotten: LogPosition | null = null
   #running: Promise<unknown> | null = null
   #isFull = false
   #end: 'closed' | 'failed' | null = null
@@ -114,18 +115,28 @@ export class JournalWriter {
     this.#setFull(!hasHad)
   }
 
-  /** A transaction that removes what `find` finds, in one step with it. */
-  remove(find: () => Removals | null): Promise<'removed' | 'nothing' | 'later'> {
+  /**
+   * No group that waits or is at hand lies before it in the log; null: of this process' groups none
+   * was forgotten yet.
+   */
+  get handFrom(): LogPosition | null {
+    return this.#forgotten
+  }
+
+  /** A transaction that changes what `find` finds, in one step with it. `later`: no room for it. */
+  change(find: () => Changes | null): Promise<'changed' | 'nothing' | 'later'> {
     return this.#inTurn(async () => {
       if (this.#end !== null) return 'nothing'
       const found = find()
       if (found === null) return 'nothing'
-      if (this.#options.room.left() < REMOVAL_BYTES) return 'later'
+      if (this.#options.room.left() < CHANGE_BYTES) return 'later'
       const written = await this.#run(() => {
-        for (const { table, key } of found.rows) void table.remove(key)
+        for (const { table, key, value } of found.rows) {
+          void (value === undefined ? table.remove(key) : table.put(key, value))
+        }
         for (const key of found.notes) void this.#env.lives!.remove(key)
       })
-      return written === 'committed' ? 'removed' : 'later'
+      return written === 'committed' ? 'changed' : 'later'
     })
   }
 
@@ -199,7 +210,9 @@ export class JournalWriter {
   #written(covered: LogPosition): void {
     this.#writtenTo.push(covered)
     const { length } = this.#writtenTo
-    if (length > LIMITS.tailTransactions) this.#options.tail.forget(this.#writtenTo.shift()!)
+    if (length <= LIMITS.tailTransactions) return
+    this.#forgotten = this.#writtenTo.shift()!
+    this.#options.tail.forget(this.#forgotten)
   }
 
   /** Places that could not be written come before those that came meanwhile. */

@@ -5,6 +5,7 @@
 
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { LIMITS } from '../../config/limits.ts'
 import { uuidMaker, type FillRandom } from '../../protocol/ids.ts'
 import type { AppendOutcome, DerivedRow, DerivedStore, Journal, JournalReader } from '../journal.ts'
@@ -30,8 +31,11 @@ import { dropLost, identityWithout, lossDamage, lossIn } from './journal-loss.ts
 import { EmbeddedDerivedReader, EmbeddedLogReader, type LogSource } from './journal-read.ts'
 import { Room } from './journal-room.ts'
 import { JournalWriter } from './journal-writer.ts'
+import { LogPace, UpkeepStopped } from './log-pace.ts'
 import { LogTail } from './log-tail.ts'
+import { LogUpkeep, type UpkeepReport } from './log-upkeep.ts'
 import { LogView } from './log-view.ts'
+import { NoRoomToTurn } from './place-turner.ts'
 import { SharedEnd } from './shared-end.ts'
 import { shardsOf } from './store-shards.ts'
 
@@ -62,6 +66,8 @@ export interface EmbeddedJournalOptions {
   readonly roomBytes?: number
   /** LIMITS.logFileBytes unless said otherwise. */
   readonly segmentBytes?: readonly number[]
+  /** Waits between steps of the upkeep; timers unless said otherwise. */
+  readonly pause?: (ms: number) => Promise<void>
 }
 
 /** What another thread of the process needs in order to read the journal. */
@@ -73,6 +79,11 @@ export interface JournalAccess {
 
 export interface EmbeddedJournal extends Journal {
   readonly access: JournalAccess
+  /**
+   * Gives back what the log holds of entries that have had their time, as `derived.expire` has it
+   * done in the background; resolves when nothing more is to be done now.
+   */
+  giveBack(clockOf: ClockOf): Promise<UpkeepReport>
 }
 
 /**
@@ -120,7 +131,11 @@ export function openEmbeddedJournalReader({ dir, end: buffer }: JournalAccess): 
   const tail = (): LogTail => view.tail()
   return {
     identity,
-    log: new EmbeddedLogReader({ env, places, tail, status: (shard) => view.status(shard) }),
+    log: new EmbeddedLogReader({
+      ...{ env, places, tail },
+      status: (shard) => view.status(shard),
+      renew: () => view.renew(),
+    }),
     derived: new EmbeddedDerivedReader(env, places),
     async close() {
       view.close()
@@ -233,7 +248,23 @@ async function openStores(
     throw error
   }
   end.store(segments.end)
-  return new OpenedJournal({ dir, identity, env, places, segments, writer, source, end })
+  let seen = segments.end.position
+  const pace = new LogPace({
+    pause: options.pause ?? pause,
+    isBusy: () => {
+      const before = seen
+      seen = segments.end.position
+      return seen !== before
+    },
+  })
+  const upkeep = new LogUpkeep({
+    ...{ env, disk, identity, places, reader, writer, pace },
+    end: () => segments.end,
+    mayTake: (bytes) => room.left() - bytes >= roomBytes,
+    fileBytes: (segmentBytes ?? LIMITS.logFileBytes).at(-1)!,
+  })
+  const parts = { dir, identity, env, places, segments, writer, source, end, upkeep, pace, log }
+  return new OpenedJournal(parts)
 }
 
 interface Parts {
@@ -245,6 +276,9 @@ interface Parts {
   readonly writer: JournalWriter
   readonly source: LogSource
   readonly end: SharedEnd
+  readonly upkeep: LogUpkeep
+  readonly pace: LogPace
+  readonly log: JournalLog
 }
 
 class OpenedJournal implements EmbeddedJournal {
@@ -254,6 +288,7 @@ class OpenedJournal implements EmbeddedJournal {
   readonly derived: DerivedStore
   readonly #parts: Parts
   readonly #log: EmbeddedLog
+  #givingBack: Promise<UpkeepReport> | null = null
 
   constructor(parts: Parts) {
     const { dir, identity, env, places, segments, writer, source, end } = parts
@@ -262,13 +297,36 @@ class OpenedJournal implements EmbeddedJournal {
     this.access = { dir, end: end.buffer }
     this.#log = new EmbeddedLog(source, segments, writer)
     this.log = this.#log
-    this.derived = new EmbeddedDerived(env, { places, writer, identity })
+    const onExpire = (clockOf: ClockOf): void => this.#giveBackBeside(clockOf)
+    this.derived = new EmbeddedDerived(env, { places, writer, identity, onExpire })
+  }
+
+  giveBack(clockOf: ClockOf): Promise<UpkeepReport> {
+    this.#givingBack ??= this.#parts.upkeep.run(clockOf).finally(() => (this.#givingBack = null))
+    return this.#givingBack
+  }
+
+  /** What fails is tried again with the next expiry: nothing waits for it. */
+  #giveBackBeside(clockOf: ClockOf): void {
+    if (this.#givingBack !== null) return
+    const { log } = this.#parts
+    this.giveBack(clockOf).then(
+      (report) => {
+        if (report.replaced > 0) log.info(report, 'the log has given room back')
+      },
+      (error: unknown) => {
+        const isAwaited = error instanceof UpkeepStopped || error instanceof NoRoomToTurn
+        if (!isAwaited) log.error({ err: error }, 'the log could not give room back')
+      },
+    )
   }
 
   /** Writes what waits, then closes the files. */
   async close(): Promise<void> {
-    const { env, places, segments, writer } = this.#parts
+    const { env, places, segments, writer, pace } = this.#parts
+    pace.stop()
     this.#log.end()
+    await this.#givingBack?.catch(() => {})
     await segments.close()
     await writer.close()
     places.close()
@@ -279,6 +337,7 @@ class OpenedJournal implements EmbeddedJournal {
 class EmbeddedDerived extends EmbeddedDerivedReader implements DerivedStore {
   readonly #writer: JournalWriter
   readonly #identity: StoreIdentity
+  readonly #onExpire: (clockOf: ClockOf) => void
 
   constructor(
     env: JournalEnvironment,
@@ -286,9 +345,11 @@ class EmbeddedDerived extends EmbeddedDerivedReader implements DerivedStore {
       readonly places: PlaceReader
       readonly writer: JournalWriter
       readonly identity: StoreIdentity
+      readonly onExpire: (clockOf: ClockOf) => void
     },
   ) {
     super(env, parts.places)
+    this.#onExpire = parts.onExpire
     this.#writer = parts.writer
     this.#identity = parts.identity
   }
@@ -305,11 +366,12 @@ class EmbeddedDerived extends EmbeddedDerivedReader implements DerivedStore {
     }
     const options = { env: this.env, identity: this.#identity, clockOf }
     const pass = new ExpiryPass(options, this.env.lives!, shards)
-    while ((await this.#writer.remove(() => pass.next())) === 'removed');
+    while ((await this.#writer.change(() => pass.next())) === 'changed');
+    this.#onExpire(clockOf)
   }
 
   async trimImages(): Promise<void> {
-    await this.#writer.remove(() => {
+    await this.#writer.change(() => {
       const newest = this.imageBefore(Number.MAX_SAFE_INTEGER)
       const kept = newest === null ? null : this.imageBefore(newest)
       if (kept === null) return null

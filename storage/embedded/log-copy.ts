@@ -22,6 +22,10 @@
 // its header says, with zeros (a hole, which takes no room) behind its end: so it may be the newest
 // one for as long as no manifest names it, as what a node that was killed leaves behind. Then comes
 // the manifest, with the end, as from a clean close, and only then the files are cut to their ends.
+//
+// A file that was written anew (segment-log/rewrite.ts) comes under its own name, beside those that
+// it stands for; what is read is the newer one. Those go at the end. A node that is started before
+// the file behind it has come takes it away again (segment-log/opening.ts).
 
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
@@ -29,8 +33,9 @@ import { join } from 'node:path'
 import { LIMITS } from '../../config/limits.ts'
 import type { Disk, DiskFile } from '../segment-log/disk.ts'
 import { FRAME_ALIGN } from '../segment-log/frame.ts'
-import { fileName, listFiles, openSegment, readHeader } from '../segment-log/header.ts'
-import { segmentDamage, withFile, type Header } from '../segment-log/header.ts'
+import { endOf, fileName, fileOfName, firstOf, numberOf } from '../segment-log/header.ts'
+import { openSegment, readHeader, roundOf, segmentDamage } from '../segment-log/header.ts'
+import { withFile, type Header } from '../segment-log/header.ts'
 import { liveEnd } from '../segment-log/live-end.ts'
 import { missingManifest, readManifest, writeManifest } from '../segment-log/manifest.ts'
 import type { Manifest } from '../segment-log/manifest.ts'
@@ -123,8 +128,18 @@ async function copyOnce(
     await writeManifest(target, { generation, last: file, end })
   }
   for (const piece of brought) target.truncate(fileName(piece.header.key.file), piece.end)
+  removeOthers(target, pieces)
   const bytes = pieces.reduce((sum, piece) => sum + piece.end, 0)
   return { files: pieces.length, bytes, copied, end: { file, position: end } }
+}
+
+/** What the source has given back is gone from the copy, too, once it has what stands for it. */
+function removeOthers(target: Disk, pieces: readonly Piece[]): void {
+  const own = new Set(pieces.map(({ header }) => header.key.file))
+  for (const name of target.list()) {
+    const file = fileOfName(name)
+    if (file !== null && !own.has(file)) target.remove(name)
+  }
 }
 
 /** The reads, in the order that is told above. */
@@ -143,7 +158,7 @@ function readPlan({ source, identity: identityNow }: LogCopyOptions): Plan {
   const end = liveEnd(source, last, { closedAt: manifest.end, gaps: identity.gaps })
   const pieces = chain.map((header, i): Piece => {
     const next = chain[i + 1]
-    return { header, end: next?.previous?.end ?? end, isLast: next === undefined }
+    return { header, end: endOf(header, next ?? null) ?? end, isLast: next === undefined }
   })
   return { identity, pieces }
 }
@@ -152,15 +167,28 @@ function readPlan({ source, identity: identityNow }: LogCopyOptions): Plan {
 function refuseOtherHistory(folder: string, generation: string, pieces: readonly Piece[]): void {
   if (!existsSync(folder)) return
   const target = new NodeDisk(folder)
-  const known = new Map(pieces.map(({ header }) => [header.key.file, header.salt]))
-  for (const file of listFiles(target)) {
+  for (const name of target.list()) {
+    const file = fileOfName(name)
+    if (file === null) continue
     const salt = readHeader(target, file, generation)?.salt
-    if (salt !== undefined && salt === known.get(file)) continue
+    if (salt !== undefined && isOfHistory(pieces, file, salt)) continue
     throw new Error(
       `${folder}/${fileName(file)} is not of the store as it is now: it holds what came after, or ` +
         'another history of it. Nothing was changed: name another directory',
     )
   }
+}
+
+/** It is one of the files, or what one of them was made from. */
+function isOfHistory(pieces: readonly Piece[], file: number, salt: string): boolean {
+  const number = numberOf(file)
+  const piece = pieces.find(({ header }) => numberOf(header.key.file) >= number)?.header
+  if (piece === undefined || firstOf(piece) > number) return false
+  const { key, rewritten } = piece
+  if (key.file === file) return piece.salt === salt
+  if (rewritten === undefined) return false
+  // Of what it stands for, it names the last as that was first; the others' numbers are enough.
+  return numberOf(key.file) !== number || roundOf(file) > 0 || rewritten.of.salt === salt
 }
 
 /** A file that goes so far, with the same beginning and end, is the same: it was copied whole. */

@@ -4,6 +4,7 @@
 import { splitEntries } from '../../protocol/entry.ts'
 import type { LogRow } from '../journal.ts'
 import type { Place } from '../segment-log/frame.ts'
+import { numberOf } from '../segment-log/header.ts'
 import type { LogPosition } from '../segment-log/scan.ts'
 
 /** A committed group as it is told by its place. */
@@ -65,7 +66,8 @@ export class LogTail<G extends LoggedGroup = LoggedGroup> {
 }
 
 export function isBefore(a: LogPosition, b: LogPosition): boolean {
-  return a.file < b.file || (a.file === b.file && a.position < b.position)
+  const [file, other] = [numberOf(a.file), numberOf(b.file)]
+  return file < other || (file === other && a.position < b.position)
 }
 
 /** Index of the first group that ends above an offset. */

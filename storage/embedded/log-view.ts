@@ -12,6 +12,7 @@ import type { LogPosition } from '../segment-log/scan.ts'
 import { ShardHeads } from '../segment-log/shard-heads.ts'
 import { headsOf } from './journal-catch-up.ts'
 import { getCovered } from './journal-covered.ts'
+import { JournalDamage } from './journal-damage.ts'
 import type { JournalEnvironment } from './journal-environment.ts'
 import { LogTail, type LoggedGroup } from './log-tail.ts'
 import type { SharedEnd } from './shared-end.ts'
@@ -50,6 +51,11 @@ export class LogView {
     return this.#heads.status(shard)
   }
 
+  /** As if it had not looked before: what it remembers may lie in a file that is gone. */
+  renew(): void {
+    this.#beginAgain()
+  }
+
   close(): void {
     this.#follower.close()
   }
@@ -58,7 +64,14 @@ export class LogView {
     const end = this.#options.end.load()
     if (end === null) return
     if (this.#isFarBehind(end)) this.#beginAgain()
-    for (const frame of this.#follower.to(end)) this.#take(frame)
+    try {
+      for (const frame of this.#follower.to(end)) this.#take(frame)
+    } catch (error) {
+      if (!(error instanceof JournalDamage)) throw error
+      // A file may have been given back since it was begun in; it is behind what is known by now.
+      this.#beginAgain()
+      for (const frame of this.#follower.to(end)) this.#take(frame)
+    }
     if (this.#bytes > LIMITS.logViewBytesMax) this.#forget()
   }
 

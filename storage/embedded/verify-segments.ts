@@ -5,10 +5,11 @@
 import type { ShardStatus } from '../journal.ts'
 import type { Disk } from '../segment-log/disk.ts'
 import type { GroupPart } from '../segment-log/frame.ts'
-import { fileName } from '../segment-log/header.ts'
+import { fileName, numberOf, roundOf } from '../segment-log/header.ts'
 import type { LogPosition } from '../segment-log/scan.ts'
 import { ShardHeads } from '../segment-log/shard-heads.ts'
 import { surveyLog, type Surveyed } from '../segment-log/survey.ts'
+import { getUpkeep } from './journal-covered.ts'
 import type { JournalEnvironment } from './journal-environment.ts'
 import type { EmbeddedIdentity } from './journal-identity.ts'
 import { isWhole, logKey, readGroup } from './journal-layout.ts'
@@ -31,6 +32,7 @@ export class LogVerification {
   readonly #report: Report
   #heads: ShardHeads | null = null
   #file = 0
+  #isTurned = true
 
   constructor(disk: Disk, identity: EmbeddedIdentity, report: Report) {
     this.#disk = disk
@@ -55,8 +57,14 @@ export class LogVerification {
 
   #take(found: Surveyed, data: Covering | null): void {
     const { header, at } = found
-    if (header.key.file !== this.#file) this.#heads = new ShardHeads(header.shards)
-    this.#file = header.key.file
+    const { file } = header.key
+    if (file !== this.#file) {
+      this.#heads = new ShardHeads(header.shards)
+      // Where places were not all turned yet, some lie in what the file was made from.
+      const turned = data === null ? 0 : getUpkeep(data.env, numberOf(file)).turned
+      this.#isTurned = turned >= roundOf(file)
+    }
+    this.#file = file
     const heads = this.#heads!
     if (found.is === 'gap') heads.pass(found.gap.resumed)
     else if (found.is === 'damage') this.#damage(at, found.what)
@@ -89,8 +97,9 @@ export class LogVerification {
     }
     if (data === null) return
     const offset = head + count
-    if (data.covered !== null && isBefore(at, data.covered)) this.#row(part, at, data.env)
-    else this.tail.add({ shard, epoch, offset, count, commitId, place, begins: null })
+    if (data.covered !== null && isBefore(at, data.covered)) {
+      if (this.#isTurned) this.#row(part, at, data.env)
+    } else this.tail.add({ shard, epoch, offset, count, commitId, place, begins: null })
   }
 
   #row({ shard, head, count, place }: GroupPart, at: LogPosition, env: JournalEnvironment): void {

@@ -5,7 +5,7 @@
 import type { Disk, DiskFile } from './disk.ts'
 import { bodyIn, decodeParts, readFrame } from './frame.ts'
 import type { Part, Place } from './frame.ts'
-import { openSegment, readHeader, segmentDamage } from './header.ts'
+import { endOf, numberOf, openSegment, readHeader, segmentDamage } from './header.ts'
 import type { Header } from './header.ts'
 import { readChain } from './scan.ts'
 import type { LogGap, LogPosition } from './scan.ts'
@@ -62,10 +62,11 @@ export class LogFollower {
    */
   *to(until: LogPosition): Generator<FrameParts> {
     this.#opened ??= this.#begin(until)
-    if (this.#opened.header.key.file < until.file) this.#look(until)
+    if (numberOf(this.#opened.header.key.file) < numberOf(until.file)) this.#look(until)
     for (;;) {
       const [next] = this.#ahead
-      yield* this.#upTo(next?.previous?.end ?? until.position, next ?? null)
+      const end = endOf(this.#opened.header, next ?? null) ?? until.position
+      yield* this.#upTo(end, next ?? null)
       if (next === undefined) return
       this.#opened.file.close()
       this.#opened = this.#open(next, next.end)
@@ -90,13 +91,22 @@ export class LogFollower {
     const first = this.#from?.file ?? null
     const chain = readChain(this.#disk, this.#generation, { first, last: this.#header(until) })
     const [header] = chain
-    return this.#open(header!, Math.max(this.#from?.position ?? 0, header!.end))
+    const position = this.#from?.position ?? 0
+    // A position in a file says nothing of what that was rewritten to.
+    if (position > 0 && first !== header!.key.file) throw this.#isGone(first!)
+    return this.#open(header!, Math.max(position, header!.end))
   }
 
   #look(until: LogPosition): void {
     const first = this.#opened!.header.key.file
     const last = this.#header(until)
-    this.#ahead = readChain(this.#disk, this.#generation, { first, last }).slice(1)
+    const [own, ...ahead] = readChain(this.#disk, this.#generation, { first, last })
+    if (numberOf(own!.key.file) !== numberOf(first)) throw this.#isGone(first)
+    this.#ahead = ahead
+  }
+
+  #isGone(file: number): Error {
+    return segmentDamage(this.#disk, { file, position: 0, what: 'the file was rewritten' })
   }
 
   #header({ file }: LogPosition): Header {
@@ -124,7 +134,7 @@ export class LogFollower {
       yield this.#frame(opened)
     }
     const { sequence, position } = opened
-    const last = next?.previous?.sequence
+    const last = opened.header.rewritten?.sequence ?? next?.previous?.sequence
     if (sequence === null || last === undefined || sequence === last) return
     const { file } = opened.header.key
     throw segmentDamage(this.#disk, { file, position, what: 'frames are missing' })

@@ -15,7 +15,8 @@
 // that it was there, it can't be told from one whose write was cut off, and is left out as that.
 
 import type { Disk } from './disk.ts'
-import { encodeHeader, fileName, listFiles, readHeader, segmentDamage } from './header.ts'
+import { encodeHeader, fileName, fileOfName, listFiles, numberOf } from './header.ts'
+import { readHeader, roundOf, segmentDamage } from './header.ts'
 import type { Header, SegmentEnd } from './header.ts'
 import { missingManifest, readManifest, writeManifest } from './manifest.ts'
 import type { Manifest } from './manifest.ts'
@@ -71,6 +72,7 @@ export async function openForWriting(disk: Disk, options: OpeningOptions): Promi
     // Not those that have passed a gap: of a writer's own groups every epoch is known.
     const heads = new ShardHeads(before?.heads.entries())
     const from = { generation, previous: before?.end ?? null, heads }
+    removeAhead(disk, before?.end.file ?? 0)
     isUnused = false
     const segment = await beginSegment({ file, spare }, from)
     await writeManifest(disk, { generation, last: file, end: null })
@@ -108,7 +110,7 @@ function readBefore(
   { synced, gaps }: Pick<OpeningOptions, 'synced' | 'gaps'>,
 ): ReturnType<typeof scanTail> | null {
   const last = newestHeader(disk, files, manifest)
-  const leastFile = Math.max(manifest.last, synced?.file ?? 0)
+  const leastFile = Math.max(manifest.last, numberOf(synced?.file ?? 0))
   if (last === null || last.key.file < leastFile) {
     if (leastFile === 0) return null
     const what = 'the file is missing, or its header is'
@@ -127,6 +129,17 @@ function newestHeader(disk: Disk, files: readonly number[], manifest: Manifest):
     if (header !== null) return header
   }
   return null
+}
+
+/**
+ * Files that stand for others, of the last one or behind it: a copy had brought them, and got no
+ * further. Only what has a file in use behind it is ever written anew.
+ */
+function removeAhead(disk: Disk, last: number): void {
+  for (const name of disk.list()) {
+    const file = fileOfName(name)
+    if (file !== null && roundOf(file) > 0 && numberOf(file) >= last) disk.remove(name)
+  }
 }
 
 /**

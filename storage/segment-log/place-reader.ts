@@ -7,6 +7,8 @@ import type { Disk, DiskFile } from './disk.ts'
 import type { Place } from './frame.ts'
 import { openSegment, segmentDamage } from './header.ts'
 
+const NOTHING = Buffer.alloc(0)
+
 export class PlaceReader {
   readonly #disk: Disk
   /** By their last use, the oldest first. */
@@ -18,9 +20,18 @@ export class PlaceReader {
 
   /** What lies there. Throws JournalDamage when it isn't what was written. */
   read({ file, position, length, crc }: Place): Buffer {
+    if (length === 0) return NOTHING
     const body = this.#opened(file).read(position, length)
     if (body.length === length && crc32(body) === crc) return body
+    // A file of which nothing is left may be another one's by its next opening.
+    this.forget(file)
     throw segmentDamage(this.#disk, { file, position, what: 'a body has the wrong checksum' })
+  }
+
+  /** Lets go of a file that is no longer needed. */
+  forget(file: number): void {
+    this.#files.get(file)?.close()
+    this.#files.delete(file)
   }
 
   close(): void {

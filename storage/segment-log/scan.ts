@@ -5,7 +5,8 @@
 import type { Disk, DiskFile } from './disk.ts'
 import { beginsAt, decodeParts, FRAME_ALIGN, readFrame } from './frame.ts'
 import type { FileKey, Frame, Part } from './frame.ts'
-import { fileName, readHeader, segmentDamage, withFile } from './header.ts'
+import { fileName, firstOf, newestRounds, numberOf, readHeader } from './header.ts'
+import { segmentDamage, withFile } from './header.ts'
 import type { Header, SegmentEnd } from './header.ts'
 import { ShardHeads } from './shard-heads.ts'
 
@@ -27,30 +28,44 @@ export interface LogGap {
 
 const LOOK_BYTES = 1024 * 1024
 
-/** Headers from `last` back to `first` (null: to the beginning), oldest first. */
+/**
+ * Headers from `last` back to the one that has `first` (null: to the beginning), oldest first: of
+ * each file its newest round.
+ */
 export function readChain(
   disk: Disk,
   generation: string,
   range: { readonly first: number | null; readonly last: Header },
 ): Header[] {
   const chain = [range.last]
-  for (let header = range.last; header.key.file !== range.first && header.previous !== null;) {
+  const newest = newestRounds(disk)
+  const first = range.first === null ? 0 : numberOf(range.first)
+  for (let header = range.last; firstOf(header) > first && header.previous !== null;) {
     const before = header.previous
-    const { file } = before
+    const file = newest.get(before.file) ?? before.file
     const found = readHeader(disk, file, generation)
-    if (found === null || found.salt !== before.salt || found.sequence > before.sequence) {
+    if (found === null || !isFileBefore(found, before)) {
       const what = `is not the file that ${fileName(header.key.file)} goes on from`
       throw segmentDamage(disk, { file, position: 0, what })
     }
     const bytes = withFile(disk, file, (opened) => opened.bytes())
-    if (bytes < before.end) {
-      const what = `the file ends here and should end at ${before.end}`
+    const end = found.rewritten?.end ?? before.end
+    if (bytes < end) {
+      const what = `the file ends here and should end at ${end}`
       throw segmentDamage(disk, { file, position: bytes, what })
     }
     chain.push(found)
     header = found
   }
   return chain.reverse()
+}
+
+/** Whether it is what a file names as the one before it, or was made from that. */
+function isFileBefore({ salt, sequence, rewritten }: Header, before: SegmentEnd): boolean {
+  if (rewritten === undefined) return salt === before.salt && sequence <= before.sequence
+  const { of } = rewritten
+  const isEnd = of.end === before.end && of.sequence === before.sequence
+  return of.file === before.file && of.salt === before.salt && isEnd
 }
 
 /**

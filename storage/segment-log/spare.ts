@@ -5,6 +5,8 @@ import { randomBytes } from 'node:crypto'
 import type { Disk, DiskFile } from './disk.ts'
 
 const PREFIX = 'spare-'
+/** Of files that are on their way to stand for others (rewrite.ts). */
+export const REWRITE_PREFIX = 'rewrite-'
 
 export interface Spare {
   readonly name: string
@@ -15,7 +17,9 @@ export interface Spare {
 
 /** What writers before this one left filled. Only names go: one may be a segment file's second. */
 export function removeSpares(disk: Disk): void {
-  for (const name of disk.list()) if (name.startsWith(PREFIX)) disk.remove(name)
+  for (const name of disk.list()) {
+    if (name.startsWith(PREFIX) || name.startsWith(REWRITE_PREFIX)) disk.remove(name)
+  }
 }
 
 /** Rejects with what the disk says; then nothing of the file is left. */

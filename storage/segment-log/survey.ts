@@ -4,7 +4,8 @@
 import type { Disk, DiskFile } from './disk.ts'
 import { bodyIn, decodeParts, readFrame } from './frame.ts'
 import type { Part, Place } from './frame.ts'
-import { listFiles, openSegment, readHeader, segmentDamage, type Header } from './header.ts'
+import { endOf, listFiles, openSegment, readHeader, segmentDamage } from './header.ts'
+import type { Header } from './header.ts'
 import { readManifest } from './manifest.ts'
 import { endsHere, frameBehind, readChain, type LogGap, type LogPosition } from './scan.ts'
 
@@ -63,7 +64,7 @@ function* surveyFile(
   const { generation, gaps, synced = null } = of.options
   const manifest = readManifest(disk, generation)
   const closedAt = manifest?.last === file ? manifest.end : null
-  const end = of.next?.previous?.end ?? closedAt
+  const end = endOf(header, of.next) ?? closedAt
   const least = synced?.file === file ? synced.position : 0
   const opened = openSegment(disk, file)
   try {

@@ -7,14 +7,16 @@ import { pathToFileURL } from 'node:url'
 import { loadMutant } from '../../../test/simulation/mutant-loader.ts'
 import { LOG_MUTANTS, type LogMutant } from './mutants.ts'
 
-const SEEDS = { crashes: 40, 'stale writers': 300, test: 0 }
+const SEEDS = { crashes: 40, 'stale writers': 300, 'replaced files': 20, test: 0 }
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 
 /** Only here, behind the mutant: it is patched in while it is loaded. */
 async function seeds(by: LogMutant['by']): Promise<void> {
   const { crashRun, staleRun } = await import('./log-run.ts')
   const { SimulatedDisk } = await import('./simulated-disk.ts')
-  const run = by === 'crashes' ? crashRun : staleRun
+  const { replaceRun } = await import('./replace-run.ts')
+  const runs = { crashes: crashRun, 'stale writers': staleRun, 'replaced files': replaceRun }
+  const run = runs[by as keyof typeof runs]
   for (let seed = 1; seed <= SEEDS[by]; seed++) {
     try {
       await run(seed, new SimulatedDisk())
@@ -31,6 +33,7 @@ const mutant = LOG_MUTANTS.find((one) => one.name === name)
 if (name === undefined) {
   await seeds('crashes')
   await seeds('stale writers')
+  await seeds('replaced files')
 } else if (mutant === undefined) {
   process.exitCode = 2
 } else {

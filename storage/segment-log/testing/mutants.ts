@@ -3,9 +3,9 @@
 
 import type { Mutant } from '../../../test/simulation/mutants/mutant.ts'
 
-/** What catches it: random runs with crashes, or with a stale writer, or the test that it names. */
+/** What catches it: random runs with crashes, a stale writer or files replaced; or a test. */
 export interface LogMutant extends Mutant {
-  readonly by: 'crashes' | 'stale writers' | 'test'
+  readonly by: 'crashes' | 'stale writers' | 'replaced files' | 'test'
 }
 
 const LOG = 'storage/segment-log/segment-log.ts'
@@ -13,6 +13,8 @@ const OPENING = 'storage/segment-log/opening.ts'
 const SCAN = 'storage/segment-log/scan.ts'
 const FRAME = 'storage/segment-log/frame.ts'
 const HEADER = 'storage/segment-log/header.ts'
+const REPLACE = 'storage/segment-log/replace.ts'
+const REWRITE = 'storage/segment-log/rewrite.ts'
 const NODE_DISK = 'storage/segment-log/node-disk.ts'
 const SIMULATED = 'storage/segment-log/testing/simulated-disk.ts'
 const FRAME_TEST = 'storage/segment-log/frame.test.ts'
@@ -293,4 +295,58 @@ const FILES: readonly LogMutant[] = [
   },
 ]
 
-export const LOG_MUTANTS: readonly LogMutant[] = [...SYNCS, ...FRAMES, ...FILES]
+const TURN = '    if (!keeper.isTurned(header)) await keeper.turn(header)\n'
+const REMOVE = '    for (const file of left) remove(disk, file)\n'
+
+const REPLACED: readonly LogMutant[] = [
+  {
+    name: 'removed-before-turned',
+    by: 'replaced files',
+    why: 'a place leads to a file that is gone',
+    patches: [{ file: REPLACE, find: TURN + REMOVE, replace: REMOVE + TURN }],
+  },
+  {
+    name: 'removed-while-turned',
+    by: 'replaced files',
+    why: 'places are on their way when what they lead to goes',
+    patches: [{ file: REPLACE, find: TURN, replace: TURN.replace('await', 'void') }],
+  },
+  {
+    name: 'turned-before-its-sync',
+    by: 'replaced files',
+    why: 'the file has its name, and places, while it is on its way to the disk',
+    patches: [
+      {
+        file: REWRITE,
+        find: '    await this.#file.writeSynced(0, header)\n',
+        replace: '    void this.#file.writeSynced(0, header)\n',
+      },
+    ],
+  },
+  {
+    name: 'turned-again-from-what-is-gone',
+    by: 'replaced files',
+    why: 'a crash while files go leaves zeros in them, and nothing is finished ever after',
+    patches: [{ file: REPLACE, find: TURN, replace: '    await keeper.turn(header)\n' }],
+  },
+  {
+    name: 'never-finished',
+    by: 'replaced files',
+    why: 'what an earlier process had begun stays, and is taken for turned by the next one',
+    patches: [{ file: REPLACE, find: TURN, replace: '' }],
+  },
+  {
+    name: 'a-claim-behind-its-groups',
+    by: 'replaced files',
+    why: 'entries that are gone are of an epoch that was not claimed yet',
+    patches: [
+      {
+        file: REWRITE,
+        find: '    if (held.gone !== null) held.gone = { ...held.gone, epoch }\n',
+        replace: '',
+      },
+    ],
+  },
+]
+
+export const LOG_MUTANTS: readonly LogMutant[] = [...SYNCS, ...FRAMES, ...FILES, ...REPLACED]

@@ -1,0 +1,103 @@
+// Room that the log gives back: what has had its time is gone, everywhere, and everything else is
+// there to the byte, at its offset and with its actor, whatever was rewritten, killed, restarted,
+// copied or made anew between. Source: PROTOCOL 3.12 "What expires", 3.16.
+
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { backUp } from './backup.ts'
+import { DATA_FILE } from './journal-environment.ts'
+import { openEmbeddedJournalReader } from './journal.ts'
+import { journalOptions } from './testing/journal-options.ts'
+import { findings, HOUR_MS, LIFE_MS, restored, smallSteps, World } from './testing/upkeep-world.ts'
+
+const BEFORE = { ...LIMITS }
+smallSteps(t)
+t.setTimeout(120_000)
+
+for (let seed = 1; seed <= 4; seed++) {
+  t.test(`what was written is there, and what had its time is gone: seed ${seed}`, async (t) => {
+    const world = new World(t, seed)
+    await world.open()
+    const { dir } = world.options
+    const backup = join(journalOptions(t).dir, 'backup')
+    for (let step = 0; step < 60; step++) {
+      const what = world.draw()
+      if (what < 0.55) for (let i = 0; i < 12; i++) await world.append(step % 20 < 10 ? 0.8 : 0.1)
+      else if (what < 0.7) world.clock += Math.floor(world.draw() * 40) * HOUR_MS
+      else if (what < 0.75) await world.giveBack()
+      else if (what < 0.8) await world.giveBackWithKills()
+      else if (what < 0.85) await world.giveBackInPart()
+      else if (what < 0.87) await world.loseDataFile()
+      else if (what < 0.91) await world.reopen()
+      else if (what < 0.95) {
+        await backUp({ from: dir, to: backup, pause: () => turn() })
+        await restored(world, backup)
+      } else {
+        await world.journal.close()
+        t.strictSame(await findings(dir), [])
+        await world.open()
+      }
+      await world.check()
+    }
+    world.clock += 2 * LIFE_MS
+    await world.reopen()
+    await world.giveBack()
+    const gone = await world.check()
+    t.ok(gone > 50, `${gone} entries are gone`)
+    t.ok(world.freed.bytes > 10_000, `${world.freed.bytes} bytes of ${world.freed.files} files`)
+    await backUp({ from: dir, to: backup, pause: () => turn() })
+    t.ok((await restored(world, backup)) >= gone, 'and from a backup that is made again')
+    await world.journal.close()
+    t.strictSame(await findings(dir), [])
+  })
+}
+
+t.test('another thread reads on, whatever it has in hand', async (t) => {
+  const world = new World(t, 77)
+  await world.open()
+  const reader = openEmbeddedJournalReader(world.journal.access)
+  for (let i = 0; i < 60; i++) await world.append(0.6)
+  await world.check(reader as never)
+  world.clock += LIFE_MS
+  let steps = 0
+  const checks: Promise<unknown>[] = []
+  world.onPause = () => {
+    if (steps++ % 5 === 0) checks.push(world.check(reader as never))
+  }
+  await world.giveBack()
+  world.onPause = () => {}
+  t.ok(world.freed.files > 1 && checks.length > 10, `${checks.length} looks`)
+  await Promise.all(checks)
+  t.equal(await world.check(reader as never), await world.check())
+  await reader.close()
+  await world.journal.close()
+})
+
+t.test('weeks of refusals leave a log that does not grow', async (t) => {
+  Object.assign(LIMITS, { erasedEntriesMax: BEFORE.erasedEntriesMax, turnRowsMax: 250 })
+  const world = new World(t, 5, [16_384, 65_536])
+  await world.open()
+  const weeks: number[] = []
+  const data: number[] = []
+  for (let day = 0; day < 7 * 8; day++) {
+    for (let hour = 0; hour < 24; hour += 6) {
+      for (let i = 0; i < 15; i++) await world.append(1)
+      world.clock += 6 * HOUR_MS
+      await world.giveBack()
+    }
+    if (day % 7 === 6) {
+      weeks.push(world.logBytes())
+      data.push(statSync(join(world.options.dir, DATA_FILE)).size)
+      await world.reopen()
+    }
+  }
+  await world.check()
+  const written = world.written.reduce((sum, { body }) => sum + body.length, 0)
+  t.comment(`${weeks.join(', ')} bytes of ${written} written, ${data.join(', ')} of rows`)
+  t.ok(weeks.at(-1)! < 1.1 * weeks[1]!, 'the eighth week is as the second')
+  t.ok(data.at(-1)! <= 1.1 * data[1]!, 'and its places')
+  await world.journal.close()
+})
