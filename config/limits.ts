@@ -422,7 +422,7 @@ export const LIMITS = {
   imageChunkBytes: 1 * MiB,
   /** Derived rows that only tidy up live twice as long as what they follow (PROTOCOL 3.0). */
   derivedTtlSeconds: 2 * 24 * 3_600,
-  /** Embedded: rows whose time is over are looked for; appends wait while one part is deleted. */
+  /** Embedded: rows whose time is over are looked for; so many go in one transaction. */
   expireEveryMs: 60_000,
   expireRowsMax: 200,
   /** Changes of the schema: one statement, the lock between two of them, whoever waits for it. */

@@ -88,7 +88,9 @@ export interface LogReader {
   /**
    * Rows with offset > after, in order, at most about `bytesMax` (at least one row). Where older
    * ones were trimmed the first begins higher than behind `after`, or there is none although the
-   * head (`status`) is higher: no row doesn't mean no news.
+   * head (`status`) is higher: no row doesn't mean no news. Rows are dense from there on. Of
+   * entries that have had their time (row-life.ts) a driver may give the bytes back: each reads as
+   * `ERASED_ENTRY` then, in a row that may cover several of those that were appended.
    */
   read(shard: number, after: number, bytesMax: number): Maybe<readonly LogRow[]>
 }
