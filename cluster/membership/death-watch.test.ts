@@ -225,6 +225,33 @@ void t.test('a death that comes too late is none', async (t) => {
   t.same(a.lost, [])
 })
 
+void t.test(
+  'who has died while all slept is up by its row, and was not seen to beat',
+  async (t) => {
+    for (const how of ['stop', 'suspend'] as const) {
+      for (let offsetMs = 0; offsetMs < 500; offsetMs += 30) {
+        const { time, state, start } = cluster()
+        const [a, b, c] = [await start('a'), await start('b'), await start('c')]
+        const [dead, other] = [a.membership.incarnation!, c.membership.incarnation!]
+        t.same([dead, other].filter(b.membership.isBeating, b.membership), [], 'not yet')
+        await time.advance(1_000 + offsetMs)
+        t.ok([dead, other].every(b.membership.isBeating, b.membership))
+        a.stop()
+        for (const one of [b, c]) one[how]()
+        await time.advance(600_000)
+        for (const one of [b, c]) one.resume()
+        t.same([dead, other].filter(b.membership.isBeating, b.membership), [], 'not as it wakes')
+        for (let ms = 0; ms < 1_000; ms += 10) {
+          await time.advance(10)
+          t.notOk(b.membership.isBeating(dead), `${how} ${offsetMs} ${ms}`)
+        }
+        t.equal(state.members.get('a')!.state, 'up', 'nobody has had the time to declare it dead')
+        t.ok(b.membership.isBeating(other))
+      }
+    }
+  },
+)
+
 void t.test('one of many declares, all see it', async (t) => {
   const { time, start } = cluster()
   const all = [await start('a'), await start('b'), await start('c'), await start('d')]

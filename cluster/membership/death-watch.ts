@@ -58,6 +58,14 @@ export class DeathWatch {
     return this.#next
   }
 
+  /**
+   * Whether that life's beat was seen to move since these reads began, or began afresh: its row may
+   * say `up` for as long as nobody was there to declare it dead.
+   */
+  isBeating(incarnation: string): boolean {
+    return this.#still.hasMoved(incarnation)
+  }
+
   /** The watcher's own beat has failed: what stood still meanwhile proves nothing. */
   restart(): void {
     this.#still.restart()

@@ -132,6 +132,8 @@ export class Membership {
         { member, incarnation },
         {
           applied: (sent) => {
+            // It may have slept: what was seen before its lease was over says nothing of now.
+            if (!this.mayServe()) this.#watch.restart()
             this.#leasedMs = this.leasedMs(sent.monotonicMs)
             this.#leaseFrom = sent
             if (this.#incarnation !== null) return
@@ -150,6 +152,15 @@ export class Membership {
         },
       )
     })
+  }
+
+  /**
+   * Whether a life was seen to beat since this lease began, with reads that didn't pause: only then
+   * is something given to it (PROTOCOL 3.8). A row alone may be that of a dead one. False without
+   * a lease: this machine may have slept.
+   */
+  isBeating(incarnation: string): boolean {
+    return this.mayServe() && this.#watch.isBeating(incarnation)
   }
 
   /**

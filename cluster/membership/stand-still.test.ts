@@ -46,6 +46,21 @@ t.test('reads that have paused, and a life that was not there in between, count 
   t.end()
 })
 
+t.test('moved has a beat that changed under the reader, until it counts afresh', (t) => {
+  const still = new StandStill()
+  let nowMs = 0
+  const moved = (beat: number, afterMs: number = EVERY): boolean => {
+    still.saw([rowOf('a', beat)], (nowMs += afterMs))
+    return still.hasMoved('inc-a')
+  }
+  t.notOk(still.hasMoved('inc-a'), 'nobody knows of it')
+  t.same([moved(7), moved(7), moved(8), moved(8)], [false, false, true, true])
+  t.same([moved(9, LIMITS.membersPauseMs + 1), moved(9), moved(10)], [false, false, true])
+  still.restart()
+  t.same([moved(11), moved(12)], [false, true])
+  t.end()
+})
+
 t.test('a view: who is up by name, and dead is who is neither up nor leaving', (t) => {
   const states: readonly MemberState[] = ['up', 'leaving', 'dead', 'left', 'up']
   const members = ['d', 'c', 'b', 'e', 'a'].map((name, i) => rowOf(name, 1, states[i]))

@@ -9,6 +9,8 @@ import { lives } from './view.ts'
 interface Standing {
   readonly beat: number
   readonly sinceMs: number
+  /** Seen to change, and not only seen. */
+  readonly hasMoved: boolean
 }
 
 export class StandStill {
@@ -29,7 +31,8 @@ export class StandStill {
       seen.add(row.incarnation)
       const before = this.#standing.get(row.incarnation)
       if (before?.beat === row.beat) continue
-      this.#standing.set(row.incarnation, { beat: row.beat, sinceMs: nowMs })
+      const hasMoved = before !== undefined
+      this.#standing.set(row.incarnation, { beat: row.beat, sinceMs: nowMs, hasMoved })
     }
     for (const incarnation of this.#standing.keys()) {
       if (!seen.has(incarnation)) this.#standing.delete(incarnation)
@@ -40,6 +43,11 @@ export class StandStill {
   isStill(incarnation: string): boolean {
     const standing = this.#standing.get(incarnation)
     return standing !== undefined && this.#readMs - standing.sinceMs >= LIMITS.deathMs
+  }
+
+  /** True when this life's beat was seen to move since the count was begun. */
+  hasMoved(incarnation: string): boolean {
+    return this.#standing.get(incarnation)?.hasMoved === true
   }
 
   restart(): void {

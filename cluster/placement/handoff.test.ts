@@ -19,6 +19,7 @@ function makeHandoff(epoch = 4) {
     rows,
     life: 'mine',
     up: new Set(['theirs', 'mine']),
+    beating: new Set(['theirs']),
     told: [] as (readonly [string, Notice])[],
     learnt: [] as unknown[],
     /** The target says that it has read ahead as soon as it is told. */
@@ -51,6 +52,7 @@ function makeHandoff(epoch = 4) {
       }
     },
     isUp: (incarnation) => world.up.has(incarnation),
+    isBeating: (incarnation) => world.beating.has(incarnation),
     learn: (shard, route) => void world.learnt.push([shard, route]),
   })
   return world
@@ -131,6 +133,20 @@ t.test('a target that is gone before the seal, or before a signature: it serves 
     t.match(row(), { epoch: 4, incarnation: 'mine' })
     t.same([handoff.count, handoff.underWay.size], [0, 0])
   }
+})
+
+t.test('a target whose beat was not seen to move by then gets nothing', async (t) => {
+  const world = makeHandoff()
+  world.beating.clear()
+  await world.handOver()
+  t.same(world.host.did, ['prepare 1'])
+  t.match(world.row(), { epoch: 4, incarnation: 'mine' })
+  world.host.script.prepare = () => {
+    world.beating.add('theirs')
+    return Promise.resolve()
+  }
+  await world.handOver()
+  t.match(world.row(), { epoch: 5, incarnation: 'theirs' }, 'while it read ahead')
 })
 
 t.test('gone after a signature has left: only one of its own ends it', async (t) => {

@@ -29,6 +29,8 @@ export interface HandoffOptions {
   readonly tell: (to: string, notice: Notice) => void
   /** The target has died or is leaving, as far as is known. */
   readonly isUp: (incarnation: string) => boolean
+  /** The target was seen to beat: its row says `up` also when it died while nobody looked. */
+  readonly isBeating: (incarnation: string) => boolean
   readonly learn: (shard: number, route: { incarnation: string; epoch: number }) => void
 }
 
@@ -74,14 +76,14 @@ export class Handoff {
 
   /** Hands a shard over; resolves when it is done, or called off. */
   async handOver(shard: number, to: Target): Promise<void> {
-    const { host, isUp, log } = this.#options
+    const { host, isUp, isBeating, log } = this.#options
     const tenure = host.tenure(shard)
     if (tenure?.state !== 'serving' || this.#underWay.has(shard)) return
     this.#underWay.set(shard, to)
     try {
       await tenure.prepareHandoff()
       await this.#readAhead(tenure, to)
-      if (!isUp(to.incarnation)) return
+      if (!isUp(to.incarnation) || !isBeating(to.incarnation)) return
       const sealedMs = this.#options.clock.monotonicMs()
       // It serves again when what was in flight took too long: the pacer will ask once more.
       if (!(await tenure.seal())) return

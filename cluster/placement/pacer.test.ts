@@ -18,7 +18,10 @@ const SHARDS = 60
 function makePacer(settled = true) {
   const clock = new TestClock()
   const asked: Move[] = []
-  const pacer = new Pacer({ clock, member: PACER!, ask: (move) => void asked.push(move) })
+  const still = new Set<string>()
+  const isBeating = (incarnation: string): boolean => !still.has(incarnation)
+  const ask = (move: Move): void => void asked.push(move)
+  const pacer = new Pacer({ clock, member: PACER!, isBeating, ask })
   /** One shard has it all: two thirds of the shards are to move. */
   const rows = new Map<number, ShardRow>()
   for (let shard = 0; shard < SHARDS; shard++) {
@@ -49,7 +52,7 @@ function makePacer(settled = true) {
     if (settled) await clock.advance(LIMITS.moveSettleMs)
   }
   const due = (): readonly number[] => movesDue(view()).map(({ shard }) => shard)
-  return { clock, asked, pacer, rows, view, look, lives, start, due }
+  return { clock, asked, pacer, rows, view, look, lives, start, due, still }
 }
 
 const AT_ONCE = movesAtOnce(SHARDS)
@@ -127,6 +130,20 @@ t.test('nothing is moved to who has just begun, as its first sight says', async 
   lives('a', 'b', 'c')
   await clock.advance(LIMITS.moveSettleMs - 1)
   t.same(look(), [])
+})
+
+t.test('nothing is moved to who is up by its row alone', async (t) => {
+  const { look, start, due, still, view } = makePacer()
+  await start()
+  still.add('inc-b')
+  const toC = movesDue(view()).filter(({ to }) => to === 'inc-c')
+  t.ok(due().length > toC.length)
+  t.same(
+    look(),
+    toC.slice(0, AT_ONCE).map(({ shard }) => shard),
+  )
+  for (const name of NAMES) still.add(`inc-${name}`)
+  t.same(look(['a', 'c', PACER!]), [], 'nobody was heard of')
 })
 
 t.test('a life that ended and is seen again has begun anew', async (t) => {

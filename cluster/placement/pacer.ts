@@ -11,6 +11,8 @@ import type { Move } from './moves.ts'
 export interface PacerOptions {
   readonly clock: Clock
   readonly member: string
+  /** Whether that life was seen to beat, and not only its row to say `up`. */
+  readonly isBeating: (incarnation: string) => boolean
   /** Asks the present owner; what comes of it shows in the rows. */
   readonly ask: (move: Move) => void
 }
@@ -65,8 +67,12 @@ export class Pacer {
     }
   }
 
-  /** A process that has just begun is slow: nothing is moved to it before it has run for a bit. */
+  /**
+   * A process that has just begun is slow: nothing is moved to it before it has run for a bit. Nor
+   * to one that may have died while this member, or all of them, rested.
+   */
   #hasSettled(incarnation: string, nowMs: number): boolean {
+    if (!this.#options.isBeating(incarnation)) return false
     return nowMs - (this.#upSince.get(incarnation) ?? nowMs) >= LIMITS.moveSettleMs
   }
 }

@@ -59,6 +59,26 @@ t.test(
   },
 )
 
+t.test('nothing is given to whose row says up and who is not seen to beat', async (t) => {
+  const world = makePlacement(t, 8)
+  const name = beside(true)
+  await world.start()
+  const { placement, host, rows, still } = world
+  await world.until('it serves', () => [...rows.state.shards.keys()].every(world.serves))
+  still.add(name)
+  rows.member(name, `inc-${name}`, 'up')
+  host.did.length = 0
+  await world.look()
+  const [shard] = placement.overview().moves.map((move) => move.shard)
+  placement.hear({ kind: 'hand-over', shard: shard!, epoch: 1, to: `inc-${name}` }, 'inc-x')
+  await world.until('it is dead', () => rows.state.members.get(name)!.state === 'dead')
+  const did = [`prepare ${shard}`, `died inc-${name}`]
+  t.same(host.did, did, 'asked by another it looks, and calls it off')
+  still.clear()
+  rows.member(name, `inc-${name}2`, 'up')
+  await world.until('a handoff', () => host.did.some((what) => what.startsWith('seal')))
+})
+
 t.test('who is not the pacer asks for nothing', async (t) => {
   const world = makePlacement(t, 8)
   await startAsPacer(world, false)

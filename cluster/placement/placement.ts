@@ -94,7 +94,8 @@ export class Placement implements Ownership {
     const mayServe = (): boolean => this.mayServe()
     const claimer = new Claimer({ control, clock, log, host, member, incarnation, mayServe })
     this.#claimer = claimer
-    this.#pacer = new Pacer({ clock, member, ask: (move) => this.#askFor(move) })
+    const isBeating = (other: string): boolean => this.membership.isBeating(other)
+    this.#pacer = new Pacer({ clock, member, isBeating, ask: (move) => this.#askFor(move) })
     const tell = (to: string, notice: Notice): void =>
       options.wire.tell([to], notice, this.incarnation)
     this.#announced = new Announced({ control, clock, host, claimer, incarnation, tell })
@@ -107,6 +108,7 @@ export class Placement implements Ownership {
       incarnation,
       tell,
       isUp: (other) => this.#isUp(other),
+      isBeating,
       learn: (shard, route) => this.learn(shard, route),
     })
   }

@@ -12,14 +12,14 @@ const INBOX: Inbox = { receive: () => undefined, hear: () => undefined }
 /** Between two looks of a member at the rows. */
 export const LOOK_MS = 250
 
-/** The other members go on beating. */
-function beatOthers(rows: ReturnType<typeof makeRows>): void {
+/** The other members go on beating, but for those that are still. */
+function beatOthers(rows: ReturnType<typeof makeRows>, still: ReadonlySet<string>): void {
   const { members } = rows.state
   for (const row of members.values()) {
     const lives = row.member !== 'me' && (row.state === 'up' || row.state === 'leaving')
-    if (lives) members.set(row.member, { ...row, beat: row.beat + 1 })
+    if (lives && !still.has(row.member)) members.set(row.member, { ...row, beat: row.beat + 1 })
   }
-  rows.clock.after(LOOK_MS, () => beatOthers(rows))
+  rows.clock.after(LOOK_MS, () => beatOthers(rows, still))
 }
 
 export function makePlacement(t: Test, shards = 3) {
@@ -53,7 +53,8 @@ export function makePlacement(t: Test, shards = 3) {
     host,
     inbox: INBOX,
   })
-  beatOthers(rows)
+  const still = new Set<string>()
+  beatOthers(rows, still)
   const world = {
     placement,
     host,
@@ -61,6 +62,8 @@ export function makePlacement(t: Test, shards = 3) {
     clock,
     told,
     wired,
+    /** Names of those whose rows say `up`, and nobody beats there. */
+    still,
     owner: (shard: number, member: string, epoch: number) =>
       rows.set(shard, { owner: member, incarnation: `inc-${member}`, epoch }),
     /** Time goes on until it holds. */
