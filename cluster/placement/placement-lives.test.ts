@@ -6,7 +6,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { ranked } from '../ring.ts'
 import { settle } from '../testing/harness.ts'
 import { latch } from '../sharding/testing/scene.ts'
-import { makePlacement } from './testing/placement-scene.ts'
+import { LOOK_MS, makePlacement } from './testing/placement-scene.ts'
 
 type World = ReturnType<typeof makePlacement>
 
@@ -232,6 +232,30 @@ t.test('leaving ends in its time, whoever still waits and whoever takes nothing'
     t.ok(tookMs >= 3_900 && tookMs <= 6_500, `${stuck}: ${tookMs} ms`)
     t.equal(rows.state.members.get('me')!.state, 'left')
   }
+})
+
+t.test('leaving looks at the rows now and then while nothing comes of it', async (t) => {
+  const world = makePlacement(t)
+  await world.startBeside()
+  const { placement, rows, host } = world
+  rows.set(1, { epoch: 5, owner: 'me', incarnation: placement.incarnation })
+  await world.look()
+  host.script.prepare = () => new Promise(() => undefined)
+  placement.hear({ kind: 'hand-over', shard: 1, epoch: 5, to: 'inc-other' }, 'inc-other')
+  await settle()
+  t.ok(placement.handoff.underWay.has(1))
+  const leaveMs = 3_000
+  const most = leaveMs / LIMITS.beatRetryMs + leaveMs / LOOK_MS + 5
+  let views = 0
+  placement.membership.onView(() => {
+    // Nothing is left to be signed over: it ends.
+    if (++views > most) host.shards.clear()
+  })
+  let left = false
+  void placement.leave(leaveMs).then(() => (left = true))
+  await world.until('it has left', () => left, leaveMs + 2_000)
+  t.ok(views <= most, `${views} looks in ${leaveMs} ms`)
+  t.ok(host.shards.has(1))
 })
 
 t.test('stopped: its inbox goes, it beats, reads and claims no more', async (t) => {
