@@ -130,3 +130,19 @@ t.test('the last that there is room for, and the first that there is not', async
   add('one too many')
   t.same([held.size, answers], [LIMITS.sealedHeldMax, ['one too many moved']])
 })
+
+t.test('what has gone, in whatever way, takes no room any more', async (t) => {
+  for (const way of ['take', 'answer', 'wait'] as const) {
+    const { clock, held, add, answers } = makeHeld()
+    const fill = (): void => {
+      for (let i = 0; i < 4; i++) add('x', LIMITS.sealedHeldBytesMax / 4)
+    }
+    fill()
+    if (way === 'take') held.take()
+    else if (way === 'answer') held.answer(MOVED)
+    else await clock.advance(LIMITS.sealedHeldMs)
+    const before = answers.length
+    fill()
+    t.same([held.size, answers.length], [4, before], way)
+  }
+})
