@@ -199,6 +199,7 @@ t.test('the cluster: its addresses are read, what is missing is named', async (t
   const chosen = { KONTOR_STORAGE_DRIVER: 'cluster' }
   const whole = { ...env, ...chosen, KONTOR_MEMBER_ID: 'one' }
   t.equal(load(whole).storageDriver, 'cluster')
+  t.equal(load(whole, ['--default', 'KONTOR_SAMPLE=true']).sample, false, 'no sample comes into it')
   const names = problems(chosen).map((line) => line.split(':')[0])
   t.strictSame(names, [
     'KONTOR_MEMBER_ID',

@@ -213,7 +213,8 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
     storageDriver: values.KONTOR_STORAGE_DRIVER,
     shards: values.KONTOR_SHARDS,
     memberId: values.KONTOR_MEMBER_ID,
-    sample: values.KONTOR_SAMPLE,
+    // `npm start` gives it as a default to members, too: what a cluster has is not for it to fill.
+    sample: values.KONTOR_SAMPLE && values.KONTOR_STORAGE_DRIVER === 'embedded',
     bootstrapSecret: values.KONTOR_BOOTSTRAP_SECRET,
     logLevel: values.KONTOR_LOG_LEVEL,
     shutdownMs: values.KONTOR_SHUTDOWN_MS,

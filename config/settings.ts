@@ -16,7 +16,7 @@ export interface Settings {
   /** null: as the store says, 32 for a new one. */
   readonly shards: number | null
   readonly memberId: string
-  /** Load the sample orders into an empty embedded store. */
+  /** Load the sample orders into an empty embedded store; false for every member of a cluster. */
   readonly sample: boolean
   readonly bootstrapSecret: string | null
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
