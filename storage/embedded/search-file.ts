@@ -5,6 +5,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { IndexAway } from '../search.ts'
 import { ddlOf, type IndexLayoutOfAll } from './search-layout.ts'
 
 /** Name of the file in the data directory. */
@@ -24,6 +25,16 @@ const BUSY_MS = 5_000
 /** SQLite's result codes for a file that is damaged or none of its own. */
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
+
+/** Result codes that are about what was written, or how it was asked for; all others are the file's. */
+const OF_CONTENT = [
+  1, // ERROR
+  18, // TOOBIG
+  19, // CONSTRAINT
+  20, // MISMATCH
+  21, // MISUSE
+  25, // RANGE
+]
 
 /** The disk could not keep what it was given, and the kernel may have dropped it. */
 const SYNC_FAILED = 1034
@@ -119,9 +130,19 @@ function removeFile(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
 }
 
+/**
+ * True: SQLite failed for a reason that lies in the file or the machine (no room, an I/O error, a
+ * lock, damage), whatever was to be written.
+ */
+export function isOfFile(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode
+  return code !== undefined && !OF_CONTENT.includes(code & 0xff)
+}
+
 /** True: what is in the file can't be relied on any more. */
 export function isDamage(error: unknown): boolean {
-  const code = (error as { errcode?: number }).errcode
+  const { cause } = error as { cause?: unknown }
+  const code = ((error instanceof IndexAway ? cause : error) as { errcode?: number }).errcode
   if (code === undefined) return false
   return code === SYNC_FAILED || [CORRUPT, NOT_A_DATABASE].includes(code & 0xff)
 }

@@ -14,6 +14,8 @@ import { FULL_ACCESS, planNavigations } from '../../protocol/graph/navigation.ts
 import { graphSchema } from '../../protocol/graph/schema.ts'
 import { planOf } from '../conformance/search-index.ts'
 import { actorIds, NODE_TYPES, SCHEMA, shelfIds } from '../conformance/search-nodes.ts'
+import { IndexAway } from '../search.ts'
+import { isDamage, isOfFile } from './search-file.ts'
 import { keyBytes, layoutOf } from './search-layout.ts'
 import { SqliteGraphReader } from './search-reader.ts'
 import { StepSelect, TICK } from './search-select.ts'
@@ -49,6 +51,35 @@ function refusal(run: () => unknown): string | null {
 function ask(reader: SqliteGraphReader, body: unknown): Record<string, unknown> {
   return { ...reader.query(planOf(body), 1_000_000) }
 }
+
+void t.test('a file that has no room is away, and what is refused of an actor is not', (t) => {
+  const dir = folder(t)
+  const small = new SqliteGraphWriter({ dir, schema: SCHEMA, pagesMax: 64 })
+  small.reset('one')
+  const large = library(ONE, 1, 'a'.repeat(1024 * 1024))
+  t.throws(() => small.apply([large], [{ shard: 0, offset: 1 }]), IndexAway)
+  t.same([...small.offsets()], [], 'nothing moved')
+  small.close()
+  const writer = new SqliteGraphWriter({ dir, schema: SCHEMA })
+  t.teardown(() => writer.close())
+  writer.apply([large], [{ shard: 0, offset: 1 }])
+  t.same([...writer.offsets()], [[0, 1]], 'with room again it goes on')
+  const unknown = { ...library(TWO, 1, 'b'), node: 'nothing' }
+  t.throws(() => writer.apply([unknown], []), { message: /^node type nothing/ })
+  t.end()
+})
+
+void t.test('of failures SQLite says which are of the file and which of what was written', (t) => {
+  const of = (errcode: number): Error => Object.assign(new Error('no'), { errcode })
+  for (const code of [5, 6, 7, 8, 10, 11, 13, 14, 26, 266, 778, 1034, 2570]) {
+    t.ok(isOfFile(of(code)), `${code}`)
+  }
+  for (const code of [1, 18, 19, 20, 25, 2067]) t.notOk(isOfFile(of(code)), `${code}`)
+  t.notOk(isOfFile(new Error('ours')))
+  t.ok(isDamage(new IndexAway('why', { cause: of(11) })), 'damage is found behind it')
+  t.notOk(isDamage(new IndexAway('why', { cause: of(13) })))
+  t.end()
+})
 
 void t.test('other node types make another index', (t) => {
   const dir = folder(t)

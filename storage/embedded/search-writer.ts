@@ -8,8 +8,8 @@ import { LIMITS } from '../../config/limits.ts'
 import { assert, AssertionError } from '../../protocol/errors.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
-import type { Fill, GraphWriter, IndexWrite } from '../search.ts'
-import { openForWriting } from './search-file.ts'
+import { type Fill, type GraphWriter, IndexAway, type IndexWrite } from '../search.ts'
+import { isOfFile, openForWriting } from './search-file.ts'
 import { keyBytes, layoutOf, NODES_PER_ACTOR, type IndexLayoutOfAll } from './search-layout.ts'
 import { NodeTable, type ActorRows } from './search-table.ts'
 
@@ -19,6 +19,8 @@ export interface GraphWriterOptions {
   readonly schema: GraphSchema
   /** Wall clock, milliseconds since 1970: the age of removals. */
   readonly nowMs?: () => number
+  /** The file gets so many pages at most; by default as many as the disk has room for. */
+  readonly pagesMax?: number
 }
 
 /** Removals are looked through for old ones this often. */
@@ -54,6 +56,7 @@ export class SqliteGraphWriter implements GraphWriter {
     this.#layout = layoutOf(options.schema)
     this.#nowMs = options.nowMs ?? (() => Date.now())
     const db = openForWriting(options.dir, this.#layout)
+    if (options.pagesMax) db.exec(`PRAGMA max_page_count = ${options.pagesMax}`)
     this.#db = db
     for (const [name, layout] of this.#layout.nodes) {
       this.#tables.set(name, new NodeTable(db, layout))
@@ -112,14 +115,16 @@ export class SqliteGraphWriter implements GraphWriter {
   /** All or nothing: what fails leaves the file and this object's memory of it as they were. */
   #inTransaction(work: () => void): void {
     const nextActor = this.#nextActor
-    this.#begin.run()
     try {
+      this.#begin.run()
       work()
       this.#commit.run()
     } catch (error) {
       this.#nextActor = nextActor
       // A failed COMMIT (disk full) may have rolled back by itself.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      // The file's fault is nobody's whose nodes were to be written.
+      if (isOfFile(error)) throw new IndexAway((error as Error).message, { cause: error })
       throw error
     }
   }
