@@ -43,6 +43,31 @@ export function cassandraOptions(
   }
 }
 
+/** The store of a node, or every mistake in its settings as a line for people. */
+export type StoreOf =
+  | { readonly isCluster: boolean; readonly dataDir: string }
+  | { readonly problems: readonly string[] }
+
+/**
+ * Which store a node with these settings has. A file that names Cassandra is a member's, also where
+ * only the environment of the members says that they are a cluster.
+ */
+export function storeOf(
+  env: Readonly<Record<string, string | undefined>>,
+  config: string | undefined,
+  readFile: (path: string) => string,
+): StoreOf {
+  if (config === undefined) {
+    const isCluster = env['KONTOR_STORAGE_DRIVER'] === 'cluster'
+    return { isCluster, dataDir: env['KONTOR_DATA_DIR'] || './data' }
+  }
+  const loaded = loadSettings({ ...UNUSED, ...env }, ['--config', config], readFile)
+  if ('problems' in loaded) return loaded
+  const { storageDriver, dataDir, cluster } = loaded.ok
+  const namesCassandra = cluster.cassandra.contactPoints.length > 0
+  return { isCluster: storageDriver === 'cluster' || namesCassandra, dataDir }
+}
+
 /** Warnings go where a command's own output isn't. */
 const STANDARD_ERROR: Log = {
   debug() {},

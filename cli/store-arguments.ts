@@ -23,8 +23,9 @@ export interface ArgumentKinds {
   readonly hasTarget?: boolean
 }
 
-/** Exit codes: the usage was asked for, or wrong arguments (EX_USAGE of sysexits). */
-const EXIT = { asked: 0, usage: 64 } as const
+/** Exit code for wrong arguments: EX_USAGE of sysexits. */
+export const EXIT_USAGE = 64
+const EXIT_ASKED = 0
 
 /** What was given, or the exit code once the usage was printed. */
 export function storeArguments(
@@ -44,13 +45,13 @@ export function storeArguments(
     const { data, config, help, repair, to } = values as Partial<StoreArguments> & typeof values
     if (help === true) {
       console.log(usage)
-      return EXIT.asked
+      return EXIT_ASKED
     }
     if (hasTarget && !to) throw new Error('--to DIR is missing: where the backup is to be')
     return { data, config, repair: repair === true, to }
   } catch (error) {
     console.error((error as Error).message)
     console.error(usage)
-    return EXIT.usage
+    return EXIT_USAGE
   }
 }

@@ -33,6 +33,29 @@ t.test('a sound directory, one cut short, and one that is not there', async (t) 
   t.equal(verifyLog('--data', join(dir, 'none')).status, 1)
 })
 
+t.test('a settings file of a cluster is no data directory', async (t) => {
+  const cassandra = { contactPoints: '127.0.0.1:1', datacenter: 'dc1', keyspace: 'theirs' }
+  const dir = t.testdir({
+    'member.json': JSON.stringify({ storageDriver: 'cluster', cluster: { cassandra } }),
+    'engines.json': JSON.stringify({ cluster: { cassandra } }),
+    'wrong.json': JSON.stringify({ storageDriver: 'cluster' }),
+    'one.json': JSON.stringify({ dataDir: join(t.testdirName, 'none') }),
+  })
+  for (const file of ['member.json', 'engines.json']) {
+    const away = verifyLog('--config', join(dir, file))
+    t.equal(away.status, 1, file)
+    t.match(away.stderr, /127\.0\.0\.1:1|host/, 'it was Cassandra that was looked for')
+    t.equal(away.stdout, '')
+  }
+  const wrong = verifyLog('--config', join(dir, 'wrong.json'))
+  t.equal(wrong.status, 78)
+  t.match(wrong.stderr, 'KONTOR_CASSANDRA_CONTACT_POINTS')
+  t.equal(verifyLog('--config', join(dir, 'missing.json')).status, 78)
+  t.match(verifyLog('--config', join(dir, 'one.json')).stdout, join(dir, 'none'))
+  const both = verifyLog('--config', join(dir, 'member.json'), '--data', dir)
+  t.equal(both.status, 64, 'which of them was meant?')
+})
+
 t.test('wrong arguments', async (t) => {
   for (const args of [['--dta', 'x'], ['x']]) {
     const { status, stderr } = verifyLog(...args)

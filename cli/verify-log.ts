@@ -9,17 +9,18 @@ import type { Behaviour } from '../protocol/behaviour.ts'
 import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
 import { lockDirectory } from '../storage/embedded/directory-lock.ts'
 import { verifyLog } from '../storage/embedded/verify-log.ts'
-import { cassandraOptions } from './cassandra-options.ts'
-import { storeArguments, type StoreArguments } from './store-arguments.ts'
+import { cassandraOptions, storeOf } from './cassandra-options.ts'
+import { EXIT_USAGE, storeArguments, type StoreArguments } from './store-arguments.ts'
 
 const USAGE = `Usage: npm run verify-log -- [--data DIR] [--config FILE] [--repair]
   --data DIR     an embedded store: the directory of KONTOR_DATA_DIR, ./data unless set
-  --config FILE  settings file of a cluster, beside the environment
+  --config FILE  the settings file of a node, beside the environment: its store is read, which is a
+                 cluster's keyspace where the file or the environment says so or names Cassandra
   --repair       puts back what is missing of actors where the log still has it, keeps what is
                  needed of them and would go, and gives back natural keys that lead to an actor
                  which doesn't have them; of two histories of one actor both are shown, and
                  nothing is changed. An embedded store's node must be stopped
-With KONTOR_STORAGE_DRIVER=cluster the keyspace KONTOR_CASSANDRA_KEYSPACE is read instead.`
+Without --data, KONTOR_STORAGE_DRIVER=cluster means the keyspace KONTOR_CASSANDRA_KEYSPACE.`
 
 /** Actors with natural keys. */
 const behaviours = new Map([['order', orderBehaviour() as Behaviour]])
@@ -30,12 +31,23 @@ const EXIT = { well: 0, damaged: 1 } as const
 async function main(): Promise<number> {
   const given = storeArguments(USAGE, { mayRepair: true })
   if (typeof given === 'number') return given
-  const isCluster = given.data === undefined && process.env['KONTOR_STORAGE_DRIVER'] === 'cluster'
-  return isCluster ? verifyKeyspace(given) : verifyDirectory(given)
+  const { data, config } = given
+  if (data !== undefined && config !== undefined) {
+    console.error('--data names one store, --config another: give one of them')
+    return EXIT_USAGE
+  }
+  if (data !== undefined) return verifyDirectory(data, given)
+  const store = storeOf(process.env, config, (path) => readFileSync(path, 'utf8'))
+  if ('problems' in store) return refuse(store)
+  return store.isCluster ? verifyKeyspace(given) : verifyDirectory(store.dataDir, given)
 }
 
-async function verifyDirectory({ data, repair }: StoreArguments): Promise<number> {
-  const dir = data ?? (process.env['KONTOR_DATA_DIR'] || './data')
+function refuse({ problems }: { readonly problems: readonly string[] }): number {
+  for (const problem of problems) console.error(problem)
+  return EXIT_CONFIG
+}
+
+async function verifyDirectory(dir: string, { repair }: StoreArguments): Promise<number> {
   const print = (line: string): void => console.log(line)
   if (!repair || !existsSync(dir)) return outcome(dir, await verifyLog(dir, print, { behaviours }))
   try {
@@ -51,10 +63,7 @@ async function verifyDirectory({ data, repair }: StoreArguments): Promise<number
 
 async function verifyKeyspace({ config, repair }: StoreArguments): Promise<number> {
   const loaded = cassandraOptions(process.env, config, (path) => readFileSync(path, 'utf8'))
-  if ('problems' in loaded) {
-    for (const problem of loaded.problems) console.error(problem)
-    return EXIT_CONFIG
-  }
+  if ('problems' in loaded) return refuse(loaded)
   const { options } = loaded
   try {
     const print = (line: string): void => console.log(line)
