@@ -10,6 +10,7 @@ import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
 import type { CassandraOptions } from '../storage/cassandra/store.ts'
 import { lockDirectory } from '../storage/embedded/directory-lock.ts'
 import { openForCopy } from '../storage/embedded/journal-copy.ts'
+import { writeMoved } from '../storage/embedded/moved-store.ts'
 import { cassandraOptions } from './cassandra-options.ts'
 import { storeArguments } from './store-arguments.ts'
 
@@ -69,9 +70,11 @@ async function move(dir: string, options: CassandraOptions): Promise<number> {
     console.error(`findings: ${findings}: drop the keyspace ${keyspace} and move again`)
     return EXIT.failed
   }
+  const [at, places] = [new Date(clock()).toISOString(), options.contactPoints.join(', ')]
+  writeMoved(dir, { to: `the keyspace ${keyspace} at ${places}`, at })
   console.log(
     'Nothing is wrong with it. Start members with KONTOR_STORAGE_DRIVER=cluster; from now on ' +
-      `${dir} is a backup: don't start a node on it again.`,
+      `${dir} is a backup: no node starts on it any more.`,
   )
   return EXIT.moved
 }

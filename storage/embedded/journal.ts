@@ -35,6 +35,7 @@ import { LogPace, UpkeepStopped } from './log-pace.ts'
 import { LogTail } from './log-tail.ts'
 import { LogUpkeep, type UpkeepReport } from './log-upkeep.ts'
 import { LogView } from './log-view.ts'
+import { refuseMoved } from './moved-store.ts'
 import { NoRoomToTurn } from './place-turner.ts'
 import { SharedEnd } from './shared-end.ts'
 import { shardsOf } from './store-shards.ts'
@@ -95,6 +96,7 @@ export async function openEmbeddedJournal(
 ): Promise<EmbeddedJournal> {
   const { dir, shards, random, clock } = options
   mkdirSync(dir, { recursive: true })
+  refuseMoved(dir)
   refuseMissingStore(dir)
   const disk = (): NodeDisk => new NodeDisk(join(dir, LOG_FOLDER))
   const makeUuid = uuidMaker(random)

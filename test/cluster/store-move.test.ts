@@ -101,7 +101,11 @@ t.test('an embedded store becomes a cluster', { skip, timeout: 240_000 }, async 
   t.match(moved.text, /derived rows and \d+ groups with \d+ entries are in the keyspace/)
   const again = await run('move.ts', ['--data', before.dir], settings)
   t.equal(again.code, 1)
-  t.match(again.text, /holds a store already/)
+  t.match(again.text, /its store was moved to the keyspace \w+ at /)
+
+  before.launch()
+  t.not(await before.ended(), 0, 'no node starts on what was moved')
+  t.match(before.output, /its store was moved to the keyspace \w+ at /)
 
   const after = new NodeProcess({ ...settings, KONTOR_MEMBER_ID: 'a' })
   t.teardown(() => after.clear())
