@@ -27,8 +27,9 @@ RUN node cli/packed.mjs && mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 8080
+# Alive, not ready: while an engine is away nothing is gained by a restart.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.KONTOR_HTTP_PORT ?? 8080}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "cli/is-alive.mjs"]
 # SIGTERM makes it drain and hand its shards over.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--use-largepages=silent", "cli/node.mjs"]

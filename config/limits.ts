@@ -24,6 +24,8 @@ export const LIMITS = {
   bodyIdleMs: 30_000,
   requestBudgetMs: 30_000,
   shutdownMs: 30_000,
+  /** A balancer that asks each second, or a bit less often, may miss it: then it is set higher. */
+  shutdownNoticeMs: 500,
   jsonDepthMax: 64,
   /** Below this mean rate a body is closed, once it has taken `bodyIdleMs`. */
   bodyBytesPerSecondMin: 240,

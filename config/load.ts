@@ -218,6 +218,7 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
     bootstrapSecret: values.KONTOR_BOOTSTRAP_SECRET,
     logLevel: values.KONTOR_LOG_LEVEL,
     shutdownMs: values.KONTOR_SHUTDOWN_MS,
+    shutdownNoticeMs: values.KONTOR_SHUTDOWN_NOTICE_MS,
     accessTokenMs: values.KONTOR_ACCESS_TOKEN_MS,
     acceptLoss,
     smtpUrl: values.KONTOR_SMTP_URL,

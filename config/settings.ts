@@ -21,6 +21,8 @@ export interface Settings {
   readonly bootstrapSecret: string | null
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly shutdownMs: number
+  /** Of that time: what a load balancer gets to notice, milliseconds. */
+  readonly shutdownNoticeMs: number
   readonly accessTokenMs: number
   /** `--accept-loss shard:offset` given at start (PROTOCOL 3.16). */
   readonly acceptLoss: readonly { readonly shard: number; readonly offset: number }[]

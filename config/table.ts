@@ -119,6 +119,12 @@ export const TABLE = {
     kind: integer(0, 600_000, 'milliseconds'),
     initial: LIMITS.shutdownMs,
   }),
+  KONTOR_SHUTDOWN_NOTICE_MS: row({
+    key: 'shutdownNoticeMs',
+    what: 'How long /health/ready says 503 on SIGTERM, all else going on, before draining begins.',
+    kind: integer(0, 600_000, 'milliseconds'),
+    initial: LIMITS.shutdownNoticeMs,
+  }),
   KONTOR_ACCESS_TOKEN_MS: row({
     key: 'accessTokenMs',
     what: 'Lifetime of an access token.',

@@ -6,7 +6,7 @@ import { EXIT_CONFIG, loadSettings } from '../config/load.ts'
 import { settingsReference } from '../config/reference.ts'
 import { createLog } from './log.ts'
 import { giveMemoryBackWhenIdle } from './idle-memory.ts'
-import { startNode } from './node.ts'
+import { startNode, type KontorNode } from './node.ts'
 import { greeting } from './greeting.ts'
 
 const EXIT_DATA = 65
@@ -38,16 +38,21 @@ const fatal = (error: Error): void => {
   process.exit(1)
 }
 
+let node: KontorNode | null = null
+const stop = (signal: string): void => {
+  log.info({ signal }, node === null ? 'stopping while it starts' : 'stopping')
+  // Nobody has been answered yet, and what is half done is as after a crash.
+  if (node === null) process.exit(0)
+  node.stop().then(() => process.exit(0), fatal)
+}
+// Before it starts: process 1 of a container ignores what it has no handler for. A terminal that is
+// closed says SIGHUP.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, stop)
+
 try {
-  const node = await startNode({ settings, log, version, print, onFatal: fatal })
+  node = await startNode({ settings, log, version, print, onFatal: fatal })
   print(greeting(settings, node.port))
   giveMemoryBackWhenIdle()
-  const stop = (signal: string): void => {
-    log.info({ signal }, 'stopping')
-    node.stop().then(() => process.exit(0), fatal)
-  }
-  process.on('SIGTERM', () => stop('SIGTERM'))
-  process.on('SIGINT', () => stop('SIGINT'))
 } catch (error) {
   process.stderr.write(`Kontor can't start: ${(error as Error).message}\n`)
   // An engine that is set to lose data is a setting to mend, not data to restore.

@@ -7,6 +7,7 @@ import type { Settings } from '../config/settings.ts'
 import { systemClock } from '../cluster/clock.ts'
 import type { World } from '../cluster/clock.ts'
 import type { Member } from '../cluster/member.ts'
+import { RequestError } from '../protocol/errors.ts'
 import { graphSchema } from '../protocol/graph/schema.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
@@ -27,6 +28,8 @@ import { healthOperations } from './health/routes.ts'
 import type { Check } from './health/routes.ts'
 import { collectProcessMetrics } from './health/process-metrics.ts'
 import { collectRuntimeMetrics } from './health/runtime-metrics.ts'
+import type { Authenticate, Clock } from './http/core.ts'
+import type { Operation } from './http/operation.ts'
 import { createHttpServer } from './http/server.ts'
 import type { HttpServer } from './http/server.ts'
 import { Metrics } from './metrics.ts'
@@ -53,14 +56,77 @@ export interface KontorNode {
   stop(): Promise<void>
 }
 
-export async function startNode(options: NodeOptions): Promise<KontorNode> {
-  const { settings, log, version } = options
+/** Listens first: who can't have the port must not have taken a shard. */
+export async function startNode(given: NodeOptions): Promise<KontorNode> {
   const world: World = { clock: systemClock(), random: (bytes) => void randomFillSync(bytes) }
   const metrics = new Metrics()
+  const phase: Phase = {
+    checks: () => [STARTING],
+    authenticate: () => NOBODY_YET,
+    isLeaving: false,
+  }
+  const server = listener(given, { world, metrics, phase })
+  const { port } = await server.listen()
+  const { settings } = given
+  // Port 0 stands for a free one, which is known only now.
+  const baseUrl = settings.http.baseUrl.replace(/:0$/, `:${port}`)
+  const http = { ...settings.http, baseUrl }
+  const options = { ...given, settings: { ...settings, http } }
+  const running = await startStations(options, { world, metrics, phase, server })
+  return { port, stop: stopper(running) }
+}
+
+/** What changes while a node comes and goes. */
+interface Phase {
+  checks: () => readonly Check[]
+  authenticate: Authenticate
+  /** It was told to stop, and serves on for a moment. */
+  isLeaving: boolean
+}
+
+interface Entrance {
+  readonly world: World
+  readonly metrics: Metrics
+  readonly phase: Phase
+}
+
+const STARTING: Check = { name: 'start', ok: false, reason: 'this node is starting' }
+const LEAVING: Check = { name: 'stop', ok: false, reason: 'this node is about to stop' }
+const NOBODY_YET = new RequestError('UNAVAILABLE', 'this node is starting; nothing was done')
+
+function healthOf({ metrics, phase }: Entrance): Operation[] {
+  const checks = (): readonly Check[] => [...phase.checks(), ...(phase.isLeaving ? [LEAVING] : [])]
+  return healthOperations({ checks, metrics })
+}
+
+function listener({ settings, log, version }: NodeOptions, entrance: Entrance): HttpServer {
+  const { world, metrics, phase } = entrance
+  return createHttpServer({
+    settings: settings.http,
+    operations: healthOf(entrance),
+    isStarting: true,
+    authenticate: (authorization) => phase.authenticate(authorization),
+    log,
+    metrics,
+    version,
+    clock: clocksOf(world),
+  })
+}
+
+function clocksOf({ clock }: World): Clock {
+  return { nowMs: () => clock.nowMs(), monotonicMs: () => clock.monotonicMs() }
+}
+
+async function startStations(
+  options: NodeOptions,
+  entrance: Entrance & { readonly server: HttpServer },
+): Promise<Running> {
+  const { settings, log } = options
+  const { world, metrics, phase, server } = entrance
   const channels = new RegistryChannels()
   const table = behaviours(channels)
   const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
-  const clocks = { nowMs: () => world.clock.nowMs(), monotonicMs: () => world.clock.monotonicMs() }
+  const clocks = clocksOf(world)
   const query = actorQuery({ schema, ...clocks })
   const parts = { ...options, world, behaviours: table, schema, query }
   const foundation = await makeFoundation(parts)
@@ -68,14 +134,14 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
   channels.follow(member.system)
   const tokens = consistencyTokens(journal.identity)
   const graph = new Graph({ schema, runner, index: watch, tokens, ...clocks })
-  let { baseUrl } = settings.http
-  const access = makeAccess(options, member, world, () => baseUrl)
+  const access = makeAccess(options, member, world)
   await access.start()
   collectProcessMetrics(metrics)
   collectRuntimeMetrics(metrics, member)
   foundation.collect(metrics)
   const sample = { ready: !settings.sample }
-  const checks = (): readonly Check[] => [...foundation.checks(), sampleCheck(sample.ready)]
+  phase.checks = () => [...foundation.checks(), sampleCheck(sample.ready)]
+  phase.authenticate = access.authenticate
   const status = new ClusterStatusReader({
     overview: () => member.ownership.overview(),
     tenures: member.shards,
@@ -88,22 +154,16 @@ export async function startNode(options: NodeOptions): Promise<KontorNode> {
     parkedBy: foundation.parkedBy,
     send: (envelope, respond) => member.edge.send(envelope, respond),
   })
-  const operations = [
-    ...healthOperations({ checks, metrics }),
+  server.serve([
+    ...healthOf(entrance),
     ...clusterOperations({ status, setAside, retryParked: () => member.retryParked() }),
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens }),
     ...graphRoutes(graph),
-  ]
-  const { authenticate } = access
-  const http = { settings: settings.http, operations, authenticate, log, metrics, version }
-  const server = createHttpServer({ ...http, clock: clocks })
-  const { port } = await server.listen()
-  // Port 0 stands for a free one, which is known only now.
-  baseUrl = baseUrl.replace(/:0$/, `:${port}`)
+  ])
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
-  return { port, stop: stopper({ server, access, foundation, settings, log }) }
+  return { server, access, foundation, settings, log, phase }
 }
 
 /** The drivers of a cluster are loaded where they are used: one process alone starts without. */
@@ -113,19 +173,14 @@ async function makeFoundation(options: FoundationOptions): Promise<Foundation> {
   return clusteredFoundation(options)
 }
 
-function makeAccess(
-  { settings, log, print }: NodeOptions,
-  member: Member,
-  world: World,
-  baseUrl: () => string,
-): Access {
+function makeAccess({ settings, log, print }: NodeOptions, member: Member, world: World): Access {
   return createAccess({
     actorSystem: member,
     world,
     dataDir: settings.dataDir,
     bootstrapSecret: settings.bootstrapSecret,
     accessTokenMs: settings.accessTokenMs,
-    baseUrl,
+    baseUrl: settings.http.baseUrl,
     print,
     tidies: () => member.serves(SYSTEM_SHARD),
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
@@ -162,17 +217,28 @@ interface Running {
   readonly foundation: Foundation
   readonly settings: Settings
   readonly log: Log
+  readonly phase: Phase
 }
 
-/** Requests end first, then what they left to write, then the drivers (CONTRACT 0 "Shutdown"). */
+/** Balancers are told, requests end, what they left is written, drivers go: CONTRACT 0 "Shutdown". */
 function stopper(running: Running): () => Promise<void> {
   let stopping: Promise<void> | null = null
   return () => (stopping ??= stopAll(running))
 }
 
-async function stopAll({ server, access, foundation, settings, log }: Running): Promise<void> {
+async function stopAll({
+  server,
+  access,
+  foundation,
+  settings,
+  log,
+  phase,
+}: Running): Promise<void> {
   const began = performance.now()
   const leftMs = (): number => Math.max(100, settings.shutdownMs - (performance.now() - began))
+  phase.isLeaving = true
+  const noticeMs = Math.min(settings.shutdownNoticeMs, leftMs() * 0.5)
+  if (noticeMs > 0) await new Promise<void>((resolve) => void setTimeout(resolve, noticeMs))
   await server.close(leftMs() * 0.6)
   access.stop()
   await foundation.stop(leftMs)

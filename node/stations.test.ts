@@ -69,7 +69,7 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
     dataDir: dir,
     bootstrapSecret: 's3cret',
     accessTokenMs: 3_600_000,
-    baseUrl: () => 'http://localhost',
+    baseUrl: 'http://localhost',
     print: () => t.fail('nothing to print'),
     tidies: () => member.serves(SYSTEM_SHARD),
     onError: (error) => t.fail(String(error)),

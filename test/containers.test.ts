@@ -58,6 +58,12 @@ t.test('three nodes, each by its name, with settings that there are', async (t) 
   t.equal(ids.size, 3)
 })
 
+t.test('the image is restarted when it is dead, not when it is not ready', async (t) => {
+  const check = read('Dockerfile').match(/^HEALTHCHECK [^]*?CMD (\[.*\])$/m)?.[1]
+  t.strictSame(JSON.parse(check ?? '[]'), ['node', 'cli/is-alive.mjs'])
+  t.match(read('cli/is-alive.mjs'), "path: '/health/live'")
+})
+
 t.test('engines are watched, keep their data, and keep what they acknowledge', async (t) => {
   for (const engine of ENGINES) {
     const { healthcheck, volumes } = COMPOSE.services[engine]!

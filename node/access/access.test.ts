@@ -61,7 +61,7 @@ async function station(
     dataDir: join(dir, 'data'),
     bootstrapSecret: options.secret === undefined ? SECRET : options.secret,
     accessTokenMs: 60 * 60_000,
-    baseUrl: () => 'http://127.0.0.1:8080',
+    baseUrl: 'http://127.0.0.1:8080',
     print: (text) => printed.push(text),
     tidies: () => true,
     onError: (error) => t.fail(String(error)),

@@ -29,7 +29,7 @@ export interface AccessOptions {
   /** Life of an access token, milliseconds. */
   readonly accessTokenMs: number
   /** Public address, without a slash at its end. */
-  readonly baseUrl: () => string
+  readonly baseUrl: string
   /** Shows a text to the operator. */
   readonly print: (text: string) => void
   /** This member has the `system` shard. */

@@ -37,7 +37,7 @@ async function cluster(t: Test) {
       dataDir: dir,
       bootstrapSecret: SECRET,
       accessTokenMs: 3_600_000,
-      baseUrl: () => 'http://localhost',
+      baseUrl: 'http://localhost',
       print: () => undefined,
       tidies: () => one.member.serves(SYSTEM_SHARD),
       onError: () => undefined,

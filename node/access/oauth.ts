@@ -28,7 +28,7 @@ export interface OAuthOptions {
   /** Life of an access token, milliseconds. */
   readonly accessTokenMs: number
   /** Public address, without a slash at its end. */
-  readonly baseUrl: () => string
+  readonly baseUrl: string
 }
 
 const NO_STORE = { 'Cache-Control': 'no-store', Pragma: 'no-cache' }
@@ -68,7 +68,7 @@ export function oauthOperations(options: OAuthOptions): Operation[] {
       path: '/.well-known/oauth-authorization-server',
       summary: 'Metadata of the authorization server (RFC 8414)',
       access: 'none',
-      handle: () => ({ status: 200, body: metadata(options.baseUrl()) }),
+      handle: () => ({ status: 200, body: metadata(options.baseUrl) }),
     },
   ]
 }

@@ -83,6 +83,8 @@ export interface HttpCore {
   arrivingBytes: number
   /** True while uWebSockets.js is calling us: the socket is corked already. */
   corked: boolean
+  /** Most operations are still to come: what isn't known may be soon. */
+  starting: boolean
   /** Shutting down: every answer closes its connection. */
   closing: boolean
   /** Connections that are idle may be closed after this time, on the monotonic clock. */

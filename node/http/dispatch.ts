@@ -93,6 +93,10 @@ export class Dispatcher {
 
   private refuseStray(x: Exchange): void {
     const methods = this.router.methodsOf(x.path)
+    if (this.core.starting && methods.length === 0) {
+      x.fail(new RequestError('UNAVAILABLE', 'this node is starting; nothing was done'))
+      return
+    }
     if (methods.length === 0) {
       x.fail(new RequestError('NOT_FOUND', `there is nothing at ${x.path.slice(0, 200)}`))
       return

@@ -443,6 +443,26 @@ t.test('requests are counted by route and status', async (t) => {
   t.match(text, 'kontor_http_request_seconds_count{route="GET /things/{id}"} 2\n')
 })
 
+t.test('a server that is starting answers what it knows, and 503 to all else', async (t) => {
+  const live = operation('GET', '/live', () => ({ status: 200, body: {} }))
+  const later = operation('GET', '/later', () => ({ status: 200, body: {} }))
+  const http = await startServer([live], { isStarting: true })
+  t.teardown(http.stop)
+  const c = http.client()
+  const status = async (path: string): Promise<number> =>
+    (await c.send(request(`GET ${path}`)).response()).status
+  t.equal(await status('/live'), 200)
+  for (const path of ['/later', '/nowhere', '/openapi.json']) {
+    const answer = await c.send(request(`GET ${path}`)).response()
+    t.equal(answer.status, 503, path)
+    t.match(errorOf(answer), { code: 'UNAVAILABLE', message: /is starting; nothing was done/ })
+    t.match(answer.headers['retry-after'], /^\d+$/)
+  }
+  http.server.serve([live, later])
+  for (const path of ['/live', '/later', '/openapi.json']) t.equal(await status(path), 200, path)
+  t.equal(await status('/nowhere'), 404)
+})
+
 t.test('a port that is taken is refused, not shared', async (t) => {
   const first = await startServer([])
   t.teardown(first.stop)

@@ -26,6 +26,8 @@ import type { TemplatedApp, us_listen_socket } from './uws.ts'
 export interface HttpServerOptions {
   readonly settings: Pick<Settings['http'], 'host' | 'port' | 'tlsKeyFile' | 'tlsCertFile'>
   readonly operations: readonly Operation[]
+  /** More come with `serve`; until then all others are answered 503 UNAVAILABLE. Default: false. */
+  readonly isStarting?: boolean
   readonly authenticate: Authenticate
   readonly log: Log
   readonly metrics: Metrics
@@ -43,6 +45,8 @@ export interface HttpServer {
   readonly port: number
   /** Rejects when the address can't be had. */
   listen(): Promise<{ readonly port: number }>
+  /** From now on these are the operations, and all others are 404 NOT_FOUND. */
+  serve(operations: readonly Operation[]): void
   /**
    * Stops accepting; open connections are served on, each answer with `Connection: close`; resolves
    * when all are closed, at the latest after `graceMs`.
@@ -64,12 +68,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     open,
     arrivingBytes: 0,
     corked: false,
+    starting: options.isStarting === true,
     closing: false,
     quietFromMs: 0,
   }
-  const operations = [...options.operations]
-  operations.push(openApiOperation(options.operations, options.version ?? '0'))
-  const dispatcher = new Dispatcher(core, compile(operations, metrics))
+  const dispatcherOf = (operations: readonly Operation[]): Dispatcher => {
+    const described = core.starting ? [] : [openApiOperation(operations, options.version ?? '0')]
+    return new Dispatcher(core, compile([...operations, ...described], metrics))
+  }
+  const dispatcher = dispatcherOf(options.operations)
   metrics.collect(function* () {
     yield {
       name: 'kontor_http_requests_in_flight',
@@ -78,7 +85,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       value: core.open.size,
     }
   })
-  return new Listener({ core, open }, dispatcher, options.settings)
+  return new Listener({ core, open, dispatcherOf }, dispatcher, options.settings)
 }
 
 function compile(operations: readonly Operation[], metrics: Metrics): Router<Route> {
@@ -120,7 +127,8 @@ class Listener implements HttpServer {
   port = 0
   private readonly core: HttpCore
   private readonly open: Iterable<Exchange>
-  private readonly dispatcher: Dispatcher
+  private readonly dispatcherOf: (operations: readonly Operation[]) => Dispatcher
+  private dispatcher: Dispatcher
   private readonly settings: HttpServerOptions['settings']
   private app: TemplatedApp | null = null
   private socket: us_listen_socket | null = null
@@ -129,12 +137,17 @@ class Listener implements HttpServer {
   private closed: Promise<void> | null = null
 
   constructor(
-    state: { readonly core: HttpCore; readonly open: Iterable<Exchange> },
+    state: {
+      readonly core: HttpCore
+      readonly open: Iterable<Exchange>
+      readonly dispatcherOf: (operations: readonly Operation[]) => Dispatcher
+    },
     dispatcher: Dispatcher,
     settings: HttpServerOptions['settings'],
   ) {
     this.core = state.core
     this.open = state.open
+    this.dispatcherOf = state.dispatcherOf
     this.dispatcher = dispatcher
     this.settings = settings
   }
@@ -166,6 +179,11 @@ class Listener implements HttpServer {
       }
       listenAlone(app, { host, port }, listening)
     })
+  }
+
+  serve(operations: readonly Operation[]): void {
+    this.core.starting = false
+    this.dispatcher = this.dispatcherOf(operations)
   }
 
   close(graceMs: number): Promise<void> {

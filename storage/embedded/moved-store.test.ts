@@ -1,5 +1,5 @@
-// A directory whose store was moved: no node starts on it, and it is not moved twice; it can still be read.
-// Source: PROTOCOL 3.16.
+// A directory whose store was moved: no node starts on it, and it is not moved twice; it can still
+// be read. Source: PROTOCOL 3.16.
 
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -26,7 +26,7 @@ const BUSY_MS = 5_000
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
 
-/** Result codes that are about what was written, or how it was asked for; all others are the file's. */
+/** Result codes that are about what was written, or how; all others are the file's. */
 const OF_CONTENT = [
   1, // ERROR
   18, // TOOBIG

@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { startNode } from '../harness/node-process.ts'
 import type { NodeProcess } from '../harness/node-process.ts'
 import { Load, checkKept } from '../harness/load.ts'
+import { create } from '../harness/orders.ts'
 import { until } from '../harness/patience.ts'
 
 /** CPU time that a process has used, milliseconds; Infinity where the system doesn't tell it. */
@@ -66,3 +67,21 @@ t.test('SIGINT, and a second signal, are no harm', async (t) => {
   await node.start()
   await checkKept(t, node, [load])
 })
+
+t.test(
+  'readiness goes first, everything else goes on for a moment; SIGHUP drains, too',
+  async (t) => {
+    const node = await startNode(t, { KONTOR_SHUTDOWN_NOTICE_MS: '60000' })
+    process.kill(node.pid, 'SIGHUP')
+    await until('it is not ready', async () => (await node.send('/health/ready')).status === 503)
+    const { checks } = (await node.send('/health/ready')).json<{ checks: { name: string }[] }>()
+    t.match(checks.at(-1), { name: 'stop', ok: false })
+    t.equal((await node.order('new', [create()])).status, 200, 'what comes is served')
+    t.equal((await node.send('/health/live')).status, 200)
+    await node.kill()
+
+    const short = await startNode(t, { KONTOR_SHUTDOWN_MS: '2000' })
+    process.kill(short.pid, 'SIGHUP')
+    t.equal(await short.ended(), 0, short.output)
+  },
+)

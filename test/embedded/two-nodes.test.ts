@@ -3,6 +3,9 @@
 // Source: PROTOCOL 3.16.
 
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { NodeProcess, startNode } from '../harness/node-process.ts'
@@ -18,6 +21,15 @@ function run(args: readonly string[]): Promise<{ code: number; said: string }> {
       resolve({ code: child.exitCode ?? -1, said: out + err })
     })
   })
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
 t.test('a second node on the same directory', async (t) => {
@@ -45,4 +57,42 @@ t.test('a second node on the same directory', async (t) => {
   await first.start()
   const { orders } = await first.graph<{ orders: number }>([{ edge: 'orders', count: true }])
   t.ok(orders >= load.acknowledged.length, `${orders} for ${load.acknowledged.length}`)
+})
+
+t.test('a second node on the same port has no directory', async (t) => {
+  const first = await startNode(t)
+  const second = new NodeProcess({ KONTOR_HTTP_PORT: String(first.port) })
+  t.teardown(() => second.clear())
+  second.launch()
+  t.not(await second.ended(), 0)
+  t.match(second.output, /can't listen on .*: the port is taken/)
+  t.strictSame(readdirSync(second.dir), [], 'it took nothing before it had the port')
+  t.equal((await first.send('/health/ready')).status, 200)
+})
+
+t.test('a node that starts listens, and stops when it is told', async (t) => {
+  const port = await freePort()
+  // It waits for an engine that never comes.
+  const node = new NodeProcess({
+    KONTOR_HTTP_PORT: String(port),
+    KONTOR_LOG_LEVEL: 'info',
+    KONTOR_STORAGE_DRIVER: 'cluster',
+    KONTOR_MEMBER_ID: 'a',
+    KONTOR_CASSANDRA_CONTACT_POINTS: '127.0.0.1:1',
+    KONTOR_CASSANDRA_DATACENTER: 'none',
+    KONTOR_REDIS_URL: 'redis://127.0.0.1:1',
+    KONTOR_ELASTICSEARCH_URL: 'http://127.0.0.1:1',
+  })
+  t.teardown(() => node.clear())
+  node.launch()
+  node.port = port
+  const seen = async (path: string): Promise<number | undefined> =>
+    (await node.send(path).catch(() => null))?.status
+  await until('it listens', async () => !node.isUp || (await seen('/health/live')) === 200)
+  t.ok(node.isUp, node.output)
+  t.equal(await seen('/health/ready'), 503)
+  t.equal(await seen('/resources/graph'), 503)
+  process.kill(node.pid, 'SIGTERM')
+  t.equal(await node.ended(), 0, node.output)
+  t.match(node.output, /stopping while it starts/)
 })

@@ -36,6 +36,7 @@ export const authenticate: Authenticate = (authorization) =>
 
 export interface TestServerOptions {
   readonly limits?: Partial<HttpLimits>
+  readonly isStarting?: boolean
   readonly authenticate?: Authenticate
   readonly settings?: Partial<HttpServerOptions['settings']>
 }
@@ -64,6 +65,7 @@ export async function startServer(
     log: { error: keep('error'), warn: keep('warn'), info: keep('info') },
     metrics,
     clock: { nowMs: () => Date.now(), monotonicMs: () => performance.now() },
+    isStarting: options.isStarting === true,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })
   const { port } = await server.listen()
