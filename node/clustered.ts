@@ -10,6 +10,7 @@ import { redisWire } from '../cluster/redis/wire.ts'
 import type { RedisWire } from '../cluster/redis/wire.ts'
 import { LIMITS } from '../config/limits.ts'
 import { RequestError } from '../protocol/errors.ts'
+import { Outage } from '../protocol/outage.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { openCassandra } from '../storage/cassandra/store.ts'
 import type { CassandraStore } from '../storage/cassandra/store.ts'
@@ -92,13 +93,18 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
 /** Engines and members are often started together: waits for an engine that is not there yet. */
 async function openStore(options: FoundationOptions): Promise<CassandraStore> {
   const { log, world } = options
-  const untilMs = world.clock.monotonicMs() + LIMITS.engineWaitMs
+  const now = (): number => world.clock.monotonicMs()
+  const untilMs = now() + LIMITS.engineWaitMs
+  const failing = 'Cassandra can not be used yet; it is tried again'
+  const outage = new Outage({ log, now, failing, back: 'Cassandra is there' })
   for (;;) {
     try {
-      return await openOnce(options)
+      const store = await openOnce(options)
+      outage.answered()
+      return store
     } catch (error) {
-      if (!isAway(error) || world.clock.monotonicMs() >= untilMs) throw error
-      log.warn({ err: error }, 'Cassandra can not be used yet; it is tried again')
+      if (!isAway(error) || now() >= untilMs) throw error
+      outage.failed({ err: error })
       await new Promise<void>((resolve) => void setTimeout(resolve, LIMITS.engineRetryMs))
     }
   }

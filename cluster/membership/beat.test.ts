@@ -9,14 +9,17 @@ import { BeatLoop } from './beat.ts'
 import type { BeatReport } from './beat.ts'
 
 const nothing = (): void => undefined
-const QUIET = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 const LIFE = { member: 'a', incarnation: 'inc-a' }
 
 /** Beats on a row that a test changes; statements and reads end as it says. */
 function beating() {
   const clock = new TestClock()
   const told: string[] = []
+  const logged: string[] = []
+  const keep = (_: object, text: string): void => void logged.push(text)
+  const log = { debug: nothing, info: keep, warn: keep, error: keep }
   const scene = {
+    logged,
     clock,
     told,
     row: { ...LIFE, state: 'up', beat: 0, address: '', version: '' } as MemberRow,
@@ -34,7 +37,7 @@ function beating() {
   }
   scene.loop = new BeatLoop({
     clock,
-    log: QUIET,
+    log,
     control: {
       async member() {
         if (scene.isAway) throw new Error('the store is away')
@@ -104,4 +107,18 @@ t.test('who can not go on beating is told so', async (t) => {
   scene.outcome = () => Promise.reject(new Error('a mistake'))
   await scene.clock.advance(LIMITS.beatEveryMs)
   t.same(scene.told, ['lost: the beat has failed'])
+})
+
+t.test('a store that is away is told of once a minute, and that it is back', async (t) => {
+  const scene = beating()
+  const { clock, logged } = scene
+  await settle()
+  scene.outcome = () => Promise.resolve('refused')
+  scene.isAway = true
+  for (let i = 0; i < 650; i++) await clock.advance(LIMITS.beatRetryMs)
+  t.same(logged.splice(0), Array(2).fill("the member's own row could not be read"))
+  scene.isAway = false
+  scene.outcome = null
+  await clock.advance(2 * LIMITS.beatEveryMs)
+  t.same(logged, ["the member's own row can be read again"])
 })

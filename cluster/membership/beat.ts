@@ -5,6 +5,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { ControlStore, MemberState, Outcome } from '../../storage/control.ts'
 import { momentOf } from '../clock.ts'
 import type { Clock, Moment } from '../clock.ts'
@@ -52,6 +53,7 @@ export interface BeatLoopOptions {
 export class BeatLoop implements BeatSender {
   readonly #options: BeatLoopOptions
   readonly #hedge: Hedge
+  readonly #outage: Outage
   /** Counts starts and stops: a loop of an earlier one ends. */
   #round = 0
 
@@ -59,6 +61,12 @@ export class BeatLoop implements BeatSender {
     this.#options = options
     const { beatAnswerMs: everyMs, beatCopiesMax: times } = LIMITS
     this.#hedge = { clock: options.clock, everyMs, times }
+    this.#outage = new Outage({
+      log: options.log,
+      now: () => options.clock.monotonicMs(),
+      failing: "the member's own row could not be read",
+      back: "the member's own row can be read again",
+    })
   }
 
   start(life: Life, report: BeatReport): void {
@@ -103,6 +111,7 @@ export class BeatLoop implements BeatSender {
         if (isOver()) return
       }
       beat++
+      this.#outage.answered()
       report.applied(sent)
       const wait = sent.monotonicMs + LIMITS.beatEveryMs - clock.monotonicMs()
       if (wait > 0) await new Promise<void>((resolve) => void clock.after(wait, resolve))
@@ -125,10 +134,10 @@ export class BeatLoop implements BeatSender {
   /** My row while this life lives; null when it is over. Tries until the store answers. */
   async #row(life: Life, report: BeatReport, isOver: () => boolean) {
     for (;;) {
-      const { control, log } = this.#options
+      const { control } = this.#options
       const read = hedged(this.#hedge, () => control.member(life.member))
       const row = await read.catch((error: unknown) => {
-        log.warn({ err: error }, "the member's own row could not be read")
+        this.#outage.failed({ err: error })
         return undefined
       })
       if (isOver()) return null

@@ -3,6 +3,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { ControlStore, MemberRow, Outcome } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
 import type { FormerLives } from './former-lives.ts'
@@ -30,9 +31,12 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
   const still = new StandStill()
   let waitsFor: string | null = null
   former?.begins(row.incarnation)
+  const now = (): number => clock.monotonicMs()
+  const failing = "can't join yet: the member's row could not be read"
+  const outage = new Outage({ log, now, failing, back: "the member's row can be read again" })
   for (;;) {
     const found = await control.member(row.member).catch((error: unknown) => {
-      log.warn({ err: error }, "can't join yet: the member's row could not be read")
+      outage.failed({ err: error })
       return undefined
     })
     if (isOver()) return false
@@ -41,6 +45,7 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
       await pause(clock, LIMITS.beatRetryMs)
       continue
     }
+    outage.answered()
     if (found?.incarnation === row.incarnation) return found.state === 'up'
     if (found !== null && lives(found) && former?.isOver(found.incarnation) !== true) {
       // It may be merely paused and still answer reads when it goes on.

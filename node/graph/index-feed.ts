@@ -5,6 +5,7 @@
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Log } from '../../protocol/log.ts'
+import { Outage } from '../../protocol/outage.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
 import type { RecentRows } from '../../cluster/feed/recent-rows.ts'
@@ -76,12 +77,19 @@ export class IndexFeed {
   #woken = false
   #stopped = false
   #failureMs: number = LIMITS.projectorRetryMs
+  readonly #outage: Outage
   readonly #ended: Promise<void>
 
   constructor(options: IndexFeedOptions) {
     this.#options = options
     this.generation = options.generation
     this.#projector = this.#makeProjector()
+    this.#outage = new Outage({
+      log: options.log,
+      now: () => options.clock.monotonicMs(),
+      failing: 'the graph index could not go on; it tries again',
+      back: 'the graph index goes on',
+    })
     this.#ended = this.#run()
   }
 
@@ -196,6 +204,7 @@ export class IndexFeed {
         stats.entries += step.entries
         stats.writes += step.writes
         stats.batches++
+        this.#outage.answered()
         stats.batchMs += clock.monotonicMs() - startedMs
       }
       this.#failureMs = LIMITS.projectorRetryMs
@@ -234,7 +243,7 @@ export class IndexFeed {
     if (this.#stopped) return
     stats.failures++
     if (!(error instanceof IndexGone)) {
-      log.warn({ err: error, generation }, 'the graph index could not go on; it tries again')
+      this.#outage.failed({ err: error, generation })
       return
     }
     stats.gone++

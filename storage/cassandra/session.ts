@@ -6,6 +6,7 @@ import { auth, Client, errors, policies, types, type QueryOptions } from 'cassan
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { Log } from '../../protocol/log.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { Outcome } from '../control.ts'
 import { Limiter } from './limiter.ts'
 
@@ -51,7 +52,9 @@ export interface Page {
 export type Host = NonNullable<QueryOptions['host']>
 
 /** How many milliseconds after the first of its kind a failure is told again. */
-const TELL_AGAIN_MS = 5_000
+const TELL_AGAIN_MS = 60_000
+/** Some of its nodes may be away, and statements that need them fail. */
+const BACK_AFTER_MS = 5_000
 
 export class Session {
   readonly #client: Client
@@ -59,6 +62,7 @@ export class Session {
   readonly #reads: Limiter
   readonly #registers: Limiter
   readonly #toldAt = new Map<string, number>()
+  readonly #outage: Outage
   #quorum = types.consistencies.localQuorum
   #serial = types.consistencies.localSerial
   #timeoutMs: number = LIMITS.cassandraTimeoutMs
@@ -68,6 +72,13 @@ export class Session {
   private constructor(client: Client, options: SessionOptions) {
     this.#client = client
     this.#options = options
+    this.#outage = new Outage({
+      log: options.log,
+      now: options.now,
+      failing: 'statements to Cassandra fail',
+      back: 'Cassandra answers again',
+      quietMs: BACK_AFTER_MS,
+    })
     this.#reads = new Limiter({
       inFlightMax: LIMITS.cassandraReadsInFlightMax,
       waitingMax: LIMITS.cassandraReadsWaitingMax,
@@ -190,6 +201,7 @@ export class Session {
     const all = { prepare: true, isIdempotent: true, readTimeout: this.#timeoutMs, ...options }
     try {
       const found = await this.#reads.run(() => this.#client.execute(query, [...params], all))
+      this.#outage.answered()
       return { rows: found.rows ?? [], next: found.pageState ?? null }
     } catch (error) {
       if (isOurMistake(error) || error instanceof RequestError) throw error
@@ -257,19 +269,18 @@ export class Session {
     await this.#client.shutdown()
   }
 
-  /** Tells a failure once, then how it is every few seconds: an outage is thousands of them. */
+  /** An outage is thousands of failures; a statement that is not understood is no weather. */
   #tell(error: unknown): void {
     const { log, now } = this.#options
     const { name, code } = error as { name?: string; code?: number | string }
     const kind = `${name ?? 'Error'} ${code ?? ''}`
+    const fields = { error: textOf(error), kind }
+    if (!isRefusal(error)) return this.#outage.failed(fields)
     const nowMs = now()
     const toldAt = this.#toldAt.get(kind)
     if (toldAt !== undefined && nowMs - toldAt < TELL_AGAIN_MS) return
     this.#toldAt.set(kind, nowMs)
-    const fields = { error: textOf(error), kind }
-    // A statement that Cassandra does not understand is no weather.
-    if (isRefusal(error)) log.error(fields, 'Cassandra refuses a statement')
-    else log.warn(fields, 'a statement to Cassandra failed')
+    log.error(fields, 'Cassandra refuses a statement')
   }
 }
 
