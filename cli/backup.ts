@@ -41,4 +41,6 @@ function mebibytes(bytes: number): string {
   return `${(bytes / MIB).toFixed(1)} MiB`
 }
 
+// What it writes is for its user alone.
+process.umask(0o077)
 process.exitCode = await main()

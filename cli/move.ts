@@ -79,4 +79,6 @@ async function move(dir: string, options: CassandraOptions): Promise<number> {
   return EXIT.moved
 }
 
+// What it writes is for its user alone.
+process.umask(0o077)
 process.exitCode = await main()

@@ -89,4 +89,6 @@ function outcome(what: string, { findings, groups, entries, derivedRows }: Count
   return findings === 0 ? EXIT.well : EXIT.damaged
 }
 
+// What it writes is for its user alone.
+process.umask(0o077)
 process.exitCode = await main()

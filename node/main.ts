@@ -49,6 +49,8 @@ const stop = (signal: string): void => {
 // closed says SIGHUP.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, stop)
 
+// Everything that it writes, by whatever library, is for its user alone.
+process.umask(0o077)
 try {
   node = await startNode({ settings, log, version, print, onFatal: fatal })
   print(greeting(settings, node.port))
