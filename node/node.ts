@@ -220,7 +220,7 @@ interface Running {
   readonly phase: Phase
 }
 
-/** Balancers are told, requests end, what they left is written, drivers go: CONTRACT 0 "Shutdown". */
+/** Balancers are told, requests end, what they left is written, drivers go (CONTRACT 0). */
 function stopper(running: Running): () => Promise<void> {
   let stopping: Promise<void> | null = null
   return () => (stopping ??= stopAll(running))
