@@ -2,8 +2,9 @@
 // discounts, a return as a credit. They stand between the `invoice` command and the record that
 // keeps them for good. Source: COMMERCE 3 (invoicing, return), 7 (invoiceLine).
 
-import { fromUnits, includedTax, partOf, portionOf, toUnits } from '../../protocol/money.ts'
+import { fromUnits, toUnits } from '../../protocol/money.ts'
 import type { Draft } from './draft.ts'
+import { returnedParts, worthOf } from './returned-parts.ts'
 import type {
   CalculatedDiscount,
   Delivery,
@@ -18,6 +19,9 @@ interface Place {
   readonly number: number
 }
 
+/** Where a credited line was debited. */
+export type OriginalLine = Pick<InvoiceLine, 'invoiceId' | 'invoiceLineId'>
+
 export function lineOfLine(draft: Draft, line: OrderLine, place: Place): InvoiceLine {
   return {
     ...head(draft, place),
@@ -30,7 +34,7 @@ export function lineOfLine(draft: Draft, line: OrderLine, place: Place): Invoice
     quantity: line.quantity,
     unitPrice: line.unitPrice,
     taxFactor: line.taxFactor,
-    ...amounts(draft, line.total, line.tax, line.shares),
+    ...amounts(draft, line.total, line),
     originalInvoiceId: null,
     originalInvoiceLineId: null,
   }
@@ -48,15 +52,31 @@ export function lineOfShipping(draft: Draft, delivery: Delivery, place: Place): 
     quantity: 1,
     unitPrice: delivery.shippingPrice ?? 0,
     taxFactor: delivery.shippingTaxFactor,
-    ...amounts(draft, delivery.total, delivery.tax, delivery.shares),
+    ...amounts(draft, delivery.total, delivery),
     originalInvoiceId: null,
     originalInvoiceLineId: null,
   }
 }
 
-/** A return gives back its part of the line's total and tax: negative amounts, no discounts. */
-export function creditLine(draft: Draft, item: Return, place: Place): InvoiceLine {
+/**
+ * A return gives back its part of the line's total, tax and discounts, all negative. `original`:
+ * the line that debited it, and the invoice which that is on.
+ */
+export function creditLine(
+  draft: Draft,
+  item: Return,
+  { place, original }: { readonly place: Place; readonly original: OriginalLine },
+): InvoiceLine {
+  const { digits } = draft
   const line = draft.line(item.orderLineId)
+  const parts = returnedParts(draft.state, line.orderLineId).get(item.returnId)!
+  const given = (amount: number): number => {
+    const worth = worthOf(toUnits(amount, digits), line, { parts, factor: item.refundFactor })
+    return worth === 0 ? 0 : fromUnits(-worth, digits)
+  }
+  const shares = line.shares
+    .map(({ referenceId, value }) => ({ referenceId, value: given(value) }))
+    .filter(({ value }) => value !== 0)
   return {
     ...head(draft, place),
     referenceType: 'return',
@@ -68,9 +88,10 @@ export function creditLine(draft: Draft, item: Return, place: Place): InvoiceLin
     quantity: item.quantity,
     unitPrice: line.unitPrice,
     taxFactor: line.taxFactor,
-    ...amounts(draft, negative(item.returnTotal), negative(creditTax(draft, line, item)), []),
-    originalInvoiceId: line.invoiceId,
-    originalInvoiceLineId: line.invoiceLineId,
+    ...amounts(draft, given(line.total), { tax: given(line.tax), shares }),
+    originalInvoiceId: original.invoiceId,
+    originalInvoiceLineId: original.invoiceLineId,
+    parts,
   }
 }
 
@@ -84,8 +105,7 @@ function head(
 function amounts(
   draft: Draft,
   total: number,
-  tax: number,
-  shares: readonly CalculatedDiscount[],
+  { tax, shares }: { readonly tax: number; readonly shares: readonly CalculatedDiscount[] },
 ): Pick<InvoiceLine, 'amount' | 'invoiceLineTotal' | 'net' | 'tax' | 'discounts'> {
   const { state, digits } = draft
   let amount = toUnits(total, digits)
@@ -106,23 +126,4 @@ function amounts(
     tax,
     discounts,
   }
-}
-
-/** By the line's factor on what is given back; its part of an absolute tax. */
-function creditTax(draft: Draft, line: OrderLine, item: Return): number {
-  const { state, digits } = draft
-  if (line.salesTax === null) {
-    if (line.taxFactor === null) return 0
-    const total = toUnits(item.returnTotal, digits)
-    const tax = state.taxIncluded ? includedTax : portionOf
-    return fromUnits(tax(total, line.taxFactor), digits)
-  }
-  const { quantity } = line
-  const of = { quantity, part: item.quantity, factor: item.refundFactor }
-  return fromUnits(partOf(toUnits(line.tax, digits), of), digits)
-}
-
-/** Without the -0 that JSON does not tell from 0. */
-function negative(value: number): number {
-  return value === 0 ? 0 : -value
 }

@@ -29,7 +29,7 @@ const INVOICE_LINE =
   'invoiceLineId invoiceId invoiceLineNumber referenceType referenceId orderLineId deliveryId ' +
   'productNumber description quantity unitPrice taxFactor amount invoiceLineTotal net tax ' +
   'discounts( invoiceLineDiscountId amount description referenceId ) originalInvoiceId ' +
-  'originalInvoiceLineId'
+  'originalInvoiceLineId parts'
 
 /**
  * What is stored under which number and in which order. A line here may become longer at its end,

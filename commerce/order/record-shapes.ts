@@ -15,24 +15,13 @@ import type {
   OrderRecord,
   ReturnPatch,
 } from './records.ts'
-import type { Address, InvoiceLine, InvoiceLineDiscount, OrderTotals } from './state.ts'
-
-const ADDRESS = [
-  'name',
-  'attention',
-  'careOf',
-  'addressLine1',
-  'addressLine2',
-  'postalCode',
-  'city',
-  'state',
-  'countryCode',
-  'email',
-  'phone',
-  'taxId',
-  'taxIdType',
-  'taxCountryCode',
-] as const
+import {
+  type Address,
+  INVOICE_ADDRESS_MEMBERS,
+  type InvoiceLine,
+  type InvoiceLineDiscount,
+  type OrderTotals,
+} from './state.ts'
 
 const LINE = [
   'orderLineId',
@@ -81,7 +70,7 @@ const LINE_PATCH = shapeOf<OrderLinePatch>([
 ])
 const DISCOUNT_PATCH = shapeOf<DiscountPatch>(['value', 'description'])
 const RETURN_PATCH = shapeOf<ReturnPatch>(['refundFactor'])
-const ADDRESS_PATCH = shapeOf<AddressPatch>(ADDRESS)
+const ADDRESS_PATCH = shapeOf<AddressPatch>(INVOICE_ADDRESS_MEMBERS)
 const NEW_LINE = shapeOf<NewLine>(LINE)
 const TOTALS = shapeOf<OrderTotals>([
   'orderTotal',
@@ -118,6 +107,7 @@ const INVOICE_LINE = shapeOf<InvoiceLine>([
   ['discounts', INVOICE_LINE_DISCOUNT],
   'originalInvoiceId',
   'originalInvoiceLineId',
+  'parts',
 ])
 
 /** Every kind has `commands`: it is in the first record of a message, whichever that is. */
@@ -237,7 +227,7 @@ export const ORDER_SHAPES = recordShapes<OrderRecord>([
       'invoiceId',
       'invoiceNumber',
       'n',
-      ['invoiceAddress', shapeOf<Address>(ADDRESS)],
+      ['invoiceAddress', shapeOf<Address>(INVOICE_ADDRESS_MEMBERS)],
       'invoiceTotal',
       'invoiceNetTotal',
       'invoiceTaxTotal',

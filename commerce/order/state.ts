@@ -19,6 +19,7 @@ export const DELIVERY_STATES = [
 ] as const
 export type DeliveryStateName = (typeof DELIVERY_STATES)[number]
 
+/** Their places are stored: a record of an address goes by them (record-shapes.ts). */
 export const ADDRESS_MEMBERS = [
   'name',
   'attention',
@@ -170,6 +171,8 @@ export interface InvoiceLine {
   readonly discounts: readonly InvoiceLineDiscount[]
   readonly originalInvoiceId: string | null
   readonly originalInvoiceLineId: string | null
+  /** A credit's parts of its line's quantity, from and to; credits of older versions have none. */
+  readonly parts?: readonly (readonly [from: number, to: number])[]
 }
 
 export interface Invoice {

@@ -10,7 +10,6 @@
 import {
   fromUnits,
   includedTax,
-  partOf,
   portionOf,
   priceUnits,
   shareOf,
@@ -19,6 +18,7 @@ import {
 import { LIMITS } from '../../config/limits.ts'
 import type { TargetTotals, TotalsChanged } from './records.ts'
 import { invalid } from './refuse.ts'
+import { returnedParts, worthOf } from './returned-parts.ts'
 import {
   type CalculatedDiscount,
   type Delivery,
@@ -248,6 +248,7 @@ function settle(state: OrderState, targets: readonly Target[], digits: number): 
     const tax = fromUnits(target.tax, digits)
     const sameShares = equalShares(of.shares, target.shares, digits)
     if (total === of.total && tax === of.tax && sameShares) continue
+    checkTax(target, digits)
     const id = 'orderLineId' in of ? of.orderLineId : of.deliveryId
     changes.push(
       sameShares
@@ -268,6 +269,16 @@ function taxOf(state: OrderState, { of, left }: Target, digits: number): number 
   const factor = isLine ? of.taxFactor : of.shippingTaxFactor
   if (factor === null || left === 0) return 0
   return state.taxIncluded ? includedTax(left, factor) : portionOf(left, factor)
+}
+
+/** A tax of a line that is more than the line is a slip of the pen. */
+function checkTax({ of, left, tax }: Target, digits: number): void {
+  if (!('orderLineId' in of) || of.salesTax === null || tax <= left) return
+  invalid(
+    `salesTax ${fromUnits(tax, digits)} of order line ${of.orderLineNumber} is more than its ` +
+      `total of ${fromUnits(left, digits)}`,
+    'salesTax',
+  )
 }
 
 function equalShares(
@@ -357,14 +368,13 @@ function returnChanges(
 ): [returnId: string, returnTotal: number][] {
   if (state.returns.size === 0) return []
   const lefts = new Map(lines.map((target) => [(target.of as OrderLine).orderLineId, target.left]))
+  const parts = returnedParts(state)
   const changes: [string, number][] = []
   for (const item of state.returns.values()) {
     if (item.invoiceId !== null) continue
-    const worth = partOf(lefts.get(item.orderLineId)!, {
-      quantity: state.lines.get(item.orderLineId)!.quantity,
-      part: item.quantity,
-      factor: item.refundFactor,
-    })
+    const line = state.lines.get(item.orderLineId)!
+    const of = { parts: parts.get(item.returnId)!, factor: item.refundFactor }
+    const worth = worthOf(lefts.get(item.orderLineId)!, line, of)
     const total = fromUnits(worth, digits)
     if (total !== item.returnTotal) changes.push([item.returnId, total])
   }

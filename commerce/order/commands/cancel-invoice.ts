@@ -1,10 +1,12 @@
 // cancelInvoice: the invoice stays as a document, marked cancelled; what stands on it is released
-// again. Source: COMMERCE 3 (invoice), 5 row 62.
+// again. One with credits on it stays until they are cancelled. Source: COMMERCE 3 (invoice), 5 row
+// 62.
 
 import { command } from '../command.ts'
+import type { Draft } from '../draft.ts'
 import { move } from '../machines.ts'
 import type { BillableRef } from '../records.ts'
-import { notFound } from '../refuse.ts'
+import { invalidState, notFound } from '../refuse.ts'
 import { commandMembers, Id } from '../shapes.ts'
 
 export const cancelInvoice = command(
@@ -19,6 +21,7 @@ export const cancelInvoice = command(
       from: ['active'],
       to: 'cancelled',
     })
+    checkNoCredits(draft, invoiceId, invoiceNumber)
     const frees = invoiceLineIds.map((id): BillableRef => {
       const line = state.invoiceLines.get(id)!
       return [line.referenceType, line.referenceId]
@@ -33,3 +36,16 @@ export const cancelInvoice = command(
     })
   },
 )
+
+/** What is credited stays debited: credits on other invoices are cancelled first. */
+function checkNoCredits(draft: Draft, invoiceId: string, invoiceNumber: string): void {
+  for (const line of draft.state.invoiceLines.values()) {
+    if (line.originalInvoiceId !== invoiceId || line.invoiceId === invoiceId) continue
+    const credit = draft.state.invoices.get(line.invoiceId)!
+    if (credit.isCancelled) continue
+    invalidState(
+      `invoice ${credit.invoiceNumber} credits a line of invoice ${invoiceNumber}: cancel that ` +
+        'first',
+    )
+  }
+}

@@ -4,7 +4,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
-import { RequestError } from '../../../protocol/errors.ts'
+import { assert, RequestError } from '../../../protocol/errors.ts'
 import { fromUnits, toUnits } from '../../../protocol/money.ts'
 import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'
@@ -18,6 +18,7 @@ const DEFAULT_PREFIX = 'I'
 /** An invoice line, and a discount on it, in the record, about. */
 const LINE_CHARS = 400
 const DISCOUNT_CHARS = 150
+const PART_CHARS = 40
 
 const schema = commandMembers({
   numberPrefix: Type.Optional(Tag),
@@ -52,7 +53,10 @@ export const invoice = command('invoice', schema, (draft, { numberPrefix, mixed 
 })
 
 /** Makes a line once its invoice has an id and the line a number. */
-type LineDraft = (invoiceId: string, number: number) => InvoiceLine
+type LineDraft = (
+  made: readonly InvoiceLine[],
+  place: { readonly invoiceId: string; readonly number: number },
+) => InvoiceLine
 
 function debitDrafts(draft: Draft): LineDraft[] {
   const { state } = draft
@@ -60,20 +64,35 @@ function debitDrafts(draft: Draft): LineDraft[] {
   for (const line of state.lines.values()) {
     if (!line.released || line.invoiceId !== null) continue
     if (isCancelled(state.deliveries.get(line.deliveryId)!)) continue
-    drafts.push((invoiceId, number) => lineOfLine(draft, line, { invoiceId, number }))
+    drafts.push((_made, place) => lineOfLine(draft, line, place))
   }
   for (const delivery of state.deliveries.values()) {
     if (!delivery.released || delivery.invoiceId !== null || isCancelled(delivery)) continue
-    drafts.push((invoiceId, number) => lineOfShipping(draft, delivery, { invoiceId, number }))
+    drafts.push((_made, place) => lineOfShipping(draft, delivery, place))
   }
   return drafts
 }
 
+/**
+ * A line's return is credited as far as the line was debited: on an invoice before, or on one that
+ * this command makes. Others stay released until it is.
+ */
 function creditDrafts(draft: Draft): LineDraft[] {
+  const { state } = draft
   const drafts: LineDraft[] = []
-  for (const item of draft.state.returns.values()) {
+  for (const item of state.returns.values()) {
     if (!item.released || item.invoiceId !== null) continue
-    drafts.push((invoiceId, number) => creditLine(draft, item, { invoiceId, number }))
+    const { orderLineId, invoiceId, released } = draft.line(item.orderLineId)
+    if (invoiceId === null && !released) continue
+    drafts.push((made, place) => {
+      const { invoiceId: on, invoiceLineId } = draft.line(orderLineId)
+      const original =
+        on !== null && invoiceLineId !== null
+          ? { invoiceId: on, invoiceLineId }
+          : made.find((line) => line.referenceId === orderLineId)
+      assert(original !== undefined, 'debits come before their credits')
+      return creditLine(draft, item, { place, original })
+    })
   }
   return drafts
 }
@@ -82,11 +101,13 @@ function issue(draft: Draft, prefix: string, drafts: readonly LineDraft[]): void
   const { state, digits } = draft
   draft.copies(JSON.stringify(state.invoiceAddress).length)
   const invoiceId = draft.turn.newId()
-  const lines = drafts.map((make, i) => make(invoiceId, i + 1))
+  const lines: InvoiceLine[] = []
+  for (const make of drafts) lines.push(make(lines, { invoiceId, number: lines.length + 1 }))
   let net = 0
   let tax = 0
   for (const line of lines) {
     draft.copies((line.description?.length ?? 0) + LINE_CHARS)
+    draft.copies((line.parts?.length ?? 0) * PART_CHARS)
     for (const { description } of line.discounts) {
       draft.copies((description?.length ?? 0) + DISCOUNT_CHARS)
     }

@@ -30,9 +30,14 @@ export function* reserveNumber(key: string, member: string): Generator<Ask, void
 }
 
 export function checkRenumbering(draft: Draft): void {
-  const { state, orderNumber } = draft.state
-  if (state === 'pending') return
-  invalidState(`order ${orderNumber} is ${state}: only a pending one can get another number`)
+  const { state, orderNumber, invoices } = draft.state
+  if (state !== 'pending') {
+    invalidState(`order ${orderNumber} is ${state}: only a pending one can get another number`)
+  }
+  for (const { isCancelled, invoiceNumber } of invoices.values()) {
+    if (isCancelled) continue
+    invalidState(`invoice ${invoiceNumber} names order ${orderNumber}: cancel that first`)
+  }
 }
 
 /** Gives the order a number that is reserved for it, in the place of its old one. */

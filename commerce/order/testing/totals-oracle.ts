@@ -2,7 +2,7 @@
 // shared with totals.ts but the steps of COMMERCE 1. It stands against it in property tests.
 
 import { Big } from 'big.js'
-import { isCancelled, type OrderState } from '../state.ts'
+import { isCancelled, type OrderState, type Return } from '../state.ts'
 
 const HALF_AWAY = Big.roundHalfUp
 const Exact = Big()
@@ -52,12 +52,44 @@ export function oracleTotals(state: OrderState, digits: number): OracleTotals {
         if (item.invoiceId !== null) return [item.returnId, item.returnTotal]
         const { left } = targets.find((t) => t.id === item.orderLineId)!
         const { quantity } = state.lines.get(item.orderLineId)!
-        const worth = Exact(left).times(item.quantity).times(item.refundFactor).div(quantity)
-        return [item.returnId, Number(round(worth))]
+        const upTo = (n: Big): Big => round(Exact(left).times(n).div(quantity))
+        const worth = sum(partsOf(state, item).map(([from, to]) => upTo(to).minus(upTo(from))))
+        return [item.returnId, Number(round(worth.times(item.refundFactor)))]
       }),
     ),
     order: orderTotals(state, targets),
   }
+}
+
+/** What of its line's quantity a return covers: invoiced ones keep theirs, others fill the gaps. */
+function partsOf(state: OrderState, wanted: Return): [from: Big, to: Big][] {
+  const own = [...state.returns.values()].filter((r) => r.orderLineId === wanted.orderLineId)
+  const kept = own.filter((item) => item.invoiceLineId !== null)
+  let free: [Big, Big][] = [[Big(0), Big(state.lines.get(wanted.orderLineId)!.quantity)]]
+  for (const { invoiceLineId } of kept) {
+    for (const [from, to] of state.invoiceLines.get(invoiceLineId!)!.parts!) {
+      free = free.flatMap(([a, b]): [Big, Big][] =>
+        Big(from).gte(a) && Big(to).lte(b)
+          ? [
+              [a, Big(from)],
+              [Big(to), b],
+            ]
+          : [[a, b]],
+      )
+    }
+  }
+  for (const item of own.filter((other) => other.invoiceLineId === null)) {
+    const parts: [Big, Big][] = []
+    let left = Big(item.quantity)
+    free = free.flatMap(([a, b]): [Big, Big][] => {
+      const end = b.minus(a).gt(left) ? a.plus(left) : b
+      parts.push([a, end])
+      left = left.minus(end.minus(a))
+      return end.lt(b) ? [[end, b]] : []
+    })
+    if (item === wanted) return parts
+  }
+  return []
 }
 
 function targetsOf(state: OrderState, round: (value: Big) => Big): Target[] {
