@@ -81,11 +81,16 @@ function addDiscount(state: OrderState, record: DiscountCreated, now: number): v
     value: record.value,
     description: record.description ?? null,
     dynamic: record.dynamic ?? NO_JSON,
+    ...(record.family !== undefined && { family: record.family }),
     calculatedTotal: 0,
     createdMs: now,
     modifiedMs: now,
   }
   state.discounts.set(discount.discountId, discount)
+  const { family } = record
+  if (family !== undefined && state.discounts.has(family)) {
+    patch(state.discounts, family, { family }, now)
+  }
   state.modifiedMs = now
   if (targetId === null) return
   state.discountsOf.set(targetId, [...(state.discountsOf.get(targetId) ?? []), discount.discountId])

@@ -10,6 +10,7 @@ import type {
   DeliveryCreated,
   DynamicChanged,
   NewLine,
+  OrderLineSplit,
   OrderRecord,
   OrderStateChanged,
   TagChanged,
@@ -95,8 +96,7 @@ function fold(state: OrderState, record: OrderRecord, meta: RecordMeta): OrderSt
       countLine(state, record.to, 1)
       break
     case 'orderLineSplit':
-      patch(state.lines, record.orderLineId, record.after, now)
-      addLine(state, record.line, now)
+      splitLine(state, record, now)
       break
     case 'dynamicChanged':
       setDynamic(state, record, now)
@@ -167,6 +167,7 @@ function addLine(state: OrderState, record: NewLine, now: number): void {
     skus: record.skus ?? NO_SKUS,
     dynamic: record.dynamic ?? NO_JSON,
     returnedQuantity: 0,
+    ...(record.family !== undefined && { family: record.family }),
     total: 0,
     tax: 0,
     shares: NO_SHARES,
@@ -181,6 +182,13 @@ function addLine(state: OrderState, record: NewLine, now: number): void {
   countLine(state, line.deliveryId, 1)
   state.modifiedMs = now
   if (record.n !== undefined) state.lastLineNumber = record.n
+}
+
+function splitLine(state: OrderState, record: OrderLineSplit, now: number): void {
+  const { family } = record.line
+  const after = family === undefined ? record.after : { ...record.after, family }
+  patch(state.lines, record.orderLineId, after, now)
+  addLine(state, record.line, now)
 }
 
 function setAddress(state: OrderState, record: AddressChanged, now: number): void {

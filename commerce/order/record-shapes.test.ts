@@ -17,7 +17,7 @@ const ADDRESS =
   'taxId taxIdType taxCountryCode'
 const LINE =
   'orderLineId deliveryId n orderLineNumber productNumber quantity unitPrice taxFactor salesTax ' +
-  'description image skus dynamic'
+  'description image skus dynamic family'
 const ORDER = 'orderNumber channelKey customerNumber locale externalReference'
 const DELIVERY =
   'inventoryKey inventoryDate shippingProductNumber shippingDescription shippingPrice ' +
@@ -51,7 +51,8 @@ const STORED: Readonly<Record<RecordKind, string>> = {
   orderLineSplit: `11 commands orderLineId before( ${PRICED} ) after( ${PRICED} ) line( ${LINE} )`,
   orderLineDeleted:
     '12 commands orderLineId orderLineNumber productNumber quantity unitPrice discounts',
-  discountCreated: '13 commands discountId scope targetId isPercentage value description dynamic',
+  discountCreated:
+    '13 commands discountId scope targetId isPercentage value description dynamic family',
   discountChanged: '14 commands discountId before( value description ) after( value description )',
   discountDeleted: '15 commands discountId scope targetId value',
   returnCreated: '16 commands returnId orderLineId quantity refundFactor dynamic',

@@ -37,6 +37,7 @@ const LINE = [
   'image',
   'skus',
   'dynamic',
+  'family',
 ] as const
 
 const ORDER_PATCH = shapeOf<OrderPatch>([
@@ -194,6 +195,7 @@ export const ORDER_SHAPES = recordShapes<OrderRecord>([
       'value',
       'description',
       'dynamic',
+      'family',
     ],
   },
   {

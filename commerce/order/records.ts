@@ -121,6 +121,8 @@ export interface NewLine {
   readonly image?: string
   readonly skus?: Readonly<Record<string, number>>
   readonly dynamic?: JsonObject
+  /** Of a line that a split made: the first line of those that were one. */
+  readonly family?: string
 }
 
 export interface OrderLineCreated extends NewLine {
@@ -163,6 +165,8 @@ export interface DiscountCreated {
   readonly value: number
   readonly description?: string
   readonly dynamic?: JsonObject
+  /** Of a discount that went along with a split: the first of those that were one. */
+  readonly family?: string
 }
 
 export interface DiscountDeleted {

@@ -107,6 +107,8 @@ export interface OrderLine extends Billable {
   readonly skus: Readonly<Record<string, number>>
   readonly dynamic: JsonObject
   readonly returnedQuantity: number
+  /** The first line of those that splits made of one; absent: it was never split. */
+  readonly family?: string
   readonly total: number
   readonly tax: number
   readonly shares: readonly CalculatedDiscount[]
@@ -126,6 +128,8 @@ export interface StaticDiscount {
   readonly value: number
   readonly description: string | null
   readonly dynamic: JsonObject
+  /** The first discount of those that splits made of one; absent: its line was never split. */
+  readonly family?: string
   /** Sum of its shares. */
   readonly calculatedTotal: number
   readonly createdMs: number

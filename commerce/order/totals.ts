@@ -11,6 +11,7 @@ import {
   fromUnits,
   includedTax,
   portionOf,
+  PRICE_DECIMALS,
   priceUnits,
   shareOf,
   toUnits,
@@ -19,6 +20,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { TargetTotals, TotalsChanged } from './records.ts'
 import { invalid } from './refuse.ts'
 import { returnedParts, worthOf } from './returned-parts.ts'
+import { FamilyRounding } from './split-families.ts'
 import {
   type CalculatedDiscount,
   type Delivery,
@@ -34,11 +36,15 @@ interface Share {
   readonly value: number
 }
 const NONE: Share[] = []
+/** Minor units of a fixed discount that may go from one part of a split line to the next. */
+const CARRY_MAX = 2
 
 /** A line or a shipping fee while discounts are taken off it. */
 interface Target {
   readonly of: OrderLine | Delivery
   readonly frozen: boolean
+  /** The lines that were one before they were split; undefined for all others. */
+  readonly family: string | undefined
   /** What is left after the earlier steps. */
   left: number
   shares: Share[]
@@ -57,11 +63,12 @@ export function checkLineBase(quantity: number, unitPrice: number, digits: numbe
 
 /** Amounts that are others than in the state, or null when all are as they were. */
 export function calculate(state: OrderState, digits: number): TotalsChanged | null {
-  const lines = lineTargets(state, digits)
+  const rounding = new FamilyRounding()
+  const lines = lineTargets(state, digits, rounding)
   const deliveries = deliveryTargets(state, digits)
-  if (state.discounts.size > 0) discount(state, lines, deliveries, digits)
-  const lineChanges = settle(state, lines, digits)
-  const deliveryChanges = settle(state, deliveries, digits)
+  if (state.discounts.size > 0) discount(state, { lines, deliveries, digits, rounding })
+  const lineChanges = settle(state, lines, { digits, rounding })
+  const deliveryChanges = settle(state, deliveries, { digits, rounding })
   const order = orderTotals(state, lines, deliveries, digits)
   const discounts = discountChanges(state, lines, deliveries, digits)
   const returns = returnChanges(state, lines, digits)
@@ -86,8 +93,11 @@ function bounded(units: number, digits: number, what: string): number {
   invalid(`${what} is more than ${fromUnits(amountUnitsMax(digits), digits)}`, what)
 }
 
-function lineTargets(state: OrderState, digits: number): Target[] {
+function lineTargets(state: OrderState, digits: number, rounding: FamilyRounding): Target[] {
   const targets: Target[] = []
+  for (const line of state.lines.values()) {
+    if (line.family !== undefined && line.invoiceId !== null) holdLine(line, digits, rounding)
+  }
   // Lines of one delivery mostly stand together: look the delivery up when it changes.
   let deliveryId = ''
   let cancelled = false
@@ -99,10 +109,28 @@ function lineTargets(state: OrderState, digits: number): Target[] {
     const frozen = line.invoiceId !== null
     let left = 0
     if (frozen) left = toUnits(line.total, digits)
-    else if (!cancelled) left = priceUnits(line.quantity, line.unitPrice, digits)
-    targets.push({ of: line, frozen, left, shares: NONE, tax: 0 })
+    else if (!cancelled) left = lineBase(line, digits, rounding)
+    targets.push({ of: line, frozen, family: line.family, left, shares: NONE, tax: 0 })
   }
   return targets
+}
+
+function lineBase(line: OrderLine, digits: number, rounding: FamilyRounding): number {
+  const { family, quantity, unitPrice } = line
+  if (family === undefined) return priceUnits(quantity, unitPrice, digits)
+  const round = (sum: number): number =>
+    priceUnits(fromUnits(sum, PRICE_DECIMALS), unitPrice, digits)
+  const own = toUnits(quantity, PRICE_DECIMALS)
+  return rounding.next(`base/${family}/${unitPrice}`, own, { round, max: Infinity })
+}
+
+/** Counts an invoiced part of a family in all that is rounded over it but its discounts. */
+function holdLine(line: OrderLine, digits: number, rounding: FamilyRounding): void {
+  const { family, quantity, unitPrice, total, tax, taxFactor, shares } = line
+  const units = toUnits(total, digits)
+  const base = shares.reduce((sum, { value }) => sum + toUnits(value, digits), units)
+  rounding.hold(`base/${family}/${unitPrice}`, toUnits(quantity, PRICE_DECIMALS), base)
+  rounding.hold(`tax/${family}/${taxFactor}`, units, toUnits(tax, digits))
 }
 
 function deliveryTargets(state: OrderState, digits: number): Target[] {
@@ -112,7 +140,7 @@ function deliveryTargets(state: OrderState, digits: number): Target[] {
     let left = 0
     if (frozen) left = toUnits(delivery.total, digits)
     else if (!isCancelled(delivery)) left = toUnits(delivery.shippingPrice ?? 0, digits)
-    targets.push({ of: delivery, frozen, left, shares: NONE, tax: 0 })
+    targets.push({ of: delivery, frozen, family: undefined, left, shares: NONE, tax: 0 })
   }
   return targets
 }
@@ -120,17 +148,28 @@ function deliveryTargets(state: OrderState, digits: number): Target[] {
 /** Steps 2 to 4: line and shipping discounts in creation order, then those of the order. */
 function discount(
   state: OrderState,
-  lines: readonly Target[],
-  deliveries: readonly Target[],
-  digits: number,
+  reckoning: {
+    readonly lines: readonly Target[]
+    readonly deliveries: readonly Target[]
+    readonly digits: number
+    readonly rounding: FamilyRounding
+  },
 ): void {
+  const { lines, deliveries, digits, rounding } = reckoning
   const byId = new Map<string, Target>()
   for (const target of lines) byId.set((target.of as OrderLine).orderLineId, target)
   for (const target of deliveries) byId.set((target.of as Delivery).deliveryId, target)
   for (const item of state.discounts.values()) {
+    if (item.family === undefined) continue
+    const target = byId.get(item.targetId!)!
+    if (!target.frozen) continue
+    const held = heldOf(target, item.discountId, digits)
+    rounding.hold(familyKey(item), item.isPercentage ? held.left : held.share, held.share)
+  }
+  for (const item of state.discounts.values()) {
     if (item.targetId === null) continue
     const target = byId.get(item.targetId)!
-    if (!target.frozen) take(target, item.discountId, amountOf(item, target.left, digits))
+    if (!target.frozen) take(target, item.discountId, ownAmount(item, target.left, reckoning))
   }
   const targets = [...byId.values()]
   let shareCount = 0
@@ -142,6 +181,28 @@ function discount(
     }
     spread(item, targets, digits)
   }
+}
+
+/** What a discount of a line or a shipping fee takes of what is left of it. */
+function ownAmount(
+  item: StaticDiscount,
+  left: number,
+  { digits, rounding }: { readonly digits: number; readonly rounding: FamilyRounding },
+): number {
+  if (item.family === undefined) return amountOf(item, left, digits)
+  const key = familyKey(item)
+  if (item.isPercentage) {
+    const round = (sum: number): number => portionOf(sum, item.value)
+    return rounding.next(key, left, { round, max: left })
+  }
+  if (left === 0) return 0
+  // What rounding leaves no room for on one part goes to the next.
+  const own = toUnits(item.value, digits)
+  return rounding.next(key, own, { round: (sum) => sum, max: Math.min(own + CARRY_MAX, left) })
+}
+
+function familyKey({ family, isPercentage, value }: StaticDiscount): string {
+  return isPercentage ? `discount/${family}/${value}` : `discount/${family}`
 }
 
 /** What a discount takes of `left`: a fixed value at most all of it. */
@@ -157,28 +218,69 @@ function take(target: Target, referenceId: string, value: number): void {
   else target.shares.push({ referenceId, value })
 }
 
+/** What shares an order discount: a target, or the open lines of a family as if they were one. */
+interface Sharing {
+  readonly open: Target[]
+  /** Of the open ones. */
+  left: number
+  /** With what invoiced lines of the family had left, and the share of it that they hold. */
+  whole: number
+  held: number
+  seq: number
+}
+
 /** Step 3: one order discount over everything left, in proportion to what is left of each. */
 function spread(item: StaticDiscount, targets: readonly Target[], digits: number): void {
   let whole = 0
   let given = 0
-  const open: Target[] = []
+  const sharings: Sharing[] = []
+  const families = new Map<string, Sharing>()
   for (const target of targets) {
-    if (target.frozen) {
-      const held = heldOf(target, item.discountId, digits)
-      whole += held.left
-      given += held.share
-    } else {
-      whole += target.left
-      open.push(target)
-    }
+    const held = target.frozen ? heldOf(target, item.discountId, digits) : NOTHING_HELD
+    const left = target.frozen ? held.left : target.left
+    whole += left
+    given += held.share
+    if (target.frozen && target.family === undefined) continue
+    const sharing = sharingOf(target, families, sharings)
+    sharing.whole += left
+    sharing.held += held.share
+    if (target.frozen) continue
+    sharing.open.push(target)
+    sharing.left += left
   }
   bounded(whole, digits, 'orderTotal')
   const amount = amountOf(item, whole, digits)
   if (amount === 0) return
-  const shares = open.map((target) => shareOf(amount, target.left, whole))
+  const open = sharings.filter((sharing) => sharing.open.length > 0)
+  const shares = open.map((of) => limited(shareOf(amount, of.whole, whole) - of.held, of.left))
   const rest = shares.reduce((left, share) => left - share, amount - given)
   if (rest !== 0 && open.length > 0) settleRest(shares, open, rest)
-  for (let i = 0; i < open.length; i++) take(open[i]!, item.discountId, shares[i]!)
+  for (let i = 0; i < open.length; i++) divide(item.discountId, open[i]!, shares[i]!)
+}
+
+function sharingOf(target: Target, families: Map<string, Sharing>, sharings: Sharing[]): Sharing {
+  const { family } = target
+  const known = family === undefined ? undefined : families.get(family)
+  if (known !== undefined) return known
+  const sharing: Sharing = { open: [], left: 0, whole: 0, held: 0, seq: target.of.seq }
+  sharings.push(sharing)
+  if (family !== undefined) families.set(family, sharing)
+  return sharing
+}
+
+/** A share to those who share it: mostly one. */
+function divide(referenceId: string, { open, left }: Sharing, share: number): void {
+  if (open.length === 1) return take(open[0]!, referenceId, share)
+  if (left === 0) return
+  const ones = open.map((of) => ({ left: of.left, whole: of.left, seq: of.of.seq }))
+  const shares = ones.map((one) => shareOf(share, one.left, left))
+  const rest = shares.reduce((over, one) => over - one, share)
+  if (rest !== 0) settleRest(shares, ones, rest)
+  for (let i = 0; i < open.length; i++) take(open[i]!, referenceId, shares[i]!)
+}
+
+function limited(share: number, left: number): number {
+  return Math.min(Math.max(share, 0), left)
 }
 
 /** A frozen target's share of a discount, and what was left of it before; zeros without a share. */
@@ -199,11 +301,14 @@ interface Held {
 }
 const NOTHING_HELD: Held = { left: 0, share: 0 }
 
+/** What can take what rounding leaves over. */
+type Taking = Pick<Sharing, 'left' | 'whole' | 'seq'>
+
 /**
  * What rounding left over goes to the largest left (of equals, the first created). A share never
  * leaves 0..left, so what the largest can't take goes to the next: no target goes below 0.
  */
-function settleRest(shares: number[], targets: readonly Target[], rest: number): void {
+function settleRest(shares: number[], targets: readonly Taking[], rest: number): void {
   let largest = 0
   for (let i = 1; i < targets.length; i++) {
     if (goesBefore(targets[i]!, targets[largest]!)) largest = i
@@ -219,19 +324,23 @@ function settleRest(shares: number[], targets: readonly Target[], rest: number):
 }
 
 /** Adds to one share what it can take; returns what is left over then. */
-function settleOne(shares: number[], targets: readonly Target[], i: number, rest: number): number {
+function settleOne(shares: number[], targets: readonly Taking[], i: number, rest: number): number {
   const share = Math.min(Math.max(shares[i]! + rest, 0), targets[i]!.left)
   const left = rest - (share - shares[i]!)
   shares[i] = share
   return left
 }
 
-function goesBefore(a: Target, b: Target): boolean {
-  return a.left > b.left || (a.left === b.left && a.of.seq < b.of.seq)
+function goesBefore(a: Taking, b: Taking): boolean {
+  return a.whole > b.whole || (a.whole === b.whole && a.seq < b.seq)
 }
 
 /** Steps 5 and 6: taxes, and what is now other than in the state. */
-function settle(state: OrderState, targets: readonly Target[], digits: number): TargetTotals[] {
+function settle(
+  state: OrderState,
+  targets: readonly Target[],
+  { digits, rounding }: { readonly digits: number; readonly rounding: FamilyRounding },
+): TargetTotals[] {
   const changes: TargetTotals[] = []
   for (const target of targets) {
     const { of } = target
@@ -243,7 +352,7 @@ function settle(state: OrderState, targets: readonly Target[], digits: number): 
       }))
       continue
     }
-    target.tax = taxOf(state, target, digits)
+    target.tax = taxOf(state, target, { digits, rounding })
     const total = fromUnits(target.left, digits)
     const tax = fromUnits(target.tax, digits)
     const sameShares = equalShares(of.shares, target.shares, digits)
@@ -259,7 +368,11 @@ function settle(state: OrderState, targets: readonly Target[], digits: number): 
   return changes
 }
 
-function taxOf(state: OrderState, { of, left }: Target, digits: number): number {
+function taxOf(
+  state: OrderState,
+  { of, left, family }: Target,
+  { digits, rounding }: { readonly digits: number; readonly rounding: FamilyRounding },
+): number {
   const isLine = 'orderLineId' in of
   const absolute = isLine ? of.salesTax : of.shippingTax
   if (absolute !== null) {
@@ -268,7 +381,10 @@ function taxOf(state: OrderState, { of, left }: Target, digits: number): number 
   }
   const factor = isLine ? of.taxFactor : of.shippingTaxFactor
   if (factor === null || left === 0) return 0
-  return state.taxIncluded ? includedTax(left, factor) : portionOf(left, factor)
+  const round = (sum: number): number =>
+    state.taxIncluded ? includedTax(sum, factor) : portionOf(sum, factor)
+  if (family === undefined) return round(left)
+  return rounding.next(`tax/${family}/${factor}`, left, { round, max: Infinity })
 }
 
 /** A tax of a line that is more than the line is a slip of the pen. */

@@ -1,16 +1,23 @@
 // splitOrderLine: part of a line's quantity becomes a line of its own, in the same or another open
-// delivery, with its product, price, tax factor, skus and dynamic. An absolute tax is divided in
-// proportion; discounts and a release stay with the old line. Source: COMMERCE 5 row 37.
+// delivery, with its product, price, tax factor, skus and dynamic. It moves no total: percentages
+// are on both lines then, fixed discounts and an absolute tax are divided in proportion, and both
+// lines are rounded together (split-families.ts). A release stays with the old line.
+// Source: COMMERCE 5 row 37.
 
 import { Type } from '@sinclair/typebox'
+import { LIMITS } from '../../../config/limits.ts'
 import { addDecimals, fromUnits, partOf, toUnits } from '../../../protocol/money.ts'
 import { command } from '../command.ts'
+import type { Draft } from '../draft.ts'
 import type { NewLine, OrderLinePatch } from '../records.ts'
 import { invalid } from '../refuse.ts'
 import { commandMembers, Id, Quantity } from '../shapes.ts'
 import type { OrderLine } from '../state.ts'
 import { takeNextLineNumber } from './create-order-line.ts'
 import { checkQuantity } from './quantity.ts'
+
+/** A discount in its record, about. */
+const DISCOUNT_CHARS = 200
 
 const schema = commandMembers({
   orderLineId: Id,
@@ -34,7 +41,9 @@ export const splitOrderLine = command('splitOrderLine', schema, (draft, given) =
   const { deliveryId } = draft.openDelivery(given.newDeliveryId ?? line.deliveryId, 'newDeliveryId')
   draft.roomForLine()
   draft.copies(copiedChars(line))
-  const tax = dividedTax(line, quantity, draft.digits)
+  const tax =
+    line.salesTax === null ? null : dividedAmount(draft, line, { amount: line.salesTax, quantity })
+  const newLineId = draft.childId(given.newOrderLineId, 'newOrderLineId')
   const before: OrderLinePatch = { quantity: line.quantity }
   const after: OrderLinePatch = { quantity: kept }
   draft.commit({
@@ -43,25 +52,55 @@ export const splitOrderLine = command('splitOrderLine', schema, (draft, given) =
     before: tax === null ? before : { ...before, salesTax: line.salesTax },
     after: tax === null ? after : { ...after, salesTax: tax.kept },
     line: {
-      orderLineId: draft.childId(given.newOrderLineId, 'newOrderLineId'),
+      orderLineId: newLineId,
       deliveryId,
       n: takeNextLineNumber(draft),
       ...inherited(line),
       quantity,
       ...(tax !== null && { salesTax: tax.split }),
+      family: line.family ?? line.orderLineId,
     },
   })
+  splitDiscounts(draft, { line, quantity, targetId: newLineId })
 })
 
-/** An absolute tax in minor units, so that the two parts add up to what was shown; null: none. */
-function dividedTax(
+/** The line's discounts on the new line, in their order. */
+function splitDiscounts(
+  draft: Draft,
+  { line, quantity, targetId }: { line: OrderLine; quantity: number; targetId: string },
+): void {
+  for (const id of draft.state.discountsOf.get(line.orderLineId) ?? []) {
+    const { value, isPercentage, description, dynamic, family = id } = draft.discount(id)
+    draft.room(draft.state.discounts.size, LIMITS.orderDiscountsMax, 'discounts')
+    draft.copies(JSON.stringify([description, dynamic]).length + DISCOUNT_CHARS)
+    const divided = isPercentage ? null : dividedAmount(draft, line, { amount: value, quantity })
+    if (divided !== null && divided.kept !== value) {
+      const [before, after] = [{ value }, { value: divided.kept }]
+      draft.commit({ t: 'discountChanged', discountId: id, before, after })
+    }
+    draft.commit({
+      t: 'discountCreated',
+      discountId: draft.turn.newId(),
+      scope: 'orderLine',
+      targetId,
+      isPercentage,
+      value: divided === null ? value : divided.split,
+      ...(description !== null && { description }),
+      ...(Object.keys(dynamic).length > 0 && { dynamic }),
+      family,
+    })
+  }
+}
+
+/** An amount in minor units, so that the two parts add up to what was shown. */
+function dividedAmount(
+  draft: Draft,
   line: OrderLine,
-  part: number,
-  digits: number,
-): { readonly kept: number; readonly split: number } | null {
-  if (line.salesTax === null) return null
-  const units = toUnits(line.salesTax, digits)
-  const split = partOf(units, { quantity: line.quantity, part, factor: 1 })
+  { amount, quantity }: { readonly amount: number; readonly quantity: number },
+): { readonly kept: number; readonly split: number } {
+  const { digits } = draft
+  const units = toUnits(amount, digits)
+  const split = partOf(units, { quantity: line.quantity, part: quantity, factor: 1 })
   return { kept: fromUnits(units - split, digits), split: fromUnits(split, digits) }
 }
 
@@ -72,7 +111,7 @@ function copiedChars({ description, image, skus, dynamic }: OrderLine): number {
 
 function inherited(
   line: OrderLine,
-): Omit<NewLine, 'orderLineId' | 'deliveryId' | 'n' | 'quantity' | 'salesTax'> {
+): Omit<NewLine, 'orderLineId' | 'deliveryId' | 'n' | 'quantity' | 'salesTax' | 'family'> {
   return {
     productNumber: line.productNumber,
     unitPrice: line.unitPrice,
