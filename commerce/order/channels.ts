@@ -3,6 +3,7 @@
 // while a command is checked, never in a replay. Source: COMMERCE 5 rows 2 and 15.
 
 export interface Channel {
+  readonly currencyCode: string
   /** Inventory keys that deliveries may use; empty: any. */
   readonly inventories: readonly string[]
   /** Country codes that are served; empty: any. */

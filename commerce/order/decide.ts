@@ -9,12 +9,12 @@ import { assert, type ErrorItem, errorItem, RequestError } from '../../protocol/
 import { instantMs } from '../../protocol/graph/instants.ts'
 import type { Message } from '../../protocol/message.ts'
 import { LIMITS } from '../../config/limits.ts'
+import { channelFault } from './channel-rules.ts'
 import type { ChannelView } from './channels.ts'
 import { checkMessage, type CreateBody, placed } from './check.ts'
 import { COMMANDS } from './command-table.ts'
 import type { Command } from './command.ts'
 import { ORDER_NUMBER_KEY, reserveNumber } from './commands/set-order-number.ts'
-import { checkChannel } from './commands/set-channel-key.ts'
 import { decideDelete } from './delete.ts'
 import { Draft } from './draft.ts'
 import { effectsOf, journalEffects } from './hooks.ts'
@@ -90,7 +90,6 @@ function* decideCreate(
     const why = state.deleted ? 'was deleted: its id is not used again' : 'is already there'
     return refused(errorItem('ALREADY_EXISTS', `order ${turn.actorId} ${why}`))
   }
-  if (body.channelKey !== undefined) checkChannel(channels, body.channelKey, 'channelKey')
   const asked = body.createdAt === undefined ? turn.nowMs : instantMs(body.createdAt)
   assert(asked !== null, 'createdAt was checked')
   const createdMs = Math.min(asked, turn.nowMs)
@@ -117,7 +116,8 @@ function* decideCreate(
   }
   yield* finish(draft, null, effects)
   const data = { orderId: turn.actorId, orderNumber: draft.state.orderNumber }
-  return decided(draft, commands, data, effects)
+  // The numbering command was taken out of the batch, and is of the message all the same.
+  return decided(draft, numbering === null ? commands : [numbering, ...commands], data, effects)
 }
 
 /** Commands of OnOrderBeforeCreated rules; its order has no number yet. */
@@ -217,11 +217,14 @@ function* run(draft: Draft, batch: readonly Placed[]): Generator<Ask, void, unkn
   for (const item of batch) {
     const definition = COMMANDS.get(item.command.type)
     assert(definition !== undefined, `no such command: ${item.command.type}`)
+    draft.cause = item
     try {
       if (definition.ask === undefined) definition.apply(draft, item.command)
       else yield* definition.ask(draft, item.command)
     } catch (error) {
       throw located(error, item)
+    } finally {
+      draft.cause = null
     }
   }
 }
@@ -256,6 +259,7 @@ function* finish(
     effects.push(...outcome.effects)
     yield* run(draft, ruleBatch(outcome.commands))
   }
+  checkChannel(draft)
   draft.calculate()
   if (hooks.has('OnOrderValidate')) {
     yield* effectsOf('OnOrderValidate', { before: beforeView(), order: orderView(draft) })
@@ -269,6 +273,14 @@ function* finish(
     }
   }
   if (hooks.has('OnOrderJournal')) effects.push(...(yield* journalEffects(draft)))
+}
+
+/** Refuses what the order's channel doesn't allow, at the command that made it so. */
+function checkChannel(draft: Draft): void {
+  const fault = channelFault(draft)
+  if (fault === null) return
+  const cause = draft.causes[fault.record] as Placed | null
+  throw cause === null ? fault.error : located(fault.error, cause)
 }
 
 function decided(

@@ -30,6 +30,13 @@ export interface Invoiced {
   readonly lines: ReadonlyMap<string, OrderLine>
 }
 
+/** Kinds after which that must be found again. */
+const MOVES_INVOICED: ReadonlySet<string> = new Set([
+  'invoiceCreated',
+  'invoiceCancelled',
+  'orderLineMoved',
+])
+
 function invoicedOf(state: OrderState): Invoiced {
   const discounts = new Map<string, string>()
   const lines = new Map<string, OrderLine>()
@@ -52,6 +59,9 @@ type DraftMeta = { -readonly [K in keyof RecordMeta]: RecordMeta[K] }
 export class Draft {
   readonly state: OrderState
   readonly records: OrderRecord[] = []
+  /** What decide.ts runs at the moment, and for each record, what it came of; null: of neither. */
+  cause: object | null = null
+  readonly causes: (object | null)[] = []
   readonly turn: Turn
   readonly channels: ChannelView
   /** Decimals of the order's currency. */
@@ -77,6 +87,7 @@ export class Draft {
     if ('t' in from) {
       this.#meta.version++
       this.records.push(from)
+      this.causes.push(null)
       this.state = evolve(null, from, this.#meta)
     } else {
       this.state = copyState(from)
@@ -89,9 +100,10 @@ export class Draft {
     assert(record.t !== 'rewound', 'a rewind replaces the state and is decided without a draft')
     this.#meta.version++
     this.records.push(record)
+    this.causes.push(this.cause)
     evolve(this.state, record, this.#meta)
     if (REPRICES[record.t]) this.#repriced = true
-    if (record.t === 'invoiceCreated' || record.t === 'invoiceCancelled') this.#invoiced = null
+    if (MOVES_INVOICED.has(record.t)) this.#invoiced = null
   }
 
   /** Brings all amounts up to date; throws INVALID_COMMAND when one is out of bounds. */
@@ -135,10 +147,16 @@ export class Draft {
     return delivery
   }
 
-  /** A line that may still be changed: its delivery is open, and it is not invoiced. */
-  openLine(id: string): OrderLine {
+  /** A line that may still be moved and described anew: its delivery is open. */
+  undeliveredLine(id: string): OrderLine {
     const line = this.line(id)
     this.openDelivery(line.deliveryId)
+    return line
+  }
+
+  /** A line whose amounts may still be changed: its delivery is open, and it is not invoiced. */
+  openLine(id: string): OrderLine {
+    const line = this.undeliveredLine(id)
     this.uninvoicedLine(line)
     return line
   }

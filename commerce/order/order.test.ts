@@ -169,6 +169,19 @@ t.test('create refuses bad bodies with 400, bad commands with 422', (t) => {
   t.end()
 })
 
+t.test('the checkpoint of a create names its numbering command too', (t) => {
+  for (const numbering of [
+    { type: 'setOrderNumber', value: 'X1' },
+    { type: 'generateOrderNumberByPrefix', prefix: 'X' },
+  ]) {
+    const order = new OrderDriver()
+    order.create([{ type: 'addTag', key: 'a' }, numbering])
+    const { commands } = order.entries[0]!.records[0] as { commands?: string[] }
+    t.strictSame(commands, [numbering.type, 'addTag'])
+  }
+  t.end()
+})
+
 t.test('create with an unknown channel, when channels are configured', (t) => {
   const order = new OrderDriver({ channels: { any: () => true, get: () => null } })
   t.match(errorOf(order.create([], { channelKey: 'web' })), {

@@ -41,8 +41,13 @@ export class RegistryChannels implements ChannelView {
       return
     }
     // Checked when it was written (well-known.ts).
-    const value = entry.value.value as { inventories?: string[]; countries?: object }
+    const value = entry.value.value as {
+      currencyCode: string
+      inventories?: string[]
+      countries?: object
+    }
     this.#channels.set(key, {
+      currencyCode: value.currencyCode,
       inventories: value.inventories ?? [],
       countries: Object.keys(value.countries ?? {}),
     })

@@ -281,11 +281,15 @@ t.test('channels as orders see them', async (t) => {
   t.notOk(channels.any())
   channels.follow(system.system)
   t.ok(channels.any())
-  t.same(channels.get('web'), { inventories: ['main'], countries: ['DE'] })
+  t.same(channels.get('web'), {
+    currencyCode: 'EUR',
+    inventories: ['main'],
+    countries: ['DE'],
+  })
   t.equal(channels.get('shop'), null)
   await call('POST', 'channels/shop', channel)
   await call('POST', 'channels/shop/more', 7)
-  t.same(channels.get('shop'), { inventories: [], countries: [] })
+  t.same(channels.get('shop'), { currencyCode: 'EUR', inventories: [], countries: [] })
   await call('DELETE', 'channels/web')
   await call('DELETE', 'channels/shop')
   t.notOk(channels.any())

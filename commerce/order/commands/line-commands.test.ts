@@ -250,24 +250,61 @@ t.test('deleteOrderLine takes its discounts along', (t) => {
 })
 
 t.test('lines of final deliveries and invoiced lines are fixed', (t) => {
-  const commands = [
+  const described = [
+    { type: 'setOrderLineProduct', ...line, productNumber: 'x' },
+    { type: 'setOrderLineSkus', ...line, skus: { S: 1 } },
+    { type: 'moveOrderLine', ...line, deliveryId: id(1) },
+  ]
+  const amounts = [
     { type: 'setOrderLineQuantity', ...line, quantity: 1 },
     { type: 'setOrderLineUnitPrice', ...line, unitPrice: 1 },
     { type: 'setOrderLineTax', ...line, salesTax: 1 },
-    { type: 'setOrderLineProduct', ...line, productNumber: 'x' },
-    { type: 'setOrderLineSkus', ...line, skus: { S: 1 } },
     { type: 'splitOrderLine', ...line, quantity: 1 },
-    { type: 'moveOrderLine', ...line, deliveryId: id(1) },
     { type: 'deleteOrderLine', ...line },
     { type: 'createStaticOrderLineDiscount', ...line, value: 1 },
   ]
   const cancelled = confirmedOrder()
   cancelled.do({ type: 'cancelDelivery', deliveryId: id(1) })
   for (const order of [deliveredOrder(), invoicedOrder(), cancelled]) {
-    for (const command of commands) {
+    const invoiced = order.docs('invoice').length > 0
+    for (const command of invoiced ? amounts : [...amounts, ...described]) {
       t.match(order.refusal(command), { code: 'INVALID_STATE' }, command.type)
     }
     t.ok(order.apply({ type: 'setOrderLineDynamicFields', ...line, fields: { a: 1 } }).ok)
+  }
+  t.end()
+})
+
+t.test('an invoiced line can be moved and described anew; its amounts are closed', (t) => {
+  const order = invoicedOrder()
+  order.do(
+    { type: 'releaseShippingToInvoicing', deliveryId: id(1) },
+    { type: 'invoice' },
+    { type: 'createDelivery', deliveryId: id(2) },
+  )
+  const line = { orderLineId: id(11) }
+  const { totals } = order.state!
+  order.do(
+    { type: 'setOrderLineProduct', ...line, productNumber: 'P2', description: 'new' },
+    { type: 'setOrderLineSkus', ...line, skus: { S: 1 } },
+    { type: 'setShippingProduct', deliveryId: id(1), shippingProductNumber: 'air' },
+    { type: 'moveOrderLine', ...line, deliveryId: id(2) },
+  )
+  t.match(order.doc('orderLine', id(11)), { deliveryId: id(2), productNumber: 'P2' })
+  t.strictSame(order.state!.totals, totals)
+  t.match(order.refusal({ type: 'cancelDelivery', deliveryId: id(2) }), { code: 'INVALID_STATE' })
+  for (const command of [
+    { type: 'setOrderLineQuantity', ...line, quantity: 1 },
+    { type: 'setOrderLineUnitPrice', ...line, unitPrice: 1 },
+    { type: 'setOrderLineTax', ...line, taxFactor: 0 },
+    { type: 'createStaticOrderLineDiscount', ...line, value: 1 },
+    { type: 'splitOrderLine', ...line, quantity: 1 },
+    { type: 'deleteOrderLine', ...line },
+    { type: 'setShippingPrice', deliveryId: id(1), shippingPrice: 1 },
+    { type: 'setShippingTax', deliveryId: id(1), tax: 1 },
+    { type: 'createStaticShippingDiscount', deliveryId: id(1), value: 1 },
+  ]) {
+    t.match(order.refusal(command), { code: 'INVALID_STATE' }, command.type)
   }
   t.end()
 })

@@ -8,7 +8,7 @@ export const moveOrderLine = command(
   'moveOrderLine',
   commandMembers({ orderLineId: Id, deliveryId: Id }),
   (draft, given) => {
-    const { orderLineId, deliveryId: from } = draft.openLine(given.orderLineId)
+    const { orderLineId, deliveryId: from } = draft.undeliveredLine(given.orderLineId)
     const { deliveryId: to } = draft.openDelivery(given.deliveryId)
     if (from !== to) draft.commit({ t: 'orderLineMoved', orderLineId, from, to })
   },

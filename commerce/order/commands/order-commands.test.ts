@@ -62,7 +62,7 @@ t.test('setChannelKey takes any key until channels are configured', (t) => {
   free.do({ type: 'setChannelKey', value: 'web' })
   t.equal(free.doc('order')['channelKey'], 'web')
   t.strictSame(free.do({ type: 'setChannelKey', value: 'web' }), [])
-  const channel = { inventories: [], countries: [] }
+  const channel = { currencyCode: 'EUR', inventories: [], countries: [] }
   const channels = { any: () => true, get: (key: string) => (key === 'web' ? channel : null) }
   const bound = openOrder({ channels })
   bound.do({ type: 'setChannelKey', value: 'web' })

@@ -1,11 +1,10 @@
 // setDeliveryInventory: where a delivery's goods come from, and from which day; null clears. A
-// channel with inventories refuses others. Source: specification (release 2026.1), COMMERCE 5 row
-// 15.
+// channel with inventories refuses others (channel-rules.ts). Source: specification (release
+// 2026.1), COMMERCE 5 row 15.
 
 import { Type } from '@sinclair/typebox'
 import { command } from '../command.ts'
 import { difference } from '../difference.ts'
-import { invalid } from '../refuse.ts'
 import { commandMembers, DateText, Id, Key, nullable } from '../shapes.ts'
 
 const schema = commandMembers({
@@ -16,17 +15,6 @@ const schema = commandMembers({
 
 export const setDeliveryInventory = command('setDeliveryInventory', schema, (draft, wanted) => {
   const delivery = draft.openDelivery(wanted.deliveryId)
-  const { channelKey } = draft.state
-  if (typeof wanted.inventoryKey === 'string' && channelKey !== null) {
-    const inventories = draft.channels.get(channelKey)?.inventories ?? []
-    if (inventories.length > 0 && !inventories.includes(wanted.inventoryKey)) {
-      invalid(
-        `channel ${channelKey} has no inventory ${wanted.inventoryKey}, only ` +
-          inventories.join(', '),
-        'inventoryKey',
-      )
-    }
-  }
   const changed = difference(
     { inventoryKey: delivery.inventoryKey, inventoryDate: delivery.inventoryDate },
     { inventoryKey: wanted.inventoryKey, inventoryDate: wanted.inventoryDate },

@@ -15,5 +15,9 @@ const schema = commandMembers({
 
 export const setOrderLineProduct = command('setOrderLineProduct', schema, (draft, wanted) => {
   const { productNumber, description, image } = wanted
-  changeLine(draft, draft.openLine(wanted.orderLineId), { productNumber, description, image })
+  changeLine(draft, draft.undeliveredLine(wanted.orderLineId), {
+    productNumber,
+    description,
+    image,
+  })
 })

@@ -10,7 +10,7 @@ export const setOrderLineSkus = command(
   'setOrderLineSkus',
   commandMembers({ orderLineId: Id, skus: Skus }),
   (draft, { orderLineId, skus }) => {
-    const line = draft.openLine(orderLineId)
+    const line = draft.undeliveredLine(orderLineId)
     checkSkus(skus)
     changeLine(draft, line, { skus })
   },

@@ -13,7 +13,6 @@ const schema = commandMembers({
 
 export const setShippingProduct = command('setShippingProduct', schema, (draft, wanted) => {
   const delivery = draft.openDelivery(wanted.deliveryId)
-  draft.uninvoicedShipping(delivery)
   const { deliveryId, shippingProductNumber, shippingDescription } = delivery
   const changed = difference(
     { shippingProductNumber, shippingDescription },
