@@ -4,14 +4,14 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
 import type { TSchema } from '@sinclair/typebox'
-import { instantMs } from './graph/instants.ts'
+import { instantMs, instantText } from './graph/instants.ts'
 import { toUuid } from './ids.ts'
 
 /** Formats of our own, and what a value of each format is, for messages. */
 const FORMATS: Readonly<Record<string, { is?: (text: string) => boolean; what: string }>> = {
   uuid: { is: (text) => toUuid(text) !== null, what: 'a UUID' },
   timestamp: {
-    is: (text) => instantMs(text) !== null,
+    is: isTimestamp,
     what: 'an ISO 8601 timestamp with its zone, such as 2026-01-31T12:00:00.000Z',
   },
   /** A name that can stand in a path, a log line or an index. */
@@ -49,6 +49,12 @@ const shared = makeAjv()
 /** A schema that names itself has a registry of its own: the name may stand in another one too. */
 function compile(schema: TSchema): ValidateFunction {
   return (JSON.stringify(schema).includes('"$id"') ? makeAjv() : shared).compile(schema)
+}
+
+/** One that every store can keep: its zone can take it out of the years 0 to 9999. */
+function isTimestamp(text: string): boolean {
+  const ms = instantMs(text)
+  return ms !== null && instantText(ms) !== null
 }
 
 function isKey(text: string): boolean {

@@ -169,6 +169,17 @@ t.test('create refuses bad bodies with 400, bad commands with 422', (t) => {
   t.end()
 })
 
+t.test('createdAt is in the years 0 to 9999, in UTC', (t) => {
+  for (const createdAt of ['0000-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00']) {
+    t.match(errorOf(new OrderDriver().create([], { createdAt })), {
+      code: 'INVALID_MESSAGE_BODY',
+      details: { member: 'createdAt' },
+    })
+  }
+  t.ok(new OrderDriver().create([], { createdAt: '0000-01-01T00:00:00Z' }).ok)
+  t.end()
+})
+
 t.test('the checkpoint of a create names its numbering command too', (t) => {
   for (const numbering of [
     { type: 'setOrderNumber', value: 'X1' },

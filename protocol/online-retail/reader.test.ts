@@ -291,3 +291,35 @@ t.test('amounts equal a calculation with fractions of BigInt', (t) => {
   t.same([0n, 5n, 482_646_649n, -105n].map(formatPennies), ['0.00', '0.05', '4826466.49', '-1.05'])
   t.end()
 })
+
+t.test('what an order would refuse costs its row, not the invoice', (t) => {
+  const reader = new OnlineRetailReader()
+  const long = 'A'.repeat(201)
+  const rows = [
+    '1,47503J ,X,1,2010-12-01 08:26:00,2.55,7,EIRE',
+    `1,${long},X,1,2010-12-01 08:26:00,1,7,EIRE`,
+    '1,A\u0001B,X,1,2010-12-01 08:26:00,1,7,EIRE',
+    `1,A,X,1,2010-12-01 08:26:00,1,${long},EIRE`,
+    'new,A,X,1,2010-12-01 08:26:00,1,7,EIRE',
+    '0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b,A,X,1,2010-12-01 08:26:00,1,7,EIRE',
+  ]
+  const header = 'InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country'
+  const first = reader.push([header, ...rows, ''].join('\n'))
+  const last = reader.end()
+  const invoices = [...first.invoices, ...last.invoices]
+  t.strictSame(
+    invoices.map(({ lines }) => lines.map(({ productNumber }) => productNumber)),
+    [['47503J']],
+  )
+  t.strictSame(
+    [...first.rejected, ...last.rejected].map(({ reason }) => reason),
+    [
+      'stock-code-not-valid',
+      'stock-code-not-valid',
+      'customer-not-valid',
+      'invoice-number-not-valid',
+      'invoice-number-not-valid',
+    ],
+  )
+  t.end()
+})

@@ -2,7 +2,11 @@
 // none. It stands between CSV fields and invoices. Nothing is dropped silently: a row becomes a
 // line or it is rejected with one reason.
 
+import { toUuid } from '../ids.ts'
 import { parseE4, PRICE_E4_MAX, QUANTITY_E4_MAX } from './amount.ts'
+
+/** What orders take of a number or a key (keyCharsMax in config/limits.ts). */
+const NAME_CHARS_MAX = 200
 
 export const COLUMNS = [
   'InvoiceNo',
@@ -22,7 +26,11 @@ export const REJECT_REASONS = {
   'quantity-not-positive': 'Quantity is zero or less',
   'price-negative': 'UnitPrice is less than zero',
   'invoice-number-missing': 'InvoiceNo is empty',
+  'invoice-number-not-valid':
+    'InvoiceNo is "new", a UUID, longer than 200 characters or has control characters',
   'stock-code-missing': 'StockCode is empty',
+  'stock-code-not-valid': 'StockCode is longer than 200 characters or has control characters',
+  'customer-not-valid': 'CustomerID is longer than 200 characters or has control characters',
   'quantity-not-valid': 'Quantity is no decimal with at most four decimals, up to 1,000,000,000',
   'price-not-valid': 'UnitPrice is no decimal with at most four decimals',
   'date-not-valid': 'InvoiceDate is neither YYYY-MM-DD HH:MM[:SS] nor M/D/YYYY H:MM',
@@ -33,8 +41,9 @@ export type RejectReason = keyof typeof REJECT_REASONS
 
 export interface InvoiceRow {
   readonly invoiceNumber: string
-  /** Both texts exactly as they are in the file, stray spaces included. */
+  /** Without the stray spaces around it that the file has: no product number ends with one. */
   readonly productNumber: string
+  /** Exactly as it is in the file. */
   readonly description: string
   readonly quantityE4: number
   readonly unitPriceE4: number
@@ -68,19 +77,23 @@ export function readRow(
   const unitPriceE4 = parseE4(field(5).trim())
   const reason = reject(invoiceNumber, quantityE4, unitPriceE4)
   if (reason !== null) return reason
-  if (field(1).trim() === '') return 'stock-code-missing'
+  const productNumber = field(1).trim()
+  if (productNumber === '') return 'stock-code-missing'
+  if (!isName(productNumber)) return 'stock-code-not-valid'
+  const customer = customerNumber(field(6).trim())
+  if (customer !== null && !isName(customer)) return 'customer-not-valid'
   if (quantityE4 === null || quantityE4 > QUANTITY_E4_MAX) return 'quantity-not-valid'
   if (unitPriceE4 === null || unitPriceE4 > PRICE_E4_MAX) return 'price-not-valid'
   const timeMs = parseInvoiceDate(field(4).trim())
   if (timeMs === null) return 'date-not-valid'
   return {
     invoiceNumber,
-    productNumber: field(1),
+    productNumber,
     description: field(2),
     quantityE4,
     unitPriceE4,
     timeMs,
-    customerNumber: customerNumber(field(6).trim()),
+    customerNumber: customer,
     country: field(7).trim(),
   }
 }
@@ -93,7 +106,17 @@ function reject(
   if (invoiceNumber.startsWith('C')) return 'credit-note'
   if (quantityE4 !== null && quantityE4 <= 0) return 'quantity-not-positive'
   if (unitPriceE4 !== null && unitPriceE4 < 0) return 'price-negative'
-  return invoiceNumber === '' ? 'invoice-number-missing' : null
+  if (invoiceNumber === '') return 'invoice-number-missing'
+  // It becomes the order's number, which stands in paths beside ids.
+  const isNumber =
+    isName(invoiceNumber) && invoiceNumber !== 'new' && toUuid(invoiceNumber) === null
+  return isNumber ? null : 'invoice-number-not-valid'
+}
+
+/** What an order takes as a number or a key: one row that it doesn't must not cost the invoice. */
+function isName(text: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  return text.length <= NAME_CHARS_MAX && !/[\u0000-\u001f\u007f]/.test(text)
 }
 
 /** `17850.0` is 17850: the file's numbers went through a spreadsheet. Empty is none. */
