@@ -72,7 +72,11 @@ function* decideOn(
       return { ok: true, records: [], state, data }
     }
     case 'rewind':
-      return yield* decideRewind(state, message.body as { checkpointId: string }, turn)
+      return yield* decideRewind(state, message.body as { checkpointId: string }, {
+        turn,
+        channels,
+        finish,
+      })
     case 'delete':
       return yield* decideDelete(state, turn)
     default:

@@ -3,7 +3,7 @@
 
 import type { ActorRecord, Ask, Decision, Turn } from '../../protocol/behaviour.ts'
 import { evolve } from './evolve.ts'
-import { effectsOf } from './hooks.ts'
+import { effectsOf, journalEffects } from './hooks.ts'
 import { refs } from './project.ts'
 import { invalidState } from './refuse.ts'
 import type { OrderDeleted } from './records.ts'
@@ -28,6 +28,11 @@ export function* decideDelete(
     t: 'orderDeleted',
     nodes: refs(state).map(({ node, id }) => [node, id] as const),
   }
+  const effects = [...(outcome?.effects ?? [])]
+  if (turn.hooks.has('OnOrderJournal')) {
+    // The order as it was: nothing else is left of it to show.
+    effects.push(...(yield* journalEffects({ turn, records: [record], state })))
+  }
   const meta = {
     actorId: turn.actorId,
     version: turn.version + 1,
@@ -39,6 +44,6 @@ export function* decideDelete(
     ok: true,
     records: [record as unknown as ActorRecord],
     state: evolve(copyState(state), record, meta),
-    ...(outcome !== null && outcome.effects.length > 0 && { effects: outcome.effects }),
+    ...(effects.length > 0 && { effects }),
   }
 }

@@ -199,3 +199,46 @@ t.test('delete: rules may refuse it, or tell others', (t) => {
   t.match(seen[1]![1]['order'], { orderNumber: 'O1' })
   t.end()
 })
+
+t.test('rewind passes the hooks that commands pass', (t) => {
+  const entries: string[] = []
+  const tags: string[][] = []
+  let deny = false
+  const order = openOrder({
+    rules: {
+      OnOrderCommands: ({ before, order }) => {
+        tags.push([before, order].map((it) => String((it as Payload | null)?.['tags'])))
+        return [addTag('ruled')]
+      },
+      OnOrderValidate: () => (deny ? [{ effect: 'validationError', code: 'KEEP' }] : []),
+      OnOrderJournal: ({ journalEntry }) => {
+        entries.push((journalEntry as { type: string }).type)
+        return []
+      },
+    },
+  })
+  order.do({ type: 'addTag', key: 'late' })
+  const [first] = order.checkpoints()
+  deny = true
+  t.match(errorOf(order.send('rewind', { checkpointId: first })), { code: 'KEEP' })
+  t.strictSame(order.doc('order')['tags'], ['ruled', 'late'])
+  deny = false
+  order.do({ type: 'removeTag', key: 'ruled' }, { type: 'addTag', key: 'x' })
+  tags.length = 0
+  entries.length = 0
+  t.ok(order.send('rewind', { checkpointId: first }).ok)
+  t.strictSame(tags, [['late,x,ruled', 'ruled']])
+  t.strictSame(entries, ['orderRewound'])
+  t.strictSame(order.replay(), order.state, 'and it replays')
+  t.end()
+})
+
+t.test('delete tells its journal entry', (t) => {
+  const { seen, rules } = listening({ OnOrderJournal: [] })
+  const order = openOrder({ rules })
+  seen.length = 0
+  order.send('delete')
+  t.match(seen, [['OnOrderJournal', { journalEntry: { type: 'orderDeleted' } }]])
+  t.match(order.history().at(-1)?.doc, { type: 'orderDeleted' })
+  t.end()
+})

@@ -96,10 +96,13 @@ function brokenRule(hook: OrderHook, message: string): Refused {
   return new Refused([{ code: 'COMPONENT_ERROR', message: `${hook}: ${message}` }])
 }
 
-/** OnOrderJournal, once for each journal entry that the draft's records show. */
-export function* journalEffects(draft: Draft): Generator<Ask, readonly Effect[], unknown> {
-  const { turn, records } = draft
-  const order = orderView(draft)
+/** OnOrderJournal, once for each journal entry that the records show; `state` is what they left. */
+export function* journalEffects({
+  turn,
+  records,
+  state,
+}: Pick<Draft, 'turn' | 'records' | 'state'>): Generator<Ask, readonly Effect[], unknown> {
+  const order = orderView({ state })
   const effects: Effect[] = []
   let version = turn.version
   for (const record of records) {

@@ -1,23 +1,38 @@
 // The message `rewind`: the order as it was at a checkpoint, written as one new record. What was
 // given to the outside stays as it is: keys, invoices, and the counters that numbers come from.
-// Refused past an invoice that is not cancelled. Source: CONTRACT 1.3, PROTOCOL 3.12.
+// Refused past an invoice that is not cancelled. Hooks come after it as after commands.
+// Source: CONTRACT 1.3, COMMERCE 6, PROTOCOL 3.12.
 
-import type { ActorRecord, Ask, Decision, NodeRef, Turn } from '../../protocol/behaviour.ts'
+import type { ActorRecord, Ask, Decision, Effect, NodeRef, Turn } from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { minorDigits } from '../../protocol/money.ts'
+import type { ChannelView } from './channels.ts'
 import { sameJson } from './difference.ts'
+import { Draft } from './draft.ts'
 import { evolve } from './evolve.ts'
+import { journalEffects } from './hooks.ts'
 import type { Rewound } from './records.ts'
 import { invalidState } from './refuse.ts'
 import { toSnapshot } from './snapshot.ts'
 import { type Billable, copyState, type OrderState } from './state.ts'
 import { calculate } from './totals.ts'
 
+/** The turn, and what comes after a batch: hooks, the channel's rules, totals. */
+export interface Finishing {
+  readonly turn: Turn
+  readonly channels: ChannelView
+  readonly finish: (
+    draft: Draft,
+    before: OrderState,
+    effects: Effect[],
+  ) => Generator<Ask, void, unknown>
+}
+
 export function* decideRewind(
   state: OrderState,
   body: { readonly checkpointId: string },
-  turn: Turn,
+  { turn, channels, finish }: Finishing,
 ): Generator<Ask, Decision<OrderState>, unknown> {
   const wanted = body.checkpointId.toLowerCase()
   const then = (yield { ask: 'state-at', checkpointId: wanted }) as OrderState | null
@@ -52,14 +67,23 @@ export function* decideRewind(
     state: toSnapshot(target),
     nodes: nodes.map(({ node, id }) => [node, id] as const),
   }
+  // Rules may refuse it or add commands, as after any batch; those work on what it brought back.
+  const back = evolve(state, record, meta)
+  const draft = new Draft(back, { ...turn, version: meta.version }, channels)
+  const effects: Effect[] = []
+  if (turn.hooks.has('OnOrderJournal')) {
+    effects.push(...(yield* journalEffects({ turn, records: [record], state: back })))
+  }
+  yield* finish(draft, state, effects)
   return {
     ok: true,
-    records: [record as unknown as ActorRecord],
-    state: evolve(state, record, meta),
+    records: [record, ...draft.records] as unknown as readonly ActorRecord[],
+    state: draft.state,
     data: {
       success: true,
       checkpointId: checkpointId(turn.actorId, turn.messageId, turn.nowMs),
     },
+    ...(effects.length > 0 && { effects }),
   }
 }
 
