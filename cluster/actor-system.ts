@@ -2,7 +2,7 @@
 // shard. What is behind it (edge, wire, shards, journal) is cluster/'s own matter.
 
 import type { Behaviour } from '../protocol/behaviour.ts'
-import type { Message, Reply } from '../protocol/message.ts'
+import type { GraphAces, Message, Reply } from '../protocol/message.ts'
 import type { Position } from '../protocol/ids.ts'
 
 /** One request to one actor. */
@@ -19,6 +19,8 @@ export interface ActorRequest {
   /** Hash of the whole request body (any text; only compared). Needed only with a key. */
   readonly bodyHash: string
   readonly by: string
+  /** What the caller may see of the graph; needed for `query` messages (Envelope). */
+  readonly graphAces?: GraphAces
   readonly preview: boolean
   readonly budgetMs: number
   readonly trace: string

@@ -50,9 +50,9 @@ export function matching(rule: string, pattern: RegExp): Kind<string> {
 }
 
 /** Text of 1 to `max` characters. */
-export function plainText(max: number): Kind<string> {
-  const pattern = new RegExp(`^\\P{Cc}{1,${max}}$`, 'u')
-  return matching(`1 to ${max} characters without control characters`, pattern)
+export function plainText(max: number, min = 1): Kind<string> {
+  const pattern = new RegExp(`^\\P{Cc}{${min},${max}}$`, 'u')
+  return matching(`${min} to ${max} characters without control characters`, pattern)
 }
 
 export const PATH: Kind<string> = matching('a path without control characters', /^\P{Cc}+$/u)

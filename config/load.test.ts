@@ -38,6 +38,7 @@ t.test('without anything given the defaults hold', async (t) => {
     shards: null,
     sample: false,
     bootstrapSecret: null,
+    graphFilterFields: 'any',
     logLevel: 'info',
     shutdownMs: 30_000,
     accessTokenMs: 3_600_000,
@@ -122,6 +123,13 @@ t.test('the settings file: unreadable, not JSON, not an object', async (t) => {
 
 t.test('a member of the file that is null counts as not set', async (t) => {
   t.equal(load({}, ['--config=s'], files({ s: '{"shards": null, "smtpUrl": null}' })).shards, null)
+})
+
+t.test('a bootstrap secret has at least 16 characters', async (t) => {
+  const [found] = problems({ KONTOR_BOOTSTRAP_SECRET: 'fifteen-letters' })
+  t.match(found, /16 to 1000 characters/)
+  const secret = 'sixteen-letters.'
+  t.equal(load({ KONTOR_BOOTSTRAP_SECRET: secret }).bootstrapSecret, secret)
 })
 
 t.test('secrets are never shown', async (t) => {

@@ -216,6 +216,7 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
     // `npm start` gives it as a default to members, too: what a cluster has is not for it to fill.
     sample: values.KONTOR_SAMPLE && values.KONTOR_STORAGE_DRIVER === 'embedded',
     bootstrapSecret: values.KONTOR_BOOTSTRAP_SECRET,
+    graphFilterFields: values.KONTOR_GRAPH_FILTER_FIELDS,
     logLevel: values.KONTOR_LOG_LEVEL,
     shutdownMs: values.KONTOR_SHUTDOWN_MS,
     shutdownNoticeMs: values.KONTOR_SHUTDOWN_NOTICE_MS,

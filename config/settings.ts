@@ -19,6 +19,8 @@ export interface Settings {
   /** Load the sample orders into an empty embedded store; false for every member of a cluster. */
   readonly sample: boolean
   readonly bootstrapSecret: string | null
+  /** Fields that filters, gates and counts of the graph may look at (CONTRACT 1.4). */
+  readonly graphFilterFields: 'any' | 'granted'
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly shutdownMs: number
   /** Of that time: what a load balancer gets to notice, milliseconds. */

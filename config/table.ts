@@ -102,10 +102,18 @@ export const TABLE = {
   KONTOR_BOOTSTRAP_SECRET: row<string | null>({
     key: 'bootstrapSecret',
     what: 'Secret of the first client, `bootstrap`, in a store without identities.',
-    kind: plainText(1_000),
+    kind: plainText(1_000, 16),
     initial: null,
     initially: 'random, written to bootstrap.json in the data folder',
     secret: true,
+  }),
+  KONTOR_GRAPH_FILTER_FIELDS: row<'any' | 'granted'>({
+    key: 'graphFilterFields',
+    what:
+      'Fields that graph filters and counts may look at: any of a node that the caller may query ' +
+      '(they can find out hidden values by trying), or only those granted.',
+    kind: oneOf('any', 'granted'),
+    initial: 'any',
   }),
   KONTOR_LOG_LEVEL: row<'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'>({
     key: 'logLevel',

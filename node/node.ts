@@ -127,13 +127,14 @@ async function startStations(
   const table = behaviours(channels)
   const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
   const clocks = clocksOf(world)
-  const query = actorQuery({ schema, ...clocks })
+  const { graphFilterFields: filterFields } = settings
+  const query = actorQuery({ schema, filterFields, ...clocks })
   const parts = { ...options, world, behaviours: table, schema, query }
   const foundation = await makeFoundation(parts)
   const { journal, member, runner, watch } = foundation
   channels.follow(member.system)
   const tokens = consistencyTokens(journal.identity)
-  const graph = new Graph({ schema, runner, index: watch, tokens, ...clocks })
+  const graph = new Graph({ schema, runner, index: watch, tokens, filterFields, ...clocks })
   const access = makeAccess(options, member, world)
   await access.start()
   collectProcessMetrics(metrics)

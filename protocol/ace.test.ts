@@ -3,7 +3,16 @@
 
 import t from 'tap'
 import fc from 'fast-check'
-import { ACE_LIMITS, Acl, OWNER_ACL, formatAce, narrow, parseAce, parseScope } from './ace.ts'
+import {
+  ACE_LIMITS,
+  Acl,
+  OWNER_ACL,
+  aclOfLists,
+  formatAce,
+  narrow,
+  parseAce,
+  parseScope,
+} from './ace.ts'
 import type { Ace } from './ace.ts'
 
 const UUID = '0198c0de-7000-7abc-8def-0123456789ab'
@@ -239,3 +248,22 @@ t.test('what is remembered stays bounded, and stays right', async (t) => {
   t.notOk(some.covers('registry/b', 'read'))
   t.ok(some.remembered <= ACE_LIMITS.aclAnswersMax, String(some.remembered))
 })
+
+t.test(
+  'what travels of a set is its entries on the graph, and grants the same there',
+  async (t) => {
+    const base = acl('graph/order:query', 'graph/order:field:a', 'actors/order:create')
+    const narrowed = narrow(base, [ace('graph:*'), ace('registry:read')])
+    t.same(narrowed.graphLists, [['graph:*'], ['graph/order:query', 'graph/order:field:a']])
+    for (const one of [base, narrowed, OWNER_ACL, narrow(OWNER_ACL, [ace('graph/order:query')])]) {
+      const there = aclOfLists(one.graphLists)
+      for (const resource of ['graph', 'graph/order', `graph/order/${UUID}`, 'graph/delivery']) {
+        for (const permission of ['query', 'field', 'field:a', 'field:b']) {
+          t.equal(there.covers(resource, permission), one.covers(resource, permission))
+        }
+      }
+    }
+    t.notOk(aclOfLists([]).covers('graph/order', 'query'), 'without any list nothing')
+    t.notOk(aclOfLists([['nonsense'], ['graph:*']]).covers('graph/order', 'query'))
+  },
+)

@@ -257,6 +257,16 @@ export class Acl {
     this.attributed = this.#attributedOf(aces.filter((ace) => ace.attribute !== null))
   }
 
+  /**
+   * The entries on the graph, list by list: what all lists grant is granted here. For members that
+   * have to answer as this set would (`aclOfLists`).
+   */
+  get graphLists(): readonly (readonly string[])[] {
+    const isGraph = ({ attribute, path }: Ace): boolean =>
+      attribute === null && (path.length === 0 || path[0] === 'graph')
+    return [this.aces.filter(isGraph).map(formatAce), ...(this.#base?.graphLists ?? [])]
+  }
+
   #grant(ace: Ace): void {
     let place = this.#root
     for (const segment of ace.path) {
@@ -357,4 +367,14 @@ export const OWNER_ACL = new Acl([{ attribute: null, path: [], permission: '*' }
 /** What a token may do: what its client has, cut to the scopes it asked for (CONTRACT 1.14). */
 export function narrow(acl: Acl, scopes: readonly Ace[]): Acl {
   return new Acl(scopes, acl)
+}
+
+/** The set that grants what each of the lists grants: nothing without a list that can be read. */
+export function aclOfLists(lists: readonly (readonly string[])[]): Acl {
+  let acl: Acl | null = null
+  for (const list of lists.toReversed()) {
+    const scope = parseScope(list.join(' '))
+    acl = new Acl(scope.ok ? scope.aces : [], acl)
+  }
+  return acl ?? new Acl([])
 }

@@ -14,6 +14,9 @@ export type Address =
   | { readonly type: string; readonly id: string }
   | { readonly type: string; readonly key: string }
 
+/** Texts of entries (`graph/order:query`), list by list. */
+export type GraphAces = readonly (readonly string[])[]
+
 export interface MessageId {
   /** 32 hex digits: a hash of (scope, key), or a UUID made at the edge without its dashes. */
   readonly id: string
@@ -54,6 +57,11 @@ export interface Envelope {
   readonly budgetMs: number
   /** Identity (client or principal id) on whose behalf this is done. */
   readonly by: string
+  /**
+   * What the caller may see of the graph: lists of access control entries, what is seen must be
+   * granted by each. Only with `query` messages, which answer nothing without (CONTRACT 1.3).
+   */
+  readonly graphAces?: GraphAces
   readonly preview: boolean
   /** How often an incarnation died while this was outstanding (PROTOCOL 3.11). */
   readonly crashes: number

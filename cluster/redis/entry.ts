@@ -8,13 +8,15 @@ import type { Envelope, WireReply } from '../../protocol/message.ts'
 import type { Notice } from '../wire.ts'
 
 /** The newest of the body that is read here; one that is higher was written by a newer Kontor. */
-export const WIRE_FORMAT = 2
+export const WIRE_FORMAT = 3
 
 /**
  * The oldest format in which an envelope says all that it means. An owner that knows only format 1
- * counts messages by their place in the envelope, and of a relayed effect takes the first alone.
+ * counts messages by their place in the envelope, and of a relayed effect takes the first alone;
+ * one that knows format 2 shows a `query` all there is, whoever asks.
  */
-export function formatOf({ places, relay, messages }: Envelope): number {
+export function formatOf({ places, relay, messages, graphAces }: Envelope): number {
+  if (graphAces !== undefined) return 3
   return places !== undefined || (relay !== undefined && messages.length > 1) ? 2 : 1
 }
 

@@ -44,6 +44,7 @@ export function answerAsk(
         state: ask.state,
         actorId: activation.id,
         node: ask.node,
+        aces: work.envelope.graphAces ?? [],
         entries: () => entriesOf(shard, activation, work),
       })
   }

@@ -7,7 +7,7 @@ import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { Log } from '../../protocol/log.ts'
-import type { Envelope, WireReply } from '../../protocol/message.ts'
+import type { Envelope, GraphAces, WireReply } from '../../protocol/message.ts'
 import type { AliasRow, Journal, Maybe, Tenure } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
 import type { Activation, LoadedEntry } from './activation.ts'
@@ -31,6 +31,8 @@ export type ActorQuery = (request: {
   readonly state: unknown
   readonly actorId: string
   readonly node: unknown
+  /** What the caller may see of the graph; empty: nothing. */
+  readonly aces: GraphAces
   /** The actor's entries so far, oldest first, page by page. */
   readonly entries: () => AsyncIterable<readonly LoadedEntry[]>
 }) => unknown

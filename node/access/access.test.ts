@@ -421,3 +421,15 @@ t.test('discovery', async (t) => {
     grant_types_supported: ['client_credentials'],
   })
 })
+
+t.test(
+  'an attribute entry is refused: no identity has attributes that it could go by',
+  async (t) => {
+    const setup = await station(t)
+    for (const scope of ['customerNumber@graph/order:query', 'graph:query region@graph:query']) {
+      const answer = await call(setup, '/oauth/token', asked(scope))
+      t.equal(answer.status, 400)
+      t.match(answer.body, { error: 'invalid_scope', error_description: /no attributes/ })
+    }
+  },
+)

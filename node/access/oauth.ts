@@ -150,6 +150,10 @@ function grantedScope(acl: Acl, asked: string): { kept: string | null; shown: st
     return { kept: null, shown: acl.aces.map(formatAce).join(' ') }
   }
   for (const ace of scopes.aces) {
+    if (ace.attribute !== null) {
+      const what = `"${formatAce(ace)}" would grant nothing: identities have no attributes yet`
+      throw new OAuthError('invalid_scope', what)
+    }
     if (!acl.coversAce(ace)) {
       const what = `the client does not have "${formatAce(ace)}"; ask for less, or for no scope`
       throw new OAuthError('invalid_scope', what)

@@ -36,11 +36,15 @@ export interface ReadToken {
   readonly bytes: Buffer
 }
 
-/** The parts of a token's text, or null: not a token of ours. */
+/**
+ * The parts of a token's text, or null: not a token of ours. Node takes `+` and `/` for `-` and
+ * `_`; here a token has the one spelling that was handed out, as caches and revocations go by it.
+ */
 export function readToken(text: string): ReadToken | null {
   if (text.length !== TOKEN_CHARS) return null
   const bytes = Buffer.from(text, 'base64url')
-  return bytes.length === TOKEN_BYTES ? { sessionId: formatUuid(bytes), bytes } : null
+  if (bytes.length !== TOKEN_BYTES || bytes.toString('base64url') !== text) return null
+  return { sessionId: formatUuid(bytes), bytes }
 }
 
 /** True when the token is the one whose hash is kept. Takes the same time either way. */

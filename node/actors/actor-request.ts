@@ -9,7 +9,7 @@ import type { Acl } from '../../protocol/ace.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorCode, ErrorItem } from '../../protocol/errors.ts'
 import { toUuid } from '../../protocol/ids.ts'
-import type { Message, MessageResult, Reply } from '../../protocol/message.ts'
+import type { GraphAces, Message, MessageResult, Reply } from '../../protocol/message.ts'
 import type { ActorType } from './actor-type.ts'
 
 /** The virtual id under which actors are made. */
@@ -74,6 +74,14 @@ export function readIdempotencyKey(key: string): string | null {
     'an idempotency key has 1 to ' +
       `${LIMITS.idempotencyKeyCharsMax} printable ASCII characters without spaces`,
   )
+}
+
+/** What a caller may see of the graph goes along with `query` messages: the owner plans them. */
+export function graphAcesFor(
+  messages: readonly Message[],
+  acl: Acl,
+): { readonly graphAces?: GraphAces } | null {
+  return messages.some(({ type }) => type === 'query') ? { graphAces: acl.graphLists } : null
 }
 
 /** What a repeat of a key is compared by: 128 bits of SHA-256 over the body. */

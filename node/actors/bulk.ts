@@ -20,6 +20,7 @@ import type { LineStream, OperationRequest } from '../http/operation.ts'
 import {
   NEW,
   checkMessages,
+  graphAcesFor,
   hashOfBody,
   mergeResults,
   needsUuid,
@@ -199,6 +200,7 @@ export class BulkRun {
       idempotencyKey,
       bodyHash: idempotencyKey === null ? '' : hashOfBody(JSON.stringify(messages)),
       by,
+      ...graphAcesFor(checked.send, acl),
       preview,
       budgetMs: LIMITS.requestBudgetMs,
       trace: request.requestId,

@@ -18,6 +18,7 @@ import type {
 import {
   NEW,
   checkMessages,
+  graphAcesFor,
   hashOfBody,
   mergeResults,
   needsUuid,
@@ -192,6 +193,7 @@ class ActorsStation {
         idempotencyKey,
         bodyHash: idempotencyKey === null ? '' : hashOfBody(request.bodyBytes),
         by: request.identity.id,
+        ...graphAcesFor(checked.send, acl),
         preview,
         budgetMs: request.budgetMs,
         trace: request.requestId,

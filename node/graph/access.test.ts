@@ -9,11 +9,11 @@ const ID = '019a0000-0000-7000-8000-000000000001'
 function accessOf(scope: string) {
   const parsed = parseScope(scope)
   if (!parsed.ok) throw new Error(parsed.reason)
-  return graphAccess(new Acl(parsed.aces))
+  return graphAccess(new Acl(parsed.aces), 'any')
 }
 
 t.test('node types by query', async (t) => {
-  t.equal(graphAccess(OWNER_ACL).mayQuery('order'), true)
+  t.equal(graphAccess(OWNER_ACL, 'any').mayQuery('order'), true)
   t.equal(accessOf('graph:*').mayQuery('order'), true)
   t.equal(accessOf('graph/order:query').mayQuery('order'), true)
   t.strictSame(accessOf('graph/order:query').mayQuery('delivery'), [])
@@ -26,8 +26,17 @@ t.test('a narrowed set opens only what both sides name', async (t) => {
   const base = parseScope(`graph/order/${ID}:query`)
   const asked = parseScope(`graph/order/${ID}:query graph/order/other:query`)
   if (!base.ok || !asked.ok) throw new Error('unreadable')
-  const access = graphAccess(narrow(new Acl(base.aces), asked.aces))
+  const access = graphAccess(narrow(new Acl(base.aces), asked.aces), 'any')
   t.strictSame(access.mayQuery('order'), [ID])
+})
+
+t.test('filters look at any field, or where it is set at granted ones only', async (t) => {
+  const parsed = parseScope('graph/order:query graph/order:field:orderNumber')
+  if (!parsed.ok) throw new Error(parsed.reason)
+  const acl = new Acl(parsed.aces)
+  t.equal(graphAccess(acl, 'any').mayFilter('order', ['customerNumber']), true)
+  t.equal(graphAccess(acl, 'granted').mayFilter('order', ['customerNumber']), false)
+  t.equal(graphAccess(acl, 'granted').mayFilter('order', ['orderNumber']), true)
 })
 
 t.test('fields, their members, and members that no entry can name', async (t) => {

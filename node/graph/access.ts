@@ -6,15 +6,19 @@ import type { Acl } from '../../protocol/ace.ts'
 import type { GraphAccess } from '../../protocol/graph/navigation.ts'
 import type { FieldPath } from '../../protocol/graph/plan.ts'
 
+/** KONTOR_GRAPH_FILTER_FIELDS: on which fields filters, gates and counts may look. */
+export type FilterFields = 'any' | 'granted'
+
 /** The entries of one identity, for the planner and for the meta document. */
-export function graphAccess(acl: Acl): GraphAccess {
+export function graphAccess(acl: Acl, filterFields: FilterFields): GraphAccess {
+  const mayField = (node: string, path: FieldPath): boolean =>
+    acl.covers(`graph/${node}`, fieldPermission(path))
   return {
     mayQuery(node) {
       return acl.covers(`graph/${node}`, 'query') || idsOf(acl, node)
     },
-    mayField(node, path) {
-      return acl.covers(`graph/${node}`, fieldPermission(path))
-    },
+    mayField,
+    mayFilter: filterFields === 'any' ? () => true : mayField,
   }
 }
 

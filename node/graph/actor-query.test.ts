@@ -44,6 +44,7 @@ async function* pagesOf(all: readonly { readonly body: Uint8Array }[], size: num
 let nowMs = 0
 const query = actorQuery({
   schema: graphSchema(behaviour.nodeTypes),
+  filterFields: 'any',
   nowMs: () => 0,
   monotonicMs: () => nowMs,
 })
@@ -55,6 +56,7 @@ function ask(node: unknown, of: Partial<Parameters<typeof query>[0]> = {}): unkn
     state,
     actorId: A,
     node,
+    aces: [['*:*']],
     entries: () => pagesOf(entries, 2),
     ...of,
   })
@@ -136,6 +138,25 @@ t.test("mistakes are the planner's; an actor without nodes has nothing to show",
     refusal(() => ask({}, { behaviour: bare })),
     'INVALID_STATE',
   )
+})
+
+t.test('it answers what the graph would answer the same caller, no more', async (t) => {
+  const told = (node: unknown, ...aces: string[][]): string => refusal(() => ask(node, { aces }))
+  const title = { fields: ['title'] }
+  t.equal(told(title), 'FORBIDDEN_NODE', 'nobody has said what the caller may see')
+  t.equal(told(title, ['actors/notebook:query']), 'FORBIDDEN_NODE')
+  t.equal(told(title, ['graph/notebook:query']), 'FORBIDDEN_FIELD')
+  t.equal(told(title, ['graph/notebook:query', 'graph/notebook:field:title']), 'none')
+  t.equal(told(title, ['graph/notebook:*'], ['graph/notebook:query']), 'FORBIDDEN_FIELD', 'each')
+  t.equal(told(title, ['graph/notebook:*'], ['*:*']), 'none')
+  t.equal(told(title, [`graph/notebook/${A}:query`, 'graph:field']), 'none')
+  const other = actorIdOf(1, 1)
+  t.equal(told(title, [`graph/notebook/${other}:query`, 'graph:field']), 'FORBIDDEN_NODE')
+  const notes = { navigate: [{ edge: 'notes', count: true }] }
+  t.equal(told(notes, ['graph/notebook:query']), 'FORBIDDEN_NODE')
+  t.equal(told(notes, ['graph/notebook:query', 'graph/note:query']), 'none')
+  const sorted = { navigate: [{ edge: 'notes', orderBy: 'text', node: { fields: ['noteId'] } }] }
+  t.equal(told(sorted, ['graph:query', 'graph/note:field:noteId']), 'FORBIDDEN_FIELD')
 })
 
 t.test('it may not hold up the thread', async (t) => {

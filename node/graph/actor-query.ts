@@ -8,10 +8,13 @@ import { RequestError, assert } from '../../protocol/errors.ts'
 import { Budget, type GraphRow } from '../../protocol/graph/execute.ts'
 import { type NodeSource, queryNode } from '../../protocol/graph/find-in-memory.ts'
 import { type HistorySource, NO_HISTORY } from '../../protocol/graph/history.ts'
-import { FULL_ACCESS, planNode } from '../../protocol/graph/navigation.ts'
+import { planNode } from '../../protocol/graph/navigation.ts'
 import type { NodePlan } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import { aclOfLists } from '../../protocol/ace.ts'
+import type { GraphAces } from '../../protocol/message.ts'
 import { LIMITS } from '../../config/limits.ts'
+import { type FilterFields, graphAccess } from './access.ts'
 import { historyOfEntry } from './history.ts'
 
 /** An actor as its turn sees it. */
@@ -21,6 +24,8 @@ export interface ActorQueryRequest {
   readonly actorId: string
   /** The `node` object `{fields, navigate}`: the body of the message. */
   readonly node: unknown
+  /** What the caller may see of the graph; empty: nothing. */
+  readonly aces: GraphAces
   /**
    * The actor's entries so far, oldest first, page by page; asked for only when the query shows
    * history.
@@ -30,6 +35,7 @@ export interface ActorQueryRequest {
 
 export interface ActorQueryOptions {
   readonly schema: GraphSchema
+  readonly filterFields: FilterFields
   /** Wall clock, milliseconds since 1970. */
   readonly nowMs: () => number
   /** Monotonic milliseconds. */
@@ -39,16 +45,17 @@ export interface ActorQueryOptions {
 /**
  * Makes the function that answers `query` messages. Its answer (or the promise of it) is the node,
  * null when a gate (`require`) keeps it out. It throws, or rejects with, RequestError: 400 as the
- * planner does, 422 INVALID_STATE for an actor type without graph nodes, 503 UNAVAILABLE when it
- * takes too long.
+ * planner does, 403 where the graph would refuse the same caller, 422 INVALID_STATE for an actor
+ * type without graph nodes, 503 UNAVAILABLE when it takes too long.
  */
 export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequest) => unknown {
-  const { schema, nowMs, monotonicMs } = options
+  const { schema, filterFields, nowMs, monotonicMs } = options
   return (request) => {
-    const { behaviour, node } = request
+    const { behaviour, node, actorId, aces } = request
     const root = rootOf(behaviour)
     const plan = planNode(node, root, schema, {
-      access: FULL_ACCESS,
+      rootId: actorId,
+      access: graphAccess(aclOfLists(aces), filterFields),
       nowMs: nowMs(),
       limits: LIMITS,
     })

@@ -77,6 +77,7 @@ async function open(t: Test, dir: string, store: FeedStore): Promise<Embedded> {
   const reader = new ReaderThread({ journal: access, table, clock, log: silent })
   const tokens = consistencyTokens(journal.identity)
   const graph = new Graph({
+    filterFields: 'any',
     schema: graphSchema(types.flatMap(({ nodeTypes }) => nodeTypes)),
     runner: reader,
     index: index.watch,

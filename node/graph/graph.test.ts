@@ -97,6 +97,7 @@ async function stage(t: Test): Promise<Stage> {
     },
   }
   const graph = new Graph({
+    filterFields: 'any',
     schema,
     runner: {
       async run(plan, deadlineMs, life) {

@@ -12,7 +12,7 @@ import { planNavigations } from '../../protocol/graph/navigation.ts'
 import type { GraphPlan, Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { graphAccess } from './access.ts'
+import { type FilterFields, graphAccess } from './access.ts'
 import type { ConsistencyTokens } from './consistency.ts'
 import { PlanCache, type ReadyPlan } from './plan-cache.ts'
 
@@ -43,6 +43,7 @@ export interface GraphOptions {
   readonly runner: PlanRunner
   readonly index: IndexWatch
   readonly tokens: ConsistencyTokens
+  readonly filterFields: FilterFields
   /** Wall clock, milliseconds since 1970: what `now` means in filters. */
   readonly nowMs: () => number
   /** Monotonic milliseconds. */
@@ -84,15 +85,16 @@ export class Graph {
 
   /** What there is to ask for, as far as the entries go (`GET /resources/graph/meta`). */
   meta(acl: Acl): unknown {
-    return graphMeta(this.#options.schema, graphAccess(acl))
+    const { schema, filterFields } = this.#options
+    return graphMeta(schema, graphAccess(acl, filterFields))
   }
 
   #plan({ body, text, acl }: GraphRequest): ReadyPlan {
     const known = text === null ? null : this.#plans.find(acl, text)
     if (known !== null) return known
-    const { schema, nowMs } = this.#options
+    const { schema, nowMs, filterFields } = this.#options
     const options = { nowMs: nowMs(), limits: LIMITS }
-    const plan = planNavigations(body, schema, graphAccess(acl), options)
+    const plan = planNavigations(body, schema, graphAccess(acl, filterFields), options)
     const ready = { plan, json: JSON.stringify(plan), usesHistory: usesHistory(plan) }
     if (text !== null) this.#plans.keep(acl, text, ready)
     return ready

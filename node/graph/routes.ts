@@ -3,7 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { RequestError } from '../../protocol/errors.ts'
-import { NavigationsSchema } from '../../protocol/graph/navigation.ts'
+import { NavigationsSchema } from '../../protocol/graph/navigation-body.ts'
 import { parseJson } from '../../protocol/json.ts'
 import type {
   Operation,

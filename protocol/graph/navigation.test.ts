@@ -225,6 +225,7 @@ void t.test('what a token covers', (t) => {
   const only = (query: readonly string[], fields: readonly string[]): GraphAccess => ({
     mayQuery: (node) => query.includes(node),
     mayField: (node, path) => fields.includes(`${node}:${path.join(':')}`),
+    mayFilter: () => true,
   })
   const body = (fields: string[], more: object = {}): unknown => [
     { edge: 'libraries', node: { fields }, ...more },
@@ -248,13 +249,17 @@ void t.test('what a token covers', (t) => {
   })
   t.equal(refusal(nested, access).code, 'FORBIDDEN_NODE', 'nested ones too, gates included')
 
-  const some: GraphAccess = { mayQuery: () => ['b', 'a'], mayField: () => true }
+  const some: GraphAccess = {
+    mayQuery: () => ['b', 'a'],
+    mayField: () => true,
+    mayFilter: () => true,
+  }
   t.match(
     plan(filtered("name == 'x'"), some)[0]!.filter,
     { kind: 'and', of: [{ kind: 'compare' }, { kind: 'in', values: ['b', 'a'] }] },
     'entries on single nodes become part of the filter',
   )
-  const none: GraphAccess = { mayQuery: () => [], mayField: () => true }
+  const none: GraphAccess = { mayQuery: () => [], mayField: () => true, mayFilter: () => true }
   t.equal(refusal([{ edge: 'libraries' }], none).code, 'FORBIDDEN_NODE')
 
   const meta = metaOf(SCHEMA, only(['library', 'book'], ['library:name', 'library:address:city']))
@@ -286,6 +291,69 @@ void t.test('what a token covers', (t) => {
   t.end()
 })
 
+void t.test('sorting takes what reading takes, filters what the setting says', (t) => {
+  const library: GraphAccess = {
+    mayQuery: () => true,
+    mayField: (_, path) => path[0] === 'name',
+    mayFilter: () => true,
+  }
+  const sorted = (orderBy: string): unknown => [{ edge: 'libraries', orderBy, count: true }]
+  t.equal(refusal(sorted('name desc'), library).code, 'none')
+  t.match(refusal(sorted('name, address.floor'), library), {
+    code: 'FORBIDDEN_FIELD',
+    details: { node: 'library', field: 'address.floor', path: '/0/orderBy' },
+  })
+  const counted = (filter: string): unknown => [{ edge: 'libraries', filter, count: true }]
+  t.equal(refusal(counted("motto == 'x'"), library).code, 'none')
+  const strict = { ...library, mayFilter: library.mayField }
+  t.equal(refusal(counted("name == 'x' and 'a' < name"), strict).code, 'none')
+  for (const filter of [
+    "motto == 'x'",
+    "not (name == 'a' or motto contains 'x')",
+    'name == motto',
+    'motto == nothing',
+    "motto in ['x']",
+    'address.floor + 1 > 2',
+    "dynamic->'x'",
+    "(motto == 'x') == true",
+    "tags anyof ['x']",
+    "openedAt > '2020-01-01T00:00:00Z'",
+    'closesOn < now',
+  ]) {
+    const { code, message } = refusal(counted(filter), strict)
+    t.equal(code, 'FORBIDDEN_FIELD', `${filter}: ${message}`)
+  }
+  const gate = [
+    {
+      edge: 'libraries',
+      node: {
+        fields: ['name'],
+        navigate: [{ edge: 'books', filter: "isbn == 'x'", require: 'some' }],
+      },
+    },
+  ]
+  t.equal(refusal(gate, library).code === 'FORBIDDEN_FIELD', false)
+  t.equal(refusal(gate, strict).code, 'FORBIDDEN_FIELD', 'gates too')
+  t.end()
+})
+
+void t.test('history belongs to its parents: seen of those that the token covers', (t) => {
+  const id = '0190a000-0000-7000-8000-000000000001'
+  const other = id.replace('1', '2')
+  const access = (libraries: boolean | readonly string[]): GraphAccess => ({
+    ...FULL_ACCESS,
+    mayQuery: (node) => (node === 'library' ? libraries : true),
+  })
+  const visits = [{ edge: 'visits', filter: `libraryId == '${other}'` }]
+  t.equal(refusal(visits, access(false)).code, 'FORBIDDEN_NODE')
+  t.match(plan(visits, access([id]))[0]!.filter, {
+    kind: 'and',
+    of: [{}, { kind: 'in', operand: { path: ['libraryId'] }, values: [id] }],
+  })
+  t.same(plan([{ edge: 'visits' }], access([id]))[0]!.historyOf, [id], 'and that finds them')
+  t.end()
+})
+
 void t.test('history', (t) => {
   const id = '0190a000-0000-7000-8000-000000000001'
   const actors = (filter?: string): unknown => {
@@ -309,11 +377,13 @@ void t.test('history', (t) => {
 void t.test('a node object of a query message', (t) => {
   const node = planNode({ fields: ['label'], navigate: [{ edge: 'books' }] }, 'shelf', SCHEMA, {
     ...OPTIONS,
+    rootId: 'a',
     access: FULL_ACCESS,
   })
   t.match(node, { node: 'shelf', fields: [['label']], steps: [{ name: 'books' }] })
   const bad = (body: unknown): string =>
-    refused(() => planNode(body, 'shelf', SCHEMA, { ...OPTIONS, access: FULL_ACCESS })).message
+    refused(() => planNode(body, 'shelf', SCHEMA, { ...OPTIONS, rootId: 'a', access: FULL_ACCESS }))
+      .message
   t.match(bad(null), /In the query: must be object/)
   t.match(bad({ edge: 'books' }), /edge: is not known here/)
   t.match(bad({ navigate: [{ edge: 'x' }] }), /shelf has no edge "x"/)

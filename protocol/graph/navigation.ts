@@ -3,11 +3,18 @@
 // node/graph (and `query` messages) and the executions of a plan. Source: spec "Navigation object",
 // "Scopes and ACEs"; CONTRACT 1.4, Appendix A.
 
-import { Type, type TSchema } from '@sinclair/typebox'
 import { RequestError } from '../errors.ts'
-import { compileShape, type ShapeCheck } from '../validation.ts'
+import type { ShapeCheck } from '../validation.ts'
 import { FieldMistake, resolveField } from './fields.ts'
+import { fieldsOf } from './filter-fields.ts'
 import { SyntaxMistake } from './lexer.ts'
+import {
+  type NavigationBody,
+  type NodeBody,
+  checkNavigation,
+  checkNavigations,
+  checkNode,
+} from './navigation-body.ts'
 import { suggestion } from '../near-names.ts'
 import type { EdgeDef } from './node-type.ts'
 import { parseOrderBy, parsePath } from './parser.ts'
@@ -22,9 +29,15 @@ export interface GraphAccess {
   mayQuery(node: string): boolean | readonly string[]
   /** `['dynamic', 'x']` is `graph/<node>:field:dynamic:x`. */
   mayField(node: string, path: FieldPath): boolean
+  /** May filters, gates and counts look at the field (KONTOR_GRAPH_FILTER_FIELDS)? */
+  mayFilter(node: string, path: FieldPath): boolean
 }
 
-export const FULL_ACCESS: GraphAccess = { mayQuery: () => true, mayField: () => true }
+export const FULL_ACCESS: GraphAccess = {
+  mayQuery: () => true,
+  mayField: () => true,
+  mayFilter: () => true,
+}
 
 /** The bounds of config/limits.ts that planning needs; pass LIMITS. */
 export interface GraphLimits {
@@ -43,56 +56,6 @@ export interface PlanOptions {
   readonly nowMs: number
   readonly limits: GraphLimits
 }
-
-interface NodeBody {
-  readonly fields?: readonly string[]
-  readonly navigate?: readonly NavigationBody[]
-}
-
-interface NavigationBody {
-  readonly edge: string
-  readonly alias?: string
-  readonly filter?: string
-  readonly phrase?: string
-  readonly orderBy?: string
-  readonly limit?: number
-  readonly count?: boolean
-  readonly require?: 'any' | 'some' | 'none' | boolean
-  readonly node?: NodeBody
-}
-
-const object = (members: Record<string, TSchema>): TSchema =>
-  Type.Object(members, { additionalProperties: false })
-
-const nodeOf = (navigation: TSchema): TSchema =>
-  object({
-    fields: Type.Optional(Type.Array(Type.String())),
-    navigate: Type.Optional(Type.Array(navigation)),
-  })
-
-/** One navigation object, nested ones included: the form that the OpenAPI document shows. */
-export const NavigationSchema: TSchema = Type.Recursive(
-  (navigation) =>
-    object({
-      edge: Type.String({ description: 'Base set, or an edge of the parent node.' }),
-      alias: Type.Optional(Type.String({ description: 'Letters, digits and _.' })),
-      filter: Type.Optional(Type.String()),
-      phrase: Type.Optional(Type.String()),
-      orderBy: Type.Optional(Type.String()),
-      limit: Type.Optional(Type.Integer({ minimum: 1 })),
-      count: Type.Optional(Type.Boolean()),
-      require: Type.Optional(Type.Union([Type.Boolean(), Type.String()])),
-      node: Type.Optional(nodeOf(navigation)),
-    }),
-  { $id: 'Navigation' },
-)
-
-/** Body of `POST /resources/graph`. */
-export const NavigationsSchema: TSchema = Type.Array(NavigationSchema)
-
-const checkNavigations = compileShape(Type.Array(Type.Unknown()))
-const checkNavigation = compileShape(NavigationSchema)
-const checkNode = compileShape(nodeOf(Type.Unknown()))
 
 const ALIAS = /^[A-Za-z_]\w{0,99}$/
 
@@ -139,24 +102,26 @@ export function planNavigations(
 
 /**
  * The plan of a `query` message: a `node` object `{fields, navigate}` asked of an actor's own node
- * of type `node` (CONTRACT 1.3). Throws as planNavigations.
+ * of type `node`, whose id is `rootId` (CONTRACT 1.3). Throws as planNavigations.
  */
 export function planNode(
   body: unknown,
   node: string,
   schema: GraphSchema,
-  { access, ...options }: PlanOptions & { readonly access: GraphAccess },
+  {
+    access,
+    rootId,
+    ...options
+  }: PlanOptions & { readonly access: GraphAccess; readonly rootId: string },
 ): NodePlan {
   const planning: Planning = { schema, access, options, navigations: 0 }
   checkShape(checkNode, body, '')
   const { navigate = [] } = body as NodeBody
   countNavigations(navigate, planning, 2)
   for (const [i, one] of navigate.entries()) checkShape(checkNavigation, one, `navigate/${i}`)
-  return planFields(
-    body as NodeBody,
-    { node: schema.nodes.get(node)!, place: '', depth: 1 },
-    planning,
-  )
+  const root = schema.nodes.get(node)!
+  checkRoot(root, rootId, planning)
+  return planFields(body as NodeBody, { node: root, place: '', depth: 1 }, planning)
 }
 
 function checkShape(check: ShapeCheck, body: unknown, place: Place): void {
@@ -201,7 +166,7 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
   const { node, place, parent } = spot
   const { type } = node
   checkAlias(body.alias, place)
-  const allowed = allowedNodes(node, place, planning)
+  const allowed = both(allowedNodes(node, place, planning), allowedParents(node, place, planning))
   checkPhrase(body, place)
   const require = planRequire(body.require, spot)
   const filter = both(planFilter(body.filter, node, place, planning), allowed)
@@ -221,7 +186,7 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     plan,
     filter,
     phrase: null,
-    orderBy: planOrder(body.orderBy, node, place),
+    orderBy: planOrder(body.orderBy, node, place, planning),
     limit: planLimit(body.limit, spot, planning),
     returns,
     require,
@@ -234,19 +199,38 @@ function edgeSource(parent: GraphNode, edge: EdgeDef): Step['source'] {
   return { kind: 'edge', edge: name, parent: parent.type.name, from, to, sameActor }
 }
 
-function allowedNodes(node: GraphNode, place: Place, planning: Planning): Condition | null {
-  const { name, idField } = node.type
+function allowedNodes(
+  node: GraphNode,
+  place: Place,
+  planning: Planning,
+  idField = node.type.idField,
+): Condition | null {
+  const { name } = node.type
   const may = planning.access.mayQuery(name)
   if (may === true) return null
-  if (may === false || may.length === 0) {
-    throw new RequestError(
-      'FORBIDDEN_NODE',
-      `The token doesn't cover graph/${name}:query, which ${at(place)} needs`,
-      { node: name, path: `/${place}` },
-    )
-  }
+  if (may === false || may.length === 0) throw hidden(node, place)
   const operand = { kind: 'field', path: [idField], type: 'text' } as const
   return { kind: 'in', as: 'text', operand, values: may }
+}
+
+function checkRoot(node: GraphNode, id: string, { access }: Planning): void {
+  const may = access.mayQuery(node.type.name)
+  if (may === false || (may !== true && !may.includes(id))) throw hidden(node, '')
+}
+
+function hidden({ type: { name } }: GraphNode, place: Place): RequestError {
+  return new RequestError(
+    'FORBIDDEN_NODE',
+    `The token doesn't cover graph/${name}:query, which ${place === '' ? 'the query' : at(place)} needs`,
+    { node: name, path: `/${place}` },
+  )
+}
+
+/** A history node is a piece of its parent: who may see some parents only sees theirs only. */
+function allowedParents({ type }: GraphNode, place: Place, planning: Planning): Condition | null {
+  if (type.storage.kind !== 'history') return null
+  const { parent, parentField } = type.storage
+  return allowedNodes(planning.schema.nodes.get(parent)!, place, planning, parentField)
 }
 
 function both(a: Condition | null, b: Condition | null): Condition | null {
@@ -317,8 +301,9 @@ function planFilter(
       { position: limits.filterCharsMax, path },
     )
   }
+  let condition: Condition
   try {
-    return typeFilter(filter, { node, nowMs, depthMax: limits.filterDepthMax })
+    condition = typeFilter(filter, { node, nowMs, depthMax: limits.filterDepthMax })
   } catch (mistake) {
     if (!(mistake instanceof SyntaxMistake)) throw mistake
     const { position, message } = mistake
@@ -328,6 +313,19 @@ function planFilter(
       { position, path },
     )
   }
+  for (const field of fieldsOf(condition)) {
+    if (!planning.access.mayFilter(node.type.name, field)) throw forbidden(node, field, path)
+  }
+  return condition
+}
+
+function forbidden(node: GraphNode, field: FieldPath, path: string): RequestError {
+  const { name } = node.type
+  return new RequestError(
+    'FORBIDDEN_FIELD',
+    `The token doesn't cover graph/${name}:field:${field.join(':')}`,
+    { node: name, field: field.join('.'), path },
+  )
 }
 
 function planLimit(limit: number | undefined, spot: StepSpot, planning: Planning): number {
@@ -350,9 +348,16 @@ const SORTED_AS: Readonly<Record<string, SortKey['as']>> = {
   member: 'any',
 }
 
-function planOrder(orderBy: string | undefined, node: GraphNode, place: Place): SortKey[] {
+/** Rows in the order of a field tell the field: sorting by it takes what reading it takes. */
+function planOrder(
+  orderBy: string | undefined,
+  node: GraphNode,
+  place: Place,
+  { access }: Planning,
+): SortKey[] {
   if (orderBy === undefined) return []
-  return attempt(under(place, 'orderBy'), () =>
+  const below = under(place, 'orderBy')
+  const keys = attempt(below, () =>
     parseOrderBy(orderBy).map(({ path: expr, direction }) => {
       const { path, type } = resolveField(expr, node)
       const as = SORTED_AS[type]
@@ -360,6 +365,10 @@ function planOrder(orderBy: string | undefined, node: GraphNode, place: Place): 
       return { path, direction, as }
     }),
   )
+  for (const { path } of keys) {
+    if (!access.mayField(node.type.name, path)) throw forbidden(node, path, `/${below}`)
+  }
+  return keys
 }
 
 function planFields(body: NodeBody, spot: Spot, planning: Planning): NodePlan {
@@ -373,11 +382,7 @@ function planFields(body: NodeBody, spot: Spot, planning: Planning): NodePlan {
   const fields = asked.map((text, i) => planField(text, node, under(place, `fields/${i}`)))
   for (const [i, path] of fields.entries()) {
     if (planning.access.mayField(name, path)) continue
-    throw new RequestError(
-      'FORBIDDEN_FIELD',
-      `The token doesn't cover graph/${name}:field:${path.join(':')}`,
-      { node: name, field: path.join('.'), path: `/${under(place, `fields/${i}`)}` },
-    )
+    throw forbidden(node, path, `/${under(place, `fields/${i}`)}`)
   }
   const steps = (body.navigate ?? []).map((navigation, i) => {
     const edge = node.edges.get(navigation.edge)

@@ -162,7 +162,8 @@ t.test('thousands of lines, packed, and all of them in the graph', async (t) => 
 
 t.test('permissions are each message’s own', async (t) => {
   const { orderId } = await smallOrder(node)
-  const token = await node.token(`actors/order:create actors/order/${orderId}:query`)
+  const graph = 'graph/order:query graph/order:field:orderNumber'
+  const token = await node.token(`actors/order:create actors/order/${orderId}:query ${graph}`)
   const answer = await node.bulk(
     [
       line('new', create()),
