@@ -437,6 +437,10 @@ export const LIMITS = {
   wireBytesMax: 8 * MiB,
   /** An entry of a stream that is older is dropped by its reader. */
   wireEntryAgeMs: 5 * 60_000,
+  /** One that was sealed longer ago by its sender's clock is none: longer than clocks differ. */
+  wireSealAgeMs: 10 * 60_000,
+  /** Senders of whom it is known what they sealed last: more than a cluster has members. */
+  wireSendersMax: 4_096,
   wireRetryMs: 200,
   /** Without the wire, requests for other members' shards wait this long, then 503. */
   wireAwayMs: 800,

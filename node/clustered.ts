@@ -49,6 +49,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     urls: redisUrls,
     prefix: `${options.settings.cluster.cassandra.keyspace}:`,
     clock: world.clock,
+    secret: store.identity.secret,
     log,
     onReconnect: () => running.member?.edge.resend(),
   })

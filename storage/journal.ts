@@ -267,6 +267,11 @@ export interface StoreIdentity {
   readonly shards: number
   /** New for every store that was restored or moved: cursors and indexes name it. */
   readonly generation: string
+  /**
+   * Made once, base64url of 32 random bytes, known to all members and nobody else: what they hand
+   * out or send each other is keyed by it. Never logged, never shown.
+   */
+  readonly secret: string
   /** Losses that were accepted (PROTOCOL 3.16), oldest first; absent when there were none. */
   readonly losses?: readonly AcceptedLoss[]
 }

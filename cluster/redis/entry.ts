@@ -80,6 +80,11 @@ export function entryFields(
 /** Fields of the entry that makes a stream. */
 export const EMPTY_ENTRY = ['v', '0'] as const
 
+/** Holds nothing, and needs no seal. */
+export function isEmptyEntry([name, value]: readonly string[]): boolean {
+  return name === 'v' && Number(value) === 0
+}
+
 /** Never throws: what others have written is judged, not trusted. */
 export function readEntry(fields: readonly string[]): ReadEntry {
   const byName = new Map<string, string>()
@@ -87,13 +92,28 @@ export function readEntry(fields: readonly string[]): ReadEntry {
   const format = Number(byName.get('v'))
   if (format === 0) return { state: 'empty' }
   try {
-    const { from, copies } = JSON.parse(byName.get('h') ?? '') as Header
-    if (typeof from !== 'string' || !Array.isArray(copies)) throw new Error('no header')
+    const { from, copies } = headerOf(byName.get('h'))
     if (format > WIRE_FORMAT) return { state: 'newer', format, from, copies }
     const body = JSON.parse(byName.get('b') ?? '') as readonly Packed[]
     return { state: 'read', from, items: body.flatMap(unpacked) }
   } catch (error) {
     return { state: 'broken', why: (error as Error).message }
+  }
+}
+
+function headerOf(text = ''): Header {
+  const header = JSON.parse(text) as Header
+  const { from, copies } = header
+  if (typeof from !== 'string' || !Array.isArray(copies)) throw new Error('no header')
+  return header
+}
+
+/** Who wrote an entry, in every format; null: it doesn't say. */
+export function senderOf(fields: readonly string[]): string | null {
+  try {
+    return headerOf(fields[fields.indexOf('h') + 1]).from
+  } catch {
+    return null
   }
 }
 

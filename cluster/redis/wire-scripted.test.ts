@@ -7,6 +7,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { systemClock } from '../clock.ts'
 import { RecordingInbox, eventually, parcelOf } from '../testing/wire-conformance.ts'
+import { Seal } from './seal.ts'
 import { entryFields, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
 import type { Item } from './entry.ts'
 import { ScriptedRedis } from './testing/scripted-redis.ts'
@@ -20,8 +21,12 @@ const ME = 'me'
 const MINE = `in:${ME}`
 const THERE = 'in:there'
 const ANSWERED: WireReply = { outcome: 'see', actorId: 'x' }
+const SECRET = 'of the store'
 const UNSENT = { outcome: 'unsent' }
 const AWAY = { outcome: 'unsent', away: true }
+
+const seal = new Seal({ secret: SECRET, nowMs: () => Date.now() })
+const sealed = (fields: string[]): string[] => seal.close(MINE, fields)
 
 async function makeWire(t: Test) {
   const redis = await ScriptedRedis.start()
@@ -32,6 +37,7 @@ async function makeWire(t: Test) {
   const say = (_: object, text: string): void => void seen.told.push(text)
   const wire = redisWire({
     urls: [redis.url],
+    secret: SECRET,
     clock: {
       ...clock,
       defer: (run) => (ticks.held ? void ticks.held.push(run) : clock.defer(run)),
@@ -56,7 +62,7 @@ async function makeWire(t: Test) {
   const arrive = (items: readonly Item[], ageMs = 0): void => {
     const copies = items.flatMap((item) => (item.kind === 'parcel' ? [item.copy] : []))
     const id = ageMs === 0 ? undefined : `${redis.nowMs - ageMs}-${1_000 + redis.commands.length}`
-    redis.add(MINE, entryFields('there', copies, items.map(packItem), WIRE_FORMAT), id)
+    redis.add(MINE, sealed(entryFields('there', copies, items.map(packItem), WIRE_FORMAT)), id)
   }
   const isAtRest = (): boolean => wire.figures.backlogBytes === 0 && wire.figures.unanswered === 0
   return { redis, wire, seen, ticks, inbox, send, answers, arrive, isAtRest }
@@ -306,8 +312,8 @@ t.test('an entry of a newer Kontor: each of its copies is refused', async (t) =>
   const { redis, inbox, seen } = await makeWire(t)
   const newer = WIRE_FORMAT + 1
   const fields = entryFields('there', [5, 6], [], newer)
-  redis.add(MINE, fields)
-  redis.add(MINE, fields)
+  redis.add(MINE, sealed(fields))
+  redis.add(MINE, sealed(fields))
   t.ok(await soon(() => written(redis, THERE).flatMap((e) => Object(e).items).length === 4))
   t.same(inbox.parcels, [])
   const { items } = readEntry(redis.sentTo(THERE, 'xadd')[0]!.slice(4)) as never as {

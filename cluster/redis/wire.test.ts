@@ -18,11 +18,17 @@ import {
 } from '../testing/wire-conformance.ts'
 import type { Wire } from '../wire.ts'
 import { WIRE_FORMAT } from './entry.ts'
+import { Seal } from './seal.ts'
 import { redisWire } from './wire.ts'
 
 const shared = await engine('redis')
 const skip = 'skipped' in shared ? shared.skipped : false
 const clock = systemClock()
+const SECRET = 'of the store'
+const seal = new Seal({ secret: SECRET, nowMs: () => clock.nowMs() })
+
+/** An entry as a member would write it. */
+const sealed = (inbox: string, ...fields: string[]): string[] => seal.close(`in:${inbox}`, fields)
 
 // Servers start and stop here: more than a busy machine does in tap's half minute.
 t.setTimeout(120_000)
@@ -36,6 +42,7 @@ function wireTo(t: Test, { host, port }: EngineAddress, prefix = '') {
   const wire = redisWire({
     urls: [`redis://${host}:${port}`],
     clock,
+    secret: SECRET,
     log,
     prefix,
     onReconnect: () => void reconnects++,
@@ -160,7 +167,7 @@ t.test('time in the stream is taken off the budget; too old is dropped', { skip 
     return client.xadd(
       `in:${names.b}x`,
       `${Number(seconds) * 1_000 - ageMs}-1`,
-      ...[...fields, 'b', body],
+      ...sealed(names.b, ...fields, 'b', body),
     )
   }
   await entry(LIMITS.wireEntryAgeMs + 10_000, 'old')
@@ -176,11 +183,14 @@ t.test('time in the stream is taken off the budget; too old is dropped', { skip 
 t.test('an entry that comes again is taken once', { skip }, async (t) => {
   const { names, inboxes, client } = await pair(t, shared as EngineAddress)
   const [seconds] = await client.time()
+  const known = new Map<string, string[]>()
   const add = (id: string) => {
     const { shard, epoch, envelope } = parcelOf(names.a, id)
     const header = JSON.stringify({ from: names.a, copies: [1] })
     const body = JSON.stringify([['p', 1, shard, epoch, envelope]])
-    return client.xadd(`in:${names.b}`, id, 'v', '1', 'h', header, 'b', body)
+    const fields = known.get(id) ?? sealed(names.b, 'v', '1', 'h', header, 'b', body)
+    known.set(id, fields)
+    return client.xadd(`in:${names.b}`, id, ...fields)
   }
   const [first, second] = [`${Number(seconds) + 1}000-7`, `${Number(seconds) + 1}000-8`]
   await add(first)
@@ -204,7 +214,11 @@ t.test('what a newer Kontor says is refused, and told once', { skip }, async (t)
   const header = JSON.stringify({ from: names.a, copies: [1] })
   const newer = WIRE_FORMAT + 1
   for (let i = 0; i < 3; i++)
-    await client.xadd(`in:${names.b}`, '*', 'v', newer, 'h', header, 'b', '?')
+    await client.xadd(
+      `in:${names.b}`,
+      '*',
+      ...sealed(names.b, 'v', String(newer), 'h', header, 'b', '?'),
+    )
   const reply = await answer
   t.match(reply, {
     outcome: 'refused',
@@ -219,10 +233,14 @@ t.test('nonsense in a stream harms nobody', { skip }, async (t) => {
   const { a, b, names, client } = await pair(t, shared as EngineAddress)
   const header = JSON.stringify({ from: names.a, copies: [] })
   await client.xadd(`in:${names.b}`, '*', 'what', 'ever')
-  await client.xadd(`in:${names.b}`, '*', 'v', '1', 'h', header, 'b', '[["p"')
-  await client.xadd(`in:${names.b}`, '*', 'v', '1', 'h', header, 'b', '[["z",1],["r",9,{}],["p"]]')
+  await client.xadd(`in:${names.b}`, '*', ...sealed(names.b, 'v', '1', 'h', header, 'b', '[["p"'))
+  await client.xadd(
+    `in:${names.b}`,
+    '*',
+    ...sealed(names.b, 'v', '1', 'h', header, 'b', '[["z",1],["r",9,{}],["p"]]'),
+  )
   t.equal((await ask(a.wire, names.b, parcelOf(names.a)))?.outcome, 'answered')
-  t.ok(b.told.some((text) => text.includes('can not be read')))
+  t.ok(b.told.some((text) => text.includes('an entry of an inbox')))
 })
 
 t.test('FLUSHALL: the inboxes are made again, and the edge is told', { skip }, async (t) => {
@@ -336,7 +354,7 @@ t.test('a replica is no place to write: the other address is tried', { skip }, a
   const tell = (_: object, text: string): void => void told.push(text)
   const urls = [first, second].map(({ host, port }) => `redis://${host}:${port}`)
   const log = { debug: tell, info: tell, warn: tell, error: tell }
-  const wire = redisWire({ urls, clock, log })
+  const wire = redisWire({ urls, clock, secret: SECRET, log })
   t.teardown(() => wire.stop())
   const name = randomUUID()
   await wire.serve(name, new RecordingInbox())
@@ -345,4 +363,22 @@ t.test('a replica is no place to write: the other address is tried', { skip }, a
   const from = randomUUID()
   await other.serve(from, new RecordingInbox())
   t.ok(await insist(other, name, from))
+})
+
+t.test('what no member has sealed is not taken, and told once', { skip }, async (t) => {
+  const { a, b, names, inboxes, client } = await pair(t, shared as EngineAddress)
+  const forged = JSON.stringify([['p', 1, 0, 0, parcelOf(names.a).envelope]])
+  const header = JSON.stringify({ from: names.a, copies: [1] })
+  const plain = ['v', '1', 'h', header, 'b', forged]
+  const other = new Seal({ secret: 'of another store', nowMs: () => clock.nowMs() })
+  for (const fields of [plain, other.close(`in:${names.b}`, plain), sealed(names.a, ...plain)]) {
+    await client.xadd(`in:${names.b}`, '*', ...fields)
+  }
+  const genuine = sealed(names.b, ...plain)
+  for (let i = 0; i < 3; i++) await client.xadd(`in:${names.b}`, '*', ...genuine)
+  t.ok(await eventually(() => inboxes.b.parcels.length > 0))
+  // Behind all of them.
+  await ask(a.wire, names.b, parcelOf(names.a))
+  t.equal(inboxes.b.parcels.length, 2, 'the genuine one, once, and what came after it')
+  t.equal(b.told.filter((text) => text.includes('is not taken')).length, 1)
 })

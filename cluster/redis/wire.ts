@@ -12,14 +12,17 @@ import { memoryWire } from '../memory/wire.ts'
 import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
 import { Connection, isRefusal, isWrongServer } from './connection.ts'
 import { Copies } from './copies.ts'
-import { entryFields, formatOf, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
+import { entryFields, formatOf, isEmptyEntry, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
 import type { Item, ReadEntry } from './entry.ts'
 import { InboxReader } from './inbox-reader.ts'
+import { Seal } from './seal.ts'
 
 export interface RedisWireOptions {
   /** Addresses of one Redis, tried in turn. */
   readonly urls: readonly string[]
   readonly clock: Clock
+  /** StoreIdentity.secret: what members send each other is sealed with it. */
+  readonly secret: string
   readonly log: Log
   /** Put before the names of all streams. */
   readonly prefix?: string
@@ -81,6 +84,7 @@ class StreamWire implements RedisWire {
   readonly #inboxes = new Map<string, Inbox>()
   readonly #writer: Connection
   readonly #copies: Copies
+  readonly #seal: Seal
   readonly #counts = { entries: 0, parcels: 0, replies: 0, unsent: 0, dropped: 0, losses: 0 }
   #outgoing = new Map<string, Outgoing>()
   #isFlushDue = false
@@ -92,7 +96,8 @@ class StreamWire implements RedisWire {
 
   constructor(options: RedisWireOptions) {
     this.#options = options
-    const { urls, clock, log } = options
+    const { urls, clock, log, secret } = options
+    this.#seal = new Seal({ secret, nowMs: () => clock.nowMs() })
     this.#copies = new Copies(clock)
     this.#local = memoryWire((run) => clock.defer(run))
     this.#writer = new Connection({
@@ -126,7 +131,7 @@ class StreamWire implements RedisWire {
       urls,
       clock,
       log,
-      take: (fields, ageMs) => this.#take(incarnation, readEntry(fields), ageMs),
+      take: (fields, ageMs) => this.#open(incarnation, fields, ageMs),
       onUp: () => this.#checkUp(),
       onDown: () => this.#noteLoss(),
     })
@@ -280,8 +285,9 @@ class StreamWire implements RedisWire {
       return
     }
     this.#counts.entries++
-    const fields = entryFields(from, copies, items, format)
-    client.xadd(this.#key(to), 'NOMKSTREAM', '*', ...fields).then(
+    const key = this.#key(to)
+    const fields = this.#seal.close(key, entryFields(from, copies, items, format))
+    client.xadd(key, 'NOMKSTREAM', '*', ...fields).then(
       (id) => {
         this.#backlogBytes -= bytes
         if (id === null) this.#answerAll(copies, UNSENT)
@@ -315,6 +321,14 @@ class StreamWire implements RedisWire {
   }
 
   // --- taking -----------------------------------------------------------------------------
+
+  /** What no member of this store has written is not looked into. */
+  #open(mine: string, fields: readonly string[], ageMs: number): void {
+    if (isEmptyEntry(fields)) return
+    const why = this.#seal.fault(this.#key(mine), fields)
+    if (why === null) this.#take(mine, readEntry(fields), ageMs)
+    else this.#tellOnce({ why }, 'an entry of an inbox is not taken')
+  }
 
   #take(mine: string, entry: ReadEntry, ageMs: number): void {
     switch (entry.state) {

@@ -183,7 +183,7 @@ function journalOf(
     log: of.log,
     onBug: (shard, text) => of.log.error({ shard }, `BUG ${text}`),
   })
-  const identity = { format: 1, shards, generation: 'test' }
+  const identity = { format: 1, shards, generation: 'test', secret: 's' }
   return { identity, log, derived, close: () => Promise.resolve() }
 }
 

@@ -7,7 +7,7 @@ import { RequestError } from '../../protocol/errors.ts'
 import type { Position } from '../../protocol/ids.ts'
 import { consistencyTokens } from './consistency.ts'
 
-const store = { format: 1, shards: 32, generation: 'a-generation' }
+const store = { format: 1, shards: 32, generation: 'a-generation', secret: 'a-secret' }
 const tokens = consistencyTokens(store)
 const anyHead = (_shard: number): number => Number.MAX_SAFE_INTEGER
 
@@ -54,12 +54,12 @@ t.test('several stand in one header, with commas between them', async (t) => {
 })
 
 t.test('pinned: tokens that callers hold stay good', async (t) => {
-  t.equal(tokens.encode([{ shard: 3, offset: 41 }]), 'MS56eHpwdHQuMzo0MS51NHIwZTA')
+  t.equal(tokens.encode([{ shard: 3, offset: 41 }]), 'Mi56eHpwdHQuMzo0MS5Xa3VQYnd5R1kxV1JtTTMy')
   const two = [
     { shard: -1, offset: 1e12 },
     { shard: 31, offset: 0 },
   ]
-  t.equal(tokens.encode(two), 'MS56eHpwdHQuLTE6MTAwMDAwMDAwMDAwMCwzMTowLjFqamhscHI')
+  t.equal(tokens.encode(two), 'Mi56eHpwdHQuLTE6MTAwMDAwMDAwMDAwMCwzMTowLlpxUk8yYWxMYzV1bGNFWWk')
 })
 
 t.test('is opaque and fits into a header', async (t) => {
@@ -91,6 +91,7 @@ t.test('a token of another store, generation or shape is refused', async (t) => 
   for (const other of [
     { ...store, generation: 'restored' },
     { ...store, format: 2 },
+    { ...store, secret: 'of another' },
   ]) {
     t.equal(refusal(consistencyTokens(other).encode(at)), 'INVALID_PARAMETERS')
   }

@@ -3,6 +3,7 @@
 // stands between the answers of all stations and the graph's waiting for its index. Source:
 // PROTOCOL 3.13.6, CONTRACT 0 "Read your writes".
 
+import { hash, timingSafeEqual } from 'node:crypto'
 import { RequestError } from '../../protocol/errors.ts'
 import { type Position, SYSTEM_SHARD, fnv1aText } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'
@@ -12,7 +13,7 @@ import type { StoreIdentity } from '../../storage/journal.ts'
 export const CONSISTENCY_HEADER = 'X-Consistency'
 
 /** Format of the token itself. */
-const TOKEN_FORMAT = '1'
+const TOKEN_FORMAT = '2'
 
 /** Makes and reads the tokens of one store. */
 export interface ConsistencyTokens {
@@ -27,15 +28,21 @@ export interface ConsistencyTokens {
   decode(tokens: string, headOf: (shard: number) => number): readonly Position[]
 }
 
+/** Characters of the check in a token: 96 bits. */
+const CHECK_CHARS = 16
+
 /**
- * The tokens of a store. The text is `format.store.shard:offset...check`, base64url: the check
- * catches what was cut or typed wrong; the heads catch what was made up.
+ * The tokens of a store. The text is `format.store.shard:offset....check`, base64url. The check is
+ * keyed with the store's secret: whoever has seen tokens can't make one, and so can't ask where
+ * shards end or keep requests waiting for what never comes. The start of a digest of the secret and
+ * the text is enough of a key: nothing can be appended to a text whose digest isn't known whole.
  */
 export function consistencyTokens(store: StoreIdentity): ConsistencyTokens {
   const name = fnv1aText(`${store.format}/${store.generation}`).toString(36)
   const head = `${TOKEN_FORMAT}.${name}.`
-  const headHash = fnv1aText(head)
-  const textOf = (pairs: string): string => `${head}${pairs}.${base36(fnv1aText(pairs, headHash))}`
+  const key = `X-Consistency ${store.secret} ${head}`
+  const textOf = (pairs: string): string =>
+    `${head}${pairs}.${hash('sha256', key + pairs, 'base64url').slice(0, CHECK_CHARS)}`
   return {
     encode(positions) {
       const only = positions[0]
@@ -62,27 +69,21 @@ export function consistencyTokens(store: StoreIdentity): ConsistencyTokens {
     if (format !== TOKEN_FORMAT || pairs === undefined) throw refused('it is not such a token')
     if (of !== name) throw refused('it was made by another store, or before this one was restored')
     // Only the very text that was handed out: base64 alone would let variants through.
-    if (Buffer.from(textOf(pairs)).toString('base64url') !== token) throw refused('it is garbled')
+    if (!isSame(Buffer.from(textOf(pairs)).toString('base64url'), token)) {
+      throw refused('it is garbled')
+    }
     return pairs.split(',').map((pair) => positionOf(pair, store.shards, headOf))
   }
 }
 
-/** A token of one position has some forty characters; every write's answer carries one. */
-const scratch = Buffer.allocUnsafeSlow(96)
-
-const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
-
-/** `n.toString(36)` of a whole number; V8 takes four times as long above 31 bits. */
-function base36(n: number): string {
-  let text = ''
-  let left = n
-  do {
-    const higher = Math.floor(left / 36)
-    text = DIGITS.charAt(left - higher * 36) + text
-    left = higher
-  } while (left > 0)
-  return text
+/** Takes the same time wherever they differ. */
+function isSame(right: string, token: string): boolean {
+  const [a, b] = [Buffer.from(right), Buffer.from(token)]
+  return a.length === b.length && timingSafeEqual(a, b)
 }
+
+/** A token of one position has some sixty characters; every write's answer carries one. */
+const scratch = Buffer.allocUnsafeSlow(96)
 
 const PAIR = /^(-?\d{1,6}):(\d{1,15})$/
 

@@ -323,7 +323,7 @@ if ('skipped' in cassandra) {
     // As an actor goes on behind one loss, and behind another one.
     const numbers = [1, 2, 300, 301, LOSS_JUMP + 302, LOSS_JUMP + 303, 2 * LOSS_JUMP + 304]
     const losses = [{ shard: 0, offset: 5, resumedAt: LOSS_JUMP + 5 }]
-    const identity: StoreIdentity = { format: 1, shards: 2, generation: 'old', losses }
+    const identity: StoreIdentity = { format: 1, shards: 2, generation: 'old', losses, secret: 's' }
     // 256 ends its partition and is there.
     const all = [1, 2, 256, 300, 301, ...numbers.slice(4)]
     const source: StoreSource = {

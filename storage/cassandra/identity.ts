@@ -21,6 +21,8 @@ export interface IdentityOptions {
   readonly serial: SerialLevel | null
   /** UUID for a store that is made now. */
   readonly generation: string
+  /** Secret for a store that has none. */
+  readonly secret: string
 }
 
 export interface CassandraIdentity extends StoreIdentity {
@@ -29,7 +31,8 @@ export interface CassandraIdentity extends StoreIdentity {
   readonly datacenter: string | null
 }
 
-interface StoreRow extends CassandraIdentity {
+/** The row of `store`; the secret is a row of its own. */
+interface StoreRow extends Omit<CassandraIdentity, 'secret'> {
   /** Generation of the store that is being copied into this one; null: it is whole. */
   readonly filling: string | null
 }
@@ -40,10 +43,29 @@ export async function establishIdentity(
   options: IdentityOptions,
 ): Promise<CassandraIdentity> {
   const there = await readStore(session, options.keyspace)
-  if (there !== null) return checked(there, options)
+  if (there !== null) return withSecret(session, checked(there, options), options)
   const made = await makeStore(session, newStore(options))
   if (made.serial === 'SERIAL') session.use('SERIAL')
-  return checked(made, options)
+  return withSecret(session, checked(made, options), options)
+}
+
+/** The secret that the first member gave the store: of several at once one wins, all have its. */
+async function withSecret(
+  session: Session,
+  identity: Omit<CassandraIdentity, 'secret'>,
+  { keyspace, secret }: IdentityOptions,
+): Promise<CassandraIdentity> {
+  const query = `SELECT secret FROM ${keyspace}.store_secret WHERE id = 0`
+  let [row] = await session.read(query, [])
+  if (row === undefined) {
+    const insert = `INSERT INTO ${keyspace}.store_secret (id, secret) VALUES (0, ?) IF NOT EXISTS`
+    const outcome = await session.conditional(insert, [secret])
+    ;[row] = await session.readEverywhere(query, [])
+    if (row === undefined) {
+      throw new Error(`${keyspace}.store_secret could not be made: ${outcome}`)
+    }
+  }
+  return { ...identity, secret: row['secret'] as string }
 }
 
 function newStore(options: IdentityOptions): NewStore {
@@ -111,7 +133,7 @@ function storeOf(row: Row): StoreRow {
   }
 }
 
-function checked(row: StoreRow, options: IdentityOptions): CassandraIdentity {
+function checked(row: StoreRow, options: IdentityOptions): Omit<CassandraIdentity, 'secret'> {
   const { filling, ...identity } = row
   const { keyspace } = options
   if (identity.format > STORE_FORMAT) {

@@ -7,6 +7,7 @@ import { SYSTEM_SHARD, uuidMaker, type FillRandom } from '../../protocol/ids.ts'
 import type { Log } from '../../protocol/log.ts'
 import { NIL_INCARNATION, type ControlStore, type Outcome } from '../control.ts'
 import type { DerivedStore } from '../journal.ts'
+import { makeStoreSecret } from '../secret.ts'
 import type { SegmentStore } from '../segments.ts'
 import { CassandraControl } from './control.ts'
 import { CassandraDerived } from './derived.ts'
@@ -104,7 +105,8 @@ async function prepareStore(
   const keyspace = options.keyspace.toLowerCase()
   const serial = options.serial ?? null
   await prepareKeyspace(session, options, newUuid())
-  return establishIdentity(session, { keyspace, datacenter, shards, serial, generation: newUuid() })
+  const made = { generation: newUuid(), secret: makeStoreSecret(options.random) }
+  return establishIdentity(session, { keyspace, datacenter, shards, serial, ...made })
 }
 
 /** Statements go at the store's serial level from the first one on. */

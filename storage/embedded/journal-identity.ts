@@ -32,12 +32,18 @@ export function readIdentity(dir: string): EmbeddedIdentity | null {
   if (check !== undefined && !isWhole) throw damaged(path, "it isn't what was written")
   if (identity.format !== JOURNAL_FORMAT) throw new Error(otherFormat(path, identity.format))
   if (!isWhole) throw damaged(path, "it isn't what was written")
-  return identity
+  // The first stores had no secret; who opens one for writing gives it one.
+  return { ...identity, secret: identity.secret ?? '' }
 }
 
-function parsed(path: string): EmbeddedIdentity & { readonly check?: number } {
+type Written = Omit<EmbeddedIdentity, 'secret'> & {
+  readonly secret?: string
+  readonly check?: number
+}
+
+function parsed(path: string): Written {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as EmbeddedIdentity
+    return JSON.parse(readFileSync(path, 'utf8')) as Written
   } catch {
     throw damaged(path, 'it is not JSON')
   }
@@ -81,6 +87,7 @@ export interface NewStore {
   /** null: as the store says, or the default. */
   readonly shards: number | null
   readonly newUuid: () => string
+  readonly newSecret: () => string
   /** Before it is a store, so that one without a log has lost it. */
   readonly beginLog: (identity: EmbeddedIdentity) => Promise<void>
 }
@@ -91,11 +98,11 @@ export interface NewStore {
  */
 export async function establishIdentity(
   dir: string,
-  { shards, newUuid, beginLog }: NewStore,
+  { shards, newUuid, newSecret, beginLog }: NewStore,
 ): Promise<EmbeddedIdentity> {
   const there = readIdentity(dir)
   if (there === null) {
-    const made = newIdentity(shards ?? SHARDS_DEFAULT, newUuid)
+    const made = newIdentity(shards ?? SHARDS_DEFAULT, newUuid, newSecret())
     await beginLog(made)
     writeIdentity(dir, made)
     return made
@@ -106,13 +113,16 @@ export async function establishIdentity(
         'configured (KONTOR_SHARDS): leave the setting out, or set it to what the store has',
     )
   }
-  return there
+  if (there.secret !== '') return there
+  const whole = { ...there, secret: newSecret() }
+  writeIdentity(dir, whole)
+  return whole
 }
 
-function newIdentity(shards: number, newUuid: () => string): EmbeddedIdentity {
+function newIdentity(shards: number, newUuid: () => string, secret: string): EmbeddedIdentity {
   if (shards < 1 || shards > SHARDS_MAX || (shards & (shards - 1)) !== 0) {
     throw new Error(`the number of shards must be a power of two up to ${SHARDS_MAX}: ${shards}`)
   }
   const [generation, log] = [newUuid(), newUuid()]
-  return { format: JOURNAL_FORMAT, shards, generation, log, gaps: [] }
+  return { format: JOURNAL_FORMAT, shards, generation, secret, log, gaps: [] }
 }

@@ -10,6 +10,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { uuidMaker, type FillRandom } from '../../protocol/ids.ts'
 import type { AppendOutcome, DerivedRow, DerivedStore, Journal, JournalReader } from '../journal.ts'
 import type { LogStore, StoreIdentity } from '../journal.ts'
+import { makeStoreSecret } from '../secret.ts'
 import type { Disk } from '../segment-log/disk.ts'
 import { listFiles } from '../segment-log/header.ts'
 import { missingManifest, readManifest, writeManifest } from '../segment-log/manifest.ts'
@@ -101,10 +102,11 @@ export async function openEmbeddedJournal(
   const disk = (): NodeDisk => new NodeDisk(join(dir, LOG_FOLDER))
   const makeUuid = uuidMaker(random)
   const newUuid = (): string => makeUuid(clock())
+  const newSecret = (): string => makeStoreSecret(random)
   const beginLog = ({ log: generation }: EmbeddedIdentity): Promise<void> => {
     return writeManifest(disk(), { generation, last: 0, end: null })
   }
-  const made = await establishIdentity(dir, { shards, newUuid, beginLog })
+  const made = await establishIdentity(dir, { shards, newUuid, newSecret, beginLog })
   const log = disk()
   if (readManifest(log, made.log) === null) throw missingManifest(log)
   const env = openData(options)

@@ -20,7 +20,7 @@ const COPIES = 6
 const READS_OF_ONE = 3
 
 const IDENTITY = {
-  ...{ format: JOURNAL_FORMAT, shards: 4, generation: 'a-generation' },
+  ...{ format: JOURNAL_FORMAT, shards: 4, generation: 'a-generation', secret: 's' },
   ...{ log: GENERATION, gaps: [] },
 }
 

@@ -72,7 +72,7 @@ export function memoryJournal(options: MemoryJournalOptions): MemoryJournal {
   const { shards, generation } = options
   assert(shards > 0 && (shards & (shards - 1)) === 0, 'the number of shards is a power of two')
   const state = options.state ?? {
-    identity: { format: 1, shards, generation },
+    identity: { format: 1, shards, generation, secret: `of ${generation}` },
     shards: new Map<number, ShardState>(),
     registers: new MemoryRegisters(),
   }

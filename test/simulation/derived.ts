@@ -16,7 +16,7 @@ const KEYSPACE = 'simulated'
 /** The store of derived rows of one process. */
 export function derivedOf(engine: Engine, process: Process, shards: number): DerivedStore {
   const session = new TravellingSession(engine, process) as unknown as Session
-  const identity = { format: 1, shards, generation: 'simulation' }
+  const identity = { format: 1, shards, generation: 'simulation', secret: 's' }
   return new CassandraDerived(session, KEYSPACE, {
     identity,
     now: () => process.clock.monotonicMs(),

@@ -263,7 +263,7 @@ export class World {
     const control = new StoreControl(this.engine, process)
     const derived = derivedOf(this.engine, process, this.shards)
     return {
-      identity: { format: 1, shards: this.shards, generation: 'simulation' },
+      identity: { format: 1, shards: this.shards, generation: 'simulation', secret: 's' },
       log: new SegmentedLog({
         segments: new StoreSegments(this.engine, process),
         control,

@@ -170,7 +170,7 @@ t.test('K5: the index', (t) => {
 })
 
 t.test('a token says where its write stands', (t) => {
-  const tokens = consistencyTokens({ format: 1, generation: 'g', shards: 32 })
+  const tokens = consistencyTokens({ format: 1, generation: 'g', shards: 32, secret: 's' })
   t.same(positionOf(tokens.encode([{ shard: 7, offset: 123 }])), { shard: 7, offset: 123 })
   t.same(positionOf(tokens.encode([{ shard: -1, offset: 4 }])), { shard: -1, offset: 4 })
   t.equal(positionOf('garbage'), null)
