@@ -3,7 +3,7 @@
 // nothing. Target: ARCHITECTURE 8, under 300 MB at rest.
 
 import { performance } from 'node:perf_hooks'
-import { setFlagsFromString } from 'node:v8'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { LIMITS } from '../config/limits.ts'
 
@@ -25,10 +25,11 @@ export function giveMemoryBackWhenIdle(): () => void {
     const now = performance.eventLoopUtilization()
     const share = performance.eventLoopUtilization(now, last).utilization
     last = now
-    const { heapTotal } = process.memoryUsage()
+    // Not `process.memoryUsage()`: it opens a file, and throws where no more can be opened.
+    const heapTotal = getHeapStatistics().total_heap_size
     if (share > IDLE_SHARE || heapTotal < WORTH_BYTES || heapTotal <= collectedAt) return
     collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
-    collectedAt = process.memoryUsage().heapTotal * 1.1
+    collectedAt = getHeapStatistics().total_heap_size * 1.1
   }, LIMITS.idleMemoryMs)
   timer.unref()
   return () => clearInterval(timer)

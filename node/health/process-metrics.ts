@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
 import type { Metrics, Sample } from '../metrics.ts'
 
 const LOOP_RESOLUTION_MS = 20
@@ -13,18 +14,21 @@ export function collectProcessMetrics(metrics: Metrics): void {
   delay.enable()
   metrics.collect(function* (): Iterable<Sample> {
     const cpu = process.cpuUsage()
-    const memory = process.memoryUsage()
+    const heap = getHeapStatistics()
     yield {
       name: 'process_cpu_seconds_total',
       help: 'CPU time of the process, user and system.',
       type: 'counter',
       value: (cpu.user + cpu.system) / 1e6,
     }
-    yield gauge(
-      'process_resident_memory_bytes',
-      'Resident memory, mapped files included.',
-      memory.rss,
-    )
+    const resident = residentBytes()
+    if (resident !== null) {
+      yield gauge(
+        'process_resident_memory_bytes',
+        'Resident memory, mapped files included.',
+        resident,
+      )
+    }
     const anonymous = anonymousBytes()
     if (anonymous !== null) {
       yield gauge(
@@ -33,8 +37,8 @@ export function collectProcessMetrics(metrics: Metrics): void {
         anonymous,
       )
     }
-    yield gauge('nodejs_heap_used_bytes', 'Used part of the JavaScript heap.', memory.heapUsed)
-    yield gauge('nodejs_external_memory_bytes', 'Buffers outside the heap.', memory.external)
+    yield gauge('nodejs_heap_used_bytes', 'Used part of the JavaScript heap.', heap.used_heap_size)
+    yield gauge('nodejs_external_memory_bytes', 'Buffers outside the heap.', heap.external_memory)
     // Without a turn of the loop there is no percentile yet.
     const p99 = Number.isFinite(delay.mean) ? delay.percentile(99) / 1e9 : 0
     yield gauge('nodejs_eventloop_lag_p99_seconds', 'Delay of timers since the last scrape.', p99)
@@ -44,6 +48,16 @@ export function collectProcessMetrics(metrics: Metrics): void {
 
 function gauge(name: string, help: string, value: number): Sample {
   return { name, help, type: 'gauge', value }
+}
+
+// Both open a file: what only observes must not fail a process that has run out of descriptors.
+
+function residentBytes(): number | null {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return null
+  }
 }
 
 /** RssAnon of Linux; null elsewhere. */
