@@ -3,48 +3,21 @@
 
 import { ACE_LIMITS } from '../protocol/ace.ts'
 import { LOSS_JUMP } from '../protocol/entry.ts'
+import { PATH_LIMITS } from '../protocol/graph/parser.ts'
+import { HTTP_LIMITS } from './http-limits.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
 
 export const LIMITS = {
-  // HTTP
-  bodyBytesMax: 10 * MiB,
-  /** Bodies up to this are read together with others of their tick. */
-  bodyTogetherBytesMax: 64 * KiB,
-  bulkLineBytesMax: 10 * MiB,
-  /** Bulk lines of one request under way at once; beyond it the socket is paused. */
-  bulkLinesInFlightMax: 512,
-  /** Bytes of bulk lines of one request under way at once. */
-  bulkBytesInFlightMax: 16 * MiB,
-  requestIdCharsMax: 128,
-  idempotencyKeyCharsMax: 255,
-  urlCharsMax: 8 * KiB,
-  /** A client that sends nothing of an announced body for this long is closed. */
-  bodyIdleMs: 30_000,
-  requestBudgetMs: 30_000,
-  shutdownMs: 30_000,
-  /** A balancer that asks each second, or a bit less often, may miss it: then it is set higher. */
-  shutdownNoticeMs: 500,
-  jsonDepthMax: 64,
-  /** Below this mean rate a body is closed, once it has taken `bodyIdleMs`. */
-  bodyBytesPerSecondMin: 240,
-  /** Bytes of all bodies that are still arriving; past it a body gets 429. */
-  bodiesBytesMax: 256 * MiB,
-  /** Requests of all connections under way at once; past it 429. */
-  requestsInFlightMax: 20_000,
-  /** Request line and headers together; uWebSockets.js answers 431 past it. */
-  headersBytesMax: 32 * KiB,
-  /** Bytes of a streamed body that wait for the handler before the socket is paused. */
-  streamReadAheadBytesMax: 1 * MiB,
-  /** Answer lines are gathered up to this before they are written. */
-  streamWriteBytes: 32 * KiB,
-  /** Answers below are not worth compressing. */
-  gzipBytesMin: 1 * KiB,
-  /** Answers above are compressed on the thread pool. */
-  gzipInlineBytesMax: 8 * KiB,
+  ...HTTP_LIMITS,
+  // The log
+  logTextCharsMax: 8 * KiB,
+  /** Causes of a cause, and errors of one that stands for several. */
+  logCausesMax: 4,
   // Messages
   messagesMax: 1_000,
+  messageTypeCharsMax: 100,
   commandsMax: 10_000,
   // Runtime (PROTOCOL 3.1, 3.10)
   shardInFlightMax: 1_000,
@@ -149,6 +122,7 @@ export const LIMITS = {
   navigationDepthMax: 8,
   navigationsMax: 32,
   fieldsMax: 200,
+  ...PATH_LIMITS,
   graphLimitDefault: 100,
   graphNestedLimitDefault: 1_000,
   graphLimitMax: 1_000,

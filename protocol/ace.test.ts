@@ -267,3 +267,12 @@ t.test(
     t.notOk(aclOfLists([['nonsense'], ['graph:*']]).covers('graph/order', 'query'))
   },
 )
+
+t.test('questions of any length are answered, not kept', async (t) => {
+  const some = acl('actors/order:create')
+  t.notOk(some.covers('actors/order', 'x'.repeat(1_000_000)))
+  t.notOk(some.covers(`registry/${'x'.repeat(1_000_000)}`, 'read'))
+  t.equal(some.remembered, 0)
+  t.ok(some.covers('actors/order', 'create'))
+  t.equal(some.remembered, 1)
+})

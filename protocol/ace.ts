@@ -15,6 +15,8 @@ export const ACE_LIMITS = {
   acesMax: 1_000,
   /** Answers that one compiled set remembers. */
   aclAnswersMax: 4_096,
+  /** Characters of a question whose answer is remembered: callers choose paths and types. */
+  aclQuestionCharsMax: 256,
 } as const
 
 /** One parsed entry. */
@@ -304,6 +306,8 @@ export class Acl {
     const answer =
       this.#evaluate(resource.split('/'), permission) &&
       (this.#base === null || this.#base.covers(resource, permission))
+    // What is longer is nobody's usual question.
+    if (resource.length + permission.length > ACE_LIMITS.aclQuestionCharsMax) return answer
     if (this.#remembered >= ACE_LIMITS.aclAnswersMax) {
       this.#answers.clear()
       this.#remembered = 0

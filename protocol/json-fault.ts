@@ -14,8 +14,19 @@ export interface SyntaxFault {
   readonly expected: string
 }
 
-/** The fault of a text that JSON.parse refused. */
-export function syntaxFaultOf(text: string): SyntaxFault {
+/** A person looks no further; a text of megabytes is read by nobody. */
+const EXPLAINED_CHARS_MAX = 256 * 1024
+
+/**
+ * The fault of a text that JSON.parse refused; of a long text, one that lies near its beginning.
+ */
+export function syntaxFaultOf(whole: string): SyntaxFault {
+  const fault = faultIn(whole.slice(0, EXPLAINED_CHARS_MAX))
+  if (whole.length <= EXPLAINED_CHARS_MAX || fault.position < EXPLAINED_CHARS_MAX) return fault
+  return { ...fault, found: 'something further on', expected: 'JSON' }
+}
+
+function faultIn(text: string): SyntaxFault {
   const walk = new Walk(text)
   try {
     walk.document()
@@ -28,9 +39,14 @@ export function syntaxFaultOf(text: string): SyntaxFault {
 }
 
 function placed(text: string, position: number, expected: string): SyntaxFault {
-  const before = text.slice(0, position)
-  const line = before.split('\n').length
-  const column = position - (before.lastIndexOf('\n') + 1) + 1
+  let line = 1
+  let lineStart = 0
+  for (let i = 0; i < position; i++) {
+    if (text.charCodeAt(i) !== 0x0a) continue
+    line++
+    lineStart = i + 1
+  }
+  const column = position - lineStart + 1
   return { position, line, column, found: foundAt(text, position), expected }
 }
 
@@ -148,7 +164,7 @@ class Walk {
 
   private digits(): void {
     const start = this.at
-    while (/[0-9]/.test(this.text[this.at] ?? '')) this.at++
+    while (isDigit(this.text.charCodeAt(this.at))) this.at++
     if (this.at === start) throw new Stop(this.at, 'a digit')
   }
 
@@ -163,9 +179,12 @@ class Walk {
   }
 
   private space(): void {
-    while (/[ \n\r\t]/.test(this.text[this.at] ?? '')) this.at++
+    while (isSpace(this.text.charCodeAt(this.at))) this.at++
   }
 }
+
+const isDigit = (c: number): boolean => c >= 0x30 && c <= 0x39
+const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
 
 /** Index of the first byte that is not part of a valid UTF-8 sequence (RFC 3629). */
 export function invalidUtf8At(bytes: Uint8Array): number {

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { JSON_DEPTH_MAX, parseJson } from './json.ts'
+import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX, JSON_VALUES_MAX, parseJson } from './json.ts'
 import { invalidUtf8At } from './json-fault.ts'
 import { RequestError } from './errors.ts'
 
@@ -222,5 +222,37 @@ t.test('noise never throws, and what passes is harmless JSON', (t) => {
     }),
     { numRuns: 5000 },
   )
+  t.end()
+})
+
+t.test('many values and members are refused before anything is made of them', (t) => {
+  const read = (text: string): unknown => parseJson(Buffer.from(text))
+  const listed = (n: number): string => `[${Array(n).fill('0').join()}]`
+  t.equal((read(listed(JSON_VALUES_MAX - 2)) as unknown[]).length, JSON_VALUES_MAX - 2)
+  const keys = (n: number): string =>
+    `{${Array.from({ length: n }, (_, i) => `"${i}":[1,2]`).join()}}`
+  t.equal(Object.keys(read(keys(JSON_MEMBERS_MAX)) as object).length, JSON_MEMBERS_MAX)
+  for (const text of [
+    listed(JSON_VALUES_MAX),
+    '{},'.repeat(JSON_VALUES_MAX),
+    keys(JSON_MEMBERS_MAX + 1),
+    `[${keys(JSON_MEMBERS_MAX + 1)}]`,
+  ]) {
+    const refused = read(text)
+    t.ok(refused instanceof RequestError)
+    t.equal((refused as RequestError).errors[0]!.code, 'TOO_LARGE')
+  }
+  t.end()
+})
+
+t.test('a fault far away is not looked for', (t) => {
+  const fault = (text: string): unknown =>
+    (parseJson(Buffer.from(text)) as RequestError).errors[0]!.message
+  t.match(fault('\n'.repeat(200_000) + '!'), /line 200001, column 1 there is '!'/)
+  t.match(
+    fault('\n'.repeat(2_000_000) + '!'),
+    /line 262145, column 1 there is something further on/,
+  )
+  t.match(fault('!' + '\n'.repeat(2_000_000)), /line 1, column 1 there is '!'/)
   t.end()
 })

@@ -9,19 +9,31 @@ import { invalidUtf8At, syntaxFaultOf } from './json-fault.ts'
 
 /** Deepest nesting that is read where the caller names no other bound. */
 export const JSON_DEPTH_MAX = 64
+/**
+ * Most values of one text, members and elements of all levels: each is some 100 bytes of heap, and
+ * work for every step that follows.
+ */
+export const JSON_VALUES_MAX = 250_000
+/** Most members of one object: V8 takes microseconds for each of a large one. */
+export const JSON_MEMBERS_MAX = 20_000
 
 // What a byte means outside a string; 0 is a byte that needs no look.
 const QUOTE = 1
 const OPEN = 2
 const CLOSE = 3
 const DIGIT = 4
+const COMMA = 5
 const CLASS = new Uint8Array(256)
 CLASS[0x22] = QUOTE
+CLASS[0x2c] = COMMA
 for (const c of '[{') CLASS[c.charCodeAt(0)] = OPEN
 for (const c of ']}') CLASS[c.charCodeAt(0)] = CLOSE
 for (const c of '0123456789') CLASS[c.charCodeAt(0)] = DIGIT
 
 const BACKSLASH = 0x5c
+const BRACE = 0x7b
+/** Where counting begins for an array: no text has as many commas as are left above it. */
+const ARRAY = 0x4000_0000
 /** Digits that can't overflow whatever they are; longer runs and exponents are looked at. */
 const PLAIN_DIGITS_MAX = 300
 const PROTO = '__proto__'
@@ -30,7 +42,8 @@ const CONSTRUCTOR = 'constructor'
 /**
  * The value of a JSON text in UTF-8, or the refusal to send: 400 MALFORMED_REQUEST with the place.
  * Refused beyond bad syntax: invalid UTF-8, escapes of lone surrogates, `__proto__` keys and
- * `constructor.prototype`, nesting deeper than `depthMax`, numbers that a double can't hold.
+ * `constructor.prototype`, nesting deeper than `depthMax`, numbers that a double can't hold; 413
+ * for more than JSON_VALUES_MAX values, or JSON_MEMBERS_MAX members of one object.
  */
 export function parseJson(bytes: Uint8Array, depthMax = JSON_DEPTH_MAX): unknown {
   if (!isUtf8(bytes)) {
@@ -51,6 +64,10 @@ export function parseJson(bytes: Uint8Array, depthMax = JSON_DEPTH_MAX): unknown
     return malformed("a key 'constructor' holds an object with the key 'prototype'", {})
   }
   return value
+}
+
+function tooMany(what: string, most: number): RequestError {
+  return new RequestError('TOO_LARGE', `the JSON text has more than ${most} ${what}`, { most })
 }
 
 function textOf(bytes: Uint8Array): string {
@@ -83,16 +100,21 @@ class Scan {
   /** Where the string under the scan has its first escape, or -1. */
   private escapeAt = -1
   constructorSeen = false
+  /** Commas seen at each depth since it was last opened by a brace. */
+  private readonly commas: Uint32Array
 
   constructor(bytes: Uint8Array, depthMax: number) {
     this.bytes = bytes
     this.depthMax = depthMax
+    this.commas = new Uint32Array(depthMax + 1)
   }
 
   run(): RequestError | null {
     const bytes = this.bytes
     const length = bytes.length
     let depth = 0
+    const { commas } = this
+    let values = 1
     let i = 0
     while (i < length) {
       const kind = CLASS[bytes[i]!]!
@@ -120,6 +142,15 @@ class Scan {
         }
       } else if (kind === OPEN) {
         if (++depth > this.depthMax) return this.tooDeep(i)
+        if (++values > JSON_VALUES_MAX) return tooMany('values', JSON_VALUES_MAX)
+        // Elements of an array are as good as any number of members.
+        commas[depth] = bytes[i] === BRACE ? 0 : ARRAY
+        i++
+      } else if (kind === COMMA) {
+        if (++values > JSON_VALUES_MAX) return tooMany('values', JSON_VALUES_MAX)
+        if (++commas[depth]! === JSON_MEMBERS_MAX) {
+          return tooMany('members in one object', JSON_MEMBERS_MAX)
+        }
         i++
       } else {
         depth--

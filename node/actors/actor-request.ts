@@ -55,10 +55,14 @@ function faultOf(message: unknown): string | null {
   if (typeof message !== 'object' || message === null || Array.isArray(message)) {
     return 'should be an object: {"type": "create", "body": {}}'
   }
-  if (typeof (message as Message).type !== 'string') return 'needs a "type", a string'
+  const { type } = message as Message
+  if (typeof type !== 'string') return 'needs a "type", a string'
+  if (type.length > LIMITS.messageTypeCharsMax) {
+    return `has a "type" of more than ${LIMITS.messageTypeCharsMax} characters`
+  }
   for (const member in message) {
     if (member !== 'type' && member !== 'body') {
-      return `has a member ${JSON.stringify(member)}; only "type" and "body" are known`
+      return `has a member ${JSON.stringify(member.slice(0, 100))}; only "type" and "body" are known`
     }
   }
   return null

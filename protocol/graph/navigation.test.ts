@@ -414,3 +414,24 @@ void t.test('the schema', (t) => {
   )
   t.end()
 })
+
+t.test('paths and orders are bounded before they are read', (t) => {
+  const arrows = (n: number): string => `dynamic${"->'a'".repeat(n)}`
+  const fields = (field: string): Refusal =>
+    refusal([{ edge: 'libraries', node: { fields: [field] } }])
+  const { fieldPartsMax, fieldCharsMax, sortKeysMax, orderByCharsMax } = LIMITS
+  t.equal(fields(arrows(fieldPartsMax - 1)).code, 'none')
+  t.match(fields(arrows(fieldPartsMax)).message, /at most 16 parts/)
+  t.match(fields(`dynamic->'${'x'.repeat(fieldCharsMax)}'`).message, /longer than 1024 characters/)
+  const filter = `${arrows(fieldPartsMax)} == 1`
+  t.match(refusal([{ edge: 'libraries', filter }]), {
+    code: 'INVALID_FILTER',
+    message: /at most 16 parts/,
+  })
+  const sorted = (n: number): Refusal =>
+    refusal([{ edge: 'libraries', orderBy: Array(n).fill('name').join() }])
+  t.equal(sorted(sortKeysMax).code, 'none')
+  t.match(sorted(sortKeysMax + 1).message, /more than 16 sort keys/)
+  t.match(sorted(orderByCharsMax).message, /longer than 4096 characters/)
+  t.end()
+})

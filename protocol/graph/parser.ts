@@ -57,6 +57,15 @@ export type Expr =
       readonly position: number
     }
 
+/** Bounds of field expressions and orders; part of LIMITS. */
+export const PATH_LIMITS = {
+  fieldCharsMax: 1_024,
+  /** Names and members of one path. */
+  fieldPartsMax: 16,
+  orderByCharsMax: 4 * 1_024,
+  sortKeysMax: 16,
+} as const
+
 const SECOND = 1_000
 const UNIT_MS: Readonly<Record<string, number>> = {
   second: SECOND,
@@ -84,6 +93,7 @@ export function parseFilter(text: string, depthMax: number): Expr {
 
 /** One field expression: `orderNumber`, `invoiceAddress.name`, `dynamic->'x'`. */
 export function parsePath(text: string): PathExpr {
+  checkLength(text, PATH_LIMITS.fieldCharsMax)
   const parser = new Parser(tokens(text), 1)
   const path = parser.path()
   parser.end('the end')
@@ -97,11 +107,22 @@ export interface SortExpr {
 
 /** A comma list of `field [asc|desc]`. */
 export function parseOrderBy(text: string): SortExpr[] {
+  checkLength(text, PATH_LIMITS.orderByCharsMax)
   const parser = new Parser(tokens(text), 1)
   const keys = [parser.sortKey()]
-  while (parser.takeSymbol(',')) keys.push(parser.sortKey())
+  while (parser.takeSymbol(',')) {
+    const key = parser.sortKey()
+    if (keys.push(key) > PATH_LIMITS.sortKeysMax) {
+      throw new SyntaxMistake(key.path.position, `more than ${PATH_LIMITS.sortKeysMax} sort keys`)
+    }
+  }
   parser.end('asc, desc, a comma or the end')
   return keys
+}
+
+function checkLength(text: string, charsMax: number): void {
+  if (text.length > charsMax)
+    throw new SyntaxMistake(charsMax, `longer than ${charsMax} characters`)
 }
 
 class Parser {
@@ -138,6 +159,10 @@ class Parser {
       if (member.kind !== 'text') this.#fail("a quoted member name, as in dynamic->'name'")
       this.#at++
       members.push(member.text)
+      if (names.length + members.length > PATH_LIMITS.fieldPartsMax) {
+        const most = PATH_LIMITS.fieldPartsMax
+        throw new SyntaxMistake(member.position, `a field has at most ${most} parts`)
+      }
     }
     return { kind: 'path', names, members, position: first.position }
   }
