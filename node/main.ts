@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { EXIT_CONFIG, loadSettings } from '../config/load.ts'
 import { settingsReference } from '../config/reference.ts'
 import { createLog } from './log.ts'
+import { harmless } from './log-error.ts'
 import { giveMemoryBackWhenIdle } from './idle-memory.ts'
 import { startNode, type KontorNode } from './node.ts'
 import { greeting } from './greeting.ts'
@@ -34,7 +35,7 @@ const { version } = JSON.parse(
 
 const fatal = (error: Error): void => {
   log.error({ err: error }, 'this node can not go on')
-  process.stderr.write(`Kontor stops at once: ${error.message}\n`)
+  process.stderr.write(`Kontor stops at once: ${harmless(error.message)}\n`)
   process.exit(1)
 }
 
@@ -56,7 +57,7 @@ try {
   print(greeting(settings, node.port))
   giveMemoryBackWhenIdle()
 } catch (error) {
-  process.stderr.write(`Kontor can't start: ${(error as Error).message}\n`)
+  process.stderr.write(`Kontor can't start: ${harmless((error as Error).message)}\n`)
   // An engine that is set to lose data is a setting to mend, not data to restore.
   process.exit((error as Error).name === 'EngineUnfit' ? EXIT_CONFIG : EXIT_DATA)
 }
