@@ -208,6 +208,7 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
       baseUrl: values.KONTOR_BASE_URL ?? baseUrlOf(values),
       tlsKeyFile: values.KONTOR_HTTP_TLS_KEY_FILE,
       tlsCertFile: values.KONTOR_HTTP_TLS_CERT_FILE,
+      connectionsMax: values.KONTOR_HTTP_CONNECTIONS_MAX,
     },
     dataDir: values.KONTOR_DATA_DIR,
     storageDriver: values.KONTOR_STORAGE_DRIVER,

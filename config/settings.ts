@@ -10,6 +10,8 @@ export interface Settings {
     /** Paths of PEM files; both or neither. */
     readonly tlsKeyFile: string | null
     readonly tlsCertFile: string | null
+    /** Connections of callers at once; further ones are closed unheard. */
+    readonly connectionsMax: number
   }
   readonly dataDir: string
   readonly storageDriver: 'embedded' | 'cluster'

@@ -65,6 +65,12 @@ export const TABLE = {
     kind: PATH,
     initial: null,
   }),
+  KONTOR_HTTP_CONNECTIONS_MAX: row({
+    key: 'http.connectionsMax',
+    what: 'Connections at once; further ones are closed (no more than the process may open files).',
+    kind: integer(1, 1_000_000, 'a number of connections'),
+    initial: 10_000,
+  }),
   KONTOR_DATA_DIR: row({
     key: 'dataDir',
     what: 'Folder of the embedded store; made when it is missing.',

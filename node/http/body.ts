@@ -3,16 +3,13 @@
 // CONTRACT 0 "Bodies".
 
 import { isUtf8 } from 'node:buffer'
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import { RequestError } from '../../protocol/errors.ts'
 import { parseJson } from '../../protocol/json.ts'
+import { arrive, release } from './arriving.ts'
 import type { Exchange } from './exchange.ts'
 import type { Operation } from './operation.ts'
 
-const gunzipAsync = promisify(gunzip)
-
-/** What the headers say about a body. */
+/** What the headers say about a body. A chunked one has no announced length. */
 export interface BodyHeaders {
   /** Announced bytes; null: chunked. */
   readonly length: number | null
@@ -29,9 +26,13 @@ const LENGTH_DIGITS_MAX = 15
  * where the next request starts, is in doubt (RFC 9112 6.3, request smuggling).
  */
 export function framingOf(x: Exchange): BodyHeaders | RequestError {
+  // RFC 9112 3.2: which of two a proxy went by can't be told.
+  if (x.headerCount('host') !== 1) return malformed('exactly one Host header must be sent')
   const coding = x.header('transfer-encoding')
   const length = x.header('content-length')
   if (coding !== '') {
+    // RFC 9112 6.3: where the body ends is said twice, and may be said differently.
+    if (length !== '') return malformed('both Transfer-Encoding and Content-Length were sent')
     if (coding.toLowerCase() === 'chunked') return CHUNKED
     return malformed(`Transfer-Encoding ${shown(coding)} is not known here; send 'chunked'`)
   }
@@ -53,11 +54,14 @@ function shown(text: string): string {
   return `'${text.length > 60 ? `${text.slice(0, 60)}...` : text}'`
 }
 
-/** Encoding of a body: as it is, or gzip; others are refused. */
+/** Encoding of a body: as it is, or gzip where the operation takes it; others are refused. */
 export function isPacked(x: Exchange): boolean | RequestError {
   const coding = x.header('content-encoding').toLowerCase()
   if (coding === '' || coding === 'identity') return false
-  if (coding === 'gzip' || coding === 'x-gzip') return true
+  if (coding === 'gzip' || coding === 'x-gzip') {
+    if (x.route!.door.packed) return true
+    return new RequestError('UNSUPPORTED_MEDIA_TYPE', 'this operation takes the body as it is')
+  }
   return new RequestError(
     'UNSUPPORTED_MEDIA_TYPE',
     `Content-Encoding ${shown(coding)} is not known here; send gzip, or the body as it is`,
@@ -108,13 +112,14 @@ function mediaOf(contentType: string): { readonly type: string; readonly charset
   return { type: type!.trim(), charset }
 }
 
-export function tooLarge(bytesMax: number, what = 'the body'): RequestError {
-  return new RequestError('TOO_LARGE', `${what} is larger than ${bytesMax} bytes`, { bytesMax })
+function tooLarge(bytesMax: number): RequestError {
+  return new RequestError('TOO_LARGE', `the body is larger than ${bytesMax} bytes`, { bytesMax })
 }
 
 /** Refuses a body that is too large: its client may still be sending, so it is asked to close. */
-function failTooLarge(x: Exchange, what?: string): void {
-  x.fail(tooLarge(x.core.limits.bodyBytesMax, what), { Connection: 'close' })
+function failTooLarge(x: Exchange): void {
+  const headers = x.closesAfter ? undefined : { Connection: 'close' }
+  x.fail(tooLarge(x.route!.door.bytesMax), headers)
 }
 
 /**
@@ -127,7 +132,7 @@ export function gatherBody(
   take: (x: Exchange, bytes: Buffer) => void,
 ): void {
   const { core } = x
-  const bytesMax = core.limits.bodyBytesMax
+  const { bytesMax } = x.route!.door
   if (length !== null && length > bytesMax) {
     failTooLarge(x)
     return
@@ -148,19 +153,18 @@ export function gatherBody(
       // The bytes are the socket's own and end with this call.
       const bytes = Buffer.from(new Uint8Array(chunk))
       if (last && chunks === null) {
-        take(x, bytes)
+        hand(x, length, () => take(x, bytes))
         return
       }
       chunks ??= []
       chunks.push(bytes)
       if (last) {
+        const whole = Buffer.concat(chunks)
         release(x)
-        take(x, Buffer.concat(chunks))
+        hand(x, length, () => take(x, whole))
       } else {
         x.lastByteMs = core.clock.monotonicMs()
-        x.arrivingBytes += bytes.length
-        core.arrivingBytes += bytes.length
-        if (core.arrivingBytes > core.limits.bodiesBytesMax) refuseForSpace(x)
+        if (!arrive(x, bytes.length)) refuseForSpace(x)
       }
     } catch (error) {
       x.fail(error)
@@ -170,9 +174,13 @@ export function gatherBody(
   })
 }
 
-function release(x: Exchange): void {
-  x.core.arrivingBytes -= x.arrivingBytes
-  x.arrivingBytes = 0
+/**
+ * Hands a whole body on. Behind a chunked one uWebSockets.js goes on to read what it takes for the
+ * next request, and ends the connection when it finds one before this is answered: so it is let.
+ */
+function hand(x: Exchange, length: number | null, take: () => void): void {
+  if (length !== null) take()
+  else setImmediate(() => x.attempt(take))
 }
 
 function refuseForSpace(x: Exchange): void {
@@ -180,17 +188,6 @@ function refuseForSpace(x: Exchange): void {
   x.fail(
     new RequestError('TOO_BUSY', 'too many large bodies are arriving at once; nothing was done'),
   )
-}
-
-/** Unpacks a gzip body within the bound; a bomb ends at the bound. */
-export async function unpacked(bytes: Buffer, bytesMax: number): Promise<Buffer | RequestError> {
-  try {
-    return await gunzipAsync(bytes, { maxOutputLength: bytesMax })
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(bytesMax, 'the unpacked body')
-    return malformed('the body is not valid gzip')
-  }
 }
 
 /** Reads the bytes as the operation's kind of body; null when it is in order. */

@@ -7,6 +7,7 @@ import type { Identity } from '../access/identity.ts'
 import type { LIMITS } from '../../config/limits.ts'
 import type { Counter, Histogram } from '../metrics.ts'
 import type { Encode } from './answer.ts'
+import type { UnreadAnswers } from './unread.ts'
 import type { Operation } from './operation.ts'
 import type { ShapeCheck } from '../../protocol/validation.ts'
 
@@ -46,6 +47,20 @@ type HttpLimit = Extract<
   | 'jsonDepthMax'
   | 'bodyBytesPerSecondMin'
   | 'bodiesBytesMax'
+  | 'bodyMs'
+  | 'answersTogetherMax'
+  | 'linePartFreeBytes'
+  | 'linePartsBytesMax'
+  | 'streamsReadAheadBytesMax'
+  | 'strangerBodyBytesMax'
+  | 'strangerBodiesBytesMax'
+  | 'strangerBodyMs'
+  | 'unpackingsMax'
+  | 'unpackingsWaitingMax'
+  | 'strayBareAnswersMax'
+  | 'answersBytesMax'
+  | 'answerBytesPerSecondMin'
+  | 'openFilesKept'
   | 'requestsInFlightMax'
   | 'streamReadAheadBytesMax'
   | 'streamWriteBytes'
@@ -59,6 +74,23 @@ export interface Route {
   readonly check: ShapeCheck | null
   readonly encode: Encode
   readonly counts: RouteCounts
+  readonly door: Door
+}
+
+/** What a request of one operation may bring; of all of them, a table (`doors.ts`). */
+export interface Door {
+  /** Bytes of a body, packed and unpacked. */
+  readonly bytesMax: number
+  /** Whether a gzip body is unpacked. */
+  readonly packed: boolean
+  /** From the head to the last byte of its body. */
+  readonly bodyMs: number
+}
+
+/** Bytes of bodies that are still arriving, of those who share a bound. */
+export interface BodyPool {
+  readonly bytesMax: number
+  bytes: number
 }
 
 /** Requests of one route by status, and how long they took. */
@@ -79,8 +111,18 @@ export interface HttpCore {
   readonly strays: RouteCounts
   /** Exchanges that outlived the callback they began in. */
   readonly open: BriefSet<Slotted>
-  /** Bytes of bodies that are still arriving. */
-  arrivingBytes: number
+  /** Bodies of callers with a token, half-sent lines of their streams, bodies of all others. */
+  readonly bodies: {
+    readonly known: BodyPool
+    readonly lines: BodyPool
+    readonly strangers: BodyPool
+  }
+  /** Bytes that streams have read ahead, all together. */
+  readAheadBytes: number
+  /** Answers that their clients have not taken yet. */
+  readonly unread: UnreadAnswers
+  /** Requests that came in this turn of the loop. */
+  arrivedTogether: number
   /** True while uWebSockets.js is calling us: the socket is corked already. */
   corked: boolean
   /** Most operations are still to come: what isn't known may be soon. */

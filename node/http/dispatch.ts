@@ -3,36 +3,32 @@
 
 import { RequestError } from '../../protocol/errors.ts'
 import type { Identity } from '../access/identity.ts'
-import {
-  framingOf,
-  gatherBody,
-  isNdjson,
-  isPacked,
-  mediaFault,
-  readBody,
-  unpacked,
-} from './body.ts'
+import { framingOf, gatherBody, isNdjson, isPacked, mediaFault, readBody } from './body.ts'
 import type { BodyHeaders } from './body.ts'
 import type { HttpCore, Route } from './core.ts'
 import { Exchange } from './exchange.ts'
 import type { OperationResponse } from './operation.ts'
 import type { Found, Router } from './router.ts'
 import { serveStream } from './stream.ts'
+import { Unpacking } from './unpacking.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
 export class Dispatcher {
   private readonly core: HttpCore
   private readonly router: Router<Route>
+  private readonly unpacking: Unpacking
 
   constructor(core: HttpCore, router: Router<Route>) {
     this.core = core
     this.router = router
+    this.unpacking = new Unpacking(core.limits)
   }
 
   /** Takes a request from uWebSockets.js. Never throws: there is nobody to catch it. */
   accept(res: HttpResponse, req: HttpRequest): void {
     const { core } = this
     const x = new Exchange(core, res, req)
+    if (core.arrivedTogether++ === 0) setImmediate(this.nextTurn)
     core.corked = true
     try {
       this.begin(x)
@@ -43,6 +39,10 @@ export class Dispatcher {
     }
   }
 
+  private readonly nextTurn = (): void => {
+    this.core.arrivedTogether = 0
+  }
+
   private begin(x: Exchange): void {
     const framing = framingOf(x)
     if (framing instanceof RequestError) {
@@ -50,6 +50,8 @@ export class Dispatcher {
       return
     }
     x.bodyPending = framing.present
+    // uWebSockets.js reads chunks more freely than RFC 9112 7.1: what follows may not be a request.
+    if (framing.length === null) x.closesAfter = true
     if (x.urlChars > this.core.limits.urlCharsMax) {
       const { urlCharsMax } = this.core.limits
       x.fail(new RequestError('TOO_LARGE', `the URL has more than ${urlCharsMax} characters`))
@@ -103,13 +105,31 @@ export class Dispatcher {
     }
     if (methods.includes('GET')) methods.push('HEAD')
     const allow = [...methods, 'OPTIONS'].join(', ')
-    if (x.method === 'OPTIONS') {
+    if (x.method === 'OPTIONS' && this.mayAnswerBare()) {
       x.answer({ status: 204, headers: { Allow: allow } })
+      return
+    }
+    if (x.method === 'OPTIONS') {
+      x.fail(new RequestError('TOO_BUSY', 'too many such requests; nothing was done'))
       return
     }
     const message = `${x.method.slice(0, 20)} is not known here; allowed: ${allow}`
     x.fail(new RequestError('METHOD_NOT_ALLOWED', message), { Allow: allow })
   }
+
+  /**
+   * Of an answer without a body uWebSockets.js doesn't tell whether its client takes it: so few are
+   * given to requests that mean nothing.
+   */
+  private mayAnswerBare(): boolean {
+    const second = Math.floor(this.core.clock.monotonicMs() / 1000)
+    if (second !== this.bareSecond) this.bareAnswers = 0
+    this.bareSecond = second
+    return ++this.bareAnswers <= this.core.limits.strayBareAnswersMax
+  }
+
+  private bareSecond = -1
+  private bareAnswers = 0
 
   private admit(x: Exchange, who: Identity | RequestError): boolean {
     if (!(who instanceof RequestError)) {
@@ -193,7 +213,8 @@ export class Dispatcher {
       return
     }
     x.hold()
-    unpacked(bytes, this.core.limits.bodyBytesMax)
+    this.unpacking
+      .unpack(bytes, x.route!.door.bytesMax)
       .then((plain) => {
         if (plain instanceof RequestError) x.fail(plain)
         else this.read(x, plain)

@@ -18,8 +18,12 @@ import {
   refusal,
   statusLine,
 } from './answer.ts'
-import type { Authenticate, HttpCore, Route } from './core.ts'
+import { release } from './arriving.ts'
+import type { Arriving } from './arriving.ts'
+import type { Authenticate, BodyPool, HttpCore, Route } from './core.ts'
 import type { OperationRequest, OperationResponse } from './operation.ts'
+import { beginBody, UnreadAnswer } from './unread.ts'
+import type { AnswerBody } from './unread.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
 const gzipAsync = promisify(gzip)
@@ -36,7 +40,7 @@ function arrive(name: string, value: string): void {
   arriving.push(name, value)
 }
 
-export class Exchange implements OperationRequest {
+export class Exchange implements OperationRequest, Arriving {
   readonly core: HttpCore
   readonly res: HttpResponse
   readonly method: string
@@ -61,8 +65,10 @@ export class Exchange implements OperationRequest {
   /** Of the body, for the sweep; on the monotonic clock. */
   lastByteMs: number
   received = 0
-  /** A stream has its own pace: it has no deadline and no least rate. */
+  /** A stream has its own pace: it has no deadline, and a least rate only while a line comes. */
   streaming = false
+  partSinceMs: number | null = null
+  receivedBefore = 0
   /** Since when a streamed answer waits for its client to read; on the monotonic clock. */
   fullSinceMs: number | null = null
   /** When the client has gone, after `gone` is set. */
@@ -71,7 +77,12 @@ export class Exchange implements OperationRequest {
   private readonly headers: readonly string[]
   private readonly queryText: string
   private queryParsed: URLSearchParams | null = null
-  private closeAfter = false
+  /** The connection ends with the answer. */
+  closesAfter = false
+  /** What its client has not taken of the answer yet. */
+  unread: UnreadAnswer | null = null
+  arrived = 0
+  pool: BodyPool | null = null
   private held = false
   private failing = false
 
@@ -157,16 +168,19 @@ export class Exchange implements OperationRequest {
     if (!this.done && !this.gone) this.res.resume()
   }
 
-  /** Ends a streamed answer: `last` writes what is left of it. */
+  /** Ends a streamed answer; `last` may write its head. */
   endStream(last: () => void, bytes: number): void {
     if (this.done) return
     this.done = true
     if (!this.gone) {
-      this.readOnForTheNext()
-      const close = this.core.closing && !this.bodyPending
+      // Behind a chunked body nothing is read that might be taken for a request: the connection
+      // ends with its client, or as an idle one.
+      if (this.closesAfter) this.res.pause()
+      else this.readOnForTheNext()
       this.corked(() => {
         last()
-        this.res.end('', close)
+        // Not `end('', true)`: after a `write` that puts its header amid the chunks.
+        this.res.end()
       })
     }
     this.finish(200, bytes)
@@ -204,15 +218,19 @@ export class Exchange implements OperationRequest {
     this.answer(headers === undefined ? response : { ...response, headers })
   }
 
-  /**
-   * Refuses and closes: what follows on this connection can't be told from the body. The answer
-   * waits until what came with the request was read: were there another request in it,
-   * uWebSockets.js would serve that too, and so it closes the connection at once.
-   */
+  /** Refuses and closes: what follows on this connection can't be told from the body. */
   failAndClose(error: RequestError): void {
-    this.hold()
-    this.closeAfter = true
-    setImmediate(() => this.fail(error))
+    this.closesAfter = true
+    this.fail(error)
+  }
+
+  /** Runs a later step of this request; what it throws is answered. */
+  attempt(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
   /** Answers once; later calls and answers to clients that have gone are dropped. */
@@ -238,6 +256,7 @@ export class Exchange implements OperationRequest {
   finish(status: number, bytes: number): void {
     const { core } = this
     core.open.delete(this)
+    if (this.arrived > 0) release(this)
     const now = core.clock.monotonicMs()
     const counts = this.route?.counts ?? core.strays
     counts.status(status).add()
@@ -333,38 +352,81 @@ export class Exchange implements OperationRequest {
     payload: string | Uint8Array,
     encoding: string | null,
   ): void {
+    const { corked, arrivedTogether, limits } = this.core
+    if (corked && (this.closesAfter || arrivedTogether > limits.answersTogetherMax)) {
+      // It waits until what came with the request was read. Were there another one in it,
+      // uWebSockets.js would serve that too, before it closes; so it closes at once.
+      this.hold()
+      setImmediate(() => this.send(response, payload, encoding))
+      return
+    }
+    let all = true
     if (!this.gone) {
       this.readOnForTheNext()
-      if (this.core.corked) this.put(response, payload, encoding)
-      else this.res.cork(() => this.put(response, payload, encoding))
+      if (this.core.corked) all = this.put(response, payload, encoding)
+      else this.res.cork(() => void (all = this.put(response, payload, encoding)))
     }
-    this.finish(response.status, payload.length)
+    if (all) this.finish(response.status, payload.length)
   }
 
+  /** False: the rest follows when its client has taken what was sent. */
   private put(
     response: OperationResponse,
     payload: string | Uint8Array,
     encoding: string | null,
-  ): void {
+  ): boolean {
     const { res } = this
     this.writeHead(response, encoding)
     const { status } = response
-    if (status === 204 || status === 304 || this.method === 'HEAD') {
-      if (this.method === 'HEAD') res.writeHeader('Content-Length', `${Buffer.byteLength(payload)}`)
-      if (this.core.closing) res.writeHeader('Connection', 'close')
+    if (status === 204 || status === 304) {
+      if (this.core.closing || this.closesAfter) res.writeHeader('Connection', 'close')
+      // Nothing more is read: it ends with its client, or as an idle one.
+      if (this.closesAfter) res.pause()
       // With arguments it leaves the answer unfinished in this version of uWebSockets.js.
       res.endWithoutBody()
-      return
+      return true
     }
-    let close = this.closeAfter
-    if (this.core.closing && !close) {
+    const bare = this.method === 'HEAD'
+    if (bare && (this.core.closing || this.closesAfter)) {
+      res.writeHeader('Connection', 'close')
+      if (this.closesAfter) res.pause()
+    }
+    let close = this.closesAfter && !bare
+    if (this.core.closing && !close && !bare) {
       // Closing while body bytes are on their way resets the connection and may take the answer
       // with it; then the header asks the client to close.
       if (!this.bodyPending) close = true
       else if (response.headers?.['Connection'] === undefined)
         res.writeHeader('Connection', 'close')
     }
-    res.end(payload, close)
+    if (close) {
+      res.end(payload, true)
+      return true
+    }
+    const body = { payload, bare }
+    if (beginBody(res, body)) return true
+    this.hold()
+    this.waitForReader(body, status)
+    return false
+  }
+
+  private waitForReader(body: AnswerBody, status: number): void {
+    const { unread, clock } = this.core
+    const rest = new UnreadAnswer(this.res, body, clock.monotonicMs())
+    this.unread = rest
+    rest.follow(
+      () => clock.monotonicMs(),
+      () => {
+        this.letUnreadGo()
+        this.finish(status, rest.bytes)
+      },
+    )
+    unread.add(rest)
+  }
+
+  private letUnreadGo(): void {
+    if (this.unread !== null) this.core.unread.delete(this.unread)
+    this.unread = null
   }
 
   /** A socket that was paused goes on to its next request. */
@@ -377,14 +439,11 @@ export class Exchange implements OperationRequest {
   private goAway(): void {
     this.gone = true
     this.bodyPending = false
-    this.core.arrivingBytes -= this.arrivingBytes
-    this.arrivingBytes = 0
+    release(this)
+    this.letUnreadGo()
     this.core.open.delete(this)
     this.onGone?.()
   }
-
-  /** Of this body, in the core's count. */
-  arrivingBytes = 0
 
   private chooseRequestId(): string {
     const sent = this.header('x-request-id')

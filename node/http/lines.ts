@@ -52,6 +52,11 @@ export class LineSplitter {
     return this.partBytes === 0 ? null : this.finish(EMPTY)
   }
 
+  /** Bytes that are kept of a line whose end is still to come. */
+  get heldBytes(): number {
+    return this.parts.length === 0 ? 0 : this.partBytes
+  }
+
   private keep(part: Buffer): void {
     if (part.length === 0) return
     this.partBytes += part.length

@@ -418,7 +418,13 @@ t.test('addresses that can not be had', async (t) => {
   await t.rejects(startServer(operations, { settings: files }), /ENOENT/)
   const clock = { nowMs: () => 0, monotonicMs: () => 0 }
   const unused = createHttpServer({
-    settings: { host: '127.0.0.1', port: 0, tlsKeyFile: null, tlsCertFile: null },
+    settings: {
+      host: '127.0.0.1',
+      port: 0,
+      tlsKeyFile: null,
+      tlsCertFile: null,
+      connectionsMax: 1_000,
+    },
     operations: [],
     authenticate,
     log: { error() {}, warn() {}, info() {} },

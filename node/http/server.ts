@@ -15,16 +15,22 @@ import type { Counter, Metrics } from '../metrics.ts'
 import { encoderOf } from './answer.ts'
 import type { Authenticate, Clock, HttpCore, HttpLimits, Log, Route, RouteCounts } from './core.ts'
 import { Dispatcher } from './dispatch.ts'
+import { doorOf } from './doors.ts'
 import type { Exchange } from './exchange.ts'
 import { openApiOperation } from './openapi.ts'
+import { openFilesMax } from './open-files.ts'
 import type { Operation } from './operation.ts'
 import { Router } from './router.ts'
 import { SWEEP_MS, sweep } from './sweep.ts'
+import { UnreadAnswers } from './unread.ts'
 import { App, listenAlone, SSLApp, us_listen_socket_close, us_socket_local_port } from './uws.ts'
 import type { TemplatedApp, us_listen_socket } from './uws.ts'
 
 export interface HttpServerOptions {
-  readonly settings: Pick<Settings['http'], 'host' | 'port' | 'tlsKeyFile' | 'tlsCertFile'>
+  readonly settings: Pick<
+    Settings['http'],
+    'host' | 'port' | 'tlsKeyFile' | 'tlsCertFile' | 'connectionsMax'
+  >
   readonly operations: readonly Operation[]
   /** More come with `serve`; until then all others are answered 503 UNAVAILABLE. Default: false. */
   readonly isStarting?: boolean
@@ -58,15 +64,23 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, clock } = options
   const makeId = uuidMaker(options.random ?? ((bytes) => void randomFillSync(bytes)))
   const open = new BriefSet<Exchange>()
+  const limits: HttpLimits = { ...LIMITS, ...options.limits }
   const core: HttpCore = {
-    limits: { ...LIMITS, ...options.limits },
+    limits,
     clock,
     log: options.log,
     authenticate: options.authenticate,
     newRequestId: () => makeId(clock.nowMs()),
     strays: countsOf(metrics, 'none'),
     open,
-    arrivingBytes: 0,
+    bodies: {
+      known: { bytesMax: limits.bodiesBytesMax, bytes: 0 },
+      lines: { bytesMax: limits.linePartsBytesMax, bytes: 0 },
+      strangers: { bytesMax: limits.strangerBodiesBytesMax, bytes: 0 },
+    },
+    unread: new UnreadAnswers(limits.answersBytesMax),
+    readAheadBytes: 0,
+    arrivedTogether: 0,
     corked: false,
     starting: options.isStarting === true,
     closing: false,
@@ -74,9 +88,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
   const dispatcherOf = (operations: readonly Operation[]): Dispatcher => {
     const described = core.starting ? [] : [openApiOperation(operations, options.version ?? '0')]
-    return new Dispatcher(core, compile([...operations, ...described], metrics))
+    return new Dispatcher(core, compile([...operations, ...described], metrics, limits))
   }
   const dispatcher = dispatcherOf(options.operations)
+  const listener = new Listener({ core, open, dispatcherOf }, dispatcher, options.settings)
   metrics.collect(function* () {
     yield {
       name: 'kontor_http_requests_in_flight',
@@ -84,11 +99,33 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       type: 'gauge',
       value: core.open.size,
     }
+    yield {
+      name: 'kontor_http_connections',
+      help: 'Connections of callers.',
+      type: 'gauge',
+      value: listener.openConnections,
+    }
+    yield {
+      name: 'kontor_http_line_parts_bytes',
+      help: 'Bytes of long lines of streams that are here in part.',
+      type: 'gauge',
+      value: core.bodies.lines.bytes,
+    }
+    yield {
+      name: 'kontor_http_unread_answers_bytes',
+      help: 'Bytes of answers that their clients have not taken yet.',
+      type: 'gauge',
+      value: core.unread.bytes,
+    }
   })
-  return new Listener({ core, open, dispatcherOf }, dispatcher, options.settings)
+  return listener
 }
 
-function compile(operations: readonly Operation[], metrics: Metrics): Router<Route> {
+function compile(
+  operations: readonly Operation[],
+  metrics: Metrics,
+  limits: HttpLimits,
+): Router<Route> {
   const router = new Router<Route>()
   for (const operation of operations) {
     const schema = operation.body?.schema
@@ -97,6 +134,7 @@ function compile(operations: readonly Operation[], metrics: Metrics): Router<Rou
       check: schema === undefined ? null : compileShape(schema),
       encode: encoderOf(operation.response),
       counts: countsOf(metrics, `${operation.method} ${operation.path}`),
+      door: doorOf(operation, limits),
     })
   }
   return router
@@ -136,6 +174,10 @@ class Listener implements HttpServer {
   private connections = 0
   private closed: Promise<void> | null = null
 
+  get openConnections(): number {
+    return this.connections
+  }
+
   constructor(
     state: {
       readonly core: HttpCore
@@ -157,8 +199,11 @@ class Listener implements HttpServer {
     const { host, port } = this.settings
     const app = this.makeApp()
     app.any('/*', (res, req) => this.dispatcher.accept(res, req))
-    app.filter((_, change) => {
+    const connectionsMax = this.connectionsMax()
+    app.filter((res, change) => {
       this.connections += change
+      // Past the cap nothing is read: a process without a free descriptor can't serve anybody.
+      if (change > 0 && this.connections > connectionsMax) res.close()
     })
     return new Promise((resolve, reject) => {
       const listening = (socket: us_listen_socket | false): void => {
@@ -207,6 +252,14 @@ class Listener implements HttpServer {
     }
     if (this.sweeper !== null) clearInterval(this.sweeper)
     this.app.close()
+  }
+
+  /** What is set, and no more than the process may open beside its own files. */
+  private connectionsMax(): number {
+    const openFiles = openFilesMax()
+    const { openFilesKept } = this.core.limits
+    if (openFiles === null) return this.settings.connectionsMax
+    return Math.max(1, Math.min(this.settings.connectionsMax, openFiles - openFilesKept))
   }
 
   private makeApp(): TemplatedApp {

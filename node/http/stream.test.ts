@@ -108,7 +108,7 @@ const post = (path: string, headers: Readonly<Record<string, string>>, body: str
   request(`POST ${path}`, { ...NDJSON, ...headers }, body)
 
 t.test('lines in, lines out', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const c = http.client()
   const response = await c.send(post('/echo', {}, 'a\n\nb\r\n{"é":1}')).response()
@@ -120,13 +120,14 @@ t.test('lines in, lines out', async (t) => {
   const chunked = request('POST /echo', { ...NDJSON, 'Transfer-Encoding': 'chunked' })
   const again = await c.send(`${chunked}3\r\na\nb\r\n2\r\nc\n\r\n0\r\n\r\n`).response()
   t.equal(again.body.toString(), '1:a\n2:bc\n')
-  const empty = await c.send(request('POST /echo', NDJSON)).response()
+  t.equal(again.headers['connection'], 'close')
+  const empty = await http.client().send(request('POST /echo', NDJSON)).response()
   t.equal(empty.status, 200)
   t.equal(empty.body.length, 0)
 })
 
 t.test('an answer line comes before the next line is sent', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const c = http.client()
   c.send(request('POST /echo', { ...NDJSON, 'Transfer-Encoding': 'chunked' }))
@@ -139,7 +140,7 @@ t.test('an answer line comes before the next line is sent', async (t) => {
 })
 
 t.test('which requests are streamed', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const c = http.client()
   t.equal(
@@ -153,7 +154,8 @@ t.test('which requests are streamed', async (t) => {
   t.equal(errorOf(wrong).code, 'UNSUPPORTED_MEDIA_TYPE')
   const coded = await c.send(post('/echo', { 'Content-Encoding': 'br' }, 'a')).response()
   t.equal(coded.status, 415)
-  t.equal((await c.send(post('/who', {}, 'a')).response()).status, 401)
+  const bad = { Authorization: 'Bearer bad' }
+  t.equal((await c.send(post('/who', bad, 'a')).response()).status, 401)
   const good = await c.send(post('/who', { Authorization: 'Bearer good' }, 'a')).response()
   t.equal(good.body.toString(), 'client-1\n')
 })
@@ -175,7 +177,7 @@ t.test('a token that has to be looked up holds the stream', async (t) => {
 })
 
 t.test('a line that is too long is told, the rest goes on', async (t) => {
-  const http = await startServer(operations, { limits: { bulkLineBytesMax: 1000 } })
+  const http = await startServer(operations, { known: true, limits: { bulkLineBytesMax: 1000 } })
   t.teardown(http.stop)
   const body = `a\n${'b'.repeat(1000)}\n${'c'.repeat(1001)}\nd\n${'e'.repeat(3 * MiB)}\nf`
   const response = await http
@@ -189,7 +191,7 @@ t.test('a line that is too long is told, the rest goes on', async (t) => {
 })
 
 t.test('gzip bodies, good and bad', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const packed = gzipSync('a\nb\n'.repeat(10_000))
   const head = (length: number, path = '/echo'): string =>
@@ -216,7 +218,7 @@ t.test('gzip bodies, good and bad', async (t) => {
 })
 
 t.test('ends before the body does', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const c = http.client()
   const first = await c.send(post('/first', {}, `1\n${'2\n'.repeat(500_000)}`)).response()
@@ -238,7 +240,7 @@ t.test('ends before the body does', async (t) => {
 
 t.test('a slow operation pauses the client', async (t) => {
   gate = Promise.withResolvers()
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const total = 64 * MiB
   const line = `${'y'.repeat(64 * 1024 - 1)}\n`
@@ -255,7 +257,7 @@ t.test('a slow operation pauses the client', async (t) => {
 })
 
 t.test('a client that reads slowly holds the operation back', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const c = http.client()
   c.socket.pause()
@@ -265,12 +267,14 @@ t.test('a client that reads slowly holds the operation back', async (t) => {
   t.ok(read < 2_000, `${read} lines were written`)
   t.equal(ended, '')
   c.socket.resume()
-  t.equal((await c.response()).body.length, FLOOD_LINES * 10_001)
+  // A socket that is full is tried by a space, which before a JSON value means nothing.
+  const flood = (await c.response()).body.toString('latin1').replaceAll(' ', '')
+  t.equal(flood.length, FLOOD_LINES * 10_001)
   t.equal(ended, 'written')
 })
 
 t.test('full in both directions at once', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const total = 160 * MiB
   const line = `${'y'.repeat(64 * 1024 - 1)}\n`
@@ -290,7 +294,7 @@ t.test('full in both directions at once', async (t) => {
 })
 
 t.test('a client that leaves ends the iteration and the writing', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const c = http.client()
   c.send(request('POST /count', { ...NDJSON, 'Content-Length': '1000' })).send('a\nb\nhalf a li')
@@ -310,7 +314,10 @@ t.test('a client that leaves ends the iteration and the writing', async (t) => {
 
 t.test('a silent client is closed, a stream that waits for us is not', async (t) => {
   gate = Promise.withResolvers()
-  const http = await startServer(operations, { limits: { bodyIdleMs: 200, requestBudgetMs: 100 } })
+  const http = await startServer(operations, {
+    known: true,
+    limits: { bodyIdleMs: 200, requestBudgetMs: 100 },
+  })
   t.teardown(http.stop)
   const silent = http.client().send(request('POST /count', { ...NDJSON, 'Content-Length': '99' }))
   const waiting = http.client().send(post('/gated', {}, 'a\n'))
@@ -323,7 +330,7 @@ t.test('a silent client is closed, a stream that waits for us is not', async (t)
 // Reading and writing are both held back here, again and again: a socket that is paused and full at
 // once says nothing of itself.
 t.test('memory stays flat over a long stream', async (t) => {
-  const http = await startServer(operations)
+  const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const line = `${JSON.stringify({ id: 'x', text: 'z'.repeat(1000) })}\n`
   const total = 60_000

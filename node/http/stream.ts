@@ -7,6 +7,7 @@ import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { RequestError } from '../../protocol/errors.ts'
 import { errorBody } from './answer.ts'
+import { holdPart } from './arriving.ts'
 import { LineSplitter } from './lines.ts'
 import type { Line } from './lines.ts'
 import type { Exchange } from './exchange.ts'
@@ -16,7 +17,9 @@ const UNZIP_CHUNK_BYTES = 64 * 1024
 const PROBE_MS_MIN = 5
 const PROBE_MS_MAX = 100
 
-const STREAM_HEAD = { status: 200, headers: { 'Content-Type': 'application/x-ndjson' }, raw: '' }
+const NDJSON = { 'Content-Type': 'application/x-ndjson' }
+const STREAM_HEAD = { status: 200, headers: NDJSON, raw: '' }
+const LAST_STREAM_HEAD = { status: 200, headers: { ...NDJSON, Connection: 'close' }, raw: '' }
 
 /** Serves `x` by its operation's `stream`. */
 export function serveStream(
@@ -83,7 +86,7 @@ class ChunkSource implements Chunks {
         this.waiting = resolve
       })
     }
-    this.queuedBytes -= chunk.length
+    this.count(-chunk.length)
     // Half empty: asking at every chunk would pause and resume around each of them.
     if (this.x.paused && this.queuedBytes <= this.x.core.limits.streamReadAheadBytesMax / 2) {
       this.x.readOn()
@@ -94,8 +97,22 @@ class ChunkSource implements Chunks {
   stop(): void {
     this.ended = true
     this.queue.length = 0
-    this.queuedBytes = 0
+    this.count(-this.queuedBytes)
     this.hand(null)
+  }
+
+  private count(bytes: number): void {
+    this.queuedBytes += bytes
+    this.x.core.readAheadBytes += bytes
+  }
+
+  private get isFull(): boolean {
+    const { limits, readAheadBytes } = this.x.core
+    if (this.queuedBytes >= limits.streamReadAheadBytesMax) return true
+    return (
+      readAheadBytes >= limits.streamsReadAheadBytesMax &&
+      this.queuedBytes >= limits.linePartFreeBytes
+    )
   }
 
   private arrive(chunk: ArrayBuffer, last: boolean): void {
@@ -113,8 +130,8 @@ class ChunkSource implements Chunks {
         return
       }
       this.queue.push(bytes)
-      this.queuedBytes += bytes.length
-      if (!last && this.queuedBytes >= x.core.limits.streamReadAheadBytesMax) x.readNoFurther()
+      this.count(bytes.length)
+      if (!last && this.isFull) x.readNoFurther()
       return
     }
     if (last) this.hand(null)
@@ -184,6 +201,7 @@ class LineIterator implements AsyncIterator<Line> {
       const line = this.ended ? this.splitter.end() : this.splitter.take()
       if (line !== null) return { done: false, value: line }
       if (this.ended) return END
+      if (!holdPart(this.x, this.splitter.heldBytes)) throw tooManyParts()
       const pulled = this.chunks.pull()
       const chunk = pulled instanceof Promise ? await pulled : pulled
       if (chunk === null) this.ended = true
@@ -192,9 +210,17 @@ class LineIterator implements AsyncIterator<Line> {
   }
 
   return(): Promise<IteratorResult<Line>> {
+    holdPart(this.x, 0)
     this.chunks.stop()
     return Promise.resolve(END)
   }
+}
+
+function tooManyParts(): RequestError {
+  return new RequestError(
+    'TOO_BUSY',
+    'too many long lines are arriving at once; the lines before were done, the rest were not',
+  )
 }
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined }
@@ -244,11 +270,12 @@ class LineWriter {
     }
     if (error !== null) this.pending += `${JSON.stringify(this.lastWords(error))}\n`
     // What is pending waits here and not in the socket: a slow reader holds its own request.
-    while (this.full !== null) await this.full
-    x.endStream(() => {
-      this.head()
-      if (this.pending !== '') x.res.write(this.pending)
-    }, this.bytes + this.pending.length)
+    for (;;) {
+      while (this.full !== null) await this.full
+      if (this.pending === '' || x.gone || x.done) break
+      this.flush()
+    }
+    x.endStream(() => this.head(), this.bytes)
   }
 
   stop(): void {
@@ -286,7 +313,9 @@ class LineWriter {
     x.fullSinceMs = x.core.clock.monotonicMs()
     x.stayPaused()
     x.res.onWritable(() => {
-      this.release()
+      // While this is set uWebSockets.js drains nothing by itself: what it still has follows a
+      // write.
+      if (this.full !== null && (this.pending !== '' || this.hasRoom())) this.release()
       return true
     })
     this.probeMs = PROBE_MS_MIN
@@ -300,13 +329,8 @@ class LineWriter {
   private probe(): void {
     const { x } = this
     if (this.full === null || x.gone || x.done) return
-    let room = false
-    if (x.paused) {
-      x.corked(() => {
-        room = x.res.write(' ')
-      })
-      x.stayPaused()
-    }
+    const room = x.paused && this.hasRoom()
+    x.stayPaused()
     if (room) {
       this.release()
       return
@@ -315,10 +339,20 @@ class LineWriter {
     this.probing = setTimeout(() => this.probe(), this.probeMs)
   }
 
+  /** Tries the socket by a space. */
+  private hasRoom(): boolean {
+    let room = false
+    this.x.corked(() => {
+      room = this.x.res.write(' ')
+    })
+    return room
+  }
+
   private head(): void {
     if (this.started) return
     this.started = true
-    this.x.writeHead(STREAM_HEAD, null)
+    const { closesAfter, core } = this.x
+    this.x.writeHead(closesAfter || core.closing ? LAST_STREAM_HEAD : STREAM_HEAD, null)
   }
 
   private release(): void {

@@ -17,7 +17,7 @@ t.test('requests over TLS', async (t) => {
   const echo = operation('POST', '/echo', (r) => ({ status: 200, body: r.body }), {
     body: { type: 'json', required: true },
   })
-  const http = await startServer([echo], { settings: { tlsKeyFile, tlsCertFile } })
+  const http = await startServer([echo], { known: true, settings: { tlsKeyFile, tlsCertFile } })
   t.teardown(http.stop)
   const text = JSON.stringify('é'.repeat(100_000))
   const answer = await new Promise<string>((resolve, reject) => {

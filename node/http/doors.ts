@@ -1,0 +1,21 @@
+// What a request may bring before anything is done for it: one row for each operation, made of the
+// table of operations. It stands between the bounds of config/limits.ts and the steps that gather a
+// body. Source: CONTRACT 0 "Bodies".
+
+import type { Door, HttpLimits } from './core.ts'
+import type { Operation } from './operation.ts'
+
+/**
+ * The row of an operation. Who needs no token brings little, in little time and unpacked: forms are
+ * short, and a kilobyte of gzip is a megabyte of work.
+ */
+export function doorOf(operation: Operation, limits: HttpLimits): Door {
+  if (operation.access === 'token') {
+    return { bytesMax: limits.bodyBytesMax, packed: true, bodyMs: limits.bodyMs }
+  }
+  return {
+    bytesMax: Math.min(limits.bodyBytesMax, limits.strangerBodyBytesMax),
+    packed: false,
+    bodyMs: Math.min(limits.bodyMs, limits.strangerBodyMs),
+  }
+}
