@@ -1,6 +1,6 @@
 // The file layer as the log of segment files uses it: one folder of flat names. It stands between
 // the log's protocol (what is synced before what) and a disk, the real one or one that forgets.
-// Errors come as the system gives them (`code`: ENOSPC, EEXIST, ENOENT, EIO).
+// Errors come as the system gives them (`code`: ENOSPC, EEXIST, ENOENT, EMFILE, EIO).
 
 export interface DiskFile {
   /** Length now. */
@@ -12,6 +12,8 @@ export interface DiskFile {
    * not known what of it is on the disk.
    */
   writeSynced(position: number, chunks: readonly Uint8Array[]): Promise<void>
+  /** May be undone by a crash. Needs no descriptor of its own. */
+  truncate(bytes: number): void
   close(): void
 }
 
@@ -24,7 +26,10 @@ export interface Disk {
   open(name: string): DiskFile
   /** A new file filled with zeros, its data and length on the disk; rejects where there is one. */
   create(name: string, bytes: number): Promise<DiskFile>
-  /** A second name for a file, on the disk when it resolves; rejects where `to` exists. */
+  /**
+   * A second name for a file, on the disk when it resolves; rejects where `to` exists. Without a
+   * descriptor (EMFILE) nothing was done; so with `replace`.
+   */
   link(from: string, to: string): Promise<void>
   /** May come back after a crash. A name that isn't there is fine. */
   remove(name: string): void

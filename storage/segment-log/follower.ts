@@ -68,8 +68,11 @@ export class LogFollower {
       const end = endOf(this.#opened.header, next ?? null) ?? until.position
       yield* this.#upTo(end, next ?? null)
       if (next === undefined) return
+      // First opened, then closed: where that fails this one is still to be gone on from, and a
+      // number that was closed may be another file's by then.
+      const opened = this.#open(next, next.end)
       this.#opened.file.close()
-      this.#opened = this.#open(next, next.end)
+      this.#opened = opened
       this.#ahead.shift()
     }
   }

@@ -49,8 +49,7 @@ export class NodeDisk implements Disk {
   }
 
   async link(from: string, to: string): Promise<void> {
-    await fsp.link(join(this.path, from), join(this.path, to))
-    await this.#syncFolder()
+    await this.#inFolder(() => fsp.link(join(this.path, from), join(this.path, to)))
   }
 
   remove(name: string): void {
@@ -70,13 +69,15 @@ export class NodeDisk implements Disk {
     } finally {
       await file.close()
     }
-    await fsp.rename(fresh, join(this.path, name))
-    await this.#syncFolder()
+    await this.#inFolder(() => fsp.rename(fresh, join(this.path, name)))
   }
 
-  async #syncFolder(): Promise<void> {
+  /** A change of names, on the disk when it resolves. */
+  async #inFolder(change: () => Promise<void>): Promise<void> {
+    // First: without a descriptor for it the name would be there, and nobody could say so.
     const folder = await fsp.open(this.path, 'r')
     try {
+      await change()
       await folder.sync()
     } finally {
       await folder.close()
@@ -127,6 +128,10 @@ class NodeFile implements DiskFile {
         error ? reject(error) : resolve(written),
       )
     })
+  }
+
+  truncate(bytes: number): void {
+    fs.ftruncateSync(this.#fd, bytes)
   }
 
   close(): void {

@@ -52,8 +52,14 @@ export interface Appended {
   readonly claims: readonly PartOutcome[]
 }
 
-/** No room on the disk, for this user, or within the largest file that a process may make. */
-const NO_ROOM: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+/**
+ * No room on the disk, for this user, or within the largest file that a process may make; or no
+ * descriptor, of which callers' connections take as many as they like: nothing was begun then.
+ */
+const NO_ROOM: ReadonlySet<string | undefined> = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EFBIG'],
+  ...['EMFILE', 'ENFILE'],
+])
 
 interface Waiting {
   readonly part: Group | Claim
@@ -225,12 +231,12 @@ export class SegmentLog {
       if (!NO_ROOM.has((error as NodeJS.ErrnoException).code)) throw error
       return false
     }
-    const { file, spare, end } = this.#segment
+    const { spare, end } = this.#segment
     this.#segment = this.#next
     this.#next = null
     this.#begun++
+    spare.file.truncate(end)
     spare.file.close()
-    this.#disk.truncate(fileName(file), end)
     this.#ahead.fill(this.#nextBytes())
     return true
   }

@@ -132,6 +132,7 @@ export class RacingDisk implements Disk {
         return whole ? whole.read(position, length) : this.#read(name, position, length)
       },
       writeSynced: refused,
+      truncate: () => this.truncate(),
       close: () => {},
     }
   }

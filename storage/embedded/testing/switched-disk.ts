@@ -46,6 +46,7 @@ export class SwitchedDisk implements Disk {
       bytes: () => (isGone() ? 0 : file.bytes()),
       read: (position, length) => (isGone() ? Buffer.alloc(0) : file.read(position, length)),
       writeSynced: () => Promise.reject(new Error('it is only read')),
+      truncate: (length) => file.truncate(length),
       close: () => file.close(),
     }
   }

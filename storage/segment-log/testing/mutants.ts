@@ -89,8 +89,8 @@ const SYNCS: readonly LogMutant[] = [
     patches: [
       {
         file: NODE_DISK,
-        find: '    await fsp.link(join(this.path, from), join(this.path, to))\n    await this.#syncFolder()\n',
-        replace: '    await fsp.link(join(this.path, from), join(this.path, to))\n',
+        find: '      await change()\n      await folder.sync()\n',
+        replace: '      await change()\n',
       },
     ],
   },

@@ -128,8 +128,11 @@ export class SimulatedDisk implements Disk {
   }
 
   truncate(name: string, bytes: number): void {
+    this.#truncate(this.#inode(name), bytes)
+  }
+
+  #truncate(inode: Inode, bytes: number): void {
     this.#step('truncate')
-    const inode = this.#inode(name)
     inode.now = Buffer.from(inode.now.subarray(0, bytes))
   }
 
@@ -156,6 +159,7 @@ export class SimulatedDisk implements Disk {
         await this.#operation('sync')
         this.#sync(inode)
       },
+      truncate: (length) => this.#truncate(inode, length),
       close: () => {},
     }
   }
