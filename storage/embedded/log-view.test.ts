@@ -1,12 +1,20 @@
 // The log as another thread sees it: all that is committed, whatever of it the data file has, in
 // bounded memory, however long nobody has looked.
 
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { joinEntries } from '../../protocol/entry.ts'
 import { group } from '../conformance/journal-samples.ts'
 import type { JournalReader } from '../journal.ts'
-import { openEmbeddedJournal, openEmbeddedJournalReader, type EmbeddedJournal } from './journal.ts'
+import type { LogPosition } from '../segment-log/scan.ts'
+import { NodeDisk } from '../segment-log/node-disk.ts'
+import { openEnvironment } from './journal-environment.ts'
+import { readIdentity } from './journal-identity.ts'
+import { LOG_FOLDER, openEmbeddedJournal, openEmbeddedJournalReader } from './journal.ts'
+import type { EmbeddedJournal } from './journal.ts'
+import { LogView } from './log-view.ts'
+import { SharedEnd } from './shared-end.ts'
 import { journalOptions } from './testing/journal-options.ts'
 
 const BODY = joinEntries([Buffer.alloc(20_000, 1)])
@@ -76,4 +84,47 @@ void t.test('who has not looked for long begins where the data file ends', async
   await append(1)
   t.equal((await reader.log.status(0)).head, head())
   t.same(await offsets(reader), upTo(head()))
+})
+
+/** One look finds what was there before the thread stood still. */
+class LateEnd extends SharedEnd {
+  late: LogPosition | null = null
+
+  override load(): LogPosition | null {
+    const { late } = this
+    this.late = null
+    return late ?? super.load()
+  }
+}
+
+void t.test('who stands still between two looks goes on from what is there then', async (t) => {
+  const { logViewBytesMax } = LIMITS
+  t.teardown(() => void Object.assign(LIMITS, { logViewBytesMax }))
+  Object.assign(LIMITS, { logViewBytesMax: 3 * BODY.length })
+  const { journal, append, head } = await view(t)
+  const { dir, end: buffer } = journal.access
+  const { log: generation, gaps } = readIdentity(dir)!
+  const env = openEnvironment(dir, true)
+  const end = new LateEnd(buffer)
+  const seen = new LogView({
+    env,
+    disk: new NodeDisk(join(dir, LOG_FOLDER)),
+    generation,
+    gaps,
+    end,
+  })
+  t.teardown(async () => {
+    seen.close()
+    await env.root.close()
+  })
+  await append(1)
+  t.equal(seen.status(0).head, 1)
+  await append(30)
+  const late = end.load()!
+  await append(100)
+  const flush = { kind: 'consumer', consumer: 'flush', offset: head() } as const
+  t.equal(await journal.derived.write(0, 1, [flush]), 'committed')
+  t.ok(end.load()!.file > late.file)
+  end.late = late
+  t.equal(seen.status(0).head, head())
 })

@@ -65,14 +65,20 @@ export class LogView {
     if (end === null) return
     if (this.#isFarBehind(end)) this.#beginAgain()
     try {
-      for (const frame of this.#follower.to(end)) this.#take(frame)
+      this.#follow()
     } catch (error) {
       if (!(error instanceof JournalDamage)) throw error
       // A file may have been given back since it was begun in; it is behind what is known by now.
       this.#beginAgain()
-      for (const frame of this.#follower.to(end)) this.#take(frame)
+      this.#follow()
     }
     if (this.#bytes > LIMITS.logViewBytesMax) this.#forget()
+  }
+
+  #follow(): void {
+    // Once more: who stood still since the last look may begin behind what was the end then.
+    const end = this.#options.end.load()!
+    for (const frame of this.#follower.to(end)) this.#take(frame)
   }
 
   /** Who has not looked for long finds nearly all of what came since in the data file. */
