@@ -165,6 +165,23 @@ void t.test('a full disk: what is committed is finished from what is kept back',
   t.same([full, fatal], [[true, false], []], 'told once each')
 })
 
+void t.test('what goes needs room, too: a path of pages for each row', async (t) => {
+  let left = Infinity
+  const { env, writer, derived, transactions } = openWriter(t, () => left)
+  const rows = Array.from({ length: 200 }, (_, i) => entry(i + 1, 10))
+  t.equal(await writer.write(0, 0, rows), 'committed')
+  const keys = [...env.entries.getKeys({})]
+  const all = () => ({ notes: [], rows: keys.map((key) => ({ table: env.entries, key })) })
+  // A removal of so many rows of a large table was seen to take 1.1 MB.
+  left = 2 * 1024 * 1024
+  const before = transactions()
+  t.equal(await writer.change(all), 'later')
+  t.equal(transactions(), before)
+  left = 5 * 1024 * 1024
+  t.equal(await writer.change(all), 'changed')
+  t.same(derived.actors(null, 9), [])
+})
+
 void t.test('many rows are finished from little room, in several transactions', async (t) => {
   const { roomBytes } = journalOptions(t)
   const { writer, derived, transactions, full } = openWriter(t, () => roomBytes!)

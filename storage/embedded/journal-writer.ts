@@ -51,8 +51,8 @@ export interface Logged {
 
 /** Pages from the root to the leaf of a large table, and one that splits. */
 const PATH_BYTES = 5 * LIMITS.journalPageBytes
-/** By how much a change of the upkeep makes the data file grow at most, about. */
-const CHANGE_BYTES = 512 * 1024
+/** Paths of pages that the notes of one change touch at most, with those of LMDB's own tables. */
+const NOTES_PATHS = 6
 
 type Written = 'committed' | 'full' | 'unknown'
 
@@ -129,7 +129,10 @@ export class JournalWriter {
       if (this.#end !== null) return 'nothing'
       const found = find()
       if (found === null) return 'nothing'
-      if (this.#options.room.left() < CHANGE_BYTES) return 'later'
+      // A row that goes or turns is a path of pages that are written anew, as one that comes; notes stand
+      // behind one another. A reader may hold all pages that are free.
+      const cost = (found.rows.length + NOTES_PATHS) * PATH_BYTES
+      if (this.#options.room.left() < cost) return 'later'
       const written = await this.#run(() => {
         for (const { table, key, value } of found.rows) {
           void (value === undefined ? table.remove(key) : table.put(key, value))
