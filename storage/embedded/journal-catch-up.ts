@@ -23,11 +23,16 @@ import { damagedRow } from './journal-damage.ts'
 import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
 import type { EmbeddedIdentity } from './journal-identity.ts'
 import { isWhole, readHead, shardOfKey } from './journal-layout.ts'
+import { pathBytes, type Room } from './journal-room.ts'
 import { encodeGroup, encodeHead } from './journal-rows.ts'
 import { beginsIn, type LoggedGroup } from './log-tail.ts'
 
+/** Paths of pages for the heads, how far the data file has the log, and LMDB's own tables. */
+const ROWS_BESIDE = 4
+
 export interface CatchUpOptions {
   readonly env: JournalEnvironment
+  readonly room: Pick<Room, 'left'>
   readonly disk: Disk
   readonly identity: EmbeddedIdentity
   /** The log's end, and where its shards are there. */
@@ -35,13 +40,16 @@ export interface CatchUpOptions {
   readonly heads: ShardHeads
 }
 
-/** Rows are written up to the end: the tail begins empty. Throws JournalDamage. */
+/**
+ * Rows are written up to the end: the tail begins empty. Throws JournalDamage, and Error where the
+ * disk has no room for them.
+ */
 export async function catchUp(options: CatchUpOptions): Promise<void> {
-  const { env, disk, identity, until, heads } = options
+  const { env, room, disk, identity, until, heads } = options
   const from = getCovered(env)
   const { log: generation, gaps } = identity
   const follower = new LogFollower(disk, { generation, from, gaps })
-  const step = new Step(env)
+  const step = new Step(env, room)
   // A start that ended on its way may have passed a gap: what was given up lies behind it, too.
   for (const gap of gaps) {
     if (gap.file === from?.file && gap.position < from.position) step.heads.pass(gap.resumed)
@@ -77,12 +85,14 @@ export function checkLogId(env: JournalEnvironment, { log }: EmbeddedIdentity): 
 class Step {
   groups: LoggedGroup[] = []
   readonly #env: JournalEnvironment
+  readonly #room: Pick<Room, 'left'>
   heads: ShardHeads
   /** Files that stand for others, whose places are on their way. */
   readonly #rewritten: number[] = []
 
-  constructor(env: JournalEnvironment) {
+  constructor(env: JournalEnvironment, room: Pick<Room, 'left'>) {
     this.#env = env
+    this.#room = room
     this.heads = headsOf(env)
   }
 
@@ -105,6 +115,9 @@ class Step {
     const arena = new Arena()
     const groups = this.groups.map((group) => encodeGroup(arena, group))
     const heads = this.heads.entries().map(([shard, at]) => encodeHead(arena, shard, at))
+    // Heads are all written, side by side.
+    const shards = new Set(this.groups.map(({ shard }) => shard)).size
+    this.#refuseWithoutRoom(2 * arena.used + pathBytes(shards + ROWS_BESIDE))
     this.groups = []
     // All places are those of the file: whatever it was made from isn't asked for any more.
     const upkeeps = this.#rewritten.splice(0).map((file) => {
@@ -122,6 +135,16 @@ class Step {
       const cause = await causeOfFailure(error)
       throw new Error(`${env.file}: can't be written: ${cause.message}`, { cause: error })
     }
+  }
+
+  /** LMDB must not be the one to find out (journal-room.ts). */
+  #refuseWithoutRoom(bytes: number): void {
+    const left = this.#room.left()
+    if (left >= bytes) return
+    throw new Error(
+      `${this.#env.file}: ${left} bytes are left on the disk, and ${bytes} may be needed for the ` +
+        'places of what the log holds: make room, and start again',
+    )
   }
 }
 

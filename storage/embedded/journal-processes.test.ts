@@ -221,3 +221,48 @@ void t.test('a full disk', async (t) => {
   }
   t.same(await findingsIn(dir), [])
 })
+
+void t.test('a disk that is nearly full, and many shards', async (t) => {
+  const dir = smallDisk(t, 128 * 1024 * 1024)
+  if (dir === null) {
+    t.comment('mounting is not permitted here')
+    return
+  }
+  const { roomBytes: _, ...options } = optionsIn(dir)
+  const journal = await openEmbeddedJournal({ ...options, shards: 1024 })
+  t.teardown(() => journal.close())
+  const filler = join(dir, 'filler')
+  writeFileSync(filler, Buffer.alloc(98 * 1024 * 1024))
+  await Promise.all(Array.from({ length: 1024 }, (_, shard) => journal.log.claim(shard)))
+  const one = group({ shard: 1, epoch: 1 })
+  const flush: DerivedRow = { kind: 'consumer', consumer: 'flush', offset: 1 }
+  t.same(await journal.log.append([one]), ['full'], 'its rows could not be written')
+  rmSync(filler)
+  t.same(await journal.log.append([one]), ['committed'])
+  t.equal(await journal.derived.write(1, 1, [flush]), 'committed')
+})
+
+void t.test('a data file that is made anew, and no room for it', async (t) => {
+  const dir = smallDisk(t, 16 * 1024 * 1024)
+  if (dir === null) {
+    t.comment('mounting is not permitted here')
+    return
+  }
+  const options = { ...optionsIn(dir), shards: 4 }
+  const made = await openEmbeddedJournal(options)
+  const { epoch } = await made.log.claim(0)
+  const groups = Array.from({ length: 9_000 }, (_, head) => group({ shard: 0, epoch, head }))
+  const outcomes = await Promise.all(groups.map((one) => made.log.append([one])))
+  t.ok(outcomes.every(([outcome]) => outcome === 'committed'))
+  await made.close()
+  for (const name of ['data.mdb', 'lock.mdb']) rmSync(join(dir, name))
+  const filler = join(dir, 'filler')
+  const { bavail, bsize } = statfsSync(dir)
+  writeFileSync(filler, Buffer.alloc(bavail * bsize - 600 * 1024))
+  await t.rejects(openEmbeddedJournal(options), { message: /bytes are left on the disk, and/ })
+  rmSync(filler)
+  const again = await openEmbeddedJournal(options)
+  t.equal((await again.log.status(0)).head, groups.length)
+  t.equal((await again.log.read(0, 0, 1e9)).length, groups.length)
+  await again.close()
+})

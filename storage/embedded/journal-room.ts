@@ -4,6 +4,31 @@
 // it has for it, which may end the process. Source: PROTOCOL 3.16.
 
 import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { LIMITS } from '../../config/limits.ts'
+
+/** Pages from the root to the leaf of a large table, and one that splits. */
+const PATH_BYTES = 5 * LIMITS.journalPageBytes
+
+/** By how much rows that lie anywhere make the data file grow at most, beside what they hold. */
+export function pathBytes(rows: number): number {
+  return rows * PATH_BYTES
+}
+
+/**
+ * Paths of pages for the places of groups and the heads of so many shards, however many groups: a
+ * shard's places stand behind one another, and share pages; so it has one of them and a head.
+ */
+export function shardPaths(shards: number): number {
+  return 2 * shards
+}
+
+/**
+ * What is kept back for finishing what is committed, which may be of all shards at once: with less
+ * left on the disk nothing new is taken.
+ */
+export function roomKept(shards: number): number {
+  return LIMITS.journalRoomBytes + pathBytes(shardPaths(shards))
+}
 
 export class Room {
   readonly #dir: string

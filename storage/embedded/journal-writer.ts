@@ -15,7 +15,7 @@ import { putCovered } from './journal-covered.ts'
 import { causeOfFailure, type JournalEnvironment } from './journal-environment.ts'
 import { Notes, type Changes } from './journal-expiry.ts'
 import { derivedOffset } from './journal-layout.ts'
-import type { Room } from './journal-room.ts'
+import { pathBytes, shardPaths, type Room } from './journal-room.ts'
 import { encodeGroup, encodeHead, encodeRow, type DerivedTableRow } from './journal-rows.ts'
 import { WaitingRows, type TakenRows } from './journal-waiting.ts'
 import type { LoggedGroup, LogTail } from './log-tail.ts'
@@ -49,8 +49,6 @@ export interface Logged {
   readonly end: LogPosition
 }
 
-/** Pages from the root to the leaf of a large table, and one that splits. */
-const PATH_BYTES = 5 * LIMITS.journalPageBytes
 /** Paths of pages that the notes of one change touch at most, with those of LMDB's own tables. */
 const NOTES_PATHS = 6
 
@@ -129,9 +127,9 @@ export class JournalWriter {
       if (this.#end !== null) return 'nothing'
       const found = find()
       if (found === null) return 'nothing'
-      // A row that goes or turns is a path of pages that are written anew, as one that comes; notes stand
-      // behind one another. A reader may hold all pages that are free.
-      const cost = (found.rows.length + NOTES_PATHS) * PATH_BYTES
+      // A row that goes or turns is a path of pages that are written anew, as one that comes; notes
+      // stand behind one another. A reader may hold all pages that are free.
+      const cost = pathBytes(found.rows.length + NOTES_PATHS)
       if (this.#options.room.left() < cost) return 'later'
       const written = await this.#run(() => {
         for (const { table, key, value } of found.rows) {
@@ -193,7 +191,7 @@ export class JournalWriter {
     const derived = this.#encode(current)
     const places = groups.map((group) => encodeGroup(this.#arena, group))
     const heads = [...statuses].map(([shard, status]) => encodeHead(this.#arena, shard, status))
-    const written = this.#fits(derived.length + pathsOf(statuses))
+    const written = this.#fits(derived.length + shardPaths(statuses.size))
       ? await this.#run(() => {
           for (const row of derived) this.#putRow(row)
           for (const row of places) void this.#env.log.put(row.key, row.value)
@@ -262,12 +260,13 @@ export class JournalWriter {
 
   /** Derived rows that half of the room is enough for; the other half is for what they hold. */
   #rowsMax(): number {
-    return Math.floor(this.#options.room.left() / 2 / PATH_BYTES) - pathsOf(this.#statuses) - 1
+    const rows = Math.floor(this.#options.room.left() / 2 / pathBytes(1))
+    return rows - shardPaths(this.#statuses.size) - 1
   }
 
   /** Whether the data file can grow by so many rows: every one may touch a path of pages. */
   #fits(rows: number): boolean {
-    const cost = 2 * this.#arena.used + (rows + 1) * PATH_BYTES
+    const cost = 2 * this.#arena.used + pathBytes(rows + 1)
     const fits = this.#options.room.left() >= cost
     if (!fits) this.#setFull(true)
     return fits
@@ -292,11 +291,6 @@ export class JournalWriter {
     if (this.#isFull !== isFull) this.#options.onFull(isFull)
     this.#isFull = isFull
   }
-}
-
-/** A shard's places stand behind one another, and share pages; so it has one of them and a head. */
-function pathsOf(statuses: ReadonlyMap<number, ShardStatus>): number {
-  return 2 * statuses.size
 }
 
 /** Of two rows of one register the newer is put last. */

@@ -30,7 +30,7 @@ import { imageKey } from './journal-layout.ts'
 import { EmbeddedLog, FrameIntake } from './journal-log.ts'
 import { dropLost, identityWithout, lossDamage, lossIn } from './journal-loss.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader, type LogSource } from './journal-read.ts'
-import { Room } from './journal-room.ts'
+import { Room, roomKept } from './journal-room.ts'
 import { JournalWriter } from './journal-writer.ts'
 import { LogPace, UpkeepStopped } from './log-pace.ts'
 import { LogTail } from './log-tail.ts'
@@ -64,7 +64,7 @@ export interface EmbeddedJournalOptions {
   readonly onFatal: (error: Error) => void
   /** `--accept-loss shard:offset`. */
   readonly acceptLoss?: readonly { readonly shard: number; readonly offset: number }[]
-  /** LIMITS.journalRoomBytes unless said otherwise. */
+  /** What `roomKept` says unless said otherwise. */
   readonly roomBytes?: number
   /** LIMITS.logFileBytes unless said otherwise. */
   readonly segmentBytes?: readonly number[]
@@ -209,7 +209,7 @@ async function openStores(
   options: EmbeddedJournalOptions,
   { identity, disk, env }: Opened,
 ): Promise<EmbeddedJournal> {
-  const { dir, random, log, segmentBytes, roomBytes = LIMITS.journalRoomBytes } = options
+  const { dir, random, log, segmentBytes, roomBytes = roomKept(identity.shards + 1) } = options
   const onFatal = (error: Error): void => {
     log.error({ err: error }, `${dir}: a commit failed, what is on disk is unknown`)
     options.onFatal(error)
@@ -246,7 +246,7 @@ async function openStores(
   intake = new FrameIntake({ tail, end, writer, segments })
   const heads = new ShardHeads(segments.shards().map((shard) => [shard, segments.status(shard)]))
   try {
-    await catchUp({ env, disk, identity, until: segments.end, heads })
+    await catchUp({ env, room, disk, identity, until: segments.end, heads })
   } catch (error) {
     await segments.close()
     throw error
