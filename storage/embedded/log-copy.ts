@@ -35,12 +35,12 @@ import type { Disk, DiskFile } from '../segment-log/disk.ts'
 import { FRAME_ALIGN } from '../segment-log/frame.ts'
 import { endOf, fileName, fileOfName, firstOf, numberOf } from '../segment-log/header.ts'
 import { openSegment, readHeader, roundOf, segmentDamage } from '../segment-log/header.ts'
-import { withFile, type Header } from '../segment-log/header.ts'
+import { withFile, type ChainLink } from '../segment-log/header.ts'
 import { liveEnd } from '../segment-log/live-end.ts'
 import { missingManifest, readManifest, writeManifest } from '../segment-log/manifest.ts'
 import type { Manifest } from '../segment-log/manifest.ts'
 import { NodeDisk } from '../segment-log/node-disk.ts'
-import { readChain, type LogGap, type LogPosition } from '../segment-log/scan.ts'
+import { readLinks, type LogGap, type LogPosition } from '../segment-log/scan.ts'
 import { checkSegment } from '../segment-log/segment-check.ts'
 import { JournalDamage } from './journal-damage.ts'
 import type { EmbeddedIdentity } from './journal-identity.ts'
@@ -71,7 +71,7 @@ export interface LogCopyReport {
 
 /** A file of the source, and how much of it counts. */
 interface Piece {
-  readonly header: Header
+  readonly header: ChainLink
   readonly end: number
   readonly isLast: boolean
 }
@@ -123,7 +123,7 @@ async function copyOnce(
   }
   const { header, end } = pieces.at(-1)!
   const { file } = header.key
-  readChain(target, generation, { first: null, last: readHeader(target, file, generation)! })
+  readLinks(target, generation, { first: null, last: readHeader(target, file, generation)! })
   if (manifest?.last !== file || manifest.end !== end) {
     await writeManifest(target, { generation, last: file, end })
   }
@@ -154,7 +154,7 @@ function readPlan({ source, identity: identityNow }: LogCopyOptions): Plan {
     if (file === 0) throw new Error(`${source.path}: nothing was ever written to this store`)
     throw segmentDamage(source, { file, position: 0, what: 'the header is missing' })
   }
-  const chain = readChain(source, generation, { first: null, last })
+  const chain = readLinks(source, generation, { first: null, last })
   const end = liveEnd(source, last, { closedAt: manifest.end, gaps: identity.gaps })
   const pieces = chain.map((header, i): Piece => {
     const next = chain[i + 1]

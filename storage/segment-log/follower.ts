@@ -6,8 +6,8 @@ import type { Disk, DiskFile } from './disk.ts'
 import { bodyIn, decodeParts, readFrame } from './frame.ts'
 import type { Part, Place } from './frame.ts'
 import { endOf, numberOf, openSegment, readHeader, segmentDamage } from './header.ts'
-import type { Header } from './header.ts'
-import { readChain } from './scan.ts'
+import type { ChainLink, Header } from './header.ts'
+import { readLinks } from './scan.ts'
 import type { LogGap, LogPosition } from './scan.ts'
 
 /** One frame's parts; `next` is the position behind it. */
@@ -47,7 +47,7 @@ export class LogFollower {
   readonly #from: LogPosition | null
   #opened: Opened | null = null
   /** Headers of the files behind the one that is open, as far as they were read. */
-  #ahead: Header[] = []
+  #ahead: ChainLink[] = []
 
   constructor(disk: Disk, options: FollowOptions) {
     this.#disk = disk
@@ -92,7 +92,7 @@ export class LogFollower {
 
   #begin(until: LogPosition): Opened {
     const first = this.#from?.file ?? null
-    const chain = readChain(this.#disk, this.#generation, { first, last: this.#header(until) })
+    const chain = readLinks(this.#disk, this.#generation, { first, last: this.#header(until) })
     const [header] = chain
     const position = this.#from?.position ?? 0
     // A position in a file says nothing of what that was rewritten to.
@@ -103,7 +103,7 @@ export class LogFollower {
   #look(until: LogPosition): void {
     const first = this.#opened!.header.key.file
     const last = this.#header(until)
-    const [own, ...ahead] = readChain(this.#disk, this.#generation, { first, last })
+    const [own, ...ahead] = readLinks(this.#disk, this.#generation, { first, last })
     if (numberOf(own!.key.file) !== numberOf(first)) throw this.#isGone(first)
     this.#ahead = ahead
   }
@@ -118,13 +118,14 @@ export class LogFollower {
     throw segmentDamage(this.#disk, { file, position: 0, what: 'the header is missing' })
   }
 
-  #open(header: Header, position: number): Opened {
+  #open({ key }: ChainLink, position: number): Opened {
+    const header = this.#header({ file: key.file, position: 0 })
     const file = openSegment(this.#disk, header.key.file)
     const sequence = position === header.end ? header.sequence : null
     return { header, file, position, sequence, isNew: position === header.end, passed: [] }
   }
 
-  *#upTo(end: number, next: Header | null): Generator<FrameParts> {
+  *#upTo(end: number, next: ChainLink | null): Generator<FrameParts> {
     const opened = this.#opened!
     while (opened.position < end) {
       const gap = this.#gapAt(opened)

@@ -60,6 +60,9 @@ export interface Header extends HeaderText {
   readonly sequence: number
 }
 
+/** A header as a link of the chain, without what every shard is at. */
+export type ChainLink = Omit<Header, 'shards'>
+
 /** The number of a file in the chain, whichever round of it. */
 export function numberOf(file: number): number {
   return file % ROUND
@@ -100,12 +103,12 @@ export function newestRounds(disk: Disk): ReadonlyMap<number, number> {
 }
 
 /** Where a file ends; `next` is the one behind it in the chain. null: it isn't known. */
-export function endOf(header: Header, next: Header | null): number | null {
+export function endOf(header: ChainLink, next: ChainLink | null): number | null {
   return header.rewritten?.end ?? next?.previous?.end ?? null
 }
 
 /** Number of the first file that this one stands for. */
-export function firstOf({ rewritten, key }: Header): number {
+export function firstOf({ rewritten, key }: ChainLink): number {
   return rewritten?.first ?? numberOf(key.file)
 }
 

@@ -20,7 +20,7 @@ import { readHeader, roundOf, segmentDamage } from './header.ts'
 import type { Header, SegmentEnd } from './header.ts'
 import { missingManifest, readManifest, writeManifest } from './manifest.ts'
 import type { Manifest } from './manifest.ts'
-import { readChain, scanTail, type LogGap, type LogPosition } from './scan.ts'
+import { readLinks, scanTail, type LogGap, type LogPosition } from './scan.ts'
 import { ShardHeads } from './shard-heads.ts'
 import { fillSpare, removeSpares, type Spare } from './spare.ts'
 
@@ -116,7 +116,7 @@ function readBefore(
     const what = 'the file is missing, or its header is'
     throw segmentDamage(disk, { file: leastFile, position: 0, what })
   }
-  readChain(disk, manifest.generation, { first: null, last })
+  readLinks(disk, manifest.generation, { first: null, last })
   const { file } = last.key
   const ended = manifest.last === file ? manifest.end : null
   const least = Math.max(ended ?? 0, synced?.file === file ? synced.position : 0)

@@ -7,7 +7,7 @@ import { beginsAt, decodeParts, FRAME_ALIGN, readFrame } from './frame.ts'
 import type { FileKey, Frame, Part } from './frame.ts'
 import { fileName, firstOf, newestRounds, numberOf, readHeader } from './header.ts'
 import { segmentDamage, withFile } from './header.ts'
-import type { Header, SegmentEnd } from './header.ts'
+import type { ChainLink, Header, SegmentEnd } from './header.ts'
 import { ShardHeads } from './shard-heads.ts'
 
 /** A place between frames. */
@@ -28,16 +28,28 @@ export interface LogGap {
 
 const LOOK_BYTES = 1024 * 1024
 
+interface ChainRange {
+  readonly first: number | null
+  readonly last: Header
+}
+
 /**
  * Headers from `last` back to the one that has `first` (null: to the beginning), oldest first: of
  * each file its newest round.
  */
-export function readChain(
-  disk: Disk,
-  generation: string,
-  range: { readonly first: number | null; readonly last: Header },
-): Header[] {
-  const chain = [range.last]
+export function readChain(disk: Disk, generation: string, range: ChainRange): Header[] {
+  return [...chainBack(disk, generation, range)].reverse()
+}
+
+/** The same for many files: without what every shard is at, which would take the memory. */
+export function readLinks(disk: Disk, generation: string, range: ChainRange): ChainLink[] {
+  const links: ChainLink[] = []
+  for (const { shards: _, ...link } of chainBack(disk, generation, range)) links.push(link)
+  return links.reverse()
+}
+
+function* chainBack(disk: Disk, generation: string, range: ChainRange): Generator<Header> {
+  yield range.last
   const newest = newestRounds(disk)
   const first = range.first === null ? 0 : numberOf(range.first)
   for (let header = range.last; firstOf(header) > first && header.previous !== null;) {
@@ -54,10 +66,9 @@ export function readChain(
       const what = `the file ends here and should end at ${end}`
       throw segmentDamage(disk, { file, position: bytes, what })
     }
-    chain.push(found)
+    yield found
     header = found
   }
-  return chain.reverse()
 }
 
 /** Whether it is what a file names as the one before it, or was made from that. */

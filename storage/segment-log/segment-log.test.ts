@@ -5,7 +5,8 @@ import t from 'tap'
 import type { Group } from '../journal.ts'
 import { JournalDamage } from '../embedded/journal-damage.ts'
 import { LogFollower } from './follower.ts'
-import type { LogPosition } from './scan.ts'
+import { readHeader } from './header.ts'
+import { readLinks, type LogPosition } from './scan.ts'
 import { SegmentLog, type SegmentLogOptions } from './segment-log.ts'
 import { contents, GENERATION, isSame, openLog, SMALL, type Written } from './testing/log-run.ts'
 import { failure, SimulatedDisk } from './testing/simulated-disk.ts'
@@ -215,6 +216,19 @@ t.test('a log is followed from a place on', async (t) => {
   }
   const all = framesFrom(null)
   for (const [i, { next }] of all.entries()) t.same(framesFrom(next), all.slice(i + 1))
+})
+
+t.test('the chain of many files holds nothing of what their shards are at', async (t) => {
+  const disk = new SimulatedDisk()
+  const log = await filled(disk, 30)
+  const last = readHeader(disk, log.end.file, GENERATION)!
+  t.ok(last.shards.length > 0)
+  const chain = readLinks(disk, GENERATION, { first: null, last })
+  t.same(
+    chain.map(({ key }) => key.file),
+    Array.from({ length: log.end.file }, (_, i) => i + 1),
+  )
+  t.notOk(chain.some((link) => 'shards' in link))
 })
 
 function isRefused(error: unknown, file: string, what: RegExp): boolean {

@@ -5,9 +5,9 @@ import type { Disk, DiskFile } from './disk.ts'
 import { bodyIn, decodeParts, readFrame } from './frame.ts'
 import type { Part, Place } from './frame.ts'
 import { endOf, listFiles, openSegment, readHeader, segmentDamage } from './header.ts'
-import type { Header } from './header.ts'
+import type { ChainLink, Header } from './header.ts'
 import { readManifest } from './manifest.ts'
-import { endsHere, frameBehind, readChain, type LogGap, type LogPosition } from './scan.ts'
+import { endsHere, frameBehind, readLinks, type LogGap, type LogPosition } from './scan.ts'
 
 /** What is found at a place of the log. */
 export type Surveyed = { readonly header: Header; readonly at: LogPosition } & (
@@ -38,8 +38,9 @@ export function* surveyLog(disk: Disk, options: SurveyOptions): Generator<Survey
   const { generation, isTail } = options
   const last = newestHeader(disk, generation)
   if (last === null) return
-  const chain = isTail ? [last] : readChain(disk, generation, { first: null, last })
-  for (const [i, header] of chain.entries()) {
+  const chain = isTail ? [last] : readLinks(disk, generation, { first: null, last })
+  for (const [i, { key }] of chain.entries()) {
+    const header = readHeader(disk, key.file, generation)!
     yield* surveyFile(disk, header, { next: chain[i + 1] ?? null, options })
   }
 }
@@ -58,7 +59,7 @@ function newestHeader(disk: Disk, generation: string): Header | null {
 function* surveyFile(
   disk: Disk,
   header: Header,
-  of: { readonly next: Header | null; readonly options: SurveyOptions },
+  of: { readonly next: ChainLink | null; readonly options: SurveyOptions },
 ): Generator<Surveyed> {
   const { file } = header.key
   const { generation, gaps, synced = null } = of.options
