@@ -6,7 +6,8 @@ import type { Group } from '../journal.ts'
 import { JournalDamage } from '../embedded/journal-damage.ts'
 import { LogFollower } from './follower.ts'
 import { readHeader } from './header.ts'
-import { readLinks, type LogPosition } from './scan.ts'
+import { readManifest } from './manifest.ts'
+import { readLinks, type LogGap, type LogPosition } from './scan.ts'
 import { SegmentLog, type SegmentLogOptions } from './segment-log.ts'
 import { contents, GENERATION, isSame, openLog, SMALL, type Written } from './testing/log-run.ts'
 import { failure, SimulatedDisk } from './testing/simulated-disk.ts'
@@ -203,6 +204,30 @@ t.test('a writer is fenced by one that opens the log after it', async (t) => {
   await stale.close()
   const found = contents(disk, await openLog(disk))
   t.ok(isSame(found.at(-1), groupOf(1, { commitId: 'newer' })))
+})
+
+t.test(
+  'who was overtaken and has not noticed it leaves the manifest to the newer one',
+  async (t) => {
+    const disk = new SimulatedDisk()
+    const stale = await openLog(disk)
+    await openLog(disk)
+    const named = readManifest(disk, GENERATION)
+    await stale.close()
+    t.same(readManifest(disk, GENERATION), named)
+  },
+)
+
+t.test('a gap is told once, with the first frame behind it', async (t) => {
+  const disk = new SimulatedDisk()
+  const log = await filled(disk, 6, ROOMY)
+  const follow = (gaps: readonly LogGap[]) => [
+    ...new LogFollower(disk, { generation: GENERATION, from: null, gaps }).to(log.end),
+  ]
+  const [, before, gone, ...behind] = follow([])
+  const gap: LogGap = { ...before!.next, next: gone!.next.position, resumed: [[1, 9]] }
+  const told = follow([gap]).map(({ passed }) => passed)
+  t.same(told, [[], [], [gap], ...behind.slice(1).map(() => [])])
 })
 
 t.test('a log is followed from a place on', async (t) => {
