@@ -113,3 +113,13 @@ t.test(
     t.equal(s.documents.size, 0)
   },
 )
+
+t.test('what the engine had no room for is not done, on a last page either', async (t) => {
+  const s = await stage()
+  await s.writer.apply([city(1, null), city(1, null, idOf(2))], [])
+  s.clock.nowMs += LIMITS.indexTombstoneMs + 1
+  await s.seen()
+  s.engine.hooks.beforeBulk = (items) => items.map((_, i) => (i === 0 ? 'busy' : null))
+  t.equal(await s.purge(), false)
+  t.equal(s.documents.size, 1)
+})
