@@ -95,6 +95,17 @@ void t.test('notes of one hour are kept apart, over restarts too', async (t) => 
   }
 })
 
+void t.test('a row is there for its whole time, wherever in an hour it was written', async (t) => {
+  const store = await open(t)
+  const { derived } = store.journal
+  const writtenMs = 59 * 60_000
+  await store.write(alias('k', 1, writtenMs))
+  await derived.expire!(() => LIFE_MS - HOUR_MS + writtenMs - 1)
+  t.ok(await derived.alias('order!key', 'k'), 'a millisecond is left')
+  await derived.expire!(() => LIFE_MS)
+  t.equal(await derived.alias('order!key', 'k'), null, 'and no more than an hour is added')
+})
+
 void t.test('what is parked no more goes once its shard has told its clock', async (t) => {
   const store = await open(t)
   const { derived } = store.journal
