@@ -115,6 +115,19 @@ void t.test('one life after another', async (t) => {
   heard.thread.close()
 })
 
+void t.test('a life that ends before there is a connection is not beaten for', async (t) => {
+  const heard = hear()
+  heard.begin('a')
+  heard.thread.stop()
+  await until(() => heard.logged.some((line) => /no connection/.test(line)))
+  const end = performance.now() + 4 * LIMITS.beatEveryMs
+  await until(() => performance.now() > end)
+  t.same(heard.logged.slice(1), [], 'once there is one')
+  heard.begin('b')
+  await until(() => heard.applied.length > 0)
+  heard.thread.close()
+})
+
 void t.test('a wedged loop does not look alive', async (t) => {
   const heard = hear()
   heard.begin('a')
