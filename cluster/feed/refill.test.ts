@@ -258,3 +258,22 @@ t.test('a shard that is lost with its last page is finished by its next owner', 
   t.equal(f.index.offsets().get(0), undefined, 'its offset is not this one’s to write any more')
   t.equal(f.index.fills().size, 1)
 })
+
+t.test('a shard that is lost while it begins to be filled is its next owner’s', async (t) => {
+  const f = await Filling.of([0])
+  const projector = f.projector(true)
+  await projector.gained(0, null, ACTORS)
+  const heads = new Map([[0, ACTORS]])
+  const { fault } = f.index
+  f.index.fault = (when, writes) => {
+    fault(when, writes)
+    if (when === 'before') projector.lost(0)
+  }
+  await projector.step(heads)
+  t.equal(f.index.fills().size, 1, 'that it has begun is there for the next one')
+  t.equal(projector.doneWith(0), 0, 'and no log is kept for it here')
+  f.index.fault = fault
+  // One that is filled is passed over.
+  await t.rejects(projector.step(heads), IndexGone)
+  t.equal(f.written, 0)
+})

@@ -69,6 +69,21 @@ function ownBehind(after: number): number {
   return numbers.peek(SERIES, after).n
 }
 
+t.test('a counter is not forgotten while numbers are passed over for it', async (t) => {
+  const numbers = numbersOf(3, 32)
+  void numbers.ready(SERIES)
+  const { n } = numbers.next(SERIES)
+  const looks: ((error: Error) => void)[] = []
+  const search = numbers.skip(SERIES, () => new Promise((_, refuse) => looks.push(refuse)))
+  for (let i = 0; i < 2 * LIMITS.countersKnownMax; i++) {
+    void numbers.ready(seriesOf('ledger', `${i}-`))
+  }
+  for (const refuse of looks) refuse(new Error('the store is away'))
+  await t.rejects(search, { message: 'the store is away' })
+  void numbers.ready(SERIES)
+  t.ok(numbers.peek(SERIES).n > n, 'what was handed out is not handed out again')
+})
+
 for (const count of [30, 30_000, 1_000_000]) {
   t.test(`${count} numbers that were imported are passed over without a gap`, async (t) => {
     const { n, looks } = await passed((number) => number <= count)
