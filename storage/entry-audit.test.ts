@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
-import { LOSS_JUMP } from '../protocol/entry.ts'
+import { decodeEntry, ERASED_ENTRY, LOSS_JUMP } from '../protocol/entry.ts'
 import type { Entry } from '../protocol/entry.ts'
 import { EntryAudit } from './entry-audit.ts'
 
@@ -95,5 +95,24 @@ t.test('behind an accepted loss versions go on higher, by an entry without recor
   }
   t.equal(saysAt(1 + LOSS_JUMP), '')
   t.match(saysAt(1), /goes on from version 1, .*left out/)
+  t.end()
+})
+
+t.test('numbers leave out as many as were given back, and no more', (t) => {
+  const says = (n: number, erased: number): string => {
+    const said: string[] = []
+    const audit = new EntryAudit((what) => said.push(what))
+    const a = { type: 'append', success: true, data: null } as Entry['a']
+    const entry = { y: 'ledger', p: 'actor', r: ['r'], l: 0, a, t: 0, c: 0, b: 'x' }
+    audit.next(1, { ...entry, n: 1, v: 0, m: 'a' } as unknown as Entry)
+    for (let i = 0; i < erased; i++) audit.next(2 + i, decodeEntry(Buffer.from(ERASED_ENTRY)))
+    audit.next(2 + erased, { ...entry, n, v: 1, m: 'b' } as unknown as Entry)
+    return said.join()
+  }
+  t.equal(says(2, 0), '')
+  t.equal(says(2, 3), '', 'they were those of others')
+  t.equal(says(5, 3), '')
+  t.match(says(6, 3), /entry 6 behind 1/)
+  t.match(says(3, 0), /entry 3 behind 1/)
   t.end()
 })

@@ -13,6 +13,8 @@ interface ActorPlace {
   offset: number
   /** The newest entry with records: numbers behind it may be given out again. */
   recordedN: number
+  /** Entries without bytes that had been met by then: each may have been its own. */
+  erased: number
   readonly relays: Map<number, readonly [number, number, number]>
 }
 
@@ -31,6 +33,8 @@ export class EntryAudit {
   readonly #messages = new Map<string, Taken>()
   #sweepAt = SWEEP_FROM
   #clockMs = 0
+  /** Entries met whose bytes were given back. */
+  #erased = 0
 
   constructor(report: (what: string) => void) {
     this.#report = (what) => report(what)
@@ -38,8 +42,8 @@ export class EntryAudit {
 
   /** The next entry of the log. The first that is seen of an actor may be any. */
   next(offset: number, entry: EntryHead): void {
-    // What had its time says nothing any more.
-    if (isErased(entry)) return
+    // What had its time says nothing any more, but may have had a number.
+    if (isErased(entry)) return void this.#erased++
     if (entry.c < this.#clockMs) {
       this.#report(`offset ${offset}: the shard's clock falls from ${this.#clockMs} to ${entry.c}`)
     }
@@ -53,12 +57,14 @@ export class EntryAudit {
     if (before === undefined) {
       const recordedN = changes ? entry.n : 0
       const version = entry.v + entry.r.length
-      const made = { n: entry.n, version, offset, recordedN, relays: new Map() }
+      const erased = this.#erased
+      const made = { n: entry.n, version, offset, recordedN, erased, relays: new Map() }
       this.#actors.set(entry.p, made)
       return this.#relay(place, entry, made)
     }
     // Rejections expire: an actor that was put to rest goes on behind what is left of it.
-    const isNumbered = entry.n <= before.n + 1 && entry.n > before.recordedN
+    const most = before.n + 1 + this.#erased - before.erased
+    const isNumbered = entry.n <= most && entry.n > before.recordedN
     if (!isNumbered && entry.n !== before.n + 1 + LOSS_JUMP) {
       this.#report(`${place}: entry ${entry.n} behind ${before.n}`)
     }
@@ -72,6 +78,7 @@ export class EntryAudit {
       )
     }
     before.n = entry.n
+    before.erased = this.#erased
     before.offset = offset
     if (changes) before.recordedN = entry.n
     if (changes || isNext) before.version = entry.v + entry.r.length
