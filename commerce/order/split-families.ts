@@ -35,6 +35,14 @@ export class FamilyRounding {
     return amount
   }
 
+  /** What there was no room for so far, at most `max`: it counts as given. */
+  rest(key: string, max: number): number {
+    const run = this.#run(key)
+    const amount = Math.min(Math.max(run.before - run.given, 0), max)
+    run.given += amount
+    return amount
+  }
+
   #run(key: string): Run {
     let run = this.#runs.get(key)
     if (run === undefined) this.#runs.set(key, (run = { before: 0, given: 0 }))
