@@ -245,7 +245,7 @@ function heldOf({ of, left }: Target, discountId: string, digits: number): Held 
   return NOTHING_HELD
 }
 
-/** The same of a discount of its own: it was taken, though rounding may have left no share of it. */
+/** The same of its own discount: that was taken, though rounding may have left no share of it. */
 function heldOfOwn(
   { of, left }: Target,
   discountId: string,

@@ -158,11 +158,15 @@ t.test('scopes narrower than the owner’s', async (t) => {
   refused(t, await as(one, other.orderId, tag), 'UNAUTHORIZED_MESSAGE', lack)
   refused(t, await as(one, other.orderNumber, tag), 'UNAUTHORIZED_MESSAGE', lack)
   refused(t, await as(one, 'NOBODY', tag), 'UNAUTHORIZED_MESSAGE', lack)
-  const mixed = await as('actors/order:query', orderId, tag, query('tags'))
+  // What a query message shows takes what it takes in the graph.
+  const seeing = 'actors/order:query graph/order:query graph/order:field:tags'
+  const mixed = await as(seeing, orderId, tag, query('tags'))
   t.equal(mixed.status, 200)
   t.match(mixed.json(), {
     results: [{ success: false, errors: [{ code: 'UNAUTHORIZED_MESSAGE' }] }, { success: true }],
   })
+  const blind = await as('actors/order:query', orderId, query('tags'))
+  refused(t, blind, 'FORBIDDEN_NODE', /graph\/order:query/)
   refused(
     t,
     await as('actors/order:query', 'new', create()),

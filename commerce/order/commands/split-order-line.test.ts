@@ -76,23 +76,25 @@ const life = fc.record({
   ),
 })
 
+type Life = typeof life extends fc.Arbitrary<infer Value> ? Value : never
+
 /** An invoiced part whose share of the percentage was rounded to nothing. */
-const SHARE_OF_NOTHING = {
+const SHARE_OF_NOTHING: Life = {
   taxIncluded: false,
   prices: [0.01, 0, 0],
-  factor: 0.07 as const,
-  discounts: [{ isPercentage: true as const, value: 0.1, ofLine: true }],
+  factor: 0.07,
+  discounts: [{ isPercentage: true, value: 0.1, ofLine: true }],
   steps: [
     { line: 0, quantity: 2.25, invoice: false },
     { line: 0, quantity: 0.5, invoice: true },
   ],
 }
 /** A last part that has no room for its share of the second amount. */
-const NO_ROOM_AT_THE_END = {
+const NO_ROOM_AT_THE_END: Life = {
   taxIncluded: false,
   prices: [0.03, 2.85, 0],
-  factor: 0.07 as const,
-  discounts: [1, 2].map(() => ({ isPercentage: false as const, value: 0.07, ofLine: true })),
+  factor: 0.07,
+  discounts: [1, 2].map(() => ({ isPercentage: false, value: 0.07, ofLine: true })),
   steps: [{ line: 0, quantity: 0.5, invoice: false }],
 }
 
