@@ -87,10 +87,10 @@ function addDiscount(state: OrderState, record: DiscountCreated, now: number): v
     modifiedMs: now,
   }
   state.discounts.set(discount.discountId, discount)
-  const { family } = record
-  if (family !== undefined && state.discounts.has(family)) {
-    patch(state.discounts, family, { family }, now)
-  }
+  const first = record.family === undefined ? undefined : state.discounts.get(record.family)
+  // Nobody sees a family: that it has one now is no change of the first.
+  if (first !== undefined)
+    state.discounts.set(first.discountId, { ...first, family: first.discountId })
   state.modifiedMs = now
   if (targetId === null) return
   state.discountsOf.set(targetId, [...(state.discountsOf.get(targetId) ?? []), discount.discountId])
