@@ -4,12 +4,10 @@ import t from 'tap'
 import { ledger } from '../../cluster/testing/ledger.ts'
 import { settle, TestClock } from '../../cluster/testing/harness.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { OWNER_ACL } from '../../protocol/ace.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Reply } from '../../protocol/message.ts'
-import type { Identity } from '../access/identity.ts'
-import type { OperationRequest } from '../http/operation.ts'
 import { actorOperations, type ActorsOptions } from './routes.ts'
+import { BULK_REQUEST, SHOP } from './testing/bulk-request.ts'
 
 const LINE = Buffer.from(JSON.stringify({ id: 'new', messages: [{ type: 'open', body: {} }] }))
 
@@ -27,16 +25,11 @@ t.test('a mistake while the body waits for room', async (t) => {
   async function* lines() {
     while (taken < 2 * LIMITS.bulkLinesInFlightMax) yield { number: ++taken, bytes: LINE }
   }
-  const identity: Identity = { id: 'shop', kind: 'client', sessionId: '', acl: OWNER_ACL }
-  const request = {
-    identity,
-    params: { type: 'ledger' },
-    query: new URLSearchParams(),
-    requestId: 'r',
-  } as unknown as OperationRequest
   let ended: unknown = null
-  const stream = { lines: lines(), write: () => undefined, identityNow: () => identity }
-  Promise.resolve(operation.stream!(request, stream)).catch((error: unknown) => (ended = error))
+  const stream = { lines: lines(), write: () => undefined, identityNow: () => SHOP }
+  Promise.resolve(operation.stream!(BULK_REQUEST, stream)).catch(
+    (error: unknown) => (ended = error),
+  )
   for (let i = 0; i < 5; i++) await settle()
   t.equal(failing.length, LIMITS.bulkLinesInFlightMax, 'the next line waits')
   t.equal(ended, null)

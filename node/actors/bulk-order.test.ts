@@ -6,10 +6,8 @@ import t from 'tap'
 import { ledger } from '../../cluster/testing/ledger.ts'
 import { seeded, startMember } from '../../cluster/testing/harness.ts'
 import type { World } from '../../cluster/testing/harness.ts'
-import { OWNER_ACL } from '../../protocol/ace.ts'
-import type { Identity } from '../access/identity.ts'
-import type { OperationRequest } from '../http/operation.ts'
 import { actorOperations } from './routes.ts'
+import { BULK_REQUEST, SHOP } from './testing/bulk-request.ts'
 
 interface Line {
   readonly id: string
@@ -41,13 +39,6 @@ async function bulk(world: World, lines: readonly Line[]): Promise<readonly Answ
     consistency: { encode: () => '' },
     world: { clock: world.clock, random: () => undefined },
   })
-  const identity: Identity = { id: 'shop', kind: 'client', sessionId: '', acl: OWNER_ACL }
-  const request = {
-    identity,
-    params: { type: 'ledger' },
-    query: new URLSearchParams(),
-    requestId: 'r',
-  } as unknown as OperationRequest
   const answers: Answer[] = []
   async function* bytes() {
     for (const [i, line] of lines.entries()) {
@@ -58,7 +49,7 @@ async function bulk(world: World, lines: readonly Line[]): Promise<readonly Answ
   const one = operations.find(({ path }) => path === '/resources/actors/{type}')!
   const running = { isOver: false }
   const ended = Promise.resolve(
-    one.stream!(request, { lines: bytes(), write, identityNow: () => identity }),
+    one.stream!(BULK_REQUEST, { lines: bytes(), write, identityNow: () => SHOP }),
   )
   const over = (): void => void (running.isOver = true)
   ended.then(over, over)

@@ -4,13 +4,11 @@ import t from 'tap'
 import { ledger } from '../../cluster/testing/ledger.ts'
 import { settle } from '../../cluster/testing/harness.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { OWNER_ACL } from '../../protocol/ace.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { Reply } from '../../protocol/message.ts'
-import type { Identity } from '../access/identity.ts'
-import type { OperationRequest } from '../http/operation.ts'
 import { actorOperations, type ActorsOptions } from './routes.ts'
+import { BULK_REQUEST, SHOP } from './testing/bulk-request.ts'
 
 const LINE = Buffer.from(JSON.stringify({ id: 'new', messages: [{ type: 'open', body: {} }] }))
 const BUSY: Reply = { outcome: 'refused', error: errorItem('TOO_BUSY', 'busy') }
@@ -43,16 +41,9 @@ t.test('it shrinks again and again, however soon one refusal follows another', a
   async function* lines() {
     while (taken < LINES) yield { number: ++taken, bytes: LINE }
   }
-  const identity: Identity = { id: 'shop', kind: 'client', sessionId: '', acl: OWNER_ACL }
-  const request = {
-    identity,
-    params: { type: 'ledger' },
-    query: new URLSearchParams(),
-    requestId: 'r',
-  } as unknown as OperationRequest
   let answers = 0
   const write = (): undefined => void answers++
-  const done = operation.stream!(request, { lines: lines(), write, identityNow: () => identity })
+  const done = operation.stream!(BULK_REQUEST, { lines: lines(), write, identityNow: () => SHOP })
   const turns = async (): Promise<void> => {
     for (let i = 0; i < 10; i++) await settle()
   }

@@ -6,7 +6,7 @@
 // The order makes it safe at any point: the file is written under a name that means nothing, and is
 // on the disk, before it gets its own by a link. From then on it is the newest round of its number,
 // and whoever reads the chain reads it instead of its sources, which say the same and stay until
-// whoever has places in them has those of the new file (embedded/log-rewriter.ts).
+// whoever has places in them has those of the new file (embedded/place-turner.ts).
 //
 // What isn't carried over: a claim behind which no group of its shard came before the next one, and
 // of groups that are gone altogether all but one that covers them.
