@@ -67,7 +67,7 @@ export const HTTP_LIMITS = {
    * Bytes of lines that are here in part, beyond so many of each: past it a stream ends with 429.
    */
   linePartFreeBytes: 64 * KiB,
-  linePartsBytesMax: 64 * MiB,
+  linePartsBytesMax: 32 * MiB,
   /** Answer lines are gathered up to this before they are written. */
   streamWriteBytes: 32 * KiB,
   /** Answers below are not worth compressing. */

@@ -367,8 +367,9 @@ t.test('a replica is no place to write: the other address is tried', { skip }, a
 
 t.test('what no member has sealed is not taken, and told once', { skip }, async (t) => {
   const { a, b, names, inboxes, client } = await pair(t, shared as EngineAddress)
-  const forged = JSON.stringify([['p', 1, 0, 0, parcelOf(names.a).envelope]])
-  const header = JSON.stringify({ from: names.a, copies: [1] })
+  // A number that no copy of `a` has: its answer must not be taken for that of the last one.
+  const forged = JSON.stringify([['p', 900, 0, 0, parcelOf(names.a).envelope]])
+  const header = JSON.stringify({ from: names.a, copies: [900] })
   const plain = ['v', '1', 'h', header, 'b', forged]
   const other = new Seal({ secret: 'of another store', nowMs: () => clock.nowMs() })
   for (const fields of [plain, other.close(`in:${names.b}`, plain), sealed(names.a, ...plain)]) {

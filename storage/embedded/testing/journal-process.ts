@@ -11,8 +11,17 @@ const [role, dir] = process.argv.slice(2) as [string, string]
 const SHARDS = 4
 let made = 0
 
+/** Written whole before it returns: whoever reads may be slow, and the pipe doesn't block. */
 function say(what: object): void {
-  writeSync(1, `${JSON.stringify(what)}\n`)
+  const bytes = Buffer.from(`${JSON.stringify(what)}\n`)
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(1, bytes, at)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+    }
+  }
 }
 
 /** A UUID that only this process gives. */
