@@ -231,7 +231,7 @@ t.test('what a newer Kontor says is refused, and told once', { skip }, async (t)
 
 t.test('nonsense in a stream harms nobody', { skip }, async (t) => {
   const { a, b, names, client } = await pair(t, shared as EngineAddress)
-  const header = JSON.stringify({ from: names.a, copies: [] })
+  const header = JSON.stringify({ from: randomUUID(), copies: [] })
   await client.xadd(`in:${names.b}`, '*', 'what', 'ever')
   await client.xadd(`in:${names.b}`, '*', ...sealed(names.b, 'v', '1', 'h', header, 'b', '[["p"'))
   await client.xadd(
@@ -367,9 +367,9 @@ t.test('a replica is no place to write: the other address is tried', { skip }, a
 
 t.test('what no member has sealed is not taken, and told once', { skip }, async (t) => {
   const { a, b, names, inboxes, client } = await pair(t, shared as EngineAddress)
-  // A number that no copy of `a` has: its answer must not be taken for that of the last one.
-  const forged = JSON.stringify([['p', 900, 0, 0, parcelOf(names.a).envelope]])
-  const header = JSON.stringify({ from: names.a, copies: [900] })
+  // Another member: entries of `a` by a second hand would be older than its own, or newer.
+  const forged = JSON.stringify([['p', 1, 0, 0, parcelOf(names.a).envelope]])
+  const header = JSON.stringify({ from: randomUUID(), copies: [1] })
   const plain = ['v', '1', 'h', header, 'b', forged]
   const other = new Seal({ secret: 'of another store', nowMs: () => clock.nowMs() })
   for (const fields of [plain, other.close(`in:${names.b}`, plain), sealed(names.a, ...plain)]) {
