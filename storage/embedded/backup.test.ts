@@ -22,6 +22,7 @@ import { DATA_FILE } from './journal-environment.ts'
 import { STORE_FILE } from './journal-identity.ts'
 import { LOG_FOLDER, openEmbeddedJournal } from './journal.ts'
 import type { LogCopyReport } from './log-copy.ts'
+import { MOVED_FILE, writeMoved } from './moved-store.ts'
 import {
   damageOf,
   entryOf,
@@ -184,6 +185,18 @@ void t.test('where it is refused nothing is changed', async (t) => {
   const journal = await openEmbeddedJournal(smallSegments(to))
   await journal.close()
   await t.rejects(backup(other, to), /a node was started on this backup/)
+})
+
+void t.test('a store that was moved is moved in its backup, too', async (t) => {
+  const [{ dir }, to] = [await filledStore(t, { groups: 3, step: 20 }), target(t)]
+  await backup(dir, to)
+  writeMoved(dir, { to: 'the keyspace kontor at 10.0.0.1:9042', at: '2026-01-02T03:04:05.000Z' })
+  await backup(dir, to)
+  await t.rejects(restored(t, to), /was moved to the keyspace kontor/)
+  // Who goes back to it takes the word away.
+  rmSync(join(dir, MOVED_FILE))
+  await backup(dir, to)
+  t.ok((await restored(t, to)).length > 0)
 })
 
 void t.test('a store that was set back is another history: its backup stays', async (t) => {

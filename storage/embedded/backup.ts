@@ -13,11 +13,12 @@ import { readIdentity, STORE_FILE, writeIdentity } from './journal-identity.ts'
 import type { EmbeddedIdentity } from './journal-identity.ts'
 import { LOG_FOLDER } from './journal.ts'
 import { copyLog, type LogCopyReport } from './log-copy.ts'
+import { copyMoved, MOVED_FILE } from './moved-store.ts'
 
 /** Where files of the log are until they are whole. */
 const INCOMING_FOLDER = 'log.new'
 /** What a first backup that was broken off may leave before there is a `store.json`. */
-const BEGUN = [...LOCK_FILES, `${STORE_FILE}.new`]
+const BEGUN = [...LOCK_FILES, MOVED_FILE, `${STORE_FILE}.new`]
 
 export interface BackupOptions {
   /** Data directory of a node that runs or not. */
@@ -38,6 +39,7 @@ export async function backUp({ from, to, pause }: BackupOptions): Promise<LogCop
   // Two at once would take each other's files away; and no node starts on half a backup.
   const lock = await lockDirectory(to, { what: 'npm run backup' })
   try {
+    copyMoved(from, to)
     return await copyLog({
       source: new NodeDisk(join(from, LOG_FOLDER)),
       identity: () => identityOf(from),

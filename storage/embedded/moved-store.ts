@@ -2,16 +2,24 @@
 // stands between `npm run move` and whoever starts a node on that directory again, which would take
 // orders that nobody finds. Source: PROTOCOL 3.16.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { syncFolder, writeSynced } from './synced-file.ts'
 
-const MOVED_FILE = 'moved.json'
+export const MOVED_FILE = 'moved.json'
 
 /** Says in `dir` that its store is at `to` ("the keyspace kontor at 10.0.0.1:9042") since `at`. */
 export function writeMoved(dir: string, word: { readonly to: string; readonly at: string }): void {
   writeSynced(join(dir, MOVED_FILE), `${JSON.stringify(word, null, 2)}\n`)
   syncFolder(dir)
+}
+
+/** `to` says of itself what `from` says: a start on a copy would lose as much. */
+export function copyMoved(from: string, to: string): void {
+  const [path, copy] = [join(from, MOVED_FILE), join(to, MOVED_FILE)]
+  if (existsSync(path)) writeSynced(copy, readFileSync(path, 'utf8'))
+  else rmSync(copy, { force: true })
+  syncFolder(to)
 }
 
 /** Throws Error for a directory whose store was moved, naming where it went. */
