@@ -369,6 +369,16 @@ function simpleFilters(type: NodeType): fc.Arbitrary<RandomFilter> {
   return fc.oneof(...all, ...listTests(type))
 }
 
+/** What a document holds, each as a filter that it meets. */
+export function filtersMeeting(type: NodeType, doc: Doc): RandomFilter[] {
+  return termsOf(type).flatMap(({ text, of }) => {
+    const value = of(doc)
+    if (isMissing(value) || typeof value === 'object') return []
+    const literal = typeof value === 'string' ? quote(value) : JSON.stringify(value)
+    return [{ text: `${text} == ${literal}`, holds: (other) => compare('==', of(other), value) }]
+  })
+}
+
 const made = new Map<NodeType, fc.Arbitrary<RandomFilter>>()
 
 /** Filters over nodes of a type, with and, or, not and parentheses. */

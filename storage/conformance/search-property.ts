@@ -7,8 +7,18 @@ import fc from 'fast-check'
 import type { Test } from 'tap'
 import type { GraphWriter, IndexWrite } from '../search.ts'
 import { ask, OPTIONS, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
-import { randomWrites, type RandomWrite } from './search-nodes.ts'
-import { bodyOf, randomQuery, Reference, type ReferenceNode } from './search-queries.ts'
+import { type Doc, randomWrites, type RandomWrite } from './search-nodes.ts'
+import {
+  aimed,
+  bodyOf,
+  randomAim,
+  randomQuery,
+  Reference,
+  type ReferenceNode,
+} from './search-queries.ts'
+
+/** So many answered queries tell whether the random ones find anything at all. */
+const JUDGED_QUERIES = 400
 
 /** What the writes leave behind, each node at the place of its first write. */
 function remaining(writes: readonly RandomWrite[]): ReferenceNode[] {
@@ -81,6 +91,8 @@ class Wholes {
 export async function property(t: Test, make: MakeIndex): Promise<void> {
   t.setTimeout(TIMEOUT_MS)
   const { writer, reader, runs } = await make(t, OPTIONS)
+  // What a failed run has printed repeats it.
+  const seed = Number(process.env['SEARCH_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
   let answered = 0
   let found = 0
   await fc.assert(
@@ -91,12 +103,14 @@ export async function property(t: Test, make: MakeIndex): Promise<void> {
         repeatEvery: fc.integer({ min: 2, max: 9 }),
         isWhole: fc.boolean(),
       }),
-      fc.array(randomQuery, { minLength: 5, maxLength: 10 }),
+      fc.array(fc.record({ random: randomQuery, aim: randomAim }), { minLength: 5, maxLength: 10 }),
       async (writes, batching, queries) => {
         await writer.reset('again')
         await applyAll(writer, writes, batching)
-        const reference = new Reference(remaining(writes))
-        for (const query of queries) {
+        const nodes = remaining(writes)
+        const reference = new Reference(nodes)
+        for (const { random, aim } of queries) {
+          const query = aim === null ? random : aimed(random, nodes, aim)
           const body = bodyOf(query)
           const expected = asJson(reference.answer(query))
           const answer = asJson(await ask(reader, body))
@@ -107,26 +121,30 @@ export async function property(t: Test, make: MakeIndex): Promise<void> {
             )
           }
           answered++
-          if (JSON.stringify(expected).length > 60) found++
+          if (showsSomething(expected)) found++
         }
       },
     ),
     {
       numRuns: Number(process.env['SEARCH_RUNS'] ?? runs ?? 250),
       // Where runs are few they are slow: the seed is worth more than a smaller example.
-      endOnFailure: runs !== undefined,
-      ...again(process.env),
+      endOnFailure: runs !== undefined || process.env['SEARCH_SEED'] !== undefined,
+      seed,
     },
   )
-  t.ok(found * 5 > answered, `${found} of ${answered} queries found something`)
+  const share = `${found} of ${answered} queries found something (SEARCH_SEED=${seed})`
+  // Of few queries luck has the greater part.
+  if (answered < JUDGED_QUERIES) t.comment(share)
+  else t.ok(found * 4 > answered, share)
 }
 
-/** `SEARCH_SEED`: what a failed run has printed. */
-function again({ SEARCH_SEED: seed }: NodeJS.ProcessEnv): {
-  seed?: number
-  endOnFailure?: boolean
-} {
-  return seed === undefined ? {} : { seed: Number(seed), endOnFailure: true }
+/** True when an answer shows a node, or counts one. */
+function showsSomething(answer: unknown): boolean {
+  return Object.values(answer as Doc).some((value) => {
+    if (Array.isArray(value)) return value.length > 0
+    if (typeof value === 'object' && value !== null) return (value as Doc)['count'] !== 0
+    return value !== null && value !== 0 && value !== false
+  })
 }
 
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))

@@ -7,6 +7,7 @@ import type { EdgeDef, NodeType } from '../../protocol/graph/node-type.ts'
 import { actorIds, MEMBERS, NODE_TYPES, visitsOf, type Doc } from './search-nodes.ts'
 import {
   codePointOrder,
+  filtersMeeting,
   isMissing,
   memberOf,
   randomFilter,
@@ -132,6 +133,22 @@ export const randomQuery: fc.Arbitrary<RandomNavigation[]> = fc
     { minLength: 1, maxLength: 2 },
   )
   .map(named)
+
+/** A node of the world, and a member of it, that a query asks for; null: none. */
+export const randomAim = fc.option(fc.record({ node: fc.nat(), member: fc.nat() }), { freq: 2 })
+
+/** The query with its first filter aimed at a value that a node has. */
+export function aimed(
+  [first, ...more]: readonly RandomNavigation[],
+  nodes: readonly ReferenceNode[],
+  aim: { readonly node: number; readonly member: number },
+): readonly RandomNavigation[] {
+  const { type, actors } = first!
+  const own = nodes.filter(({ node }) => node === type.name)
+  const filters = own.length === 0 ? [] : filtersMeeting(type, own[aim.node % own.length]!.doc)
+  if (filters.length === 0 || actors !== null) return [first!, ...more]
+  return [{ ...first!, filter: filters[aim.member % filters.length]! }, ...more]
+}
 
 /** The query as a caller would send it. */
 export function bodyOf(query: readonly RandomNavigation[]): unknown[] {
