@@ -116,6 +116,7 @@ export class Member implements ActorSystem {
       gather: () => gathering.next(),
       deliversOnce: (to) => options.wireDeliversOnce && to === this.ownership.incarnation,
       route: (shard) => this.ownership.route(shard),
+      isCutOff: (shard) => this.ownership.isCutOff(shard),
       learn: (shard, route) => this.ownership.learn(shard, route),
       send: (to, shard, envelope, respond) => this.#send(to, shard, envelope, respond),
     })

@@ -56,6 +56,8 @@ export interface Inbox {
 }
 
 export interface Wire {
+  /** Others can be reached, and reach the lives served here; by calls alone it is always so. */
+  readonly isUp: boolean
   /** Makes this incarnation reachable. */
   serve(incarnation: string, inbox: Inbox): Maybe<void>
   /**

@@ -429,6 +429,14 @@ export const LIMITS = {
   wireStreamMs: 3_600_000,
   /** A Redis that says nothing for so long, or takes so long to connect, counts as away. */
   wireSilentMs: 3_000,
+  /** A wire that is away for so long is told in its member's row; it is told back when it lasts. */
+  wireDownMs: 2_000,
+  wireUpMs: 5_000,
+  /**
+   * Another's wire that is down while one is up, for so long: longer than members may differ in
+   * noticing that Redis is away (`wireSilentMs`) or back (`wireReconnectMsMax`, `wireUpMs` alike).
+   */
+  wireApartMs: 5_000,
   /** A member starts without its inbox after this, and goes on trying. */
   wireServeMs: 1_000,
   wireReconnectMsMax: 1_000,

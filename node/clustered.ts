@@ -238,6 +238,7 @@ function checks(member: Member, placement: Placement, index: ClusterIndex): read
             : null,
     ],
     ['configuration', member.knowsConfiguration ? null : 'the system log could not be read'],
+    ['wire', placement.wireFault()],
     ['graph', unready],
   ]
   return reasons.map(([name, reason]) => {

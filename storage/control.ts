@@ -12,6 +12,9 @@ export type Outcome = 'applied' | 'refused' | 'unknown'
 
 export type MemberState = 'up' | 'leaving' | 'dead' | 'left'
 
+/** Whether a life reaches the others over the wire, as it says itself. */
+export type WireState = 'up' | 'down'
+
 /** One member: the name of a process that may live many lives, one incarnation after another. */
 export interface MemberRow {
   readonly member: string
@@ -24,6 +27,8 @@ export interface MemberRow {
   readonly address: string
   /** Version of the program, for rolling upgrades. */
   readonly version: string
+  /** Absent: `up`; a program that doesn't know of it never says. */
+  readonly wire?: WireState
 }
 
 /** Who owns a shard. A new one has epoch 0, no owner and the nil incarnation, which is dead. */

@@ -10,6 +10,7 @@ import { hedged } from './hedge.ts'
 import { StandStill } from './stand-still.ts'
 import { lives, makeView } from './view.ts'
 import type { ClusterView, ViewRows } from './view.ts'
+import { CutOff } from './wire-states.ts'
 
 export interface DeathWatchOptions {
   readonly control: ControlStore
@@ -27,6 +28,7 @@ export interface DeathWatchOptions {
 export class DeathWatch {
   readonly #options: DeathWatchOptions
   readonly #still = new StandStill()
+  readonly #cutOff = new CutOff()
   readonly #declaring = new Set<string>()
   #reading: Promise<ClusterView> | null = null
   /** The read behind the one under way; those who ask meanwhile share it. */
@@ -110,7 +112,8 @@ export class DeathWatch {
     }
     const hedge = { clock, everyMs: LIMITS.beatAnswerMs, times: LIMITS.beatCopiesMax }
     const rows = await hedged(hedge, read)
-    const view = makeView(rows)
+    const cutOff = this.#cutOff.saw(rows.members, clock.monotonicMs())
+    const view = makeView({ ...rows, cutOff })
     this.#judge(rows.members)
     this.#options.onView(view)
     return view

@@ -32,6 +32,7 @@ void t.test('a first life', async (t) => {
     beat: 1,
     address: 'http://a',
     version: '1',
+    wire: 'up',
   })
   await time.advance(LIMITS.beatEveryMs * 4)
   t.equal(state.members.get('a')!.beat, 5)

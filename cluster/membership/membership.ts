@@ -15,7 +15,9 @@ import { DeathWatch } from './death-watch.ts'
 import type { FormerLives } from './former-lives.ts'
 import { hedged } from './hedge.ts'
 import { takeRow } from './joining.ts'
+import { lives } from './view.ts'
 import type { ClusterView } from './view.ts'
+import { OwnWire } from './wire-states.ts'
 
 export interface MembershipOptions {
   readonly control: ControlStore
@@ -26,6 +28,8 @@ export interface MembershipOptions {
   readonly version: string
   readonly world: World
   readonly log: Log
+  /** Others can be reached over the wire now; without it always. */
+  readonly isWireUp?: () => boolean
   /** What is known of earlier processes of this name; without it each is waited for. */
   readonly former?: FormerLives
   /** Sends the beats; without it they are sent from this thread. */
@@ -56,6 +60,8 @@ export class Membership {
   /** What earlier beats have leased, milliseconds. */
   #leasedMs = 0
   #closers: (() => void)[] = []
+  #wire = new OwnWire(true)
+  #isTelling = false
 
   constructor(options: MembershipOptions) {
     this.#options = options
@@ -110,7 +116,10 @@ export class Membership {
         this.#mustBeOpen()
         const incarnation = this.#newUuid()
         const { control, world, log, member, address, version, former } = this.#options
-        const row: MemberRow = { member, incarnation, state: 'up', beat: 0, address, version }
+        this.#wire = new OwnWire(this.#isWireUp())
+        const { said: wire } = this.#wire
+        const fixed = { member, address, version, wire }
+        const row: MemberRow = { ...fixed, incarnation, state: 'up', beat: 0 }
         const isOver = (): boolean => this.#closed
         const { clock } = world
         const known = former && { former }
@@ -242,9 +251,35 @@ export class Membership {
     this.#incarnation = null
   }
 
+  #isWireUp(): boolean {
+    return this.#options.isWireUp?.() ?? true
+  }
+
+  /** What this life says of its wire; `wasUp`: it was up once. */
+  get wire(): Pick<OwnWire, 'said' | 'wasUp'> {
+    return this.#wire
+  }
+
+  /** Writes into the row what is said of the wire; until it is there, with each view once more. */
+  #tellWire(view: ClusterView): void {
+    const { control, member, world, log } = this.#options
+    const incarnation = this.#incarnation
+    const row = view.members.get(member)
+    if (incarnation === null || row?.incarnation !== incarnation || !lives(row)) return
+    const before = this.#wire.said
+    const wire = this.#wire.look(this.#isWireUp(), world.clock.monotonicMs())
+    if (wire !== before) log.warn({ member, wire }, 'what this member says of its wire changes')
+    if ((row.wire ?? 'up') === wire || this.#isTelling) return
+    this.#isTelling = true
+    void this.#soon(() => control.updateMember(member, { wire }, { incarnation })).finally(
+      () => (this.#isTelling = false),
+    )
+  }
+
   #saw(view: ClusterView): void {
     if (this.#closed) return
     this.#view = view
+    this.#tellWire(view)
     for (const listener of this.#listeners) listener(view)
   }
 

@@ -26,6 +26,7 @@ export function memoryWire(defer: (run: () => void) => void): Wire {
     for (const { to, parcel, respond } of all) inboxes.get(to)?.receive(parcel, respond)
   }
   return {
+    isUp: true,
     serve: (incarnation, inbox) => void inboxes.set(incarnation, inbox),
     send(to, parcel, respond) {
       if (!inboxes.has(to)) respond({ outcome: 'unsent' })
@@ -60,6 +61,9 @@ export function nastyWire(inner: Wire, nasty: Nastiness): Wire {
     }
   }
   return {
+    get isUp() {
+      return inner.isUp
+    },
     serve: (incarnation, inbox) => inner.serve(incarnation, inbox),
     close: (incarnation) => inner.close(incarnation),
     tell: (to: readonly string[], notice: Notice, from: string) =>

@@ -20,6 +20,7 @@ function makeHandoff(epoch = 4) {
     life: 'mine',
     up: new Set(['theirs', 'mine']),
     beating: new Set(['theirs']),
+    wireUp: true,
     told: [] as (readonly [string, Notice])[],
     learnt: [] as unknown[],
     /** The target says that it has read ahead as soon as it is told. */
@@ -51,12 +52,26 @@ function makeHandoff(epoch = 4) {
         world.handoff.ready(notice.shard, notice.epoch)
       }
     },
+    isWireUp: () => world.wireUp,
     isUp: (incarnation) => world.up.has(incarnation),
     isBeating: (incarnation) => world.beating.has(incarnation),
     learn: (shard, route) => void world.learnt.push([shard, route]),
   })
   return world
 }
+
+t.test('without a wire nobody is waited for who would read ahead', async (t) => {
+  const world = makeHandoff()
+  world.wireUp = false
+  const beganMs = world.rows.clock.monotonicMs()
+  await world.handOver()
+  t.equal(world.row().incarnation, 'theirs')
+  t.ok(world.rows.clock.monotonicMs() - beganMs < LIMITS.readAheadMs)
+  t.same(
+    world.told.map(([, { kind }]) => kind),
+    ['handed'],
+  )
+})
 
 t.test('flushed ahead, announced, sealed, closed and signed over, and told', async (t) => {
   const world = makeHandoff()

@@ -27,6 +27,8 @@ export interface HandoffOptions {
   readonly member: string
   readonly incarnation: () => string
   readonly tell: (to: string, notice: Notice) => void
+  /** Others can be told, and hear. */
+  readonly isWireUp: () => boolean
   /** The target has died or is leaving, as far as is known. */
   readonly isUp: (incarnation: string) => boolean
   /** The target was seen to beat: its row says `up` also when it died while nobody looked. */
@@ -101,7 +103,8 @@ export class Handoff {
    * has just begun takes its time for that. Without its word the shard is sealed all the same.
    */
   #readAhead({ number: shard, epoch }: Shard, to: Target): Promise<void> {
-    const { clock, tell } = this.#options
+    const { clock, tell, isWireUp } = this.#options
+    if (!isWireUp()) return Promise.resolve()
     return new Promise((resolve) => {
       const end = (): void => {
         cancel()

@@ -15,6 +15,8 @@ export interface Ownership {
   start(): Promise<void>
   /** The owner of a shard as far as is known; null: none that lives. */
   route(shard: number): Route | null
+  /** Its owner lives and can't be reached from here, nor from anybody (PROTOCOL 3.4). */
+  isCutOff(shard: number): boolean
   learn(shard: number, route: Route): void
   /** Whether an answer that commits nothing may leave now (PROTOCOL 3.6 Owner 5). */
   mayRead(shard: number, epoch: number): Maybe<boolean>

@@ -61,7 +61,7 @@ export class Pacer {
     for (const move of movesDue(view)) {
       const { shard, epoch, to } = move
       if (this.#moving.size >= movesAtOnce(view.shards.size)) return
-      if (this.#moving.has(shard) || !this.#hasSettled(to, nowMs)) continue
+      if (this.#moving.has(shard) || !this.#hasSettled(to, nowMs) || view.saysDown(to)) continue
       this.#moving.set(shard, { epoch, sinceMs: nowMs })
       ask(move)
     }

@@ -18,8 +18,9 @@ import type { Route } from '../routing/routes.ts'
 import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
 import { Announced } from './announced.ts'
 import { Claimer } from './claimer.ts'
+import { Drain } from './drain.ts'
 import { Handoff } from './handoff.ts'
-import { claimAfterMs, isPacer, movesDue, targetsOf } from './moves.ts'
+import { claimAfterMs, isPacer, movesDue } from './moves.ts'
 import type { Move } from './moves.ts'
 import type { Overview, Ownership, TenureHost } from './ownership.ts'
 import { Pacer } from './pacer.ts'
@@ -64,6 +65,7 @@ export class Placement implements Ownership {
   readonly #options: PlacementOptions
   readonly #claimer: Claimer
   readonly #announced: Announced
+  readonly #drain: Drain
   readonly #pacer: Pacer
   readonly #routes = new Routes()
   /** Steps that wait or run, one a shard. */
@@ -86,6 +88,7 @@ export class Placement implements Ownership {
       version,
       world,
       log,
+      isWireUp: () => options.wire.isUp,
       ...(beat ? { beat } : null),
       ...(former ? { former } : null),
       onLost: (why) => this.#lost(why),
@@ -107,10 +110,13 @@ export class Placement implements Ownership {
       member,
       incarnation,
       tell,
+      isWireUp: () => options.wire.isUp,
       isUp: (other) => this.#isUp(other),
       isBeating,
       learn: (shard, route) => this.learn(shard, route),
     })
+    const { membership, handoff } = this
+    this.#drain = new Drain({ clock, log, host, membership, handoff })
   }
 
   async start(): Promise<void> {
@@ -135,7 +141,32 @@ export class Placement implements Ownership {
 
   route(shard: number): Route | null {
     const route = this.#routes.of(shard)
-    return route === null || this.membership.view?.isDead(route.incarnation) ? null : route
+    if (route === null || this.membership.view?.isDead(route.incarnation)) return null
+    return this.isCutOff(shard) ? null : route
+  }
+
+  /**
+   * The owner of the shard can't be asked: it is cut off, while this member's wire is up. What is
+   * asked of it waits for its next owner.
+   */
+  isCutOff(shard: number): boolean {
+    const owner = this.#routes.of(shard)?.incarnation
+    if (owner === undefined || owner === this.incarnation) return false
+    return this.#options.wire.isUp && this.membership.view?.isCutOff(owner) === true
+  }
+
+  /** Why requests should go to other members, if they should: its wire is down, and not theirs. */
+  wireFault(): string | null {
+    const { view, wire } = this.membership
+    if (!view || wire.said === 'up' || !this.#isApart(view)) return null
+    return !wire.wasUp || view.isCutOff(this.incarnation)
+      ? 'the wire of this member is down (Redis), while that of others is up'
+      : null
+  }
+
+  #isApart(view: ClusterView): boolean {
+    const { membership } = this
+    return membership.wire.said === 'down' && view.hasOtherWired(this.#options.member)
   }
 
   learn(shard: number, route: Route): void {
@@ -243,7 +274,14 @@ export class Placement implements Ownership {
       if (!view.isDead(row.incarnation)) this.#routes.learn(row.shard, row)
       this.#judge(view, row)
     }
-    this.#pacer.look(view)
+    // Without a wire nobody hears what is asked.
+    if (this.membership.wire.said === 'up') this.#pacer.look(view)
+    const life = this.incarnation
+    const isCutOff = (): boolean => {
+      const isOver = this.#stopped || life !== this.incarnation
+      return !isOver && this.membership.view?.isCutOff(life) === true
+    }
+    if (isCutOff()) void this.#drain.giveBack(isCutOff)
   }
 
   #noticeDeaths(view: ClusterView): void {
@@ -290,7 +328,7 @@ export class Placement implements Ownership {
     const sinceMs = known?.incarnation === incarnation ? known.sinceMs : nowMs
     this.#unowned.set(shard, { incarnation, sinceMs })
     const afterMs = claimAfterMs(view, shard, this.#options.member)
-    if (afterMs === null || nowMs - sinceMs < afterMs) return
+    if (afterMs === null || nowMs - sinceMs < afterMs || this.#isApart(view)) return
     this.#want(shard, () => this.#claimer.force(shard))
   }
 
@@ -370,7 +408,7 @@ export class Placement implements Ownership {
     const until = world.clock.monotonicMs() + deadlineMs
     await this.membership.startLeaving()
     await this.membership.refresh().catch(() => null)
-    while (world.clock.monotonicMs() < until && (await this.#drain()));
+    while (world.clock.monotonicMs() < until && (await this.#drain.some()));
     // Whoever got them says that they are served; that may be lost on the way.
     const servedBy = Math.min(until, world.clock.monotonicMs() + LIMITS.moveServedMs)
     while (world.clock.monotonicMs() < servedBy && this.handoff.awaited > 0) await this.#pause()
@@ -380,26 +418,6 @@ export class Placement implements Ownership {
     await this.membership.left()
     wire.tell(this.others(), { kind: 'stopped' }, this.incarnation)
     log.info({}, 'this member has left')
-  }
-
-  /** Signs some shards over; false when none is left, or nobody is there to take them. */
-  async #drain(): Promise<boolean> {
-    const { view } = this.membership
-    const mine = [...this.#options.host.tenures()].filter((tenure) => tenure.state === 'serving')
-    if (!view || mine.length === 0 || view.live().length === 0) return false
-    const next = targetsOf(view)
-    const some = mine.slice(0, LIMITS.handoffsInFlightMax)
-    const before = mine.length
-    await Promise.all(
-      some.map(({ number }) => {
-        const to = next.get(number)
-        return to ? this.handoff.handOver(number, to) : Promise.resolve()
-      }),
-    )
-    await this.membership.refresh().catch(() => null)
-    const after = [...this.#options.host.tenures()].filter(({ state }) => state === 'serving')
-    if (after.length === before) await this.#pause()
-    return true
   }
 
   #pause(): Promise<void> {

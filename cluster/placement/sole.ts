@@ -51,6 +51,10 @@ export class SoleOwnership implements Ownership {
     return this.#route
   }
 
+  isCutOff(): boolean {
+    return false
+  }
+
   learn(): void {
     // Nobody else has anything.
   }

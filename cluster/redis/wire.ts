@@ -49,8 +49,6 @@ export interface WireFigures {
 }
 
 export interface RedisWire extends Wire {
-  /** Redis can be written to, and every inbox served here can be read. */
-  readonly isUp: boolean
   readonly figures: WireFigures
   /** Closes the inboxes served here, and the connections. */
   stop(): Promise<void>

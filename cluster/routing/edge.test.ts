@@ -23,6 +23,7 @@ function makeEdge() {
     clock,
     sent,
     owner: { incarnation: 'a', epoch: 1 } as Route | null,
+    isCutOff: false,
     learnt: [] as Route[],
     learntOf: [] as number[],
     edge: null as unknown as Edge,
@@ -51,6 +52,7 @@ function makeEdge() {
     gather: () => null,
     clock,
     route: () => world.owner,
+    isCutOff: () => world.isCutOff,
     send: (to, _shard, envelope, respond) => {
       sent.push({ to: to.incarnation, envelope, respond })
     },
@@ -76,6 +78,10 @@ const busy: WireReply = { outcome: 'refused', error: errorItem('TOO_BUSY', 'late
 function codeOf(reply: Reply | null): string {
   if (reply === null) return 'waiting'
   return reply.outcome === 'answered' ? 'answered' : reply.error.code
+}
+
+function textOf(reply: Reply | null): string {
+  return reply === null || reply.outcome === 'answered' ? '' : reply.error.message
 }
 
 t.test('goes to another owner at once, to the same one a bit later', async (t) => {
@@ -320,6 +326,7 @@ t.test(
     }
     await away.clock.advance(0)
     t.equal(codeOf(asked.reply), 'UNAVAILABLE')
+    t.match(textOf(asked.reply), /^the wire .* is down; nothing was done/)
 
     const missing = makeEdge()
     const other = missing.ask()
@@ -331,6 +338,22 @@ t.test(
     t.equal(codeOf(other.reply), 'answered')
   },
 )
+
+t.test('no owner: 503 when its time is over, and whether that is for want of a wire', async (t) => {
+  for (const [isCutOff, why] of [
+    [true, /^the wire .* is down; nothing was done/],
+    [false, /^no member serves this shard/],
+  ] as const) {
+    const world = makeEdge()
+    Object.assign(world, { isCutOff, owner: null })
+    const asked = world.ask(1_000)
+    await world.clock.advance(900)
+    t.equal(codeOf(asked.reply), 'waiting')
+    await world.clock.advance(200)
+    t.equal(codeOf(asked.reply), 'UNAVAILABLE')
+    t.match(textOf(asked.reply), why)
+  }
+})
 
 t.test('a wire that came back gets every open copy again', async (t) => {
   const { sent, ask, edge, clock } = makeEdge()

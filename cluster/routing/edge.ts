@@ -20,6 +20,8 @@ export interface EdgeOptions extends PlacingOptions {
   readonly clock: Clock
   /** The present owner of a shard; null: none that we know lives. */
   readonly route: (shard: number) => Route | null
+  /** `route` is null because the owner is there and its wire is down; without it never. */
+  readonly isCutOff?: (shard: number) => boolean
   /** Sends one copy. The wire delivers it once at most if `deliversOnce` says so. */
   readonly send: (
     to: Route,
@@ -323,7 +325,11 @@ export class Edge {
       this.#end(asked, kept)
       return
     }
-    const text = 'no member serves this shard at the moment; nothing was done, try again'
+    const isWireDown =
+      asked.awaySinceMs !== Infinity || this.#options.isCutOff?.(asked.shard) === true
+    const text = isWireDown
+      ? 'the wire to the member that serves this shard is down; nothing was done, try again'
+      : 'no member serves this shard at the moment; nothing was done, try again'
     this.#end(asked, { outcome: 'refused', error: errorItem('UNAVAILABLE', text) })
   }
 }

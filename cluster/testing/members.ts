@@ -218,6 +218,9 @@ function breakable<T extends ControlStore | MemorySegments>(
 
 function cuttable(wire: Wire, life: { readonly killed: boolean }): Wire {
   return {
+    get isUp() {
+      return !life.killed && wire.isUp
+    },
     serve: (incarnation, inbox) =>
       wire.serve(incarnation, {
         receive: (parcel, respond) => {

@@ -27,6 +27,7 @@ export interface ClusterStatus {
     readonly state: string
     readonly address: string
     readonly version: string
+    readonly wire: string
   }[]
   readonly shards: readonly ShardStatusRow[]
   readonly moves: Overview['moves']
@@ -73,8 +74,8 @@ export class ClusterStatusReader {
     }
     await Promise.all(Array.from({ length: LIMITS.clusterStatusReadsMax }, reader))
     return {
-      members: members.map(({ member, incarnation, state, address, version }) => {
-        return { memberId: member, incarnation, state, address, version }
+      members: members.map(({ member, incarnation, state, address, version, wire = 'up' }) => {
+        return { memberId: member, incarnation, state, address, version, wire }
       }),
       shards: rows.toSorted((a, b) => a.shard - b.shard),
       moves,

@@ -11,6 +11,7 @@ import type {
   MemberState,
   Outcome,
   ShardRow,
+  WireState,
 } from '../control.ts'
 import type { Row, Session } from './session.ts'
 
@@ -21,6 +22,7 @@ const COLUMNS = {
   beat: 'beat',
   address: 'address',
   version: 'version',
+  wire: 'wire',
 } as const
 
 type MemberField = keyof typeof COLUMNS
@@ -60,11 +62,11 @@ export class CassandraControl implements ControlStore {
   }
 
   insertMember(row: MemberRow): Promise<Outcome> {
-    const { member, incarnation, state, beat, address, version } = row
+    const { member, incarnation, state, beat, address, version, wire = null } = row
     return this.#session.conditional(
-      `INSERT INTO ${this.#members} (member, inc, state, beat, address, version)
-       VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS`,
-      [member, incarnation, state, beat, address, version],
+      `INSERT INTO ${this.#members} (member, inc, state, beat, address, version, wire)
+       VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`,
+      [member, incarnation, state, beat, address, version, wire],
     )
   }
 
@@ -123,6 +125,7 @@ function equals([field]: [MemberField, unknown]): string {
 }
 
 function memberOf(row: Row): MemberRow {
+  const wire = row['wire'] as WireState | null | undefined
   return {
     member: row['member'] as string,
     incarnation: String(row['inc']),
@@ -130,6 +133,7 @@ function memberOf(row: Row): MemberRow {
     beat: Number(row['beat']),
     address: row['address'] as string,
     version: row['version'] as string,
+    ...(wire && { wire }),
   }
 }
 

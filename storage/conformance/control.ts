@@ -49,6 +49,13 @@ async function members(t: Test, makeControl: MakeControl): Promise<void> {
   t.equal(await control.updateMember('a', life, { incarnation }), 'applied')
   t.same(await control.member('a'), { ...a, ...life })
   t.same(await control.member('b'), b, 'others stay')
+  for (const wire of ['down', 'up'] as const) {
+    t.equal(await control.updateMember('b', { wire }, { incarnation: b.incarnation }), 'applied')
+    t.same(await control.member('b'), { ...b, wire })
+  }
+  const cut = memberNamed('cut', { wire: 'down' })
+  t.equal(await control.insertMember(cut), 'applied')
+  t.same(await control.member('cut'), cut)
 }
 
 async function memberConditions(t: Test, makeControl: MakeControl): Promise<void> {

@@ -14,11 +14,15 @@ const BACK_MS = 10_000
 /** Beyond what a member waits for an outcome before it tells its callers that it is unknown. */
 const LATE_MS = 5_000
 
-/** One member loses the store: it goes silent, the others take over, it comes back. */
+/** Until a wire that is down counts, and its member has given its shards back. */
+const CUT_OFF_MS = 20_000
+
+/** One member loses an engine: it is not ready, the others take over, it comes back. */
 async function away(
   { took, cluster, probes }: Scene,
   what: string,
   harm: (name: string) => void,
+  withinMs = TAKEOVER_MS,
 ): Promise<void> {
   const victim = await cluster.ownerOfMost()
   const member = cluster.member(victim)
@@ -29,7 +33,7 @@ async function away(
   await until(`${what}: ${victim} is not ready`, async () => !(await member.isReady()))
   await probes.allAnswer()
   const tookMs = performance.now() - began
-  took(tookMs, TAKEOVER_MS, `${what}: every shard answers over the others after`)
+  took(tookMs, withinMs, `${what}: every shard answers over the others after`)
   cluster.heal(victim)
   member.isLeaving = false
   await cluster.settled()
@@ -95,6 +99,11 @@ faults(t, {
     await tick(2_000)
     cluster.heal(victim)
     took(await probes.allAnswer(), BACK_MS, `refused: every shard answers over every member after`)
+  },
+
+  'a member without Redis for long': async (scene) => {
+    const refuse = (name: string): void => scene.cluster.member(name).ways.redis.refuse()
+    await away(scene, 'its wire is down', refuse, CUT_OFF_MS)
   },
 
   'a slow store, and slow wires': async ({ t, cluster, load }) => {

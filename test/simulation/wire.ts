@@ -38,7 +38,7 @@ export class Redis {
   readonly #streams = new Map<string, Stream>()
   /** Streams that were forgotten and not yet made again by their readers. */
   readonly #lost = new Map<string, Stream>()
-  readonly #cuts = new Map<Process, Cut>()
+  readonly #cuts = new Map<Process, Cut & { readonly sinceMs: number }>()
   readonly #copies = new Map<string, number>()
   #entries = 0
 
@@ -48,7 +48,7 @@ export class Redis {
   }
 
   cut(process: Process, cut: Cut): void {
-    this.#cuts.set(process, cut)
+    this.#cuts.set(process, { ...cut, sinceMs: this.scheduler.nowMs })
   }
 
   heal(process: Process): void {
@@ -128,6 +128,10 @@ export class Redis {
     return !this.away && this.#cuts.get(process)?.out !== true
   }
 
+  has(incarnation: string): boolean {
+    return this.#streams.has(incarnation)
+  }
+
   hears(process: Process): boolean {
     return !this.away && this.#cuts.get(process)?.back !== true
   }
@@ -154,7 +158,10 @@ export class Redis {
     const { scheduler, nastiness } = this
     if (!this.reaches(from)) {
       // A connection that is known to be down, or one of which nobody knows yet.
-      if (scheduler.chance() < 0.7) scheduler.at(0.1, 'wire is down', () => what.nil(true), from)
+      const { sinceMs = Infinity } = this.#cuts.get(from) ?? {}
+      const isKnown = scheduler.nowMs - sinceMs >= LIMITS.wireSilentMs
+      if (isKnown || scheduler.chance() < 0.7)
+        scheduler.at(0.1, 'wire is down', () => what.nil(true), from)
       return
     }
     if (scheduler.chance() < nastiness.dropped) return
@@ -211,19 +218,33 @@ export class Redis {
   }
 }
 
+/** Copies that wait for their answer, by number. */
+function openCopies() {
+  const waiting = new Map<number, Respond>()
+  let copies = 0
+  return {
+    add(respond: Respond): number {
+      waiting.set(++copies, respond)
+      return copies
+    },
+    answer(copy: number, reply: WireReply): void {
+      const respond = waiting.get(copy)
+      waiting.delete(copy)
+      respond?.(reply)
+    },
+  }
+}
+
 /** The wire of one process. */
 export function redisTwin(redis: Redis, process: Process): Wire {
   const { scheduler } = redis
   const mine = new Map<string, Inbox>()
-  /** Copies that wait for their answer, by number. */
-  const waiting = new Map<number, Respond>()
-  let copies = 0
-  const answer = (copy: number, reply: WireReply): void => {
-    const respond = waiting.get(copy)
-    waiting.delete(copy)
-    respond?.(reply)
-  }
+  const { add, answer } = openCopies()
   return {
+    get isUp() {
+      const served = [...mine.keys()].every((incarnation) => redis.has(incarnation))
+      return redis.reaches(process) && redis.hears(process) && served
+    },
     async serve(incarnation, inbox) {
       mine.set(incarnation, inbox)
       await new Promise<void>((resolve) => {
@@ -245,8 +266,7 @@ export function redisTwin(redis: Redis, process: Process): Wire {
         )
         return
       }
-      const copy = ++copies
-      waiting.set(copy, respond)
+      const copy = add(respond)
       const text = `parcel ${parcel.envelope.trace} copy ${parcel.envelope.copy}`
       const bytes = JSON.stringify(parcel)
       redis.add(process, to, {

@@ -13,7 +13,7 @@ import type { FormerLives } from '../former-lives.ts'
 import { Membership } from '../membership.ts'
 
 export type Fate = 'heard' | 'unheard' | 'lost' | 'late'
-export type Statement = 'beat' | 'dead' | 'state' | 'join'
+export type Statement = 'beat' | 'dead' | 'state' | 'join' | 'wire'
 
 export interface MachineOptions {
   readonly member: string
@@ -45,6 +45,7 @@ export class Machine {
   readonly late: (() => Promise<Outcome>)[] = []
   /** Reads fail and statements are lost while it is true. */
   isAway = false
+  isWireUp = true
   fate: ((statement: Statement) => Fate) | null = null
   /** Milliseconds of true time that a statement or read takes, each way. */
   delay: ((call: string) => number) | null = null
@@ -77,6 +78,7 @@ export class Machine {
         },
       },
       log: QUIET,
+      isWireUp: () => this.isWireUp,
       ...(options.former && { former: options.former }),
       onLost: (why) => void this.lost.push(why),
       onDeclaredDead: (row) => void this.declared.push(row.member),
@@ -160,7 +162,7 @@ export class Machine {
       updateMember: (member, to, where) => {
         const what = to.incarnation ? 'join' : to.state === 'dead' ? 'dead' : undefined
         const send = () => store.updateMember(member, to, where)
-        return say(what ?? (to.state ? 'state' : 'beat'), send)
+        return say(what ?? (to.wire ? 'wire' : to.state ? 'state' : 'beat'), send)
       },
       updateShard: (shard, to, where) => say('state', () => store.updateShard(shard, to, where)),
       hintSegment: (shard, segment, where) =>

@@ -12,6 +12,13 @@ const INBOX: Inbox = { receive: () => undefined, hear: () => undefined }
 /** Between two looks of a member at the rows. */
 export const LOOK_MS = 250
 
+function drawn(seed: number): (bytes: Uint8Array) => void {
+  const chance = seeded(seed)
+  return (bytes) => {
+    for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(chance() * 256)
+  }
+}
+
 /** The other members go on beating, but for those that are still. */
 function beatOthers(rows: ReturnType<typeof makeRows>, still: ReadonlySet<string>): void {
   const { members } = rows.state
@@ -26,11 +33,12 @@ export function makePlacement(t: Test, shards = 3) {
   const host = new FakeHost()
   const rows = makeRows(shards)
   const { clock, state } = rows
-  const chance = seeded(7)
+  const random = drawn(7)
   const told: (readonly [readonly string[], Notice, string])[] = []
   const wired: string[] = []
   let serving: Promise<void> | undefined
-  const wire: Wire = {
+  const wire: Wire & { isUp: boolean } = {
+    isUp: true,
     serve(incarnation) {
       wired.push(`serve ${incarnation}`)
       return serving
@@ -38,9 +46,6 @@ export function makePlacement(t: Test, shards = 3) {
     send: () => undefined,
     tell: (to, notice, from) => void told.push([to, notice, from]),
     close: (incarnation) => void wired.push(`close ${incarnation}`),
-  }
-  const random = (bytes: Uint8Array): void => {
-    for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(chance() * 256)
   }
   const placement = new Placement({
     control: rows.control,
@@ -57,6 +62,7 @@ export function makePlacement(t: Test, shards = 3) {
   beatOthers(rows, still)
   const world = {
     placement,
+    wire,
     host,
     rows,
     clock,

@@ -73,11 +73,11 @@ export class Stage {
     const started = names.map((name) => this.world.start(name))
     await this.until('all serve', () => started.every(({ isReady }) => isReady) && this.isServed())
     // Whoever was faster has the shares of the others at first.
-    await this.until('all have their share', () => this.#isShared())
+    await this.until('all have their share', () => this.isShared())
     return started
   }
 
-  #isShared(): boolean {
+  isShared(): boolean {
     const names = this.world.living.map(({ name }) => name)
     const owners = targets([...this.world.engine.state.shards.keys()], names)
     return [...owners].every(([shard, name]) => this.ownerOf(shard)?.name === name)

@@ -158,6 +158,30 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'cut-off-keeps-shards',
+    directed: 'cut-wire',
+    why: 'a member whose wire is down keeps its shards, and their callers wait for nothing',
+    patches: [
+      {
+        file: PLACEMENT,
+        find: '    if (isCutOff()) void this.#drain.giveBack(isCutOff)\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'cut-off-at-once',
+    directed: 'wire-away',
+    why: 'with Redis away the first to notice gives its shards to who notices next, and so on',
+    patches: [
+      {
+        file: 'cluster/membership/wire-states.ts',
+        find: '      return nowMs - sinceMs >= LIMITS.wireApartMs',
+        replace: '      return nowMs >= sinceMs',
+      },
+    ],
+  },
+  {
     name: 'handoff-seals-no-reads',
     directed: 'sealed-reads',
     why: 'an owner that has signed its shard over goes on answering reads',
