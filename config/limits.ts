@@ -15,6 +15,8 @@ export const LIMITS = {
   logTextCharsMax: 8 * KiB,
   /** Causes of a cause, and errors of one that stands for several. */
   logCausesMax: 4,
+  /** A full pipe is waited for so long before lines are dropped. */
+  logWaitMs: 100,
   // Messages
   messagesMax: 1_000,
   messageTypeCharsMax: 100,

@@ -40,6 +40,7 @@ t.test('without anything given the defaults hold', async (t) => {
     bootstrapSecret: null,
     graphFilterFields: 'any',
     logLevel: 'info',
+    logFormat: 'auto',
     shutdownMs: 30_000,
     accessTokenMs: 3_600_000,
     acceptLoss: [],

@@ -219,6 +219,7 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
     bootstrapSecret: values.KONTOR_BOOTSTRAP_SECRET,
     graphFilterFields: values.KONTOR_GRAPH_FILTER_FIELDS,
     logLevel: values.KONTOR_LOG_LEVEL,
+    logFormat: values.KONTOR_LOG_FORMAT,
     shutdownMs: values.KONTOR_SHUTDOWN_MS,
     shutdownNoticeMs: values.KONTOR_SHUTDOWN_NOTICE_MS,
     accessTokenMs: values.KONTOR_ACCESS_TOKEN_MS,

@@ -24,6 +24,8 @@ export interface Settings {
   /** Fields that filters, gates and counts of the graph may look at (CONTRACT 1.4). */
   readonly graphFilterFields: 'any' | 'granted'
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** `auto`: text where standard output is a terminal. */
+  readonly logFormat: 'auto' | 'text' | 'json'
   readonly shutdownMs: number
   /** Of that time: what a load balancer gets to notice, milliseconds. */
   readonly shutdownNoticeMs: number

@@ -127,6 +127,12 @@ export const TABLE = {
     kind: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
     initial: 'info',
   }),
+  KONTOR_LOG_FORMAT: row<'auto' | 'text' | 'json'>({
+    key: 'logFormat',
+    what: 'Sentences or JSON lines; auto: sentences at a terminal, JSON elsewhere.',
+    kind: oneOf('auto', 'text', 'json'),
+    initial: 'auto',
+  }),
   KONTOR_SHUTDOWN_MS: row({
     key: 'shutdownMs',
     what: 'Longest time from SIGTERM to the end, draining included.',

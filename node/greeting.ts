@@ -4,16 +4,26 @@
 import { resolve } from 'node:path'
 import type { Settings } from '../config/settings.ts'
 
-/** The text of a start. Names the file of the secret, never the secret. */
+/** What is told when a node is up, on one line. */
+export function upLine(settings: Settings, port: number): string {
+  return `Kontor is up at ${addressOf(settings, port)}, its data in ${resolve(settings.dataDir)}.`
+}
+
+/** Where it listens, as an address of a browser. */
+export function addressOf({ http }: Settings, port: number): string {
+  const host = http.host.includes(':') ? `[${http.host}]` : http.host
+  return `${http.tlsCertFile === null ? 'http' : 'https'}://${host}:${port}`
+}
+
+/** The text of a start at a terminal. Names the file of the secret, never the secret. */
 export function greeting(settings: Settings, port: number): string {
-  const { host, tlsCertFile } = settings.http
-  const at = `${tlsCertFile === null ? 'http' : 'https'}://${host}:${port}`
+  const at = addressOf(settings, port)
   const secret =
     settings.bootstrapSecret === null
       ? `$(node -p 'require("${resolve(settings.dataDir, 'bootstrap.json')}").clientSecret')`
       : '$KONTOR_BOOTSTRAP_SECRET'
   return `
-Kontor is up at ${at}, its data in ${settings.dataDir}.
+${upLine(settings, port)}
 
   ${at}/openapi.json   every operation
   ${at}/health/ready   whether it serves

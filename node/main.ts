@@ -2,15 +2,18 @@
 // Everything else that starts a node (npm start, containers, tests) ends here.
 
 import { readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { EXIT_CONFIG, loadSettings } from '../config/load.ts'
 import { settingsReference } from '../config/reference.ts'
-import { createLog } from './log.ts'
+import { createVoice } from './log.ts'
 import { harmless } from './log-error.ts'
+import { lineWriter, outletOf } from './log-lines.ts'
 import { giveMemoryBackWhenIdle } from './idle-memory.ts'
 import { startNode, type KontorNode } from './node.ts'
-import { greeting } from './greeting.ts'
+import { addressOf, greeting, upLine } from './greeting.ts'
 
 const EXIT_DATA = 65
+const STANDARD_OUTPUT = 1
 
 // Before the settings are read: who asks what they are may have them wrong.
 if (process.argv.includes('--help')) {
@@ -18,7 +21,6 @@ if (process.argv.includes('--help')) {
   process.exit(0)
 }
 
-const print = (text: string): void => void process.stdout.write(`${text}\n`)
 const loaded = loadSettings(process.env, process.argv.slice(2), (path) =>
   readFileSync(path, 'utf8'),
 )
@@ -28,19 +30,25 @@ if ('problems' in loaded) {
   process.exit(EXIT_CONFIG)
 }
 const settings = loaded.ok
-const log = createLog(settings)
+const isTerminal = isatty(STANDARD_OUTPUT)
+const to = lineWriter(outletOf(STANDARD_OUTPUT))
+const { log, isText, tell } = createVoice(settings, { to, isTerminal })
 const { version } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ) as { version: string }
 
 const fatal = (error: Error): void => {
   log.error({ err: error }, 'this node can not go on')
-  process.stderr.write(`Kontor stops at once: ${harmless(error.message)}\n`)
+  if (!isText) process.stderr.write(`Kontor stops at once: ${harmless(error.message)}\n`)
   process.exit(1)
 }
 
 let node: KontorNode | null = null
+let isStopping = false
 const stop = (signal: string): void => {
+  // Ctrl-C reaches every process at the terminal, and those between it and this one pass it on.
+  if (isStopping) return
+  isStopping = true
   log.info({ signal }, node === null ? 'stopping while it starts' : 'stopping')
   // Nobody has been answered yet, and what is half done is as after a crash.
   if (node === null) process.exit(0)
@@ -53,8 +61,10 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, stop)
 // Everything that it writes, by whatever library, is for its user alone.
 process.umask(0o077)
 try {
-  node = await startNode({ settings, log, version, print, onFatal: fatal })
-  print(greeting(settings, node.port))
+  node = await startNode({ settings, log, version, tell, isTerminal, onFatal: fatal })
+  const { port } = node
+  if (isText) tell(greeting(settings, port))
+  else tell(upLine(settings, port), { url: addressOf(settings, port), dataDir: settings.dataDir })
   giveMemoryBackWhenIdle()
 } catch (error) {
   process.stderr.write(`Kontor can't start: ${harmless((error as Error).message)}\n`)

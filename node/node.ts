@@ -32,6 +32,7 @@ import type { Authenticate, Clock } from './http/core.ts'
 import type { Operation } from './http/operation.ts'
 import { createHttpServer } from './http/server.ts'
 import type { HttpServer } from './http/server.ts'
+import type { Voice } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { RegistryChannels } from './registry/channels.ts'
 import { registryOperations } from './registry/routes.ts'
@@ -44,7 +45,9 @@ export interface NodeOptions {
   readonly log: Log
   readonly version: string
   /** Shows a text to the operator. */
-  readonly print: (text: string) => void
+  readonly tell: Voice['tell']
+  /** Whether it is shown at a terminal. */
+  readonly isTerminal: boolean
   /** The process can't go on: a failed flush, a store that another process has taken. */
   readonly onFatal: (error: Error) => void
 }
@@ -174,7 +177,8 @@ async function makeFoundation(options: FoundationOptions): Promise<Foundation> {
   return clusteredFoundation(options)
 }
 
-function makeAccess({ settings, log, print }: NodeOptions, member: Member, world: World): Access {
+function makeAccess(options: NodeOptions, member: Member, world: World): Access {
+  const { settings, log, tell, isTerminal } = options
   return createAccess({
     actorSystem: member,
     world,
@@ -182,7 +186,8 @@ function makeAccess({ settings, log, print }: NodeOptions, member: Member, world
     bootstrapSecret: settings.bootstrapSecret,
     accessTokenMs: settings.accessTokenMs,
     baseUrl: settings.http.baseUrl,
-    print,
+    tell,
+    isTerminal,
     tidies: () => member.serves(SYSTEM_SHARD),
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
     onPushedOut: (identity) =>
@@ -196,19 +201,19 @@ function sampleCheck(ready: boolean): Check {
   return { name: 'sample', ok: false, reason: 'the sample orders are being loaded' }
 }
 
-async function fillSample(member: Member, { settings, log, print }: NodeOptions): Promise<boolean> {
+async function fillSample(member: Member, { settings, log, tell }: NodeOptions): Promise<boolean> {
   const outcome = await loadSample({
     actorSystem: member,
     readText: readSampleFile,
     marker: fileMarker(settings.dataDir),
     by: 'sample',
     delay: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
-    log: {
-      info: (text) => log.info({}, text),
-      error: (text) => log.error({}, text),
-    },
   })
-  if (outcome.outcome === 'loaded') print(`Loaded ${outcome.orders} sample orders.`)
+  if (outcome.outcome === 'loaded') {
+    tell(`Loaded ${outcome.orders} sample orders (KONTOR_SAMPLE=false leaves them out).`)
+  } else if (outcome.outcome === 'failed') {
+    log.error({ why: outcome.reason }, 'the sample orders are not in')
+  }
   return outcome.outcome !== 'failed'
 }
 

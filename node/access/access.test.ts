@@ -32,7 +32,12 @@ let stations = 0
 /** An access station on an empty (or the given) system, with a clock that stands still. */
 async function station(
   t: Pick<Test, 'teardown' | 'fail'>,
-  options: { system?: ActorSystemTwin; secret?: string | null; dir?: string } = {},
+  options: {
+    system?: ActorSystemTwin
+    secret?: string | null
+    dir?: string
+    isTerminal?: boolean
+  } = {},
 ): Promise<Setup> {
   const system = options.system ?? new ActorSystemTwin(accessBehaviours())
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'kontor-access-'))
@@ -62,7 +67,8 @@ async function station(
     bootstrapSecret: options.secret === undefined ? SECRET : options.secret,
     accessTokenMs: 60 * 60_000,
     baseUrl: 'http://127.0.0.1:8080',
-    print: (text) => printed.push(text),
+    tell: (text) => printed.push(text),
+    isTerminal: options.isTerminal ?? false,
     tidies: () => true,
     onError: (error) => t.fail(String(error)),
     onPushedOut: (identity) => t.fail(identity),
@@ -133,7 +139,7 @@ t.test('a first start with a secret from the settings', async (t) => {
 })
 
 t.test('a first start without one: random, written once, printed once', async (t) => {
-  const setup = await station(t, { secret: null })
+  const setup = await station(t, { secret: null, isTerminal: true })
   const path = join(setup.dir, 'data', 'bootstrap.json')
   const content = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>
   t.equal(statSync(path).mode & 0o777, 0o600)
@@ -148,6 +154,15 @@ t.test('a first start without one: random, written once, printed once', async (t
   t.same(again.printed, [], 'a second start says nothing and changes nothing')
   t.equal(setup.system.system.get('client', 'bootstrap')!.version, 1)
   t.type(who(again, await token(again, undefined, own)), 'object')
+})
+
+t.test('where no terminal is, the file is told and the secret is not', async (t) => {
+  const setup = await station(t, { secret: null })
+  const path = join(setup.dir, 'data', 'bootstrap.json')
+  const { clientSecret } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>
+  t.equal(setup.printed.length, 1)
+  t.match(setup.printed[0], path)
+  t.notMatch(setup.printed[0], clientSecret!)
 })
 
 t.test('a first start that broke off after the file goes on with its secret', async (t) => {

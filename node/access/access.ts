@@ -31,7 +31,9 @@ export interface AccessOptions {
   /** Public address, without a slash at its end. */
   readonly baseUrl: string
   /** Shows a text to the operator. */
-  readonly print: (text: string) => void
+  readonly tell: (text: string) => void
+  /** Whether secrets may be shown so. */
+  readonly isTerminal: boolean
   /** This member has the `system` shard. */
   readonly tidies: () => boolean
   /** Failures in the background. */
@@ -81,8 +83,8 @@ export function createAccess(options: AccessOptions): Access {
     authenticate: (authorization) => authenticator.authenticate(authorization),
     async start() {
       sessions.start()
-      const { dataDir, bootstrapSecret: secret, print } = options
-      await bootstrap({ actorSystem, world, secrets, dataDir, secret, print })
+      const { dataDir, bootstrapSecret: secret, tell, isTerminal } = options
+      await bootstrap({ actorSystem, world, secrets, dataDir, secret, tell, isTerminal })
     },
     stop() {
       sessions.stop()

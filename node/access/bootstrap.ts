@@ -28,7 +28,9 @@ export interface BootstrapOptions {
   /** KONTOR_BOOTSTRAP_SECRET, or null. */
   readonly secret: string | null
   /** Shows a text to the operator, once. */
-  readonly print: (text: string) => void
+  readonly tell: (text: string) => void
+  /** A person reads it as it is told; else it is kept somewhere, which is no place for secrets. */
+  readonly isTerminal: boolean
 }
 
 /** Makes sure that there is somebody to begin with. Throws when the store refuses. */
@@ -66,9 +68,10 @@ async function createFirst(options: BootstrapOptions): Promise<void> {
   const won = await write(options, client, { ifAbsent: true })
   if (secret !== null) return
   if (won) {
-    options.print(
-      `First start: client_id ${BOOTSTRAP_CLIENT}, client_secret ${chosen} (also in ${path})`,
-    )
+    const shown = options.isTerminal
+      ? `client_secret ${chosen} (also in ${path})`
+      : `secret in ${path}`
+    options.tell(`First start: client_id ${BOOTSTRAP_CLIENT}, ${shown}`)
   } else await rm(path, { force: true })
 }
 
@@ -86,7 +89,7 @@ async function replaceSecret(
   const condition = { ifMatch: [etagOf(client.version)] }
   if (!(await write(options, { ...client.value, secrets }, condition))) return
   await rm(filePath(options), { force: true })
-  options.print(
+  options.tell(
     `The secret of client ${BOOTSTRAP_CLIENT} is now the one in the settings; ` +
       'its former bootstrap secret no longer works',
   )

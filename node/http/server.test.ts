@@ -204,6 +204,9 @@ t.test('answers of every kind', async (t) => {
   t.same(json(await get('/later')), 'later')
   const nothing = await get('/nothing')
   t.equal(nothing.status, 204)
+  for (const { headers } of [plain, nothing, await get('/none')]) {
+    t.notOk(headers['uwebsockets'], 'what serves it is not told')
+  }
   t.equal(nothing.headers['content-length'], undefined)
   t.equal(nothing.headers['content-type'], undefined)
   const empty = await get('/empty')

@@ -10,6 +10,11 @@ export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from '
 process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= String(LIMITS.headersBytesMax)
 const uws = await import('uWebSockets.js')
 
+// Every answer would say `uWebSockets: 20`; what serves it is nobody's business. This is the
+// library's own way to leave that out.
+const { _cfg: configure } = uws as { readonly _cfg?: (word: string) => void }
+configure?.('silent')
+
 export const { App, SSLApp, us_listen_socket_close, us_socket_local_port } = uws
 
 /** The package's own constant; its types leave it out. */

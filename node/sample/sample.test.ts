@@ -29,7 +29,6 @@ function answered(success: boolean, code: 'ALREADY_EXISTS' | 'INVALID_COMMAND'):
 interface Fake {
   readonly options: SampleOptions
   readonly asked: ActorRequest[]
-  readonly lines: string[]
   state: 'begun' | 'done' | null
   underWayMax: number
 }
@@ -38,14 +37,12 @@ function fake(reply: (request: ActorRequest, n: number) => Reply, head = 0, text
   let underWay = 0
   const made: Fake = {
     asked: [],
-    lines: [],
     state: null,
     underWayMax: 0,
     options: {
       by: 'client',
       readText: () => text,
       delay: () => Promise.resolve(),
-      log: { info: (what) => made.lines.push(what), error: (what) => made.lines.push(what) },
       marker: {
         read: () => made.state,
         write: (state) => {
@@ -123,7 +120,6 @@ t.test('a failure that stays is told, and the load is not called done', async (t
   const refused = fake(() => answered(false, 'INVALID_COMMAND'), 0, `${HEADER}1${ROW}`)
   t.match(await loadSample(refused.options), { outcome: 'failed', reason: /INVALID_COMMAND: no/ })
   t.equal(refused.state, 'begun')
-  t.match(refused.lines, [/not in/])
 
   const busy: Reply = { outcome: 'refused', error: errorItem('TOO_BUSY', 'later') }
   const always = fake(() => busy, 0, `${HEADER}1${ROW}`)

@@ -31,7 +31,6 @@ export interface SampleOptions {
   readonly by: string
   /** Resolves after so many milliseconds; injected so that tests need not wait. */
   readonly delay: (ms: number) => Promise<void>
-  readonly log: { info(what: string): void; error(what: string): void }
 }
 
 /** `skipped`: the store is in use already, or its sample was loaded before. */
@@ -66,7 +65,7 @@ export function sampleOrders(text: string): { orders: SampleOrder[]; rejectedRow
  * Loads the sample into an empty store. Never throws; the node is ready once this is not failed.
  */
 export async function loadSample(options: SampleOptions): Promise<SampleOutcome> {
-  const { marker, log } = options
+  const { marker } = options
   try {
     const state = marker.read()
     if (state === 'done' || (state === null && !isEmpty(options.actorSystem))) {
@@ -76,17 +75,12 @@ export async function loadSample(options: SampleOptions): Promise<SampleOutcome>
     const { orders, rejectedRows } = sampleOrders(options.readText())
     const failure = await createAll(orders, options)
     if (failure !== null) {
-      const reason = `the sample orders are not in: ${failure.code}: ${failure.message}`
-      log.error(reason)
-      return { outcome: 'failed', reason }
+      return { outcome: 'failed', reason: `${failure.code}: ${failure.message}` }
     }
     marker.write('done')
-    log.info(`${orders.length} sample orders are in (KONTOR_SAMPLE=false leaves them out)`)
     return { outcome: 'loaded', orders: orders.length, rejectedRows }
   } catch (error) {
-    const reason = `the sample orders are not in: ${error instanceof Error ? error.message : String(error)}`
-    log.error(reason)
-    return { outcome: 'failed', reason }
+    return { outcome: 'failed', reason: error instanceof Error ? error.message : String(error) }
   }
 }
 

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { errors as elastic } from '@elastic/elasticsearch'
 import cassandra from 'cassandra-driver'
 import { Redis } from 'ioredis'
-import { createLog } from '../../node/log.ts'
+import { jsonLog } from '../../node/log.ts'
 
 const SECRET = 'hunter2-hunter2'
 
@@ -15,7 +15,7 @@ const SECRET = 'hunter2-hunter2'
 function lineOf(error: unknown): { text: string; err: Record<string, unknown> } {
   let text = ''
   const write = (line: string): void => void (text += line)
-  createLog({ logLevel: 'info', memberId: 'm' }, { write }).error({ err: error }, 'failed')
+  jsonLog({ logLevel: 'info', memberId: 'm' }, { write }).error({ err: error }, 'failed')
   return { text, err: (JSON.parse(text) as { err: Record<string, unknown> }).err }
 }
 
