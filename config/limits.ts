@@ -17,6 +17,8 @@ export const LIMITS = {
   logCausesMax: 4,
   /** A full pipe is waited for so long before lines are dropped. */
   logWaitMs: 100,
+  /** The front page shows a number of orders that is up to this old. */
+  frontCountMs: 2_000,
   // Messages
   messagesMax: 1_000,
   messageTypeCharsMax: 100,

@@ -20,6 +20,8 @@ import { clusterOperations } from './cluster/routes.ts'
 import { SetAside } from './cluster/set-aside.ts'
 import { embeddedFoundation } from './embedded.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
+import { OrderCount } from './front/order-count.ts'
+import { frontOperations } from './front/routes.ts'
 import { actorQuery } from './graph/actor-query.ts'
 import { consistencyTokens } from './graph/consistency.ts'
 import { Graph } from './graph/graph.ts'
@@ -66,6 +68,7 @@ export async function startNode(given: NodeOptions): Promise<KontorNode> {
   const phase: Phase = {
     checks: () => [STARTING],
     authenticate: () => NOBODY_YET,
+    orders: () => Promise.resolve(null),
     isLeaving: false,
   }
   const server = listener(given, { world, metrics, phase })
@@ -83,6 +86,8 @@ export async function startNode(given: NodeOptions): Promise<KontorNode> {
 interface Phase {
   checks: () => readonly Check[]
   authenticate: Authenticate
+  /** How many there are; null: nobody can say. */
+  orders: () => Promise<number | null>
   /** It was told to stop, and serves on for a moment. */
   isLeaving: boolean
 }
@@ -97,16 +102,24 @@ const STARTING: Check = { name: 'start', ok: false, reason: 'this node is starti
 const LEAVING: Check = { name: 'stop', ok: false, reason: 'this node is about to stop' }
 const NOBODY_YET = new RequestError('UNAVAILABLE', 'this node is starting; nothing was done')
 
-function healthOf({ metrics, phase }: Entrance): Operation[] {
+/** What is answered from the first moment on. */
+function doorstep(options: NodeOptions, { metrics, phase }: Entrance): Operation[] {
+  const { settings, version } = options
   const checks = (): readonly Check[] => [...phase.checks(), ...(phase.isLeaving ? [LEAVING] : [])]
-  return healthOperations({ checks, metrics })
+  const authenticate: Authenticate = (authorization) => phase.authenticate(authorization)
+  const orders = (): Promise<number | null> => phase.orders()
+  return [
+    ...frontOperations({ version, settings, checks, authenticate, orders }),
+    ...healthOperations({ checks, metrics }),
+  ]
 }
 
-function listener({ settings, log, version }: NodeOptions, entrance: Entrance): HttpServer {
+function listener(options: NodeOptions, entrance: Entrance): HttpServer {
+  const { settings, log, version } = options
   const { world, metrics, phase } = entrance
   return createHttpServer({
     settings: settings.http,
-    operations: healthOf(entrance),
+    operations: doorstep(options, entrance),
     isStarting: true,
     authenticate: (authorization) => phase.authenticate(authorization),
     log,
@@ -146,6 +159,8 @@ async function startStations(
   const sample = { ready: !settings.sample }
   phase.checks = () => [...foundation.checks(), sampleCheck(sample.ready)]
   phase.authenticate = access.authenticate
+  const count = new OrderCount({ graph, ...clocks })
+  phase.orders = () => count.read()
   const status = new ClusterStatusReader({
     overview: () => member.ownership.overview(),
     tenures: member.shards,
@@ -159,7 +174,7 @@ async function startStations(
     send: (envelope, respond) => member.edge.send(envelope, respond),
   })
   server.serve([
-    ...healthOf(entrance),
+    ...doorstep(options, entrance),
     ...clusterOperations({ status, setAside, retryParked: () => member.retryParked() }),
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),

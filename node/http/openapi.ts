@@ -58,14 +58,15 @@ function describe(operation: Operation): Json {
   return described
 }
 
-/** `POST /resources/actors/{type}/{id}` becomes `post_resources_actors_type_id`. */
+/** `POST /resources/actors/{type}/{id}` is `post_resources_actors_type_id`, `GET /` `get_front`. */
 function operationIdOf(operation: Operation): string {
-  const path = operation.path.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '')
+  const path = operation.path.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '') || 'front'
   return `${operation.method.toLowerCase()}_${path}`
 }
 
 function tagOf(path: string): string {
   const [first = '', second] = path.slice(1).split('/')
+  if (first === '') return 'front'
   return first === 'resources' && second !== undefined ? second : first
 }
 

@@ -7,6 +7,7 @@ import { gunzipSync } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { oauthOperations } from '../../node/access/oauth.ts'
 import { actorOperations } from '../../node/actors/routes.ts'
+import { frontOperations } from '../../node/front/routes.ts'
 import { graphRoutes } from '../../node/graph/routes.ts'
 import { clusterOperations } from '../../node/cluster/routes.ts'
 import { healthOperations } from '../../node/health/routes.ts'
@@ -31,6 +32,19 @@ t.test('health', async (t) => {
       : ['shards', 'graph', 'progress', 'sample']
     ).map((name) => ({ name, ok: true })),
   })
+})
+
+t.test('the front page: for a browser, and for a program', async (t) => {
+  const index = (await node.send('/')).json<{ links: Record<string, string> }>()
+  t.match(index, { name: 'Kontor', version: /^\d/, ready: true, orders: Number })
+  for (const name of ['openapi', 'ready', 'live', 'metrics']) {
+    t.equal((await node.send(index.links[name]!)).status, 200, name)
+  }
+  const page = await node.send('/', { headers: { Accept: 'text/html' } })
+  t.equal(page.headers['content-type'], 'text/html; charset=utf-8')
+  t.match(page.text, `:${node.port}/`, 'the request to paste goes to this node')
+  const proxied = await node.send('/', { headers: { Via: '1.1 proxy' } })
+  t.notOk('orders' in proxied.json(), 'a stranger is not told how many orders there are')
 })
 
 t.test('the state of the cluster; embedded, its one member', async (t) => {
@@ -142,6 +156,7 @@ t.test('openapi.json names every operation, and each is there', async (t) => {
   )
   const unused = null as never
   const table = [
+    ...frontOperations(unused),
     ...healthOperations({ checks: unused, metrics: unused }),
     ...clusterOperations({} as never),
     ...oauthOperations(unused),
