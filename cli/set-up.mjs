@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { hasForeignBinary, keepOwnBinary } from './lean.mjs'
 import { withLock } from './set-up-lock.mjs'
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -16,58 +17,80 @@ const NODE_MAJOR = 22
 const NODE_MINOR_MIN = 18
 const INSTALL_MS_MAX = 15 * 60_000
 
-/** Written after an install: the hash of the lock file that it followed. */
+/** Written after an install: which lock file it followed, where, and with what. */
 const STAMP = '.lock-hash'
 const TAP_STAMP = '.tap-built'
 
 /**
- * Makes sure that node_modules is what the lock file says and returns the Node 22 to go on with.
+ * Makes sure that node_modules has what the lock file says and returns the Node 22 to go on with.
  *
  * @param {{ root?: string, dev?: boolean }} options `dev`: tests and checks follow, so development
- *   packages are needed too, and tap is built for its plugins.
+ *   packages are needed too, and tap is built for its plugins. What runs needs none of them.
  * @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} path of Node 22; environment whose
  *   PATH finds it and the installed tools first.
  * @throws {Error} with a message for people: what is missing and how to get it.
  */
 export async function setUp({ root = ROOT, dev = false } = {}) {
-  const lockBytes = readFileSync(join(root, 'package-lock.json'))
-  const hash = createHash('sha256').update(lockBytes).digest('hex')
-  if (!isInstalled(root, lockBytes, hash, dev)) {
+  const lock = readLock(root)
+  if (!isInstalled(lock, dev)) {
     await withLock(join(root, '.set-up'), async (track) => {
-      if (!isInstalled(root, lockBytes, hash, dev)) await install(root, lockBytes, hash, track)
+      if (!isInstalled(lock, dev)) await install(lock, dev, track)
     })
   }
   const node = findNode(root)
   const env = { ...process.env, PATH: searchPath(root, node) }
-  if (dev && !isTapBuilt(root, hash)) {
+  if (dev && !isTapBuilt(lock)) {
     await withLock(join(root, '.set-up'), async (track) => {
-      if (!isTapBuilt(root, hash)) await buildTap(root, hash, { node, env, track })
+      if (!isTapBuilt(lock)) await buildTap(lock, { node, env, track })
     })
   }
   return { node, env }
 }
 
+/** @typedef {{ root: string, packages: Record<string, any>, hash: string }} Lock */
+
+/** @returns {Lock} the lock file of the folder `root` */
+function readLock(root) {
+  const bytes = readFileSync(join(root, 'package-lock.json'))
+  const hash = createHash('sha256').update(bytes).digest('hex')
+  return { root, packages: JSON.parse(bytes.toString('utf8')).packages, hash }
+}
+
+/** What the stamp says after an install; folders are shared between systems. */
+function stampOf({ hash }, dev) {
+  return `${hash} ${process.platform}-${process.arch}${dev ? '' : ' without development'}`
+}
+
 /** True when node_modules matches the lock file, whoever installed it. */
-function isInstalled(root, lockBytes, hash, dev) {
-  const modules = join(root, 'node_modules')
-  if (readText(join(modules, STAMP)) === `${hash}\n`) return true
-  const missing = missingPackages(root, lockBytes)
-  if (missing.length === 0) writeStamp(join(modules, STAMP), hash)
-  return missing.every((wanted) => !dev && wanted.dev)
+function isInstalled(lock, dev) {
+  const path = join(lock.root, 'node_modules', STAMP)
+  const stamp = readText(path)
+  const stamps = dev ? [stampOf(lock, true)] : [stampOf(lock, true), stampOf(lock, false)]
+  if (stamps.some((known) => stamp === `${known}\n`)) return true
+  const missing = missingPackages(lock)
+  if (missing.some((wanted) => dev || !wanted.dev)) return false
+  writeStamp(path, stampOf(lock, missing.length === 0))
+  return true
 }
 
 /** Packages of the lock file that this platform needs and that aren't there in that version. */
-function missingPackages(root, lockBytes) {
-  const installed = readText(join(root, 'node_modules', '.package-lock.json'))
-  const there = installed === null ? {} : (JSON.parse(installed).packages ?? {})
+function missingPackages({ root, packages }) {
+  const there = installedPackages(root)
   const missing = []
-  for (const [path, wanted] of Object.entries(JSON.parse(lockBytes.toString('utf8')).packages)) {
+  if (hasForeignBinary(root)) missing.push({ path: 'node_modules/uWebSockets.js', dev: false })
+  for (const [path, wanted] of Object.entries(packages)) {
     if (path === '' || there[path]?.version === wanted.version) continue
     const optional = wanted.optional || wanted.devOptional || wanted.peer
     const needed = optional ? isForThisPlatform(wanted) : true
     if (needed || there[path]) missing.push({ path, dev: wanted.dev === true })
   }
   return missing
+}
+
+/** What npm says that it has installed, by path. */
+function installedPackages(root) {
+  const text = readText(join(root, 'node_modules', '.package-lock.json'))
+  return text === null ? {} : (JSON.parse(text).packages ?? {})
 }
 
 /** True for a prebuilt package of exactly this platform: npm skips it silently when it fails. */
@@ -81,23 +104,31 @@ function hasGlibc() {
   return process.report.getReport().header.glibcVersionRuntime !== undefined
 }
 
-async function install(root, lockBytes, hash, track) {
+/** Installs what runs, and what tests need where it is asked for or has been installed before. */
+async function install(lock, dev, track) {
+  const { root } = lock
   process.stderr.write('Installing packages (once, about half a minute) ...\n')
   const started = Date.now()
-  const missing = () => missingPackages(root, lockBytes).map((wanted) => wanted.path)
-  await npm(['ci'], process.execPath, { root, track })
+  const all = dev || Object.values(installedPackages(root)).some((one) => one.dev === true)
+  const omit = all ? [] : ['--omit=dev']
+  const missing = () => missingPackages(lock).filter((wanted) => all || !wanted.dev)
+  // Beside a node that runs from this folder nothing is taken away.
+  const isOnlyMore = missing().every((wanted) => wanted.dev)
+  const words = isOnlyMore ? ['install', '--no-save'] : ['ci']
+  await npm([...words, ...omit], process.execPath, { root, track })
   // npm leaves out, in silence, prebuilt packages that aren't meant for the Node that runs it.
   const node = packagedNode(root)
   if (missing().length > 0 && node !== null) {
-    await npm(['install', '--no-save'], node, { root, track })
+    await npm(['install', '--no-save', ...omit], node, { root, track })
   }
   const [first, ...others] = missing()
   if (first !== undefined) {
     const more = others.length > 0 ? ` and ${others.length} more` : ''
-    throw new Error(`npm ci left out ${first}${more}. Is the registry in reach?`)
+    throw new Error(`npm ci left out ${first.path}${more}. Is the registry in reach?`)
   }
+  keepOwnBinary(root)
   linkNode(root)
-  writeStamp(join(root, 'node_modules', STAMP), hash)
+  writeStamp(join(root, 'node_modules', STAMP), stampOf(lock, all))
   process.stderr.write(`Installed in ${((Date.now() - started) / 1000).toFixed(1)} s.\n`)
 }
 
@@ -164,12 +195,12 @@ function searchPath(root, node) {
   return [dirname(node), join(root, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter)
 }
 
-function isTapBuilt(root, hash) {
+function isTapBuilt({ root, hash }) {
   return readText(join(root, 'node_modules', TAP_STAMP)) === `${hash}\n`
 }
 
 /** tap is generated for its plugins; the one that it comes with can't run TypeScript 7 sources. */
-async function buildTap(root, hash, { node, env, track }) {
+async function buildTap({ root, hash }, { node, env, track }) {
   const tap = join(root, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
   await run(node, [tap, 'build'], { cwd: root, env, track })
   writeStamp(join(root, 'node_modules', TAP_STAMP), hash)

@@ -7,6 +7,8 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  readdirSync,
+  renameSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -23,6 +25,8 @@ const run = promisify(execFile)
 /** A process number that nobody has: above the highest that Linux gives. */
 const NOBODY = 4_194_305
 
+const FLAGS = '--ignore-scripts --loglevel=error --no-audit --no-fund'
+
 const LOCK = {
   packages: {
     '': {},
@@ -37,6 +41,9 @@ const LOCK = {
     },
   },
 }
+
+/** Without what only tests need. */
+const { 'node_modules/b': _dev, ...RUNS } = LOCK.packages
 
 /** npm ci: slow enough for others to come in between; writes a line for every run. */
 const NPM = `#!/usr/bin/env node
@@ -71,10 +78,10 @@ function environment(root: string): NodeJS.ProcessEnv {
 }
 
 /** Runs the set-up in a process of its own, as a start does. */
-function setUp(root: string) {
+function setUp(root: string, dev = false) {
   const code = `
     import { setUp } from ${JSON.stringify(join(HERE, 'set-up.mjs'))}
-    const { node } = await setUp({ root: ${JSON.stringify(root)} })
+    const { node } = await setUp(${JSON.stringify({ root, dev })})
     process.stdout.write(node)`
   return run(process.execPath, ['--input-type=module', '-e', code], { env: environment(root) })
 }
@@ -87,7 +94,7 @@ function npmRuns(root: string): string[] {
 t.test('several starts install once, a later one not at all', async (t) => {
   const root = folder(t)
   const starts = await Promise.all([setUp(root), setUp(root), setUp(root)])
-  t.strictSame(npmRuns(root), ['ci --ignore-scripts --loglevel=error --no-audit --no-fund'])
+  t.strictSame(npmRuns(root), [`ci --omit=dev ${FLAGS}`])
   for (const { stdout } of starts) t.equal(stdout, process.execPath, 'this Node is a Node 22')
   await setUp(root)
   t.equal(npmRuns(root).length, 1)
@@ -104,8 +111,7 @@ t.test('a changed lock file is installed', async (t) => {
 })
 
 t.test('what somebody else installed counts, development packages or not', async (t) => {
-  const { 'node_modules/b': _dev, ...production } = LOCK.packages
-  for (const packages of [LOCK.packages, production]) {
+  for (const packages of [LOCK.packages, RUNS]) {
     const root = folder(t)
     mkdirSync(join(root, 'node_modules'))
     const path = join(root, 'node_modules', '.package-lock.json')
@@ -128,9 +134,60 @@ t.test('what npm leaves out on an old Node is installed on the packaged one', as
   mkdirSync(join(root, folderOfNode), { recursive: true })
   symlinkSync(process.execPath, join(root, folderOfNode, 'node'))
   await setUp(root)
-  const flags = '--ignore-scripts --loglevel=error --no-audit --no-fund'
-  t.strictSame(npmRuns(root), [`ci ${flags}`, `install --no-save ${flags}`])
+  t.strictSame(npmRuns(root), [`ci --omit=dev ${FLAGS}`, `install --no-save --omit=dev ${FLAGS}`])
 })
+
+/** The program that builds tap for its plugins. */
+function withTap(root: string): void {
+  const folder = join(root, 'node_modules/tap/dist/esm')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'run.mjs'), '')
+}
+
+t.test('what runs is installed by a start, what tests need is added by a test', async (t) => {
+  const root = folder(t, { packages: RUNS })
+  await setUp(root)
+  withTap(root)
+  await setUp(root, true)
+  const added = [`ci --omit=dev ${FLAGS}`, `install --no-save ${FLAGS}`]
+  t.strictSame(npmRuns(root), added, 'a node that runs from the folder keeps what it has')
+  await setUp(root, true)
+  await setUp(root)
+  t.equal(npmRuns(root).length, 2)
+})
+
+t.test('who has what tests need keeps it when the lock file changes', async (t) => {
+  const root = folder(t)
+  withTap(root)
+  await setUp(root, true)
+  const changed = JSON.stringify(LOCK).replaceAll('1.0.0', '1.0.1')
+  writeFileSync(join(root, 'package-lock.json'), changed)
+  writeFileSync(join(root, 'installed.json'), changed)
+  await setUp(root)
+  t.strictSame(npmRuns(root), [`ci ${FLAGS}`, `ci ${FLAGS}`])
+})
+
+t.test(
+  'of the binaries for all systems only ours stays, and another one is not ours',
+  async (t) => {
+    const root = folder(t)
+    const own = `uws_${process.platform}_${process.arch}_127.node`
+    const bin = join(root, 'node_modules/uWebSockets.js/dist/bin')
+    mkdirSync(bin, { recursive: true })
+    for (const name of [own, 'uws_nowhere_x64_127.node', 'uws_nowhere_x64_115.node']) {
+      writeFileSync(join(bin, name), '')
+    }
+    await setUp(root)
+    t.strictSame(readdirSync(bin), [own])
+
+    renameSync(join(bin, own), join(bin, 'uws_nowhere_x64_127.node'))
+    const elsewhere = JSON.stringify(LOCK).replaceAll('1.0.0', '1.0.2')
+    writeFileSync(join(root, 'package-lock.json'), elsewhere)
+    writeFileSync(join(root, 'node_modules/.package-lock.json'), elsewhere)
+    await t.rejects(setUp(root), /left out node_modules\/uWebSockets\.js/)
+    t.equal(npmRuns(root).length, 2, 'it is installed anew')
+  },
+)
 
 t.test('an install that fails is told, and tried again by the next start', async (t) => {
   const root = folder(t)

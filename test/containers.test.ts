@@ -2,14 +2,16 @@
 // nodes only settings that there are, engines only settings that are safe, and the image holds what
 // the program imports. (PROTOCOL 3.1, CONTRACT 0 "Settings")
 
-import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
-import { readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, cpSync, existsSync, linkSync, lstatSync, mkdirSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { keepOwnBinary } from '../cli/lean.mjs'
 import { loadSettings } from '../config/load.ts'
+import { until } from './harness/patience.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
@@ -95,46 +97,119 @@ t.test('the proxy knows every node, and HAProxy its settings', async (t) => {
   if (checked.error === undefined) t.equal(checked.status, 0, 'haproxy -c')
 })
 
+/** What the Dockerfile copies out of this folder. */
+function copied(): string[] {
+  const lines = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)]
+  return lines.flatMap(([, from]) => from!.split(' '))
+}
+
 t.test('the image holds what the program imports', async (t) => {
-  const dockerfile = read('Dockerfile')
   const letThrough = read('.dockerignore').split('\n')
-  for (const folder of ['protocol', 'config', 'commerce', 'storage', 'cluster', 'node']) {
-    t.match(dockerfile, `COPY ${folder} ${folder}\n`)
-    t.ok(letThrough.includes(`!${folder}`), folder)
+  const paths = copied()
+  for (const folder of ['protocol', 'config', 'commerce', 'storage', 'cluster', 'node', 'cli']) {
+    t.ok(paths.includes(folder), folder)
   }
-  for (const [, from] of dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
-    for (const path of from!.split(' ')) {
-      t.ok(existsSync(join(ROOT, path)), path)
-      t.ok(letThrough.includes(`!${path}`), path)
-    }
+  for (const path of paths) {
+    t.ok(existsSync(join(ROOT, path)), path)
+    t.ok(letThrough.includes(`!${path}`), path)
   }
-  t.match(dockerfile, /^FROM node:22\./m)
+  t.match(read('Dockerfile'), /^FROM node:22\.\S+-bookworm-slim AS build$/m)
+  // The C library that the binaries were made for.
+  t.match(read('Dockerfile'), /^FROM debian:bookworm-slim$/m)
 })
 
-t.test('what the image holds can be packed', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'kontor-image-'))
-  t.teardown(() => rmSync(dir, { recursive: true }))
-  const [, last] = read('Dockerfile').split(/^FROM .*bookworm-slim$/m)
-  for (const [, from] of last!.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
-    for (const path of from!.split(' ')) {
-      cpSync(join(ROOT, path), join(dir, path), {
-        recursive: true,
-        filter: (file) => !/\.test\.ts$|[\\/](testing|conformance)$/.test(file),
-      })
+/** Packages of the lock file that only tests and checks need. */
+function development(): Set<string> {
+  const { packages } = JSON.parse(read('package-lock.json')) as {
+    packages: Record<string, { dev?: boolean; name?: string }>
+  }
+  return new Set(Object.keys(packages).filter((path) => packages[path]!.dev === true))
+}
+
+/** The packages that run, as links, so that a copy of them costs nothing. */
+function linkPackages(to: string): void {
+  const left = development()
+  const link = (path: string): void => {
+    mkdirSync(join(to, path), { recursive: true })
+    for (const entry of readdirSync(join(ROOT, path), { withFileTypes: true })) {
+      const inner = `${path}/${entry.name}`
+      if (left.has(inner) || entry.name === '.cache') continue
+      if (entry.isDirectory()) link(inner)
+      else if (entry.isFile()) linkOrCopy(join(ROOT, inner), join(to, inner))
     }
   }
-  mkdirSync(join(dir, 'node_modules'))
-  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
-    if (name !== '.cache')
-      symlinkSync(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name))
+  link('node_modules')
+}
+
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to)
+  } catch {
+    copyFileSync(from, to)
   }
-  const packed = spawnSync(process.execPath, ['cli/packed.mjs'], { cwd: dir, encoding: 'utf8' })
-  t.equal(packed.stderr, '')
-  t.equal(packed.status, 0)
-  t.match(read('Dockerfile'), /^RUN node cli\/packed\.mjs /m)
-  const help = spawnSync(process.execPath, ['cli/node.mjs', '--help'], {
-    cwd: dir,
-    encoding: 'utf8',
+}
+
+function bytesIn(dir: string): number {
+  let bytes = 0
+  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) bytes += lstatSync(join(entry.parentPath, entry.name)).size
+  }
+  return bytes
+}
+
+const MB = 1_000_000
+/** debian:bookworm-slim, unpacked. */
+const BASE_BYTES = 75 * MB
+
+t.test('the image is packed, is small, and serves', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'kontor-image-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  for (const path of copied()) {
+    cpSync(join(ROOT, path), join(dir, path), {
+      recursive: true,
+      filter: (file) => !/\.test\.ts$|[\\/](testing|conformance)$/.test(file),
+    })
+  }
+  linkPackages(dir)
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, args, { cwd: dir, encoding: 'utf8' })
+  const [, steps = ''] = /^RUN (node cli\/packed\.mjs .*)$/m.exec(read('Dockerfile'))!
+  for (const step of steps.split(' && ')) {
+    const { stderr, status } = run(...step.replace(/^node /, '').split(' '))
+    t.strictSame([stderr, status], ['', 0], step)
+  }
+  const uws = readdirSync(join(dir, 'node_modules/uWebSockets.js/dist/bin'))
+  t.strictSame(uws, [`uws_${process.platform}_${process.arch}_${process.versions.modules}.node`])
+  t.notOk(existsSync(join(dir, 'node_modules/tap')))
+  const total = BASE_BYTES + statSync(process.execPath).size + bytesIn(dir)
+  t.ok(total < 250 * MB, `${Math.round(total / MB)} MB`)
+  t.match(run('cli/node.mjs', '--help').stdout, /KONTOR_DATA_DIR/)
+  t.match(run('cli/verify-log.ts', '--help').stdout, /--data/, 'and its commands')
+
+  const data = join(dir, 'data')
+  const env = { PATH: process.env['PATH'], KONTOR_HTTP_PORT: '0', KONTOR_DATA_DIR: data }
+  const child = spawn(process.execPath, ['cli/node.mjs'], { cwd: dir, env })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (bytes: Buffer) => void (said += bytes.toString()))
+  }
+  const port = (): string => /is up at http:\/\/[^:]+:(\d+)/.exec(said)?.[1] ?? ''
+  await until('it is up', () => port() !== '' || child.exitCode !== null)
+  await until('it is ready', async () => {
+    const answer = await fetch(`http://127.0.0.1:${port()}/health/ready`).catch(() => null)
+    await answer?.arrayBuffer()
+    return answer?.status === 200 || child.exitCode !== null
   })
-  t.match(help.stdout, /KONTOR_DATA_DIR/)
+  t.equal(child.exitCode, null, said)
+})
+
+t.test('what running needs is under 450 MB', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'kontor-packages-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  linkPackages(dir)
+  keepOwnBinary(dir)
+  const bytes = bytesIn(dir)
+  t.ok(bytes < 450 * MB, `${Math.round(bytes / MB)} MB`)
+  t.match(read('cli/set-up.mjs'), "['--omit=dev']")
 })

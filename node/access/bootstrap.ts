@@ -7,7 +7,7 @@
 // A client `bootstrap` that was deleted is not made again while other identities exist.
 
 import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { ActorSystem, SystemEntry } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
 import { LIMITS } from '../../config/limits.ts'
@@ -69,8 +69,8 @@ async function createFirst(options: BootstrapOptions): Promise<void> {
   if (secret !== null) return
   if (won) {
     const shown = options.isTerminal
-      ? `client_secret ${chosen} (also in ${path})`
-      : `secret in ${path}`
+      ? `client_secret ${chosen} (also in ${resolve(path)})`
+      : `secret in ${resolve(path)}`
     options.tell(`First start: client_id ${BOOTSTRAP_CLIENT}, ${shown}`)
   } else await rm(path, { force: true })
 }
