@@ -4,7 +4,7 @@
 import t from 'tap'
 import { MemorySegments } from '../../storage/memory/statements.ts'
 import { audit, newState } from './testing/engine.ts'
-import { SMALL, append, of, owner } from './testing/owner.ts'
+import { LARGE, SMALL, append, of, owner } from './testing/owner.ts'
 import type { Owner } from './testing/owner.ts'
 
 void t.test('reading over many segments', async (t) => {
@@ -91,6 +91,33 @@ void t.test('a missing row: looked for at the serial level, then refused', async
   one.engine.seen = (rows) => rows.filter(({ offset }) => offset > 3)
   t.same(await follow(), [4, 5])
   t.same(one.bugs, [])
+})
+
+void t.test('rows that were seen, or written, are missed where a read lacks them', async (t) => {
+  const state = newState()
+  const [one, other] = [owner(state), owner(state)]
+  const { epoch } = await one.claim()
+  t.same(await other.log.read(0, 0, 1e6), [])
+  const offsets = async (from: Owner) => (await from.log.read(0, 0, 1e6)).map((row) => row.offset)
+  for (let head = 0; head < 3; head++) await append(one, of(epoch, head))
+  one.engine.seen = (rows, serial) => (serial ? rows : [])
+  t.same(await offsets(one), [1, 2, 3], 'what it has appended itself')
+  t.same(await offsets(other), [1, 2, 3])
+  other.engine.seen = (rows, serial) => (serial ? rows : [])
+  t.same(await offsets(other), [1, 2, 3], 'what it has read before')
+  t.same(one.bugs.concat(other.bugs), [])
+})
+
+void t.test('a row missing behind others of its segment was not trimmed', async (t) => {
+  const state = newState()
+  const one = owner(state, { ...LARGE, rowsMax: 3 })
+  const { epoch } = await one.claim()
+  for (let head = 0; head < 8; head++) await append(one, of(epoch, head))
+  // Nothing older is left that could tell: the segment's first row is what is asked for.
+  await one.log.trim(0, epoch, 3)
+  one.engine.seen = (rows) => rows.filter(({ offset }) => offset !== 5)
+  await t.rejects(one.log.read(0, 3, 1e6), { message: /no entry at offset 5$/ })
+  t.equal(one.bugs.length, 1)
 })
 
 void t.test('trimming', async (t) => {

@@ -293,6 +293,45 @@ void t.test('a claim whose steps are not heard of, lost, late', async (t) => {
   }
 })
 
+void t.test('a claim that ends behind a newer one of its own process', async (t) => {
+  const state = newState()
+  const one = owner(state)
+  const first = one.claim()
+  let goOn = (): void => undefined
+  const held = new Promise<void>((resolve) => (goOn = resolve))
+  // Fenced and looked at, and before that is heard of.
+  let looks = 0
+  one.engine.pause = async (kind) => {
+    if (kind === 'statics' && ++looks === 2) await held
+  }
+  first.catch(() => undefined)
+  while (looks < 2) await new Promise(setImmediate)
+  const newer = await one.claim()
+  goOn()
+  await t.rejects(first, LostTenure)
+  t.equal(await append(one, of(newer.epoch, 0)), 'committed')
+  t.same(one.bugs, [])
+})
+
+void t.test('a claim asks again soon, and then in steps that have a bound', async (t) => {
+  const state = newState()
+  const one = owner(state)
+  const tenure = await takeShard(state, 0, 'one')
+  const asked: number[] = []
+  one.engine.pause = async (kind) => {
+    if (kind === 'fence') asked.push(one.clock.monotonicMs())
+    throw new Error('away')
+  }
+  const claim = one.log.claim(0, tenure)
+  claim.catch(() => undefined)
+  for (let i = 0; i < 300; i++) await one.clock.advance(LIMITS.claimRetryMs / 2)
+  await t.rejects(claim, { message: /in time/ })
+  const gaps = asked.slice(1).map((at, i) => at - asked[i]!)
+  t.equal(gaps[0], LIMITS.claimRetryMs)
+  t.equal(gaps[1], 2 * LIMITS.claimRetryMs)
+  t.equal(Math.max(...gaps), LIMITS.claimRetryMsMax)
+})
+
 void t.test('a claim meets somebody newer', async (t) => {
   const state = newState()
   const [one, two] = [owner(state, SMALL), owner(state, SMALL)]
