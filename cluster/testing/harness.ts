@@ -49,6 +49,11 @@ export class TestClock implements Clock {
     return () => void (this.#due = this.#due.filter((other) => other !== item))
   }
 
+  /** How many wait for their time. */
+  get timers(): number {
+    return this.#due.length
+  }
+
   defer(run: () => void): void {
     setImmediate(run)
   }
