@@ -1,6 +1,7 @@
 // Which derived rows may go, and from when their time counts. Source: PROTOCOL 3.12 "What expires".
 
 import t from 'tap'
+import { LIMITS } from '../config/limits.ts'
 import { CREATE_KEY_SUFFIX } from './journal.ts'
 import type { DerivedRow } from './journal.ts'
 import { lifeOf } from './row-life.ts'
@@ -25,3 +26,18 @@ t.test('a follower that is done with an actor keeps no row for ever', (t) => {
   t.equal(lifeOf({ ...parked, body: Buffer.from('why') }), null)
   t.end()
 })
+
+t.test(
+  'a mark is looked for on its day and the next one: it lives from the end of its day',
+  (t) => {
+    const mark = {
+      kind: 'mark',
+      shard: 0,
+      day: 4,
+      messageId: 'm',
+      offset: 1,
+    } as unknown as DerivedRow
+    t.same(lifeOf(mark), { from: 5 * LIMITS.callerMarkMs })
+    t.end()
+  },
+)

@@ -70,6 +70,19 @@ t.test('what was just committed is not read again', async (t) => {
   t.equal(log.reads, 1)
 })
 
+t.test('when the room is full the oldest rows go, until half of it is free', async (t) => {
+  const log = new Rows()
+  const recent = new RecentRows(log, 1_000)
+  for (const shard of [0, 1, 0, 1, 0]) recent.add(shard, log.commit(shard, 1, 200))
+  t.equal(recent.bytes, 1_000, 'it may be full')
+  recent.add(0, log.commit(0, 1, 200))
+  t.equal(recent.bytes, 400)
+  t.equal((await recent.read(0, 2, 1_000)).length, 2, 'the newest two')
+  t.equal(log.reads, 0)
+  t.equal((await recent.read(1, 0, 1_000)).length, 2)
+  t.equal(log.reads, 1)
+})
+
 t.test('whatever is kept, following reads every row once and in order', async () => {
   const act = fc.record({
     kind: fc.constantFrom('commit', 'commit', 'read', 'elsewhere', 'forget'),
