@@ -301,11 +301,15 @@ void t.test('a claim that ends behind a newer one of its own process', async (t)
   const held = new Promise<void>((resolve) => (goOn = resolve))
   // Fenced and looked at, and before that is heard of.
   let looks = 0
-  one.engine.pause = async (kind) => {
-    if (kind === 'statics' && ++looks === 2) await held
-  }
+  const looked = new Promise<void>((resolve) => {
+    one.engine.pause = async (kind) => {
+      if (kind !== 'statics' || ++looks !== 2) return
+      resolve()
+      await held
+    }
+  })
   first.catch(() => undefined)
-  while (looks < 2) await new Promise(setImmediate)
+  await looked
   const newer = await one.claim()
   goOn()
   await t.rejects(first, LostTenure)
