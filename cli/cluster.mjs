@@ -2,10 +2,6 @@
 // Elasticsearch and three nodes, prints where they are and lines to paste, and stops all of them on
 // Ctrl-C. Its data stay in data/cluster: started again it goes on with what it had. It stands
 // between a person who wants to see a cluster and the recipes of engines/.
-//
-//     npm run cluster -- [--nodes 3] [--port 8081] [--dir FOLDER] [--heap 1g]
-//
-// --port is that of the first node; --heap that of each Java engine.
 
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -26,11 +22,25 @@ import { pack } from './packed.mjs'
 import { ROOT, setUp } from './set-up.mjs'
 
 const NODES_MAX = 16
+const HELP = `Usage: npm run cluster -- [--nodes 3] [--port 8081] [--dir FOLDER] [--heap 1g]
+
+Starts Redis, Cassandra, Elasticsearch and nodes of Kontor on this machine, prints where they are, and
+stops all of them on Ctrl-C. Started again it goes on with its data.
+
+  --nodes  how many, 1 to ${NODES_MAX}
+  --port   of the first node; the next ones follow
+  --dir    where everything is kept; data/cluster unless given
+  --heap   of each Java engine
+`
 /** What Cassandra calls its data centre when nobody has named it. */
 const DATACENTER = 'datacenter1'
 
 async function main() {
   const options = readOptions()
+  if (options === null) {
+    process.stdout.write(HELP)
+    return
+  }
   const { dir } = options
   mkdirSync(dir, { recursive: true })
   await endFormerRun(dir)
@@ -50,6 +60,7 @@ async function main() {
   }
 }
 
+/** Null: asked for help. */
 function readOptions() {
   const { values } = parseArgs({
     options: {
@@ -57,8 +68,10 @@ function readOptions() {
       port: { type: 'string', default: '8081' },
       dir: { type: 'string' },
       heap: { type: 'string', default: '1g' },
+      help: { type: 'boolean', default: false },
     },
   })
+  if (values.help) return null
   const nodes = Number(values.nodes)
   if (!Number.isInteger(nodes) || nodes < 1 || nodes > NODES_MAX) {
     throw new Error(`--nodes: must be a number from 1 to ${NODES_MAX}`)

@@ -1,26 +1,58 @@
-// The README's first ten things, pasted into a shell as they stand, against a new node. Source:
-// README "The first ten things".
+// The README does what it says: its blocks are pasted into a shell as they stand, against a new
+// node; what can't be run here is named, with the reason and with what is looked at instead.
 
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Test } from 'tap'
+import { parse } from 'yaml'
+import { TABLE } from '../../config/table.ts'
 import { SECRET, startNode } from '../harness/node-process.ts'
+import { until } from '../harness/patience.ts'
 
-const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
-const START = '## The first ten things'
+const ROOT = join(import.meta.dirname, '../..')
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const README = read('README.md')
+const SCRIPTS = (JSON.parse(read('package.json')) as { scripts: Record<string, string> }).scripts
 
-function blocks(): string[] {
-  const part = README.slice(README.indexOf(START)).split('\n## ')[0] ?? ''
-  return [...part.matchAll(/^( *)```sh\n([^]*?)\n\1```$/gm)].map(([, indent, text]) =>
-    text!.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
-  )
+interface Block {
+  /** Heading of the section that it stands in. */
+  readonly section: string
+  /** `sh`, or empty. */
+  readonly language: string
+  readonly text: string
 }
 
-t.test('every block answers what it promises', async (t) => {
+/** Every block of the file: between fences, at any depth of a list, or indented by four spaces. */
+function blocks(): Block[] {
+  return README.split(/^## /m).flatMap((part) => {
+    const section = part.split('\n')[0]!
+    const fenced = /^( *)```(\w*)\n([^]*?)\n\1```$/gm
+    const found = [...part.matchAll(fenced)].map(([, indent, language, text]) => ({
+      section,
+      language: language!,
+      text: text!.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+    }))
+    const rest = part.replaceAll(fenced, '')
+    const indented = [...rest.matchAll(/^\n((?: {4}\S.*\n)+)/gm)].map(([, text]) => ({
+      section,
+      language: '',
+      text: text!.replaceAll(/^ {4}/gm, '').trimEnd(),
+    }))
+    return [...found, ...indented]
+  })
+}
+
+const FIRST_THINGS = 'The first ten things'
+
+t.test('every block of the first ten things answers what it promises', async (t) => {
   const node = await startNode(t)
   const cwd = t.testdir({ data: { 'bootstrap.json': JSON.stringify({ clientSecret: SECRET }) } })
-  const [token = '', ...others] = blocks()
+  const texts = blocks().flatMap(({ section, text }) => (section === FIRST_THINGS ? [text] : []))
+  const [token = '', ...others] = texts
   t.ok(others.length >= 9, `${others.length} blocks`)
   for (const block of others) {
     const script = `${token}\n${block}`.replaceAll('localhost:8080', `127.0.0.1:${node.port}`)
@@ -29,4 +61,105 @@ t.test('every block answers what it promises', async (t) => {
     t.notMatch(stdout, /"errors":\[\{|"success":false/, block)
     t.match(stdout, /^[[{]/m, 'it is answered')
   }
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Runs a command that starts a node, in this folder, with a port and a data directory of its own. */
+async function startsNode(t: Test, command: string): Promise<void> {
+  const port = await freePort()
+  const dir = t.testdir({})
+  const child = spawn('bash', ['-c', command], {
+    cwd: ROOT,
+    env: { ...process.env, KONTOR_HTTP_PORT: String(port), KONTOR_DATA_DIR: dir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (bytes: Buffer) => void (said += bytes.toString()))
+  }
+  let hasEnded = false
+  child.on('exit', () => void (hasEnded = true))
+  t.teardown(() => {
+    if (!hasEnded) process.kill(-child.pid!, 'SIGKILL')
+  })
+  await until(
+    `${command} starts a node`,
+    async () => {
+      if (hasEnded) throw new Error(said)
+      const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null)
+      await answer?.arrayBuffer()
+      return answer?.status === 200
+    },
+    60_000,
+  )
+  t.match(said, new RegExp(`Kontor is up at http://127\\.0\\.0\\.1:${port}`))
+  t.match(said, /Loaded \d+ sample orders/)
+  t.ok(existsSync(join(dir, 'bootstrap.json')), 'the secret is where the next block reads it')
+  process.kill(-child.pid!, 'SIGTERM')
+  await until('it has ended', () => hasEnded)
+}
+
+/** The commands outside the first ten things, each with what shows that it is right. */
+const COMMANDS: Readonly<Record<string, (t: Test, command: string) => Promise<void> | void>> = {
+  'npm start': startsNode,
+  // It is what runs this test.
+  'npm test': (t) => void t.equal(SCRIPTS['test'], 'exec node cli/verify.mjs'),
+  // It fetches a gigabyte of servers and starts them: cli/cluster.test.ts does that. Its door opens.
+  'npm run cluster': (t, command) => {
+    const help = spawnSync('bash', ['-c', `${command} -- --help`], { cwd: ROOT, encoding: 'utf8' })
+    t.equal(help.status, 0, help.stderr)
+    t.match(help.stdout, 'npm run cluster')
+  },
+  // Containers need an engine for them. What compose reads is looked at by test/containers.test.ts.
+  'docker compose up': (t) => {
+    const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
+      services: Record<string, { build?: string; ports?: string[] }>
+    }
+    t.equal(services['kontor-1']?.build, '.')
+    t.match(services['proxy']?.ports?.[0], /8080.*:8080$/, 'behind one port')
+  },
+}
+
+t.test('every other block is run, or looked at', { timeout: 200_000 }, async (t) => {
+  const seen = new Set<string>()
+  for (const { section, text } of blocks()) {
+    if (section === FIRST_THINGS) continue
+    // A picture: what it names is there.
+    if (section === 'How a request walks') {
+      const places = [...text.matchAll(/\b(?:node|cluster|commerce|storage)\/[a-z]+/g)]
+      t.ok(places.length >= 9, `${places.length} places`)
+      for (const [place] of places) {
+        t.ok(existsSync(join(ROOT, place)) || existsSync(join(ROOT, `${place}.ts`)), place)
+      }
+      continue
+    }
+    for (const line of text.split('\n')) {
+      const command = line.replace(/\s+#.*$/, '')
+      const check = COMMANDS[command]
+      t.ok(check, `${section}: ${command}`)
+      await check?.(t, command)
+      seen.add(command)
+    }
+  }
+  t.strictSame([...seen].sort(), Object.keys(COMMANDS).sort())
+})
+
+t.test('what its text names is there', async (t) => {
+  for (const [, script] of README.matchAll(/npm (?:run )?([a-z][a-z:-]+)/g)) {
+    if (script !== 'install' && script !== 'and') t.ok(script! in SCRIPTS, `npm ${script}`)
+  }
+  for (const [name] of README.matchAll(/\bKONTOR_[A-Z_]+/g)) t.ok(name in TABLE, name)
+  for (const [, path] of README.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+    t.ok(existsSync(join(ROOT, path!)), path!)
+  }
+  const { dependencies } = JSON.parse(read('package.json')) as { dependencies: object }
+  t.ok('uWebSockets.js' in dependencies, 'the name to install the upstream package by')
 })
