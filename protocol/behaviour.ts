@@ -164,7 +164,10 @@ export interface Behaviour<S = unknown> {
   touched(record: ActorRecord, actorId: string): readonly NodeRef[]
   /** A node's content in a state, or null when it is not (or no longer) there. */
   project(state: S, ref: NodeRef): NodeDoc | null
-  /** All row-stored nodes of a state: for rebuilds, removals and `query` inside a turn. */
+  /**
+   * All row-stored nodes of a state, in the order in which nested lists show them: for rebuilds,
+   * removals and `query` inside a turn.
+   */
   nodes(state: S): readonly NodeRef[]
   /**
    * History nodes (journal and activity entries) that one record shows, in order: they are never

@@ -18,8 +18,9 @@ export interface IndexWrite {
   readonly version: number
   readonly doc: Readonly<Record<string, unknown>> | null
   /**
-   * Place among the actor's nodes of its type, for drivers that ask for it (`placed`); absent of
-   * removals.
+   * Place among the actor's nodes of its type: with every write for drivers that ask for it
+   * (`placed`). For others where nodes don't stand as they came: all of the actor's that are there
+   * are then written, each with its place. Absent of removals.
    */
   readonly place?: number
   /**
@@ -49,9 +50,11 @@ export interface Fill {
 
 export interface GraphWriter {
   /**
-   * True: the driver has no transactions, and can't tell in which order an actor's nodes first
-   * came. So writes name their places, a node whose place changes is written again, and with any of
-   * an actor's nodes its own one is, which holds them all (IndexWrite.whole).
+   * True: the driver has no transactions, and can't tell in which order an actor's nodes came. So
+   * writes name their places, a node whose place changes is written again, and with any of an
+   * actor's nodes its own one is, which holds them all (IndexWrite.whole). False: it keeps nodes in
+   * the order in which they came, one that was removed behind all others when it comes again, and
+   * moves those that come with places.
    */
   readonly placed: boolean
   /**

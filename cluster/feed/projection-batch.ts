@@ -62,25 +62,44 @@ interface TouchedActor {
   readonly places: Places | null
 }
 
-/** Places of an actor's nodes, each among those of its type, by refKey. */
-export type Places = ReadonlyMap<string, number>
+/** A node of an actor, and where it stands among those of its type. */
+interface PlacedRef extends NodeRef {
+  readonly place: number
+}
+
+/** An actor's nodes in its own order, by refKey. */
+export type Places = ReadonlyMap<string, PlacedRef>
 
 const NO_PLACES: Places = new Map()
 
 /**
- * Where each node stands in its actor's own order: what an index keeps that can't tell by itself in
- * which order nodes came. One that goes moves all behind it.
+ * Where each node stands in its actor's own order, in which nested lists are shown. One that goes
+ * moves all behind it.
  */
 export function placesOf({ behaviour, state }: FoldedActor): Places {
   if (state === null || behaviour.isDeleted(state)) return NO_PLACES
-  const places = new Map<string, number>()
+  const places = new Map<string, PlacedRef>()
   const counts = new Map<string, number>()
-  for (const ref of behaviour.nodes(state)) {
-    const place = counts.get(ref.node) ?? 0
-    counts.set(ref.node, place + 1)
-    places.set(refKey(ref), place)
+  for (const { node, id } of behaviour.nodes(state)) {
+    const place = counts.get(node) ?? 0
+    counts.set(node, place + 1)
+    places.set(refKey({ node, id }), { node, id, place })
   }
   return places
+}
+
+/**
+ * True when nodes stand as they came: those that stayed as before, new ones behind them. Else one
+ * has left its place and come again, or a rewind has brought one back amid others.
+ */
+function areAsTheyCame(now: Places, before: Places): boolean {
+  const last = new Map<string, number>()
+  for (const [key, { node }] of now) {
+    const place = before.get(key)?.place ?? Number.POSITIVE_INFINITY
+    if (place < (last.get(node) ?? 0)) return false
+    last.set(node, place)
+  }
+  return true
 }
 
 export class ProjectionBatch {
@@ -93,7 +112,7 @@ export class ProjectionBatch {
   readonly #touched = new Map<string, TouchedActor>()
   readonly #placed: boolean
 
-  /** `placed`: writes name the places of their nodes (GraphWriter.placed). */
+  /** `placed`: all writes name the places of their nodes (GraphWriter.placed). */
   constructor(placed: boolean) {
     this.#placed = placed
   }
@@ -105,11 +124,11 @@ export class ProjectionBatch {
   }
 
   /**
-   * Before an entry is folded: what the index has of its actor is what the state says now. Only
-   * where places are asked for; null when it is known already, or can't be.
+   * Before an entry is folded: what the index has of its actor is what the state says now. Null
+   * when it is known already, or can't be.
    */
   before(actor: FoldedActor, entry: AnyEntry): Places | null {
-    if (!this.#placed || this.#touched.has(actor.actorId)) return null
+    if (this.#touched.has(actor.actorId)) return null
     // A state that is ahead of the entry is ahead of the index, too.
     return actor.version === entry.v ? placesOf(actor) : null
   }
@@ -153,8 +172,7 @@ export class ProjectionBatch {
     for (const [actorId, touched] of this.#touched) {
       const before = writes.length
       try {
-        if (this.#placed) writes.push(...placedWrites(touched))
-        else for (const ref of refsOf(touched)) writes.push(writeOf(touched.actor, ref))
+        writes.push(...(this.#placed ? placedWrites(touched) : plainWrites(touched)))
       } catch (error) {
         writes.length = before
         park({ ...this.parkedOf(actorId), reason: reasonOf(error) })
@@ -183,29 +201,47 @@ function named({ refs }: TouchedActor): NodeRef[] {
   return refs === null ? [] : [...refs.values()]
 }
 
-function refsOf({ actor, isNew, refs }: TouchedActor): Iterable<NodeRef> {
-  const { behaviour, state } = actor
-  if (!isNew) return refs!.values()
-  const all = state === null ? [] : behaviour.nodes(state)
-  if (refs === null) return all
-  // The actor's own order first: nested lists without another keep the order of arrival.
-  const ordered = new Map<string, NodeRef>()
-  for (const ref of all) ordered.set(refKey(ref), ref)
-  for (const [key, ref] of refs) ordered.set(key, ref)
-  return ordered.values()
+/** Nodes that entries touched, in no order; a new actor's are all of them. */
+function touchedRefs({ isNew, refs }: TouchedActor, places: Places): Map<string, NodeRef> {
+  const all = new Map<string, NodeRef>(isNew ? places : [])
+  for (const [key, ref] of refs ?? []) all.set(key, ref)
+  return all
+}
+
+/**
+ * The nodes that entries touched, in the actor's order; where nodes don't stand as they came, all
+ * that are there, with their places.
+ */
+function plainWrites(touched: TouchedActor): IndexWrite[] {
+  const { actor, isNew, refs, places: before } = touched
+  // An actor whose only entry this is: its nodes come as they stand.
+  if (isNew && refs === null) return Array.from(nodesOf(actor), (ref) => writeOf(actor, ref))
+  const places = placesOf(actor)
+  const all = touchedRefs(touched, places)
+  if (before === null || !areAsTheyCame(places, before)) {
+    return writesOf(actor, all.values(), { placed: false, places })
+  }
+  return inOrder(all, places).map((ref) => writeOf(actor, ref))
+}
+
+function nodesOf({ behaviour, state }: FoldedActor): readonly NodeRef[] {
+  return state === null ? [] : behaviour.nodes(state)
+}
+
+/** Nodes that are there in their actor's own order, behind those that are not. */
+function inOrder(refs: ReadonlyMap<string, NodeRef>, places: Places): NodeRef[] {
+  const gone = [...refs].filter(([key]) => !places.has(key)).map(([, ref]) => ref)
+  const there = [...places].filter(([key]) => refs.has(key)).map(([, ref]) => ref)
+  return [...gone, ...there]
 }
 
 /** The nodes that entries touched, and those whose place is another than the index has. */
 function placedWrites(touched: TouchedActor): IndexWrite[] {
   const { actor, places: before } = touched
   const places = placesOf(actor)
-  const refs = new Map<string, NodeRef>()
-  for (const ref of refsOf(touched)) refs.set(refKey(ref), ref)
-  if (places.size > 0) {
-    for (const ref of actor.behaviour.nodes(actor.state)) {
-      const key = refKey(ref)
-      if (before === null || before.get(key) !== places.get(key)) refs.set(key, ref)
-    }
+  const refs = touchedRefs(touched, places)
+  for (const [key, ref] of places) {
+    if (before?.get(key)?.place !== ref.place) refs.set(key, ref)
   }
   return writesOf(actor, refs.values(), { placed: true, places })
 }
@@ -217,25 +253,27 @@ interface Wanted {
 }
 
 /**
- * Newest contents of an actor's nodes, or their removal; where places are asked for the actor's own
- * node is among them, and holds the others.
+ * Newest contents of an actor's nodes with their places, or their removal. Where all writes are
+ * placed the actor's own node is among them, and holds the others; else all that are there are
+ * (IndexWrite.place).
  */
 export function writesOf(
   actor: FoldedActor,
   refs: Iterable<NodeRef>,
   { placed, places = placesOf(actor) }: Wanted,
 ): IndexWrite[] {
-  if (!placed) return Array.from(refs, (ref) => writeOf(actor, ref))
-  const { actorId, behaviour } = actor
+  const { actorId } = actor
   const all = new Map(Array.from(refs, (ref) => [refKey(ref), ref]))
-  const living = places.size === 0 ? [] : behaviour.nodes(actor.state)
+  const living = [...places.values()]
   const own = living.find(({ id }) => id === actorId)
-  if (own !== undefined) all.set(refKey(own), own)
-  const docs = own === undefined ? null : docsOf(actor, living)
-  return Array.from(all, ([key, ref]) => {
+  const docs = placed && own !== undefined ? docsOf(actor, living) : null
+  if (!placed) for (const [key, ref] of places) all.set(key, ref)
+  else if (own !== undefined) all.set(refKey(own), own)
+  return inOrder(all, places).map((ref) => {
+    const key = refKey(ref)
     const write = writeOf(actor, ref, docs?.get(key))
     if (write.doc === null) return write
-    const there = { ...write, place: places.get(key)! }
+    const there = { ...write, place: places.get(key)!.place }
     if (ref.id !== actorId || docs === null) return there
     return { ...there, whole: [...docs.values()].filter(({ id }) => id !== actorId) }
   })

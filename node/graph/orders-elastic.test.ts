@@ -6,7 +6,7 @@ import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
 import { OrderDriver } from '../../commerce/order/testing/order-driver.ts'
-import { lifeArbitrary } from '../../commerce/order/testing/random-commands.ts'
+import { restlessArbitrary } from '../../commerce/order/testing/random-commands.ts'
 import { orderBehaviour } from '../../commerce/order/order.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
@@ -138,7 +138,7 @@ let made = 0
 
 async function live(search: SearchEngine, numRuns: number): Promise<void> {
   await fc.assert(
-    fc.asyncProperty(fc.array(lifeArbitrary, { minLength: 1, maxLength: 2 }), async (lives) => {
+    fc.asyncProperty(fc.array(restlessArbitrary, { minLength: 1, maxLength: 2 }), async (lives) => {
       const followed = new Followed(search, `orders-${process.pid}-${++made}-`)
       const { store } = followed
       await followed.start()

@@ -65,7 +65,7 @@ export interface NodeType {
   /**
    * Member of `doc` (a number; need not be a field) that gives a node's place among its siblings:
    * nested lists without `orderBy` go by it (CONTRACT 1.4, "their parent's order"). Without it they
-   * are in the order in which the actor's nodes first came to the index.
+   * are in the order in which the actor has them (Behaviour.nodes).
    */
   readonly position?: string
   readonly fields: readonly FieldDef[]

@@ -20,13 +20,17 @@ import {
 /** So many answered queries tell whether the random ones find anything at all. */
 const JUDGED_QUERIES = 400
 
-/** What the writes leave behind, each node at the place of its first write. */
+const keyOf = ({ actorId, node, id }: RandomWrite): string => `${actorId} ${node} ${id}`
+
+/** What the writes leave behind, in the order in which it came, last if it went in between. */
 function remaining(writes: readonly RandomWrite[]): ReferenceNode[] {
-  const last = new Map<string, RandomWrite>()
-  for (const write of writes) last.set(`${write.actorId} ${write.node} ${write.id}`, write)
-  const nodes: ReferenceNode[] = []
-  for (const { doc, ...rest } of last.values()) if (doc !== null) nodes.push({ ...rest, doc })
-  return nodes
+  const last = new Map<string, ReferenceNode>()
+  for (const { doc, ...rest } of writes) {
+    const key = keyOf({ doc, ...rest })
+    if (doc === null) last.delete(key)
+    else last.set(key, { ...rest, doc })
+  }
+  return [...last.values()]
 }
 
 interface Batching {
@@ -34,8 +38,23 @@ interface Batching {
   readonly size: number
   /** Every so many writes an older one is sent again. */
   readonly repeatEvery: number
+  /** Writes name places, though the driver could do without. */
+  readonly hasPlaces: boolean
   /** Each step ends with the libraries that it touched, holding their other nodes. */
   readonly isWhole: boolean
+}
+
+/** Each node at its place: where it came, among all that ever came. */
+function placed(writes: readonly RandomWrite[]): IndexWrite[] {
+  const places = new Map<string, number>()
+  let next = 0
+  return writes.map((write, i) => {
+    const key = keyOf(write)
+    if (write.doc === null) places.delete(key)
+    else if (!places.has(key)) places.set(key, next++)
+    const place = places.get(key)
+    return { ...write, version: i + 1, ...(place !== undefined && { place }) }
+  })
 }
 
 /** Writes as a projector would send them, with old ones in between that must change nothing. */
@@ -44,12 +63,10 @@ async function applyAll(
   writes: readonly RandomWrite[],
   batching: Batching,
 ): Promise<void> {
-  const places = new Map<string, number>()
-  const sent = writes.map((write, i): IndexWrite => {
-    const key = `${write.actorId} ${write.node} ${write.id}`
-    const place = places.get(key) ?? places.size
-    places.set(key, place)
-    return { ...write, version: i + 1, place }
+  const needsPlaces = writer.placed || batching.hasPlaces
+  const sent = placed(writes).map((write) => {
+    const { place: _, ...bare } = write
+    return needsPlaces ? write : bare
   })
   const withOld = sent.flatMap((write, i) => {
     if (i % batching.repeatEvery !== batching.repeatEvery - 1) return [write]
@@ -101,6 +118,7 @@ export async function property(t: Test, make: MakeIndex): Promise<void> {
       fc.record({
         size: fc.integer({ min: 1, max: 30 }),
         repeatEvery: fc.integer({ min: 2, max: 9 }),
+        hasPlaces: fc.boolean(),
         isWhole: fc.boolean(),
       }),
       fc.array(fc.record({ random: randomQuery, aim: randomAim }), { minLength: 5, maxLength: 10 }),

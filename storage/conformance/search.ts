@@ -246,12 +246,16 @@ async function codeOf(run: () => unknown): Promise<string | null> {
 async function nestedOrder(t: Test, make: MakeIndex): Promise<void> {
   const { writer, reader } = await make(t, OPTIONS)
   await writer.reset('one')
-  const pages = [3, 1, 2]
+  const pages = { z: 3, a: 1, m: 2 }
   await writer.apply([library(ONE, 1)], [])
-  for (const [i, bookId] of ['z', 'a', 'm'].entries()) {
-    const doc = { bookId, libraryId: ONE, pages: pages[i] }
-    const write = { node: 'book', actorId: ONE, id: bookId, version: i + 2, doc, place: i }
-    await writer.apply([write], [])
+  let version = 1
+  const book = (bookId: 'z' | 'a' | 'm', place: number): IndexWrite => {
+    const doc = { bookId, libraryId: ONE, pages: pages[bookId] }
+    const write = { node: 'book', actorId: ONE, id: bookId, version: ++version, doc }
+    return writer.placed ? { ...write, place } : write
+  }
+  for (const [i, bookId] of (['z', 'a', 'm'] as const).entries()) {
+    await writer.apply([book(bookId, i)], [])
   }
   const list = async (more: Doc): Promise<string> => {
     const books = { edge: 'books', node: { fields: ['bookId'] }, ...more }
@@ -268,6 +272,22 @@ async function nestedOrder(t: Test, make: MakeIndex): Promise<void> {
   t.equal(await list({ orderBy: 'pages' }), 'amz')
   t.equal(await list({ orderBy: 'pages desc', limit: 1 }), 'z+')
   t.equal(await list({ orderBy: 'bookId', limit: 2 }), 'am+')
+
+  const removed = (): IndexWrite => ({ ...book('z', 0), doc: null })
+  await writer.apply([removed()], [])
+  await writer.apply([book('z', 3)], [])
+  t.equal(await list({}), 'amz', 'what was removed comes again behind the others')
+  t.equal(await list({ limit: 2 }), 'am+')
+  const again = [book('a', 2), book('m', 0), book('z', 1)]
+  await writer.apply(
+    again.map((write, i) => ({ ...write, place: [2, 0, 1][i]! })),
+    [],
+  )
+  t.equal(await list({}), 'mza', 'as they are placed')
+  await writer.apply([removed(), book('z', 3), book('m', 0)], [])
+  t.equal(await list({}), 'maz', 'gone and there again in one step')
+  await writer.apply([{ ...book('a', 9), version: 1, place: 9 }], [])
+  t.equal(await list({}), 'maz', 'a place of an older write counts for nothing')
 }
 
 async function unmeetable(t: Test, make: MakeIndex): Promise<void> {

@@ -28,10 +28,12 @@ interface NextRow {
   readonly made: Set<string> | null
 }
 
-/** What became of a write that was not stale: the row, and whether it had been a removal before. */
+/** What became of a write that was not stale. */
 export interface Written {
+  /** Key of the node's row. */
   readonly k: number
-  readonly wasRemoved: boolean
+  /** Key of the removal that the node had before it came again; null: it was there, or is new. */
+  readonly removedK: number | null
 }
 
 /** Combinations of changed columns that have a statement of their own; past it all are set. */
@@ -48,6 +50,7 @@ export class NodeTable {
   readonly #insert: StatementSync
   readonly #last: StatementSync
   readonly #forget: StatementSync
+  readonly #move: StatementSync
   /** UPDATE statements by the columns they set, one bit each. */
   readonly #updates = new Map<string, StatementSync>()
   /** The values of one row, used again and again. */
@@ -72,6 +75,7 @@ export class NodeTable {
     )
     this.#last = db.prepare(`SELECT max(k) AS k FROM ${table} WHERE ${inside}`)
     this.#forget = db.prepare(`DELETE FROM ${table} WHERE k = ? AND doc IS NULL`)
+    this.#move = db.prepare(`UPDATE ${table} SET k = ? WHERE k = ?`)
     this.#values = Array.from({ length: all.length }, () => null)
   }
 
@@ -90,8 +94,23 @@ export class NodeTable {
     const row = this.#find.get(id, actor.first, last) as unknown as Stored[] | undefined
     if (row === undefined) return this.#add(write, actor, id)
     if ((row[1] as number) > write.version) return 'stale'
+    const k = row[0] as number
+    if (row[2] === 1 && write.doc !== null) {
+      // Keys rise as nodes come: what comes again comes behind the others.
+      this.forget(k)
+      return { ...this.#add(write, actor, id), removedK: k }
+    }
     this.#change(write, row)
-    return { k: row[0] as number, wasRemoved: row[2] === 1 }
+    return { k, removedK: null }
+  }
+
+  /** Puts rows, given by their keys, into this order, among the keys that they have. */
+  arrange(keys: readonly number[]): void {
+    const targets = keys.toSorted((a, b) => a - b)
+    const moved = keys.map((k, i) => [k, targets[i]!] as const).filter(([k, to]) => k !== to)
+    // Aside first: two rows never have one key.
+    for (const [k] of moved) this.#move.run(-k, k)
+    for (const [k, to] of moved) this.#move.run(to, -k)
   }
 
   /** The layout trusts what a root node promises; a node type that breaks it must not go unseen. */
@@ -134,7 +153,7 @@ export class NodeTable {
     }
     // `get` makes no result object, which `run` does for every row.
     this.#insert.get(...values)
-    return { k, wasRemoved: false }
+    return { k, removedK: null }
   }
 
   /** Sets version and document, and of the columns only those whose value differs. */

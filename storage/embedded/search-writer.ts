@@ -143,9 +143,11 @@ export class SqliteGraphWriter implements GraphWriter {
 
   #writeNodes(node: string, writes: readonly IndexWrite[], actors: Map<string, ActorRows>): void {
     const table = this.#table(node)
+    /** Places of rows that came with one, by their keys. */
+    const placed = new Map<ActorRows, Map<number, number>>()
     let nowMs = 0
     for (const write of writes) {
-      const { actorId, doc } = write
+      const { actorId, doc, place } = write
       let actor = actors.get(actorId)
       if (actor === undefined) {
         actor = this.#actor(actorId)
@@ -156,7 +158,16 @@ export class SqliteGraphWriter implements GraphWriter {
       if (doc === null) {
         nowMs ||= this.#nowMs()
         this.#tombstone.run(node, done.k, nowMs)
-      } else if (done.wasRemoved) this.#forgetTombstone.run(node, done.k)
+        placed.get(actor)?.delete(done.k)
+        continue
+      }
+      if (done.removedK !== null) this.#forgetTombstone.run(node, done.removedK)
+      if (place === undefined) continue
+      const rows = placed.get(actor) ?? new Map<number, number>()
+      placed.set(actor, rows.set(done.k, place))
+    }
+    for (const rows of placed.values()) {
+      table.arrange([...rows].toSorted(([, a], [, b]) => a - b).map(([k]) => k))
     }
   }
 

@@ -47,7 +47,9 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
     offsets: readonly Position[],
     fills: readonly Fill[] = [],
   ): void {
-    for (const { node, actorId, id, version, doc } of writes) {
+    const moved = new Map<Map<string, Kept>, IndexWrite[]>()
+    for (const write of writes) {
+      const { node, actorId, id, version, doc } = write
       const kind = this.#schema.nodes.get(node)?.type.storage.kind
       assert(kind === 'row', `node type ${node} has no rows in the index`)
       const kept = this.#ofActor(node, actorId)
@@ -55,8 +57,12 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
       if (there !== undefined && there.version > version) continue
       // A copy, as a driver has one: what is kept must not change with the state it was made of.
       const copy = doc === null ? null : (structuredClone(doc) as Record<string, unknown>)
+      // What comes again comes behind the others.
+      if (there?.row === null && copy !== null) kept.delete(id)
       kept.set(id, { version, row: copy === null ? null : { actorId, id, doc: copy } })
+      if (write.place !== undefined) moved.set(kept, [...(moved.get(kept) ?? []), write])
     }
+    for (const [kept, some] of moved) arrange(kept, some)
     for (const { shard, offset } of offsets) {
       this.#offsets.set(shard, offset)
       this.#fills.delete(shard)
@@ -109,4 +115,14 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
   close(): void {
     this.#nodes.clear()
   }
+}
+
+/** Puts nodes into the order of their places, among the entries that they have. */
+function arrange(kept: Map<string, Kept>, writes: readonly IndexWrite[]): void {
+  const places = new Map(writes.map(({ id, place }) => [id, place!]))
+  const ids = [...places.keys()].toSorted((a, b) => places.get(a)! - places.get(b)!)
+  const ordered = [...kept.keys()].map((id) => (places.has(id) ? ids.shift()! : id))
+  const entries = ordered.map((id) => [id, kept.get(id)!] as const)
+  kept.clear()
+  for (const [id, one] of entries) kept.set(id, one)
 }

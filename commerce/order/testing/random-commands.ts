@@ -194,3 +194,26 @@ export const lifeArbitrary = fc.record({
     { minLength: 1, maxLength: 60, size: 'max' },
   ),
 })
+
+/** What comes, goes and comes again. */
+const shuffling = fc.oneof(
+  { weight: 2, arbitrary: of('createOrderLine', { ...line, orderLineId }) },
+  { weight: 2, arbitrary: of('deleteOrderLine', { orderLineId }) },
+  of('moveOrderLine', { orderLineId, deliveryId }),
+  of('splitOrderLine', {
+    orderLineId,
+    quantity: fc.constantFrom(0.5, 1),
+    newOrderLineId: orderLineId,
+  }),
+  of('createStaticOrderDiscount', { ...discount, discountId }),
+  of('deleteDiscount', { discountId }),
+)
+
+/** A life in which much comes again. */
+export const restlessArbitrary = lifeArbitrary.chain((life) => {
+  const batch = fc.oneof(
+    shuffling.map((command) => [command]),
+    fc.constantFrom(...life.batches),
+  )
+  return fc.array(batch, { minLength: 20, maxLength: 60 }).map((batches) => ({ ...life, batches }))
+})
