@@ -286,6 +286,68 @@ void t.test('indexes serve', (t) => {
   t.end()
 })
 
+void t.test("only the actor's own UUID confines a step to its rows", (t) => {
+  const dir = folder(t)
+  const writer = new SqliteGraphWriter({ dir, schema: SCHEMA })
+  const reader = new SqliteGraphReader({ dir, schema: SCHEMA })
+  writer.reset('one')
+  const twin = { ...library(ONE, 1, 'a'), doc: { libraryId: ONE, motto: TWO, twinId: TWO } }
+  const shelf = { libraryId: TWO, shelfId: shelfIds[0]!, label: ONE }
+  writer.apply(
+    [
+      twin,
+      library(TWO, 1, 'b'),
+      { node: 'shelf', actorId: TWO, id: shelf.shelfId, version: 1, doc: shelf },
+    ],
+    [],
+  )
+  const count = (edge: string, filter: string): unknown =>
+    ask(reader, [{ edge, count: true, filter }])[edge]
+  t.equal(count('libraries', `motto == '${TWO}'`), 1)
+  t.equal(count('libraries', `twinId == '${TWO}'`), 1)
+  t.equal(count('shelves', `label == '${ONE}'`), 1)
+  t.equal(count('shelves', `libraryId == '${TWO}'`), 1)
+  t.equal(count('shelves', `libraryId == '${ONE}'`), 0)
+  reader.close()
+  writer.close()
+  t.end()
+})
+
+void t.test(
+  'how far a shard is filled outlives the process, until it is filled or all is emptied',
+  (t) => {
+    const dir = folder(t)
+    let writer = new SqliteGraphWriter({ dir, schema: SCHEMA })
+    const reopen = (): void => {
+      writer.close()
+      writer = new SqliteGraphWriter({ dir, schema: SCHEMA })
+    }
+    writer.reset('one')
+    const fill = (shard: number, after: string | null, step: number) => {
+      return { shard, begun: 7, after, step }
+    }
+    writer.apply([], [], [fill(0, null, 1), fill(1, null, 1), fill(2, null, 1)])
+    writer.apply([], [], [fill(0, ONE, 2)])
+    writer.apply([], [{ shard: 1, offset: 7 }])
+    const wanted = [
+      [0, fill(0, ONE, 2)],
+      [2, fill(2, null, 1)],
+    ]
+    const fills = () => [...writer.fills()].toSorted(([a], [b]) => a - b)
+    t.same(fills(), wanted)
+    reopen()
+    t.same(fills(), wanted)
+    t.same([...writer.offsets()], [[1, 7]])
+    t.equal(writer.generation(), 'one')
+    writer.reset('two')
+    t.same(fills(), [])
+    reopen()
+    t.same([fills(), [...writer.offsets()], writer.generation()], [[], [], 'two'])
+    writer.close()
+    t.end()
+  },
+)
+
 void t.test('keys', (t) => {
   t.same(keyBytes(ONE), new Uint8Array(Buffer.from(ONE.replaceAll('-', ''), 'hex')))
   for (const id of [
