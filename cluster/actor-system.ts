@@ -2,7 +2,7 @@
 // shard. What is behind it (edge, wire, shards, journal) is cluster/'s own matter.
 
 import type { Behaviour } from '../protocol/behaviour.ts'
-import type { GraphAces, Message, Reply } from '../protocol/message.ts'
+import type { GraphAces, Message, Refusals, Reply } from '../protocol/message.ts'
 import type { Position } from '../protocol/ids.ts'
 
 /** One request to one actor. */
@@ -10,10 +10,13 @@ export interface ActorRequest {
   readonly type: string
   /** UUID, natural key, or a virtual id (`new`). */
   readonly id: string
-  /** 1 to LIMITS.messagesMax messages, already shape-checked with `Behaviour.check`. */
+  /**
+   * 1 to LIMITS.messagesMax messages, already shape-checked with `Behaviour.check`. Under an
+   * `idempotencyKey` all that the caller has sent.
+   */
   readonly messages: readonly Message[]
-  /** Place of each message in what the caller sent; absent when none was left out. */
-  readonly places?: readonly number[]
+  /** Which of them are answered with a refusal instead of being run: that is remembered too. */
+  readonly refused?: Refusals
   /** The caller's `Idempotency-Key`, or null. Its scope is made of `by` and the address. */
   readonly idempotencyKey: string | null
   /** Hash of the whole request body (any text; only compared). Needed only with a key. */

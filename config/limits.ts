@@ -82,6 +82,11 @@ export const LIMITS = {
   markKeysBytesMax: 1 * KiB,
   callerMarkMs: 24 * 3_600_000,
   edgeMarkMs: 10 * 60_000,
+  /** Refusals by permission that are remembered for one identity at once; one more after this. */
+  forbiddenKeysMax: 100,
+  forbiddenKeyMs: 2 * 60_000,
+  /** Identities whose account of these is known. */
+  forbiddenCallersMax: 10_000,
   claimAgeMs: 60_000,
   // Generated numbers (ARCHITECTURE 4)
   /** Counters that a shard keeps at hand: a prefix beyond them costs a read. */

@@ -96,6 +96,7 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
       query: new URLSearchParams(),
       header: (name: string) => headers[name] ?? '',
       body,
+      bodyFault: null,
       bodyBytes: Buffer.from(JSON.stringify(body) ?? ''),
       requestId: 'r',
       budgetMs: 5_000,

@@ -47,10 +47,16 @@ export interface Envelope {
   readonly relay?: readonly [shard: number, offset: number, index: number]
   readonly messages: readonly Message[]
   /**
-   * The place of each message in what the caller sent, where that isn't its place here: the edge
-   * has left some out. A message's id is told by it, whatever else is let through (PROTOCOL 3.6).
+   * The number of each message among those that may commit something, where that isn't its place
+   * here: reads stand between them. A message's id is told by it (PROTOCOL 3.6).
    */
   readonly places?: readonly number[]
+  /**
+   * By message: what the edge answers to it; null where it goes to the actor. Only under a caller's
+   * key: the owner records such an answer, unless it has one already (PROTOCOL 3.6). Of the message
+   * itself nothing travels, not even a type that no actor knows.
+   */
+  readonly refused?: Refusals
   /** Hash of the whole request body; a repeat of the id with another is IDEMPOTENCY_MISMATCH. */
   readonly bodyHash: string
   /** Remaining time in milliseconds, never a timestamp. */
@@ -73,6 +79,9 @@ export interface Envelope {
 export type MessageResult =
   | { readonly type: string; readonly success: true; readonly data?: unknown }
   | { readonly type: string; readonly success: false; readonly errors: readonly ErrorItem[] }
+
+/** The answer to each message that is not to be run, by its place; null for the others. */
+export type Refusals = readonly (MessageResult | null)[]
 
 /** The answer to an envelope as its caller gets it. */
 export type Reply =

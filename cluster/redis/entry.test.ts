@@ -68,4 +68,5 @@ t.test('what an owner of format 1 would take for something else is of format 2',
   t.equal(formatOf({ ...envelope, relay: [1, 2, 0] }), 2)
   t.equal(formatOf({ ...envelope, relay: [1, 2, 0], messages: [message] }), 1)
   t.equal(formatOf({ ...envelope, graphAces: [] }), 3, 'format 2 shows a query all there is')
+  t.equal(formatOf({ ...envelope, refused: [null, null] }), 4, 'format 3 runs what is refused')
 })

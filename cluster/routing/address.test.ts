@@ -3,6 +3,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import type { Behaviour } from '../../protocol/behaviour.ts'
+import { errorItem } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD, placeOfActor, placeOfKey, shardOf, uuidMaker } from '../../protocol/ids.ts'
 import type { ActorRequest } from '../actor-system.ts'
 import { seeded } from '../testing/harness.ts'
@@ -83,6 +84,54 @@ t.test('the scope of a key: caller, type, and for a new actor its number', async
     }),
     { numRuns: 500 },
   )
+})
+
+t.test('the scope goes by the number of what makes the actor, run or refused', async (t) => {
+  const { options } = makePlacing()
+  const messages = [{ type: 'unheard', body: {} }, ...opening('N1').messages]
+  const no = { type: '!claim', success: false as const, errors: [errorItem('NOT_FOUND', 'no')] }
+  const idOf = (more: Partial<ActorRequest>): string =>
+    placed(options, opening(undefined, { idempotencyKey: 'k', ...more })).envelope.messageId.id
+  const whole = idOf({ messages: opening('N1').messages })
+  t.equal(idOf({ messages, refused: [no, null] }), whole)
+  t.equal(idOf({ messages, refused: [no, no] }), whole)
+  t.not(idOf({ messages: [messages[0]!], refused: [no] }), whole)
+})
+
+t.test(
+  'of what is refused no body leaves, and no type that an owner could take for its own',
+  async (t) => {
+    const { options } = makePlacing()
+    const types = ['!claim', 'read', '!holds', 'append', 'open']
+    const messages = types.map((type) => ({ type, body: { token: 'x' } }))
+    const refused = types.map((type) => {
+      if (type === 'append') return null
+      return { type, success: false as const, errors: [errorItem('NOT_FOUND', 'no')] }
+    })
+    const { envelope } = placed(options, { ...REQUEST, messages, refused, idempotencyKey: 'k' })
+    t.same(
+      envelope.messages.map(({ type, body }) => [type, body]),
+      [
+        ['', undefined],
+        ['read', undefined],
+        ['', undefined],
+        ['append', { token: 'x' }],
+        ['', undefined],
+      ],
+    )
+    t.same(envelope.refused, refused)
+  },
+)
+
+t.test('under a key messages are numbered among those that may commit', async (t) => {
+  const { options } = makePlacing()
+  const placesOf = (types: readonly string[], idempotencyKey: string | null): unknown => {
+    const messages = types.map((type) => ({ type, body: {} }))
+    return placed(options, { ...REQUEST, messages, idempotencyKey }).envelope.places
+  }
+  t.equal(placesOf(['append', 'unheard'], 'k'), undefined)
+  t.same(placesOf(['read', 'append', 'read', 'append'], 'k'), [4, 0, 6, 1])
+  t.equal(placesOf(['read', 'append'], null), undefined, 'nobody repeats it')
 })
 
 t.test('without a key, and for a preview, an id of its own each time', async (t) => {

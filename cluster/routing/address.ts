@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto'
 import { errorItem } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD, placeOfActor, placeOfKey, shardOf, toUuid } from '../../protocol/ids.ts'
-import type { Behaviour } from '../../protocol/behaviour.ts'
-import type { Address, Envelope, MessageId, Reply } from '../../protocol/message.ts'
+import type { Behaviour, NaturalKey } from '../../protocol/behaviour.ts'
+import type { Address, Envelope, Message, MessageId, Reply } from '../../protocol/message.ts'
 import type { ActorRequest } from '../actor-system.ts'
 
 export interface PlacingOptions {
@@ -35,7 +35,7 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
   let to: Address
   if (behaviour.home === 'system') to = { type, key: id }
   else if (virtual) {
-    if (!behaviour.creates.includes(messages[0]!.type)) {
+    if (!request.refused && !behaviour.creates.includes(messages[0]!.type)) {
       const text = `'new' is nobody yet: the first message must be ${behaviour.creates.join(' or ')}`
       return { outcome: 'refused', error: errorItem('NOT_FOUND', text) }
     }
@@ -50,8 +50,9 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
     to,
     virtual,
     copy: 0,
-    messages,
-    ...(request.places ? { places: request.places } : null),
+    messages: request.refused ? withoutRefused(behaviour, request) : messages,
+    ...(messageId.kind === 'caller' ? placesOf(behaviour, messages) : null),
+    ...(request.refused ? { refused: request.refused } : null),
     bodyHash: request.idempotencyKey === null ? '' : request.bodyHash,
     budgetMs: request.budgetMs,
     by: request.by,
@@ -80,6 +81,31 @@ export function shardOfAddress(options: PlacingOptions, to: Address): number {
   return shardOf(at, options.shards)
 }
 
+/** What is not run has no body at its owner, and no type but that of a read. */
+function withoutRefused(
+  behaviour: Behaviour,
+  { messages, refused }: ActorRequest,
+): readonly Message[] {
+  return messages.map((message, i) => {
+    if (refused![i] === null) return message
+    return { type: behaviour.isRead(message.type) ? message.type : '', body: undefined }
+  })
+}
+
+/**
+ * Messages are numbered among those that may commit, so that the first of those has the key's own
+ * id, whatever is read before it: by that one another body is told.
+ */
+function placesOf(
+  behaviour: Behaviour,
+  messages: readonly Message[],
+): { readonly places: readonly number[] } | null {
+  const writes = messages.map(({ type }) => !behaviour.isRead(type))
+  if (!writes.includes(false)) return null
+  let next = 0
+  return { places: writes.map((is, i) => (is ? next++ : messages.length + i)) }
+}
+
 /** The scope of a key: caller, type, and for `new` the number in the body (CONTRACT 0). */
 function nameOf(options: PlacingOptions, request: ActorRequest, created: string | null): MessageId {
   if (request.idempotencyKey === null || request.preview) {
@@ -96,12 +122,18 @@ function tailOf(
   request: ActorRequest,
   messageId: MessageId,
 ): number | undefined {
-  const key = behaviour.chosenKey(request.messages[0]!)
+  const key = chosenBy(behaviour, request)
   if (key) return placeOfKey(key.keyType, key.key)
   if (messageId.kind === 'edge') return undefined
   return placeOfKey(`${behaviour.type}!key`, messageId.id)
 }
 
 function chosen(behaviour: Behaviour, request: ActorRequest): string {
-  return behaviour.chosenKey(request.messages[0]!)?.key ?? 'new'
+  return chosenBy(behaviour, request)?.key ?? 'new'
+}
+
+/** The natural key that the first message that makes an actor asks for, run or refused. */
+function chosenBy(behaviour: Behaviour, { messages }: ActorRequest): NaturalKey | null {
+  const making = messages.find(({ type }) => behaviour.creates.includes(type))
+  return making ? behaviour.chosenKey(making) : null
 }

@@ -22,6 +22,8 @@ export interface Recalled {
   readonly offset: number
   /** The entry by which it is known: no answer before that is committed. */
   readonly gate: number
+  /** The key was used with another body: what is said to all of the request. */
+  readonly isOther?: true
 }
 
 /** The recorded answer of the message at which the work stands, or null: it is new. */
@@ -38,6 +40,38 @@ export function recall(
   return findSpilled(shard, activation, messageId, (spilled) =>
     spilled ? answerOf(shard, activation, work, spilled) : null,
   )
+}
+
+/**
+ * Of a request that begins with a read: what is answered to all of it when its key was used with
+ * another body; else null. Told by the first message that may commit something, which has an answer
+ * of its own whenever one behind it has.
+ */
+export function otherBody(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+): Maybe<Recalled | null> {
+  const { messageId, messages, bodyHash, preview } = work.envelope
+  // What may commit is looked up itself, and a request that only reads runs again.
+  const { behaviour } = activation
+  if (bodyHash === '' || preview || !behaviour.isRead(messages[0]!.type)) return null
+  if (messages.every(({ type }) => behaviour.isRead(type))) return null
+  const told = (mark: Mark | null): Recalled | null =>
+    mark !== null && isOther(mark, bodyHash) ? mismatch(work, mark) : null
+  const mark = activation.marks.find(messageId.id, shard.clockMs())
+  return mark ? told(mark) : findSpilled(shard, activation, messageId.id, told)
+}
+
+function isOther(mark: Mark, bodyHash: string): boolean {
+  return mark.bodyHash !== '' && bodyHash !== '' && mark.bodyHash !== bodyHash
+}
+
+function mismatch({ envelope, i }: Work, { offset: gate }: Mark): Recalled {
+  const text = 'this Idempotency-Key was used before with another body; use a new key'
+  const errors = [errorItem('IDEMPOTENCY_MISMATCH', text)]
+  const { type } = envelope.messages[i]!
+  return { result: { type, success: false, errors }, keys: [], offset: 0, gate, isOther: true }
 }
 
 /** Whether that message took effect on the actor, or was refused by it, and is still remembered. */
@@ -115,15 +149,9 @@ function answerOf(
   work: Work,
   mark: Mark,
 ): Maybe<Recalled | null> {
-  const { bodyHash, messages } = work.envelope
   const { keys, offset } = mark
   const gate = offset
-  if (mark.bodyHash !== '' && bodyHash !== '' && mark.bodyHash !== bodyHash) {
-    const text = 'this Idempotency-Key was used before with another body; use a new key'
-    const errors = [errorItem('IDEMPOTENCY_MISMATCH', text)]
-    const { type } = messages[work.i]!
-    return { result: { type, success: false, errors }, keys: [], offset: 0, gate }
-  }
+  if (isOther(mark, work.envelope.bodyHash)) return mismatch(work, mark)
   if (mark.result) return { result: mark.result, keys, offset, gate }
   const unflushed = shard.unflushed(activation.id)
   const rows = stored(

@@ -34,17 +34,27 @@ export function entryOf(
     effects: decision.ok && decision.effects ? [...decision.effects] : [],
   }
   settleKeys(shard, activation, work, { decision, into })
-  if (work.createKey && work.i === 0) {
-    const keyType = activation.behaviour.type + CREATE_KEY_SUFFIX
-    const { key, base } = work.createKey
-    into.keys.push({ keyType, key, change: 'take', actorId: activation.id })
-    work.bases.set(idOf(keyType, key), base)
-  }
-  const entry = plainEntry(shard, activation, work, decided.result) as Mutable<Entry>
+  const entry = refusalOf(shard, activation, work, decided.result) as Mutable<Entry>
   if (decision.ok) entry.r = decision.records
   if (into.effects.length > 0) entry.e = into.effects
-  if (into.keys.length > 0) entry.k = into.keys
+  if (into.keys.length > 0) entry.k = [...into.keys, ...(entry.k ?? NO_CHANGES)]
   if (decision.ok && work.counters) entry.g = shard.numbers.highest(work.counters)
+  return entry
+}
+
+/** The entry of what was refused; the first of a create holds its key, whatever it says. */
+export function refusalOf(
+  shard: ShardCore,
+  activation: Activation,
+  work: Work,
+  result: MessageResult,
+): Entry {
+  const entry = plainEntry(shard, activation, work, result) as Mutable<Entry>
+  if (work.createKey === null || work.position > 0) return entry
+  const { key, base } = work.createKey
+  const keyType = activation.behaviour.type + CREATE_KEY_SUFFIX
+  work.bases.set(idOf(keyType, key), base)
+  entry.k = [{ keyType, key, change: 'take', actorId: activation.id }]
   return entry
 }
 
@@ -129,6 +139,7 @@ function release(
 }
 
 const NO_KEYS: readonly NaturalKey[] = []
+const NO_CHANGES: readonly KeyChange[] = []
 
 /**
  * Why an entry, or the state after it, is over its bound; else null (PROTOCOL 3.1). An actor that

@@ -101,7 +101,7 @@ t.test('a known message behind a new one: no answer before the new one is commit
   const id = await scene.made()
   const asked = scene.envelope(id, { key: 'a'.repeat(32), say: [['append', { token: 'second' }]] })
   const [second] = asked.messages
-  // The first of the two was refused by the edge, then a role was changed.
+  // The first of the two was not done, as what is told to try again.
   await scene.run(scene.tell({ ...asked, places: [1] }))
   const both = { ...asked, messages: [{ type: 'append', body: { token: 'first' } }, second!] }
   const disk = Promise.withResolvers<null>()

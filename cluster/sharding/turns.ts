@@ -16,9 +16,9 @@ import { answerAsk, endReservations, giveBack } from './asks.ts'
 import { ClaimFailed } from './claims.ts'
 import { doubted, refused } from './core.ts'
 import type { ShardCore } from './core.ts'
-import { recall } from './dedup.ts'
+import { otherBody, recall } from './dedup.ts'
 import type { Recalled } from './dedup.ts'
-import { entryOf, plainEntry, tooLarge } from './entry-maker.ts'
+import { entryOf, refusalOf, tooLarge } from './entry-maker.ts'
 import { answerHolds, isQuestion } from './holds.ts'
 import { poisonItem } from './poison.ts'
 import { ageOf, messageIdOf, resumed, TurnAgain } from './work.ts'
@@ -116,7 +116,32 @@ export class TurnRunner {
       const answered = this.#holds(activation, work)
       return answered instanceof Promise ? answered.then(() => false) : false
     }
+    const other = work.i === 0 ? otherBody(this.#shard, activation, work) : null
+    if (other instanceof Promise) {
+      return other.then(
+        resumed(work, (is) => (is ? this.#alike(work, is) : this.#look(activation, work, message))),
+        (error: unknown) => this.#unlooked(activation, work, error),
+      )
+    }
+    return other ? this.#alike(work, other) : this.#look(activation, work, message)
+  }
+
+  /** One answer to all that the work has, reads included. */
+  #alike(work: Work, { result, gate }: Recalled): false {
+    const { messages } = work.envelope
+    for (const { type } of messages) work.results.push({ ...result, type })
+    work.gate = Math.max(work.gate, gate)
+    work.i = messages.length - 1
+    return false
+  }
+
+  #look(activation: Activation, work: Work, message: Message): Maybe<boolean> {
     if (work.preview !== null || activation.behaviour.isRead(message.type)) {
+      const refusal = refusalAt(work)
+      if (refusal !== null) {
+        work.results.push(refusal)
+        return false
+      }
       if (work.envelope.crashes < LIMITS.crashesMax) return this.#start(activation, work, message)
       work.results.push(failure(message, [poisonItem(messageIdOf(work), KILLED)]))
       return false
@@ -145,6 +170,7 @@ export class TurnRunner {
 
   #startNew(activation: Activation, work: Work, message: Message, known: Recalled | null): boolean {
     if (known) {
+      if (known.isOther && work.i === 0) return this.#alike(work, known)
       work.results.push(known.result)
       work.keys = known.keys
       work.position = Math.max(work.position, known.offset)
@@ -158,6 +184,11 @@ export class TurnRunner {
     }
     if (work.envelope.crashes >= LIMITS.crashesMax) {
       this.#poison(activation, work, message, KILLED)
+      return false
+    }
+    const refusal = refusalAt(work)
+    if (refusal !== null) {
+      this.#record(activation, work, refusal)
       return false
     }
     return this.#start(activation, work, message)
@@ -328,15 +359,17 @@ export class TurnRunner {
   /**
    * A refusal without an entry: nothing was done, and a repeat may succeed. Only a relayed message
    * always ends in an entry, so that its relay goes on (PROTOCOL 3.6 "Outbox"); where trying again
-   * may help, its relay is told to. Messages of one request take effect in their order, so where
-   * trying again may help those behind are refused with it.
+   * may help, its relay is told to. What is too large under a caller's key is recorded as well: a
+   * repeat is no smaller. Messages of one request take effect in their order, so where trying again
+   * may help those behind are refused with it.
    */
   #refuse(activation: Activation, work: Work, message: Message, items: readonly ErrorItem[]): void {
     if (work.envelope.relay && isRetryable(items[0]!.code)) {
       work.refusal = refused(items[0]!)
       return
     }
-    if (work.envelope.relay) {
+    const isFinal = items[0]!.code === 'TOO_LARGE' && work.envelope.messageId.kind === 'caller'
+    if (work.envelope.relay || (isFinal && work.preview === null)) {
       this.#record(activation, work, failure(message, items.slice(0, RECORDED_MAX)))
       return
     }
@@ -366,7 +399,7 @@ export class TurnRunner {
   /** An entry that says what the message's sender was told, and changes nothing. */
   #record(activation: Activation, work: Work, result: MessageResult, kept?: Message): void {
     work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
-    const plain = plainEntry(this.#shard, activation, work, result)
+    const plain = refusalOf(this.#shard, activation, work, result)
     let entry = kept ? { ...plain, x: kept } : plain
     let bytes = encodeEntry(entry)
     if (kept && bytes.length > LIMITS.entryBytesMax) bytes = encodeEntry((entry = plain))
@@ -426,6 +459,11 @@ const NO_KEYS: readonly string[] = []
 /** Errors of a refusal that its entry keeps: what an entry holds is bounded. */
 const RECORDED_MAX = 16
 const KILLED = 'each time that it was tried the process that ran it ended'
+
+/** What the edge answers to the message at which the work stands; null: it is to be run. */
+function refusalAt({ envelope, i }: Work): MessageResult | null {
+  return envelope.refused?.[i] ?? null
+}
 
 function failure(message: Message, errors: readonly ErrorItem[]): MessageResult {
   return { type: message.type, success: false, errors }

@@ -109,8 +109,8 @@ const NONE: readonly string[] = []
 export const NO_RECORDS: readonly ActorRecord[] = []
 
 /**
- * Id of the message at which the work stands: the envelope's, with `#i` from the second on, `i`
- * being its place in what the caller sent.
+ * Id of the message at which the work stands: the envelope's, with `#i` from the second on that may
+ * commit something.
  */
 export function messageIdOf(work: Work): string {
   const { messageId, places } = work.envelope

@@ -91,6 +91,7 @@ function call(
   const body = form instanceof URLSearchParams ? form : new URLSearchParams(form)
   const request = {
     body,
+    bodyFault: null,
     bodyBytes: Buffer.from(body.toString()),
     header: (name: string) => headers[name] ?? '',
     requestId: 'r1',

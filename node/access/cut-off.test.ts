@@ -65,6 +65,7 @@ async function cluster(t: Test) {
     const operation = one.access.operations.find((found) => found.path === path)!
     const request = {
       body: new URLSearchParams(form),
+      bodyFault: null,
       bodyBytes: Buffer.alloc(0),
       header: () => '',
       requestId: 'r',

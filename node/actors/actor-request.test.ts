@@ -2,6 +2,7 @@
 // failed here and what the actor answered come together in the order of the request.
 
 import t from 'tap'
+import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
 import { Acl, parseAce } from '../../protocol/ace.ts'
@@ -31,6 +32,7 @@ const type: ActorType = {
     type: 'order',
     messageTypes: ['create', 'import', 'note', 'read'],
     creates: ['create', 'import'],
+    isRead: (name: string) => name === 'read',
     check: ({ body }: { body: unknown }) =>
       body === 'bad' ? [errorItem('INVALID_MESSAGE_BODY', 'bad')] : null,
   } as unknown as Behaviour,
@@ -108,7 +110,12 @@ t.test('keys: printable, without spaces, of so many characters', async (t) => {
 t.test('who may send what: of the type, or of this actor alone', async (t) => {
   const failedOf = (who: Acl, uuid: string | null) => {
     const messages = [message('note'), message('read')]
-    const { failed } = checkMessages(type, messages, { acl: who, uuid, virtual: false })
+    const { failed } = checkMessages(type, messages, {
+      acl: who,
+      uuid,
+      virtual: false,
+      isKeyed: false,
+    })
     return (failed ?? [null, null]).map((one) => one === null)
   }
   t.same(failedOf(acl('actors/order:*'), null), [true, true])
@@ -123,7 +130,7 @@ t.test('who may send what: of the type, or of this actor alone', async (t) => {
 })
 
 t.test('who may not send a message hears that alone, whatever is wrong with it', async (t) => {
-  const who = { acl: acl('actors/order:read'), uuid: null, virtual: false }
+  const who = { acl: acl('actors/order:read'), uuid: null, virtual: false, isKeyed: false }
   const messages = [message('note', 'bad'), message('unknown'), message('read', 'bad')]
   const { send, failed } = checkMessages(type, messages, who)
   t.same(send, [])
@@ -136,7 +143,7 @@ t.test('who may not send a message hears that alone, whatever is wrong with it',
 
 t.test('messages of the runtime never come from outside', async (t) => {
   for (const kind of ['!claim', '!free', 'unknown']) {
-    const who = { acl: acl('*'), uuid: UUID, virtual: false }
+    const who = { acl: acl('*'), uuid: UUID, virtual: false, isKeyed: false }
     const { send, failed } = checkMessages(type, [message(kind)], who)
     t.same(send, [])
     t.match(failed, [{ success: false, errors: [{ code: 'INVALID_MESSAGE_BODY' }] }])
@@ -150,8 +157,8 @@ t.test('to new: only behind one that makes somebody', async () => {
       const messages = list.map((kind) =>
         message(kind.replace('bad ', ''), kind.startsWith('bad') ? 'bad' : {}),
       )
-      const who = { acl: acl('*'), uuid: null, virtual: true }
-      const { send, places, failed } = checkMessages(type, messages, who)
+      const who = { acl: acl('*'), uuid: null, virtual: true, isKeyed: false }
+      const { send, failed } = checkMessages(type, messages, who)
       const maker = list.findIndex((kind) => kind !== 'note' && kind !== 'bad note')
       const isMade = maker >= 0 && !list[maker]!.startsWith('bad')
       const wanted = list.map((kind, i) => {
@@ -164,10 +171,12 @@ t.test('to new: only behind one that makes somebody', async () => {
         const result = failed?.[i]
         return result && !result.success ? result.errors[0]!.code : 'sent'
       })
-      const at = places ?? [...messages.keys()]
-      const isSent = send.every((one, i) => one === messages[at[i]!])
-      const sentAt = wanted.flatMap((one, i) => (one === 'sent' ? [i] : []))
-      return seen.join() === wanted.join() && isSent && at.join() === sentAt.join()
+      const due = messages.filter((_, i) => wanted[i] === 'sent')
+      const isSent = send.length === due.length && send.every((one, i) => one === due[i])
+      const keyed = checkMessages(type, messages, { ...who, isKeyed: true })
+      const isRefused = isDeepStrictEqual(keyed.refused ?? null, failed)
+      const isAll = keyed.send === messages && (keyed.refused !== undefined) === (failed !== null)
+      return seen.join() === wanted.join() && isSent && isAll && isRefused
     }),
     { numRuns: 400 },
   )
@@ -177,7 +186,12 @@ t.test('results come together in the order of the request', async () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 12, size: 'max' }), (goes) => {
       const messages = goes.map((does) => message('note', does ? {} : 'bad'))
-      const checked = checkMessages(type, messages, { acl: acl('*'), uuid: UUID, virtual: false })
+      const checked = checkMessages(type, messages, {
+        acl: acl('*'),
+        uuid: UUID,
+        virtual: false,
+        isKeyed: false,
+      })
       if (checked.send.length !== goes.filter(Boolean).length) return false
       const answered = checked.send.map((_, i): MessageResult => {
         return { type: 'note', success: true, data: i }
@@ -194,13 +208,14 @@ t.test(
   'a missing actor is the failure of each message, anything else of the request',
   async (t) => {
     const missing = { outcome: 'refused', error: errorItem('NOT_FOUND', 'gone', { a: 1 }) } as const
-    t.match(refusedResults(missing, [message('note'), message('read')]), [
+    const all = { send: [message('note'), message('read')], failed: null }
+    t.match(refusedResults(missing, all), [
       { type: 'note', success: false, errors: [{ code: 'NOT_FOUND', details: { a: 1 } }] },
       { type: 'read', success: false },
     ])
     const busy = { outcome: 'refused', error: errorItem('TOO_BUSY', 'later') } as const
     t.equal(
-      codeOf(() => refusedResults(busy, [message('note')])),
+      codeOf(() => refusedResults(busy, all)),
       'TOO_BUSY',
     )
   },

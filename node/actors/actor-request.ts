@@ -9,7 +9,7 @@ import type { Acl } from '../../protocol/ace.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorCode, ErrorItem } from '../../protocol/errors.ts'
 import { toUuid } from '../../protocol/ids.ts'
-import type { GraphAces, Message, MessageResult, Reply } from '../../protocol/message.ts'
+import type { GraphAces, Message, MessageResult, Refusals, Reply } from '../../protocol/message.ts'
 import type { ActorType } from './actor-type.ts'
 
 /** The virtual id under which actors are made. */
@@ -99,23 +99,29 @@ function malformed(message: string, details?: Readonly<Record<string, unknown>>)
 
 /** A request's messages after permission and shape were looked at. */
 export interface Checked {
-  /** What goes to the actor, in order; may be empty. */
+  /**
+   * What goes to the actor's owner, in order; may be empty. Under an idempotency key all of it,
+   * when anything of it may commit: a refusal is remembered like any other answer (CONTRACT 0).
+   */
   readonly send: readonly Message[]
-  /** Their places in the request; absent when all of it goes. */
-  readonly places?: readonly number[]
+  /** What the owner shall not run, but record, of what goes there. */
+  readonly refused?: Refusals
   /** By the request's order: what failed here; null where the message goes to the actor. */
   readonly failed: readonly (MessageResult | null)[] | null
 }
 
-/**
- * Permission (ACE `actors/<type>[/<uuid>]:<message type>`) and shape of each message. `uuid` is
- * the actor's, when it is known: authorization always goes by it.
- */
-export function checkMessages(
-  type: ActorType,
-  messages: readonly Message[],
-  who: { readonly acl: Acl; readonly uuid: string | null; readonly virtual: boolean },
-): Checked {
+/** Who sends messages to whom. */
+export interface Sender {
+  readonly acl: Acl
+  /** The actor's, when it is known: authorization always goes by it. */
+  readonly uuid: string | null
+  readonly virtual: boolean
+  /** The answer is remembered under a key of the caller. */
+  readonly isKeyed: boolean
+}
+
+/** Permission (ACE `actors/<type>[/<uuid>]:<message type>`) and shape of each message. */
+export function checkMessages(type: ActorType, messages: readonly Message[], who: Sender): Checked {
   const { behaviour } = type
   const scene = who.virtual ? new VirtualScene(behaviour.creates) : null
   let failed: (MessageResult | null)[] | null = null
@@ -128,9 +134,53 @@ export function checkMessages(
     failed[i] = { type: message.type, success: false, errors }
   }
   if (failed === null) return { send: messages, failed: null }
-  const places = [...messages.keys()].filter((i) => failed[i] === null)
-  return { send: places.map((i) => messages[i]!), places, failed }
+  if (!who.isKeyed || !messages.some((message) => !behaviour.isRead(message.type))) {
+    return { send: messages.filter((_, i) => failed[i] === null), failed }
+  }
+  return { send: messages, refused: failed, failed }
 }
+
+function codeOf(result: MessageResult | null): string | null {
+  return result === null || result.success ? null : result.errors[0]!.code
+}
+
+/**
+ * How many refusals the owner would record for somebody who may send nothing of it: what has a
+ * bound of its own (ForbiddenKeys). 0 where something of the request goes to the actor.
+ */
+export function forbiddenOf(type: ActorType, { send, refused }: Checked): number {
+  if (refused === undefined) return 0
+  const writes = refused.filter((_, i) => !type.behaviour.isRead(send[i]!.type))
+  if (writes.includes(null)) return 0
+  const isForbidden = writes.some((result) => codeOf(result) === 'UNAUTHORIZED_MESSAGE')
+  return isForbidden ? writes.length : 0
+}
+
+/** True when the caller may send nothing that changes actors of this type. */
+export function mayWriteNothing({ behaviour, resource }: ActorType, acl: Acl): boolean {
+  return behaviour.messageTypes.every((type) => {
+    return behaviour.isRead(type) || !(acl.covers(resource, type) || acl.reaches(resource, type))
+  })
+}
+
+/**
+ * Whether the answer may show whose it is: not to who was refused all of it, and may send none of
+ * it now. A repeat shows what the first answer did, so the recorded codes say it.
+ */
+export function showsActor({ failed }: Checked, results: readonly MessageResult[]): boolean {
+  const isAsked = failed === null || failed.includes(null)
+  return results.some((result) => {
+    const code = codeOf(result)
+    return code === null || !(OF_THE_EDGE.has(code) || (!isAsked && OF_ITS_OWNER.has(code)))
+  })
+}
+
+const OF_THE_EDGE: ReadonlySet<string> = new Set(['UNAUTHORIZED_MESSAGE', 'INVALID_MESSAGE_BODY'])
+/** What is told of a message whether it may be sent or not. */
+const OF_ITS_OWNER: ReadonlySet<string> = new Set([
+  ...['IDEMPOTENCY_MISMATCH', 'QUARANTINED', 'POISONED'],
+  ...['TOO_BUSY', 'UNAVAILABLE', 'STORAGE_FULL'],
+])
 
 /** True when only the actor's UUID can tell whether the messages may be sent. */
 export function needsUuid(type: ActorType, messages: readonly Message[], acl: Acl): boolean {
@@ -190,21 +240,24 @@ export function mergeResults(
   answered: readonly MessageResult[],
 ): readonly MessageResult[] {
   if (checked.failed === null) return answered
+  // Its owner doesn't know the type of what is not run.
+  if (checked.refused) return answered.map((one, i) => ({ ...one, type: checked.send[i]!.type }))
   let next = 0
   return checked.failed.map((failed) => failed ?? answered[next++]!)
 }
 
 /**
- * A missing actor is each message's own failure, so that the answer shows all of them; any other
- * refusal is the request's.
+ * A missing actor is the failure of each message that would have gone to it, so that the answer
+ * shows all of them; any other refusal is the request's.
  */
 export function refusedResults(
   reply: Exclude<Reply, { outcome: 'answered' }>,
-  messages: readonly Message[],
+  { send, refused, failed }: Checked,
 ): readonly MessageResult[] {
   if (reply.error.code !== 'NOT_FOUND') throw requestErrorOf(reply.error)
   const errors = [errorItem('NOT_FOUND', reply.error.message, reply.error.details)]
-  return messages.map(({ type }) => ({ type, success: false, errors }))
+  const own = refused ? failed : null
+  return send.map(({ type }, i) => own?.[i] ?? { type, success: false, errors })
 }
 
 /** A refusal of the actor system as the station's own. */

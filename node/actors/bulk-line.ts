@@ -7,7 +7,7 @@ import { RequestError } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import { parseJson } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
-import { NEW, readIdempotencyKey, readMessages, readTarget } from './actor-request.ts'
+import { NEW, hashOfBody, readIdempotencyKey, readMessages, readTarget } from './actor-request.ts'
 import type { Target } from './actor-request.ts'
 import type { ActorType } from './actor-type.ts'
 
@@ -16,7 +16,11 @@ export interface BulkLine {
   readonly id: string | null
   readonly target: Target
   readonly messages: readonly Message[]
+  /** Why it holds no messages, under a key: its refusal is to be kept. */
+  readonly fault: RequestError | null
   readonly idempotencyKey: string | null
+  /** What a repeat of the key is compared by; '' without one. */
+  readonly bodyHash: string
   /**
    * Lines that share a name take effect in line order: an actor's UUID, its number, or a natural
    * key that one of the messages asks for, under which a later line may mean the same actor. Empty:
@@ -46,12 +50,17 @@ export function readLine(type: ActorType, bytes: Uint8Array | 'too-large'): Read
     }
     id = raw.id
     const target = readTarget(type, id)
-    const messages = readMessages(raw.messages)
     const idempotencyKey = readKey(raw.idempotencyKey)
-    return {
-      ok: true,
-      line: { id, target, messages, idempotencyKey, names: namesOf(type, target, messages) },
+    const bodyHash = idempotencyKey === null ? '' : hashOfBody(JSON.stringify(raw.messages) ?? '')
+    const keyed = { id, target, idempotencyKey, bodyHash }
+    const messages = messagesOf(raw)
+    if (messages instanceof RequestError) {
+      if (idempotencyKey === null) throw messages
+      const names = namesOf(type, target, NO_MESSAGES)
+      return { ok: true, line: { ...keyed, messages: NO_MESSAGES, fault: messages, names } }
     }
+    const names = namesOf(type, target, messages)
+    return { ok: true, line: { ...keyed, messages, fault: null, names } }
   } catch (error) {
     if (error instanceof RequestError) return { ok: false, id, error }
     throw error
@@ -75,6 +84,17 @@ function membersOf(value: unknown): RawLine {
   }
   return value
 }
+
+function messagesOf({ messages }: RawLine): readonly Message[] | RequestError {
+  try {
+    return readMessages(messages)
+  } catch (error) {
+    if (error instanceof RequestError) return error
+    throw error
+  }
+}
+
+const NO_MESSAGES: readonly Message[] = []
 
 function readKey(key: unknown): string | null {
   if (key === undefined || key === null) return null

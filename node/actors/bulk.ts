@@ -16,21 +16,25 @@ import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { MessageResult, Reply } from '../../protocol/message.ts'
+import type { Identity } from '../access/identity.ts'
 import type { LineStream, OperationRequest } from '../http/operation.ts'
 import {
   NEW,
   checkMessages,
+  forbiddenOf,
   graphAcesFor,
-  hashOfBody,
   mergeResults,
   needsUuid,
   refusedResults,
+  showsActor,
 } from './actor-request.ts'
 import type { ActorType } from './actor-type.ts'
 import { answerParts } from './answer.ts'
 import type { ActorAnswer } from './answer.ts'
 import { failedLine, readLine } from './bulk-line.ts'
 import type { BulkLine } from './bulk-line.ts'
+import type { ForbiddenKeys } from './forbidden-keys.ts'
+import { keepRefusal } from './refused-body.ts'
 
 export interface BulkOptions {
   readonly actorSystem: ActorSystem
@@ -47,6 +51,7 @@ export interface BulkOptions {
     id: string,
     request: OperationRequest,
   ) => Promise<string | null>
+  readonly forbidden: ForbiddenKeys
 }
 
 /** A line under way, in its place among the answers. */
@@ -179,26 +184,29 @@ export class BulkRun {
 
   async #answerOf(slot: Slot, line: BulkLine): Promise<string> {
     const { type, request, lines, preview } = this.#options
-    const { target, messages, idempotencyKey } = line
+    const { target, messages, idempotencyKey, bodyHash } = line
     // A stream may outlive its token.
     const known = lines.identityNow()
     const who = known instanceof Promise ? await known : known
     if (who instanceof RequestError) throw who
     const { acl, id: by } = who
+    const isKeyed = idempotencyKey !== null && !preview
+    if (line.fault !== null) throw isKeyed ? await this.#refusedBody(line, who) : line.fault
     const virtual = target.id === NEW
     let { uuid } = target
     if (uuid === null && !virtual && needsUuid(type, messages, acl)) {
       uuid = await this.#options.uuidOf(type, target.id, request)
     }
-    const checked = checkMessages(type, messages, { acl, uuid, virtual })
+    const checked = checkMessages(type, messages, { acl, uuid, virtual, isKeyed })
     if (checked.send.length === 0) return this.#text(line, mergeResults(checked, []), null)
+    this.#options.forbidden.take(by, forbiddenOf(type, checked))
     const reply = await this.#ask({
       type: type.behaviour.type,
       id: target.id,
       messages: checked.send,
-      ...(checked.places ? { places: checked.places } : null),
+      ...(checked.refused ? { refused: checked.refused } : null),
       idempotencyKey,
-      bodyHash: idempotencyKey === null ? '' : hashOfBody(JSON.stringify(messages)),
+      bodyHash,
       by,
       ...graphAcesFor(checked.send, acl),
       preview,
@@ -206,10 +214,25 @@ export class BulkRun {
       trace: request.requestId,
     })
     if (reply.outcome !== 'answered') {
-      return this.#text(line, mergeResults(checked, refusedResults(reply, checked.send)), null)
+      return this.#text(line, mergeResults(checked, refusedResults(reply, checked)), null)
     }
     slot.position = reply.position
-    return this.#text(line, mergeResults(checked, reply.results), reply)
+    const results = mergeResults(checked, reply.results)
+    return this.#text(line, results, showsActor(checked, results) ? reply : null)
+  }
+
+  #refusedBody(line: BulkLine, identity: Identity): Promise<RequestError> {
+    const { target, idempotencyKey, bodyHash } = line
+    const { type, request, forbidden } = this.#options
+    return keepRefusal(
+      {
+        ...{ fault: line.fault!, type, target, identity, bodyHash },
+        idempotencyKey: idempotencyKey!,
+        budgetMs: LIMITS.requestBudgetMs,
+        trace: request.requestId,
+      },
+      { ask: (asked) => this.#ask(asked), forbidden },
+    )
   }
 
   #text(

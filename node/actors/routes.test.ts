@@ -57,6 +57,7 @@ function station() {
       query: new URLSearchParams(options.query ?? ''),
       header: (name: string) => (name === 'idempotency-key' ? (options.key ?? '') : ''),
       body,
+      bodyFault: null,
       bodyBytes: Buffer.from(JSON.stringify(body)),
       requestId: 'r-1',
       budgetMs: 1_000,

@@ -18,6 +18,7 @@ import type {
 import {
   NEW,
   checkMessages,
+  forbiddenOf,
   graphAcesFor,
   hashOfBody,
   mergeResults,
@@ -27,12 +28,15 @@ import {
   readTarget,
   refusedResults,
   requestErrorOf,
+  showsActor,
 } from './actor-request.ts'
 import type { Target } from './actor-request.ts'
 import { ActorTypes } from './actor-type.ts'
 import type { ActorType } from './actor-type.ts'
 import { answerJson, statusOfResults } from './answer.ts'
 import { BulkRun } from './bulk.ts'
+import { ForbiddenKeys } from './forbidden-keys.ts'
+import { keepRefusal } from './refused-body.ts'
 
 export interface ActorsOptions {
   readonly actorSystem: ActorSystem
@@ -80,7 +84,9 @@ const PARAMETERS: readonly OperationParameter[] = [
   {
     name: 'Idempotency-Key',
     in: 'header',
-    description: 'The same key with the same body has effect once and is answered alike for 24 h',
+    description:
+      'The same key with the same body has effect once and is answered alike for 24 h, refusals ' +
+      'included; with another body it is refused',
   },
 ]
 
@@ -93,7 +99,7 @@ export function actorOperations(options: ActorsOptions): Operation[] {
       path: `${base}/{type}/{id}`,
       summary: 'Send messages to an actor, by its UUID, its number, or `new`',
       access: 'token',
-      body: { type: 'json', required: true, schema: MESSAGES },
+      body: { type: 'json', required: true, schema: MESSAGES, handlesFaults: true },
       response: ActorAnswerSchema,
       parameters: PARAMETERS,
       handle: (request) => station.send(request),
@@ -122,8 +128,8 @@ export function actorOperations(options: ActorsOptions): Operation[] {
       stream: (request, lines) => {
         const type = station.types.get(request.params['type']!)
         const preview = isPreview(request)
-        const { uuidOf } = station
-        return new BulkRun({ ...options, type, request, lines, preview, uuidOf }).run()
+        const { uuidOf, forbidden } = station
+        return new BulkRun({ ...options, type, request, lines, preview, uuidOf, forbidden }).run()
       },
     },
   ])
@@ -131,18 +137,26 @@ export function actorOperations(options: ActorsOptions): Operation[] {
 
 class ActorsStation {
   readonly types: ActorTypes
+  readonly forbidden: ForbiddenKeys
   readonly #options: ActorsOptions
 
   constructor(options: ActorsOptions) {
     this.#options = options
+    this.forbidden = new ForbiddenKeys(options.world.clock)
     this.types = new ActorTypes(options.actorSystem.behaviours)
   }
 
   send(request: OperationRequest): OperationResponse | Promise<OperationResponse> {
     const type = this.types.get(request.params['type']!)
     const target = readTarget(type, request.params['id']!)
-    const messages = readMessages(request.body)
-    const sending: Sending = { request, type, target, messages, preview: isPreview(request) }
+    const idempotencyKey = readIdempotencyKey(request.header('idempotency-key'))
+    const preview = isPreview(request)
+    const messages = messagesOf(request)
+    if (messages instanceof RequestError) {
+      if (idempotencyKey === null || preview) throw messages
+      return this.#refuseBody({ request, type, target, idempotencyKey }, messages)
+    }
+    const sending: Sending = { request, type, target, messages, idempotencyKey, preview }
     const unresolved = target.uuid === null && target.id !== NEW
     if (unresolved && needsUuid(type, messages, request.identity.acl)) {
       return this.uuidOf(type, target.id, request).then((uuid) => this.#send(sending, uuid))
@@ -176,20 +190,21 @@ class ActorsStation {
   }
 
   #send(sending: Sending, uuid: string | null): OperationResponse | Promise<OperationResponse> {
-    const { request, type, target, messages, preview } = sending
+    const { request, type, target, messages, idempotencyKey, preview } = sending
     const virtual = target.id === NEW
     const { acl } = request.identity
-    const idempotencyKey = readIdempotencyKey(request.header('idempotency-key'))
-    const checked = checkMessages(type, messages, { acl, uuid, virtual })
+    const isKeyed = idempotencyKey !== null && !preview
+    const checked = checkMessages(type, messages, { acl, uuid, virtual, isKeyed })
     if (checked.send.length === 0) {
-      return this.#answer(sending, { actorId: null, keys: [], results: mergeResults(checked, []) })
+      return this.#answer(sending, { ...NOBODY, results: mergeResults(checked, []) })
     }
+    this.forbidden.take(request.identity.id, forbiddenOf(type, checked))
     return this.#options.actorSystem
       .ask({
         type: type.behaviour.type,
         id: target.id,
         messages: checked.send,
-        ...(checked.places ? { places: checked.places } : null),
+        ...(checked.refused ? { refused: checked.refused } : null),
         idempotencyKey,
         bodyHash: idempotencyKey === null ? '' : hashOfBody(request.bodyBytes),
         by: request.identity.id,
@@ -202,11 +217,30 @@ class ActorsStation {
         if (reply.outcome === 'answered') {
           const { actorId, keys, position } = reply
           const results = mergeResults(checked, reply.results)
-          return this.#answer(sending, { actorId, keys, results }, position)
+          const shown = showsActor(checked, results) ? { actorId, keys } : NOBODY
+          return this.#answer(sending, { ...shown, results }, position)
         }
-        const results = mergeResults(checked, refusedResults(reply, checked.send))
-        return this.#answer(sending, { actorId: null, keys: [], results })
+        const results = mergeResults(checked, refusedResults(reply, checked))
+        return this.#answer(sending, { ...NOBODY, results })
       })
+  }
+
+  /** A body that holds no messages: what its caller is told belongs to the key all the same. */
+  async #refuseBody(
+    sent: Pick<Sending, 'request' | 'type' | 'target'> & { readonly idempotencyKey: string },
+    fault: RequestError,
+  ): Promise<never> {
+    const { request, type, target, idempotencyKey } = sent
+    const { actorSystem } = this.#options
+    throw await keepRefusal(
+      {
+        ...{ fault, type, target, idempotencyKey, identity: request.identity },
+        bodyHash: hashOfBody(request.bodyBytes),
+        budgetMs: request.budgetMs,
+        trace: request.requestId,
+      },
+      { ask: (asked) => actorSystem.ask(asked), forbidden: this.forbidden },
+    )
   }
 
   /** UUID of an actor that was named by its number: authorization always goes by the UUID. */
@@ -254,7 +288,21 @@ interface Sending {
   readonly type: ActorType
   readonly target: Target
   readonly messages: readonly Message[]
+  readonly idempotencyKey: string | null
   readonly preview: boolean
+}
+
+const NOBODY = { actorId: null, keys: [] } as const
+
+/** The messages of a body, or what is wrong with it. */
+function messagesOf({ body, bodyFault }: OperationRequest): readonly Message[] | RequestError {
+  if (bodyFault !== null) return bodyFault
+  try {
+    return readMessages(body)
+  } catch (error) {
+    if (error instanceof RequestError) return error
+    throw error
+  }
 }
 
 /** `?preview` and `?preview=true` ask for one, `?preview=false` doesn't. */

@@ -140,6 +140,7 @@ async function call(s: Stage, of: Call): Promise<OperationResponse> {
     query: new URLSearchParams(q === undefined ? {} : { q }),
     header: (name) => (name === 'x-consistency' ? token : ''),
     body,
+    bodyFault: null,
     bodyBytes: body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body)),
     requestId: 'r',
     budgetMs: of.budgetMs ?? 30_000,

@@ -43,6 +43,12 @@ const operations = [
     body: { type: 'form', required: true },
     errors: 'oauth',
   }),
+  operation(
+    'POST',
+    '/faults',
+    (r) => ({ status: 200, body: [r.bodyFault?.errors[0]!.code ?? null, r.bodyBytes.length] }),
+    { body: { type: 'json', required: true, handlesFaults: true } },
+  ),
   operation('POST', '/ignores', () => ({ status: 200, body: 'ignored' })),
 ]
 
@@ -377,5 +383,18 @@ void t.test('a body that was long on its way: who sent it is looked up again', a
     const c = http.client()
     t.equal((await c.send(request('POST /body', headers, '{"a":1}')).response()).status, wanted)
     t.equal(looks, wanted === 200 ? 1 : 2)
+  }
+})
+
+t.test('an operation that handles faults gets a whole body that is no good', async (t) => {
+  const http = await startServer(operations, { known: true })
+  t.teardown(http.stop)
+  const post = postOn(http.client())
+  for (const [body, fault] of [
+    ['{"a":1}', null],
+    ['{"a"', 'MALFORMED_REQUEST'],
+    ['', 'MALFORMED_REQUEST'],
+  ] as const) {
+    t.same(json(await post('/faults', JSON_TYPE, body)), [fault, body.length])
   }
 })

@@ -190,8 +190,19 @@ function refuseForSpace(x: Exchange): void {
   )
 }
 
-/** Reads the bytes as the operation's kind of body; null when it is in order. */
+/** Reads the bytes as the operation's kind of body; null when it goes to the operation. */
 export function readBody(
+  x: Exchange,
+  bytes: Buffer,
+  declared: NonNullable<Operation['body']>,
+): RequestError | null {
+  const fault = faultOf(x, bytes, declared)
+  if (!declared.handlesFaults) return fault
+  x.bodyFault = fault
+  return null
+}
+
+function faultOf(
   x: Exchange,
   bytes: Buffer,
   declared: NonNullable<Operation['body']>,

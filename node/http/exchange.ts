@@ -50,6 +50,7 @@ export class Exchange implements OperationRequest, Arriving {
   route: Route | null = null
   params: Record<string, string> = {}
   body: unknown = undefined
+  bodyFault: RequestError | null = null
   bodyBytes: Uint8Array = NOTHING
   who: Identity | null = null
   /** The answer has been given (or dropped). */

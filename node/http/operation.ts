@@ -18,6 +18,8 @@ export interface OperationRequest {
    * `getAll`); undefined without a body.
    */
   readonly body: unknown
+  /** Why the body is no good, where the operation handles that itself; `body` is undefined then. */
+  readonly bodyFault: RequestError | null
   /** Raw body bytes, for hashes; empty without a body. */
   readonly bodyBytes: Uint8Array
   readonly requestId: string
@@ -74,6 +76,8 @@ export interface Operation {
     readonly required: boolean
     /** Code of a body that doesn't fit the schema; MALFORMED_REQUEST by default. */
     readonly code?: ErrorCode
+    /** A whole body that is no good is refused by `handle`, which may have to remember it. */
+    readonly handlesFaults?: true
   }
   /** How refusals made before `handle` look: `oauth` is `{error, error_description}` (RFC 6749). */
   readonly errors?: 'platform' | 'oauth'

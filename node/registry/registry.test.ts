@@ -55,6 +55,7 @@ function station() {
       query: new URLSearchParams(options.query ?? ''),
       header: (name: string) => headers[name] ?? '',
       body,
+      bodyFault: null,
       bodyBytes: Buffer.from(JSON.stringify(body) ?? ''),
       requestId: 'r-1',
     } as unknown as OperationRequest

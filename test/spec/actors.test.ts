@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { done, refused } from '../harness/answers.ts'
 import type { ActorAnswer } from '../harness/answers.ts'
 import { startNode } from '../harness/node-process.ts'
-import type { Answer } from '../harness/node-process.ts'
+import type { Answer, Ask } from '../harness/node-process.ts'
 import { apply, create, query, smallOrder } from '../harness/orders.ts'
 
 const node = await startNode(t)
@@ -177,6 +177,36 @@ t.test('a key has effect once, over restarts too', async (t) => {
     done(t, await node.order(one.orderId, [apply({ type: 'addTag', key: 'k' })], keyed))
     t.equal((await checkpoints(one.orderId)).length, 2)
   }
+})
+
+t.test('a refusal by shape or permission is an answer too: its key is of its body', async (t) => {
+  const { orderId } = await smallOrder(node)
+  const tag = [apply({ type: 'addTag', key: 'right' })]
+  const reader = await node.token('actors/order:query')
+  const wrong: [string, Ask, number][] = [
+    ['shape', { body: [apply({ type: 'addTag' })] }, 422],
+    ['message', { body: [{ type: 'unheard', body: {} }] }, 400],
+    ['JSON', { raw: '[{"type":' }, 400],
+    ['permission', { body: tag, token: reader }, 403],
+  ]
+  for (const [why, ask, status] of wrong) {
+    for (const id of [orderId, 'new']) {
+      const path = `/resources/actors/order/${id}`
+      const headers = { 'Idempotency-Key': `${why}-${id}` }
+      const first = await node.ask(path, { ...ask, headers })
+      t.equal(first.status, status, why)
+      const again = await node.ask(path, { ...ask, headers })
+      t.equal(again.status, first.status)
+      t.strictSame(withoutRequestId(again.text), withoutRequestId(first.text))
+      const right = id === 'new' ? [create()] : [apply({ type: 'addTag', key: why })]
+      const other = await node.ask(path, { body: right, headers })
+      refused(t, other, 'IDEMPOTENCY_MISMATCH', /key/i)
+      // Who may do it by now is told what was told before.
+      const { token: _, ...mine } = ask
+      t.equal((await node.ask(path, { ...mine, headers })).status, first.status, why)
+    }
+  }
+  t.equal((await checkpoints(orderId)).length, 1)
 })
 
 /** A repeat of a refusal is told under its own request id. */

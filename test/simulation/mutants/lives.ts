@@ -84,12 +84,12 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   {
     name: 'ids-after-filtering',
     test: 'node/actors/repeats.test.ts',
-    why: 'messages are numbered after forbidden ones were left out: a repeat meets another answer',
+    why: 'what is refused is left out: it has no mark, and what is behind it another number',
     patches: [
       {
         file: 'node/actors/actor-request.ts',
-        find: '  return { send: places.map((i) => messages[i]!), places, failed }',
-        replace: '  return { send: places.map((i) => messages[i]!), failed }',
+        find: '  if (!who.isKeyed || ',
+        replace: '  if (who.isKeyed || ',
       },
     ],
   },
