@@ -71,7 +71,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Runs a command that starts a node, in this folder, with a port and a data directory of its own. */
+/** Runs a command that starts a node, with a port and a data directory of its own. */
 async function startsNode(t: Test, command: string): Promise<void> {
   const port = await freePort()
   const dir = t.testdir({})
@@ -154,7 +154,7 @@ t.test('every other block is run, or looked at', { timeout: 200_000 }, async (t)
 
 t.test('what its text names is there', async (t) => {
   for (const [, script] of README.matchAll(/npm (?:run )?([a-z][a-z:-]+)/g)) {
-    if (script !== 'install' && script !== 'and') t.ok(script! in SCRIPTS, `npm ${script}`)
+    if (script !== 'install' && script !== 'and') t.ok(Object.hasOwn(SCRIPTS, script!), `npm ${script}`)
   }
   for (const [name] of README.matchAll(/\bKONTOR_[A-Z_]+/g)) t.ok(name in TABLE, name)
   for (const [, path] of README.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
