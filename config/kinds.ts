@@ -1,6 +1,8 @@
 // The kinds of values that settings have. Each stands between a text (of the environment, the file
 // or the command line) and a checked value, and says in words what would be right.
 
+import { isIP } from 'node:net'
+
 export interface Kind<T> {
   /** What would be right, to follow 'must be': `a port number from 0 to 65535`. */
   readonly rule: string
@@ -113,6 +115,17 @@ export function addresses(port: number): Kind<readonly string[]> {
     parse: (text) => parseAddress(text, port),
   })
 }
+
+/** IP addresses and networks. */
+export const NETWORKS: Kind<readonly string[]> = several({
+  rule: 'an IP address or a network, such as 10.0.0.5 or 10.0.0.0/8',
+  parse(text) {
+    const [, address = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+    const version = isIP(address)
+    if (version === 0 || address.includes('%')) return undefined
+    return Number(prefix) <= (version === 4 ? 32 : 128) ? text : undefined
+  },
+})
 
 /** URLs, or `host[:port]`, which is taken for the first scheme. */
 export function urls(port: number, ...schemes: readonly string[]): Kind<readonly string[]> {

@@ -133,6 +133,30 @@ t.test('a bootstrap secret has at least 16 characters', async (t) => {
   t.equal(load({ KONTOR_BOOTSTRAP_SECRET: secret }).bootstrapSecret, secret)
 })
 
+t.test('proxies are addresses and networks, and not before TLS', async (t) => {
+  const of = (text: string) => load({ KONTOR_HTTP_PROXY_FROM: text }).http.proxyFrom
+  t.strictSame(of('10.0.0.5, 10.0.0.0/8,2001:db8::/32, ::1'), [
+    '10.0.0.5',
+    '10.0.0.0/8',
+    '2001:db8::/32',
+    '::1',
+  ])
+  for (const text of [
+    'on',
+    'proxy:80',
+    '10.0.0.0/33',
+    '::/129',
+    '10.0.0.1,',
+    '10.0.0.0/',
+    '1/2/3',
+  ]) {
+    t.match(problems({ KONTOR_HTTP_PROXY_FROM: text })[0], /must be an IP address or a network/)
+  }
+  const pem = { KONTOR_HTTP_TLS_KEY_FILE: 'k', KONTOR_HTTP_TLS_CERT_FILE: 'c' }
+  const both = problems({ ...pem, KONTOR_HTTP_PROXY_FROM: '::1' }, [], files({ k: PEM, c: PEM }))
+  t.match(both, [/^KONTOR_HTTP_PROXY_FROM: not with KONTOR_HTTP_TLS_KEY_FILE/])
+})
+
 t.test('secrets are never shown', async (t) => {
   const secret = 'hunter2\u0001'
   const found = problems({

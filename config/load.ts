@@ -33,6 +33,7 @@ export function loadSettings(
 
   const values = valuesOf(texts, problems)
   checkPairs(values, problems)
+  checkProxy(values, problems)
   if (values.KONTOR_STORAGE_DRIVER === 'cluster') checkCluster(texts, problems)
   for (const name of ['KONTOR_HTTP_TLS_KEY_FILE', 'KONTOR_HTTP_TLS_CERT_FILE'] as const) {
     checkPem(name, values[name], { readFile, problems })
@@ -156,6 +157,16 @@ function checkPairs(values: SettingValues, problems: string[]): void {
   }
 }
 
+/** A preamble comes before TLS, and is read behind it. */
+function checkProxy(values: SettingValues, problems: string[]): void {
+  if (values.KONTOR_HTTP_PROXY_FROM.length === 0) return
+  if (values.KONTOR_HTTP_TLS_KEY_FILE === null) return
+  problems.push(
+    'KONTOR_HTTP_PROXY_FROM: not with KONTOR_HTTP_TLS_KEY_FILE; a preamble is not read before ' +
+      'TLS, so the proxy must be where TLS ends',
+  )
+}
+
 function credentialsOf(values: SettingValues): Settings['cluster']['cassandra']['credentials'] {
   const { KONTOR_CASSANDRA_USERNAME: username, KONTOR_CASSANDRA_PASSWORD: password } = values
   return username === null || password === null ? null : { username, password }
@@ -209,6 +220,7 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
       tlsKeyFile: values.KONTOR_HTTP_TLS_KEY_FILE,
       tlsCertFile: values.KONTOR_HTTP_TLS_CERT_FILE,
       connectionsMax: values.KONTOR_HTTP_CONNECTIONS_MAX,
+      proxyFrom: values.KONTOR_HTTP_PROXY_FROM,
     },
     dataDir: values.KONTOR_DATA_DIR,
     storageDriver: values.KONTOR_STORAGE_DRIVER,

@@ -12,6 +12,8 @@ export interface Settings {
     readonly tlsCertFile: string | null
     /** Connections of callers at once; further ones are closed unheard. */
     readonly connectionsMax: number
+    /** Proxies whose PROXY preamble says where a caller is: addresses and networks. */
+    readonly proxyFrom: readonly string[]
   }
   readonly dataDir: string
   readonly storageDriver: 'embedded' | 'cluster'

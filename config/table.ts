@@ -8,6 +8,7 @@ import {
   HOST,
   integer,
   matching,
+  NETWORKS,
   oneOf,
   PATH,
   powerOfTwo,
@@ -70,6 +71,14 @@ export const TABLE = {
     what: 'Connections at once; further ones are closed (no more than the process may open files).',
     kind: integer(1, 1_000_000, 'a number of connections'),
     initial: 10_000,
+  }),
+  KONTOR_HTTP_PROXY_FROM: row<readonly string[]>({
+    key: 'http.proxyFrom',
+    what:
+      'Proxies whose PROXY preamble (version 2) says where a caller is; they must speak HTTP, ' +
+      'not pass on bytes. A preamble from anywhere else is refused.',
+    kind: NETWORKS,
+    initial: [],
   }),
   KONTOR_DATA_DIR: row({
     key: 'dataDir',

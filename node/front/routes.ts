@@ -118,5 +118,6 @@ const PASSED_ON = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x
 function isOwnMachine(request: OperationRequest, { http }: FrontParts['settings']): boolean {
   if (!LOOPBACK.test(http.host) || !LOOPBACK.test(new URL(http.baseUrl).hostname)) return false
   if (PASSED_ON.some((name) => request.header(name) !== '')) return false
+  if (!LOOPBACK.test(request.address)) return false
   return LOOPBACK.test(request.header('host').replace(/:\d{1,5}$/, ''))
 }

@@ -142,6 +142,7 @@ async function call(s: Stage, of: Call): Promise<OperationResponse> {
     body,
     bodyFault: null,
     bodyBytes: body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body)),
+    address: '127.0.0.1',
     requestId: 'r',
     budgetMs: of.budgetMs ?? 30_000,
     aborted: () => false,

@@ -7,6 +7,7 @@ import type { Identity } from '../access/identity.ts'
 import type { LIMITS } from '../../config/limits.ts'
 import type { Counter, Histogram } from '../metrics.ts'
 import type { Encode } from './answer.ts'
+import type { Peers } from './peer.ts'
 import type { UnreadAnswers } from './unread.ts'
 import type { Operation } from './operation.ts'
 import type { ShapeCheck } from '../../protocol/validation.ts'
@@ -119,6 +120,7 @@ export interface HttpCore {
   }
   /** Bytes that streams have read ahead, all together. */
   readAheadBytes: number
+  readonly peers: Peers
   /** Answers that their clients have not taken yet. */
   readonly unread: UnreadAnswers
   /** Requests that came in this turn of the loop. */

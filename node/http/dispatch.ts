@@ -72,7 +72,9 @@ export class Dispatcher {
       return
     }
     if (found.target.operation.access === 'none') {
-      this.enter(x, framing, null)
+      // Whom a token says is who it is, whatever its address; and to look takes time.
+      if (this.core.peers.isForged(x.res)) x.failAndClose(new RequestError(...FORGED))
+      else this.enter(x, framing, null)
       return
     }
     const who = x.identityNow()
@@ -260,6 +262,11 @@ export class Dispatcher {
 }
 
 const EMPTY = Buffer.alloc(0)
+
+const FORGED = [
+  'MALFORMED_REQUEST',
+  'a PROXY preamble is taken from the proxies in KONTOR_HTTP_PROXY_FROM only, and not from here',
+] as const
 
 function setParams(x: Exchange, found: Found<Route>): boolean {
   const { names, values } = found

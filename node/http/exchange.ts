@@ -106,6 +106,10 @@ export class Exchange implements OperationRequest, Arriving {
     return this.who
   }
 
+  get address(): string {
+    return this.gone || this.done ? '' : this.core.peers.addressOf(this.res)
+  }
+
   /** Who calls, looked up at this moment. */
   identityNow(): ReturnType<Authenticate> {
     return this.core.authenticate(this.header('authorization'))

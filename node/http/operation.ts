@@ -23,6 +23,11 @@ export interface OperationRequest {
   /** Raw body bytes, for hashes; empty without a body. */
   readonly bodyBytes: Uint8Array
   readonly requestId: string
+  /**
+   * IP address of the caller: what a trusted proxy says, else the other end of the connection. Read
+   * it before anything is awaited: empty once the caller has gone, or has its answer.
+   */
+  readonly address: string
   /** Remaining time, at the moment it is read. */
   readonly budgetMs: number
   /**

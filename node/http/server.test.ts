@@ -427,6 +427,7 @@ t.test('addresses that can not be had', async (t) => {
       tlsKeyFile: null,
       tlsCertFile: null,
       connectionsMax: 1_000,
+      proxyFrom: [],
     },
     operations: [],
     authenticate,

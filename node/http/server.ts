@@ -20,6 +20,7 @@ import type { Exchange } from './exchange.ts'
 import { openApiOperation } from './openapi.ts'
 import { openFilesMax } from './open-files.ts'
 import type { Operation } from './operation.ts'
+import { Peers } from './peer.ts'
 import { Router } from './router.ts'
 import { SWEEP_MS, sweep } from './sweep.ts'
 import { UnreadAnswers } from './unread.ts'
@@ -29,7 +30,7 @@ import type { TemplatedApp, us_listen_socket } from './uws.ts'
 export interface HttpServerOptions {
   readonly settings: Pick<
     Settings['http'],
-    'host' | 'port' | 'tlsKeyFile' | 'tlsCertFile' | 'connectionsMax'
+    'host' | 'port' | 'tlsKeyFile' | 'tlsCertFile' | 'connectionsMax' | 'proxyFrom'
   >
   readonly operations: readonly Operation[]
   /** More come with `serve`; until then all others are answered 503 UNAVAILABLE. Default: false. */
@@ -78,6 +79,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       lines: { bytesMax: limits.linePartsBytesMax, bytes: 0 },
       strangers: { bytesMax: limits.strangerBodiesBytesMax, bytes: 0 },
     },
+    peers: new Peers(options.settings.proxyFrom),
     unread: new UnreadAnswers(limits.answersBytesMax),
     readAheadBytes: 0,
     arrivedTogether: 0,

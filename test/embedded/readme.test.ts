@@ -112,7 +112,7 @@ const COMMANDS: Readonly<Record<string, (t: Test, command: string) => Promise<vo
   'npm start': startsNode,
   // It is what runs this test.
   'npm test': (t) => void t.equal(SCRIPTS['test'], 'exec node cli/verify.mjs'),
-  // It fetches a gigabyte of servers and starts them: cli/cluster.test.ts does that. Its door opens.
+  // It fetches a gigabyte of servers and starts them: that is for cli/cluster.test.ts.
   'npm run cluster': (t, command) => {
     const help = spawnSync('bash', ['-c', `${command} -- --help`], { cwd: ROOT, encoding: 'utf8' })
     t.equal(help.status, 0, help.stderr)
@@ -154,7 +154,8 @@ t.test('every other block is run, or looked at', { timeout: 200_000 }, async (t)
 
 t.test('what its text names is there', async (t) => {
   for (const [, script] of README.matchAll(/npm (?:run )?([a-z][a-z:-]+)/g)) {
-    if (script !== 'install' && script !== 'and') t.ok(Object.hasOwn(SCRIPTS, script!), `npm ${script}`)
+    if (script !== 'install' && script !== 'and')
+      t.ok(Object.hasOwn(SCRIPTS, script!), `npm ${script}`)
   }
   for (const [name] of README.matchAll(/\bKONTOR_[A-Z_]+/g)) t.ok(name in TABLE, name)
   for (const [, path] of README.matchAll(/\]\((?!https?:)([^)#]+)/g)) {

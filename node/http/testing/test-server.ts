@@ -65,6 +65,7 @@ export async function startServer(
       tlsKeyFile: null,
       tlsCertFile: null,
       connectionsMax: 1_000,
+      proxyFrom: [],
       ...options.settings,
     },
     operations: options.known
