@@ -59,6 +59,10 @@ export const LIMITS = {
   replayedAtOnceMax: 4_000,
   replayStepBytes: 1 * MiB,
   relayRetryMsMax: 5_000,
+  /**
+   * So long the turns of one request wait on one actor in all, whatever for; then the actor goes
+   * on. As long waits what comes for an actor that is loaded, or for a key that is looked up.
+   */
   turnMs: 10_000,
   turnSlowMs: 50,
   unknownOutcomeMs: 5_000,

@@ -180,15 +180,24 @@ export class Arrivals {
   ): void {
     const shard = this.#shard
     const { life } = shard
+    const wait = { isLate: false, callOff: (): void => undefined }
+    const fail = (error: unknown): void => {
+      wait.callOff()
+      shard.context.log.warn({ err: error, shard: shard.number, key }, 'a key was not read')
+      failed(unavailable(error))
+    }
     const looking = shard.keys.lookup(type, key, (row) => {
+      if (wait.isLate) return
+      wait.callOff()
       if (shard.life === life) found(row)
       else failed(shard.moved())
     })
     if (!(looking instanceof Promise)) return
-    looking.catch((error: unknown) => {
-      shard.context.log.warn({ err: error, shard: shard.number, key }, 'a key was not read')
-      failed(unavailable(error))
+    wait.callOff = this.#limit(() => {
+      wait.isLate = true
+      fail(late())
     })
+    looking.catch((error: unknown) => (wait.isLate ? undefined : fail(error)))
   }
 
   #deliver(to: Delivery, envelope: Envelope, respond: Respond): void {
@@ -242,18 +251,30 @@ export class Arrivals {
       return failed(error)
     }
     if (loading instanceof Promise) {
-      loading.then(
-        () => {
-          if (shard.life === life) turns.pump(activation)
-        },
-        (error: unknown) => {
-          const failure = failed(error)
-          if (shard.life === life) turns.abandon(activation, failure)
-        },
-      )
+      let isOver = false
+      const end = (use: () => void): void => {
+        callOff()
+        if (!isOver && shard.life === life) use()
+        isOver = true
+      }
+      const fail = (error: unknown): void => {
+        if (isOver) return
+        const failure = failed(error)
+        end(() => turns.abandon(activation, failure))
+      }
+      const callOff = this.#limit(() => fail(late()))
+      loading.then(() => end(() => turns.pump(activation)), fail)
     }
     return null
   }
+
+  #limit(end: () => void): () => void {
+    return this.#shard.context.clock.after(LIMITS.turnMs, end)
+  }
+}
+
+function late(): Error {
+  return new Error(`the journal has not answered for ${LIMITS.turnMs / 1_000} s`)
 }
 
 function unavailable(error: unknown): WireReply {

@@ -21,6 +21,7 @@ import type { Recalled } from './dedup.ts'
 import { entryOf, refusalOf, tooLarge } from './entry-maker.ts'
 import { answerHolds, isQuestion } from './holds.ts'
 import { poisonItem } from './poison.ts'
+import { outcomeUnknown } from './unknown.ts'
 import { ageOf, messageIdOf, resumed, TurnAgain } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -73,7 +74,9 @@ export class TurnRunner {
         if (work.generator === null) {
           const ready = this.#begin(activation, work, message)
           if (ready instanceof Promise) {
+            work.isLooking = true
             this.#resume(activation, work, ready, (is) => {
+              work.isLooking = false
               if (!is) this.#next(work)
             })
             return false
@@ -100,6 +103,7 @@ export class TurnRunner {
   }
 
   #next(work: Work): void {
+    work.isLooking = false
     if (work.generator !== null) {
       const tookMs = this.#shard.context.clock.monotonicMs() - work.startedMs
       if (tookMs > LIMITS.turnSlowMs) this.slow++
@@ -234,6 +238,7 @@ export class TurnRunner {
 
   /** Goes on when a promise ends, unless the work was dropped meanwhile. */
   #resume<T>(activation: Activation, work: Work, wait: Promise<T>, use: (value: T) => void): void {
+    this.#limit(activation, work)
     const goOn = (): void => {
       if (!this.#go(activation, work)) return
       activation.running = null
@@ -254,6 +259,29 @@ export class TurnRunner {
         goOn()
       }),
     )
+  }
+
+  #limit(activation: Activation, work: Work): void {
+    const { clock } = this.#shard.context
+    work.endDeadline ??= clock.after(LIMITS.turnMs, () => this.#expire(activation, work))
+  }
+
+  /** It has waited for too long: it is answered, and the actor goes on. What comes is late. */
+  #expire(activation: Activation, work: Work): void {
+    const message = work.envelope.messages[work.i]!
+    const { trace } = work.envelope
+    const fields = { actor: activation.id, message: message.type, trace }
+    this.#shard.context.log.warn(fields, 'a turn has waited for too long')
+    work.isOver = true
+    work.generator?.return(undefined as never)
+    if (work.isLooking || isQuestion(work)) work.refusal = outcomeUnknown()
+    else this.#failed(activation, work, message, new RequestError('UNAVAILABLE', LATE))
+    this.#next(work)
+    this.#finish(activation, work)
+    activation.questions.delete(work)
+    if (activation.running !== work) return
+    activation.running = null
+    this.pump(activation)
   }
 
   /** Gives back what the turn has reserved, so that others can end, and starts it once one has. */
@@ -280,6 +308,7 @@ export class TurnRunner {
       const answered = this.#holds(activation, work)
       if (!(answered instanceof Promise)) return finish()
       questions.add(work)
+      this.#limit(activation, work)
       answered.then(resumed(work, finish), resumed(work, failed))
     } catch (error) {
       failed(error)
@@ -410,6 +439,7 @@ export class TurnRunner {
   }
 
   #finish(activation: Activation, work: Work): void {
+    work.endDeadline?.()
     if (work.refusal !== null) return work.respond(work.refusal)
     const state = work.preview ? work.preview.state : activation.state
     const made = state !== null
@@ -446,6 +476,7 @@ export class TurnRunner {
     const works = [...questions, ...(running ? [running] : []), ...mailbox]
     for (const work of works) {
       work.isOver = true
+      work.endDeadline?.()
       work.generator?.return(undefined as never)
     }
     mailbox.length = 0
@@ -456,6 +487,9 @@ export class TurnRunner {
 }
 
 const NO_KEYS: readonly string[] = []
+const LATE =
+  `what this message needs was not there within ${LIMITS.turnMs / 1_000} s; ` +
+  'nothing was done, try again'
 /** Errors of a refusal that its entry keeps: what an entry holds is bounded. */
 const RECORDED_MAX = 16
 const KILLED = 'each time that it was tried the process that ran it ended'

@@ -32,8 +32,15 @@ export interface Work {
   preview: PreviewState | null
   /** Nothing of it was done and it may be tried again: the answer to all of it. */
   refusal: WireReply | null
-  /** It was dropped with the speculative state that it ran on: it begins again, or never does. */
+  /**
+   * It was dropped with the speculative state that it ran on, or its time is over: it begins again,
+   * or never does.
+   */
   isOver: boolean
+  /** Calls off the end of its time, which counts from when it first had to wait. */
+  endDeadline: (() => void) | null
+  /** It waits for whether the message took effect before: nobody may say that nothing was done. */
+  isLooking: boolean
   /** Alias of the key of a create that commits with the first message. */
   createKey: { readonly key: string; readonly base: AliasRow | null } | null
 
@@ -63,6 +70,8 @@ export function makeWork(envelope: Envelope, respond: (reply: WireReply) => void
     preview: null,
     refusal: null,
     isOver: false,
+    endDeadline: null,
+    isLooking: false,
     createKey: null,
     age: '',
     generator: null,
@@ -97,8 +106,9 @@ export class TurnAgain extends Error {
 
 /**
  * What a turn does when something that it has waited for is there. All that a turn does behind a
- * wait goes through here: when its work was dropped meanwhile (rolled back, sealed, abandoned), it
- * never goes on, for nothing that it would take or decide could be given back or be true.
+ * wait goes through here: when its work was dropped meanwhile (rolled back, sealed, abandoned), or
+ * has waited for too long, it never goes on, for nothing that it would take or decide could be
+ * given back or be true.
  */
 export function resumed<T, U>(work: Work, use: (value: T) => Maybe<U>): (value: T) => Maybe<U> {
   return (value) => (work.isOver ? new Promise(NEVER) : use(value))

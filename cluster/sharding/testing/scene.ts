@@ -28,7 +28,7 @@ export interface SceneOptions {
 }
 
 export interface Asking extends Partial<Envelope> {
-  readonly say?: readonly [string, object?][]
+  readonly say?: readonly (readonly [string, object?])[]
   readonly key?: string
 }
 
