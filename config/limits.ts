@@ -140,6 +140,18 @@ export const LIMITS = {
   graphNestedLimitDefault: 1_000,
   graphLimitMax: 1_000,
   graphDeadlineMs: 10_000,
+  /** What a plan may work, once its turn has come; then it is interrupted. */
+  graphWorkMs: 5_000,
+  /** Embedded: a plan that has worked so long while others wait makes room for them, once. */
+  graphQuantumMs: 25,
+  /** Light plans that such a thread is given before it has answered; it has one heavy one. */
+  graphPlansAheadMax: 32,
+  /** Plans of a session that had heavy ones get no company on a thread for so long. */
+  graphSuspectMs: 1_000,
+  graphSuspectsMax: 1_000,
+  /** Threads that read the embedded index: one a core, up to the first, or as many as are set. */
+  graphReadersDefaultMax: 4,
+  graphReadersMax: 16,
   graphResultNodesMax: 100_000,
   /** Documents of one page, where candidates are looked at one by one. */
   graphPageNodes: 1_000,
@@ -174,11 +186,15 @@ export const LIMITS = {
   indexRefreshGapMs: 200,
   /** How often the offset of another member's shard is read while somebody waits for it. */
   indexPollMs: 50,
-  /** Plans that are run at once; more wait. */
+  /** Plans that are run at once by the search engine: in all, of an identity, of a session. */
   graphPlansInFlightMax: 32,
+  graphPlansOfIdentityMax: 24,
+  graphPlansOfSessionMax: 16,
   /** Requests about whole indexes. */
   engineAdminMs: 30_000,
+  /** Graph requests that wait, of all callers and of one identity; more get 429. */
   graphQueueMax: 1_000,
+  graphQueueOfIdentityMax: 500,
   consistencyWaitMs: 5_000,
   /** How long a removed node's version is remembered (PROTOCOL 3.13.3). */
   indexTombstoneMs: 24 * 3_600_000,

@@ -39,6 +39,7 @@ t.test('without anything given the defaults hold', async (t) => {
     sample: false,
     bootstrapSecret: null,
     graphFilterFields: 'any',
+    graphReaders: null,
     logLevel: 'info',
     logFormat: 'auto',
     shutdownMs: 30_000,

@@ -230,6 +230,7 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
     sample: values.KONTOR_SAMPLE && values.KONTOR_STORAGE_DRIVER === 'embedded',
     bootstrapSecret: values.KONTOR_BOOTSTRAP_SECRET,
     graphFilterFields: values.KONTOR_GRAPH_FILTER_FIELDS,
+    graphReaders: values.KONTOR_GRAPH_READERS,
     logLevel: values.KONTOR_LOG_LEVEL,
     logFormat: values.KONTOR_LOG_FORMAT,
     shutdownMs: values.KONTOR_SHUTDOWN_MS,

@@ -25,6 +25,8 @@ export interface Settings {
   readonly bootstrapSecret: string | null
   /** Fields that filters, gates and counts of the graph may look at (CONTRACT 1.4). */
   readonly graphFilterFields: 'any' | 'granted'
+  /** Threads that read the embedded graph index, at least 2; null: by the machine's cores. */
+  readonly graphReaders: number | null
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** `auto`: text where standard output is a terminal. */
   readonly logFormat: 'auto' | 'text' | 'json'

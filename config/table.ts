@@ -130,6 +130,13 @@ export const TABLE = {
     kind: oneOf('any', 'granted'),
     initial: 'any',
   }),
+  KONTOR_GRAPH_READERS: row<number | null>({
+    key: 'graphReaders',
+    what: 'Threads that read the embedded graph index; heavy queries have all but one.',
+    kind: integer(2, LIMITS.graphReadersMax, 'a number of threads'),
+    initial: null,
+    initially: `one a core, at least 2 and at most ${LIMITS.graphReadersDefaultMax}`,
+  }),
   KONTOR_LOG_LEVEL: row<'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'>({
     key: 'logLevel',
     what: 'The least level that is logged.',

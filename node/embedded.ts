@@ -2,6 +2,8 @@
 // is a call. It stands between the composition root and the drivers of storage/embedded. Source:
 // PROTOCOL 3.16, ARCHITECTURE 2.
 
+import { availableParallelism } from 'node:os'
+import { LIMITS } from '../config/limits.ts'
 import { INDEX_CONSUMER } from '../cluster/feed/parked-actors.ts'
 import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'
@@ -12,6 +14,7 @@ import { NO_RULES, standstillCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 import { collectGraphMetrics } from './graph/graph-metrics.ts'
 import { IndexThread } from './graph/index-thread.ts'
+import { ReaderPool } from './graph/reader-pool.ts'
 import { ReaderThread } from './graph/reader-thread.ts'
 import type { Check } from './health/routes.ts'
 import { StandstillWatch } from './health/standstill.ts'
@@ -40,7 +43,12 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
   const index = startIndex(options, journal, member)
   following.index = index
   const watch = new StandstillWatch(world.clock)
-  const reader = new ReaderThread({ journal: journal.access, clock: world.clock, log })
+  const reader = new ReaderPool({
+    clock: world.clock,
+    threads: settings.graphReaders ?? readersBy(availableParallelism()),
+    startThread: (stats, onChange) =>
+      new ReaderThread({ journal: journal.access, clock: world.clock, log }, stats, onChange),
+  })
   return {
     journal,
     member,
@@ -63,6 +71,11 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
       lock.release()
     },
   }
+}
+
+/** One a core; at least two, for heavy plans have all but one. */
+function readersBy(cores: number): number {
+  return Math.min(Math.max(2, cores), LIMITS.graphReadersDefaultMax)
 }
 
 function makeMember(

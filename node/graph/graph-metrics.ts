@@ -3,19 +3,19 @@
 
 import type { Metrics, Sample } from '../metrics.ts'
 import type { IndexThread } from './index-thread.ts'
-import type { ReaderThread } from './reader-thread.ts'
+import type { ReaderPool } from './reader-pool.ts'
 
 type Measure = readonly [name: string, help: string, type: Sample['type'], value: number]
 
 /** Has the graph's numbers shown at every scrape. */
 export function collectGraphMetrics(
   metrics: Metrics,
-  { index, reader }: { readonly index: IndexThread; readonly reader: ReaderThread },
+  { index, reader }: { readonly index: IndexThread; readonly reader: ReaderPool },
 ): void {
   metrics.collect(() => graphSamples(index, reader))
 }
 
-function* graphSamples(index: IndexThread, reader: ReaderThread): Generator<Sample> {
+function* graphSamples(index: IndexThread, reader: ReaderPool): Generator<Sample> {
   for (const [name, help, type, value] of [...indexNumbers(index), ...readerNumbers(reader)]) {
     yield { name: `kontor_${name}`, help, type, value }
   }
@@ -70,13 +70,14 @@ function indexNumbers(index: IndexThread): Measure[] {
   ]
 }
 
-function readerNumbers({ stats, waiting }: ReaderThread): Measure[] {
+function readerNumbers({ stats, waiting }: ReaderPool): Measure[] {
   return [
     ['graph_queries_total', 'Graph queries run.', 'counter', stats.queries],
     ['graph_query_seconds_total', 'Time spent on them.', 'counter', stats.queryUs / 1e6],
     ['graph_queries_refused_total', 'Queries refused, queue full.', 'counter', stats.refused],
     ['graph_queries_failed_total', 'Queries that ended with an error.', 'counter', stats.failed],
     ['graph_queries_waiting', 'Queries on their way.', 'gauge', waiting],
-    ['graph_reader_restarts_total', 'Restarts of the reader thread.', 'counter', stats.restarts],
+    ['graph_queries_gave_way_total', 'Stops of one for others.', 'counter', stats.gaveWay],
+    ['graph_reader_restarts_total', 'Restarts of reader threads.', 'counter', stats.restarts],
   ]
 }

@@ -103,9 +103,11 @@ async function stage(t: Test): Promise<Stage> {
       async run(plan, deadlineMs, life) {
         made.ran++
         const endsAtMs = clock.monotonicMs() + deadlineMs
-        const answer = server.answer({ id: 1, plan: plan.json, endsAtMs, life })
+        const { json } = plan
+        const sent = { id: 1, plan: json, endsAtMs, life: life(), mayStop: false, round: 0 }
+        const answer = server.answer(sent)
         if ('json' in answer) return answer.json
-        if ('failure' in answer) throw new Error(answer.failure)
+        if (!('errors' in answer)) throw new Error(JSON.stringify(answer))
         const { code, message, details } = answer.errors[0]!
         throw new RequestError(code as 'UNAVAILABLE', message, details)
       },

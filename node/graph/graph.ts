@@ -14,15 +14,17 @@ import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type FilterFields, graphAccess } from './access.ts'
 import type { ConsistencyTokens } from './consistency.ts'
+import type { Caller } from './fair-queue.ts'
 import { PlanCache, type ReadyPlan } from './plan-cache.ts'
 
 /** Runs plans against the index. */
 export interface PlanRunner {
   /**
    * The answer as JSON. Rejects with RequestError: TOO_BUSY past the queue's bound, UNAVAILABLE
-   * past the deadline or when the index can't be read now. `life` is IndexWatch.life.
+   * past the deadline or when the index can't be read now. `life` is asked when the plan's turn has
+   * come: it is IndexWatch.life, or throws what the caller is told where the index can't answer.
    */
-  run(plan: ReadyPlan, deadlineMs: number, life: number): Promise<string>
+  run(plan: ReadyPlan, deadlineMs: number, life: () => number, caller: Caller): Promise<string>
 }
 
 /** What the graph needs to know of its index. */
@@ -56,6 +58,7 @@ export interface GraphRequest {
   /** The body's text, for finding its plan again; null: don't look. */
   readonly text: string | null
   readonly acl: Acl
+  readonly caller: Caller
   /** Value of X-Consistency; empty: none. */
   readonly consistency: string
   readonly budgetMs: number
@@ -76,11 +79,15 @@ export class Graph {
     const plan = this.#plan(request)
     const startedMs = monotonicMs()
     if (request.consistency !== '') await this.#await(request, plan)
-    const unready = index.unready()
-    if (unready !== null) throw new RequestError('INDEX_BEHIND', unready)
+    const life = (): number => {
+      const unready = index.unready()
+      if (unready !== null) throw new RequestError('INDEX_BEHIND', unready)
+      return index.life
+    }
+    life()
     const leftMs = request.budgetMs - (monotonicMs() - startedMs)
-    const json = await runner.run(plan, Math.min(leftMs, LIMITS.graphDeadlineMs), index.life)
-    return { json }
+    const deadlineMs = Math.min(leftMs, LIMITS.graphDeadlineMs)
+    return { json: await runner.run(plan, deadlineMs, life, request.caller) }
   }
 
   /** What there is to ask for, as far as the entries go (`GET /resources/graph/meta`). */

@@ -9,6 +9,7 @@ import type { DerivedRow } from '../../storage/journal.ts'
 import { Metrics } from '../metrics.ts'
 import { collectGraphMetrics } from './graph-metrics.ts'
 import { IndexThread, type ThreadLog } from './index-thread.ts'
+import { ReaderPool } from './reader-pool.ts'
 import { ReaderThread } from './reader-thread.ts'
 
 const entry = new URL('./testing/index-twin.ts', import.meta.url)
@@ -137,11 +138,16 @@ t.test('the brake: by lag, but not while the index is filled anew', async (t) =>
 
 t.test('its numbers are on the metrics page', async (t) => {
   const index = thread(t, () => Promise.resolve())
-  const reader = new ReaderThread({
+  const twin = {
     journal: { dir: '', end: new SharedArrayBuffer(8) },
     clock: systemClock(),
     log: silent,
     entry: new URL('./testing/reader-twin.ts', import.meta.url),
+  }
+  const reader = new ReaderPool({
+    clock: twin.clock,
+    threads: 1,
+    startThread: (stats, onChange) => new ReaderThread(twin, stats, onChange),
   })
   t.teardown(() => reader.close())
   await index.opened()

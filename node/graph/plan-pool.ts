@@ -1,19 +1,34 @@
-// Runs plans against the search engine: so many at once, more wait, past a bound they are told to
-// come back. It stands between the graph and the driver. Source: PROTOCOL 3.10, 3.13.4.
+// Runs plans against the search engine: so many at once, of all callers and of each; more wait, in
+// turns, and past a bound they are told to come back. The engine has no lanes for heavy ones: so
+// none has all places. It stands between the graph and the driver. Source: PROTOCOL 3.10, 3.13.4.
 
-import { RequestError } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
 import type { GraphReader } from '../../storage/search.ts'
+import {
+  type Caller,
+  FairQueue,
+  GRAPH_QUEUE,
+  neverRun,
+  noRoom,
+  type QueueBounds,
+} from './fair-queue.ts'
 import type { PlanRunner } from './graph.ts'
 import type { ReadyPlan } from './plan-cache.ts'
+
+/** Plans at once. */
+export interface PlansAtOnce {
+  readonly max: number
+  readonly identityMax: number
+  readonly sessionMax: number
+}
 
 export interface PlanPoolOptions {
   /** Reader of a generation (IndexWatch.life). */
   readonly readerOf: (generation: number) => GraphReader
   readonly clock: Clock
-  readonly inFlightMax?: number
-  readonly queueMax?: number
+  readonly atOnce?: PlansAtOnce
+  readonly queue?: QueueBounds
 }
 
 /** Totals since the start. */
@@ -25,55 +40,91 @@ export interface PlanStats {
   failed: number
 }
 
+interface Waiting {
+  readonly caller: Caller
+  readonly go: () => void
+  readonly refuse: (error: Error) => void
+}
+
+const AT_ONCE: PlansAtOnce = {
+  max: LIMITS.graphPlansInFlightMax,
+  identityMax: LIMITS.graphPlansOfIdentityMax,
+  sessionMax: LIMITS.graphPlansOfSessionMax,
+}
+
 export class PlanPool implements PlanRunner {
   readonly stats: PlanStats = { queries: 0, queryMs: 0, refused: 0, failed: 0 }
   readonly #options: PlanPoolOptions
-  #inFlight = 0
-  readonly #queue: (() => void)[] = []
+  readonly #atOnce: PlansAtOnce
+  /** Callers of the plans that run. */
+  readonly #running: Caller[] = []
+  readonly #queue: FairQueue<Waiting>
 
   constructor(options: PlanPoolOptions) {
     this.#options = options
+    this.#atOnce = options.atOnce ?? AT_ONCE
+    this.#queue = new FairQueue(options.queue ?? GRAPH_QUEUE)
   }
 
   /** Plans on their way, those that wait included. */
   get waiting(): number {
-    return this.#inFlight + this.#queue.length
+    return this.#running.length + this.#queue.size
   }
 
-  async run({ plan }: ReadyPlan, deadlineMs: number, life: number): Promise<string> {
+  async run(
+    { plan }: ReadyPlan,
+    deadlineMs: number,
+    life: () => number,
+    caller: Caller,
+  ): Promise<string> {
     const { clock, readerOf } = this.#options
     const endMs = clock.monotonicMs() + deadlineMs
-    await this.#enter()
+    await this.#enter(caller)
     const startedMs = clock.monotonicMs()
     this.stats.queries++
     try {
-      if (startedMs >= endMs) {
-        throw new RequestError(
-          'UNAVAILABLE',
-          'the query waited for others until its time was over; it was not run',
-        )
-      }
-      return JSON.stringify(await readerOf(life).query(plan, endMs - startedMs))
+      if (startedMs >= endMs) throw neverRun()
+      const budgetMs = Math.min(endMs - startedMs, LIMITS.graphWorkMs)
+      return JSON.stringify(await readerOf(life()).query(plan, budgetMs))
     } catch (error) {
       this.stats.failed++
       throw error
     } finally {
       this.stats.queryMs += clock.monotonicMs() - startedMs
-      this.#inFlight--
-      this.#queue.shift()?.()
+      this.#running.splice(this.#running.indexOf(caller), 1)
+      this.#goOn()
     }
   }
 
-  async #enter(): Promise<void> {
-    const { inFlightMax, queueMax } = this.#options
-    if (this.#inFlight >= (inFlightMax ?? LIMITS.graphPlansInFlightMax)) {
-      if (this.#queue.length >= (queueMax ?? LIMITS.graphQueueMax)) {
-        this.stats.refused++
-        const text = `${this.#queue.length} graph requests are waiting already; try again in a moment`
-        throw new RequestError('TOO_BUSY', text)
-      }
-      await new Promise<void>((resolve) => this.#queue.push(resolve))
+  async #enter(caller: Caller): Promise<void> {
+    if (this.#queue.size === 0 && this.#mayRun(caller)) {
+      this.#running.push(caller)
+      return
     }
-    this.#inFlight++
+    await new Promise<void>((go, refuse) => {
+      const dropped = this.#queue.push(caller, { caller, go, refuse })
+      if (dropped !== null) {
+        this.stats.refused++
+        dropped.refuse(noRoom(this.#queue.size))
+      }
+      this.#goOn()
+    })
+  }
+
+  /** Lets those in whose turn it is; from here on they count as running. */
+  #goOn(): void {
+    const mayGo = (caller: Caller): boolean => this.#mayRun(caller)
+    for (let next = this.#queue.take(mayGo); next !== null; next = this.#queue.take(mayGo)) {
+      this.#running.push(next.caller)
+      next.go()
+    }
+  }
+
+  #mayRun({ identity, session }: Caller): boolean {
+    const { max, identityMax, sessionMax } = this.#atOnce
+    if (this.#running.length >= max) return false
+    const own = this.#running.filter((caller) => caller.identity === identity)
+    if (own.length >= identityMax) return false
+    return own.filter((caller) => caller.session === session).length < sessionMax
   }
 }

@@ -4,7 +4,9 @@
 import { RequestError } from '../../protocol/errors.ts'
 import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
 import { reasonOf } from '../../cluster/feed/projection-batch.ts'
-import type { FromReader, ToReader } from './reader-messages.ts'
+import { neverRun } from './fair-queue.ts'
+import { GaveWay } from './give-way.ts'
+import type { PlanAnswer, ToReader } from './reader-messages.ts'
 
 /** A GraphReader whose index is at hand. */
 interface ReaderAtHand {
@@ -28,23 +30,19 @@ export class PlanServer {
   }
 
   /** Never throws: whatever happens is an answer. */
-  answer({ id, plan, endsAtMs, life }: ToReader): FromReader {
+  answer({ id, plan, endsAtMs, life }: ToReader): PlanAnswer {
     const startedMs = this.#nowMs()
     const us = (): number => Math.round((this.#nowMs() - startedMs) * 1_000)
     try {
       const leftMs = endsAtMs - startedMs
-      if (leftMs <= 0) {
-        throw new RequestError(
-          'UNAVAILABLE',
-          'the query waited for others until its time was over; it was not run',
-        )
-      }
+      if (leftMs <= 0) throw neverRun()
       // A reader that is closed opens the index at its next query.
       if (this.#life !== null && this.#life !== life) this.#reader.close()
       this.#life = life
       const json = JSON.stringify(this.#reader.query(this.#plan(plan), leftMs))
       return { id, json, us: us() }
     } catch (error) {
+      if (error instanceof GaveWay) return { id, gaveWay: true, us: us() }
       if (error instanceof RequestError) return { id, errors: error.errors, us: us() }
       return { id, failure: reasonOf(error), us: us() }
     }

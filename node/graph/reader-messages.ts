@@ -15,6 +15,8 @@ export interface ReaderWorkerData {
   readonly journal: JournalAccess
   /** URL of the module that exports `behaviours()`. */
   readonly table: string
+  /** The cell of `GiveWay`. */
+  readonly giveWay: SharedArrayBuffer
 }
 
 export interface ToReader {
@@ -25,10 +27,19 @@ export interface ToReader {
   readonly endsAtMs: number
   /** With another one than before the index is opened again. */
   readonly life: number
+  /** It may be stopped for others (`GiveWay`). */
+  readonly mayStop: boolean
+  /** Heavy plans that the thread was heard to have had: what was sent before one comes back. */
+  readonly round: number
 }
 
-export type FromReader =
+export type PlanAnswer =
   | { readonly id: number; readonly json: string; readonly us: number }
   | { readonly id: number; readonly errors: readonly ErrorItem[]; readonly us: number }
   /** Something that was not expected: ours to find out. */
   | { readonly id: number; readonly failure: string; readonly us: number }
+  /** It was stopped for others, or not begun, and has no answer yet. */
+  | { readonly id: number; readonly gaveWay: true; readonly us: number }
+
+/** Answers, with whether the plan was heavy; and once at its start that the thread is there. */
+export type FromReader = (PlanAnswer & { readonly isHeavy: boolean }) | 'ready'

@@ -1,15 +1,22 @@
-// The main thread's side of a reader thread: a bounded queue of plans, a deadline for each, and a
-// new thread when one is stuck or dies. It stands between the graph and the thread that reads the
-// index. Source: ARCHITECTURE 5, PROTOCOL 3.10.
+// The main thread's side of one reader thread: its plans, the deadline of each, and a new thread
+// when one is stuck or dies. It stands between the pool, which says whose plan is next, and the
+// thread that reads the index. Source: ARCHITECTURE 5, PROTOCOL 3.10.
 
 import { Worker } from 'node:worker_threads'
-import { type ErrorCode, RequestError } from '../../protocol/errors.ts'
+import { type ErrorCode, RequestError, assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
 import type { JournalAccess } from '../../storage/embedded/journal.ts'
-import type { PlanRunner } from './graph.ts'
+import { GiveWay } from './give-way.ts'
 import type { ThreadLog } from './index-thread.ts'
-import type { ReadyPlan } from './plan-cache.ts'
+import {
+  indexAway,
+  type PlanOutcome,
+  type PlanThread,
+  type ReaderStats,
+  type ThreadPlan,
+  type ThreadState,
+} from './plan-thread.ts'
 import {
   type FromReader,
   type ReaderWorkerData,
@@ -22,7 +29,6 @@ export interface ReaderThreadOptions {
   readonly journal: JournalAccess
   readonly clock: Clock
   readonly log: ThreadLog
-  readonly queueMax?: number
   readonly stuckMs?: number
   /** Module of the actor types; the platform's own by default. */
   readonly table?: string
@@ -35,76 +41,90 @@ const WATCH_MS = 250
 
 interface Pending {
   readonly endsAtMs: number
-  readonly resolve: (json: string) => void
+  readonly resolve: (outcome: PlanOutcome) => void
   readonly reject: (error: Error) => void
 }
 
-/** Totals since the start. */
-export interface ReaderStats {
-  queries: number
-  /** Time that queries took in the thread, microseconds. */
-  queryUs: number
-  refused: number
-  failed: number
-  restarts: number
-}
-
-export class ReaderThread implements PlanRunner {
-  readonly stats: ReaderStats = { queries: 0, queryUs: 0, refused: 0, failed: 0, restarts: 0 }
+export class ReaderThread implements PlanThread {
   readonly #options: ReaderThreadOptions
+  readonly #stats: ReaderStats
+  readonly #onChange: () => void
+  readonly #cell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+  readonly #giveWay = new GiveWay(this.#cell, threadsMs)
+  #worker: Worker | null = null
+  #isReady = false
   /** In the order they were sent, which is the order they are answered in. */
   readonly #pending = new Map<number, Pending>()
-  #worker: Worker | null = null
   #nextId = 1
+  /** Heavy plans that the worker was heard to have had. */
+  #round = 0
   #watching: (() => void) | null = null
   #restartMs: number = LIMITS.projectorRetryMs
   #closing = false
 
-  constructor(options: ReaderThreadOptions) {
+  /** Starts it. `onChange` is called when `state` has changed. */
+  constructor(options: ReaderThreadOptions, stats: ReaderStats, onChange: () => void) {
     this.#options = options
+    this.#stats = stats
+    this.#onChange = onChange
     this.#start()
   }
 
-  get waiting(): number {
-    return this.#pending.size
+  get state(): ThreadState {
+    if (this.#worker === null) return 'away'
+    return this.#isReady ? 'ready' : 'starting'
   }
 
-  run(plan: ReadyPlan, deadlineMs: number, life: number): Promise<string> {
-    const { clock, queueMax } = this.#options
-    if (this.#pending.size >= (queueMax ?? LIMITS.graphQueueMax)) {
-      this.stats.refused++
-      const text = `${this.#pending.size} graph requests are waiting already; try again in a moment`
-      return Promise.reject(new RequestError('TOO_BUSY', text))
-    }
-    if (this.#worker === null) return Promise.reject(away())
+  run({ plan, leftMs, life, mayStop }: ThreadPlan): Promise<PlanOutcome> {
+    assert(this.#worker !== null, 'a plan for a thread that is there')
     const id = this.#nextId++
-    const message: ToReader = { id, plan: plan.json, endsAtMs: threadsMs() + deadlineMs, life }
-    const endsAtMs = clock.monotonicMs() + deadlineMs
+    const round = this.#round
+    const message: ToReader = {
+      id,
+      plan: plan.json,
+      endsAtMs: threadsMs() + leftMs,
+      life,
+      mayStop,
+      round,
+    }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
     this.#worker.postMessage(message)
     return new Promise((resolve, reject) => {
+      const endsAtMs = this.#options.clock.monotonicMs() + leftMs
       this.#pending.set(id, { endsAtMs, resolve, reject })
       this.#watch()
     })
   }
 
-  /** Ends the thread; what is still waiting is refused. */
+  giveWay(wanted: boolean): void {
+    this.#giveWay.ask(wanted)
+  }
+
+  /** Ends the thread; what is still running is refused. */
   async close(): Promise<void> {
     this.#closing = true
     this.#watching?.()
     await this.#worker?.terminate()
-    this.#refuseAll()
+    this.#refuse()
   }
 
   #start(): void {
     const { journal, table } = this.#options
-    const workerData: ReaderWorkerData = { journal, table: table ?? BEHAVIOUR_TABLE }
+    const workerData: ReaderWorkerData = {
+      journal,
+      table: table ?? BEHAVIOUR_TABLE,
+      giveWay: this.#cell,
+    }
     const entry = this.#options.entry ?? new URL('./reader-worker.ts', import.meta.url)
     const worker = new Worker(entry, { workerData, name: 'graph-reader' })
     this.#worker = worker
-    worker.on('message', (message: FromReader) => this.#hear(message))
+    this.#isReady = false
+    this.#round = 0
+    worker.on('message', (message: FromReader) => {
+      if (this.#worker === worker) this.#hear(message)
+    })
     worker.on('error', (err) => {
-      this.#options.log.error({ err }, 'the graph reader thread has failed')
+      this.#options.log.error({ err }, 'a graph reader thread has failed')
     })
     worker.on('exit', () => {
       if (this.#worker === worker) this.#replace()
@@ -112,23 +132,37 @@ export class ReaderThread implements PlanRunner {
   }
 
   #hear(message: FromReader): void {
+    if (message === 'ready') {
+      this.#isReady = true
+      this.#onChange()
+      return
+    }
+    if (message.isHeavy) this.#round++
     const pending = this.#pending.get(message.id)
     if (pending === undefined) return
     this.#pending.delete(message.id)
     this.#restartMs = LIMITS.projectorRetryMs
-    this.stats.queries++
-    this.stats.queryUs += message.us
-    if ('json' in message) return pending.resolve(message.json)
-    this.stats.failed++
-    if ('errors' in message) {
-      const { code, message: text, details } = message.errors[0]!
-      return pending.reject(new RequestError(code as ErrorCode, text, details))
-    }
-    this.#options.log.error({ error: message.failure }, 'a graph query has failed')
-    return pending.reject(new Error(message.failure))
+    this.#stats.queryUs += message.us
+    pending.resolve({ isHeavy: message.isHeavy, answer: this.#answerOf(message) })
   }
 
-  /** Looks now and then whether the oldest query's time is over for good: then it is stuck. */
+  #answerOf(message: Exclude<FromReader, 'ready'>): PlanOutcome['answer'] {
+    if ('gaveWay' in message) {
+      if (message.isHeavy) this.#stats.gaveWay++
+      return null
+    }
+    this.#stats.queries++
+    if ('json' in message) return message.json
+    this.#stats.failed++
+    if ('errors' in message) {
+      const { code, message: text, details } = message.errors[0]!
+      return new RequestError(code as ErrorCode, text, details)
+    }
+    this.#options.log.error({ error: message.failure }, 'a graph query has failed')
+    return new Error(message.failure)
+  }
+
+  /** Looks now and then whether the oldest plan's time is over for good: then it is stuck. */
   #watch(): void {
     if (this.#watching !== null) return
     const { clock, log } = this.#options
@@ -136,9 +170,9 @@ export class ReaderThread implements PlanRunner {
     const look = (): void => {
       this.#watching = null
       const oldest = this.#pending.values().next().value
-      if (oldest === undefined) return
+      if (oldest === undefined || this.#closing) return
       if (clock.monotonicMs() < oldest.endsAtMs + stuckMs) return this.#watch()
-      log.error({ waiting: this.#pending.size }, 'the graph reader thread is stuck; replaced')
+      log.error({}, 'a graph reader thread is stuck; replaced')
       this.#replace()
     }
     // Not in the timer itself: after a long pause of this thread answers may lie there unread.
@@ -149,23 +183,22 @@ export class ReaderThread implements PlanRunner {
     const stuck = this.#worker
     this.#worker = null
     void stuck?.terminate()
-    this.#refuseAll()
+    this.#refuse()
     if (this.#closing) return
-    this.stats.restarts++
+    this.#stats.restarts++
+    this.#onChange()
     const ms = this.#restartMs
     this.#restartMs = Math.min(ms * 2, LIMITS.projectorRetryMsMax)
     this.#options.clock.after(ms, () => {
-      if (!this.#closing) this.#start()
+      if (this.#closing) return
+      this.#start()
+      this.#onChange()
     })
   }
 
-  #refuseAll(): void {
+  #refuse(): void {
     const pending = [...this.#pending.values()]
     this.#pending.clear()
-    for (const { reject } of pending) reject(away())
+    for (const { reject } of pending) reject(indexAway())
   }
-}
-
-function away(): RequestError {
-  return new RequestError('UNAVAILABLE', 'the graph index can not be read now; try again')
 }

@@ -8,21 +8,31 @@ import { graphSchema } from '../../protocol/graph/schema.ts'
 import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
 import { openEmbeddedJournalReader } from '../../storage/embedded/journal.ts'
 import { SqliteGraphReader } from '../../storage/embedded/search-reader.ts'
+import { GiveWay } from './give-way.ts'
 import { derivedHistory } from './history.ts'
 import { PlanServer } from './plan-server.ts'
-import { type ReaderWorkerData, type ToReader, threadsMs } from './reader-messages.ts'
+import {
+  type FromReader,
+  type ReaderWorkerData,
+  type ToReader,
+  threadsMs,
+} from './reader-messages.ts'
 import { giveMemoryBackWhenIdle } from '../idle-memory.ts'
 import { loadTable } from './table.ts'
 
 giveMemoryBackWhenIdle()
 assert(parentPort !== null, 'this file runs as a worker thread')
 const port = parentPort
-const { journal: access, table: tableUrl } = workerData as ReaderWorkerData
+const data = workerData as ReaderWorkerData
+const { journal: access, table: tableUrl } = data
+const post = (message: FromReader): void => port.postMessage(message)
 
 const table = await loadTable(tableUrl)
 const journal = openEmbeddedJournalReader(access)
+const giveWay = new GiveWay(data.giveWay, threadsMs)
 const reader = new SqliteGraphReader({
   dir: access.dir,
+  mayGoOn: () => giveWay.check(),
   schema: graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes)),
   history: derivedHistory({
     behaviours: new Map(table.map((behaviour) => [behaviour.type, behaviour])),
@@ -32,4 +42,18 @@ const reader = new SqliteGraphReader({
 })
 const server = new PlanServer(reader, threadsMs)
 
-port.on('message', (message: ToReader) => port.postMessage(server.answer(message)))
+let heavyOnes = 0
+
+port.on('message', (message: ToReader) => {
+  // Behind a heavy plan nothing is begun: there may be another thread that is free by now.
+  if (message.round < heavyOnes) {
+    post({ id: message.id, gaveWay: true, us: 0, isHeavy: false })
+    return
+  }
+  giveWay.begin(message.mayStop)
+  const answer = server.answer(message)
+  const { isHeavy } = giveWay
+  if (isHeavy) heavyOnes++
+  post({ ...answer, isHeavy })
+})
+post('ready')

@@ -32,10 +32,12 @@ export function graphRoutes(graph: Graph): Operation[] {
     body: unknown,
     text: string,
   ): Promise<OperationResponse> => {
+    const { acl, kind, id, sessionId } = request.identity
     const { json } = await graph.run({
       body,
       text,
-      acl: request.identity.acl,
+      acl,
+      caller: { identity: `${kind}/${id}`, session: sessionId },
       consistency: request.header('x-consistency'),
       budgetMs: request.budgetMs,
     })

@@ -39,6 +39,8 @@ export interface GraphReaderOptions {
   readonly history?: HistorySource
   /** Monotonic milliseconds, for budgets. */
   readonly now?: () => number
+  /** Asked amid each plan, many times; what it throws stops the plan, and `query` throws it. */
+  readonly mayGoOn?: () => void
 }
 
 type Stored = string | number | Uint8Array | null
@@ -49,6 +51,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
   readonly #layout: IndexLayoutOfAll
   readonly #history: HistorySource
   readonly #now: () => number
+  readonly #mayGoOn: () => void
   /** Prepared statements by their text, in order of last use. */
   readonly #statements = new Map<string, StatementSync>()
   #db: DatabaseSync | null = null
@@ -59,6 +62,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
     this.#layout = layoutOf(options.schema)
     this.#history = options.history ?? NO_HISTORY
     this.#now = options.now ?? (() => performance.now())
+    this.#mayGoOn = options.mayGoOn ?? (() => undefined)
     this.#budget = new Budget(this.#now, 0, 0)
   }
 
@@ -75,6 +79,11 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
     }
   }
 
+  #check(): void {
+    this.#budget.check()
+    this.#mayGoOn()
+  }
+
   /** The connection, made at first use: the writer makes the file. */
   #open(): DatabaseSync {
     if (this.#db !== null) return this.#db
@@ -83,7 +92,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
       db = openForReading(this.#dir)
       if (fingerprintOf(db) === this.#layout.fingerprint) {
         db.function(TICK, () => {
-          this.#budget.check()
+          this.#check()
           return 1
         })
         this.#db = db
@@ -120,7 +129,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
     const find = new StepFind(step, this.#layout.nodes, (text) => this.#statement(text))
     if (parents === null) return [find.run(NO_PARENT)]
     return parents.map((parent) => {
-      this.#budget.check()
+      this.#check()
       const given = find.parent(parent, (actorId) => this.#actorNumber(actorId))
       return given === null ? NOTHING_FOUND : find.run(given)
     })

@@ -31,6 +31,8 @@ import { StoreControl, StoreSegments } from './store.ts'
 import type { Trace } from './trace.ts'
 import { Redis, redisTwin } from './wire.ts'
 
+const CALLER = { identity: 'client/test', session: 's' }
+
 export interface WorldOptions {
   readonly seed: number
   readonly trace: Trace
@@ -311,7 +313,7 @@ export class World {
     const body = [{ edge: 'ledgers', filter: `ledgerId == '${ledgerId}'`, node }]
     const plan = planNavigations(body, SCHEMA, FULL_ACCESS, { nowMs: 0, limits: BOUNDS })
     const ready = { plan, json: '', usesHistory: false }
-    const json = await runner.run(ready, BOUNDS.graphDeadlineMs, watch.life)
+    const json = await runner.run(ready, BOUNDS.graphDeadlineMs, () => watch.life, CALLER)
     const { ledgers } = JSON.parse(json) as Shelf
     const [found] = ledgers
     return found ? { ...found, tokens: found.tokens.map(({ token }) => token) } : null

@@ -16,6 +16,8 @@ import { docOf } from '../../../storage/elastic/document.ts'
 import { OWN } from '../../../storage/elastic/layout.ts'
 import { type ClusterIndex, startClusterIndex } from '../cluster-index.ts'
 
+const CALLER = { identity: 'client/test', session: 's' }
+
 export interface TestMember {
   readonly index: ClusterIndex
   readonly shards: Set<number>
@@ -183,7 +185,7 @@ export class ClusterScene {
     const options = { nowMs: this.clock.nowMs(), limits: LIMITS }
     const plan = planNavigations(body, schema, FULL_ACCESS, options)
     const ready = { plan, json: '', usesHistory: false }
-    const json = await this.during(index.runner.run(ready, 5_000, index.watch.life))
+    const json = await this.during(index.runner.run(ready, 5_000, () => index.watch.life, CALLER))
     return JSON.parse(json) as Record<string, unknown>
   }
 

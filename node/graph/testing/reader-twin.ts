@@ -2,10 +2,11 @@
 // plan says.
 
 import { parentPort } from 'node:worker_threads'
-import type { FromReader, ToReader } from '../reader-messages.ts'
+import type { FromReader, PlanAnswer, ToReader } from '../reader-messages.ts'
 
 const port = parentPort!
-const post = (message: FromReader): void => port.postMessage(message)
+const answer = (message: PlanAnswer): void =>
+  port.postMessage({ ...message, isHeavy: false } satisfies FromReader)
 
 port.on('message', ({ id, plan }: ToReader) => {
   const order = JSON.parse(plan) as string
@@ -13,13 +14,11 @@ port.on('message', ({ id, plan }: ToReader) => {
   if (order === 'throw') throw new Error('thrown in the thread')
   // Blocks like a statement that never comes back.
   if (order === 'hang') for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000)
-  if (order === 'fail') return post({ id, failure: 'it broke', us: 1 })
+  if (order === 'fail') return answer({ id, failure: 'it broke', us: 1 })
   if (order === 'refuse') {
-    return post({
-      id,
-      errors: [{ code: 'INVALID_QUERY', message: 'no', details: { a: 1 } }],
-      us: 1,
-    })
+    const errors = [{ code: 'INVALID_QUERY', message: 'no', details: { a: 1 } }]
+    return answer({ id, errors, us: 1 })
   }
-  return post({ id, json: plan, us: 5 })
+  return answer({ id, json: plan, us: 5 })
 })
+port.postMessage('ready' satisfies FromReader)
