@@ -114,6 +114,14 @@ export interface SystemState<T = unknown> {
   readonly deleted: boolean
 }
 
+/** The messages of a type as JSON Schemas (OpenAPI 3.1), with an example each. */
+export interface MessageDescriptions {
+  /** By name; they refer to each other as `#/components/schemas/<name>`. */
+  readonly schemas: Readonly<Record<string, object>>
+  /** Name of the one that any message fits. */
+  readonly union: string
+}
+
 export interface Behaviour<S = unknown> {
   readonly type: string
   /**
@@ -132,6 +140,8 @@ export interface Behaviour<S = unknown> {
    * errors (400 INVALID_MESSAGE_BODY, 422 INVALID_COMMAND), or null. May be asked again; pure.
    */
   check(message: Message): readonly ErrorItem[] | null
+  /** What `check` goes by, for people and generators. */
+  readonly describe?: () => MessageDescriptions
   /** The natural key that a creating message chooses (an order's `orderNumber`), or null. */
   chosenKey(message: Message): NaturalKey | null
   /**

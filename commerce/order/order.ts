@@ -8,6 +8,7 @@ import { checkMessage, type CreateBody, MESSAGE_TYPES } from './check.ts'
 import { EXTERNAL_REFERENCE_KEY } from './commands/set-external-reference.ts'
 import { ORDER_NUMBER_KEY } from './commands/set-order-number.ts'
 import { decide } from './decide.ts'
+import { describeOrderMessages } from './described.ts'
 import { evolve } from './evolve.ts'
 import { ORDER_NODE_TYPES } from './graph-nodes.ts'
 import { history } from './journal.ts'
@@ -27,6 +28,7 @@ export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<O
     creates: ['create'],
     isRead: (messageType) => messageType === 'query' || messageType === 'getCheckpoints',
     check: checkMessage,
+    describe: describeOrderMessages,
     chosenKey: (message) => {
       const { orderNumber } = (message.body ?? {}) as Partial<CreateBody>
       if (message.type !== 'create' || typeof orderNumber !== 'string') return null

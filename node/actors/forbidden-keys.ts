@@ -3,7 +3,7 @@
 // windows of other people's actors, by new keys. It stands between the check of permissions and the
 // owner. Source: CONTRACT 0 "Idempotency", PROTOCOL 3.6 "Marks".
 
-import type { Clock } from '../../cluster/clock.ts'
+import type { World } from '../../cluster/clock.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 
@@ -15,19 +15,19 @@ interface Account {
 
 /** By identity: some refusals at once, and then one now and then, for each member. */
 export class ForbiddenKeys {
-  readonly #clock: Clock
+  readonly #world: Pick<World, 'clock'>
   /** Whoever was met last stands last. */
   readonly #accounts = new Map<string, Account>()
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  constructor(world: Pick<World, 'clock'>) {
+    this.#world = world
   }
 
   /** Takes room for as many refusals. Throws RequestError 429 where there is none. */
   take(identity: string, count: number): void {
     if (count === 0) return
     const { forbiddenKeysMax, forbiddenKeyMs, forbiddenCallersMax } = LIMITS
-    const nowMs = this.#clock.monotonicMs()
+    const nowMs = this.#world.clock.monotonicMs()
     const known = this.#accounts.get(identity)
     const regained = known ? (nowMs - known.atMs) / forbiddenKeyMs : 0
     const left = known ? Math.min(forbiddenKeysMax, known.left + regained) : forbiddenKeysMax

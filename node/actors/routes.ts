@@ -34,6 +34,8 @@ import type { Target } from './actor-request.ts'
 import { ActorTypes } from './actor-type.ts'
 import type { ActorType } from './actor-type.ts'
 import { answerJson, statusOfResults } from './answer.ts'
+import { describeBodies } from './bodies.ts'
+import type { DescribedBodies } from './bodies.ts'
 import { BulkRun } from './bulk.ts'
 import { ForbiddenKeys } from './forbidden-keys.ts'
 import { keepRefusal } from './refused-body.ts'
@@ -69,12 +71,6 @@ const ActorAnswerSchema = Type.Object({
   errors: ErrorsSchema,
 })
 
-/** Shown in the OpenAPI document; `readMessages` checks, with better words. */
-const MESSAGES = Type.Unknown({
-  description: `An array of 1 to ${LIMITS.messagesMax} messages: {"type", "body"}`,
-  examples: [[{ type: 'create', body: { currencyCode: 'EUR', taxIncluded: true, commands: [] } }]],
-})
-
 const PARAMETERS: readonly OperationParameter[] = [
   {
     name: 'preview',
@@ -93,13 +89,15 @@ const PARAMETERS: readonly OperationParameter[] = [
 /** Operations of the station; both forms of the path are served (CONTRACT 1.3). */
 export function actorOperations(options: ActorsOptions): Operation[] {
   const station = new ActorsStation(options)
+  const bodies = describedOnce(options)
   return ['/resources/actors', '/resources/reference/actors'].flatMap((base): Operation[] => [
     {
       method: 'POST',
       path: `${base}/{type}/{id}`,
       summary: 'Send messages to an actor, by its UUID, its number, or `new`',
       access: 'token',
-      body: { type: 'json', required: true, schema: MESSAGES, handlesFaults: true },
+      body: { type: 'json', required: true, shown: () => bodies().messages, handlesFaults: true },
+      named: () => bodies().named,
       response: ActorAnswerSchema,
       parameters: PARAMETERS,
       handle: (request) => station.send(request),
@@ -117,7 +115,8 @@ export function actorOperations(options: ActorsOptions): Operation[] {
       path: `${base}/{type}`,
       summary: 'Send messages to many actors: one {id, messages, idempotencyKey?} a line',
       access: 'token',
-      body: { type: 'ndjson', required: true },
+      body: { type: 'ndjson', required: true, shown: () => bodies().line },
+      named: () => bodies().named,
       handle: () => {
         throw new RequestError(
           'UNSUPPORTED_MEDIA_TYPE',
@@ -135,6 +134,12 @@ export function actorOperations(options: ActorsOptions): Operation[] {
   ])
 }
 
+/** Made when the document is asked for: a start doesn't need it. */
+function describedOnce({ actorSystem }: ActorsOptions): () => DescribedBodies {
+  let known: DescribedBodies | null = null
+  return () => (known ??= describeBodies(actorSystem.behaviours.values()))
+}
+
 class ActorsStation {
   readonly types: ActorTypes
   readonly forbidden: ForbiddenKeys
@@ -142,7 +147,7 @@ class ActorsStation {
 
   constructor(options: ActorsOptions) {
     this.#options = options
-    this.forbidden = new ForbiddenKeys(options.world.clock)
+    this.forbidden = new ForbiddenKeys(options.world)
     this.types = new ActorTypes(options.actorSystem.behaviours)
   }
 

@@ -1,7 +1,6 @@
 // The OpenAPI document: the table of operations as a description that people and generators read.
 // It stands between the stations' tables and GET /openapi.json. Format: OpenAPI 3.1.
 
-import type { TSchema } from '@sinclair/typebox'
 import { ERRORS } from '../../protocol/errors.ts'
 import type { Operation } from './operation.ts'
 
@@ -37,10 +36,14 @@ export function openApiOf(operations: readonly Operation[], version: string): Js
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
-      schemas: { Errors: errorsSchema() },
+      schemas: { ...namedOf(operations), Errors: errorsSchema() },
       responses: errorResponses(),
     },
   }
+}
+
+function namedOf(operations: readonly Operation[]): Json {
+  return Object.assign({}, ...operations.map(({ named }) => named?.() ?? {})) as Json
 }
 
 function describe(operation: Operation): Json {
@@ -94,10 +97,11 @@ const MEDIA = {
 function requestBodyOf(operation: Operation): Json | null {
   const { body } = operation
   if (body === undefined) return null
-  return { required: body.required, content: { [MEDIA[body.type]]: content(body.schema) } }
+  const shape = content(body.shown?.() ?? body.schema)
+  return { required: body.required, content: { [MEDIA[body.type]]: shape } }
 }
 
-function content(schema: TSchema | undefined): Json {
+function content(schema: object | undefined): Json {
   return { schema: schema ?? {} }
 }
 

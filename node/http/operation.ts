@@ -81,6 +81,8 @@ export interface Operation {
     readonly required: boolean
     /** Code of a body that doesn't fit the schema; MALFORMED_REQUEST by default. */
     readonly code?: ErrorCode
+    /** Instead of `schema` in the document, where the handler checks; may refer to `named`. */
+    readonly shown?: () => object
     /** A whole body that is no good is refused by `handle`, which may have to remember it. */
     readonly handlesFaults?: true
   }
@@ -89,6 +91,8 @@ export interface Operation {
   /** Query parameters and headers for the OpenAPI document; nothing is checked by them. */
   readonly parameters?: readonly OperationParameter[]
   readonly response?: TSchema
+  /** Schemas that the others refer to, as `#/components/schemas/<name>`. */
+  readonly named?: () => Readonly<Record<string, object>>
   handle(request: OperationRequest): OperationResponse | Promise<OperationResponse>
   /** Instead of `handle` for `Content-Type: application/x-ndjson`. */
   readonly stream?: (request: OperationRequest, lines: LineStream) => Promise<void>

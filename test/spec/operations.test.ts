@@ -5,6 +5,8 @@ import t from 'tap'
 import { spawnSync } from 'node:child_process'
 import { gunzipSync } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { BODIES } from '../../commerce/order/check.ts'
+import { COMMANDS } from '../../commerce/order/command-table.ts'
 import { oauthOperations } from '../../node/access/oauth.ts'
 import { actorOperations } from '../../node/actors/routes.ts'
 import { frontOperations } from '../../node/front/routes.ts'
@@ -17,6 +19,8 @@ import { onCluster } from '../harness/driver.ts'
 import { MAIN, startNode } from '../harness/node-process.ts'
 import { smallOrder } from '../harness/orders.ts'
 import { until } from '../harness/patience.ts'
+// The OpenAPI Initiative's own schema of documents of version 3.1 (https://spec.openapis.org/oas).
+import OFFICIAL from './openapi-3.1.schema.json' with { type: 'json' }
 
 const node = await startNode(t)
 
@@ -136,7 +140,13 @@ interface OpenApi {
   readonly openapi: string
   readonly info: { readonly title: string; readonly version: string }
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
-  readonly components: unknown
+  readonly components: { readonly schemas: Readonly<Record<string, OpenApiSchema>> }
+}
+
+interface OpenApiSchema {
+  readonly discriminator?: { readonly mapping: Readonly<Record<string, string>> }
+  readonly properties?: object
+  readonly examples?: readonly object[]
 }
 
 interface OpenApiOperation {
@@ -181,6 +191,9 @@ t.test('openapi.json is sound', async (t) => {
   for (const [, pointer] of answer.text.matchAll(/"\$ref":"#([^"]+)"/g)) {
     t.ok(lookUp(document, pointer!) !== undefined, pointer!)
   }
+  const official = new Ajv2020({ strict: false, validateFormats: false }).compile(OFFICIAL)
+  t.ok(official(document), JSON.stringify(official.errors))
+  t.ok(Buffer.byteLength(answer.text) < 128 * 1024, 'it is read in one go')
   const ids = new Set<string>()
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   for (const [path, item] of Object.entries(document.paths)) {
@@ -209,6 +222,33 @@ function lookUp(document: unknown, pointer: string): unknown {
   }
   return value
 }
+
+t.test(
+  'openapi.json shows every message and command, told by its type, with an example',
+  async (t) => {
+    const { paths, components } = (await node.send('/openapi.json')).json<OpenApi>()
+    const { schemas } = components
+    const one = paths['/resources/actors/{type}/{id}']!['post']!.requestBody!.content
+    const bulk = paths['/resources/actors/{type}']!['post']!.requestBody!.content
+    const messages = { type: 'array', items: { $ref: '#/components/schemas/OrderMessage' } }
+    t.match(one['application/json'], { schema: messages })
+    t.match(bulk['application/x-ndjson'], { schema: { properties: { messages } } })
+    for (const [union, types] of [
+      ['OrderMessage', Object.keys(BODIES)],
+      ['OrderCommand', [...COMMANDS.keys()]],
+    ] as const) {
+      const { mapping } = schemas[union]!.discriminator!
+      t.strictSame(Object.keys(mapping), types)
+      for (const [type, ref] of Object.entries(mapping)) {
+        const { properties, examples } = schemas[ref.split('/').at(-1)!]!
+        t.match(
+          { properties, examples },
+          { properties: { type: { const: type } }, examples: [{ type }] },
+        )
+      }
+    }
+  },
+)
 
 t.test('answers are packed when it is asked for', async (t) => {
   const plain = await node.send('/openapi.json')
