@@ -336,6 +336,14 @@ void t.test('a claim asks again soon, and then in steps that have a bound', asyn
   t.equal(Math.max(...gaps), LIMITS.claimRetryMsMax)
 })
 
+void t.test('a claim of a log that can not be ends at once', async (t) => {
+  const state = newState()
+  const one = owner(state)
+  const { epoch } = await takeShard(state, 0, 'one')
+  await t.rejects(one.log.claim(0, { epoch, segment: 7 }), { message: /was never opened/ })
+  t.equal(one.bugs.length, 1, 'it raises the alarm instead of waiting for the store')
+})
+
 void t.test('a claim meets somebody newer', async (t) => {
   const state = newState()
   const [one, two] = [owner(state, SMALL), owner(state, SMALL)]

@@ -38,8 +38,8 @@ interface Call {
   readonly base?: string
 }
 
-function station() {
-  const system = new ActorSystemTwin([noteOrder, registryBehaviour])
+function station(order: typeof noteOrder = noteOrder) {
+  const system = new ActorSystemTwin([order, registryBehaviour])
   const operations = actorOperations({
     actorSystem: system,
     consistency: { encode: (at) => at.map((p) => `${p.shard}:${p.offset}`).join() },
@@ -204,7 +204,8 @@ t.test('preview', async (t) => {
     t.equal(answer.preview, true)
     t.same(answer.data, ['a'], 'messages see those before')
   }
-  t.same((await call(UUID, [{ type: 'read' }], { query: 'preview=false' })).data, [])
+  t.equal((await call(UUID, [note('b')], { query: 'preview=false' })).preview, false)
+  t.same((await call(UUID, [{ type: 'read' }])).data, ['b'])
 })
 
 t.test('permissions are asked for each message, by the UUID', async (t) => {
@@ -231,6 +232,31 @@ t.test('permissions are asked for each message, by the UUID', async (t) => {
   const asked = system.asked.length
   await call('A', [note('a')], { acl: acl('actors/sku:*') })
   t.equal(system.asked.length, asked, 'nobody is looked up who cannot be allowed')
+})
+
+t.test('whose number it is is asked for by a read without a body, where it matters', async (t) => {
+  const { call, system } = station({
+    ...noteOrder,
+    // Neither of the first two may be sent for that.
+    messageTypes: ['create', 'find', 'note', 'read'],
+    isRead: (type) => type === 'find' || type === 'read',
+    check: (message) =>
+      message.type === 'find' && message.body === undefined
+        ? [errorItem('INVALID_MESSAGE_BODY', 'what?')]
+        : noteOrder.check(message),
+  })
+  await call(UUID, [create('A')])
+  const sent = async (id: string, who: Acl): Promise<unknown> => {
+    const before = system.asked.length
+    t.equal((await call(id, [note('a')], { acl: who })).status, 200)
+    return system.asked.slice(before).map(({ messages }) => messages.map(({ type }) => type))
+  }
+  const one = acl(`actors/order/${UUID}:note`)
+  t.same(await sent('A', one), [['read'], ['note']])
+  t.same(await sent(UUID, one), [['note']], 'a UUID needs no look')
+  t.same(await sent('A', acl('actors/order:note')), [['note']])
+  const found = await call('A', [{ type: 'read' }])
+  t.same(found.data, ['a', 'a', 'a'])
 })
 
 t.test('types: unknown, to come, with a type key, of the system shard', async (t) => {
