@@ -52,3 +52,14 @@ t.test('the keys of an actor with two histories, or with records missing, stay',
   t.same(await freed([opened, { offset: 2, v: 1, r: appended }]), [], 'a stray')
   t.same(await freed([opened, { offset: 5, v: 2, r: appended }]), [], 'a gap')
 })
+
+t.test(
+  'what is behind the rows that are there may change everything: nothing is judged yet',
+  async (t) => {
+    t.same(await freed([{ ...opened, offset: 9 }]), ['K'], 'all of it is there')
+    t.same(await freed([{ ...opened, offset: 10 }]), [])
+    const later = { offset: 10, v: 1, r: [{ t: 'appended', token: 'x' }] }
+    t.same(await freed([opened, later]), [])
+    t.same(await freed([]), [], 'an actor that was never made')
+  },
+)

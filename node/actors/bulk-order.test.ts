@@ -151,4 +151,14 @@ t.test('lines of different actors stay side by side', async (t) => {
     Array.from({ length: 100 }, (_, i) => renumber(`N${i}`, `M${i}`)),
   )
   t.equal(together, 100)
+  const made = await bulk(
+    world,
+    Array.from({ length: 20 }, (_, i) => open({ number: `P${i}` })),
+  )
+  together = 0
+  await bulk(
+    world,
+    made.flatMap(({ id }, i) => [append(id, 'x'), open({ number: `Q${i}` })]),
+  )
+  t.equal(together, 40, 'a new one may stand beside those that are named by UUID')
 })

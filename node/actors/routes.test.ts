@@ -255,6 +255,9 @@ t.test('whose number it is is asked for by a read without a body, where it matte
   t.same(await sent('A', one), [['read'], ['note']])
   t.same(await sent(UUID, one), [['note']], 'a UUID needs no look')
   t.same(await sent('A', acl('actors/order:note')), [['note']])
+  const asked = system.asked.length
+  t.equal((await call('new', [note('a')], { acl: one })).status, 403)
+  t.equal(system.asked.length, asked, 'and nobody has the number "new"')
   const found = await call('A', [{ type: 'read' }])
   t.same(found.data, ['a', 'a', 'a'])
 })
