@@ -133,7 +133,7 @@ t.test('a store that does not answer: nothing was done, try again', async (t) =>
     [['append', { token: 'x' }]] as const,
     [['renumber', { number: 'M' }]] as const,
   ]) {
-    const reply = await scene.run(scene.ask(id, { say: say as never }))
+    const reply = await scene.run(scene.ask(id, { say }))
     t.equal(code(reply), 'UNAVAILABLE')
   }
   scene.isAway = false

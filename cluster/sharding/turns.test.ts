@@ -62,7 +62,7 @@ for (const [name, asking] of [
 ] as const) {
   t.test(`a dropped turn that ${name} writes nothing`, async (t) => {
     const [scene, id] = await voidedUnder(t, (scene, id) => {
-      void scene.tell(scene.envelope(id, asking as never))
+      void scene.tell(scene.envelope(id, asking))
     })
     const token = (say: string) => scene.run(scene.ask(id, { say: [['append', { token: say }]] }))
     t.equal(data(await token('a')), 3)

@@ -20,6 +20,7 @@ import { otherBody, recall } from './dedup.ts'
 import type { Recalled } from './dedup.ts'
 import { entryOf, refusalOf, tooLarge } from './entry-maker.ts'
 import { answerHolds, isQuestion } from './holds.ts'
+import { failure, refusalAt, resultFrom } from './message-result.ts'
 import { poisonItem } from './poison.ts'
 import { outcomeUnknown } from './unknown.ts'
 import { ageOf, messageIdOf, resumed, TurnAgain } from './work.ts'
@@ -493,19 +494,3 @@ const LATE =
 /** Errors of a refusal that its entry keeps: what an entry holds is bounded. */
 const RECORDED_MAX = 16
 const KILLED = 'each time that it was tried the process that ran it ended'
-
-/** What the edge answers to the message at which the work stands; null: it is to be run. */
-function refusalAt({ envelope, i }: Work): MessageResult | null {
-  return envelope.refused?.[i] ?? null
-}
-
-function failure(message: Message, errors: readonly ErrorItem[]): MessageResult {
-  return { type: message.type, success: false, errors }
-}
-
-function resultFrom(message: Message, decision: Decision<unknown>): MessageResult {
-  if (!decision.ok) return failure(message, decision.errors)
-  return decision.data === undefined
-    ? { type: message.type, success: true }
-    : { type: message.type, success: true, data: decision.data }
-}

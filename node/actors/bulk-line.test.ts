@@ -17,7 +17,11 @@ const read = (value: unknown) => readLine(type, Buffer.from(JSON.stringify(value
 t.test('what is no line', (t) => {
   for (const value of [7, 'text', true, null, [], [{ id: 'A', messages }]]) {
     const found = read(value)
-    t.match(found, { ok: false, id: null, error: { message: /^a line is / } }, `${value}`)
+    t.match(
+      found,
+      { ok: false, id: null, error: { message: /^a line is / } },
+      JSON.stringify(value),
+    )
   }
   t.match(read({ messages }), { ok: false, id: null, error: { message: /needs an "id"/ } })
   t.match(read({ id: 7, messages }), { ok: false, id: null, error: { message: /needs an "id"/ } })
