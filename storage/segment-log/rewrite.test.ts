@@ -28,7 +28,7 @@ async function sealed(disk: SimulatedDisk, write: (log: SegmentLog) => Promise<u
   const log = await SegmentLog.open(disk, options)
   const last = readHeader(disk, log.end.file, GENERATION)!
   const [source, next] = readChain(disk, GENERATION, { first: null, last })
-  return { source: source!, next: next! }
+  return { source: source!, next: next!, last }
 }
 
 async function rewritten(
@@ -53,7 +53,7 @@ async function rewritten(
     ),
   )
   follower.close()
-  return { header, frames, paced }
+  return { header, frames, paced, found: readHeader(disk, file, GENERATION) }
 }
 
 t.test(
@@ -108,6 +108,44 @@ t.test('frames get no longer than they may, but for a body that is', async (t) =
     1_100,
     'what is read is asked for',
   )
+})
+
+t.test('it stands for all of its sources, and says what its header says', async (t) => {
+  const disk = new SimulatedDisk()
+  await sealed(disk, (log) => log.append([groupOf(0)], [{ shard: 1, epoch: 1 }]))
+  const { last } = await sealed(disk, (log) =>
+    log.append([groupOf(1, { epoch: 2 })], [{ shard: 1, epoch: 2 }]),
+  )
+  const chain = readChain(disk, GENERATION, { first: null, last })
+  const sources = chain.slice(0, -1)
+  const { header, frames, found } = await rewritten(
+    disk,
+    { source: sources[0]!, next: last },
+    { sources },
+  )
+  t.same(header, found)
+  t.same(frames.flat(), [
+    ['claim', 1, 1],
+    [1, 1, 0, 1, 100],
+    ['claim', 1, 2],
+    [1, 2, 1, 1, 100],
+  ])
+  t.same(
+    header.rewritten!.sources,
+    sources.map(({ key }, i) => {
+      return { file: key.file, position: chain[i + 1]!.previous!.end }
+    }),
+  )
+  t.match(header.rewritten!.of, { file: sources.at(-1)!.key.file })
+  t.equal(header.rewritten!.first, sources[0]!.key.file)
+})
+
+t.test('a file that holds nothing has a frame by which it is heard of', async (t) => {
+  const disk = new SimulatedDisk()
+  const files = await sealed(disk, async () => undefined)
+  const { frames, header, found } = await rewritten(disk, files, {})
+  t.same(frames, [[]])
+  t.same(header, found)
 })
 
 t.test('one that ends early leaves nothing', async (t) => {
