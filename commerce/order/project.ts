@@ -18,6 +18,9 @@ import type {
 
 type Doc = Record<string, unknown>
 
+/** What an invoice line counts: order lines name no unit of their own, so all count pieces. */
+const UNIT_LABEL = 'pcs'
+
 /** Row-stored nodes of a state. */
 export function refs(state: OrderState): NodeRef[] {
   if (state.deleted) return []
@@ -265,7 +268,7 @@ function invoiceLineDoc(state: OrderState, line: InvoiceLine): Doc {
     referenceId: line.referenceId,
     referenceType: line.referenceType,
     quantity: line.quantity,
-    unit: { quantity: line.quantity, value: line.unitPrice },
+    unit: { quantity: line.quantity, value: line.unitPrice, label: UNIT_LABEL },
     amount: line.amount,
     invoiceLineTotal: line.invoiceLineTotal,
     net: line.net,

@@ -265,6 +265,10 @@ t.test('well-known keys refuse the rest and name the member', async (t) => {
     ['system/graph/order/search', { fields: [{ name: 'x' }] }, 'fields.0.field'],
     ['actors/asset/types/a b', {}, 'key'],
     ['inventories/main', { dynamic: 7 }, 'dynamic'],
+    ['apps/mail/settings/sender', { address: 'a' }, ''],
+    ['apps/mail/settings/sender', ['a'], ''],
+    ['apps/mail/settings/sender', null, ''],
+    ['apps/mail/settings/2nd', 'a', 'key'],
   ] as const) {
     const answer = await call('POST', key, value)
     t.equal(answer.code, 'INVALID_REGISTRY_VALUE', `${key} ${JSON.stringify(value)}`)

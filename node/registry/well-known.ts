@@ -11,14 +11,21 @@ import type { ShapeError } from '../../protocol/validation.ts'
 
 type Check = (value: Record<string, unknown>) => ShapeError | null
 
+/** What one segment of a key looks like. */
+interface Form {
+  readonly form: RegExp
+  readonly words: string
+}
+
 interface WellKnown {
   /** Segments; `<name>` stands for one of any content. */
   readonly pattern: readonly string[]
   /** What its values are called in messages. */
   readonly what: string
   /** Form of the last segment, when it has one. */
-  readonly name?: { readonly form: RegExp; readonly words: string }
-  readonly check: Check
+  readonly name?: Form
+  /** Of its values; null: they are a text, a number or a boolean, and no object. */
+  readonly check: Check | null
 }
 
 const text = Type.String({ minLength: 1, maxLength: LIMITS.textCharsMax })
@@ -136,6 +143,12 @@ const WELL_KNOWN: readonly WellKnown[] = [
     name: NAME,
     check: both(ACTOR_TYPE, checkLabel),
   },
+  {
+    pattern: split('apps/<appId>/settings/<name>'),
+    what: "an app's setting",
+    name: NAME,
+    check: null,
+  },
   { pattern: split('inventories/<key>'), what: 'an inventory', check: both(INVENTORY, checkLabel) },
 ]
 
@@ -155,6 +168,10 @@ export function checkValue(key: string, value: unknown): ValueFault | null {
   if (known.name !== undefined && !known.name.form.test(name)) {
     const message = `${known.what} has a key of ${known.name.words}; "${name}" is none`
     return { message, member: 'key' }
+  }
+  if (known.check === null) {
+    if (['string', 'number', 'boolean'].includes(typeof value)) return null
+    return { message: `${known.what} is a text, a number or a boolean`, member: '' }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { message: `${known.what} is an object`, member: '' }

@@ -175,7 +175,7 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     returned === 'nodes' || returned === 'both'
       ? planFields(body.node ?? {}, { ...spot, place: under(place, 'node') }, planning)
       : { node: type.name, fields: [], steps: [] }
-  const returns = require !== 'any' && returned === 'nodes' && isBare(plan) ? 'nothing' : returned
+  const returns = isBare(plan) ? returnsOfBare(returned, require) : returned
   return {
     name: body.alias ?? body.edge,
     source: parent === null ? { kind: 'set' } : edgeSource(parent.node, parent.edge),
@@ -248,7 +248,11 @@ function checkPhrase(body: NavigationBody, place: Place): void {
   if (body.orderBy !== undefined) {
     throw invalid(place, 'phrase and orderBy exclude each other: hits of a phrase go by rank')
   }
-  throw invalid(place, 'phrase comes with search, which this version does not have; use filter')
+  throw new RequestError(
+    'NOT_AVAILABLE',
+    `${capital(at(place))}: phrase is not available yet: it comes with search; use filter`,
+    { path: `/${place}` },
+  )
 }
 
 function planRequire(require: NavigationBody['require'], spot: StepSpot): Step['require'] {
@@ -283,6 +287,12 @@ function planReturns(body: NavigationBody, require: Step['require']): Step['retu
  */
 function isBare(plan: NodePlan): boolean {
   return plan.fields.length === 0 && plan.steps.every((step) => step.returns === 'nothing')
+}
+
+/** What a navigation brings whose node shows nothing: a count is the number alone. */
+function returnsOfBare(returned: Step['returns'], require: Step['require']): Step['returns'] {
+  if (returned === 'both') return 'count'
+  return require !== 'any' && returned === 'nodes' ? 'nothing' : returned
 }
 
 function planFilter(

@@ -253,7 +253,7 @@ export class Reference {
     if (isMereGate(navigation)) return
     const { alias, type, count, node } = navigation
     const matching = this.#matching(navigation, parent, edge)
-    if (count && node === null) {
+    if (count && (node === null || isBare(node))) {
       answer[alias] = matching.length
       return
     }
@@ -288,7 +288,12 @@ export class Reference {
 /** A gate that asks for nothing shows nothing. */
 function isMereGate({ require, count, node }: RandomNavigation): boolean {
   if (require === 'any' || count) return false
-  return node === null || (node.fields.length === 0 && node.navigate.every(isMereGate))
+  return node === null || isBare(node)
+}
+
+/** Shows nothing but what gates let through. */
+function isBare({ fields, navigate }: RandomNode): boolean {
+  return fields.length === 0 && navigate.every(isMereGate)
 }
 
 function isLinked(parent: ReferenceNode, child: ReferenceNode, edge: EdgeDef): boolean {

@@ -215,7 +215,7 @@ t.test('invoice: all that is released, with its discounts and taxes', (t) => {
     deliveryId: id(1),
     productNumber: 'P11',
     quantity: 2,
-    unit: { quantity: 2, value: 50 },
+    unit: { quantity: 2, value: 50, label: 'pcs' },
     taxFactor: 0.25,
     amount: 100,
     invoiceLineTotal: 80,
