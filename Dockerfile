@@ -21,6 +21,7 @@ RUN node cli/packed.mjs && node cli/lean.mjs
 FROM debian:bookworm-slim
 ENV NODE_ENV=production \
     KONTOR_HTTP_HOST=0.0.0.0 \
+    KONTOR_METRICS_HOST=0.0.0.0 \
     KONTOR_DATA_DIR=/data
 RUN groupadd --gid 1000 node && useradd --uid 1000 --gid node --create-home node \
   && mkdir /data && chown node:node /data

@@ -53,6 +53,8 @@ export const HTTP_LIMITS = {
   answersBytesMax: 128 * MiB,
   /** Below this mean rate a client that reads an answer is closed, after `bodyIdleMs`. */
   answerBytesPerSecondMin: 1 * KiB,
+  /** Connections to the port of the metrics at once. */
+  metricsConnectionsMax: 32,
   /** Files that a process keeps for other things than connections of its callers. */
   openFilesKept: 256,
   /** Requests of all connections under way at once; past it 429. */

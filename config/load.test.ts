@@ -169,6 +169,14 @@ t.test('secrets are never shown', async (t) => {
   t.notMatch(found.join('\n'), /hunter2/)
 })
 
+t.test('the metrics may have a port of their own, and not the one of HTTP', async (t) => {
+  t.strictSame(load({}).metrics, { host: '127.0.0.1', port: null })
+  const env = { KONTOR_METRICS_PORT: '9100', KONTOR_METRICS_HOST: '0.0.0.0' }
+  t.strictSame(load(env).metrics, { host: '0.0.0.0', port: 9100 })
+  t.match(problems({ KONTOR_METRICS_PORT: '8080' }), [/^KONTOR_METRICS_PORT: 8080 is the port of/])
+  t.equal(load({ ...env, KONTOR_METRICS_PORT: '8080' }).metrics.port, 8080, 'another address')
+})
+
 t.test("variables that a service named kontor brings along are nobody's mistake", async (t) => {
   const env = {
     KONTOR_SERVICE_HOST: '10.0.0.1',

@@ -34,6 +34,7 @@ export function loadSettings(
   const values = valuesOf(texts, problems)
   checkPairs(values, problems)
   checkProxy(values, problems)
+  checkPorts(values, problems)
   if (values.KONTOR_STORAGE_DRIVER === 'cluster') checkCluster(texts, problems)
   for (const name of ['KONTOR_HTTP_TLS_KEY_FILE', 'KONTOR_HTTP_TLS_CERT_FILE'] as const) {
     checkPem(name, values[name], { readFile, problems })
@@ -167,6 +168,13 @@ function checkProxy(values: SettingValues, problems: string[]): void {
   )
 }
 
+function checkPorts(values: SettingValues, problems: string[]): void {
+  const { KONTOR_METRICS_PORT: port, KONTOR_METRICS_HOST: host } = values
+  if (port === null || port === 0 || port !== values.KONTOR_HTTP_PORT) return
+  if (host !== values.KONTOR_HTTP_HOST) return
+  problems.push(`KONTOR_METRICS_PORT: ${port} is the port of HTTP; must be another, or not be set`)
+}
+
 function credentialsOf(values: SettingValues): Settings['cluster']['cassandra']['credentials'] {
   const { KONTOR_CASSANDRA_USERNAME: username, KONTOR_CASSANDRA_PASSWORD: password } = values
   return username === null || password === null ? null : { username, password }
@@ -222,6 +230,7 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
       connectionsMax: values.KONTOR_HTTP_CONNECTIONS_MAX,
       proxyFrom: values.KONTOR_HTTP_PROXY_FROM,
     },
+    metrics: { host: values.KONTOR_METRICS_HOST, port: values.KONTOR_METRICS_PORT },
     dataDir: values.KONTOR_DATA_DIR,
     storageDriver: values.KONTOR_STORAGE_DRIVER,
     shards: values.KONTOR_SHARDS,

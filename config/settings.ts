@@ -15,6 +15,8 @@ export interface Settings {
     /** Proxies whose PROXY preamble says where a caller is: addresses and networks. */
     readonly proxyFrom: readonly string[]
   }
+  /** Where the metrics are all that is served; port null: on the port of everything else. */
+  readonly metrics: { readonly host: string; readonly port: number | null }
   readonly dataDir: string
   readonly storageDriver: 'embedded' | 'cluster'
   /** null: as the store says, 32 for a new one. */

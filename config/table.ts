@@ -80,6 +80,21 @@ export const TABLE = {
     kind: NETWORKS,
     initial: [],
   }),
+  KONTOR_METRICS_PORT: row<number | null>({
+    key: 'metrics.port',
+    what:
+      'Port for the metrics alone, all of them, for whoever reaches it; /metrics is not served ' +
+      'on the other one then.',
+    kind: integer(0, 65_535, 'a port number'),
+    initial: null,
+    initially: 'not set: /metrics is on the port of HTTP, whole with the ACE cluster:read',
+  }),
+  KONTOR_METRICS_HOST: row({
+    key: 'metrics.host',
+    what: 'Address on which that port listens.',
+    kind: HOST,
+    initial: '127.0.0.1',
+  }),
   KONTOR_DATA_DIR: row({
     key: 'dataDir',
     what: 'Folder of the embedded store; made when it is missing.',

@@ -11,13 +11,28 @@ export function upLine(settings: Settings, port: number): string {
 }
 
 /** Where it listens, as an address of a browser. */
-export function addressOf({ http }: Settings, port: number): string {
-  const host = http.host.includes(':') ? `[${http.host}]` : http.host
+export function addressOf({ http }: Settings, port: number, at = http.host): string {
+  const host = at.includes(':') ? `[${at}]` : at
   return `${http.tlsCertFile === null ? 'http' : 'https'}://${host}:${port}`
 }
 
+/** Where a node listens; metricsPort null: its metrics are on the port of everything else. */
+export interface Ports {
+  readonly port: number
+  readonly metricsPort: number | null
+}
+
+/** Where its numbers are. */
+export function metricsAddressOf(settings: Settings, { port, metricsPort }: Ports): string {
+  const { host } = settings.metrics
+  const at =
+    metricsPort === null ? addressOf(settings, port) : addressOf(settings, metricsPort, host)
+  return `${at}/metrics`
+}
+
 /** The text of a start at a terminal. Names the file of the secret, never the secret. */
-export function greeting(settings: Settings, port: number): string {
+export function greeting(settings: Settings, ports: Ports): string {
+  const { port } = ports
   const at = addressOf(settings, port)
   const request = firstRequest(at, secretWords(settings)).replaceAll(/^/gm, '  ')
   return `
@@ -26,7 +41,7 @@ ${upLine(settings, port)}
   ${at}/               what runs here, for a browser
   ${at}/openapi.json   every operation
   ${at}/health/ready   whether it serves
-  ${at}/metrics        its numbers
+  ${metricsAddressOf(settings, ports)}        its numbers
 
 Paste this to see the newest orders:
 

@@ -10,7 +10,7 @@ import { harmless } from './log-error.ts'
 import { lineWriter, outletOf } from './log-lines.ts'
 import { giveMemoryBackWhenIdle } from './idle-memory.ts'
 import { startNode, type KontorNode } from './node.ts'
-import { addressOf, greeting, upLine } from './greeting.ts'
+import { addressOf, greeting, metricsAddressOf, upLine } from './greeting.ts'
 
 const EXIT_DATA = 65
 const STANDARD_OUTPUT = 1
@@ -63,8 +63,12 @@ process.umask(0o077)
 try {
   node = await startNode({ settings, log, version, tell, isTerminal, onFatal: fatal })
   const { port } = node
-  if (isText) tell(greeting(settings, port))
-  else tell(upLine(settings, port), { url: addressOf(settings, port), dataDir: settings.dataDir })
+  if (isText) tell(greeting(settings, node))
+  else {
+    const metrics = metricsAddressOf(settings, node)
+    const { dataDir } = settings
+    tell(upLine(settings, port), { url: addressOf(settings, port), metrics, dataDir })
+  }
   giveMemoryBackWhenIdle()
 } catch (error) {
   process.stderr.write(`Kontor can't start: ${harmless((error as Error).message)}\n`)

@@ -97,16 +97,21 @@ export class Metrics {
     this.sources.push(source)
   }
 
-  /** The page of GET /metrics. A source that throws costs its own samples only. */
-  text(): string {
+  /**
+   * The page of GET /metrics, or of those with these names alone. A source that throws costs its
+   * own samples only.
+   */
+  text(only?: ReadonlySet<string>): string {
     const sections = new Map<string, string[]>()
     for (const [name, family] of this.families) {
+      if (only?.has(name) === false) continue
       const lines = section(sections, name, family)
       for (const [labels, member] of family.members)
         lines.push(...memberLines(name, labels, member))
     }
     for (const source of this.sources) {
       for (const sample of samplesOf(source)) {
+        if (only?.has(sample.name) === false) continue
         const lines = section(sections, sample.name, { kind: sample.type, help: sample.help })
         lines.push(line(sample.name, labelText(sample.labels), sample.value))
       }

@@ -26,7 +26,8 @@ import { actorQuery } from './graph/actor-query.ts'
 import { consistencyTokens } from './graph/consistency.ts'
 import { Graph } from './graph/graph.ts'
 import { graphRoutes } from './graph/routes.ts'
-import { healthOperations } from './health/routes.ts'
+import { listenForMetrics } from './health/metrics-port.ts'
+import { healthOperations, stateOperations } from './health/routes.ts'
 import type { Check } from './health/routes.ts'
 import { collectProcessMetrics } from './health/process-metrics.ts'
 import { collectRuntimeMetrics } from './health/runtime-metrics.ts'
@@ -57,6 +58,8 @@ export interface NodeOptions {
 /** A running node. */
 export interface KontorNode {
   readonly port: number
+  /** Port of the metrics alone; null where there is none. */
+  readonly metricsPort: number | null
   /** Stops accepting, drains, closes; at the latest after the shutdown setting. */
   stop(): Promise<void>
 }
@@ -73,13 +76,15 @@ export async function startNode(given: NodeOptions): Promise<KontorNode> {
   }
   const server = listener(given, { world, metrics, phase })
   const { port } = await server.listen()
-  const { settings } = given
+  const { settings, log } = given
+  const metricsServer = await listenForMetrics({ settings, log, metrics, clock: clocksOf(world) })
   // Port 0 stands for a free one, which is known only now.
   const baseUrl = settings.http.baseUrl.replace(/:0$/, `:${port}`)
   const http = { ...settings.http, baseUrl }
   const options = { ...given, settings: { ...settings, http } }
   const running = await startStations(options, { world, metrics, phase, server })
-  return { port, stop: stopper(running) }
+  const metricsPort = metricsServer?.port ?? null
+  return { port, metricsPort, stop: stopper({ ...running, metricsServer }) }
 }
 
 /** What changes while a node comes and goes. */
@@ -108,9 +113,10 @@ function doorstep(options: NodeOptions, { metrics, phase }: Entrance): Operation
   const checks = (): readonly Check[] => [...phase.checks(), ...(phase.isLeaving ? [LEAVING] : [])]
   const authenticate: Authenticate = (authorization) => phase.authenticate(authorization)
   const orders = (): Promise<number | null> => phase.orders()
+  const hasMetrics = settings.metrics.port === null
   return [
-    ...frontOperations({ version, settings, checks, authenticate, orders }),
-    ...healthOperations({ checks, metrics }),
+    ...frontOperations({ version, settings, checks, authenticate, orders, hasMetrics }),
+    ...(hasMetrics ? healthOperations({ checks, metrics }) : stateOperations(checks)),
   ]
 }
 
@@ -136,7 +142,7 @@ function clocksOf({ clock }: World): Clock {
 async function startStations(
   options: NodeOptions,
   entrance: Entrance & { readonly server: HttpServer },
-): Promise<Running> {
+): Promise<Omit<Running, 'metricsServer'>> {
   const { settings, log } = options
   const { world, metrics, phase, server } = entrance
   const channels = new RegistryChannels()
@@ -234,6 +240,7 @@ async function fillSample(member: Member, { settings, log, tell }: NodeOptions):
 
 interface Running {
   readonly server: HttpServer
+  readonly metricsServer: HttpServer | null
   readonly access: Pick<Access, 'stop'>
   readonly foundation: Foundation
   readonly settings: Settings
@@ -249,6 +256,7 @@ function stopper(running: Running): () => Promise<void> {
 
 async function stopAll({
   server,
+  metricsServer,
   access,
   foundation,
   settings,
@@ -263,5 +271,6 @@ async function stopAll({
   await server.close(leftMs() * 0.6)
   access.stop()
   await foundation.stop(leftMs)
+  await metricsServer?.close(0)
   log.info({ ms: Math.round(performance.now() - began) }, 'stopped')
 }

@@ -119,8 +119,8 @@ export class Installation {
     }
   }
 
-  metrics(): Promise<Metrics | null> {
-    return fetchMetrics(this.url)
+  async metrics(): Promise<Metrics | null> {
+    return fetchMetrics(this.url, await this.#freshToken())
   }
 
   usage(): ProcessUsage | null {

@@ -21,10 +21,13 @@ export function parseMetrics(text: string): Metrics {
   return sums
 }
 
-/** Null when the node shows none. */
-export async function fetchMetrics(url: string): Promise<Metrics | null> {
+/** Null when the node shows none to who has this token. */
+export async function fetchMetrics(url: string, token: string): Promise<Metrics | null> {
   try {
-    const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const response = await fetch(`${url}/metrics`, {
+      headers: { Authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
     return response.ok ? parseMetrics(await response.text()) : null
   } catch {
     return null

@@ -67,7 +67,7 @@ const PLACES: readonly (readonly [path: keyof Front['links'], what: string])[] =
 export function pageOf(front: Front, first: string): string {
   const { version, storage, links } = front
   const kind = storage === 'embedded' ? 'One process with its own store' : 'A member of a cluster'
-  const places = PLACES.map(
+  const places = PLACES.filter(([name]) => name in links).map(
     ([name, what]) => `<li><a href="${links[name]}">${links[name]}</a> ${what}</li>`,
   )
   return `<!doctype html>

@@ -19,6 +19,8 @@ export interface FrontParts {
   /** What must hold for this node to serve; cheap. */
   readonly checks: () => readonly Check[]
   readonly authenticate: Authenticate
+  /** False: the metrics are on a port of their own. Default: true. */
+  readonly hasMetrics?: boolean
   /** How many orders the graph shows; null: it can't say now. Cheap. */
   readonly orders: () => Promise<number | null>
 }
@@ -85,10 +87,11 @@ async function mayCount(request: OperationRequest, parts: FrontParts): Promise<b
 
 function answer(
   request: OperationRequest,
-  { version, settings, checks }: FrontParts,
+  { version, settings, checks, hasMetrics = true }: FrontParts,
   { isNear, orders }: { readonly isNear: boolean; readonly orders: number | null },
 ): OperationResponse {
   const reasons = checks().flatMap(({ ok, name, reason }) => (ok ? [] : [reason ?? name]))
+  const { metrics, ...others } = LINKS
   const front: Front = {
     name: 'Kontor',
     version,
@@ -96,7 +99,7 @@ function answer(
     ready: reasons.length === 0,
     ...(reasons.length === 0 ? {} : { reasons }),
     ...(orders === null ? {} : { orders }),
-    links: LINKS,
+    links: hasMetrics ? { ...others, metrics } : others,
   }
   const headers = { Vary: 'Accept, Authorization' }
   if (!prefersHtml(request.header('accept'))) return { status: 200, headers, body: front }

@@ -138,6 +138,7 @@ async function call(s: Stage, of: Call): Promise<OperationResponse> {
   const acl = scope !== null && scope.ok ? new Acl(scope.aces) : OWNER_ACL
   const request: OperationRequest = {
     identity: { id: 'client', kind: 'client', sessionId: 's', acl },
+    isKnown: true,
     params: {},
     query: new URLSearchParams(q === undefined ? {} : { q }),
     header: (name) => (name === 'x-consistency' ? token : ''),

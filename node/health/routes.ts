@@ -1,9 +1,11 @@
 // What an operator asks a member: is it alive, is it ready, what are its numbers. It stands between
-// the parts that know and a load balancer or Prometheus; none of it asks for a token.
-// Source: CONTRACT 0 "Operations".
+// the parts that know and a load balancer or Prometheus; none of it asks for a token, but one shows
+// more. Source: CONTRACT 0 "Operations".
 
+import { RequestError } from '../../protocol/errors.ts'
 import type { Operation, OperationResponse } from '../http/operation.ts'
 import type { Metrics } from '../metrics.ts'
+import { PUBLIC_METRICS } from './public-metrics.ts'
 
 /** One thing that must hold before this member serves; `reason` says why it doesn't. */
 export interface Check {
@@ -12,11 +14,19 @@ export interface Check {
   readonly reason?: string
 }
 
-export function healthOperations(parts: {
+export interface HealthParts {
   /** Asked at each GET /health/ready; must be cheap. */
   readonly checks: () => readonly Check[]
   readonly metrics: Metrics
-}): Operation[] {
+}
+
+/** Health, and the metrics on the port of everything else. */
+export function healthOperations(parts: HealthParts): Operation[] {
+  return [...stateOperations(parts.checks), metricsOperation(parts.metrics)]
+}
+
+/** Health alone. */
+export function stateOperations(checks: HealthParts['checks']): Operation[] {
   return [
     {
       method: 'GET',
@@ -30,20 +40,40 @@ export function healthOperations(parts: {
       path: '/health/ready',
       summary: 'Whether requests are answered; 503 with the reasons while they are not',
       access: 'none',
-      handle: () => readiness(parts.checks()),
-    },
-    {
-      method: 'GET',
-      path: '/metrics',
-      summary: 'Numbers in the text format of Prometheus',
-      access: 'none',
-      handle: () => ({
-        status: 200,
-        headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
-        raw: parts.metrics.text(),
-      }),
+      handle: () => readiness(checks()),
     },
   ]
+}
+
+/** The numbers, where callers come: how much was done is for those who may see the cluster. */
+function metricsOperation(metrics: Metrics): Operation {
+  return {
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Numbers in the text format of Prometheus; all of them with the ACE cluster:read',
+    access: 'either',
+    handle(request) {
+      if (!request.isKnown) return page(metrics.text(PUBLIC_METRICS))
+      if (request.identity.acl.covers('cluster', 'read')) return page(metrics.text())
+      throw new RequestError('FORBIDDEN', 'this needs the ACE cluster:read, or no token')
+    },
+  }
+}
+
+/** The numbers on a port of their own: who may reach it may read them. */
+export function allMetricsOperation(metrics: Metrics): Operation {
+  return {
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Numbers in the text format of Prometheus',
+    access: 'none',
+    handle: () => page(metrics.text()),
+  }
+}
+
+function page(text: string): OperationResponse {
+  const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' }
+  return { status: 200, headers, raw: text }
 }
 
 function readiness(checks: readonly Check[]): OperationResponse {

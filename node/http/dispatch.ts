@@ -71,7 +71,8 @@ export class Dispatcher {
       x.fail(new RequestError('TOO_BUSY', 'too many requests are under way; nothing was done'))
       return
     }
-    if (found.target.operation.access === 'none') {
+    const { access } = found.target.operation
+    if (access === 'none' || (access === 'either' && x.header('authorization') === '')) {
       // Whom a token says is who it is, whatever its address; and to look takes time.
       if (this.core.peers.isForged(x.res)) x.failAndClose(new RequestError(...FORGED))
       else this.enter(x, framing, null)

@@ -101,6 +101,10 @@ export class Exchange implements OperationRequest, Arriving {
     this.lastByteMs = this.startedMs
   }
 
+  get isKnown(): boolean {
+    return this.who !== null
+  }
+
   get identity(): Identity {
     assert(this.who !== null, 'an operation without a token has no identity')
     return this.who

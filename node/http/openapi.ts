@@ -42,6 +42,8 @@ export function openApiOf(operations: readonly Operation[], version: string): Js
   }
 }
 
+const SECURITY = { none: [], either: [{}, { bearer: [] }], token: [{ bearer: [] }] } as const
+
 function namedOf(operations: readonly Operation[]): Json {
   return Object.assign({}, ...operations.map(({ named }) => named?.() ?? {})) as Json
 }
@@ -52,7 +54,7 @@ function describe(operation: Operation): Json {
     operationId: operationIdOf(operation),
     summary: operation.summary,
     tags: [tagOf(operation.path)],
-    security: operation.access === 'token' ? [{ bearer: [] }] : [],
+    security: SECURITY[operation.access],
     responses: responsesOf(operation),
   }
   if (parameters.length > 0) described['parameters'] = parameters
@@ -112,7 +114,7 @@ function responsesOf(operation: Operation): Json {
   if (operation.response !== undefined) good['content'] = shape
   const responses: Json = { 200: good }
   const expected = [400, 413, 415, 429, 500, 503]
-  if (operation.access === 'token') expected.push(401, 403)
+  if (operation.access !== 'none') expected.push(401, 403)
   if (operation.path.includes('{')) expected.push(404)
   if (operation.method !== 'GET') expected.push(409, 422, 504, 507)
   for (const status of expected.sort((a, b) => a - b)) {

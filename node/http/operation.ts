@@ -6,8 +6,13 @@ import type { ErrorCode, RequestError } from '../../protocol/errors.ts'
 import type { Identity } from '../access/identity.ts'
 
 export interface OperationRequest {
-  /** Who calls; reading it in an operation with access `none` is an assertion error. */
+  /**
+   * Who calls. Reading it is an assertion error in an operation with access `none`, and with access
+   * `either` when `isKnown` is false.
+   */
   readonly identity: Identity
+  /** A token was sent, and it is good. */
+  readonly isKnown: boolean
   /** Path parameters by name; `{**rest}` holds the rest of the path with its slashes. */
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
@@ -73,8 +78,8 @@ export interface Operation {
   /** `/resources/registry/{**key}`, `/resources/actors/{type}/{id}`. */
   readonly path: string
   readonly summary: string
-  /** `none`: no token asked for. */
-  readonly access: 'none' | 'token'
+  /** `none`: no token asked for; `either`: none is needed, one that is sent must be good. */
+  readonly access: 'none' | 'either' | 'token'
   readonly body?: {
     readonly schema?: TSchema
     readonly type: 'json' | 'form' | 'ndjson'

@@ -403,7 +403,7 @@ t.test('bulk lines of every kind', async (t) => {
 })
 
 t.test('nothing of it is a mistake of ours', async (t) => {
-  const { text: numbers } = await node.send('/metrics')
+  const { text: numbers } = await node.ask('/metrics')
   const faults = numbers.match(/^kontor_http_requests_total\{[^\n]*status="500"[^\n]*/gm)
   t.equal(faults, null)
   t.equal(node.output.split('\n').filter((line) => line.includes('"level":50')).length, 0)

@@ -101,7 +101,7 @@ t.test('and it goes on as before', async (t) => {
     { orders: [{ tags: ['last'] }] },
   )
   t.equal(node.pid, pid)
-  const { text } = await node.send('/metrics')
+  const { text } = await node.ask('/metrics')
   t.notMatch(text, /^kontor_http_requests_total\{[^\n]*status="500"/m)
   t.equal(await node.metric('kontor_index_parked_actors'), 0, 'all of it can be shown')
   t.notMatch(node.output, /"level":(50|60)/)

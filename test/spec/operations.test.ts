@@ -101,7 +101,7 @@ t.test('metrics are Prometheus text, and move', async (t) => {
   for (let i = 0; i < orders; i++) await smallOrder(node)
   const committed = (await node.metric('kontor_commit_entries_total')) - before
   t.ok(onCluster ? committed > 0 && committed <= orders : committed === orders, `${committed}`)
-  const { text, headers } = await node.send('/metrics')
+  const { text, headers } = await node.ask('/metrics')
   t.match(headers['content-type'], /^text\/plain; version=0\.0\.4/)
   const told = new Map<string, string>()
   const samples = new Set<string>()
