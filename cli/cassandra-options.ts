@@ -11,11 +11,11 @@ export type LoadedOptions =
   | { readonly problems: readonly string[] }
 
 /** What a member needs and such a command doesn't: it may be left out. */
-const UNUSED = {
-  KONTOR_MEMBER_ID: 'tool',
-  KONTOR_REDIS_URL: 'redis://127.0.0.1',
-  KONTOR_ELASTICSEARCH_URL: 'http://127.0.0.1',
-}
+const UNUSED = [
+  '--default=KONTOR_MEMBER_ID=tool',
+  '--default=KONTOR_REDIS_URL=redis://127.0.0.1',
+  '--default=KONTOR_ELASTICSEARCH_URL=http://127.0.0.1',
+]
 
 /** The store that members with these settings would open, or every mistake as a line for people. */
 export function cassandraOptions(
@@ -23,8 +23,8 @@ export function cassandraOptions(
   config: string | undefined,
   readFile: (path: string) => string,
 ): LoadedOptions {
-  const argv = config === undefined ? [] : ['--config', config]
-  const all = { ...UNUSED, ...env, KONTOR_STORAGE_DRIVER: 'cluster' }
+  const argv = config === undefined ? UNUSED : [...UNUSED, '--config', config]
+  const all = { ...env, KONTOR_STORAGE_DRIVER: 'cluster' }
   const loaded = loadSettings(all, argv, readFile)
   if ('problems' in loaded) return loaded
   const { shards, cluster } = loaded.ok
@@ -61,7 +61,7 @@ export function storeOf(
     const isCluster = env['KONTOR_STORAGE_DRIVER'] === 'cluster'
     return { isCluster, dataDir: env['KONTOR_DATA_DIR'] || './data' }
   }
-  const loaded = loadSettings({ ...UNUSED, ...env }, ['--config', config], readFile)
+  const loaded = loadSettings(env, [...UNUSED, '--config', config], readFile)
   if ('problems' in loaded) return loaded
   const { storageDriver, dataDir, cluster } = loaded.ok
   const namesCassandra = cluster.cassandra.contactPoints.length > 0

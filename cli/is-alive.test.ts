@@ -7,7 +7,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { keyAndCertificate } from '../node/http/testing/self-signed.ts'
+import { keyAndCertificate } from '../test/harness/self-signed.ts'
 
 async function codeOf(port: number | string, env: Record<string, string> = {}): Promise<number> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'is-alive.mjs')], {

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
+import { keyAndCertificate } from '../test/harness/self-signed.ts'
 import { EXIT_CONFIG, loadSettings } from './load.ts'
 import { settingsReference } from './reference.ts'
 import type { Settings } from './settings.ts'
@@ -210,6 +211,7 @@ t.test('the cluster: its addresses are read, what is missing is named', async (t
   }
   t.strictSame(load(env).cluster, {
     redisUrls: ['redis://redis-1:6379', 'rediss://redis-2:7000'],
+    redis: { credentials: null, tls: { ca: null, cert: null, key: null } },
     cassandra: {
       contactPoints: ['c1:9042', 'c2:9999', '[::1]:9042', '[::2]:9998'],
       keyspace: 'kontor',
@@ -217,8 +219,9 @@ t.test('the cluster: its addresses are read, what is missing is named', async (t
       replication: 3,
       serial: null,
       credentials: null,
+      tls: null,
     },
-    elasticsearch: { urls: ['http://e1:9201'], prefix: 'kontor-' },
+    elasticsearch: { urls: ['http://e1:9201'], prefix: 'kontor-', auth: null, tls: null },
   })
   const access = {
     KONTOR_CASSANDRA_SERIAL: 'SERIAL',
@@ -253,6 +256,78 @@ t.test('the cluster: its addresses are read, what is missing is named', async (t
   for (const wrong of ['c1,,c2', 'c1:0', 'c1:65536', 'a b', '-x']) {
     t.equal(problems({ KONTOR_CASSANDRA_CONTACT_POINTS: wrong }).length, 1, wrong)
   }
+})
+
+t.test('a secret may be in a file, named in the environment or in the settings file', async (t) => {
+  const read = files({
+    secret: 'of 16 characters or more\n',
+    empty: '\n',
+    s: '{"cluster": {"redis": {"passwordFile": "secret"}}, "bootstrapSecretFile": "empty"}',
+  })
+  const env = { KONTOR_BOOTSTRAP_SECRET_FILE: 'secret', KONTOR_REDIS_PASSWORD_FILE: 'secret' }
+  const settings = load(env, [], read)
+  t.equal(settings.bootstrapSecret, 'of 16 characters or more')
+  t.strictSame(settings.cluster.redis.credentials, {
+    username: null,
+    password: 'of 16 characters or more',
+  })
+  t.match(problems({}, ['--config=s'], read), [/^s: bootstrapSecretFile: empty is empty; must/])
+  const both = { ...env, KONTOR_REDIS_PASSWORD: 'x', KONTOR_HTTP_PORT_FILE: 'secret' }
+  t.match(problems({ ...both, KONTOR_SMTP_URL_FILE: 'gone' }, [], read), [
+    /^KONTOR_REDIS_PASSWORD_FILE: not with KONTOR_REDIS_PASSWORD; give one$/,
+    /^KONTOR_HTTP_PORT_FILE: there is no such setting/,
+    /^KONTOR_SMTP_URL_FILE: gone can't be read: no such file/,
+  ])
+  const wrong = problems({ KONTOR_SMTP_URL_FILE: 'secret' }, [], read)
+  t.match(wrong, [/^KONTOR_SMTP_URL_FILE: secret: this value is not valid; must be an address/])
+  t.notMatch(wrong.join(), 'of 16')
+})
+
+t.test('engines over TLS, and what is not right together', async (t) => {
+  const { key, cert } = keyAndCertificate()
+  const read = files({ ca: cert, cert, key, other: keyAndCertificate().key, none: 'x', junk: PEM })
+  const env = {
+    KONTOR_REDIS_URL: 'rediss://r',
+    KONTOR_REDIS_TLS_CA_FILE: 'ca',
+    KONTOR_CASSANDRA_TLS: 'true',
+    KONTOR_CASSANDRA_TLS_CERT_FILE: 'cert',
+    KONTOR_CASSANDRA_TLS_KEY_FILE: 'key',
+    KONTOR_ELASTICSEARCH_URL: 'https://e',
+    KONTOR_ELASTICSEARCH_API_KEY: 'k',
+  }
+  t.match(load(env, [], read).cluster, {
+    redis: { tls: { ca: cert, cert: null, key: null } },
+    cassandra: { tls: { ca: null, cert, key } },
+    elasticsearch: { auth: { apiKey: 'k' }, tls: { ca: null, cert: null, key: null } },
+  })
+  const basic = { KONTOR_ELASTICSEARCH_USERNAME: 'u', KONTOR_ELASTICSEARCH_PASSWORD: 'p' }
+  const { auth } = load(basic).cluster.elasticsearch
+  t.strictSame(auth, { username: 'u', password: 'p' })
+  const of = (more: Record<string, string>) => problems({ ...env, ...more }, [], read)
+  t.match(of({ KONTOR_REDIS_URL: 'r' }), [/^KONTOR_REDIS_TLS_CA_FILE: is set, but no address in/])
+  t.match(of({ KONTOR_CASSANDRA_TLS: 'false' }), [
+    /_CERT_FILE: is set, but KONTOR_CASSANDRA_TLS is/,
+  ])
+  t.match(of({ KONTOR_REDIS_TLS_CA_FILE: 'none' }), [
+    /none is not a PEM file/,
+    /no certificate that/,
+  ])
+  t.match(of({ KONTOR_REDIS_TLS_CA_FILE: 'junk' }), [
+    /^KONTOR_REDIS_TLS_CA_FILE: junk holds no cert/,
+  ])
+  t.match(of({ KONTOR_CASSANDRA_TLS_KEY_FILE: 'other' }), [
+    /cert is not the certificate of the key/,
+  ])
+  t.match(of({ KONTOR_CASSANDRA_TLS_KEY_FILE: '' }), [
+    /^KONTOR_CASSANDRA_TLS_KEY_FILE: not set, but/,
+  ])
+  t.match(of(basic), [/^KONTOR_ELASTICSEARCH_API_KEY: not with KONTOR_ELASTICSEARCH_PASSWORD/])
+  t.match(of({ KONTOR_ELASTICSEARCH_URL: 'https://u:p@e' }), [
+    /_API_KEY: KONTOR_ELASTICSEARCH_URL has/,
+  ])
+  const inAddress = { KONTOR_REDIS_URL: 'rediss://:hunter2@r', KONTOR_REDIS_PASSWORD: 'p' }
+  t.match(of(inAddress), [/^KONTOR_REDIS_PASSWORD: KONTOR_REDIS_URL has one already/])
+  t.match(of({ KONTOR_REDIS_USERNAME: 'u' }), [/^KONTOR_REDIS_PASSWORD: not set, but/])
 })
 
 t.test('every setting takes its own default, from the environment and from the file', async (t) => {

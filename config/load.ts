@@ -4,6 +4,7 @@
 
 import { suggestion } from '../protocol/near-names.ts'
 import { readArguments, type Arguments } from './arguments.ts'
+import { checkEngines, clusterSettings, ENGINE_PAIRS, type Reading } from './load-cluster.ts'
 import type { Settings } from './settings.ts'
 import { SETTING_NAMES, TABLE, type SettingName, type SettingValues } from './table.ts'
 
@@ -28,19 +29,19 @@ export function loadSettings(
   const given = readArguments(argv, problems)
   const texts = new Map<SettingName, Given>()
   for (const { name, text } of given.defaults) texts.set(name, { text, from: `--default ${name}` })
-  if (given.configFile !== null) readSettingsFile(given.configFile, { readFile, texts, problems })
-  readEnvironment(env, texts, problems)
+  const reading = { readFile, texts, problems }
+  if (given.configFile !== null) readSettingsFile(given.configFile, reading)
+  readEnvironment(env, reading)
 
   const values = valuesOf(texts, problems)
   checkPairs(values, problems)
   checkProxy(values, problems)
   checkPorts(values, problems)
   if (values.KONTOR_STORAGE_DRIVER === 'cluster') checkCluster(texts, problems)
-  for (const name of ['KONTOR_HTTP_TLS_KEY_FILE', 'KONTOR_HTTP_TLS_CERT_FILE'] as const) {
-    checkPem(name, values[name], { readFile, problems })
-  }
+  for (const name of SETTING_NAMES.filter(isPem)) checkPem(name, values[name], reading)
+  checkEngines(values, reading)
   checkAcceptedLoss(given, values.KONTOR_SHARDS, problems)
-  return problems.length > 0 ? { problems } : { ok: settingsOf(values, given) }
+  return problems.length > 0 ? { problems } : { ok: settingsOf(values, given, reading) }
 }
 
 /** What was given for a setting, and where: the start of a message about it. */
@@ -49,23 +50,45 @@ interface Given {
   readonly from: string
 }
 
-interface Reading {
-  readonly readFile: (path: string) => string
-  readonly problems: string[]
+interface Texts extends Reading {
+  readonly texts: Map<SettingName, Given>
 }
 
-function readEnvironment(
-  env: Readonly<Record<string, string | undefined>>,
-  texts: Map<SettingName, Given>,
-  problems: string[],
-): void {
+function readEnvironment(env: Readonly<Record<string, string | undefined>>, reading: Texts): void {
+  const { texts, problems } = reading
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith('KONTOR_') || text === undefined) continue
     if (name in TABLE) {
       if (text.trim() !== '') texts.set(name as SettingName, { text, from: name })
+      continue
+    }
+    const secret = SETTING_NAMES.find((one) => isSecret(one) && name === `${one}_FILE`)
+    if (secret !== undefined) {
+      if (text.trim() === '') continue
+      if ((env[secret] ?? '').trim() !== '') problems.push(`${name}: not with ${secret}; give one`)
+      else readSecret(secret, { path: text.trim(), from: name }, reading)
     } else if (!isServiceLink(name, text)) {
       problems.push(`${name}: there is no such setting${suggestion(name, SETTING_NAMES)}`)
     }
+  }
+}
+
+function isSecret(name: SettingName): boolean {
+  return 'secret' in TABLE[name]
+}
+
+/** A secret out of a file, as containers are given theirs; the line end behind it is none of it. */
+function readSecret(
+  name: SettingName,
+  { path, from }: { readonly path: string; readonly from: string },
+  { readFile, texts, problems }: Texts,
+): void {
+  try {
+    const text = readFile(path).trim()
+    if (text === '') problems.push(`${from}: ${path} is empty; must hold ${TABLE[name].kind.rule}`)
+    else texts.set(name, { text, from: `${from}: ${path}` })
+  } catch (error) {
+    problems.push(`${from}: ${path} can't be read: ${(error as Error).message}`)
   }
 }
 
@@ -76,10 +99,8 @@ function isServiceLink(name: string, text: string): boolean {
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(text)
 }
 
-function readSettingsFile(
-  path: string,
-  { readFile, texts, problems }: Reading & { readonly texts: Map<SettingName, Given> },
-): void {
+function readSettingsFile(path: string, reading: Texts): void {
+  const { readFile, texts, problems } = reading
   let content: unknown
   try {
     content = JSON.parse(readFile(path))
@@ -93,7 +114,12 @@ function readSettingsFile(
   }
   for (const [key, value] of leaves(content, '')) {
     const name = SETTING_NAMES.find((candidate) => TABLE[candidate].key === key)
-    if (name === undefined) {
+    const secret = SETTING_NAMES.find((one) => isSecret(one) && `${TABLE[one].key}File` === key)
+    if (secret !== undefined) {
+      if (typeof value === 'string' && value !== '') {
+        readSecret(secret, { path: value, from: `${path}: ${key}` }, reading)
+      } else if (value !== null && value !== '') problems.push(`${path}: ${key}: must be a path`)
+    } else if (name === undefined) {
       const keys = SETTING_NAMES.map((candidate) => TABLE[candidate].key)
       problems.push(`${path}: ${key}: there is no such setting${suggestion(key, keys)}`)
     } else if (isObject(value)) {
@@ -128,11 +154,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function valuesOf(texts: ReadonlyMap<SettingName, Given>, problems: string[]): SettingValues {
   const values: Partial<Record<SettingName, unknown>> = {}
   for (const name of SETTING_NAMES) {
-    const { kind, initial, ...row } = TABLE[name]
+    const { kind, initial } = TABLE[name]
     const given = texts.get(name)
     const value = given === undefined ? initial : kind.parse(given.text.trim())
     if (given !== undefined && value === undefined) {
-      const shown = 'secret' in row ? 'this value' : JSON.stringify(given.text)
+      const shown = isSecret(name) ? 'this value' : JSON.stringify(given.text)
       problems.push(`${given.from}: ${shown} is not valid; must be ${kind.rule}`)
     }
     values[name] = value ?? initial
@@ -148,6 +174,7 @@ const PAIRS: readonly (readonly [SettingName, SettingName, reason: string])[] = 
     'KONTOR_CASSANDRA_PASSWORD',
     'a user has both, without one neither is needed',
   ],
+  ...ENGINE_PAIRS,
 ]
 
 function checkPairs(values: SettingValues, problems: string[]): void {
@@ -175,11 +202,6 @@ function checkPorts(values: SettingValues, problems: string[]): void {
   problems.push(`KONTOR_METRICS_PORT: ${port} is the port of HTTP; must be another, or not be set`)
 }
 
-function credentialsOf(values: SettingValues): Settings['cluster']['cassandra']['credentials'] {
-  const { KONTOR_CASSANDRA_USERNAME: username, KONTOR_CASSANDRA_PASSWORD: password } = values
-  return username === null || password === null ? null : { username, password }
-}
-
 const NEEDED_BY_CLUSTER: readonly SettingName[] = [
   'KONTOR_MEMBER_ID',
   'KONTOR_REDIS_URL',
@@ -193,6 +215,12 @@ function checkCluster(texts: ReadonlyMap<SettingName, Given>, problems: string[]
     if (texts.has(name)) continue
     problems.push(`${name}: not set, but a cluster needs it; must be ${TABLE[name].kind.rule}`)
   }
+}
+
+type PemName = Extract<SettingName, `${string}_TLS_${string}_FILE`>
+
+function isPem(name: SettingName): name is PemName {
+  return /_TLS_\w+_FILE$/.test(name)
 }
 
 function checkPem(name: SettingName, path: string | null, { readFile, problems }: Reading): void {
@@ -219,7 +247,11 @@ function checkAcceptedLoss(
   }
 }
 
-function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings {
+function settingsOf(
+  values: SettingValues,
+  { acceptLoss }: Arguments,
+  reading: Pick<Reading, 'readFile'>,
+): Settings {
   return {
     http: {
       host: values.KONTOR_HTTP_HOST,
@@ -247,21 +279,7 @@ function settingsOf(values: SettingValues, { acceptLoss }: Arguments): Settings 
     accessTokenMs: values.KONTOR_ACCESS_TOKEN_MS,
     acceptLoss,
     smtpUrl: values.KONTOR_SMTP_URL,
-    cluster: {
-      redisUrls: values.KONTOR_REDIS_URL,
-      cassandra: {
-        contactPoints: values.KONTOR_CASSANDRA_CONTACT_POINTS,
-        keyspace: values.KONTOR_CASSANDRA_KEYSPACE,
-        datacenter: values.KONTOR_CASSANDRA_DATACENTER,
-        replication: values.KONTOR_CASSANDRA_REPLICATION,
-        serial: values.KONTOR_CASSANDRA_SERIAL,
-        credentials: credentialsOf(values),
-      },
-      elasticsearch: {
-        urls: values.KONTOR_ELASTICSEARCH_URL,
-        prefix: values.KONTOR_ELASTICSEARCH_PREFIX,
-      },
-    },
+    cluster: clusterSettings(values, reading.readFile),
   }
 }
 

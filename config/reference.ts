@@ -2,7 +2,8 @@
 // the person at the terminal.
 
 import { OPTIONS } from './arguments.ts'
-import { SETTING_NAMES, TABLE, type SettingRow } from './table.ts'
+import type { SettingRow } from './setting-row.ts'
+import { SETTING_NAMES, TABLE } from './table.ts'
 
 /** The reference as lines of at most 100 characters, with the line end after each. */
 export function settingsReference(): string {
@@ -16,7 +17,9 @@ export function settingsReference(): string {
     ]),
     '',
     'Settings: a variable of the environment, or its key in the settings file. The environment',
-    'counts before the file. Paths are relative to the folder in which the node is started.',
+    'counts before the file. Paths are relative to the folder in which the node is started. What is',
+    'secret may be in a file of its own, which is named by the setting with _FILE behind its name',
+    '(in the settings file: File behind its key).',
     ...SETTING_NAMES.flatMap((name) => ['', `  ${name}  (${TABLE[name].key})`, ...lookUp(name)]),
   ]
   return `${lines.join('\n')}\n`

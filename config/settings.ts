@@ -47,6 +47,12 @@ export interface Settings {
 export interface ClusterSettings {
   /** `redis://` or `rediss://` addresses; empty: not set. */
   readonly redisUrls: readonly string[]
+  readonly redis: {
+    /** username null: Redis's user `default`. */
+    readonly credentials: { readonly username: string | null; readonly password: string } | null
+    /** null: no address is `rediss://`. */
+    readonly tls: EngineTls | null
+  }
   readonly cassandra: {
     /** `host:port`; empty: not set. */
     readonly contactPoints: readonly string[]
@@ -58,11 +64,29 @@ export interface ClusterSettings {
     readonly serial: 'LOCAL_SERIAL' | 'SERIAL' | null
     /** null: Cassandra asks for none. */
     readonly credentials: { readonly username: string; readonly password: string } | null
+    /** null: in the clear. */
+    readonly tls: EngineTls | null
   }
   readonly elasticsearch: {
     /** `http://` or `https://` addresses; empty: not set. */
     readonly urls: readonly string[]
     /** Put before every index name. */
     readonly prefix: string
+    /** null: it asks for none, or they are in the addresses. */
+    readonly auth:
+      | { readonly username: string; readonly password: string }
+      | { readonly apiKey: string }
+      | null
+    /** null: no address is `https://`. */
+    readonly tls: EngineTls | null
   }
+}
+
+/** How an engine is known, and a member to it: PEM texts. */
+export interface EngineTls {
+  /** null: the authorities that Node.js knows of. */
+  readonly ca: string | null
+  /** Both or neither. */
+  readonly cert: string | null
+  readonly key: string | null
 }

@@ -3,7 +3,6 @@
 // and load.ts, which reads by it; the printed reference is made of it too. Source: CONTRACT 0.
 
 import {
-  addresses,
   BOOLEAN,
   HOST,
   integer,
@@ -14,25 +13,10 @@ import {
   powerOfTwo,
   plainText,
   url,
-  urls,
-  type Kind,
 } from './kinds.ts'
+import { CLUSTER_TABLE } from './cluster-table.ts'
 import { LIMITS } from './limits.ts'
-
-export interface SettingRow<T> {
-  /** Key in the settings file: its members, divided by dots. */
-  readonly key: string
-  readonly what: string
-  readonly kind: Kind<T>
-  readonly initial: T
-  /** Said in the reference instead of `initial`, where the default is made of something else. */
-  readonly initially?: string
-  /** Never shown in a message. */
-  readonly secret?: true
-}
-
-/** Rows of optional settings need their type said, for the default is null. */
-const row = <T>(setting: SettingRow<T>): SettingRow<T> => setting
+import { row, type SettingRow } from './setting-row.ts'
 
 export const TABLE = {
   KONTOR_HTTP_HOST: row({
@@ -189,77 +173,7 @@ export const TABLE = {
     initial: null,
     secret: true,
   }),
-  KONTOR_REDIS_URL: row<readonly string[]>({
-    key: 'cluster.redisUrl',
-    what: 'Redis of the cluster.',
-    kind: urls(6379, 'redis', 'rediss'),
-    initial: [],
-    secret: true,
-  }),
-  KONTOR_CASSANDRA_CONTACT_POINTS: row<readonly string[]>({
-    key: 'cluster.cassandra.contactPoints',
-    what: 'Cassandra nodes to begin with.',
-    kind: addresses(9042),
-    initial: [],
-  }),
-  KONTOR_CASSANDRA_KEYSPACE: row({
-    key: 'cluster.cassandra.keyspace',
-    what: 'Keyspace; made when it is missing.',
-    kind: matching(
-      '1 to 48 letters, digits or underscores, beginning with a letter',
-      /^[a-z]\w{0,47}$/i,
-    ),
-    initial: 'kontor',
-  }),
-  KONTOR_CASSANDRA_DATACENTER: row<string | null>({
-    key: 'cluster.cassandra.datacenter',
-    what: 'Data centre of this node.',
-    kind: plainText(100),
-    initial: null,
-  }),
-  KONTOR_CASSANDRA_REPLICATION: row<number | null>({
-    key: 'cluster.cassandra.replication',
-    what: 'Copies of each row in a keyspace that is made.',
-    kind: integer(1, 15, 'a number of copies'),
-    initial: null,
-    initially: '3, or the nodes of the data centre where there are fewer',
-  }),
-  KONTOR_CASSANDRA_SERIAL: row<'LOCAL_SERIAL' | 'SERIAL' | null>({
-    key: 'cluster.cassandra.serial',
-    what: 'Level of conditional writes; SERIAL where members are in several data centres.',
-    kind: oneOf('LOCAL_SERIAL', 'SERIAL'),
-    initial: null,
-    initially: 'as the store says, LOCAL_SERIAL for a new one',
-  }),
-  KONTOR_CASSANDRA_USERNAME: row<string | null>({
-    key: 'cluster.cassandra.username',
-    what: 'Who the members are to Cassandra; with the password.',
-    kind: plainText(200),
-    initial: null,
-  }),
-  KONTOR_CASSANDRA_PASSWORD: row<string | null>({
-    key: 'cluster.cassandra.password',
-    what: 'Password of that user.',
-    kind: plainText(1_000),
-    initial: null,
-    secret: true,
-  }),
-  KONTOR_ELASTICSEARCH_URL: row<readonly string[]>({
-    key: 'cluster.elasticsearch.url',
-    what: 'Elasticsearch of the cluster.',
-    kind: urls(9200, 'http', 'https'),
-    initial: [],
-    secret: true,
-  }),
-  KONTOR_ELASTICSEARCH_PREFIX: row({
-    key: 'cluster.elasticsearch.prefix',
-    what: 'Put before the name of every index.',
-    kind: matching(
-      '1 to 50 lower-case letters, digits, hyphens or underscores, beginning with a letter',
-      /^[a-z][a-z0-9_-]{0,49}$/,
-    ),
-    initial: 'kontor-',
-  }),
+  ...CLUSTER_TABLE,
 } as const
 
 export type SettingName = keyof typeof TABLE

@@ -43,9 +43,10 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
   const store = await openStore(options)
   const alarms = new Set<string>()
   const journal = makeJournal(options, store, alarms)
-  const { redisUrls } = options.settings.cluster
+  const { redisUrls, redis } = options.settings.cluster
   const running: { member: Member | null } = { member: null }
   const wire = redisWire({
+    ...redis,
     urls: redisUrls,
     prefix: `${options.settings.cluster.cassandra.keyspace}:`,
     clock: world.clock,
@@ -154,10 +155,10 @@ function makeJournal(
 
 /** From a thread of its own: a main loop that is busy is alive, one that stands still is not. */
 function makeBeat({ settings, world, log }: FoundationOptions, store: CassandraStore): BeatThread {
-  const { contactPoints, keyspace, datacenter, credentials } = settings.cluster.cassandra
+  const { contactPoints, keyspace, datacenter, credentials, tls } = settings.cluster.cassandra
   const { serial } = store.identity
   return new BeatThread({
-    control: { contactPoints, keyspace, datacenter: datacenter!, serial, credentials },
+    control: { contactPoints, keyspace, datacenter: datacenter!, serial, credentials, tls },
     clock: world.clock,
     log,
   })
@@ -197,10 +198,10 @@ function startIndex(
   { journal }: Parts,
   member: Member,
 ): ClusterIndex {
-  const { urls, prefix } = settings.cluster.elasticsearch
+  const { urls, prefix, auth, tls } = settings.cluster.elasticsearch
   return startClusterIndex({
     journal,
-    engine: new ElasticClient({ urls }),
+    engine: new ElasticClient({ urls, auth, tls }),
     prefix,
     schema,
     behaviours: member.behaviours,

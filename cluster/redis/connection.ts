@@ -2,14 +2,25 @@
 // the writer of wire.ts and ioredis, whose own ways of queueing and resending are all off: what a
 // lost connection had taken is for the edge to send again. Source: PROTOCOL 3.6.
 
+import { isIP } from 'node:net'
 import { Redis } from 'ioredis'
+import { faultOf, loginFault, silentFault } from '../../config/engine-faults.ts'
 import { LIMITS } from '../../config/limits.ts'
+import type { ClusterSettings, EngineTls } from '../../config/settings.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Clock } from '../clock.ts'
 
-export interface ConnectionOptions {
-  /** Addresses of one Redis, tried in turn: `redis://` or `rediss://`. */
+/** One Redis, and who this process is to it. */
+export interface RedisAddress {
+  /** Tried in turn: `redis://` or `rediss://`. */
   readonly urls: readonly string[]
+  /** null: none, or they are in the addresses. username null: Redis's user `default`. */
+  readonly credentials?: ClusterSettings['redis']['credentials']
+  /** How it is known where it is spoken to over TLS. */
+  readonly tls?: EngineTls | null
+}
+
+export interface ConnectionOptions extends RedisAddress {
   /** Shown by CLIENT LIST. */
   readonly name: string
   readonly clock: Clock
@@ -20,6 +31,7 @@ export interface ConnectionOptions {
 
 export type { Redis }
 
+const REDIS_PORT = 6_379
 const RECONNECT_MS = 20
 /** A Redis that stays away is told of this often. */
 const TELL_EVERY_MS = 60_000
@@ -47,7 +59,8 @@ export class Connection {
   start(): void {
     const { urls, name } = this.#options
     const url = urls[this.#turn++ % urls.length]!
-    const client = new Redis(url, {
+    const client = new Redis({
+      ...addressOptions(url, this.#options),
       connectionName: name,
       lazyConnect: true,
       protocol: 2,
@@ -101,13 +114,53 @@ export class Connection {
       this.#toldMs = nowMs
       const { host } = new URL(url)
       const fields = { err: problem ?? undefined, redis: host, connection: name }
-      log.warn(fields, wasUp ? 'the connection to Redis is lost' : 'Redis can not be reached')
+      const text = wasUp ? 'the connection to Redis is lost' : 'Redis can not be used'
+      log.warn(fields, `${text}${wasUp ? '' : reasonOf(problem, url)}`)
     }
     if (wasUp) onDown()
     const waitMs = Math.min(RECONNECT_MS * 2 ** this.#attempts, LIMITS.wireReconnectMsMax)
     this.#attempts++
     clock.after(waitMs, () => (this.#stopped ? undefined : this.start()))
   }
+}
+
+/** Where and as whom: parts of an address are escaped, what ioredis is given isn't. */
+function addressOptions(url: string, { credentials, tls }: RedisAddress) {
+  const { hostname, port, username, password, pathname, protocol } = new URL(url)
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  const user = decodeURIComponent(username) || credentials?.username
+  const secret = decodeURIComponent(password) || credentials?.password
+  return {
+    host,
+    port: Number(port || REDIS_PORT),
+    db: Number(pathname.slice(1)),
+    ...(user && { username: user }),
+    ...(secret && { password: secret }),
+    ...(protocol === 'rediss:' && { tls: tlsOptions(host, tls ?? null) }),
+  }
+}
+
+function tlsOptions(host: string, tls: EngineTls | null) {
+  const { ca, cert, key } = tls ?? {}
+  return {
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(ca && { ca }),
+    ...(cert && { cert }),
+    ...(key && { key }),
+  }
+}
+
+/** Why it can't be used, as far as a setting is to blame. */
+function reasonOf(problem: Error | null, url: string): string {
+  const { code } = (problem ?? {}) as NodeJS.ErrnoException
+  // A Redis without TLS waits for the end of what it takes for a command.
+  const isMute = code === 'ETIMEDOUT' && url.startsWith('rediss:')
+  if (problem === null || code === 'ECONNRESET' || isMute) return silentFault('REDIS')
+  return isLogin(problem) ? loginFault('REDIS') : faultOf('REDIS', problem)
+}
+
+function isLogin({ message }: Error): boolean {
+  return /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password)/.test(message)
 }
 
 /**

@@ -7,13 +7,12 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Clock } from '../clock.ts'
 import { Connection, isWrongServer } from './connection.ts'
-import type { Redis } from './connection.ts'
+import type { Redis, RedisAddress } from './connection.ts'
 import { EMPTY_ENTRY } from './entry.ts'
 import { KnownIds } from './known-ids.ts'
 
-export interface InboxOptions {
+export interface InboxOptions extends RedisAddress {
   readonly key: string
-  readonly urls: readonly string[]
   readonly clock: Clock
   readonly log: Log
   /** Fields of one entry, and for how long it has waited in the stream. */
@@ -46,10 +45,12 @@ export class InboxReader {
 
   constructor(options: InboxOptions) {
     this.#options = options
-    const { key, urls, clock, log } = options
+    const { key, clock, log, urls, credentials = null, tls = null } = options
     this.#connection = new Connection({
       name: key,
       urls,
+      credentials,
+      tls,
       clock,
       log,
       onUp: (client) => void this.#readOn(client),

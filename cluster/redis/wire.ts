@@ -11,15 +11,14 @@ import type { Clock } from '../clock.ts'
 import { memoryWire } from '../memory/wire.ts'
 import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
 import { Connection, isRefusal, isWrongServer } from './connection.ts'
+import type { RedisAddress } from './connection.ts'
 import { Copies } from './copies.ts'
 import { entryFields, formatOf, isEmptyEntry, packItem, readEntry, WIRE_FORMAT } from './entry.ts'
 import type { Item, ReadEntry } from './entry.ts'
 import { InboxReader } from './inbox-reader.ts'
 import { Seal } from './seal.ts'
 
-export interface RedisWireOptions {
-  /** Addresses of one Redis, tried in turn. */
-  readonly urls: readonly string[]
+export interface RedisWireOptions extends RedisAddress {
   readonly clock: Clock
   /** StoreIdentity.secret: what members send each other is sealed with it. */
   readonly secret: string
@@ -77,6 +76,7 @@ const UNSENT: WireReply = { outcome: 'unsent' }
 
 class StreamWire implements RedisWire {
   readonly #options: RedisWireOptions
+  readonly #redis: RedisAddress
   readonly #local: Wire
   readonly #readers = new Map<string, InboxReader>()
   readonly #inboxes = new Map<string, Inbox>()
@@ -94,13 +94,14 @@ class StreamWire implements RedisWire {
 
   constructor(options: RedisWireOptions) {
     this.#options = options
-    const { urls, clock, log, secret } = options
+    const { urls, credentials = null, tls = null, clock, log, secret } = options
+    this.#redis = { urls, credentials, tls }
     this.#seal = new Seal({ secret, nowMs: () => clock.nowMs() })
     this.#copies = new Copies(clock)
     this.#local = memoryWire((run) => clock.defer(run))
     this.#writer = new Connection({
+      ...this.#redis,
       name: 'kontor',
-      urls,
       clock,
       log,
       onUp: () => this.#checkUp(),
@@ -121,12 +122,12 @@ class StreamWire implements RedisWire {
 
   /** Resolves once the inbox is there; with Redis away after a second, to go on trying. */
   async serve(incarnation: string, inbox: Inbox): Promise<void> {
-    const { urls, clock, log } = this.#options
+    const { clock, log } = this.#options
     await this.#local.serve(incarnation, inbox)
     this.#inboxes.set(incarnation, inbox)
     const reader = new InboxReader({
       key: this.#key(incarnation),
-      urls,
+      ...this.#redis,
       clock,
       log,
       take: (fields, ageMs) => this.#open(incarnation, fields, ageMs),

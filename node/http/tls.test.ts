@@ -4,7 +4,7 @@ import t from 'tap'
 import { writeFileSync } from 'node:fs'
 import { request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
-import { keyAndCertificate } from './testing/self-signed.ts'
+import { keyAndCertificate } from '../../test/harness/self-signed.ts'
 import { operation, startServer } from './testing/test-server.ts'
 
 t.test('requests over TLS', async (t) => {

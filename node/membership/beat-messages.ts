@@ -1,6 +1,7 @@
 // What the main thread and the thread of the beat say to each other. Monotonic times are those of
 // `sharedMs`, which is the same clock in every thread of a process.
 
+import type { EngineTls } from '../../config/settings.ts'
 import type { Life, Sent } from '../../cluster/membership/beat.ts'
 import type { Credentials, SerialLevel } from '../../storage/cassandra/session.ts'
 
@@ -13,6 +14,8 @@ export interface ControlAddress {
   readonly serial: SerialLevel
   /** null: Cassandra asks for none. */
   readonly credentials: Credentials | null
+  /** null: it is spoken to in the clear. */
+  readonly tls?: EngineTls | null
 }
 
 /** How the thread is started. */

@@ -15,11 +15,12 @@ assert(parentPort !== null, 'this file runs as a worker thread')
 const { control: at, ticks } = workerData as BeatWorkerData
 
 async function connect(log: Log): Promise<BeatControl> {
-  const { contactPoints, datacenter, keyspace, serial, credentials } = at
+  const { contactPoints, datacenter, keyspace, serial, credentials, tls = null } = at
   const session = await Session.connect({
     contactPoints,
     datacenter,
     credentials,
+    tls,
     log,
     now: () => performance.now(),
   })

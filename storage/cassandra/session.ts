@@ -2,8 +2,11 @@
 // driver and answers applied, refused or unknown; reads and registers may be repeated. It stands
 // between the stores of this folder and cassandra-driver. Source: PROTOCOL 3.1 "Driver".
 
+import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import { auth, Client, errors, policies, types, type QueryOptions } from 'cassandra-driver'
+import { faultOf, loginFault } from '../../config/engine-faults.ts'
 import { LIMITS } from '../../config/limits.ts'
+import type { EngineTls } from '../../config/settings.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { Log } from '../../protocol/log.ts'
 import { Outage } from '../../protocol/outage.ts'
@@ -24,6 +27,8 @@ export interface SessionOptions {
   readonly datacenter: string
   /** null: Cassandra asks for none. */
   readonly credentials?: Credentials | null | undefined
+  /** null: it is spoken to in the clear. */
+  readonly tls?: EngineTls | null | undefined
   readonly log: Log
   /** Monotonic milliseconds. */
   readonly now: () => number
@@ -288,7 +293,7 @@ const CQL_PORT = 9_042
 const FALLTHROUGH = new policies.retry.FallthroughRetryPolicy()
 
 function clientOptions(options: SessionOptions) {
-  const { contactPoints, datacenter, credentials } = options
+  const { contactPoints, datacenter, credentials, tls } = options
   const { username, password } = credentials ?? {}
   return {
     contactPoints: [...contactPoints],
@@ -298,6 +303,7 @@ function clientOptions(options: SessionOptions) {
     ...(username !== undefined && password !== undefined
       ? { authProvider: new auth.PlainTextAuthProvider(username, password) }
       : {}),
+    ...(tls ? { sslOptions: sslOptions(tls, contactPoints) } : {}),
     policies: {
       // Token-aware, this data centre only.
       loadBalancing: new policies.loadBalancing.DefaultLoadBalancingPolicy({ localDc: datacenter }),
@@ -319,6 +325,24 @@ function clientOptions(options: SessionOptions) {
     },
     pooling: { heartBeatInterval: LIMITS.cassandraHeartBeatMs },
     monitorReporting: { enabled: false },
+  }
+}
+
+/**
+ * The driver's own default is to trust every certificate. It connects to addresses, which it has
+ * resolved or been told of by the nodes; certificates may be for the names of contact points.
+ */
+function sslOptions({ ca, cert, key }: EngineTls, contactPoints: readonly string[]) {
+  const names = contactPoints.map((point) => point.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
+  return {
+    rejectUnauthorized: true,
+    ...(ca !== null && { ca }),
+    ...(cert !== null && { cert }),
+    ...(key !== null && { key }),
+    checkServerIdentity(address: string, shown: PeerCertificate): Error | undefined {
+      const faults = [address, ...names].map((name) => checkServerIdentity(name, shown))
+      return faults.includes(undefined) ? undefined : faults[0]
+    },
   }
 }
 
@@ -379,6 +403,8 @@ function textOf(error: unknown): string {
 }
 
 function reasonOf(why: unknown): string {
-  if (!(why instanceof errors.AuthenticationError)) return String(why)
-  return `${why.message} (KONTOR_CASSANDRA_USERNAME and KONTOR_CASSANDRA_PASSWORD)`
+  if (!(why instanceof errors.AuthenticationError)) {
+    return `${String(why)}${faultOf('CASSANDRA', why)}`
+  }
+  return `${why.message}${loginFault('CASSANDRA')}`
 }

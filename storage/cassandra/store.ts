@@ -3,6 +3,7 @@
 // the three ports of a cluster's store. Source: PROTOCOL 3.0 "First start", 3.1.
 
 import { LIMITS } from '../../config/limits.ts'
+import type { EngineTls } from '../../config/settings.ts'
 import { SYSTEM_SHARD, uuidMaker, type FillRandom } from '../../protocol/ids.ts'
 import type { Log } from '../../protocol/log.ts'
 import { NIL_INCARNATION, type ControlStore, type Outcome } from '../control.ts'
@@ -31,6 +32,8 @@ export interface CassandraOptions {
   readonly serial?: SerialLevel | null
   /** null: Cassandra asks for none. */
   readonly credentials?: Credentials | null
+  /** null: it is spoken to in the clear. */
+  readonly tls?: EngineTls | null
   /** Statements are given up after this; LIMITS.cassandraTimeoutMs unless said otherwise. */
   readonly timeoutMsMax?: number
   readonly log: Log
@@ -82,8 +85,8 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
 
 /** A session with the engine looked at. */
 export async function connectSession(options: CassandraOptions): Promise<Session> {
-  const { contactPoints, datacenter, credentials, log, now } = options
-  const session = await Session.connect({ contactPoints, datacenter, credentials, log, now })
+  const { contactPoints, datacenter, credentials, tls, log, now } = options
+  const session = await Session.connect({ contactPoints, datacenter, credentials, tls, log, now })
   try {
     const { timeoutMs, bounds } = await checkEngine(session, log)
     const timeoutMsMax = options.timeoutMsMax ?? LIMITS.cassandraTimeoutMs

@@ -3,7 +3,9 @@
 // is ours to decide on. Source: PROTOCOL 3.13, ARCHITECTURE 3.9.
 
 import { Client, errors } from '@elastic/elasticsearch'
+import { faultOf, loginFault, silentFault } from '../../config/engine-faults.ts'
 import { LIMITS } from '../../config/limits.ts'
+import type { ClusterSettings, EngineTls } from '../../config/settings.ts'
 import {
   type AliasChange,
   type BulkItem,
@@ -23,6 +25,10 @@ import {
 export interface ElasticClientOptions {
   /** `http://` or `https://` addresses. */
   readonly urls: readonly string[]
+  /** null: it asks for none, or they are in the addresses. */
+  readonly auth?: ClusterSettings['elasticsearch']['auth']
+  /** How it is known where it is spoken to over TLS. */
+  readonly tls?: EngineTls | null
 }
 
 /** A response's body, as it comes. */
@@ -42,9 +48,12 @@ interface Sending {
 export class ElasticClient implements SearchEngine {
   readonly #client: Client
 
-  constructor({ urls }: ElasticClientOptions) {
+  constructor({ urls, auth, tls }: ElasticClientOptions) {
+    const { ca, cert, key } = tls ?? {}
     this.#client = new Client({
       nodes: [...urls],
+      ...(auth && { auth }),
+      ...(tls && { tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) } }),
       maxRetries: 0,
       enableMetaHeader: false,
       name: 'kontor',
@@ -182,7 +191,13 @@ const typeOf = (error: unknown): string | null =>
 
 function away(error: unknown): EngineAway {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  return new EngineAway(text, { cause: error })
+  return new EngineAway(`Elasticsearch: ${text}${settingOf(error)}`, { cause: error })
+}
+
+/** The setting that is to blame, as far as one is. */
+function settingOf(error: unknown): string {
+  const isMute = /other side closed|socket hang up/.test((error as Partial<Error>).message ?? '')
+  return isMute ? silentFault('ELASTICSEARCH') : faultOf('ELASTICSEARCH', error)
 }
 
 interface Reason {
@@ -204,6 +219,10 @@ function failureOf({ statusCode, body }: Answered): Error {
   const reason = [...new Set(causes)].filter(Boolean).join(': ')
   const text = `${statusCode} ${type} ${reason}`.trim()
   if (type === 'index_not_found_exception') return new NoSuchIndex(text)
+  // Who may do what there is set right there, too: nothing that this process has to end for.
+  if (statusCode === 401 || type === 'security_exception') {
+    return new EngineAway(`Elasticsearch: ${statusCode} ${type}${loginFault('ELASTICSEARCH')}`)
+  }
   const isNotNow = statusCode === 408 || statusCode === 429 || statusCode >= 500
   return isNotNow || type === '' ? new EngineAway(text) : new EngineRefusal(type, reason)
 }

@@ -8,6 +8,8 @@ import { PUBLIC_METRICS } from '../../node/health/public-metrics.ts'
 import { NodeProcess } from '../harness/node-process.ts'
 import { smallOrder } from '../harness/orders.ts'
 
+t.setTimeout(120_000)
+
 /** Of these a single process shows none. */
 const OF_CLUSTERS = /^kontor_(cluster_|lease_|wire_|metrics_sources_failed)/
 
