@@ -57,6 +57,12 @@ export function plainText(max: number, min = 1): Kind<string> {
   return matching(`${min} to ${max} characters without control characters`, pattern)
 }
 
+/** A key of 256 bits, base64. */
+export const KEY_256: Kind<string> = matching(
+  'base64 of 32 bytes, such as openssl rand -base64 32 makes',
+  /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=?$/,
+)
+
 export const PATH: Kind<string> = matching('a path without control characters', /^\P{Cc}+$/u)
 
 const HOST_NAME = /^(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*\.?$/i
@@ -99,7 +105,7 @@ function parseAddress(text: string, port: number): string | undefined {
 }
 
 /** Every part between commas must be right; an empty part is not. */
-function several<T>(part: Kind<T>): Kind<readonly T[]> {
+export function several<T>(part: Kind<T>): Kind<readonly T[]> {
   return {
     rule: `${part.rule}; several are divided by commas`,
     parse(text) {

@@ -159,6 +159,19 @@ t.test('proxies are addresses and networks, and not before TLS', async (t) => {
   t.match(both, [/^KONTOR_HTTP_PROXY_FROM: not with KONTOR_HTTP_TLS_KEY_FILE/])
 })
 
+t.test('the key for secrets is 32 bytes of base64, and older ones come with it', async (t) => {
+  const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64')
+  const [key, old] = [keyOf(7), keyOf(8)]
+  const env = { KONTOR_SECRETS_KEY: key, KONTOR_SECRETS_KEYS_OLD: `${old}, ${key}` }
+  t.strictSame(load(env).secrets, { key, oldKeys: [old, key] })
+  t.strictSame(load({}).secrets, { key: null, oldKeys: [] })
+  t.match(problems({ KONTOR_SECRETS_KEYS_OLD: old }), [/^KONTOR_SECRETS_KEY: not set, but/])
+  for (const wrong of [key.slice(4), `${key}AAAA`, 'secret', `*${key.slice(1)}`]) {
+    const found = problems({ KONTOR_SECRETS_KEY: wrong })
+    t.match(found, [/^KONTOR_SECRETS_KEY: this value is not valid; must be base64 of 32 bytes/])
+  }
+})
+
 t.test('secrets are never shown', async (t) => {
   const secret = 'hunter2\u0001'
   const found = problems({

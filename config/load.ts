@@ -37,6 +37,9 @@ export function loadSettings(
   checkPairs(values, problems)
   checkProxy(values, problems)
   checkPorts(values, problems)
+  if (values.KONTOR_SECRETS_KEY === null && values.KONTOR_SECRETS_KEYS_OLD.length > 0) {
+    problems.push('KONTOR_SECRETS_KEY: not set, but KONTOR_SECRETS_KEYS_OLD is')
+  }
   if (values.KONTOR_STORAGE_DRIVER === 'cluster') checkCluster(texts, problems)
   for (const name of SETTING_NAMES.filter(isPem)) checkPem(name, values[name], reading)
   checkEngines(values, reading)
@@ -272,6 +275,7 @@ function settingsOf(
     bootstrapSecret: values.KONTOR_BOOTSTRAP_SECRET,
     graphFilterFields: values.KONTOR_GRAPH_FILTER_FIELDS,
     graphReaders: values.KONTOR_GRAPH_READERS,
+    secrets: { key: values.KONTOR_SECRETS_KEY, oldKeys: values.KONTOR_SECRETS_KEYS_OLD },
     logLevel: values.KONTOR_LOG_LEVEL,
     logFormat: values.KONTOR_LOG_FORMAT,
     shutdownMs: values.KONTOR_SHUTDOWN_MS,

@@ -29,6 +29,8 @@ export interface Settings {
   readonly graphFilterFields: 'any' | 'granted'
   /** Threads that read the embedded graph index, at least 2; null: by the machine's cores. */
   readonly graphReaders: number | null
+  /** What encrypts secret registry values: base64 of 32 bytes each; key null: nothing does. */
+  readonly secrets: { readonly key: string | null; readonly oldKeys: readonly string[] }
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** `auto`: text where standard output is a terminal. */
   readonly logFormat: 'auto' | 'text' | 'json'

@@ -6,11 +6,13 @@ import {
   BOOLEAN,
   HOST,
   integer,
+  KEY_256,
   matching,
   NETWORKS,
   oneOf,
   PATH,
   powerOfTwo,
+  several,
   plainText,
   url,
 } from './kinds.ts'
@@ -119,6 +121,23 @@ export const TABLE = {
     kind: plainText(1_000, 16),
     initial: null,
     initially: 'random, written to bootstrap.json in the data folder',
+    secret: true,
+  }),
+  KONTOR_SECRETS_KEY: row<string | null>({
+    key: 'secrets.key',
+    what:
+      'Encrypts secret values of the registry where they are kept: openssl rand -base64 32. The ' +
+      'same for all members; without it the store can not be started on any more.',
+    kind: KEY_256,
+    initial: null,
+    initially: 'not set: they are kept in clear text',
+    secret: true,
+  }),
+  KONTOR_SECRETS_KEYS_OLD: row<readonly string[]>({
+    key: 'secrets.keysOld',
+    what: 'Further keys that such values may have been encrypted with.',
+    kind: several(KEY_256),
+    initial: [],
     secret: true,
   }),
   KONTOR_GRAPH_FILTER_FIELDS: row<'any' | 'granted'>({

@@ -117,13 +117,19 @@ function isAway(error: unknown): boolean {
   return error instanceof RequestError || (error as Error).cause !== undefined
 }
 
-function openOnce({ settings, log, world }: FoundationOptions): Promise<CassandraStore> {
+function openOnce({
+  settings,
+  secretsKeys,
+  log,
+  world,
+}: FoundationOptions): Promise<CassandraStore> {
   const { datacenter, ...cassandra } = settings.cluster.cassandra
   return openCassandra({
     ...cassandra,
     // config/load.ts asks for it.
     datacenter: datacenter!,
     shards: settings.shards,
+    secretsKeys,
     log,
     random: world.random,
     clock: () => world.clock.nowMs(),

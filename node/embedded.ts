@@ -32,6 +32,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     dir: settings.dataDir,
     shards: settings.shards,
     acceptLoss: settings.acceptLoss,
+    secretsKeys: options.secretsKeys,
     log,
     random: world.random,
     clock: () => world.clock.nowMs(),

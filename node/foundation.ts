@@ -11,6 +11,7 @@ import type { GraphSchema } from '../protocol/graph/schema.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import type { Journal, Maybe } from '../storage/journal.ts'
+import type { SecretsKeyNames } from '../storage/secrets-key.ts'
 import type { IndexWatch, PlanRunner } from './graph/graph.ts'
 import type { Check } from './health/routes.ts'
 import type { Position, StandstillWatch } from './health/standstill.ts'
@@ -24,6 +25,8 @@ export interface FoundationOptions {
   readonly behaviours: readonly Behaviour[]
   readonly schema: GraphSchema
   readonly query: ActorQuery
+  /** The keys that this process has for the store's secrets. */
+  readonly secretsKeys: SecretsKeyNames
   /** The process can't go on: a failed flush, a store that another process has taken. */
   readonly onFatal: (error: Error) => void
 }

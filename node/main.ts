@@ -72,6 +72,7 @@ try {
   giveMemoryBackWhenIdle()
 } catch (error) {
   process.stderr.write(`Kontor can't start: ${harmless((error as Error).message)}\n`)
-  // An engine that is set to lose data is a setting to mend, not data to restore.
-  process.exit((error as Error).name === 'EngineUnfit' ? EXIT_CONFIG : EXIT_DATA)
+  // An engine that is set to lose data is a setting to mend, not data to restore; so is a key.
+  const isSetting = ['EngineUnfit', 'WrongSecretsKey'].includes((error as Error).name)
+  process.exit(isSetting ? EXIT_CONFIG : EXIT_DATA)
 }

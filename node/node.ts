@@ -39,6 +39,7 @@ import type { Voice } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { RegistryChannels } from './registry/channels.ts'
 import { registryOperations } from './registry/routes.ts'
+import { RegistrySecrets } from './registry/secrets.ts'
 import { readSampleFile } from './sample/file.ts'
 import { fileMarker } from './sample/marker.ts'
 import { loadSample } from './sample/sample.ts'
@@ -145,13 +146,21 @@ async function startStations(
 ): Promise<Omit<Running, 'metricsServer'>> {
   const { settings, log } = options
   const { world, metrics, phase, server } = entrance
-  const channels = new RegistryChannels()
+  const secrets = new RegistrySecrets(settings.secrets, world.random)
+  const channels = new RegistryChannels((path, entry) => {
+    try {
+      return secrets.open(path, entry)
+    } catch (err) {
+      log.error({ err }, 'a channel is secret and can not be read; it stays as it was')
+      return null
+    }
+  })
   const table = behaviours(channels)
   const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
   const clocks = clocksOf(world)
   const { graphFilterFields: filterFields } = settings
   const query = actorQuery({ schema, filterFields, ...clocks })
-  const parts = { ...options, world, behaviours: table, schema, query }
+  const parts = { ...options, world, behaviours: table, schema, query, secretsKeys: secrets.names }
   const foundation = await makeFoundation(parts)
   const { journal, member, runner, watch } = foundation
   channels.follow(member.system)
@@ -184,7 +193,7 @@ async function startStations(
     ...clusterOperations({ status, setAside, retryParked: () => member.retryParked() }),
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
-    ...registryOperations({ actorSystem: member, consistency: tokens }),
+    ...registryOperations({ actorSystem: member, consistency: tokens, secrets }),
     ...graphRoutes(graph),
   ])
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))

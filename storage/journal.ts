@@ -272,6 +272,8 @@ export interface StoreIdentity {
    * out or send each other is keyed by it. Never logged, never shown.
    */
   readonly secret: string
+  /** Name of the key that its secrets are encrypted with; absent: of none (secrets-key.ts). */
+  readonly secretsKey?: string
   /** Losses that were accepted (PROTOCOL 3.16), oldest first; absent when there were none. */
   readonly losses?: readonly AcceptedLoss[]
 }

@@ -9,9 +9,17 @@ import type { RegistryEntry } from './entry.ts'
 
 const PREFIX = 'channels/'
 
+type OpenEntry = (path: string, entry: RegistryEntry) => unknown
+
 /** The channels of a registry, followed from now on. */
 export class RegistryChannels implements ChannelView {
   readonly #channels = new Map<string, Channel>()
+  readonly #open: OpenEntry
+
+  /** `open` answers an entry's value, or null when it can't be read; then it stays as it was. */
+  constructor(open: OpenEntry = (_, { value }) => value) {
+    this.#open = open
+  }
 
   /** Takes in what is there. Call it once, when the system maps are there. */
   follow(system: SystemView): void {
@@ -41,11 +49,12 @@ export class RegistryChannels implements ChannelView {
       return
     }
     // Checked when it was written (well-known.ts).
-    const value = entry.value.value as {
+    const value = this.#open(path, entry.value) as {
       currencyCode: string
       inventories?: string[]
       countries?: object
-    }
+    } | null
+    if (value === null) return
     this.#channels.set(key, {
       currencyCode: value.currencyCode,
       inventories: value.inventories ?? [],

@@ -9,7 +9,12 @@ import { compileShape } from '../../protocol/validation.ts'
 import { systemActor } from '../system-actor.ts'
 
 const EntrySchema = Type.Object(
-  { value: Type.Unknown(), isSecret: Type.Boolean() },
+  {
+    value: Type.Unknown(),
+    isSecret: Type.Boolean(),
+    /** A secret value as secrets.ts has encrypted it; `value` is null then. */
+    sealed: Type.Optional(Type.String()),
+  },
   { additionalProperties: false },
 )
 

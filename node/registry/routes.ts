@@ -19,10 +19,13 @@ import type {
 import { deleteRequest, etagOf, putRequest, readCondition } from '../system-actor.ts'
 import { readKey, readPrefix } from './entry.ts'
 import type { RegistryEntry } from './entry.ts'
+import type { RegistrySecrets } from './secrets.ts'
 import { checkValue } from './well-known.ts'
 
 export interface RegistryOptions {
   readonly actorSystem: ActorSystem
+  /** What encrypts secret values; without one they are kept as they are. */
+  readonly secrets?: RegistrySecrets
   /** Makes the X-Consistency token (node/graph/consistency.ts). */
   readonly consistency: { encode(positions: readonly Position[]): string }
 }
@@ -138,13 +141,14 @@ class RegistryStation {
     if (fault !== null) {
       throw new RequestError('INVALID_REGISTRY_VALUE', fault.message, { member: fault.member })
     }
-    const { actorSystem } = this.#options
+    const { actorSystem, secrets } = this.#options
     const before = actorSystem.system.get<RegistryEntry>('registry', key)
     // What was secret stays so until somebody says otherwise.
     const isSecret = request.query.has('isSecret')
       ? readFlag(request, 'isSecret')
       : (before?.value.isSecret ?? false)
-    const body = { value: { value, isSecret }, ...conditionOf(request) }
+    const entry = (isSecret && secrets?.seal(key, value)) || { value, isSecret }
+    const body = { value: entry, ...conditionOf(request) }
     const reply = await actorSystem.ask(putRequest('registry', key, body, originOf(request)))
     const data = dataOf(reply) as { version: number }
     return this.#written(reply, { ETag: etagOf(data.version) })

@@ -323,7 +323,8 @@ if ('skipped' in cassandra) {
     // As an actor goes on behind one loss, and behind another one.
     const numbers = [1, 2, 300, 301, LOSS_JUMP + 302, LOSS_JUMP + 303, 2 * LOSS_JUMP + 304]
     const losses = [{ shard: 0, offset: 5, resumedAt: LOSS_JUMP + 5 }]
-    const identity: StoreIdentity = { format: 1, shards: 2, generation: 'old', losses, secret: 's' }
+    const names = { format: 1, shards: 2, generation: 'old', secret: 's', secretsKey: 'k' }
+    const identity: StoreIdentity = { ...names, losses }
     // 256 ends its partition and is there.
     const all = [1, 2, 256, 300, 301, ...numbers.slice(4)]
     const source: StoreSource = {
@@ -342,6 +343,7 @@ if ('skipped' in cassandra) {
     const store = await openCassandra(options)
     t.teardown(() => store.close())
     t.same(store.identity.losses, losses)
+    t.equal(store.identity.secretsKey, 'k', 'what is sealed is opened with the same key')
     const read = async (range: Parameters<typeof store.derived.entries>[1]) =>
       (await store.derived.entries(actorId, range)).map(({ n }) => n)
     t.same(await read({ order: 'ascending', after: 0, bytesMax: 1e6 }), all.slice(0, -1))

@@ -12,7 +12,7 @@ import type { DerivedRow } from '../journal.ts'
 import { CassandraControl } from './control.ts'
 import { CassandraDerived } from './derived.ts'
 import { fillLog } from './fill-log.ts'
-import { makeStore, readStore } from './identity.ts'
+import { insertSecretRow, makeStore, readStore } from './identity.ts'
 import { CassandraSegments } from './segments.ts'
 import type { Session } from './session.ts'
 import { connectSession, prepareKeyspace, type CassandraOptions } from './store.ts'
@@ -68,6 +68,9 @@ export async function fillCassandra(
       await makeShard(control, extent, segment)
     })
     source.assertUnchanged()
+    if (identity.secretsKey !== undefined) {
+      await insertSecretRow(session, keyspace, 'keyName', identity.secretsKey)
+    }
     await end(session, keyspace, identity.generation)
     return { generation, ...done }
   } finally {

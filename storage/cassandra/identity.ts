@@ -4,6 +4,7 @@
 // `store`. Source: PROTOCOL 3.0, 3.1.
 
 import type { AcceptedLoss, StoreIdentity } from '../journal.ts'
+import { agreedKey, type SecretsKeyNames } from '../secrets-key.ts'
 import type { Row, SerialLevel, Session } from './session.ts'
 
 /** Format number of the tables' layout; a store of a newer one is refused. */
@@ -23,6 +24,8 @@ export interface IdentityOptions {
   readonly generation: string
   /** Secret for a store that has none. */
   readonly secret: string
+  /** null: whoever opens it reads no secrets. */
+  readonly secretsKeys?: SecretsKeyNames | null
 }
 
 export interface CassandraIdentity extends StoreIdentity {
@@ -31,8 +34,8 @@ export interface CassandraIdentity extends StoreIdentity {
   readonly datacenter: string | null
 }
 
-/** The row of `store`; the secret is a row of its own. */
-interface StoreRow extends Omit<CassandraIdentity, 'secret'> {
+/** The row of `store`; what is secret has rows of its own. */
+interface StoreRow extends Bare {
   /** Generation of the store that is being copied into this one; null: it is whole. */
   readonly filling: string | null
 }
@@ -43,29 +46,78 @@ export async function establishIdentity(
   options: IdentityOptions,
 ): Promise<CassandraIdentity> {
   const there = await readStore(session, options.keyspace)
-  if (there !== null) return withSecret(session, checked(there, options), options)
+  if (there !== null) return whole(session, checked(there, options), options)
   const made = await makeStore(session, newStore(options))
   if (made.serial === 'SERIAL') session.use('SERIAL')
-  return withSecret(session, checked(made, options), options)
+  return whole(session, checked(made, options), options)
 }
 
-/** The secret that the first member gave the store: of several at once one wins, all have its. */
-async function withSecret(
+type Bare = Omit<CassandraIdentity, 'secret' | 'secretsKey'>
+
+async function whole(
   session: Session,
-  identity: Omit<CassandraIdentity, 'secret'>,
-  { keyspace, secret }: IdentityOptions,
+  identity: Bare,
+  options: IdentityOptions,
 ): Promise<CassandraIdentity> {
-  const query = `SELECT secret FROM ${keyspace}.store_secret WHERE id = 0`
-  let [row] = await session.read(query, [])
-  if (row === undefined) {
-    const insert = `INSERT INTO ${keyspace}.store_secret (id, secret) VALUES (0, ?) IF NOT EXISTS`
-    const outcome = await session.conditional(insert, [secret])
-    ;[row] = await session.readEverywhere(query, [])
-    if (row === undefined) {
-      throw new Error(`${keyspace}.store_secret could not be made: ${outcome}`)
-    }
+  const { keyspace, secretsKeys = null } = options
+  const secret = await secretOf(session, options)
+  const name = await keyOf(session, keyspace, secretsKeys)
+  return { ...identity, secret, ...(name === null ? {} : { secretsKey: name }) }
+}
+
+/** Rows of `store_secret`: its secret, and the name of the key of its members. */
+const ROW = { secret: 0, keyName: 1 } as const
+
+/** The secret that the first member gave the store: of several at once one wins, all have its. */
+async function secretOf(session: Session, { keyspace, secret }: IdentityOptions): Promise<string> {
+  const there = await readSecretRow(session, keyspace, 'secret')
+  return there ?? insertSecretRow(session, keyspace, 'secret', secret)
+}
+
+/** The name of the key of all members; throws WrongSecretsKey when this one has another. */
+async function keyOf(
+  session: Session,
+  keyspace: string,
+  keys: SecretsKeyNames | null,
+): Promise<string | null> {
+  const stored = await readSecretRow(session, keyspace, 'keyName')
+  if (keys === null) return stored
+  const name = agreedKey(stored, keys)
+  if (name === null || name === stored) return name
+  if (stored !== null) {
+    const update = `UPDATE ${keyspace}.store_secret SET secret = ? WHERE id = ? IF secret = ?`
+    // Another member's newer one stays: this one is known to know it when it starts again.
+    await session.conditional(update, [name, ROW.keyName, stored])
+    return name
   }
-  return { ...identity, secret: row['secret'] as string }
+  // Of several that start at once one wins, and the others compare theirs with it.
+  return agreedKey(await insertSecretRow(session, keyspace, 'keyName', name), keys)
+}
+
+async function readSecretRow(
+  session: Session,
+  keyspace: string,
+  row: keyof typeof ROW,
+): Promise<string | null> {
+  const query = `SELECT secret FROM ${keyspace}.store_secret WHERE id = ?`
+  const [found] = await session.read(query, [ROW[row]])
+  return found === undefined ? null : (found['secret'] as string)
+}
+
+/** What is there then, from whomever. */
+export async function insertSecretRow(
+  session: Session,
+  keyspace: string,
+  row: keyof typeof ROW,
+  text: string,
+): Promise<string> {
+  const table = `${keyspace}.store_secret`
+  const insert = `INSERT INTO ${table} (id, secret) VALUES (?, ?) IF NOT EXISTS`
+  const outcome = await session.conditional(insert, [ROW[row], text])
+  const query = `SELECT secret FROM ${table} WHERE id = ?`
+  const [found] = await session.readEverywhere(query, [ROW[row]])
+  if (found === undefined) throw new Error(`${table} could not be made: ${outcome}`)
+  return found['secret'] as string
 }
 
 function newStore(options: IdentityOptions): NewStore {
@@ -133,7 +185,7 @@ function storeOf(row: Row): StoreRow {
   }
 }
 
-function checked(row: StoreRow, options: IdentityOptions): Omit<CassandraIdentity, 'secret'> {
+function checked(row: StoreRow, options: IdentityOptions): Bare {
   const { filling, ...identity } = row
   const { keyspace } = options
   if (identity.format > STORE_FORMAT) {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { NIL_INCARNATION } from '../control.ts'
 import { applySchema } from './schema.ts'
+import type { SecretsKeyNames } from '../secrets-key.ts'
 import { openCassandra } from './store.ts'
 import { testCassandra } from './testing/test-store.ts'
 
@@ -38,6 +39,34 @@ if ('skipped' in cassandra) {
     const again = await openCassandra({ ...options, shards: null })
     t.same(again.identity, first!.identity, 'as the store says')
     await again.close()
+  })
+
+  t.test('members have the same key for secrets, and a newer one takes over', async (t) => {
+    const [old, next] = [
+      { current: 'old', known: ['old'] },
+      { current: 'next', known: ['old', 'next'] },
+    ]
+    const opened = async (secretsKeys: SecretsKeyNames | null) => {
+      const store = await openCassandra({ ...options, secretsKeys })
+      await store.close()
+      return store.identity.secretsKey
+    }
+    t.equal(await opened({ current: null, known: [] }), undefined)
+    const both = await Promise.allSettled([opened(old), opened({ current: 'x', known: ['x'] })])
+    const [won] = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    t.equal(
+      both.filter(({ status }) => status === 'fulfilled').length,
+      1,
+      'of two at once one wins',
+    )
+    const winner = { current: 'old', known: ['old', won!] }
+    t.equal(await opened(winner), 'old')
+    await t.rejects(opened({ current: 'x', known: ['x'] }), { name: 'WrongSecretsKey' })
+    await t.rejects(opened({ current: null, known: [] }), /this process has none/)
+    t.equal(await opened(null), 'old', 'who reads no secrets needs none')
+    t.equal(await opened(next), 'next')
+    await t.rejects(opened(old), { name: 'WrongSecretsKey' })
+    t.equal(await opened(next), 'next')
   })
 
   t.test('another store than is configured is refused', async (t) => {

@@ -9,6 +9,7 @@ import type { Log } from '../../protocol/log.ts'
 import { NIL_INCARNATION, type ControlStore, type Outcome } from '../control.ts'
 import type { DerivedStore } from '../journal.ts'
 import { makeStoreSecret } from '../secret.ts'
+import type { SecretsKeyNames } from '../secrets-key.ts'
 import type { SegmentStore } from '../segments.ts'
 import { CassandraControl } from './control.ts'
 import { CassandraDerived } from './derived.ts'
@@ -32,6 +33,8 @@ export interface CassandraOptions {
   readonly serial?: SerialLevel | null
   /** null: Cassandra asks for none. */
   readonly credentials?: Credentials | null
+  /** null, the default: whoever opens it reads no secrets. */
+  readonly secretsKeys?: SecretsKeyNames | null
   /** null: it is spoken to in the clear. */
   readonly tls?: EngineTls | null
   /** Statements are given up after this; LIMITS.cassandraTimeoutMs unless said otherwise. */
@@ -55,7 +58,8 @@ export interface CassandraStore {
 
 /**
  * Opens the store of a cluster, or makes one. Throws EngineUnfit when Cassandra is not what a
- * journal needs, and Error when nothing answers or the store is another one than is configured.
+ * journal needs, WrongSecretsKey when other members have another key, and Error when nothing
+ * answers or the store is another one than is configured.
  */
 export async function openCassandra(options: CassandraOptions): Promise<CassandraStore> {
   const keyspace = options.keyspace.toLowerCase()
@@ -104,12 +108,12 @@ async function prepareStore(
   options: CassandraOptions,
   newUuid: () => string,
 ): Promise<CassandraIdentity> {
-  const { datacenter, shards } = options
+  const { datacenter, shards, secretsKeys = null } = options
   const keyspace = options.keyspace.toLowerCase()
   const serial = options.serial ?? null
   await prepareKeyspace(session, options, newUuid())
   const made = { generation: newUuid(), secret: makeStoreSecret(options.random) }
-  return establishIdentity(session, { keyspace, datacenter, shards, serial, ...made })
+  return establishIdentity(session, { keyspace, datacenter, shards, serial, secretsKeys, ...made })
 }
 
 /** Statements go at the store's serial level from the first one on. */

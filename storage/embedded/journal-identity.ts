@@ -5,6 +5,7 @@ import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreIdentity } from '../journal.ts'
+import { agreedKey, type SecretsKeyNames } from '../secrets-key.ts'
 import type { LogGap } from '../segment-log/scan.ts'
 import { JournalDamage } from './journal-damage.ts'
 import { JOURNAL_FORMAT } from './journal-layout.ts'
@@ -88,6 +89,8 @@ export interface NewStore {
   readonly shards: number | null
   readonly newUuid: () => string
   readonly newSecret: () => string
+  /** null: whoever opens it reads no secrets. */
+  readonly secretsKeys?: SecretsKeyNames | null
   /** Before it is a store, so that one without a log has lost it. */
   readonly beginLog: (identity: EmbeddedIdentity) => Promise<void>
 }
@@ -98,11 +101,12 @@ export interface NewStore {
  */
 export async function establishIdentity(
   dir: string,
-  { shards, newUuid, newSecret, beginLog }: NewStore,
+  { shards, newUuid, newSecret, secretsKeys = null, beginLog }: NewStore,
 ): Promise<EmbeddedIdentity> {
   const there = readIdentity(dir)
   if (there === null) {
-    const made = newIdentity(shards ?? SHARDS_DEFAULT, newUuid, newSecret())
+    const bare = newIdentity(shards ?? SHARDS_DEFAULT, newUuid, newSecret())
+    const made = withKey(bare, secretsKeys)
     await beginLog(made)
     writeIdentity(dir, made)
     return made
@@ -113,10 +117,20 @@ export async function establishIdentity(
         'configured (KONTOR_SHARDS): leave the setting out, or set it to what the store has',
     )
   }
-  if (there.secret !== '') return there
-  const whole = { ...there, secret: newSecret() }
-  writeIdentity(dir, whole)
+  const bare = there.secret === '' ? { ...there, secret: newSecret() } : there
+  const whole = withKey(bare, secretsKeys)
+  if (whole !== there) writeIdentity(dir, whole)
   return whole
+}
+
+/** Throws WrongSecretsKey. */
+function withKey(
+  identity: EmbeddedIdentity,
+  secretsKeys: SecretsKeyNames | null,
+): EmbeddedIdentity {
+  const stored = identity.secretsKey ?? null
+  const name = secretsKeys === null ? stored : agreedKey(stored, secretsKeys)
+  return name === null || name === stored ? identity : { ...identity, secretsKey: name }
 }
 
 function newIdentity(shards: number, newUuid: () => string, secret: string): EmbeddedIdentity {

@@ -12,6 +12,7 @@ import type { AppendOutcome, DerivedRow, DerivedStore, Journal, JournalReader } 
 import type { LogStore, StoreIdentity } from '../journal.ts'
 import { makeStoreSecret } from '../secret.ts'
 import type { Disk } from '../segment-log/disk.ts'
+import type { SecretsKeyNames } from '../secrets-key.ts'
 import { listFiles } from '../segment-log/header.ts'
 import { missingManifest, readManifest, writeManifest } from '../segment-log/manifest.ts'
 import { NodeDisk } from '../segment-log/node-disk.ts'
@@ -56,6 +57,8 @@ export interface EmbeddedJournalOptions {
   readonly dir: string
   /** null: as the store says, 32 for a new one. */
   readonly shards: number | null
+  /** null, the default: whoever opens it reads no secrets. */
+  readonly secretsKeys?: SecretsKeyNames | null
   readonly log: JournalLog
   readonly random: FillRandom
   /** Milliseconds since 1970: for the generation's UUID. */
@@ -95,7 +98,7 @@ export interface EmbeddedJournal extends Journal {
 export async function openEmbeddedJournal(
   options: EmbeddedJournalOptions,
 ): Promise<EmbeddedJournal> {
-  const { dir, shards, random, clock } = options
+  const { dir, shards, secretsKeys = null, random, clock } = options
   mkdirSync(dir, { recursive: true })
   refuseMoved(dir)
   refuseMissingStore(dir)
@@ -106,7 +109,8 @@ export async function openEmbeddedJournal(
   const beginLog = ({ log: generation }: EmbeddedIdentity): Promise<void> => {
     return writeManifest(disk(), { generation, last: 0, end: null })
   }
-  const made = await establishIdentity(dir, { shards, newUuid, newSecret, beginLog })
+  const given = { shards, newUuid, newSecret, secretsKeys, beginLog }
+  const made = await establishIdentity(dir, given)
   const log = disk()
   if (readManifest(log, made.log) === null) throw missingManifest(log)
   const env = openData(options)
