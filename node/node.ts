@@ -112,11 +112,10 @@ const NOBODY_YET = new RequestError('UNAVAILABLE', 'this node is starting; nothi
 function doorstep(options: NodeOptions, { metrics, phase }: Entrance): Operation[] {
   const { settings, version } = options
   const checks = (): readonly Check[] => [...phase.checks(), ...(phase.isLeaving ? [LEAVING] : [])]
-  const authenticate: Authenticate = (authorization) => phase.authenticate(authorization)
   const orders = (): Promise<number | null> => phase.orders()
   const hasMetrics = settings.metrics.port === null
   return [
-    ...frontOperations({ version, settings, checks, authenticate, orders, hasMetrics }),
+    ...frontOperations({ version, settings, checks, orders, hasMetrics }),
     ...(hasMetrics ? healthOperations({ checks, metrics }) : stateOperations(checks)),
   ]
 }

@@ -37,7 +37,6 @@ const PARTS: FrontParts = {
     bootstrapSecret: null,
   },
   checks: () => [{ name: 'graph', ok: true }],
-  authenticate,
   orders: () => Promise.resolve(12_345),
 }
 
@@ -46,7 +45,7 @@ function withHttp(http: Partial<FrontParts['settings']['http']>): FrontParts {
 }
 
 async function serve(t: Test, parts: FrontParts): Promise<TestServer> {
-  const http = await startServer(frontOperations(parts))
+  const http = await startServer(frontOperations(parts), { authenticate })
   t.teardown(http.stop)
   return http
 }

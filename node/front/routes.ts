@@ -4,9 +4,7 @@
 
 import { Type } from '@sinclair/typebox'
 import type { Settings } from '../../config/settings.ts'
-import { RequestError } from '../../protocol/errors.ts'
 import type { Check } from '../health/routes.ts'
-import type { Authenticate } from '../http/core.ts'
 import type { Operation, OperationRequest, OperationResponse } from '../http/operation.ts'
 import { prefersHtml } from './accept.ts'
 import { PAGE_HEADERS, pageOf } from './page.ts'
@@ -18,7 +16,6 @@ export interface FrontParts {
   readonly settings: Pick<Settings, 'http' | 'storageDriver' | 'dataDir' | 'bootstrapSecret'>
   /** What must hold for this node to serve; cheap. */
   readonly checks: () => readonly Check[]
-  readonly authenticate: Authenticate
   /** False: the metrics are on a port of their own. Default: true. */
   readonly hasMetrics?: boolean
   /** How many orders the graph shows; null: it can't say now. Cheap. */
@@ -51,7 +48,7 @@ export function frontOperations(parts: FrontParts): Operation[] {
       method: 'GET',
       path: '/',
       summary: 'What runs here: a page for a browser, else an index of places',
-      access: 'none',
+      access: 'either',
       response: FrontSchema,
       handle: (request) => handle(request, parts),
     },
@@ -63,26 +60,10 @@ function handle(
   parts: FrontParts,
 ): OperationResponse | Promise<OperationResponse> {
   const isNear = isOwnMachine(request, parts.settings)
-  const isKnown = request.header('authorization') !== ''
-  if (!isNear && !isKnown) return answer(request, parts, { isNear, orders: null })
-  return told(request, parts, isNear)
-}
-
-/** To somebody who may know more than a stranger. */
-async function told(
-  request: OperationRequest,
-  parts: FrontParts,
-  isNear: boolean,
-): Promise<OperationResponse> {
-  const may = isNear || (await mayCount(request, parts))
-  return answer(request, parts, { isNear, orders: may ? await parts.orders() : null })
-}
-
-/** Throws for a token that isn't good. */
-async function mayCount(request: OperationRequest, parts: FrontParts): Promise<boolean> {
-  const who = await parts.authenticate(request.header('authorization'))
-  if (who instanceof RequestError) throw who
-  return who.acl.covers('graph/order', 'query')
+  const mayCount =
+    isNear || (request.isKnown && request.identity.acl.covers('graph/order', 'query'))
+  if (!mayCount) return answer(request, parts, { isNear, orders: null })
+  return parts.orders().then((orders) => answer(request, parts, { isNear, orders }))
 }
 
 function answer(
