@@ -45,10 +45,15 @@ function sentence(level: Level, fields: object, text: string): string {
   return level === 'error' && error !== null ? line + places(error) : line
 }
 
+/** What an error says, and its causes where they say more; of each the first line. */
 function reasons(error: ErrorFields): string {
-  const inner = [...(error.errors ?? []), ...(error.cause === undefined ? [] : [error.cause])]
-  const own = error.message === '' ? error.type : error.message
-  return [own, ...inner.map(reasons)].join('; ')
+  return reasonsOf(error).reduce((said, one) => (said.includes(one) ? said : `${said}; ${one}`))
+}
+
+function reasonsOf({ message, type, errors = [], cause }: ErrorFields): string[] {
+  const [first = ''] = message.split(/[\r\n]/, 1)
+  const inner = [...errors, ...(cause === undefined ? [] : [cause])]
+  return [first === '' ? type : first, ...inner.flatMap(reasonsOf)]
 }
 
 /** The lines of the stack without its head, which repeats the message. */

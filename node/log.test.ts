@@ -72,6 +72,8 @@ t.test('errors say why; a mistake of the program says where, too', async (t) => 
     told('warn', { err: error, shard: 1 }, 'away'),
     'Warning: away: no; connect ECONNREFUSED //***@h (shard 1).',
   )
+  const lines = new Error('all hosts failed: no\n  at Socket (net.js)', { cause: new Error('no') })
+  t.equal(told('warn', { err: lines }, 'away'), 'Warning: away: all hosts failed: no.')
   const [line, ...places] = told('error', { err: error }, 'failed').split('\n')
   t.equal(line, 'Error: failed: no; connect ECONNREFUSED //***@h.')
   t.match(places[0], /^ +at .*log\.test\.ts/)
@@ -82,7 +84,9 @@ t.test('nothing that a caller sent moves the cursor or looks like a line of the 
   for (const line of [
     told('info', { path: evil }, 'asked'),
     told('info', {}, evil),
-    told('error', { err: new Error(evil) }, 'x').split('\n          at ')[0]!,
+    told('error', { err: new Error(evil.replaceAll(/[\r\n]/g, '')) }, 'x').split(
+      '\n          at ',
+    )[0]!,
   ]) {
     t.notMatch(line, /[\p{Cc}\p{Cf}\p{Zl}]/u)
     t.match(line, 'all is lost')
