@@ -7,7 +7,7 @@ import type { Graph } from '../graph/graph.ts'
 
 const NAVIGATIONS = [{ edge: 'orders', count: true }] as const
 /** It waits its turn like every caller. */
-const CALLER = { identity: 'front page', session: '' } as const
+const CALLER = { group: 'front page', name: '' } as const
 
 export interface OrderCountOptions {
   readonly graph: Pick<Graph, 'run'>

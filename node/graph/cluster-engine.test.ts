@@ -22,7 +22,7 @@ t.setTimeout(290_000)
 
 type Records = readonly (readonly [string, ...ActorRecord[]])[]
 
-const CALLER = { identity: 'client/test', session: 's' }
+const CALLER = { group: 'client/test', name: 's' }
 
 /** Notebooks whose size is no number when their title says so: a mistake of a version. */
 function behaviourOf(): Behaviour {

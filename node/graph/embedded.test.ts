@@ -102,7 +102,7 @@ async function open(t: Test, dir: string, store: FeedStore): Promise<Embedded> {
 }
 
 async function ask(e: Embedded, body: unknown, token = ''): Promise<unknown> {
-  const caller = { identity: 'client/a', session: 's' }
+  const caller = { group: 'client/a', name: 's' }
   const request = { body, text: null, acl: OWNER_ACL, caller, consistency: token, budgetMs: 30_000 }
   return JSON.parse((await e.graph.run(request)).json)
 }

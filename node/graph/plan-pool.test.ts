@@ -3,7 +3,7 @@
 import t from 'tap'
 import { RequestError } from '../../protocol/errors.ts'
 import { TestClock, settle } from '../../cluster/testing/harness.ts'
-import type { QueueBounds } from './fair-queue.ts'
+import type { QueueBounds } from '../fair-queue.ts'
 import { PlanPool, type PlansAtOnce } from './plan-pool.ts'
 
 const PLAN = { plan: { steps: [] }, json: '', usesHistory: false }
@@ -11,7 +11,7 @@ const PLAN = { plan: { steps: [] }, json: '', usesHistory: false }
 const codeOf = async (work: Promise<string>): Promise<string> =>
   work.catch((error: unknown) => (error as RequestError).errors[0]!.code)
 
-const caller = (identity: string, session = identity) => ({ identity, session })
+const caller = (group: string, name = group) => ({ group, name })
 const A = caller('A')
 
 /** A pool whose plans end when they are told to. */
@@ -39,7 +39,7 @@ function pool(atOnce: PlansAtOnce, queue: QueueBounds) {
 
 t.test('so many at once, some wait, more are told to come back', async (t) => {
   const atOnce = { max: 2, identityMax: 2, sessionMax: 2 }
-  const { pool: p, clock, ends, read, run } = pool(atOnce, { max: 1, identityMax: 1 })
+  const { pool: p, clock, ends, read, run } = pool(atOnce, { max: 1, groupMax: 1 })
   const [one, two, three] = [run(1), run(1), run(2)]
   await settle()
   t.equal(await codeOf(run(1)), 'TOO_BUSY')
@@ -61,7 +61,7 @@ t.test('so many at once, some wait, more are told to come back', async (t) => {
 
 t.test('nobody has all places, and who waits goes in turns', async (t) => {
   const atOnce = { max: 4, identityMax: 3, sessionMax: 2 }
-  const { pool: p, ends, read, run } = pool(atOnce, { max: 100, identityMax: 100 })
+  const { pool: p, ends, read, run } = pool(atOnce, { max: 100, groupMax: 100 })
   const all = [11, 12, 13, 14, 15].map((n) => run(n, caller('A', 'x')))
   await settle()
   t.strictSame(read, [11, 12], 'one session has two at most')
@@ -88,7 +88,7 @@ t.test(
   'a plan of an index that is gone by its turn is refused, and leaves its place',
   async (t) => {
     const atOnce = { max: 1, identityMax: 1, sessionMax: 1 }
-    const { pool: p, ends, run } = pool(atOnce, { max: 10, identityMax: 10 })
+    const { pool: p, ends, run } = pool(atOnce, { max: 10, groupMax: 10 })
     const first = run(1)
     const gone = p.run(PLAN, 1_000, () => refuse(), A)
     const third = run(3)

@@ -5,16 +5,10 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
 import type { GraphReader } from '../../storage/search.ts'
-import {
-  type Caller,
-  FairQueue,
-  GRAPH_QUEUE,
-  neverRun,
-  noRoom,
-  type QueueBounds,
-} from './fair-queue.ts'
+import { FairQueue, type QueueBounds } from '../fair-queue.ts'
 import type { PlanRunner } from './graph.ts'
 import type { ReadyPlan } from './plan-cache.ts'
+import { type Caller, GRAPH_QUEUE, neverRun, noRoom } from './plan-queue.ts'
 
 /** Plans at once. */
 export interface PlansAtOnce {
@@ -120,11 +114,11 @@ export class PlanPool implements PlanRunner {
     }
   }
 
-  #mayRun({ identity, session }: Caller): boolean {
+  #mayRun({ group, name }: Caller): boolean {
     const { max, identityMax, sessionMax } = this.#atOnce
     if (this.#running.length >= max) return false
-    const own = this.#running.filter((caller) => caller.identity === identity)
+    const own = this.#running.filter((caller) => caller.group === group)
     if (own.length >= identityMax) return false
-    return own.filter((caller) => caller.session === session).length < sessionMax
+    return own.filter((caller) => caller.name === name).length < sessionMax
   }
 }

@@ -4,7 +4,7 @@
 import { RequestError } from '../../protocol/errors.ts'
 import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
 import { reasonOf } from '../../cluster/feed/projection-batch.ts'
-import { neverRun } from './fair-queue.ts'
+import { neverRun } from './plan-queue.ts'
 import { GaveWay } from './give-way.ts'
 import type { PlanAnswer, ToReader } from './reader-messages.ts'
 

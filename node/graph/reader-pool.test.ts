@@ -117,7 +117,7 @@ t.test('the threads but the first are started with the first plan', async (t) =>
 })
 
 t.test('who has most is told to come back, as soon as there is no room', async (t) => {
-  const p = new PoolAtHand(new TestClock(), 2, { max: 4, identityMax: 3 })
+  const p = new PoolAtHand(new TestClock(), 2, { max: 4, groupMax: 3 })
   await p.send('A', 'h')
   await p.threads[0]!.answer(true)
   await p.send('A', ...['a1', 'a2', 'a3', 'a4', 'a5', 'a6'])

@@ -13,16 +13,10 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
-import {
-  type Caller,
-  FairQueue,
-  GRAPH_QUEUE,
-  neverRun,
-  noRoom,
-  type QueueBounds,
-} from './fair-queue.ts'
+import { FairQueue, type QueueBounds } from '../fair-queue.ts'
 import type { PlanRunner } from './graph.ts'
 import type { ReadyPlan } from './plan-cache.ts'
+import { type Caller, GRAPH_QUEUE, neverRun, noRoom } from './plan-queue.ts'
 import { indexAway, type PlanOutcome, type PlanThread, type ReaderStats } from './plan-thread.ts'
 
 export interface ReaderPoolOptions {
@@ -222,16 +216,16 @@ export class ReaderPool implements PlanRunner {
       return
     }
     this.#heavyPlans.add(plan)
-    this.#suspects.delete(caller.session)
+    this.#suspects.delete(caller.name)
     if (this.#suspects.size >= LIMITS.graphSuspectsMax) {
       this.#suspects.delete(this.#suspects.keys().next().value!)
     }
     const untilMs = this.#options.clock.monotonicMs() + LIMITS.graphSuspectMs
-    this.#suspects.set(caller.session, untilMs)
+    this.#suspects.set(caller.name, untilMs)
   }
 
-  #isSuspect({ session }: Caller): boolean {
-    const untilMs = this.#suspects.get(session)
+  #isSuspect({ name }: Caller): boolean {
+    const untilMs = this.#suspects.get(name)
     return untilMs !== undefined && this.#options.clock.monotonicMs() < untilMs
   }
 

@@ -10,7 +10,7 @@ import { ReaderThread } from './reader-thread.ts'
 
 const entry = new URL('./testing/reader-twin.ts', import.meta.url)
 
-const CALLER = { identity: 'client/a', session: 's' }
+const CALLER = { group: 'client/a', name: 's' }
 
 function pool(t: Test, stuckMs: number | null = null) {
   const errors: string[] = []

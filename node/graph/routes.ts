@@ -13,6 +13,7 @@ import type {
 } from '../http/operation.ts'
 import { CONSISTENCY_HEADER } from './consistency.ts'
 import type { Graph } from './graph.ts'
+import { callerOf } from './plan-queue.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' } as const
 
@@ -32,12 +33,11 @@ export function graphRoutes(graph: Graph): Operation[] {
     body: unknown,
     text: string,
   ): Promise<OperationResponse> => {
-    const { acl, kind, id, sessionId } = request.identity
     const { json } = await graph.run({
       body,
       text,
-      acl,
-      caller: { identity: `${kind}/${id}`, session: sessionId },
+      acl: request.identity.acl,
+      caller: callerOf(request.identity),
       consistency: request.header('x-consistency'),
       budgetMs: request.budgetMs,
     })

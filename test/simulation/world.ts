@@ -31,7 +31,7 @@ import { StoreControl, StoreSegments } from './store.ts'
 import type { Trace } from './trace.ts'
 import { Redis, redisTwin } from './wire.ts'
 
-const CALLER = { identity: 'client/test', session: 's' }
+const CALLER = { group: 'client/test', name: 's' }
 
 export interface WorldOptions {
   readonly seed: number

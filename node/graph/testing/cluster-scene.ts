@@ -16,7 +16,7 @@ import { docOf } from '../../../storage/elastic/document.ts'
 import { OWN } from '../../../storage/elastic/layout.ts'
 import { type ClusterIndex, startClusterIndex } from '../cluster-index.ts'
 
-const CALLER = { identity: 'client/test', session: 's' }
+const CALLER = { group: 'client/test', name: 's' }
 
 export interface TestMember {
   readonly index: ClusterIndex

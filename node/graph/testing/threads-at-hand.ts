@@ -3,7 +3,7 @@
 import type { TestClock } from '../../../cluster/testing/harness.ts'
 import { settle } from '../../../cluster/testing/harness.ts'
 import { RequestError } from '../../../protocol/errors.ts'
-import type { QueueBounds } from '../fair-queue.ts'
+import type { QueueBounds } from '../../fair-queue.ts'
 import type { ReadyPlan } from '../plan-cache.ts'
 import type { PlanOutcome, PlanThread, ThreadPlan, ThreadState } from '../plan-thread.ts'
 import { indexAway } from '../plan-thread.ts'
@@ -92,10 +92,10 @@ export class PoolAtHand {
     this.#life = life
   }
 
-  /** Sends plans of a caller `identity` or `identity/session`. */
+  /** Sends plans of a caller `group` or `group/name`. */
   async send(who: string, ...names: string[]): Promise<void> {
-    const [identity, session = identity] = who.split('/')
-    const caller = { identity: identity!, session: session! }
+    const [group, flow = group] = who.split('/')
+    const caller = { group: group!, name: flow! }
     for (const name of names) {
       const plan = this.#plans.get(name) ?? { plan: { steps: [] }, json: name, usesHistory: false }
       this.#plans.set(name, plan)

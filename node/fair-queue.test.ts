@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { FairQueue } from './fair-queue.ts'
 
-const WIDE = { max: 1_000, identityMax: 1_000 }
+const WIDE = { max: 1_000, groupMax: 1_000 }
 const caller = (who: string) => {
-  const [identity = '', session = ''] = who.split('/')
-  return { identity, session }
+  const [group = '', name = ''] = who.split('/')
+  return { group, name }
 }
 
 function drained(queue: FairQueue<string>): string {
@@ -16,7 +16,7 @@ function drained(queue: FairQueue<string>): string {
   return out.join(' ')
 }
 
-t.test('identities take turns, and sessions of one within them', (t) => {
+t.test('groups take turns, and flows of one within them', (t) => {
   const queue = new FairQueue<string>(WIDE)
   for (const item of ['a1', 'a2', 'a3', 'a4']) queue.push(caller('A/x'), item)
   queue.push(caller('A/y'), 'y1')
@@ -31,7 +31,7 @@ t.test('who may not go now is passed over, and keeps its place', (t) => {
   const queue = new FairQueue<string>(WIDE)
   for (const who of ['A/x', 'B/x', 'C/x']) queue.push(caller(who), who)
   t.equal(
-    queue.take(({ identity }) => identity !== 'A'),
+    queue.take(({ group }) => group !== 'A'),
     'B/x',
   )
   t.equal(
@@ -43,24 +43,24 @@ t.test('who may not go now is passed over, and keeps its place', (t) => {
 })
 
 t.test('where there is no room the newest of whoever has most goes', (t) => {
-  const queue = new FairQueue<string>({ max: 4, identityMax: 3 })
+  const queue = new FairQueue<string>({ max: 4, groupMax: 3 })
   for (const item of ['a1', 'a2', 'a3']) t.equal(queue.push(caller('A/x'), item), null)
   t.equal(queue.push(caller('A/x'), 'a4'), 'a4', 'itself: it is of the longest line')
-  t.equal(queue.push(caller('A/y'), 'y1'), 'a3', 'another session of the same identity')
+  t.equal(queue.push(caller('A/y'), 'y1'), 'a3', 'another flow of the same group')
   t.equal(queue.push(caller('B/x'), 'b1'), null)
-  t.equal(queue.push(caller('C/x'), 'c1'), 'a2', 'another identity')
+  t.equal(queue.push(caller('C/x'), 'c1'), 'a2', 'another group')
   t.equal(queue.push(caller('B/x'), 'b2'), 'b2', 'nobody has more than two')
   t.strictSame(queue.clear(), ['a1', 'y1', 'b1', 'c1'])
   t.equal(queue.size, 0)
   t.end()
 })
 
-t.test('nothing is lost or doubled, order holds in a session, nobody waits for a round', (t) => {
+t.test('nothing is lost or doubled, order holds in a flow, nobody waits for a round', (t) => {
   const who = fc.constantFrom('A/1', 'A/2', 'B/1', 'C/1', 'C/2', 'C/3')
   const step = fc.oneof(fc.record({ push: who }), fc.constant('take' as const))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 8 }), (steps, max) => {
-      const bounds = { max, identityMax: Math.max(1, max - 1) }
+      const bounds = { max, groupMax: Math.max(1, max - 1) }
       const queue = new FairQueue<{ who: string; n: number }>(bounds)
       const waiting = new Map<string, number[]>()
       const missed = new Map<string, number>()
@@ -83,11 +83,11 @@ t.test('nothing is lost or doubled, order holds in a session, nobody waits for a
           continue
         }
         if (waiting.get(item.who)!.shift() !== item.n) return false
-        const identity = item.who[0]!
-        missed.set(identity, 0)
+        const group = item.who[0]!
+        missed.set(group, 0)
         for (const other of ['A', 'B', 'C']) {
           const waits = [...waiting].some(([of, line]) => of[0] === other && line.length > 0)
-          if (other === identity || !waits) missed.set(other, 0)
+          if (other === group || !waits) missed.set(other, 0)
           else missed.set(other, (missed.get(other) ?? 0) + 1)
           if (missed.get(other)! > 2) return false
         }
