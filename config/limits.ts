@@ -3,6 +3,7 @@
 
 import { ACE_LIMITS } from '../protocol/ace.ts'
 import { LOSS_JUMP } from '../protocol/entry.ts'
+import { ACCESS_LIMITS } from './access-limits.ts'
 import { GRAPH_LIMITS } from './graph-limits.ts'
 import { HTTP_LIMITS } from './http-limits.ts'
 
@@ -159,29 +160,11 @@ export const LIMITS = {
   quantityMax: 1e9,
   /** Tax factors: 1 is 100 %. */
   factorMax: 1_000,
-  // Access
-  /** Past it expired ones go, then the oldest of whoever has most; nobody's only one (429). */
-  sessionsMax: 100_000,
-  tokenCacheMax: 10_000,
   // The sample of a first start
   sampleInFlightMax: 32,
   sampleAttemptsMax: 20,
-  // Access, tokens and entries
+  ...ACCESS_LIMITS,
   ...ACE_LIMITS,
-  /** A form of the OAuth endpoints. */
-  formBytesMax: 64 * KiB,
-  secretCharsMax: 1_024,
-  /** Client secrets that are being checked at once: each keeps a pool thread busy for ~50 ms. */
-  secretChecksMax: 2,
-  /** Token requests waiting for such a check; more are told to come back. */
-  secretChecksWaitingMax: 64,
-  /** Secrets known to be right, so that a client that asks often isn't checked at length. */
-  secretCacheMax: 1_000,
-  /** A session is kept so long after its end: members' clocks may differ by as much. */
-  sessionKeptMs: 24 * 3_600_000,
-  /** Older ones are looked for this often, and so many deleted side by side until none is left. */
-  sessionSweepMs: 60_000,
-  sessionSweepInFlightMax: 16,
   // Bulk
   /** A line that finds its shard busy waits this long at first, doubling up to the other. */
   bulkRetryMs: 10,

@@ -118,7 +118,7 @@ export const TABLE = {
   KONTOR_BOOTSTRAP_SECRET: row<string | null>({
     key: 'bootstrapSecret',
     what: 'Secret of the first client, `bootstrap`, in a store without identities.',
-    kind: plainText(1_000, 16),
+    kind: plainText(1_000, LIMITS.secretCharsMin),
     initial: null,
     initially: 'random, written to bootstrap.json in the data folder',
     secret: true,

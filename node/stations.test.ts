@@ -99,6 +99,7 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
       bodyFault: null,
       bodyBytes: Buffer.from(JSON.stringify(body) ?? ''),
       requestId: 'r',
+      address: '192.0.2.1',
       budgetMs: 5_000,
     } as unknown as OperationRequest
     try {

@@ -95,6 +95,7 @@ function call(
     bodyBytes: Buffer.from(body.toString()),
     header: (name: string) => headers[name] ?? '',
     requestId: 'r1',
+    address: headers['address'] ?? '192.0.2.1',
   } as unknown as OperationRequest
   return Promise.resolve(operation.handle(request))
 }
@@ -415,17 +416,25 @@ t.test('an engine that is away is temporarily_unavailable', async (t) => {
   }
 })
 
-t.test('wrong secrets wait in a bounded line', async (t) => {
+t.test('wrong secrets are slowed, by client and address, and right ones are not', async (t) => {
   const setup = await station(t)
-  await token(setup)
-  const before = LIMITS.secretChecksMax + LIMITS.secretChecksWaitingMax
-  const guesses = Array.from({ length: before + 5 }, (_, i) =>
-    call(setup, '/oauth/token', { ...asked(), client_secret: `guess ${i}` }),
-  )
-  t.type(who(setup, await token(setup)), 'object', 'a secret known to be right overtakes them')
-  const statuses = (await Promise.all(guesses)).map((answer) => answer.status)
-  t.equal(statuses.filter((status) => status === 429).length, 5)
-  t.equal(statuses.filter((status) => status === 401).length, before)
+  const guess = (i: number, form: Body = {}, headers: Body = {}) =>
+    call(setup, '/oauth/token', { ...asked(), client_secret: `guess ${i}`, ...form }, headers)
+  const first = Array.from({ length: LIMITS.signInWrongMax }, (_, i) => guess(i))
+  t.strictSame(new Set((await Promise.all(first)).map(({ status }) => status)), new Set([401]))
+  const slowed = await guess(99)
+  t.equal(slowed.status, 429)
+  t.match(slowed.headers, { 'Retry-After': '3', 'Cache-Control': 'no-store' })
+  t.match(slowed.body, { error: 'temporarily_unavailable', error_description: /not looked at/ })
+  t.equal((await guess(99, { client_id: 'nobody' })).status, 401, 'another client')
+  t.equal((await guess(99, {}, { address: '192.0.2.2' })).status, 401, 'another address')
+  t.equal((await call(setup, '/oauth/token', asked())).status, 429, 'a right one that is not known')
+  t.equal((await call(setup, '/oauth/token', asked(), { address: '192.0.2.2' })).status, 200)
+  t.equal((await call(setup, '/oauth/token', asked())).status, 200, 'from then on it is')
+  const revoke = { token: 'x', client_id: 'bootstrap', client_secret: 'guess' }
+  t.equal((await call(setup, '/oauth/revoke', revoke)).status, 429, 'no way round it')
+  setup.clock.nowMs += LIMITS.signInWrongEveryMs
+  t.equal((await guess(100)).status, 401)
 })
 
 t.test('discovery', async (t) => {

@@ -13,6 +13,7 @@ import { clientBehaviour } from './client.ts'
 import { oauthOperations } from './oauth.ts'
 import { roleBehaviour } from './role.ts'
 import { Secrets } from './secret.ts'
+import { SignIns } from './sign-ins.ts'
 import { Sessions, sessionBehaviour } from './session.ts'
 
 /** Actor types of this station, for the runtime's table. */
@@ -68,12 +69,13 @@ export function createAccess(options: AccessOptions): Access {
     onPushedOut,
   })
   const { ready } = options
+  const signIns = new SignIns({ secrets, nowMs: () => world.clock.monotonicMs() })
   const authenticator = new Authenticator({ system, nowMs, ready })
   return {
     operations: oauthOperations({
       system,
       sessions,
-      secrets,
+      signIns,
       authenticator,
       ready,
       nowMs,

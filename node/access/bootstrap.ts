@@ -81,9 +81,7 @@ async function replaceSecret(
 ): Promise<void> {
   const former = client.value.secrets.filter((one) => one.source === 'bootstrap')
   const hashes = former.map((one) => one.hash)
-  if (former.length > 0 && (await options.secrets.check(options.secret!, hashes)) === 'right') {
-    return
-  }
+  if (former.length > 0 && (await options.secrets.matches(options.secret!, hashes))) return
   const issued = client.value.secrets.filter((one) => one.source !== 'bootstrap')
   const secrets = [...issued, await bootstrapSecret(options, options.secret!)]
   const condition = { ifMatch: [etagOf(client.version)] }
@@ -129,12 +127,14 @@ function filePath(options: BootstrapOptions): string {
   return join(options.dataDir, 'bootstrap.json')
 }
 
-/** The secret of a file that an earlier, unfinished first start left; null when there is none. */
+/** The secret of a file that an unfinished first start left; null: there is none to use. */
 async function readSecret(path: string): Promise<string | null> {
   try {
     const content = JSON.parse(await readFile(path, 'utf8')) as { clientSecret?: unknown }
     const secret = content.clientSecret
-    return typeof secret === 'string' && secret.length <= LIMITS.secretCharsMax ? secret : null
+    const { secretCharsMin: min, secretCharsMax: max } = LIMITS
+    const isUsable = typeof secret === 'string' && secret.length >= min && secret.length <= max
+    return isUsable ? secret : null
   } catch (error) {
     if (error instanceof SyntaxError) return null
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null

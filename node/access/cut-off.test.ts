@@ -69,6 +69,7 @@ async function cluster(t: Test) {
       bodyBytes: Buffer.alloc(0),
       header: () => '',
       requestId: 'r',
+      address: '192.0.2.1',
     } as unknown as OperationRequest
     return during(Promise.resolve(operation.handle(request)))
   }

@@ -14,13 +14,13 @@ import { aclOfClient } from './client.ts'
 import type { Client } from './client.ts'
 import { OAuthError, readClientCredentials, readForm } from './oauth-request.ts'
 import type { Form } from './oauth-request.ts'
-import type { Secrets } from './secret.ts'
 import type { Sessions } from './session.ts'
+import type { SignInAnswer, SignIns } from './sign-ins.ts'
 
 export interface OAuthOptions {
   readonly system: SystemView
   readonly sessions: Sessions
-  readonly secrets: Secrets
+  readonly signIns: SignIns
   readonly authenticator: Authenticator
   readonly ready: Ready
   /** Wall clock, milliseconds. */
@@ -52,7 +52,7 @@ export function oauthOperations(options: OAuthOptions): Operation[] {
       body: FORM,
       errors: 'oauth',
       response: TokenResponse,
-      handle: (request) => answered(whenReady(options, () => issueToken(options, request))),
+      handle: (request) => answered(whenReady(options, request, issueToken)),
     },
     {
       method: 'POST',
@@ -61,7 +61,7 @@ export function oauthOperations(options: OAuthOptions): Operation[] {
       access: 'none',
       body: FORM,
       errors: 'oauth',
-      handle: (request) => answered(whenReady(options, () => revokeToken(options, request))),
+      handle: (request) => answered(whenReady(options, request, revokeToken)),
     },
     {
       method: 'GET',
@@ -73,12 +73,20 @@ export function oauthOperations(options: OAuthOptions): Operation[] {
   ]
 }
 
+/** What an endpoint has of its request; the address is read before anything is awaited. */
+interface Asked {
+  readonly request: OperationRequest
+  readonly address: string
+}
+
 /** A client or a token that this member has not heard of yet must not be called unknown. */
 async function whenReady(
-  { ready }: OAuthOptions,
-  run: () => Promise<OperationResponse>,
+  options: OAuthOptions,
+  request: OperationRequest,
+  run: (options: OAuthOptions, asked: Asked) => Promise<OperationResponse>,
 ): Promise<OperationResponse> {
-  if (await ready()) return run()
+  const { address } = request
+  if (await options.ready()) return run(options, { request, address })
   throw unknowable()
 }
 
@@ -98,16 +106,14 @@ async function answered(answer: Promise<OperationResponse>): Promise<OperationRe
   }
 }
 
-async function issueToken(
-  options: OAuthOptions,
-  request: OperationRequest,
-): Promise<OperationResponse> {
+async function issueToken(options: OAuthOptions, asked: Asked): Promise<OperationResponse> {
+  const { request } = asked
   const form = readForm(request)
   const grant = form.get('grant_type')
   if (grant === undefined) {
     throw new OAuthError('invalid_request', 'grant_type is missing; client_credentials is known')
   }
-  const { clientId, client } = await authenticateClient(options, request, form)
+  const { clientId, client } = await authenticateClient(options, asked, form)
   if (grant !== 'client_credentials') {
     throw new OAuthError(
       'unsupported_grant_type',
@@ -164,8 +170,8 @@ function grantedScope(acl: Acl, asked: string): { kept: string | null; shown: st
 }
 
 async function authenticateClient(
-  { system, secrets, nowMs }: OAuthOptions,
-  request: OperationRequest,
+  { system, signIns, nowMs }: OAuthOptions,
+  { request, address }: Asked,
   form: Form,
 ): Promise<{ clientId: string; client: Client }> {
   const credentials = readClientCredentials(request.header('authorization'), form)
@@ -181,29 +187,36 @@ async function authenticateClient(
   const hashes = (client?.secrets ?? [])
     .filter((one) => one.expiresAt === null || Date.parse(one.expiresAt) > now)
     .map((one) => one.hash)
-  const answer = await secrets.check(clientSecret, hashes)
-  if (answer === 'busy') {
-    throw new OAuthError('temporarily_unavailable', 'too many sign-ins at once; try again', {
-      status: 429,
-      headers: { 'Retry-After': '1' },
-    })
-  }
+  const answer = await signIns.check({ clientId, secret: clientSecret, hashes, address })
+  if (typeof answer === 'object') throw notChecked(answer)
   if (answer === 'wrong' || client === null || client.suspendedAt !== null) {
     throw new OAuthError('invalid_client', 'the client is not known, or its secret is another')
   }
   return { clientId, client }
 }
 
-async function revokeToken(
-  options: OAuthOptions,
-  request: OperationRequest,
-): Promise<OperationResponse> {
+/** Nothing was checked; the same is said whether there is such a client or not. */
+function notChecked({ refused, retryAfterMs }: Exclude<SignInAnswer, string>): OAuthError {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000))
+  const why =
+    refused === 'busy'
+      ? 'too many sign-ins at once'
+      : 'too many wrong sign-ins from your address of late'
+  return new OAuthError(
+    'temporarily_unavailable',
+    `${why}; the secret was not looked at: try again in ${seconds} s`,
+    { status: 429, headers: { 'Retry-After': String(seconds) } },
+  )
+}
+
+async function revokeToken(options: OAuthOptions, asked: Asked): Promise<OperationResponse> {
+  const { request } = asked
   const form = readForm(request)
   const token = form.get('token')
   if (token === undefined) throw new OAuthError('invalid_request', 'token is missing')
   // Who holds a token may end it; credentials, when they are sent, must be right all the same.
   const sent = readClientCredentials(request.header('authorization'), form) !== null
-  const caller = sent ? await authenticateClient(options, request, form) : null
+  const caller = sent ? await authenticateClient(options, asked, form) : null
   const found = options.sessions.find(token)
   if (found === null) return { status: 200, headers: NO_STORE }
   if (caller !== null && caller.clientId !== found.session.clientId) {

@@ -1,31 +1,25 @@
 // Client secrets: how they are kept and checked. It stands between the token endpoint and the
 // hashes in client records. All are kept as salted scrypt, not as a plain digest, because an
 // operator may choose a short one (KONTOR_BOOTSTRAP_SECRET). A check takes some 50 ms of a pool
-// thread: it never blocks the loop, few run at once, and a secret that was right is remembered for
-// as long as the process lives, so that a client that asks often costs microseconds.
+// thread: it never blocks the loop, sign-ins.ts lets few run at once, and a secret that was right
+// is remembered for as long as the process lives, so that a client that asks often costs
+// microseconds.
 
 import { createHmac, scrypt, timingSafeEqual } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import type { FillRandom } from '../../protocol/ids.ts'
+import type { SecretCheck } from './sign-ins.ts'
 
 /** log2 of scrypt's cost: 16 MiB and about 50 ms a check. */
 const COST_LOG2 = 14
 const BLOCK_SIZE = 8
 const HASH_BYTES = 32
 
-export type SecretAnswer =
-  | 'right'
-  | 'wrong'
-  /** Too many checks are waiting; nothing was checked. */
-  | 'busy'
-
-export class Secrets {
+export class Secrets implements SecretCheck {
   readonly #random: FillRandom
   /** Key of the memory's digests: what is remembered is of no use outside this process. */
   readonly #key: Buffer
   readonly #right = new Set<string>()
-  readonly #waiting: (() => void)[] = []
-  #running = 0
 
   constructor(random: FillRandom) {
     this.#random = random
@@ -44,32 +38,19 @@ export class Secrets {
     return `scrypt$${COST_LOG2}$${salt.toString('base64url')}$${hashed.toString('base64url')}`
   }
 
-  /** Is it the secret of one of these hashes? An empty list takes as long as a wrong secret. */
-  async check(secret: string, hashes: readonly string[]): Promise<SecretAnswer> {
-    if (secret.length > LIMITS.secretCharsMax) return 'wrong'
-    for (const hash of hashes) if (this.#right.has(this.#digest(secret, hash))) return 'right'
-    if (!(await this.#enter())) return 'busy'
-    try {
-      for (const hash of hashes.length > 0 ? hashes : [NOBODYS]) {
-        if (await matches(secret, hash)) {
-          this.#remember(this.#digest(secret, hash))
-          return 'right'
-        }
-      }
-      return 'wrong'
-    } finally {
-      this.#running--
-      this.#waiting.shift()?.()
-    }
+  isKnown(secret: string, hashes: readonly string[]): boolean {
+    return hashes.some((hash) => this.#right.has(this.#digest(secret, hash)))
   }
 
-  async #enter(): Promise<boolean> {
-    if (this.#running >= LIMITS.secretChecksMax) {
-      if (this.#waiting.length >= LIMITS.secretChecksWaitingMax) return false
-      await new Promise<void>((turn) => this.#waiting.push(turn))
+  /** Is it the secret of one of these hashes? An empty list takes as long as a wrong secret. */
+  async matches(secret: string, hashes: readonly string[]): Promise<boolean> {
+    for (const hash of hashes.length > 0 ? hashes : [NOBODYS]) {
+      if (await matches(secret, hash)) {
+        this.#remember(this.#digest(secret, hash))
+        return true
+      }
     }
-    this.#running++
-    return true
+    return false
   }
 
   #remember(digest: string): void {

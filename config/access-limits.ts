@@ -1,0 +1,38 @@
+// Bounds of identities, tokens and sign-ins. They stand in a table of their own beside LIMITS, of
+// which they are part. Source: CONTRACT 0, 1.11.
+
+const KiB = 1024
+
+export const ACCESS_LIMITS = {
+  /** Past it expired ones go, then the oldest of whoever has most; nobody's only one (429). */
+  sessionsMax: 100_000,
+  tokenCacheMax: 10_000,
+  /** A form of the OAuth endpoints. */
+  formBytesMax: 64 * KiB,
+  secretCharsMax: 1_024,
+  /** A bootstrap secret that an operator chooses. */
+  secretCharsMin: 16,
+  /** Client secrets that are being checked at once: each keeps a pool thread busy for ~50 ms. */
+  secretChecksMax: 2,
+  /** Sign-ins that wait for such a check, in all and of one block of addresses; more get 429. */
+  secretChecksWaitingMax: 64,
+  secretChecksOfBlockWaitingMax: 48,
+  /** Wrong sign-ins of one client from one network at once, then one more each ...; others: 429. */
+  signInWrongMax: 20,
+  signInWrongEveryMs: 3_000,
+  /** The same of all clients from one network. */
+  signInWrongOfNetworkMax: 60,
+  signInWrongOfNetworkEveryMs: 1_000,
+  /** The same from everywhere: past it secrets are checked one at a time. */
+  signInFloodMax: 50,
+  signInFloodEveryMs: 100,
+  /** Origins of wrong sign-ins that are remembered, of each sort. */
+  signInOriginsMax: 20_000,
+  /** Secrets known to be right, so that a client that asks often isn't checked at length. */
+  secretCacheMax: 1_000,
+  /** A session is kept so long after its end: members' clocks may differ by as much. */
+  sessionKeptMs: 24 * 3_600_000,
+  /** Older ones are looked for this often, and so many deleted side by side until none is left. */
+  sessionSweepMs: 60_000,
+  sessionSweepInFlightMax: 16,
+} as const

@@ -1,0 +1,29 @@
+// What counts as one caller among addresses: of IPv6 a /64, which is one line's or one machine's to
+// choose addresses from (RFC 6177), of IPv4 the address. It stands between addresses as text and
+// the counts of wrong sign-ins.
+
+export interface Network {
+  /** Counted as one. */
+  readonly own: string
+  /** Its wider surroundings, /48 and /24: who has many networks usually has them there. */
+  readonly block: string
+}
+
+/** `address` is an IPv4 or IPv6 address as text; of all that are neither there is one network. */
+export function networkOf(address: string): Network {
+  if (!address.includes(':')) return { own: address, block: address.replace(/\.\d+$/, '') }
+  const groups = groupsOf(address)
+  return { own: groups.slice(0, 4).join(':'), block: groups.slice(0, 3).join(':') }
+}
+
+/** The groups, with the zeros that `::` stands for, and no leading ones. */
+function groupsOf(address: string): readonly string[] {
+  const [head = '', tail] = address.toLowerCase().split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  // An IPv4 address at the end takes the place of two groups.
+  const last = after.at(-1) ?? before.at(-1)
+  const missing = 8 - before.length - after.length - (last?.includes('.') === true ? 1 : 0)
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, missing)).fill('0')
+  return [...before, ...zeros, ...after].map((group) => group.replace(/^0+(?=.)/, ''))
+}

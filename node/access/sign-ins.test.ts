@@ -1,0 +1,157 @@
+// Which secrets are checked, and in which order, with checks that end when the test says so.
+
+import t from 'tap'
+import { settle } from '../../cluster/testing/harness.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { SignIns, type SignInAnswer } from './sign-ins.ts'
+
+/** One client, whose right secret is `right`; checks wait until they are let go. */
+function scene() {
+  const time = { ms: 1_000 }
+  const known = new Set<string>()
+  const running: { secret: string; end: () => void }[] = []
+  let checks = 0
+  const secrets = {
+    isKnown: (secret: string) => known.has(secret),
+    async matches(secret: string): Promise<boolean> {
+      checks++
+      await new Promise<void>((end) => running.push({ secret, end }))
+      return secret.startsWith('right')
+    },
+  }
+  const signIns = new SignIns({ secrets, nowMs: () => time.ms })
+  const answers: string[] = []
+  const send = async (secret: string, address: string, clientId = 'shop'): Promise<void> => {
+    const name = (answer: SignInAnswer): string =>
+      typeof answer === 'string' ? answer : `${answer.refused} ${answer.retryAfterMs}`
+    void signIns
+      .check({ clientId, secret, hashes: ['h'], address })
+      .then((answer) => answers.push(`${secret}: ${name(answer)}`))
+    await settle()
+  }
+  /** The oldest check ends; the secret that it was of. */
+  const end = async (): Promise<string> => {
+    const { secret, end: go } = running.shift()!
+    go()
+    await settle()
+    return secret
+  }
+  return { time, known, running, answers, send, end, checks: () => checks }
+}
+
+const ATTACKER = '192.0.2.66'
+const [CLEAN, OTHER] = ['198.51.100.1', '203.0.113.5']
+
+t.test('a flood of wrong ones from one address: few are checked, one at a time', async (t) => {
+  const s = scene()
+  for (let i = 0; i < 200; i++) await s.send(`wrong${i}`, ATTACKER)
+  t.equal(s.running.length, LIMITS.secretChecksMax)
+  await s.end()
+  t.equal(s.running.length, 1, 'from the first outcome on the rest is suspect')
+  await s.send('right', CLEAN)
+  t.strictSame(
+    s.running.map(({ secret }) => secret),
+    ['wrong1', 'right'],
+    'a right one from elsewhere has its place at once',
+  )
+  while (s.running.length > 0) await s.end()
+  t.equal(s.checks(), LIMITS.signInWrongMax + 1)
+  t.ok(s.answers.includes('right: right'))
+  const refused = s.answers.filter((answer) => answer.includes('wrong-too-often'))
+  t.equal(refused.length, LIMITS.secretChecksOfBlockWaitingMax + 2 - LIMITS.signInWrongMax)
+  await s.send('late', ATTACKER)
+  t.match(s.answers.at(-1), `late: wrong-too-often ${LIMITS.signInWrongEveryMs}`)
+  t.equal(s.running.length, 0, 'without a check')
+  s.time.ms += LIMITS.signInWrongEveryMs
+  await s.send('right again', ATTACKER)
+  await s.end()
+  t.equal(s.answers.at(-1), 'right again: right')
+})
+
+t.test('a right secret that is known passes, whatever others do', async (t) => {
+  const s = scene()
+  s.known.add('mine')
+  for (let i = 0; i < LIMITS.signInWrongMax; i++) {
+    await s.send(`wrong${i}`, ATTACKER)
+    await s.end()
+  }
+  await s.send('wrong', ATTACKER)
+  t.match(s.answers.at(-1), /^wrong: wrong-too-often/)
+  await s.send('mine', ATTACKER)
+  t.equal(s.answers.at(-1), 'mine: right', 'also from the address of the wrong ones')
+  t.equal(s.checks(), LIMITS.signInWrongMax)
+})
+
+t.test('right ones don’t count, and who waited for one like them isn’t checked', async (t) => {
+  const s = scene()
+  for (let i = 0; i < 50; i++) {
+    await s.send(`right${i}`, CLEAN)
+    await s.end()
+  }
+  t.equal(s.checks(), 50)
+  for (let i = 0; i < 5; i++) await s.send('right', CLEAN)
+  t.equal(s.running.length, 2)
+  s.known.add('right')
+  await s.end()
+  t.equal(s.running.length, 1, 'the three that waited know it now')
+  t.equal(s.answers.filter((answer) => answer === 'right: right').length, 4)
+})
+
+t.test('wrong ones from many addresses: networks take turns', async (t) => {
+  const s = scene()
+  for (let i = 0; i < 200; i++) await s.send(`wrong${i}`, `10.0.${i % 3}.${i}`)
+  await s.send('right', CLEAN)
+  const before: string[] = []
+  for (let i = 0; i < 20 && !s.answers.includes('right: right'); i++) before.push(await s.end())
+  t.ok(before.length <= 7, `after ${before.join(' ')}`)
+})
+
+t.test('suspects have a turn while others come without end', async (t) => {
+  const s = scene()
+  await s.send('wrong', OTHER)
+  await s.end()
+  for (let i = 0; i < 10; i++) await s.send(`right${i}`, `198.51.${i}.1`)
+  await s.send('right at last', OTHER)
+  const before: string[] = []
+  for (let i = 0; i < 12 && !s.answers.includes('right at last: right'); i++) {
+    before.push(await s.end())
+    await s.send(`right-${i}`, `198.52.${i}.1`)
+  }
+  t.ok(before.length <= 8, `after ${before.join(' ')}`)
+})
+
+t.test('in a flood from everywhere one is checked at a time', async (t) => {
+  const s = scene()
+  for (let i = 0; i < LIMITS.signInFloodMax; i++) {
+    await s.send(`wrong${i}`, `10.1.${i}.1`)
+    await s.end()
+  }
+  await s.send('a', CLEAN)
+  await s.send('b', OTHER)
+  t.equal(s.running.length, 1)
+  await s.end()
+  t.equal(s.running.length, 1)
+})
+
+t.test('an unknown client is treated as a wrong secret is', async (t) => {
+  const s = scene()
+  for (const clientId of ['shop', 'nobody']) {
+    for (let i = 0; i < LIMITS.signInWrongMax; i++) {
+      await s.send('wrong', ATTACKER, clientId)
+      await s.end()
+    }
+    await s.send('wrong', ATTACKER, clientId)
+  }
+  t.equal(s.checks(), 2 * LIMITS.signInWrongMax)
+  const [first, second] = [s.answers.slice(0, 21), s.answers.slice(21)]
+  t.strictSame(first, second)
+})
+
+t.test('past its bound the line says so at once', async (t) => {
+  const s = scene()
+  const all = LIMITS.secretChecksMax + LIMITS.secretChecksWaitingMax + 3
+  for (let i = 0; i < all; i++) await s.send(`w${i}`, `10.${i}.0.1`)
+  t.equal(s.answers.filter((answer) => answer.includes('busy')).length, 3)
+  await s.send('x'.repeat(LIMITS.secretCharsMax + 1), CLEAN)
+  t.match(s.answers.at(-1), /: wrong$/, 'too long to be one')
+})

@@ -1,0 +1,137 @@
+// Which client secrets are checked, and when: a check costs some 50 ms of a pool thread and of a
+// processor. Who was wrong too often of late isn't checked at all; who was wrong at all waits
+// behind those who were not, and of them one is checked at a time; within both lines networks take
+// turns. So a flood of wrong secrets, from one address or from many, doesn't keep right ones
+// waiting, and right ones that this process knows are never in a line. An unknown client and a
+// wrong secret are the same to all of it. It stands between the token endpoint and the hashes.
+// Source: CONTRACT 1.11 "Wrong sign-ins".
+
+import { LIMITS } from '../../config/limits.ts'
+import { FairQueue } from '../fair-queue.ts'
+import { originOf, WrongSignIns, type Origin } from './wrong-sign-ins.ts'
+
+export interface SignIn {
+  readonly clientId: string
+  readonly secret: string
+  /** Of the client's secrets; empty where there is no such client. */
+  readonly hashes: readonly string[]
+  /** Where it comes from; empty when nobody can tell. */
+  readonly address: string
+}
+
+export type SignInAnswer =
+  | 'right'
+  | 'wrong'
+  /** Nothing was checked: too many wrong ones of this origin, or too many sign-ins at once. */
+  | { readonly refused: 'wrong-too-often' | 'busy'; readonly retryAfterMs: number }
+
+/** The part of Secrets that is needed here. */
+export interface SecretCheck {
+  /** It was right before: known at once. */
+  isKnown(secret: string, hashes: readonly string[]): boolean
+  /** Takes as long for no hash as for one. */
+  matches(secret: string, hashes: readonly string[]): Promise<boolean>
+}
+
+export interface SignInsOptions {
+  readonly secrets: SecretCheck
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number
+}
+
+interface Job {
+  readonly signIn: SignIn
+  readonly origin: Origin
+  readonly resolve: (answer: SignInAnswer) => void
+  readonly reject: (error: unknown) => void
+}
+
+const BUSY: SignInAnswer = { refused: 'busy', retryAfterMs: 1_000 }
+/** One of the suspects is checked after so many others, while there are others. */
+const SUSPECTS_TURN = 4
+
+export class SignIns {
+  readonly #secrets: SecretCheck
+  readonly #wrong: WrongSignIns
+  readonly #others = new FairQueue<Job>(WAITING)
+  readonly #suspects = new FairQueue<Job>(WAITING)
+  /** Origins of what is being checked. */
+  readonly #running: Origin[] = []
+  /** Others that were checked since the last suspect. */
+  #sinceSuspect = 0
+
+  constructor({ secrets, nowMs }: SignInsOptions) {
+    this.#secrets = secrets
+    this.#wrong = new WrongSignIns(nowMs)
+  }
+
+  check(signIn: SignIn): Promise<SignInAnswer> {
+    const origin = originOf(signIn.clientId, signIn.address)
+    return new Promise((resolve, reject) => {
+      const job = { signIn, origin, resolve, reject }
+      if (this.#settled(job)) return
+      this.#wait(job)
+      this.#dispatch()
+    })
+  }
+
+  /** What can be told without a check. */
+  #settled({ signIn: { secret, hashes }, origin, resolve }: Job): boolean {
+    const retryAfterMs = this.#wrong.waitMs(origin)
+    if (secret.length > LIMITS.secretCharsMax) {
+      this.#wrong.count(origin)
+      resolve('wrong')
+    } else if (this.#secrets.isKnown(secret, hashes)) resolve('right')
+    else if (retryAfterMs > 0) resolve({ refused: 'wrong-too-often', retryAfterMs })
+    else return false
+    return true
+  }
+
+  #wait(job: Job): void {
+    const { origin } = job
+    const line = this.#wrong.isSuspect(origin) ? this.#suspects : this.#others
+    line.push({ group: origin.block, name: origin.pair }, job)?.resolve(BUSY)
+  }
+
+  #dispatch(): void {
+    for (let job = this.#next(); job !== null; job = this.#next()) {
+      // While it waited, others of its origin may have been wrong, or right.
+      if (this.#settled(job)) continue
+      const isSuspect = this.#wrong.isSuspect(job.origin)
+      if (isSuspect && !this.#maySuspect) this.#wait(job)
+      else this.#run(job, isSuspect)
+    }
+  }
+
+  #next(): Job | null {
+    const atOnce = this.#wrong.isFlooded ? 1 : LIMITS.secretChecksMax
+    if (this.#running.length >= atOnce) return null
+    const isTheirTurn = this.#others.size === 0 || this.#sinceSuspect >= SUSPECTS_TURN
+    const suspect = isTheirTurn && this.#maySuspect ? this.#suspects.take() : null
+    return suspect ?? this.#others.take()
+  }
+
+  get #maySuspect(): boolean {
+    return !this.#running.some((origin) => this.#wrong.isSuspect(origin))
+  }
+
+  #run({ signIn: { secret, hashes }, origin, resolve, reject }: Job, isSuspect: boolean): void {
+    this.#running.push(origin)
+    this.#sinceSuspect = isSuspect ? 0 : this.#sinceSuspect + 1
+    this.#secrets
+      .matches(secret, hashes)
+      .then((isRight) => {
+        if (!isRight) this.#wrong.count(origin)
+        resolve(isRight ? 'right' : 'wrong')
+      }, reject)
+      .finally(() => {
+        this.#running.splice(this.#running.indexOf(origin), 1)
+        this.#dispatch()
+      })
+  }
+}
+
+const WAITING = {
+  max: LIMITS.secretChecksWaitingMax,
+  groupMax: LIMITS.secretChecksOfBlockWaitingMax,
+}
