@@ -9,6 +9,7 @@ import { errorItem } from '../protocol/errors.ts'
 import { SYSTEM_SHARD, uuidMaker } from '../protocol/ids.ts'
 import type { Position } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
+import { Outage } from '../protocol/outage.ts'
 import type { Envelope, Reply, WireReply } from '../protocol/message.ts'
 import type { ControlStore } from '../storage/control.ts'
 import type { Journal } from '../storage/journal.ts'
@@ -211,7 +212,9 @@ export class Member implements ActorSystem {
       const clockOf = (shard: number): number | null => this.shards.get(shard)?.clockMs() ?? null
       this.#every(LIMITS.expireEveryMs, async () => derived.expire!(clockOf))
     }
-    this.#every(LIMITS.systemReadEveryMs, () => this.#follower.read())
+    // What fails of it the follower tells.
+    const follow = (): Promise<void> => this.#follower.read().catch(() => undefined)
+    this.#every(LIMITS.systemReadEveryMs, follow)
   }
 
   // --- tenures ----------------------------------------------------------------------------
@@ -347,14 +350,22 @@ export class Member implements ActorSystem {
 
   // --- upkeep -----------------------------------------------------------------------------
 
-  #every(ms: number, run: () => Promise<void>): void {
-    const { clock } = this.#options.world
-    clock.after(ms, () => {
+  #every(ms: number, run: () => Promise<void>, outage = this.#upkeep()): void {
+    this.#options.world.clock.after(ms, () => {
       if (this.#stopped) return
       run()
-        .catch((error: unknown) => this.#options.log.warn({ err: error }, 'upkeep failed'))
-        .finally(() => this.#every(ms, run))
+        .then(
+          () => outage.answered(),
+          (error: unknown) => outage.failed({ err: error }),
+        )
+        .finally(() => this.#every(ms, run, outage))
     })
+  }
+
+  #upkeep(): Outage {
+    const { log, world } = this.#options
+    const now = (): number => world.clock.monotonicMs()
+    return new Outage({ log, now, failing: 'upkeep failed', back: 'upkeep goes on' })
   }
 
   async #trim(): Promise<void> {

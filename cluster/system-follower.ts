@@ -8,6 +8,7 @@ import type { Entry } from '../protocol/entry.ts'
 import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
+import { Outage } from '../protocol/outage.ts'
 import type { DerivedRow, Journal, LogRow, ShardStatus } from '../storage/journal.ts'
 import { NEVER, isWithin, momentOf } from './clock.ts'
 import type { Clock } from './clock.ts'
@@ -40,8 +41,17 @@ export class SystemFollower {
   #asking = 0
   #waiting: { readonly offset: number; readonly resolve: () => void }[] = []
 
+  readonly #outage: Outage
+
   constructor(options: SystemFollowerOptions) {
     this.#options = options
+    const { clock, log } = options
+    this.#outage = new Outage({
+      log,
+      now: () => clock.monotonicMs(),
+      failing: 'the system log could not be read; it is read again',
+      back: 'the system log is read again',
+    })
   }
 
   /** The log's tail was read with success not long ago: what the maps say may be gone by. */
@@ -92,7 +102,7 @@ export class SystemFollower {
    * when it is away for longer than LIMITS.engineWaitMs.
    */
   async start(): Promise<void> {
-    const { clock, log } = this.#options
+    const { clock } = this.#options
     const untilMs = clock.monotonicMs() + LIMITS.engineWaitMs
     for (;;) {
       try {
@@ -100,15 +110,25 @@ export class SystemFollower {
       } catch (error) {
         const isAway = error instanceof RequestError && error.errors[0]!.code === 'UNAVAILABLE'
         if (!isAway || clock.monotonicMs() >= untilMs) throw error
-        log.warn({ err: error }, 'the system log is away; it is read again')
         await new Promise<void>((resolve) => void clock.after(LIMITS.engineRetryMs, resolve))
       }
     }
   }
 
-  /** Reads what the maps lack. One read at a time; who asks meanwhile shares it. */
+  /**
+   * Reads what the maps lack. One read at a time; who asks meanwhile shares it. One that fails is
+   * told here, not by those who asked for it.
+   */
   read(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => (this.#reading = null))
+    this.#reading ??= this.#read()
+      .then(
+        () => this.#outage.answered(),
+        (error: unknown) => {
+          this.#outage.failed({ err: error })
+          throw error
+        },
+      )
+      .finally(() => (this.#reading = null))
     return this.#reading
   }
 
@@ -175,9 +195,9 @@ export class SystemFollower {
 
   /** Takes committed entries: this member's own, or those that the owner has pushed. */
   take(entries: readonly Entry[], first: number): void {
-    const { maps, log } = this.#options
+    const { maps } = this.#options
     if (first > maps.offset + 1) {
-      this.read().catch((error: unknown) => log.warn({ err: error }, 'the system log is away'))
+      this.read().catch(() => undefined)
       return
     }
     for (let i = 0; i < entries.length; i++) maps.follow(entries[i]!, first + i)

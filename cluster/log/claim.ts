@@ -5,14 +5,15 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { AssertionError, assert } from '../../protocol/errors.ts'
-import type { Log } from '../../protocol/log.ts'
+import type { Outage } from '../../protocol/outage.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import type { SegmentId, SegmentStatics, SegmentStore } from '../../storage/segments.ts'
 import type { Clock } from '../clock.ts'
 
 export interface Patience {
   readonly clock: Clock
-  readonly log: Log
+  /** Told of each answer of the store, and of each that is lacking. */
+  readonly outage: Outage
   /** Monotonic time after which the claim is given up. */
   readonly untilMs: number
 }
@@ -89,7 +90,7 @@ async function fenceOnce(
 
 /** Asks until there is an answer, the store failing or not; rejects when time is up. */
 export async function patiently<T>(
-  { clock, log, untilMs }: Patience,
+  { clock, outage, untilMs }: Patience,
   ask: () => Promise<T | typeof UNDECIDED>,
 ): Promise<T> {
   for (
@@ -99,10 +100,11 @@ export async function patiently<T>(
   ) {
     try {
       const answer = await ask()
+      outage.answered()
       if (answer !== UNDECIDED) return answer
     } catch (error) {
       if (error instanceof LostTenure || error instanceof AssertionError) throw error
-      log.warn({ err: error }, 'a claim waits for the store')
+      outage.failed({ err: error })
     }
     if (clock.monotonicMs() + waitMs > untilMs) {
       throw new Error('the store has not answered in time: the shard could not be claimed')

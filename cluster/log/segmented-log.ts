@@ -6,6 +6,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { AssertionError, assert } from '../../protocol/errors.ts'
 import type { Log } from '../../protocol/log.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { ControlStore } from '../../storage/control.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import type {
@@ -46,6 +47,8 @@ export class SegmentedLog implements LogStore {
   readonly appendsMax: number
   readonly #options: SegmentedLogOptions
   readonly #chain: SegmentChain
+  readonly #claims: Outage
+  readonly #appends: Outage
   /** Open segments of the shards that this process has claimed, by shard. */
   readonly #tails = new Map<number, Tail>()
   /** By shard: segments up to this one hold no rows any more. */
@@ -53,6 +56,20 @@ export class SegmentedLog implements LogStore {
 
   constructor(options: SegmentedLogOptions) {
     this.#options = options
+    const { log, clock } = options
+    const now = (): number => clock.monotonicMs()
+    this.#claims = new Outage({
+      log,
+      now,
+      failing: 'claims wait for the store',
+      back: 'claims have their answers again',
+    })
+    this.#appends = new Outage({
+      log,
+      now,
+      failing: 'the log does not say what became of appends',
+      back: 'appends have their answers again',
+    })
     this.appendsMax = options.segments.appendsMax
     this.#chain = new SegmentChain(options)
   }
@@ -65,10 +82,11 @@ export class SegmentedLog implements LogStore {
    */
   async claim(shard: number, tenure?: Tenure): Promise<ClaimedShard> {
     assert(tenure !== undefined, 'in a cluster the control rows issue the epochs')
-    const { control, clock, log } = this.#options
+    const { control, clock } = this.#options
+    const outage = this.#claims
     if (tenure.end) return this.#goOn(shard, tenure.epoch, tenure.end)
     const { epoch } = tenure
-    const patience = { clock, log, untilMs: clock.monotonicMs() + LIMITS.claimMs }
+    const patience = { clock, outage, untilMs: clock.monotonicMs() + LIMITS.claimMs }
     // At once with the fence: an older owner may move it on meanwhile, never above the final head.
     const reading = patiently(patience, () => this.#options.flushOf(shard))
     reading.catch(() => undefined)
@@ -133,19 +151,21 @@ export class SegmentedLog implements LogStore {
   }
 
   async #append(group: Group): Promise<AppendOutcome> {
-    const { log, onBug } = this.#options
+    const { onBug } = this.#options
     try {
       const tail = this.#tails.get(group.shard)
       if (!tail?.takes(group)) return await this.#decide(group)
       assert(!tail.isBusy, `one append of shard ${group.shard} at a time`)
       tail.isBusy = true
-      return await this.#appendTo(tail, group).finally(() => (tail.isBusy = false))
+      const outcome = await this.#appendTo(tail, group).finally(() => (tail.isBusy = false))
+      if (outcome === 'committed') this.#appends.answered()
+      return outcome
     } catch (error) {
       if (error instanceof AssertionError) {
         onBug(group.shard, error.message)
         return 'fenced'
       }
-      log.warn({ err: error, shard: group.shard }, 'the log does not say what became of an append')
+      this.#appends.failed({ err: error, shard: group.shard })
       return 'unknown'
     }
   }

@@ -4,6 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { ControlStore, MemberRow } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
 import { hedged } from './hedge.ts'
@@ -34,10 +35,17 @@ export class DeathWatch {
   /** The read behind the one under way; those who ask meanwhile share it. */
   #next: Promise<ClusterView> | null = null
   #running = false
-  #isAway = false
+  readonly #outage: Outage
 
   constructor(options: DeathWatchOptions) {
     this.#options = options
+    const { clock, log } = options
+    this.#outage = new Outage({
+      log,
+      now: () => clock.monotonicMs(),
+      failing: 'the control rows can not be read',
+      back: 'the control rows are read again',
+    })
   }
 
   start(): void {
@@ -76,21 +84,14 @@ export class DeathWatch {
   #look(): void {
     this.refresh()
       .then(
-        () => this.#away(false, undefined),
-        (error: unknown) => this.#away(true, error),
+        () => this.#outage.answered(),
+        (error: unknown) => this.#outage.failed({ err: error }),
       )
       .finally(() => {
         this.#options.clock.after(LIMITS.membersReadEveryMs, () => {
           if (this.#running) this.#look()
         })
       })
-  }
-
-  #away(isAway: boolean, error: unknown): void {
-    if (isAway === this.#isAway) return
-    this.#isAway = isAway
-    if (isAway) this.#options.log.warn({ err: error }, 'the control rows can not be read')
-    else this.#options.log.info({}, 'the control rows are read again')
   }
 
   #begin(): Promise<ClusterView> {

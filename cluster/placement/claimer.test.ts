@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { Outage } from '../../protocol/outage.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import { settle } from '../testing/harness.ts'
 import { Claimer } from './claimer.ts'
@@ -32,6 +33,7 @@ function makeClaimer() {
     member: 'me',
     incarnation: () => world.life,
     mayServe: () => world.mayServe,
+    outage: new Outage({ log: QUIET, now: () => 0, failing: '', back: '' }),
   })
   return world
 }

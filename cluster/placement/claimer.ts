@@ -4,7 +4,9 @@
 // Source: PROTOCOL 3.5 (forced claim, re-claim).
 
 import { LIMITS } from '../../config/limits.ts'
+import { AssertionError } from '../../protocol/errors.ts'
 import type { Log } from '../../protocol/log.ts'
+import type { Outage } from '../../protocol/outage.ts'
 import { NIL_INCARNATION } from '../../storage/control.ts'
 import type { ControlStore, ShardRow } from '../../storage/control.ts'
 import { LostTenure } from '../../storage/journal.ts'
@@ -18,6 +20,8 @@ export interface ClaimerOptions {
   readonly control: ControlStore
   readonly clock: Clock
   readonly log: Log
+  /** Told of claims that have failed, and of those that have not. */
+  readonly outage: Outage
   readonly host: TenureHost
   readonly member: string
   readonly incarnation: () => string
@@ -91,7 +95,7 @@ export class Claimer {
 
   /** Fences the log, replays its tail, serves. What fails is tried again with the next view. */
   async serve(shard: number, tenure: Tenure, expected?: Expected): Promise<void> {
-    const { host, log, clock, incarnation } = this.#options
+    const { host, log, outage, clock, incarnation } = this.#options
     const life = incarnation()
     const beganMs = clock.monotonicMs()
     this.#used.set(shard, tenure.epoch)
@@ -106,6 +110,7 @@ export class Claimer {
       host.forget(next)
       next.stepDown('the claim has failed')
       if (error instanceof LostTenure) log.info({ shard, epoch: tenure.epoch }, error.message)
+      else if (!(error instanceof AssertionError)) outage.failed({ err: error, shard })
       else log.error({ err: error, shard, epoch: tenure.epoch }, 'a shard was not taken over')
       return
     }
@@ -114,6 +119,7 @@ export class Claimer {
       next.stepDown('this life of the member is over')
     } else {
       this.served++
+      outage.answered()
       host.serving(next)
       const tookMs = Math.round(clock.monotonicMs() - beganMs)
       log.info({ shard, epoch: tenure.epoch, tookMs }, 'serves a shard')

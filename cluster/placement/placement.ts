@@ -6,6 +6,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { ControlStore, ShardRow } from '../../storage/control.ts'
 import type { Maybe, Tenure } from '../../storage/journal.ts'
 import type { World } from '../clock.ts'
@@ -66,6 +67,7 @@ export class Placement implements Ownership {
   readonly #claimer: Claimer
   readonly #announced: Announced
   readonly #drain: Drain
+  readonly #outage: Outage
   readonly #pacer: Pacer
   readonly #routes = new Routes()
   /** Steps that wait or run, one a shard. */
@@ -95,7 +97,14 @@ export class Placement implements Ownership {
     })
     const incarnation = (): string => this.incarnation
     const mayServe = (): boolean => this.mayServe()
-    const claimer = new Claimer({ control, clock, log, host, member, incarnation, mayServe })
+    this.#outage = new Outage({
+      log,
+      now: () => clock.monotonicMs(),
+      failing: 'shards were not taken over; they are tried again',
+      back: 'no shard is left to be taken over',
+    })
+    const own = { member, incarnation, mayServe, outage: this.#outage }
+    const claimer = new Claimer({ control, clock, log, host, ...own })
     this.#claimer = claimer
     const isBeating = (other: string): boolean => this.membership.isBeating(other)
     this.#pacer = new Pacer({ clock, member, isBeating, ask: (move) => this.#askFor(move) })
@@ -274,6 +283,7 @@ export class Placement implements Ownership {
       if (!view.isDead(row.incarnation)) this.#routes.learn(row.shard, row)
       this.#judge(view, row)
     }
+    if (this.#wanted.size === 0 && this.#running.size === 0) this.#outage.answered()
     // Without a wire nobody hears what is asked.
     if (this.membership.wire.said === 'up') this.#pacer.look(view)
     const life = this.incarnation
@@ -346,9 +356,7 @@ export class Placement implements Ownership {
       if (this.handoff.underWay.has(shard)) continue
       this.#running.add(shard)
       step()
-        .catch((error: unknown) =>
-          this.#options.log.warn({ err: error, shard }, 'a shard was not taken; it is tried again'),
-        )
+        .catch((error: unknown) => this.#outage.failed({ err: error, shard }))
         .finally(() => {
           this.#running.delete(shard)
           this.#pump()

@@ -7,6 +7,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { BriefMap } from '../../protocol/brief.ts'
 import type { EntryHead } from '../../protocol/entry.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { AliasRow, AppendOutcome, DerivedRow } from '../../storage/journal.ts'
 import { encodeSnapshot } from './activation.ts'
 import type { LoadedEntry, SnapshotCapture } from './activation.ts'
@@ -86,9 +87,16 @@ export class Flusher {
   #storedWaiters: StoredWaiter[] = []
   #storeTimer: (() => void) | null = null
   #stopped = false
+  readonly #outage: Outage
 
   constructor(options: FlusherOptions) {
     this.#options = options
+    this.#outage = new Outage({
+      log: options.shard.context.log,
+      now: () => this.#nowMs(),
+      failing: 'derived rows are not written',
+      back: 'derived rows are written again',
+    })
     this.flushed = options.flush
     this.#stored = options.flush
     this.#storedAtMs = this.#nowMs()
@@ -226,13 +234,13 @@ export class Flusher {
 
   /** Rows of counters never go back, whatever an older version says. False: it has stopped. */
   async #settled({ counters }: Batch): Promise<boolean> {
-    const { context, number, numbers } = this.#options.shard
+    const { number, numbers } = this.#options.shard
     while (!this.#stopped) {
       try {
         await numbers.settle(counters)
         return !this.#stopped
       } catch (error) {
-        context.log.warn({ err: error, shard: number }, 'counters could not be read')
+        this.#outage.failed({ err: error, shard: number })
         await this.#pause()
       }
     }
@@ -285,9 +293,12 @@ export class Flusher {
     try {
       outcome = await derived.write(shard.number, shard.epoch, rows)
     } catch (error) {
-      shard.context.log.error({ err: error, shard: shard.number }, 'derived rows were not written')
+      this.#outage.failed({ err: error, shard: shard.number })
     }
-    if (outcome === 'committed') return true
+    if (outcome === 'committed') {
+      this.#outage.answered()
+      return true
+    }
     if (!this.#stopped) onRefused(outcome)
     return false
   }

@@ -7,6 +7,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { AssertionError, assert, errorItem } from '../../protocol/errors.ts'
 import type { AppendOutcome, ClaimedShard, Group } from '../../storage/journal.ts'
 import type { WireReply } from '../../protocol/message.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { ShardCore } from './core.ts'
 
 const RETRY_MS = 100
@@ -34,13 +35,20 @@ export async function resolveUnknown(shard: UnknownHost, group: Group): Promise<
   const { clock, log } = shard.context
   const began = clock.monotonicMs()
   const resolution = new Resolution(shard, group)
+  const outage = new Outage({
+    log,
+    now: () => clock.monotonicMs(),
+    failing: 'the journal does not say what it has',
+    back: 'the journal says what it has',
+  })
   let told = false
   for (let attempt = 0; ; attempt++) {
     const outcome = await resolution.step().catch((error: unknown): Resolved => {
       if (error instanceof AssertionError) throw error
-      log.warn({ err: error, shard: shard.number }, 'the journal does not say what it has')
+      outage.failed({ err: error, shard: shard.number })
       return 'unknown'
     })
+    if (outcome !== 'unknown') outage.answered()
     if (outcome !== 'unknown' || shard.state === 'stopped') return outcome
     if (!told && clock.monotonicMs() - began > LIMITS.unknownOutcomeMs) {
       told = true

@@ -70,6 +70,7 @@ async function stage(t: Test): Promise<Stage> {
     generation: 'g1',
     onApplied: () => watch.applied(),
     onFailure: (error) => t.fail(String(error)),
+    onBack: () => undefined,
     clock: () => clock.monotonicMs(),
     after: (_ms, run) => setImmediate(run),
   })

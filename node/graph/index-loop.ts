@@ -17,6 +17,8 @@ export interface IndexLoopOptions {
   readonly onApplied: () => void
   /** A batch failed and will be tried again. */
   readonly onFailure: (error: unknown) => void
+  /** One has succeeded, after some that failed. */
+  readonly onBack: () => void
   /** Monotonic milliseconds. */
   readonly clock: () => number
   /** Runs after a while; 0: as soon as what has arrived was handled. */
@@ -32,6 +34,7 @@ export class IndexLoop {
   #woken = false
   #stopped = false
   #failureMs: number = LIMITS.projectorRetryMs
+  #hasFailed = false
   readonly #heads = new Map<number, number>()
   /** Offsets as the main thread knows them. */
   readonly #published = new Map<number, number>()
@@ -72,6 +75,7 @@ export class IndexLoop {
     try {
       const kept = await projector.start(progress.heads(this.#heads), generation)
       if (kept === 'reset') progress.count('resets', 1)
+      this.#goesOn()
       this.#publish()
       return true
     } catch (error) {
@@ -92,6 +96,7 @@ export class IndexLoop {
         progress.count('batchUs', (clock() - startedMs) * 1_000)
       }
       this.#failureMs = LIMITS.projectorRetryMs
+      this.#goesOn()
       this.#publish()
       return step.next
     } catch (error) {
@@ -101,8 +106,15 @@ export class IndexLoop {
   }
 
   #failed(error: unknown): void {
+    this.#hasFailed = true
     this.#options.progress.count('failures', 1)
     this.#options.onFailure(error)
+  }
+
+  #goesOn(): void {
+    if (!this.#hasFailed) return
+    this.#hasFailed = false
+    this.#options.onBack()
   }
 
   #publish(): void {

@@ -34,5 +34,7 @@ export type FromIndexWorker =
       readonly parked: ParkedActor
     }
   | { readonly kind: 'failed'; readonly error: string }
+  /** It goes on, after it had failed. */
+  | { readonly kind: 'back' }
   /** The index was emptied: it could not go on from where it was. */
   | { readonly kind: 'reset'; readonly why: string }

@@ -3,7 +3,9 @@
 
 import t, { type Test } from 'tap'
 import { systemClock } from '../../cluster/clock.ts'
+import type { Clock } from '../../cluster/clock.ts'
 import { decodeParked } from '../../cluster/feed/projection-batch.ts'
+import { TestClock } from '../../cluster/testing/harness.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedRow } from '../../storage/journal.ts'
 import { Metrics } from '../metrics.ts'
@@ -19,12 +21,13 @@ function thread(
   t: Test,
   writeRows: (rows: readonly DerivedRow[]) => Promise<void>,
   log: ThreadLog = silent,
+  clock: Clock = systemClock(),
 ) {
   const index = new IndexThread({
     journal: { dir: '', end: new SharedArrayBuffer(8) },
     shards: 2,
     generation: 'g',
-    clock: systemClock(),
+    clock,
     log,
     heads: [
       { shard: 0, offset: 3 },
@@ -78,6 +81,27 @@ t.test('a dead worker is started again and goes on', async (t) => {
   await until(() => index.progress.applied(0) === 700)
   await until(() => index.watch.unready() === null)
   t.equal(index.restarts, 1)
+})
+
+t.test('an index that can not go on is told of once a minute, and that it goes on', async (t) => {
+  const told: string[] = []
+  const note = (fields: object, text: string): void =>
+    void told.push(`${text}: ${(fields as { failures: number }).failures}`)
+  const clock = new TestClock()
+  const index = thread(t, () => Promise.resolve(), { ...silent, warn: note, info: note }, clock)
+  await index.opened()
+  const fails = async (head: number): Promise<void> => {
+    index.committed(0, head)
+    await until(() => index.progress.applied(0) === head)
+  }
+  for (const head of [444, 1_444, 2_444]) await fails(head)
+  await until(() => told.length === 1)
+  await clock.advance(60_000)
+  await fails(3_444)
+  await fails(3_445)
+  await until(() => told.length === 3)
+  const failing = 'the graph index could not go on; it tries again'
+  t.same(told, [`${failing}: 1`, `${failing}: 4`, 'the graph index goes on: 4'])
 })
 
 t.test('an index that was emptied because its part of the log is gone is told', async (t) => {

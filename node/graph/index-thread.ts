@@ -8,6 +8,7 @@ import type { Clock } from '../../cluster/clock.ts'
 import { ackDelayMs, type Lag, LagMeter } from '../../cluster/feed/lag.ts'
 import { INDEX_CONSUMER } from '../../cluster/feed/parked-actors.ts'
 import { encodeParked, reasonOf } from '../../cluster/feed/projection-batch.ts'
+import { Outage } from '../../protocol/outage.ts'
 import type { JournalAccess } from '../../storage/embedded/journal.ts'
 import type { DerivedRow, Maybe } from '../../storage/journal.ts'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
@@ -61,9 +62,16 @@ export class IndexThread {
   #ended: () => void = () => undefined
   #lag: Lag = { entries: 0, ageMs: 0 }
   #lagAtMs = Number.NEGATIVE_INFINITY
+  readonly #outage: Outage
 
   constructor(options: IndexThreadOptions) {
     this.#options = options
+    this.#outage = new Outage({
+      log: options.log,
+      now: () => options.clock.monotonicMs(),
+      failing: 'the graph index could not go on; it tries again',
+      back: 'the graph index goes on',
+    })
     this.progress = new SharedProgress(options.shards)
     this.#meter = new LagMeter(this.progress, () => options.clock.nowMs())
     const { clock, flushed } = options
@@ -186,10 +194,10 @@ export class IndexThread {
       return this.#opened.clear()
     }
     if (message.kind === 'failed') {
-      const { error } = message
-      this.#options.log.warn({ error }, 'the graph index could not go on; it tries again')
+      this.#outage.failed({ error: message.error })
       return
     }
+    if (message.kind === 'back') return this.#outage.answered()
     if (message.kind === 'reset') {
       const { why } = message
       this.#options.log.error({ why }, 'the graph index is emptied and filled from the journal')

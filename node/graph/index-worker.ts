@@ -85,6 +85,7 @@ const loop = new IndexLoop({
   generation: data.generation,
   onApplied: () => post({ kind: 'applied' }),
   onFailure,
+  onBack: () => post({ kind: 'back' }),
   clock,
   after,
 })

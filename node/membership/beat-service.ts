@@ -4,10 +4,12 @@
 
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../cluster/clock.ts'
+import type { Clock } from '../../cluster/clock.ts'
 import { BeatLoop } from '../../cluster/membership/beat.ts'
 import type { BeatLoopOptions, Life } from '../../cluster/membership/beat.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
+import { Outage } from '../../protocol/outage.ts'
 import { sharedMs } from './beat-messages.ts'
 import type { FromBeatWorker, LogLevel, ToBeatWorker } from './beat-messages.ts'
 
@@ -22,6 +24,8 @@ export interface BeatServiceOptions {
   readonly ticks: SharedArrayBuffer
   /** Rejects while the store can't be reached; then it is called again. */
   readonly connect: (log: Log) => Promise<BeatControl>
+  /** `threadClock()` but for tests. */
+  readonly clock: Clock
 }
 
 export class BeatService {
@@ -65,14 +69,21 @@ export class BeatService {
   }
 
   async #open(): Promise<void> {
+    const { clock, connect } = this.#options
+    const outage = new Outage({
+      log: this.#log,
+      now: () => clock.monotonicMs(),
+      failing: 'the beat has no connection to the control rows',
+      back: 'the beat has its connection to the control rows',
+    })
     for (;;) {
       try {
-        this.#connected = await this.#options.connect(this.#log)
+        this.#connected = await connect(this.#log)
+        outage.answered()
         break
       } catch (error) {
-        const fields = { error: textOf(error) }
-        this.#log.warn(fields, 'the beat has no connection to the control rows')
-        await pause()
+        outage.failed({ error: textOf(error) })
+        await new Promise<void>((resolve) => void clock.after(LIMITS.beatEveryMs, resolve))
         if (this.#isClosed) return
       }
     }
@@ -81,7 +92,6 @@ export class BeatService {
       return
     }
     const { control } = this.#connected
-    const clock = { ...systemClock(), monotonicMs: sharedMs }
     const mayBeat = (): boolean => this.#moves()
     this.#loop = new BeatLoop({ control, clock, log: this.#log, mayBeat })
     this.#begin()
@@ -113,8 +123,9 @@ export class BeatService {
   }
 }
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, LIMITS.beatEveryMs))
+/** The clock of a thread: its monotonic times are those of all threads of the process. */
+export function threadClock(): Clock {
+  return { ...systemClock(), monotonicMs: sharedMs }
 }
 
 function logOver(post: (message: FromBeatWorker) => void): Log {

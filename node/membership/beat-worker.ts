@@ -7,7 +7,7 @@ import type { Log } from '../../protocol/log.ts'
 import { assert } from '../../protocol/errors.ts'
 import { CassandraControl } from '../../storage/cassandra/control.ts'
 import { Session } from '../../storage/cassandra/session.ts'
-import { BeatService } from './beat-service.ts'
+import { BeatService, threadClock } from './beat-service.ts'
 import type { BeatControl } from './beat-service.ts'
 import type { BeatWorkerData } from './beat-messages.ts'
 
@@ -28,4 +28,4 @@ async function connect(log: Log): Promise<BeatControl> {
   return { control: new CassandraControl(session, keyspace), close: () => session.close() }
 }
 
-new BeatService({ port: parentPort, ticks, connect }).serve()
+new BeatService({ port: parentPort, ticks, connect, clock: threadClock() }).serve()

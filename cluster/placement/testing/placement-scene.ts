@@ -29,7 +29,7 @@ function beatOthers(rows: ReturnType<typeof makeRows>, still: ReadonlySet<string
   rows.clock.after(LOOK_MS, () => beatOthers(rows, still))
 }
 
-export function makePlacement(t: Test, shards = 3) {
+export function makePlacement(t: Test, shards = 3, log = QUIET) {
   const host = new FakeHost()
   const rows = makeRows(shards)
   const { clock, state } = rows
@@ -51,7 +51,7 @@ export function makePlacement(t: Test, shards = 3) {
     control: rows.control,
     wire,
     world: { clock, random },
-    log: QUIET,
+    log,
     member: 'me',
     address: 'http://me',
     version: '1',

@@ -1,5 +1,6 @@
 // The index worker's stand-in for tests: takes every head at once, parks when the head says so and
-// takes it back at head 300, dies at head 666 and says at head 555 that it was emptied.
+// takes it back at head 300, dies at head 666, says at head 555 that it was emptied, at heads that
+// end with 444 that it could not go on, and one above that it does.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from '../index-messages.ts'
@@ -17,6 +18,8 @@ function follow(): void {
     for (const [shard, head] of progress.heads()) {
       if (head <= progress.applied(shard)) continue
       if (head === 666) process.exit(1)
+      if (head % 1_000 === 444) post({ kind: 'failed', error: 'the disk is away' })
+      if (head % 1_000 === 445) post({ kind: 'back' })
       if (head === 555) post({ kind: 'reset', why: 'the log of shard 0 is gone' })
       moved = true
       progress.setApplied(shard, head, 0)

@@ -5,7 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MemberChange, MemberCondition } from '../../../storage/control.ts'
 import { MemoryControl, newStatementState } from '../../../storage/memory/statements.ts'
-import { BeatService } from '../beat-service.ts'
+import { BeatService, threadClock } from '../beat-service.ts'
 import type { BeatWorkerData, ToBeatWorker } from '../beat-messages.ts'
 
 const port = parentPort!
@@ -29,6 +29,7 @@ async function update(member: string, to: MemberChange) {
 new BeatService({
   port,
   ticks: (workerData as BeatWorkerData).ticks,
+  clock: threadClock(),
   async connect(log) {
     if (++attempts === 1) throw new Error('not yet')
     return {
