@@ -41,6 +41,7 @@ t.test('without anything given the defaults hold', async (t) => {
     bootstrapSecret: null,
     graphFilterFields: 'any',
     graphReaders: null,
+    orderCompletion: 'manual',
     logLevel: 'info',
     logFormat: 'auto',
     shutdownMs: 30_000,

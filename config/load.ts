@@ -276,6 +276,7 @@ function settingsOf(
     graphFilterFields: values.KONTOR_GRAPH_FILTER_FIELDS,
     graphReaders: values.KONTOR_GRAPH_READERS,
     secrets: { key: values.KONTOR_SECRETS_KEY, oldKeys: values.KONTOR_SECRETS_KEYS_OLD },
+    orderCompletion: values.KONTOR_ORDER_COMPLETION,
     logLevel: values.KONTOR_LOG_LEVEL,
     logFormat: values.KONTOR_LOG_FORMAT,
     shutdownMs: values.KONTOR_SHUTDOWN_MS,

@@ -31,6 +31,8 @@ export interface Settings {
   readonly graphReaders: number | null
   /** What encrypts secret registry values: base64 of 32 bytes each; key null: nothing does. */
   readonly secrets: { readonly key: string | null; readonly oldKeys: readonly string[] }
+  /** Whether orders are completed by the batch that leaves nothing to do (COMMERCE 3). */
+  readonly orderCompletion: 'manual' | 'automatic'
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** `auto`: text where standard output is a terminal. */
   readonly logFormat: 'auto' | 'text' | 'json'

@@ -155,6 +155,14 @@ export const TABLE = {
     initial: null,
     initially: `one a core, at least 2 and at most ${LIMITS.graphReadersDefaultMax}`,
   }),
+  KONTOR_ORDER_COMPLETION: row<'manual' | 'automatic'>({
+    key: 'orderCompletion',
+    what:
+      'Orders are completed by command, or by themselves once all is delivered and invoiced; the ' +
+      'same on all members.',
+    kind: oneOf('manual', 'automatic'),
+    initial: 'manual',
+  }),
   KONTOR_LOG_LEVEL: row<'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'>({
     key: 'logLevel',
     what: 'The least level that is logged.',

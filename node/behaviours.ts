@@ -3,12 +3,13 @@
 // which fold and project the same actors. A type that is missing here is parked by the projector.
 
 import type { ChannelView } from '../commerce/order/channels.ts'
+import type { Completion } from '../commerce/order/completion.ts'
 import { orderBehaviour } from '../commerce/order/order.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { accessBehaviours } from './access/access.ts'
 import { registryBehaviour } from './registry/entry.ts'
 
 /** The actor types. The workers call it without arguments: they only fold and project. */
-export function behaviours(channels?: ChannelView): Behaviour[] {
-  return [...accessBehaviours(), registryBehaviour, orderBehaviour(channels)]
+export function behaviours(channels?: ChannelView, completion?: Completion): Behaviour[] {
+  return [...accessBehaviours(), registryBehaviour, orderBehaviour(channels, completion)]
 }

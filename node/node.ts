@@ -154,7 +154,7 @@ async function startStations(
       return null
     }
   })
-  const table = behaviours(channels)
+  const table = behaviours(channels, settings.orderCompletion)
   const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
   const clocks = clocksOf(world)
   const { graphFilterFields: filterFields } = settings

@@ -15,6 +15,7 @@ import { checkMessage, type CreateBody, placed } from './check.ts'
 import { COMMANDS } from './command-table.ts'
 import type { Command } from './command.ts'
 import { ORDER_NUMBER_KEY, reserveNumber } from './commands/set-order-number.ts'
+import { type Completion, completeIfDone } from './completion.ts'
 import { decideDelete } from './delete.ts'
 import { Draft } from './draft.ts'
 import { effectsOf, journalEffects } from './hooks.ts'
@@ -28,22 +29,28 @@ export const DEFAULT_NUMBER_PREFIX = 'O'
 /** Commands that give a new order its number: the first of them takes effect first. */
 const NUMBERING: ReadonlySet<string> = new Set(['setOrderNumber', 'generateOrderNumberByPrefix'])
 
+/** What decisions go by beside the state and the message. */
+export interface OrderOptions {
+  readonly channels: ChannelView
+  readonly completion: Completion
+}
+
 export type Deciding = Generator<Ask, Decision<OrderState>, unknown>
 
 export function* decide(
   state: OrderState | null,
   message: Message,
   turn: Turn,
-  channels: ChannelView,
+  options: OrderOptions,
 ): Deciding {
   try {
     if (message.type === 'create') {
-      return yield* decideCreate(state, message.body as CreateBody, turn, channels)
+      return yield* decideCreate(state, message.body as CreateBody, turn, options)
     }
     if (state === null || state.deleted) {
       return refused(errorItem('NOT_FOUND', `there is no order ${turn.actorId}`))
     }
-    return yield* decideOn(state, message, turn, channels)
+    return yield* decideOn(state, message, turn, options)
   } catch (error) {
     if (error instanceof RequestError || error instanceof Refused) {
       return { ok: false, errors: error.errors }
@@ -56,12 +63,12 @@ function* decideOn(
   state: OrderState,
   message: Message,
   turn: Turn,
-  channels: ChannelView,
+  options: OrderOptions,
 ): Deciding {
   switch (message.type) {
     case 'applyCommands': {
       const { commands } = message.body as { commands: readonly Command[] }
-      return yield* decideCommands(state, commands, turn, channels)
+      return yield* decideCommands(state, commands, turn, options)
     }
     case 'query': {
       const data = yield { ask: 'query', node: message.body, state }
@@ -74,8 +81,11 @@ function* decideOn(
     case 'rewind':
       return yield* decideRewind(state, message.body as { checkpointId: string }, {
         turn,
-        channels,
-        finish,
+        channels: options.channels,
+        // What it brings back stays as it was then.
+        finish: (draft, before, effects) => {
+          return finish(draft, { before, effects, completion: 'manual' })
+        },
       })
     case 'delete':
       return yield* decideDelete(state, turn)
@@ -88,7 +98,7 @@ function* decideCreate(
   state: OrderState | null,
   body: CreateBody,
   turn: Turn,
-  channels: ChannelView,
+  { channels, completion }: OrderOptions,
 ): Deciding {
   if (state !== null) {
     const why = state.deleted ? 'was deleted: its id is not used again' : 'is already there'
@@ -118,7 +128,7 @@ function* decideCreate(
     effects.push(...outcome.effects)
     yield* run(draft, ruleBatch(outcome.commands))
   }
-  yield* finish(draft, null, effects)
+  yield* finish(draft, { before: null, effects, completion })
   const data = { orderId: turn.actorId, orderNumber: draft.state.orderNumber }
   // The numbering command was taken out of the batch, and is of the message all the same.
   return decided(draft, numbering === null ? commands : [numbering, ...commands], data, effects)
@@ -180,13 +190,13 @@ function* decideCommands(
   state: OrderState,
   commands: readonly Command[],
   turn: Turn,
-  channels: ChannelView,
+  { channels, completion }: OrderOptions,
 ): Deciding {
   const draft = new Draft(state, turn, channels)
   const effects: Effect[] = []
   const batch = batchOf(commands)
   yield* run(draft, batch)
-  yield* finish(draft, state, effects)
+  yield* finish(draft, { before: state, effects, completion })
   if (draft.records.length === 0) {
     return { ok: true, records: [], state, data: { checkpointId: currentCheckpoint(state) } }
   }
@@ -248,11 +258,17 @@ function located(error: unknown, { command, index }: Placed): unknown {
   )
 }
 
-/** Hooks and totals after the commands, in the order of COMMERCE 6. `before` null: a new order. */
+interface Finish {
+  /** null: a new order. */
+  readonly before: OrderState | null
+  readonly effects: Effect[]
+  readonly completion: Completion
+}
+
+/** Hooks, totals and completion after the commands, in the order of COMMERCE 6. */
 function* finish(
   draft: Draft,
-  before: OrderState | null,
-  effects: Effect[],
+  { before, effects, completion }: Finish,
 ): Generator<Ask, void, unknown> {
   const { hooks } = draft.turn
   const beforeView = (): unknown => (before === null ? null : orderView({ state: before }))
@@ -265,6 +281,7 @@ function* finish(
   }
   checkChannel(draft)
   draft.calculate()
+  if (completion === 'automatic') completeIfDone(draft, before)
   if (hooks.has('OnOrderValidate')) {
     yield* effectsOf('OnOrderValidate', { before: beforeView(), order: orderView(draft) })
   }

@@ -1,5 +1,5 @@
-// States and sums of an order that follow from its parts and are only shown: nothing is decided by
-// them and nothing keeps them. Source: COMMERCE 3 (read-only derived), 7.
+// States and sums of an order that follow from its parts: nothing keeps them. They are shown, and
+// automatic completion goes by them. Source: COMMERCE 3 (read-only derived), 7.
 
 import { addDecimals } from '../../protocol/money.ts'
 import { isCancelled, type OrderState } from './state.ts'
@@ -19,6 +19,17 @@ export function fulfilmentState(state: OrderState): Extent {
 
 /** How much of what costs something is invoiced; cancelled deliveries don't count. */
 export function invoiceState(state: OrderState): Extent {
+  const { open, invoiced } = billed(state)
+  return extent(invoiced, open)
+}
+
+/** True when nothing is left to invoice or to credit, be it that nothing ever was. */
+export function isInvoiced(state: OrderState): boolean {
+  for (const { invoiceId } of state.returns.values()) if (invoiceId === null) return false
+  return billed(state).open === 0
+}
+
+function billed(state: OrderState): { readonly open: number; readonly invoiced: number } {
   let open = 0
   let invoiced = 0
   for (const line of state.lines.values()) {
@@ -29,7 +40,7 @@ export function invoiceState(state: OrderState): Extent {
     if (delivery.invoiceId !== null) invoiced++
     else if (!isCancelled(delivery) && (delivery.shippingPrice ?? 0) > 0) open++
   }
-  return extent(invoiced, open)
+  return { open, invoiced }
 }
 
 /** What is to be paid by all invoices that are not cancelled. */

@@ -7,6 +7,7 @@ import { type ChannelView, NO_CHANNELS } from './channels.ts'
 import { checkMessage, type CreateBody, MESSAGE_TYPES } from './check.ts'
 import { EXTERNAL_REFERENCE_KEY } from './commands/set-external-reference.ts'
 import { ORDER_NUMBER_KEY } from './commands/set-order-number.ts'
+import type { Completion } from './completion.ts'
 import { decide } from './decide.ts'
 import { describeOrderMessages } from './described.ts'
 import { evolve } from './evolve.ts'
@@ -19,8 +20,14 @@ import { fromSnapshot, toSnapshot } from './snapshot.ts'
 import type { OrderState } from './state.ts'
 import { touched } from './touched.ts'
 
-/** The behaviour of orders. `channels` is asked while commands are checked, never in a replay. */
-export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<OrderState> {
+/**
+ * The behaviour of orders. `channels` is asked, and `completion` counts, while commands are
+ * decided, never in a replay.
+ */
+export function orderBehaviour(
+  channels: ChannelView = NO_CHANNELS,
+  completion: Completion = 'manual',
+): Behaviour<OrderState> {
   return {
     type: 'order',
     home: 'shards',
@@ -35,7 +42,7 @@ export function orderBehaviour(channels: ChannelView = NO_CHANNELS): Behaviour<O
       return { keyType: ORDER_NUMBER_KEY, key: orderNumber }
     },
     mayTake,
-    decide: (state, message, turn) => decide(state, message, turn, channels),
+    decide: (state, message, turn) => decide(state, message, turn, { channels, completion }),
     shapes: ORDER_SHAPES,
     evolve: (state, record, meta) => evolve(state, recordOf(record), meta),
     isDeleted: (state) => state.deleted,

@@ -183,3 +183,22 @@ t.test('children of other orders are not found', async (t) => {
     ['MINE', 'P-1'],
   )
 })
+
+t.test('with KONTOR_ORDER_COMPLETION=automatic the last thing to do completes it', async (t) => {
+  const own = await startNode(t, { KONTOR_ORDER_COMPLETION: 'automatic' })
+  for (const [at, orderState] of [
+    [node, 'confirmed'],
+    [own, 'completed'],
+  ] as const) {
+    const { orderId, deliveryId, orderLineId } = await smallOrder(at)
+    const commands = [
+      { type: 'setOrderState', orderState: 'confirmed' },
+      { type: 'completeDelivery', deliveryId },
+      { type: 'releaseOrderLineToInvoicing', orderLineId },
+      { type: 'releaseShippingToInvoicing', deliveryId },
+      { type: 'invoice' },
+    ]
+    for (const one of commands) done(t, await at.order(orderId, [apply(one)]))
+    t.match(await wholeOrder(at, orderId), { orderState, invoiceState: 'complete' })
+  }
+})

@@ -7,11 +7,13 @@ import type { ActorRecord, Ask, Decision, NodeDoc, Turn } from '../../../protoco
 import { checkpointId, turnIds } from '../../../protocol/checkpoint.ts'
 import type { ErrorItem } from '../../../protocol/errors.ts'
 import type { ChannelView } from '../channels.ts'
+import type { Completion } from '../completion.ts'
 import { orderBehaviour } from '../order.ts'
 import type { OrderState } from '../state.ts'
 
 export interface DriverOptions {
   readonly channels?: ChannelView
+  readonly completion?: Completion
   /** Keys that other orders have, as `keyType/key`. */
   readonly taken?: readonly string[]
   /** Effects that the rules of a hook answer. */
@@ -50,7 +52,7 @@ export class OrderDriver {
 
   constructor(options: DriverOptions = {}) {
     this.#options = options
-    this.behaviour = orderBehaviour(options.channels)
+    this.behaviour = orderBehaviour(options.channels, options.completion)
     this.orderId = options.orderId ?? ORDER_ID
   }
 
