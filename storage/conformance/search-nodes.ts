@@ -185,7 +185,19 @@ export const INSTANTS = [
   '2026-03-01T00:00:00.000Z',
 ]
 export const DATES = ['2025-12-31', '2026-01-01', '2026-01-02', '2026-02-28', '2026-03-01']
-export const MEMBERS = ['x', 'y', 'a"b', "it's", 'b\\c', 'd.e', '[0]', 'é😀', '']
+export const MEMBERS = [
+  'x',
+  'y',
+  'x\u0000y',
+  'x\u0001',
+  'a"b',
+  "it's",
+  'b\\c',
+  'd.e',
+  '[0]',
+  'é😀',
+  '',
+]
 export const CODES = ['N', 'S', '\uE000', '😀']
 export const PLACES = [1, 2, 3, 10]
 

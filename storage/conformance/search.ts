@@ -29,6 +29,7 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('a filter that nothing meets finds nothing', (t) => unmeetable(t, make))
   void suite.test('how far shards are filled is kept', (t) => fills(t, make))
   void suite.test('a gate with two ways in lets all through', (t) => eitherWay(t, make))
+  void suite.test('a number is found in lists of any length', (t) => numberLists(t, make))
   void suite.test('an empty text is a text like others', (t) => emptyText(t, make))
   searchProperty(suite, make)
 }
@@ -325,6 +326,24 @@ async function eitherWay(t: Test, make: MakeIndex): Promise<void> {
     const { libraries } = await ask(reader, [body])
     const found = (libraries as Doc[]).map(({ name }) => Number(name)).toSorted((a, b) => a - b)
     t.same(found, actorIds.map((_, i) => i).filter(matches), filter)
+  }
+}
+
+async function numberLists(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = await make(t, OPTIONS)
+  await writer.reset('one')
+  for (const number of [1_152_921_504_606_847_232, 9_007_199_254_740_994, 0.1 + 0.2, 1e300, -0]) {
+    const dynamic = { x: number, y: [number] }
+    await writer.apply([library(ONE, 1, { area: number, rating: number, dynamic })], [])
+    const literal = number.toString()
+    const others = Array.from({ length: 20 }, (_, i) => String(i + 1))
+    for (const values of [[literal], [...others, literal]]) {
+      for (const field of ["dynamic->'x' in", "dynamic->'y' anyof", 'area in', 'rating in']) {
+        const filter = `${field} [${values.join(', ')}]`
+        const body = [{ edge: 'libraries', filter, count: true }]
+        t.same(await ask(reader, body), { libraries: 1 }, filter)
+      }
+    }
   }
 }
 

@@ -30,6 +30,7 @@ import {
 } from './search-layout.ts'
 import { StepSelect, TICK, toldByActor } from './search-select.ts'
 import type { Param, Relation, Sql } from './search-sql.ts'
+import { parseStored } from './stored-json.ts'
 
 export interface GraphReaderOptions {
   /** The data directory. */
@@ -276,14 +277,14 @@ class StepFind {
     return found.map((cells) => {
       const doc = isRow
         ? this.#document(cells[1])
-        : (JSON.parse(cells[1]) as Record<string, unknown>)
+        : (parseStored(cells[1]) as Record<string, unknown>)
       return new SqlRow(cells, doc, this.#members)
     })
   }
 
   /** The members of a stored document that this step asks for. */
   #document(text: string): Record<string, unknown> {
-    const slots = JSON.parse(text) as unknown[]
+    const slots = parseStored(text) as unknown[]
     const doc: Record<string, unknown> = {}
     for (const [member, slot] of this.#needed) {
       const value = slots[slot]

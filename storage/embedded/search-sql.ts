@@ -15,6 +15,7 @@ import type {
   ValueKind,
 } from '../../protocol/graph/plan.ts'
 import { keyBytes, storedId, type Column, type NodeLayout } from './search-layout.ts'
+import { storedName } from './stored-json.ts'
 
 /** A value to bind; `first`, `last` and `value` are filled in for each parent of a nested step. */
 export type Param =
@@ -202,11 +203,18 @@ function bound(value: Scalar): string | number {
 }
 
 function listSql(values: readonly Param[]): Sql {
-  const plain = values.every((value) => typeof value === 'string' || typeof value === 'number')
-  if (values.length <= LIST_PARAMS_MAX || !plain) {
+  if (values.length <= LIST_PARAMS_MAX || !values.every(isSameInJson)) {
     return { text: `(${values.map(() => '?').join(', ')})`, params: values }
   }
   return { text: '(SELECT value FROM json_each(?))', params: [JSON.stringify(values)] }
+}
+
+/**
+ * True: SQLite reads the value out of JSON as it is. A larger integer would be another one, as its
+ * last digits are not written; parts are read as exactly as its own reading goes.
+ */
+function isSameInJson(value: Param): boolean {
+  return typeof value === 'string' || Number.isSafeInteger(value)
 }
 
 /** JSON text of the node, and the JSON path of one of its members. */
@@ -216,7 +224,8 @@ function jsonOf(path: FieldPath, on: Relation): { doc: string; path: Sql } {
   const doc = on.element === null ? `${on.table}.doc` : `${on.element}.value`
   if (names.length === 0) return { doc, path: { text: `'${start}'`, params: [] } }
   // Names are compared as they stand in the JSON text, escapes included.
-  return { doc, path: param(start + names.map((name) => `.${JSON.stringify(name)}`).join('')) }
+  const steps = names.map((name) => `.${JSON.stringify(storedName(name))}`)
+  return { doc, path: param(start + steps.join('')) }
 }
 
 function extract(path: FieldPath, on: Relation): Sql {

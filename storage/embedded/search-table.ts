@@ -6,6 +6,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { assert, AssertionError } from '../../protocol/errors.ts'
 import type { IndexWrite } from '../search.ts'
 import { NODES_PER_ACTOR, storedId, storedValue, type NodeLayout } from './search-layout.ts'
+import { storedJson } from './stored-json.ts'
 
 /** An actor within one transaction. */
 export interface ActorRows {
@@ -187,7 +188,7 @@ export class NodeTable {
   /** The document as it is stored: a JSON array with a slot for each member of the layout. */
   #document(doc: IndexWrite['doc']): string | null {
     if (doc === null) return null
-    return JSON.stringify(this.#members.map((member) => doc[member]))
+    return storedJson(this.#members.map((member) => doc[member]))
   }
 
   /** Deletes a removed node's row for good. */

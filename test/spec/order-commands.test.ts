@@ -202,3 +202,16 @@ t.test('with KONTOR_ORDER_COMPLETION=automatic the last thing to do completes it
     t.match(await wholeOrder(at, orderId), { orderState, invoiceState: 'complete' })
   }
 })
+
+t.test('an external reference that reads like no value is given back like any other', async (t) => {
+  for (const value of ['null', 'undefined', '__proto__']) {
+    const one = await smallOrder(node)
+    const other = await smallOrder(node)
+    const set = (order: { orderId: string }, to: string | null): ReturnType<typeof node.order> =>
+      node.order(order.orderId, [apply({ type: 'setExternalReference', value: to })])
+    done(t, await set(one, value))
+    refused(t, await set(other, value), 'ALREADY_EXISTS', /another order/)
+    done(t, await set(one, null))
+    done(t, await set(other, value))
+  }
+})

@@ -1,0 +1,33 @@
+// Documents as JSON text in SQLite. It stands between documents and the statements that look into
+// them: for SQLite a name in a JSON path ends at U+0000, so that character is written another way
+// in names of members, with U+0001 as the sign of it.
+
+/** A member's name as the stored text has it. */
+export function storedName(name: string): string {
+  return name.replaceAll('\u0001', '\u00011').replaceAll('\u0000', '\u00010')
+}
+
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const SIGN = /\u0001[01]/g
+
+const ownName = (stored: string): string =>
+  stored.replaceAll(SIGN, (sign) => (sign === '\u00010' ? '\u0000' : '\u0001'))
+
+export function storedJson(value: unknown): string {
+  const text = JSON.stringify(value)
+  // Hardly any text has them, be it in a name or elsewhere.
+  const mayHaveSuch = text.includes('\\u0000') || text.includes('\\u0001')
+  return mayHaveSuch ? JSON.stringify(renamed(JSON.parse(text), storedName)) : text
+}
+
+export function parseStored(text: string): unknown {
+  const value = JSON.parse(text) as unknown
+  return text.includes('\\u0001') ? renamed(value, ownName) : value
+}
+
+function renamed(value: unknown, rename: (name: string) => string): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((one) => renamed(one, rename))
+  const members = Object.entries(value as Record<string, unknown>)
+  return Object.fromEntries(members.map(([name, one]) => [rename(name), renamed(one, rename)]))
+}
