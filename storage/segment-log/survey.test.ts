@@ -4,6 +4,7 @@
 import t from 'tap'
 import type { Group } from '../journal.ts'
 import { fileName } from './header.ts'
+import { writeManifest } from './manifest.ts'
 import type { LogGap, LogPosition } from './scan.ts'
 import { SegmentLog } from './segment-log.ts'
 import { surveyLog, type Surveyed, type SurveyOptions } from './survey.ts'
@@ -15,10 +16,13 @@ const GROUPS = 5
 const BODY_BYTES = 3_000
 const SECTOR_BYTES = 512
 
-/** A log whose writer was killed, with one group a frame. */
-async function killed(): Promise<{ disk: SimulatedDisk; frames: readonly LogPosition[] }> {
+/** A log with one group a frame, whose writer was killed if it was not closed. */
+async function killed({ segmentBytes = [64 * 1024], closes = false } = {}): Promise<{
+  readonly disk: SimulatedDisk
+  readonly frames: readonly LogPosition[]
+}> {
   const disk = new SimulatedDisk()
-  const options = { segmentBytes: [64 * 1024], generation: GENERATION, onFatal: () => {} }
+  const options = { segmentBytes, generation: GENERATION, onFatal: () => {} }
   const log = await SegmentLog.open(disk, options)
   await log.append([], [{ shard: 1, epoch: 1 }])
   for (let head = 0; head < GROUPS; head++) {
@@ -26,8 +30,9 @@ async function killed(): Promise<{ disk: SimulatedDisk; frames: readonly LogPosi
     const group: Group = { shard: 1, epoch: 1, head, count: 1, commitId: `${head}`, body }
     await log.append([group])
   }
+  if (closes) await log.close()
   const copy = disk.copy()
-  await log.close()
+  if (!closes) await log.close()
   return {
     disk: copy,
     frames: survey(copy)
@@ -68,6 +73,31 @@ t.test('a log that is whole', async (t) => {
   const { disk, frames } = await killed()
   t.equal(frames.length, GROUPS)
   t.same(told(survey(disk)), [['claim'], [0], [1], [2], [3], [4]])
+})
+
+t.test('of many files all are looked at, or the last one only', async (t) => {
+  const { disk } = await killed({ segmentBytes: [8 * 1024], closes: true })
+  const all = survey(disk)
+  t.same(told(all), [['claim'], [0], [1], [2], [3], [4]], 'what was closed has an end')
+  const files = [...new Set(all.map(({ at }) => at.file))]
+  t.equal(files.length, 3)
+  const tail = survey(disk, { isTail: true })
+  t.same(
+    tail.map(({ at }) => at),
+    all.map(({ at }) => at).filter(({ file }) => file === files.at(-1)),
+  )
+  // A start that came no further than to a file without a header changes nothing.
+  await disk.create(fileName(9), 1_024)
+  t.same(told(survey(disk)), told(all))
+  disk.remove(fileName(files.at(-1)!))
+  t.throws(() => survey(disk), { message: /the file is missing, or its header is/ })
+})
+
+t.test('a log that nothing was ever written to', async (t) => {
+  t.same(survey(new SimulatedDisk()), [])
+  const disk = new SimulatedDisk()
+  await writeManifest(disk, { generation: GENERATION, last: 0, end: null })
+  t.same(survey(disk), [])
 })
 
 t.test('a damage in the middle: what it held, and where it goes on', async (t) => {
