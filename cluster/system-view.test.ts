@@ -42,7 +42,10 @@ t.test('an entry is folded once, and what changes nothing moves the offset', (t)
   t.equal(maps.offset, 2)
   maps.follow({ ...put('a', 2, 'x'), q: undefined as never }, 3)
   t.equal(maps.offset, 3)
-  maps.follow(put('a', 2, '3'), 4)
+  maps.follow(put('refused', 0), 4)
+  t.equal(maps.offset, 4)
+  t.equal(maps.size('setting'), 1)
+  maps.follow(put('a', 2, '3'), 5)
   t.match(maps.get('setting', 'a'), { version: 3, value: '3' })
   t.equal(maps.get('setting', 'b'), null)
   t.equal(maps.get('nothing', 'a'), null)
@@ -68,6 +71,7 @@ t.test('keys that begin with a text, in the order of code points', (t) => {
   ]
   const maps = mapsOf(order.toReversed().map((key) => put(key, 0, 'x')))
   t.same(keys(maps), order)
+  t.same(keys(mapsOf(order.map((key) => put(key, 0, 'x')))), order)
   t.same(keys(maps, 'a/'), ['a/', 'a/1', 'a/1/2', 'a/2'])
   t.same(keys(maps, 'a😀'), ['a😀'])
   t.same(keys(maps, 'c'), [])
@@ -128,6 +132,16 @@ t.test('an image tells what is another, what is new and what is gone, and nothin
   maps.follow(put('new', 1, '2'), 5)
   maps.follow(put('new', 1, '3'), 6)
   t.match(maps.get('setting', 'new'), { version: 2, value: '3' })
+  t.end()
+})
+
+t.test('an image of nothing: all is gone', (t) => {
+  const maps = mapsOf([put('a', 0, '1')])
+  const told: unknown[] = []
+  maps.onChange('setting', (key, entry) => told.push([key, entry]))
+  maps.load(9, [...new SystemMaps(BEHAVIOURS).image()])
+  t.same(told, [['a', null]])
+  t.same(keys(maps), [])
   t.end()
 })
 
