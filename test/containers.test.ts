@@ -3,6 +3,7 @@
 // the program imports. (PROTOCOL 3.1, CONTRACT 0 "Settings")
 
 import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, existsSync, linkSync, lstatSync, mkdirSync } from 'node:fs'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +19,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 interface Service {
   readonly image: string
-  readonly command?: string
+  readonly command?: string | readonly string[]
   readonly environment?: Record<string, string>
   readonly healthcheck?: { readonly test: readonly string[] }
   readonly depends_on?: Record<string, { readonly condition: string }>
@@ -44,13 +45,16 @@ t.test('three nodes, each by its name, with settings that there are', async (t) 
   t.equal(NODES.length, 3)
   const ids = new Set<string>()
   for (const [name, { environment = {}, depends_on }] of NODES) {
-    const loaded = loadSettings(environment, [], () => '')
+    const loaded = loadSettings(environment, [], () => 'a password')
     if ('problems' in loaded) t.fail(loaded.problems.join('\n'))
     else {
       const { memberId, storageDriver, cluster } = loaded.ok
       t.equal(memberId, name)
       t.equal(storageDriver, 'cluster')
       t.match(cluster.redisUrls, ['redis://redis:6379'])
+      t.equal(cluster.redis.credentials?.password, 'a password')
+      t.equal(cluster.cassandra.credentials?.password, 'a password')
+      t.match(cluster.elasticsearch.auth, { password: 'a password' })
       t.match(cluster.cassandra.contactPoints, ['cassandra:9042'])
       t.match(cluster.elasticsearch.urls, [/^http:\/\/elasticsearch:9200\/?$/])
       ids.add(memberId)
@@ -80,6 +84,50 @@ t.test('engines are watched, keep their data, and keep what they acknowledge', a
   }
   t.ok(options.includes('-Dcassandra.config.allow_system_properties=true'))
   t.match(COMPOSE.services['redis']!.command, /--maxmemory-policy noeviction/)
+})
+
+/** The script of a service, as its shell gets it. */
+function scriptOf(name: string): string {
+  return (COMPOSE.services[name]!.command as readonly string[])[0]!.replaceAll('$$', '$')
+}
+
+t.test('engines want passwords, which the first start makes and keeps', async (t) => {
+  const { redis, cassandra, elasticsearch, ...others } = COMPOSE.services
+  t.match(redis!.command, '--aclfile /secrets/redis.acl')
+  const authenticator = '-Dcassandra.settings.authenticator.class_name=PasswordAuthenticator'
+  t.ok(cassandra!.environment!['JVM_EXTRA_OPTS']!.split(' ').includes(authenticator))
+  t.match(elasticsearch!.environment, {
+    'xpack.security.enabled': 'true',
+    ELASTIC_PASSWORD_FILE: '/secrets/elasticsearch',
+  })
+  for (const service of [redis!, elasticsearch!, ...Object.values(others)]) {
+    if (!service.volumes?.includes('secrets:/secrets:ro')) continue
+    t.equal(service.depends_on?.['secrets']?.condition, 'service_completed_successfully')
+  }
+  const dir = mkdtempSync(join(tmpdir(), 'kontor-secrets-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const make = (): Record<string, string> => {
+    // Whoever runs this test can't give files away.
+    const script = `chown() { :; }\n${scriptOf('secrets').replace('/secrets', dir)}`
+    const { status, stderr } = spawnSync('sh', ['-euc', script], { encoding: 'utf8' })
+    t.equal(status, 0, stderr)
+    return Object.fromEntries(
+      readdirSync(dir).map((name) => [name, readFileSync(join(dir, name), 'latin1')]),
+    )
+  }
+  const { 'redis.acl': acl, ...passwords } = make()
+  t.strictSame(Object.keys(passwords).sort(), [...ENGINES].sort())
+  for (const [name, password] of Object.entries(passwords)) {
+    t.match(password, /^[0-9a-f]{48}$/)
+    t.equal(statSync(join(dir, name)).mode & 0o777, 0o400, 'Elasticsearch refuses any other')
+  }
+  t.equal(new Set(Object.values(passwords)).size, ENGINES.length)
+  const digest = createHash('sha256').update(passwords['redis']!).digest('hex')
+  t.equal(acl, `user default on #${digest} ~* &* +@all\n`)
+  t.strictSame(make(), { 'redis.acl': acl, ...passwords }, 'the next start finds them')
+  const checked = spawnSync('bash', ['-n', '-c', scriptOf('cassandra-login')], { encoding: 'utf8' })
+  t.equal(checked.stderr, '')
+  t.equal(checked.status, 0)
 })
 
 t.test('the proxy knows every node, and HAProxy its settings', async (t) => {
