@@ -80,6 +80,8 @@ export const LIMITS = {
   /** Entries that the index lacks, and their age, past which acknowledgements slow down. */
   indexLagEntriesMax: 60_000,
   indexLagMs: 1_500,
+  /** Of fewer entries the age counts in proportion. */
+  indexLagEntriesMin: 1_000,
   // Marks (PROTOCOL 3.6)
   marksMax: 1_000,
   marksBytesMax: 512 * KiB,
