@@ -79,6 +79,8 @@ export const GRAPH_LIMITS = {
   indexTombstoneMs: 24 * 3_600_000,
   /** Removed nodes forgotten in one request or transaction, at least. */
   indexPurgeMax: 1_000,
+  /** The embedded index's log, which is copied into its file past it. */
+  indexLogBytes: 64 * MiB,
   /** Prepared statements a reader of the embedded index keeps. */
   indexStatementsMax: 256,
   consistencyTokenCharsMax: 4 * KiB,

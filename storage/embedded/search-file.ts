@@ -5,16 +5,17 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { LIMITS } from '../../config/limits.ts'
 import { IndexAway } from '../search.ts'
 import { ddlOf, type IndexLayoutOfAll } from './search-layout.ts'
 
 /** Name of the file in the data directory. */
 const FILE = 'graph.sqlite'
-const PAGE_BYTES = 8192
 /**
- * The log is copied into the file past this many pages (64 MB): a page that changed often, once.
+ * An entry of an index lands anywhere in it: on a large store each dirties a page of its own, which
+ * is written to SQLite's log and then to the file. So pages are small.
  */
-const CHECKPOINT_PAGES = 8_000
+const PAGE_BYTES = 4096
 const WRITER_CACHE_KIB = 32 * 1024
 const READER_CACHE_KIB = 8 * 1024
 /** Readers see the file's pages through the kernel's memory instead of copies of their own. */
@@ -41,24 +42,27 @@ const SYNC_FAILED = 1034
 
 /**
  * Opens the index for writing, makes it when it is missing, damaged, or made for another layout. A
- * file that was made here holds no generation: it has to be filled. Nothing is synced but when the
- * log is copied into the file: a machine that goes down takes the newest rows back, and with them
- * the offsets that they brought.
+ * file that was made here holds no generation: it has to be filled. Past `logBytes` SQLite's log is
+ * copied into the file: a page that changed often, once.
  */
-export function openForWriting(dir: string, layout: IndexLayoutOfAll): DatabaseSync {
+export function openForWriting(
+  dir: string,
+  layout: IndexLayoutOfAll,
+  logBytes: number = LIMITS.indexLogBytes,
+): DatabaseSync {
   mkdirSync(dir, { recursive: true })
   const file = join(dir, FILE)
   try {
-    return openMade(file, layout)
+    return openMade(file, layout, logBytes)
   } catch (error) {
     if (!isDamage(error)) throw error
     removeFile(file)
-    return openMade(file, layout)
+    return openMade(file, layout, logBytes)
   }
 }
 
-function openMade(file: string, layout: IndexLayoutOfAll): DatabaseSync {
-  let db = openWriter(file)
+function openMade(file: string, layout: IndexLayoutOfAll, logBytes: number): DatabaseSync {
+  let db = openWriter(file, logBytes)
   try {
     const found = fingerprintOf(db)
     if (found === layout.fingerprint) return db
@@ -66,7 +70,7 @@ function openMade(file: string, layout: IndexLayoutOfAll): DatabaseSync {
       // Another layout: a new file is cheaper than dropping tables page by page.
       db.close()
       removeFile(file)
-      db = openWriter(file)
+      db = openWriter(file, logBytes)
     }
     make(db, layout)
     return db
@@ -76,14 +80,19 @@ function openMade(file: string, layout: IndexLayoutOfAll): DatabaseSync {
   }
 }
 
-function openWriter(file: string): DatabaseSync {
+function openWriter(file: string, logBytes: number): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: BUSY_MS })
   try {
+    // Each transaction is synced by itself: what gathers until the log is copied goes to the disk
+    // in one go otherwise, and commits of the journal stand behind it.
     db.exec(
-      `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;` +
-        `PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA temp_store = MEMORY;` +
-        `PRAGMA cache_size = -${WRITER_CACHE_KIB};`,
+      `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;` +
+        `PRAGMA temp_store = MEMORY; PRAGMA cache_size = -${WRITER_CACHE_KIB};`,
     )
+    // A file that was there may have pages of another size.
+    const { page_size: pageBytes } = db.prepare('PRAGMA page_size').get()!
+    const pages = Math.max(1, Math.floor(logBytes / Number(pageBytes)))
+    db.exec(`PRAGMA wal_autocheckpoint = ${pages}`)
     return db
   } catch (error) {
     db.close()

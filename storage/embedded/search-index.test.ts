@@ -1,7 +1,7 @@
 // What only the SQLite index has to keep: its file over restarts, other node types and damage; the
 // memory of removals; and indexes that serve the questions people ask.
 
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -15,7 +15,7 @@ import { graphSchema } from '../../protocol/graph/schema.ts'
 import { planOf } from '../conformance/search-index.ts'
 import { actorIds, NODE_TYPES, SCHEMA, shelfIds } from '../conformance/search-nodes.ts'
 import { IndexAway } from '../search.ts'
-import { isDamage, isOfFile } from './search-file.ts'
+import { isDamage, isOfFile, openForWriting } from './search-file.ts'
 import { keyBytes, layoutOf } from './search-layout.ts'
 import { SqliteGraphReader } from './search-reader.ts'
 import { StepSelect, TICK } from './search-select.ts'
@@ -66,6 +66,25 @@ void t.test('a file that has no room is away, and what is refused of an actor is
   t.same([...writer.offsets()], [[0, 1]], 'with room again it goes on')
   const unknown = { ...library(TWO, 1, 'b'), node: 'nothing' }
   t.throws(() => writer.apply([unknown], []), { message: /^node type nothing/ })
+  t.end()
+})
+
+void t.test('its log stays within a bound, and each transaction is on the disk', (t) => {
+  const dir = folder(t)
+  const [logBytes, batchBytes] = [1024 ** 2, 256 * 1024]
+  const writer = new SqliteGraphWriter({ dir, schema: SCHEMA, logBytes })
+  t.teardown(() => writer.close())
+  writer.reset('one')
+  let most = 0
+  for (let version = 1; version <= 40; version++) {
+    writer.apply([library(ONE, version, 'a'.repeat(batchBytes))], [{ shard: 0, offset: version }])
+    most = Math.max(most, statSync(join(dir, 'graph.sqlite-wal')).size)
+  }
+  t.ok(most > logBytes / 2, `${most}: it is not copied with every transaction`)
+  t.ok(most < logBytes + 2 * batchBytes, `${most}: the bound, and the transaction that passes it`)
+  const db = openForWriting(dir, layoutOf(SCHEMA), logBytes)
+  t.equal(db.prepare('PRAGMA synchronous').get()!['synchronous'], 2, 'FULL')
+  db.close()
   t.end()
 })
 

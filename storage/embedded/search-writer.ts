@@ -21,6 +21,8 @@ export interface GraphWriterOptions {
   readonly nowMs?: () => number
   /** The file gets so many pages at most; by default as many as the disk has room for. */
   readonly pagesMax?: number
+  /** SQLite's log is copied into the file past so many bytes; LIMITS.indexLogBytes by default. */
+  readonly logBytes?: number
 }
 
 /** Removals are looked through for old ones this often. */
@@ -55,7 +57,7 @@ export class SqliteGraphWriter implements GraphWriter {
   constructor(options: GraphWriterOptions) {
     this.#layout = layoutOf(options.schema)
     this.#nowMs = options.nowMs ?? (() => Date.now())
-    const db = openForWriting(options.dir, this.#layout)
+    const db = openForWriting(options.dir, this.#layout, options.logBytes)
     if (options.pagesMax) db.exec(`PRAGMA max_page_count = ${options.pagesMax}`)
     this.#db = db
     for (const [name, layout] of this.#layout.nodes) {
