@@ -18,8 +18,11 @@ import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-me
 import { SharedProgress } from './shared-progress.ts'
 import { loadTable } from './table.ts'
 
-/** Acknowledgements come before the graph; its lag has a bound of its own (ARCHITECTURE 8). */
-const INDEX_PRIORITY = 19
+/**
+ * Acknowledgements come before the graph, but they wait for it past a bound (ARCHITECTURE 8). So it
+ * has a third of the others' weight: at the lowest priority it gets nothing on a busy machine.
+ */
+const INDEX_PRIORITY = 5
 lowerThreadPriority(INDEX_PRIORITY)
 giveMemoryBackWhenIdle()
 assert(parentPort !== null, 'this file runs as a worker thread')
