@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { parse } from 'yaml'
-import { TABLE } from '../../config/table.ts'
+import { SETTING_NAMES, TABLE } from '../../config/table.ts'
 import { SECRET, startNode } from '../harness/node-process.ts'
 import { until } from '../harness/patience.ts'
 
@@ -157,7 +157,9 @@ t.test('what its text names is there', async (t) => {
     if (script !== 'install' && script !== 'and')
       t.ok(Object.hasOwn(SCRIPTS, script!), `npm ${script}`)
   }
-  for (const [name] of README.matchAll(/\bKONTOR_[A-Z_]+/g)) t.ok(name in TABLE, name)
+  const secrets = SETTING_NAMES.filter((name) => 'secret' in TABLE[name])
+  const settings = new Set<string>([...SETTING_NAMES, ...secrets.map((name) => `${name}_FILE`)])
+  for (const [name] of README.matchAll(/\bKONTOR_[A-Z_]+/g)) t.ok(settings.has(name), name)
   for (const [, path] of README.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
     t.ok(existsSync(join(ROOT, path!)), path!)
   }
