@@ -1,7 +1,7 @@
 // What discounts take of an order's lines and shipping fees. It stands between totals.ts and the
 // rounding of what was one line. What is invoiced is frozen: it keeps its amounts, and later
-// discounts pass it by. An order discount that it holds a share of is still reckoned over it, and
-// the others share what is left of the discount. Source: COMMERCE 1, 5 row 37.
+// discounts pass it by. An order discount that was there by then is still reckoned over it, and the
+// others share what is left of the discount. Source: COMMERCE 1, 5 row 37.
 
 import { LIMITS } from '../../config/limits.ts'
 import { portionOf, shareOf, toUnits } from '../../protocol/money.ts'
@@ -63,13 +63,18 @@ export function discount(
   }
   const targets = [...byId.values()]
   let shareCount = 0
+  const earlier = new Set<string>()
+  for (const { discountId, targetId } of state.discounts.values()) {
+    if (targetId !== null) earlier.add(discountId)
+  }
   for (const item of state.discounts.values()) {
     if (item.targetId !== null) continue
     shareCount += targets.length
     if (shareCount > LIMITS.orderSharesMax) {
       invalid(`order discounts over so many lines make more than ${LIMITS.orderSharesMax} shares`)
     }
-    spread(item, targets, digits)
+    spread(item, targets, { earlier, digits })
+    earlier.add(item.discountId)
   }
 }
 
@@ -180,13 +185,14 @@ interface Sharing {
 }
 
 /** Step 3: one order discount over everything left, in proportion to what is left of each. */
-function spread(item: StaticDiscount, targets: readonly Target[], digits: number): void {
+function spread(item: StaticDiscount, targets: readonly Target[], taken: Taken): void {
+  const { digits } = taken
   let whole = 0
   let given = 0
   const sharings: Sharing[] = []
   const families = new Map<string, Sharing>()
   for (const target of targets) {
-    const held = target.frozen ? heldOf(target, item.discountId, digits) : NOTHING_HELD
+    const held = target.frozen ? heldOf(target, item.discountId, taken) : NOTHING_HELD
     const left = target.frozen ? held.left : target.left
     whole += left
     given += held.share
@@ -233,25 +239,26 @@ function limited(share: number, left: number): number {
   return Math.min(Math.max(share, 0), left)
 }
 
-/** A frozen target's share of a discount, and what was left of it before; zeros without a share. */
-function heldOf({ of, left }: Target, discountId: string, digits: number): Held {
-  // Shares stand in the order in which they were taken.
-  let before = left
-  for (let i = of.shares.length - 1; i >= 0; i--) {
-    const share = toUnits(of.shares[i]!.value, digits)
-    before += share
-    if (of.shares[i]!.referenceId === discountId) return { left: before, share }
-  }
-  return NOTHING_HELD
+/** Which discounts had been taken before one. */
+interface Taken {
+  readonly earlier: ReadonlySet<string>
+  readonly digits: number
 }
 
-/** The same of its own discount: that was taken, though rounding may have left no share of it. */
-function heldOfOwn(
-  { of, left }: Target,
-  discountId: string,
-  { earlier, digits }: { readonly earlier: ReadonlySet<string>; readonly digits: number },
-): Held {
+/** A frozen target's share of an order discount; zeros where that came later. */
+function heldOf(target: Target, discountId: string, taken: Taken): Held {
+  const held = heldOfOwn(target, discountId, taken)
+  const isReckoned = held.share > 0 || target.of.reckoned?.includes(discountId) === true
+  return isReckoned ? held : NOTHING_HELD
+}
+
+/**
+ * A frozen target's share of a discount that was taken, and what was left of it before; rounding
+ * may have left no share.
+ */
+function heldOfOwn({ of, left }: Target, discountId: string, { earlier, digits }: Taken): Held {
   let before = left
+  // Shares stand in the order in which they were taken.
   for (let i = of.shares.length - 1; i >= 0; i--) {
     const { referenceId } = of.shares[i]!
     const share = toUnits(of.shares[i]!.value, digits)

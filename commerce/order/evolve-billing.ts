@@ -16,9 +16,12 @@ import type {
 import {
   type Billable,
   type CalculatedDiscount,
+  type Delivery,
   NO_JSON,
+  type OrderLine,
   type OrderState,
   type StaticDiscount,
+  unreckoned,
 } from './state.ts'
 
 /** Kinds of deletions, discounts, returns and invoicing: rarer, and apart to keep both readable. */
@@ -40,10 +43,12 @@ export function foldBilling(state: OrderState, record: OrderRecord, now: number)
       break
     case 'discountChanged':
       patch(state.discounts, record.discountId, record.after, now)
+      if (record.after.value !== undefined) unreckon(state, record.discountId)
       state.modifiedMs = now
       break
     case 'discountDeleted':
       dropDiscount(state, record.discountId)
+      unreckon(state, record.discountId)
       state.modifiedMs = now
       break
     case 'returnCreated':
@@ -147,17 +152,50 @@ function addInvoice(state: OrderState, record: InvoiceCreated, now: number): voi
     modifiedMs: now,
   })
   if (record.n > state.lastInvoiceNumber) state.lastInvoiceNumber = record.n
+  const discounts = [...state.discounts.values()].filter(({ targetId }) => targetId === null)
   for (const line of record.lines) {
     state.invoiceLines.set(line.invoiceLineId, line)
-    const { invoiceId, invoiceLineId } = line
-    bill(state, [line.referenceType, line.referenceId], { invoiceId, invoiceLineId }, now)
+    const { invoiceId, invoiceLineId, referenceType, referenceId } = line
+    bill(state, [referenceType, referenceId], { invoiceId, invoiceLineId }, now)
+    if (referenceType === 'orderLine') reckon(state.lines, referenceId, discounts)
+    else if (referenceType === 'delivery') reckon(state.deliveries, referenceId, discounts)
+  }
+}
+
+/** Keeps which discounts an invoiced thing counts for without a share of them. */
+function reckon<T extends OrderLine | Delivery>(
+  things: Map<string, T>,
+  id: string,
+  discounts: readonly StaticDiscount[],
+): void {
+  if (discounts.length === 0) return
+  const thing = present(things, id)
+  const shared = new Set(thing.shares.map(({ referenceId }) => referenceId))
+  const reckoned = discounts.map(({ discountId }) => discountId).filter((one) => !shared.has(one))
+  if (reckoned.length > 0) things.set(id, { ...thing, reckoned })
+}
+
+/** A discount that is another one now, or gone, passes by what was invoiced without it. */
+function unreckon(state: OrderState, discountId: string): void {
+  for (const things of [state.lines, state.deliveries]) {
+    const map = things as Map<string, OrderLine | Delivery>
+    for (const [id, thing] of map) {
+      if (thing.reckoned?.includes(discountId) !== true) continue
+      const reckoned = thing.reckoned.filter((one) => one !== discountId)
+      map.set(id, reckoned.length > 0 ? { ...thing, reckoned } : unreckoned(thing))
+    }
   }
 }
 
 function cancelInvoice(state: OrderState, record: InvoiceCancelled, now: number): void {
   state.modifiedMs = now
   patch(state.invoices, record.invoiceId, { isCancelled: true }, now)
-  for (const ref of record.frees) bill(state, ref, { invoiceId: null, invoiceLineId: null }, now)
+  for (const ref of record.frees) {
+    bill(state, ref, { invoiceId: null, invoiceLineId: null }, now)
+    const [kind, id] = ref
+    if (kind === 'orderLine') state.lines.set(id, unreckoned(present(state.lines, id)))
+    if (kind === 'delivery') state.deliveries.set(id, unreckoned(present(state.deliveries, id)))
+  }
 }
 
 function bill(

@@ -15,7 +15,7 @@ import { journalEffects } from './hooks.ts'
 import type { Rewound } from './records.ts'
 import { invalidState } from './refuse.ts'
 import { toSnapshot } from './snapshot.ts'
-import { type Billable, copyState, type OrderState } from './state.ts'
+import { type Billable, copyState, type OrderState, unreckoned } from './state.ts'
 import { calculate } from './totals.ts'
 
 /** The turn, and what comes after a batch: hooks, the channel's rules, totals. */
@@ -110,7 +110,7 @@ function targetOf(now: OrderState, then: OrderState): OrderState {
 function freeCancelled<T extends Billable>(things: Map<string, T>, now: OrderState): void {
   for (const [id, thing] of things) {
     if (thing.invoiceId === null || !now.invoices.get(thing.invoiceId)!.isCancelled) continue
-    things.set(id, { ...thing, invoiceId: null, invoiceLineId: null })
+    things.set(id, unreckoned({ ...thing, invoiceId: null, invoiceLineId: null }))
   }
 }
 

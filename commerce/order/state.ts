@@ -50,6 +50,16 @@ export interface CalculatedDiscount {
   readonly value: number
 }
 
+/** What order discounts are shared by: a line, a shipping fee. */
+interface Discounted {
+  readonly shares: readonly CalculatedDiscount[]
+  /**
+   * Order discounts that were reckoned over it when it was invoiced, though rounding left it no
+   * share of them. Absent where there are none, and while it stands on no invoice.
+   */
+  readonly reckoned?: readonly string[]
+}
+
 /** What can be released to invoicing: a line, a delivery's shipping fee, a return. */
 export type BillableKind = 'orderLine' | 'delivery' | 'return'
 
@@ -61,7 +71,7 @@ export interface Billable {
   readonly invoiceLineId: string | null
 }
 
-export interface Delivery extends Billable {
+export interface Delivery extends Billable, Discounted {
   readonly deliveryId: string
   readonly deliveryNumber: string
   readonly state: DeliveryStateName
@@ -84,14 +94,13 @@ export interface Delivery extends Billable {
   /** After discounts, in the order's convention. */
   readonly total: number
   readonly tax: number
-  readonly shares: readonly CalculatedDiscount[]
   /** Place in the order's sequence of creation, over lines and deliveries. */
   readonly seq: number
   readonly createdMs: number
   readonly modifiedMs: number
 }
 
-export interface OrderLine extends Billable {
+export interface OrderLine extends Billable, Discounted {
   readonly orderLineId: string
   readonly deliveryId: string
   readonly orderLineNumber: string
@@ -111,7 +120,6 @@ export interface OrderLine extends Billable {
   readonly family?: string
   readonly total: number
   readonly tax: number
-  readonly shares: readonly CalculatedDiscount[]
   readonly seq: number
   readonly createdMs: number
   readonly modifiedMs: number
@@ -311,6 +319,13 @@ export function copyState(state: OrderState): OrderState {
     lineCounts: new Map(state.lineCounts),
     discountsOf: new Map(state.discountsOf),
   }
+}
+
+/** A line or a shipping fee that stands on no invoice any more. */
+export function unreckoned<T extends object>(thing: T): T {
+  if (!('reckoned' in thing)) return thing
+  const { reckoned: _, ...rest } = thing
+  return rest as unknown as T
 }
 
 /** True when nothing in a delivery counts, and nothing may be done in it. */

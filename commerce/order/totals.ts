@@ -4,7 +4,7 @@
 // as it is made, so that a person can add up by hand what is shown. Source: COMMERCE 1.
 //
 // What is invoiced is frozen: it keeps its amounts, and later discounts pass it by. An order
-// discount that it holds a share of is still reckoned over it, and the others share what is left of
+// discount that was there by then is still reckoned over it, and the others share what is left of
 // the discount: an invoice for a part of an order moves no amount of the rest.
 
 import {

@@ -2,7 +2,7 @@
 // shared with totals.ts but the steps of COMMERCE 1. It stands against it in property tests.
 
 import { Big } from 'big.js'
-import { isCancelled, type OrderState, type Return } from '../state.ts'
+import { isCancelled, type OrderState, type Return, type StaticDiscount } from '../state.ts'
 
 const HALF_AWAY = Big.roundHalfUp
 const Exact = Big()
@@ -15,6 +15,8 @@ interface Target {
   left: Big
   tax: Big
   readonly shares: { referenceId: string; value: Big }[]
+  /** Order discounts that it counts for without a share. */
+  readonly reckoned: readonly string[]
 }
 
 /** Amounts by the names that the state gives them. */
@@ -110,10 +112,19 @@ function targetsOf(state: OrderState, round: (value: Big) => Big): Target[] {
   return things.map(({ of, id, base, cancelled }) => {
     if (of.invoiceId === null) {
       const left = cancelled ? Big(0) : round(base)
-      return { id, seq: of.seq, frozen: false, left, tax: Big(0), shares: [] }
+      return { id, seq: of.seq, frozen: false, left, tax: Big(0), shares: [], reckoned: [] }
     }
     const shares = of.shares.map((s) => ({ referenceId: s.referenceId, value: Big(s.value) }))
-    return { id, seq: of.seq, frozen: true, left: Big(of.total), tax: Big(of.tax), shares }
+    const { reckoned = [] } = of
+    return {
+      id,
+      seq: of.seq,
+      frozen: true,
+      left: Big(of.total),
+      tax: Big(of.tax),
+      shares,
+      reckoned,
+    }
   })
 }
 
@@ -131,7 +142,9 @@ function applyDiscounts(
     const reached = targets.filter(
       (target) => !target.frozen && (discount.targetId === null || target.id === discount.targetId),
     )
-    const held = discount.scope === 'order' ? targets.flatMap((t) => heldOf(t, discount)) : []
+    const later = ordered.slice(ordered.indexOf(discount) + 1)
+    const held =
+      discount.scope === 'order' ? targets.flatMap((t) => heldOf(t, discount, later)) : []
     const whole = sum([...reached, ...held].map((target) => target.left))
     const given = sum(held.map((target) => target.share))
     let amount = round(discount.isPercentage ? whole.times(discount.value) : Big(discount.value))
@@ -158,13 +171,15 @@ function applyDiscounts(
 
 /** What an invoiced target holds of a discount, and what was left of it before it took that. */
 function heldOf(
-  target: Target,
-  { discountId }: { discountId: string },
+  { frozen, left, shares, reckoned }: Target,
+  { discountId }: StaticDiscount,
+  later: readonly StaticDiscount[],
 ): { left: Big; share: Big }[] {
-  const at = target.shares.findIndex((share) => share.referenceId === discountId)
-  if (!target.frozen || at === -1) return []
-  const later = sum(target.shares.slice(at).map((share) => share.value))
-  return [{ left: target.left.plus(later), share: target.shares[at]!.value }]
+  const own = shares.filter((share) => share.referenceId === discountId)
+  if (!frozen || (own.length === 0 && !reckoned.includes(discountId))) return []
+  const share = sum(own.map(({ value }) => value))
+  const after = shares.filter((one) => later.some((other) => other.discountId === one.referenceId))
+  return [{ left: left.plus(share).plus(sum(after.map(({ value }) => value))), share }]
 }
 
 function taxOf(state: OrderState, target: Target, round: (value: Big) => Big): Big {
