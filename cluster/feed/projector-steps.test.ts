@@ -54,3 +54,11 @@ t.test('a refill stands back for who waits', async (t) => {
   await follow(s, projector)
   t.strictSame(s.index.docs(), s.store.expected())
 })
+
+t.test('without what was parked nothing is followed: it would be passed over', async (t) => {
+  const s = scene()
+  await s.store.commit([A, opened('a')])
+  Object.assign(s.store.journal.derived, { parked: () => Promise.reject(new Error('away')) })
+  await t.rejects(started(s), { message: 'away' })
+  await t.rejects(s.projector().gained(0, null, 1), { message: 'away' })
+})

@@ -50,6 +50,7 @@ t.test('anything else is not', async (t) => {
     t.not(reader.fault('in:a', changed), null, `field ${i}`)
   }
   t.not(reader.fault('in:a', [...sealed.slice(0, -1), '']), null)
+  t.match(reader.fault('in:a', of().close('in:a', ['h', 'x'])), /names no sender/)
   t.equal(reader.fault('in:a', sealed), null, 'and what was refused has not spoilt it')
 })
 
@@ -70,4 +71,16 @@ t.test('senders are remembered within a bound', async (t) => {
   }
   t.equal(taken, LIMITS.wireSendersMax + 10)
   t.equal(reader.senders, LIMITS.wireSendersMax)
+})
+
+t.test('those that were silent for longest are forgotten first', async (t) => {
+  const { of } = seals()
+  const [sender, reader] = [of(), of()]
+  const close = (i: number) => sender.close('in:a', entryFields(`sender ${i}`, [], [], 1))
+  const first = Array.from({ length: LIMITS.wireSendersMax }, (_, i) => close(i))
+  for (const sealed of first) reader.fault('in:a', sealed)
+  t.equal(reader.fault('in:a', close(0)), null)
+  t.equal(reader.fault('in:a', close(LIMITS.wireSendersMax)), null)
+  t.match(reader.fault('in:a', first[0]!), /here already/, 'it has written since')
+  t.equal(reader.fault('in:a', first[1]!), null)
 })
