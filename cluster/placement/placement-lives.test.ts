@@ -234,6 +234,22 @@ t.test('leaving ends in its time, whoever still waits and whoever takes nothing'
   }
 })
 
+t.test('who leaves alone waits for nobody', async (t) => {
+  const world = makePlacement(t)
+  await world.start()
+  const { placement, rows, host, clock } = world
+  rows.set(1, { epoch: 5, owner: 'me', incarnation: placement.incarnation })
+  await world.look()
+  await world.until('it serves', () => host.shards.has(1))
+  const began = clock.monotonicMs()
+  const leaving = { isOver: false }
+  void placement.leave(60_000).then(() => (leaving.isOver = true))
+  await world.until('it has left', () => leaving.isOver, 70_000)
+  const tookMs = clock.monotonicMs() - began
+  t.ok(tookMs <= 5_000, `${tookMs} ms`)
+  t.equal(rows.state.members.get('me')!.state, 'left')
+})
+
 t.test('leaving looks at the rows now and then while nothing comes of it', async (t) => {
   const world = makePlacement(t)
   await world.startBeside()
