@@ -32,7 +32,7 @@ t.test('health', async (t) => {
   t.match(ready.json(), {
     status: 'ok',
     checks: (onCluster
-      ? ['member', 'shards', 'configuration', 'graph', 'log', 'progress', 'sample']
+      ? ['member', 'shards', 'configuration', 'wire', 'graph', 'log', 'progress', 'sample']
       : ['shards', 'graph', 'progress', 'sample']
     ).map((name) => ({ name, ok: true })),
   })
