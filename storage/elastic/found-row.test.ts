@@ -66,6 +66,11 @@ t.test('the order of nodes inside an actor is its own', (t) => {
   t.equal(sorted(inside, placed), 'cba')
   t.equal(sorted({}, placed), 'abc')
   t.equal(sorted({ source: { kind: 'edge', sameActor: false } }, placed), 'abc')
+  const same = [row('a', { actorId: 'y' }), row('a', { actorId: 'x' })]
+  t.same(
+    same.toSorted((a, b) => compareRows(step({}), a, b)).map(({ actorId }) => actorId),
+    ['x', 'y'],
+  )
   const position = placed.map((one, i) => ({ ...one, doc: { at: i === 1 ? 1 : 5 } }))
   t.equal(sorted({ ...inside, position: 'at' }, position), 'acb')
   const elements = [

@@ -53,13 +53,13 @@ t.test('a text is cut between its characters', (t) => {
 
 t.test('members at any depth, and what lists hold', (t) => {
   const into: Record<string, string | string[]> = {}
-  const value = { a: 1, b: { c: [true, 'x', null, { d: 1 }] }, n: null, u: undefined, e: {} }
+  const value = { a: 1, b: { c: [true, 'x', 2, null, { d: 1 }] }, n: null, u: undefined, e: {} }
   addMembers(into, [], value)
   t.same(into, {
     [keyOf('O', [])]: 'o',
     [keyOf('S', ['a'])]: valueOf(1),
     [keyOf('O', ['b'])]: 'o',
-    [keyOf('A', ['b', 'c'])]: [LIST, `e${valueOf(true)}`, `e${valueOf('x')}`],
+    [keyOf('A', ['b', 'c'])]: [LIST, `e${valueOf(true)}`, `e${valueOf('x')}`, `e${valueOf(2)}`],
     [keyOf('O', ['e'])]: 'o',
   })
   t.end()
