@@ -1,5 +1,5 @@
-// A copy of a log that is made again and again: what is in it belongs to the source as it is now, to
-// the byte, and nothing else is there. What is written meanwhile: log-copy.test.ts.
+// A copy of a log that is made again and again: what is in it belongs to the source as it is now,
+// to the byte, and nothing else is there. What is written meanwhile: log-copy.test.ts.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
