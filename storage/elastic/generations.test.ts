@@ -2,21 +2,18 @@
 // with one, and what of a foreign one can be used. Source: PROTOCOL 3.13.5.
 
 import t from 'tap'
-import { LIMITS } from '../../config/limits.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
 import { NODE_TYPES, SCHEMA } from '../conformance/search-nodes.ts'
 import { MemorySearchEngine } from '../memory/search-engine.ts'
 import { Generations } from './generations.ts'
 import { layoutOf } from './layout.ts'
 
-const BOUND = { timeoutMs: LIMITS.engineAdminMs }
-
 function stage(prefix = 'p-', engine = new MemorySearchEngine({ nowMs: () => 0 })) {
   const layout = layoutOf(SCHEMA)
   const names = Array.from(layout.nodes.values(), ({ name }) => name)
   const generations = new Generations({ engine, prefix, layout, store: 's' })
   const read = async (name: string) =>
-    (await engine.indexes('', BOUND))
+    (await engine.indexes(''))
       .filter(({ aliases }) => aliases.includes(`${prefix}${name}`))
       .map((info) => info.name)
   return { engine, layout, names, generations, read }
@@ -34,7 +31,7 @@ t.test('what was made is found, with all that it says of itself', async (t) => {
   for (const { name, properties } of nodes.values()) {
     t.same(found.get(1)!.properties.get(name), properties)
   }
-  await engine.deleteIndex(generations.indexOf(1, names[0]!), BOUND)
+  await engine.deleteIndex(generations.indexOf(1, names[0]!))
   t.equal((await generations.find()).get(1)!.isWhole, false, 'a part of it is gone')
   await generations.make(1)
   t.equal((await generations.find()).get(1)!.isWhole, true)
@@ -45,10 +42,10 @@ t.test('people read the live one, moved in one step', async (t) => {
   await generations.make(1)
   await generations.make(2)
   const moves: number[] = []
-  const { moveAliases } = engine
-  engine.moveAliases = (changes, bound) => {
+  const move = engine.moveAliases.bind(engine)
+  engine.moveAliases = (changes) => {
     moves.push(changes.length)
-    return moveAliases.call(engine, changes, bound)
+    return move(changes)
   }
   for (const number of [1, 2, 2, 1]) {
     await generations.activate(number)
