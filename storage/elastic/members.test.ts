@@ -1,5 +1,5 @@
-// Terms of whatever callers put into `dynamic` fields: they sort as the values do, no two paths meet
-// in one key, and no term is longer than the engine takes.
+// Terms of whatever callers put into `dynamic` fields: they sort as the values do, no two paths
+// meet in one key, and no term is longer than the engine takes.
 
 import t from 'tap'
 import { compareText } from '../../protocol/graph/evaluate.ts'
