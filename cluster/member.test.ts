@@ -6,6 +6,7 @@ import { LIMITS } from '../config/limits.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Reply } from '../protocol/message.ts'
 import { startMember } from './testing/harness.ts'
+import { ledger } from './testing/ledger.ts'
 
 function data(reply: Reply, i = 0): unknown {
   if (reply.outcome !== 'answered') throw new Error(JSON.stringify(reply))
@@ -328,3 +329,26 @@ t.test(
     t.equal(data(await later.ask(hot, [['append', { token: '39.49' }]], { key: '39.49' })), 2_001)
   },
 )
+
+t.test('what is committed is told on; configuration is taken up here, at once', async (t) => {
+  for (const home of ['shards', 'system'] as const) {
+    const told: [shard: number, first: number, count: number][] = []
+    const { member, ask } = await startMember({
+      behaviours: [{ ...ledger, home }],
+      onCommitted: (shard, entries, first) => void told.push([shard, first, entries.length]),
+    })
+    const { offset } = member.system
+    const reply = await ask('new', [['open', { number: 'N' }]])
+    t.equal(reply.outcome, 'answered')
+    if (home === 'system') {
+      t.same(told, [])
+      t.ok(member.system.offset > offset)
+    } else {
+      t.equal(told.length, 1)
+      const [shard, first, count] = told[0]!
+      t.ok(shard >= 0 && count > 0)
+      t.equal(first, 1)
+      t.equal(member.system.offset, offset)
+    }
+  }
+})

@@ -5,7 +5,7 @@ import { memoryWire, nastyWire } from '../memory/wire.ts'
 import type { Nastiness } from '../memory/wire.ts'
 import type { Clock } from '../clock.ts'
 import { Member } from '../member.ts'
-import type { HookTable } from '../sharding/core.ts'
+import type { HookTable, OnCommitted } from '../sharding/core.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Reply } from '../../protocol/message.ts'
 import { memoryJournal } from '../../storage/memory/journal.ts'
@@ -110,6 +110,7 @@ export interface StartOptions {
   readonly behaviours?: readonly Behaviour[]
   /** Of a store that has no TTL. */
   readonly expire?: NonNullable<DerivedStore['expire']>
+  readonly onCommitted?: OnCommitted
 }
 
 const NO_RULES: HookTable = { has: () => false, effects: () => [] }
@@ -153,7 +154,7 @@ export async function startMember(options: StartOptions = {}): Promise<World> {
     hooks: options.rules ?? NO_RULES,
     query: () => null,
     throttleMs: () => 0,
-    onCommitted: () => undefined,
+    onCommitted: options.onCommitted ?? (() => undefined),
     doneWith: () => Infinity,
     onLost: (shard, why) => void lost.push(`${shard}: ${why}`),
   })
