@@ -3,8 +3,10 @@
 // under the same key; also what was rejected. They stand between the seed and the history. Source:
 // PROTOCOL 4.1, F30, F31, F34.
 
+import { errorItem } from '../../protocol/errors.ts'
 import { uuidMaker } from '../../protocol/ids.ts'
-import type { MessageResult, Reply } from '../../protocol/message.ts'
+import type { MessageResult, Refusals, Reply } from '../../protocol/message.ts'
+import { FORBIDDEN } from './checkers/sequential.ts'
 import { Draws } from './draws.ts'
 import { History } from './history.ts'
 import type { Attempt, Operation } from './history.ts'
@@ -176,6 +178,7 @@ export class Clients {
       type,
       id: address,
       messages,
+      ...(key === null ? null : refusedOf(operation)),
       idempotencyKey: key,
       bodyHash: key === null ? '' : JSON.stringify(messages),
       by: client,
@@ -238,6 +241,17 @@ export class Clients {
 /** That a key was used for another body is not recorded: it ends with that one's life. */
 function isMismatch(result: MessageResult | null): boolean {
   return result?.success === false && result.errors[0]!.code === 'IDEMPOTENCY_MISMATCH'
+}
+
+/** What the edge refuses this time. */
+function refusedOf({ messages, attempts }: Operation): { readonly refused: Refusals } | null {
+  const isRefused = attempts.length % 2 === 1 && messages.some(({ body }) => body.refused)
+  if (!isRefused) return null
+  const errors = [errorItem(FORBIDDEN, 'refused by its edge')]
+  const refused = messages.map(({ type, body }) => {
+    return body.refused ? { type, success: false as const, errors } : null
+  })
+  return { refused }
 }
 
 function isHopeless({ attempts }: Operation): boolean {

@@ -95,6 +95,7 @@ export class Draws {
     const more = {
       ...(chance() < 0.08 ? { waits: true } : null),
       ...(chance() < 0.12 ? { long: true } : null),
+      ...(chance() < 0.05 ? { refused: true } : null),
     }
     if (chance() < this.#fat) {
       const marks = chance() < 0.1 ? { marks: 2 + this.#scheduler.pick(5) } : null

@@ -54,6 +54,8 @@ export interface LedgerBody {
   readonly nonce?: string
   /** The answer is longer than a mark holds. */
   readonly long?: boolean
+  /** Under a key: its edge refuses it each first time of two, as of a caller whose role changes. */
+  readonly refused?: boolean
   /** The turn waits for rules first. */
   readonly waits?: boolean
 }

@@ -22,6 +22,7 @@ const NAMED = [
   ...['closed-unheard'],
   ...['refusals-expire-in-the-middle', 'refusals-go-from-the-front', 'keys-by-the-wall-clock'],
   ...['spill-by-another-weight', 'refusal-replaces-answer', 'ids-after-filtering'],
+  ...['refusals-at-the-edge-unrecorded'],
   ...['quarantine-stops-counting', 'dead-turns-go-on', 'relay-second-message-taken'],
   ...['relay-by-key-swallowed', 'trim-passes-relayed', 'image-keeps-deleted'],
   ...['no-lease-before-caches', 'bound-forgotten-on-load', 'number-on-the-way-stays'],

@@ -6,7 +6,7 @@ import type { MessageResult } from '../../../protocol/message.ts'
 import type { History, Operation, OperationMessage } from '../history.ts'
 import { marksOf, relayedTokens } from '../ledger.ts'
 import type { Ledger } from '../ledger.ts'
-import { answerOf, nextState } from './sequential.ts'
+import { answerOf, FORBIDDEN, nextState } from './sequential.ts'
 import { shownTokens } from './tokens.ts'
 import { linearize } from './wgl.ts'
 import type { Call } from './wgl.ts'
@@ -202,7 +202,7 @@ function longestOf(told: readonly Told[]): readonly string[] {
 }
 
 /** Answers of messages that were recorded as not done, whatever the state. */
-const NOT_DONE = new Set(['POISONED', 'VOID', 'IDEMPOTENCY_MISMATCH'])
+const NOT_DONE = new Set(['POISONED', 'VOID', 'IDEMPOTENCY_MISMATCH', FORBIDDEN])
 
 function step(
   held: Held,

@@ -5,7 +5,7 @@
 import type { History, Operation } from '../history.ts'
 import { stateAround } from './fold.ts'
 import type { FoldedLog } from './fold.ts'
-import { answerOf } from './sequential.ts'
+import { answerOf, FORBIDDEN } from './sequential.ts'
 
 export function checkOrder(history: History, log: FoldedLog): string[] {
   const found: string[] = []
@@ -49,7 +49,8 @@ function answerInLog(operation: Operation, actorId: string, log: FoldedLog): str
   if (isOfLast && JSON.stringify(last) !== JSON.stringify(entry.a)) {
     return [`K2: ${who} was answered ${JSON.stringify(last)}, recorded ${JSON.stringify(entry.a)}`]
   }
-  if (isVoided(operation) || isRefusedWith(operation, 'POISONED')) return []
+  const isApart = [FORBIDDEN, 'POISONED'].some((code) => isRefusedWith(operation, code))
+  if (isVoided(operation) || isApart) return []
   const actor = log.actors.get(actorId)
   if (!isOfLast || !actor || operation.type !== 'ledger') return []
   const around = stateAround(actor, offset)
@@ -67,7 +68,7 @@ function isVoided(operation: Operation): boolean {
   return isRefusedWith(operation, 'VOID')
 }
 
-/** What was given up, as it kept killing its owner, says nothing of the state either. */
+/** What its edge refused, or what kept killing its owner, says nothing of the state either. */
 function isRefusedWith({ results }: Operation, code: string): boolean {
   const last = results.at(-1)
   return last?.success === false && last.errors[0]!.code === code

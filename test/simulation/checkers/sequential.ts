@@ -8,6 +8,9 @@ import type { OperationMessage } from '../history.ts'
 import { foldLedger, marksOf, refusalText, sizeData } from '../ledger.ts'
 import type { Ledger } from '../ledger.ts'
 
+/** What an edge says of a message that its caller may not send. */
+export const FORBIDDEN = 'UNAUTHORIZED_MESSAGE'
+
 /** The one answer that a state allows; null when it rests on more than the state (a number). */
 export function answerOf(
   state: Ledger | null,

@@ -94,6 +94,18 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'refusals-at-the-edge-unrecorded',
+    test: 'node/actors/repeats.test.ts',
+    why: 'what an edge refused is answered, and nobody remembers it',
+    patches: [
+      {
+        file: 'cluster/sharding/turns.ts',
+        find: '      this.#record(activation, work, refusal)\n',
+        replace: '      work.results.push(refusal)\n',
+      },
+    ],
+  },
+  {
     name: 'quarantine-stops-counting',
     test: 'cluster/sharding/loading.test.ts',
     why: 'what is recorded of an actor in quarantine goes on from a version that is not its own',
