@@ -51,12 +51,15 @@ export const GRAPH_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/feed/projection-batch.ts',
-        find: 'function refsOf({ actor, isNew, refs }: TouchedActor): Iterable<NodeRef> {\n',
+        find: '  for (const [key, ref] of refs ?? []) all.set(key, ref)\n',
         replace:
-          'function refsOf({ actor, isNew, refs: named, places }: TouchedActor): Iterable<NodeRef> {\n' +
-          '  const is = placesOf(actor)\n' +
-          '  const there = ([key]) => is.has(key) || places?.has(key)\n' +
-          '  const refs = named && new Map([...named].filter(there))\n',
+          '  for (const [key, ref] of refs ?? [])\n' +
+          '    if (places.has(key) || before?.has(key)) all.set(key, ref)\n',
+      },
+      {
+        file: 'cluster/feed/projection-batch.ts',
+        find: 'function touchedRefs({ isNew, refs }: TouchedActor,',
+        replace: 'function touchedRefs({ isNew, refs, places: before }: TouchedActor,',
       },
     ],
   },
@@ -78,7 +81,7 @@ export const GRAPH_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/feed/projection-batch.ts',
-        find: '  if (own !== undefined) all.set(refKey(own), own)\n',
+        find: '  else if (own !== undefined) all.set(refKey(own), own)\n',
         replace: '',
       },
     ],

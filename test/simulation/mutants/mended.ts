@@ -45,8 +45,19 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/turns.ts',
-        find: '        (error: unknown) => this.#unlooked(activation, work, error),\n',
-        replace: '',
+        find:
+          '        resumed(work, (is) => (is ? this.#alike(work, is) : this.#look(activation, work, message))),\n' +
+          '        (error: unknown) => this.#unlooked(activation, work, error),\n',
+        replace:
+          '        resumed(work, (is) => (is ? this.#alike(work, is) : this.#look(activation, work, message))),\n',
+      },
+      {
+        file: 'cluster/sharding/turns.ts',
+        find:
+          '        resumed(work, (recalled) => this.#startNew(activation, work, message, recalled)),\n' +
+          '        (error: unknown) => this.#unlooked(activation, work, error),\n',
+        replace:
+          '        resumed(work, (recalled) => this.#startNew(activation, work, message, recalled)),\n',
       },
     ],
   },
