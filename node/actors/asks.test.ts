@@ -53,6 +53,7 @@ async function asked({ who, id, messages }: Asking): Promise<ActorRequest[][]> {
       query: new URLSearchParams('preview'),
       header: () => '',
       body: messages,
+      bodyFault: null,
       bodyBytes: Buffer.from(JSON.stringify(messages)),
       requestId: 'r-1',
       budgetMs: 1_000,
