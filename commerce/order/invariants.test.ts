@@ -46,6 +46,43 @@ const billing: fc.Arbitrary<Command> = fc.oneof(
   }),
 )
 
+/** Amounts of a few cents under many discounts, where rounding counts most. */
+const cents: fc.Arbitrary<readonly Command[]> = fc
+  .record({
+    prices: fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 4, maxLength: 4 }),
+    quantities: fc.array(fc.constantFrom(1, 2, 3, 7, 0.75), { minLength: 4, maxLength: 4 }),
+    factor: fc.constantFrom(undefined, 0.07, 0.25),
+    discounts: fc.array(
+      fc.record({
+        on: fc.constantFrom(null, null, 11, 12),
+        isPercentage: fc.boolean(),
+        value: fc.constantFrom(0.01, 0.03, 0.1, 1 / 3, 0.5),
+      }),
+      { maxLength: 5 },
+    ),
+    isDelivered: fc.boolean(),
+  })
+  .map(({ prices, quantities, factor, discounts, isDelivered }) => [
+    { type: 'createDelivery', deliveryId: id(1), shippingPrice: prices[3]! / 100 },
+    { type: 'createDelivery', deliveryId: id(2) },
+    ...quantities.map((quantity, i) => ({
+      type: 'createOrderLine',
+      deliveryId: id(1),
+      orderLineId: id(11 + i),
+      productNumber: 'p',
+      quantity,
+      unitPrice: prices[i]! / 100,
+      ...(factor !== undefined && { taxFactor: factor }),
+    })),
+    ...discounts.map(({ on, ...discount }) =>
+      on === null
+        ? { type: 'createStaticOrderDiscount', ...discount }
+        : { type: 'createStaticOrderLineDiscount', orderLineId: id(on), ...discount },
+    ),
+    { type: 'setOrderState', orderState: 'confirmed' },
+    ...(isDelivered ? [{ type: 'completeDelivery', deliveryId: id(1) }] : []),
+  ])
+
 type Step = Command | { readonly rewind: number }
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: billing },
@@ -55,6 +92,26 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const isRewind = (one: Step): one is { readonly rewind: number } =>
   typeof one['rewind'] === 'number'
+
+/** Commands that move no amount of an order. */
+const MOVES_NOTHING = new Set<unknown>([
+  'invoice',
+  'releaseOrderLineToInvoicing',
+  'retractOrderLineFromInvoicing',
+  'releaseShippingToInvoicing',
+  'retractShippingFromInvoicing',
+  'releaseReturnToInvoicing',
+  'retractReturnFromInvoicing',
+  'createReturn',
+  'deleteReturn',
+  'completeDelivery',
+  'releaseDelivery',
+  'retractDelivery',
+  'moveOrderLine',
+  'splitOrderLine',
+  'setOrderLineProduct',
+  'setDiscountDescription',
+])
 
 /** "The first" and "the last" invoice that stands. */
 function named(state: OrderState, command: Command): Command {
@@ -265,12 +322,15 @@ function must(holds: boolean, what: string): asserts holds {
 /** Lives an order through, and looks after each step. */
 function live(order: OrderDriver, steps: readonly Step[]): void {
   for (const one of steps) {
+    const { totals } = order.state!
     if (isRewind(one)) {
       const checkpoints = order.checkpoints()
       order.send('rewind', { checkpointId: checkpoints[one.rewind % checkpoints.length] })
     } else order.apply(named(order.state!, one))
     try {
       new Check(order.state!).all()
+      const isKept = JSON.stringify(order.state!.totals) === JSON.stringify(totals)
+      must(isKept || !MOVES_NOTHING.has(one['type']), 'it moved the totals')
     } catch (error) {
       throw new Error(`after ${JSON.stringify(one)}: ${(error as Error).message}`, { cause: error })
     }
@@ -281,11 +341,12 @@ t.test('what must hold of an order always holds', (t) => {
   fc.assert(
     fc.property(
       lifeArbitrary,
+      fc.option(cents, { freq: 1 }),
       fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
-      ({ beginning, currencyCode, taxIncluded }, steps) => {
+      ({ beginning, currencyCode, taxIncluded }, small, steps) => {
         const order = new OrderDriver()
         const body = { currencyCode, taxIncluded }
-        if (!order.create(beginning, body).ok) order.create([], body)
+        if (!order.create(small ?? beginning, body).ok) order.create([], body)
         live(order, steps)
         const replayed = JSON.stringify(order.behaviour.toSnapshot(order.replay()!))
         must(replayed === JSON.stringify(order.snapshot()), 'a replay is another order')
@@ -293,7 +354,7 @@ t.test('what must hold of an order always holds', (t) => {
         must(JSON.stringify(order.behaviour.toSnapshot(back)) === replayed, 'a snapshot is another')
       },
     ),
-    { numRuns: Number(process.env['INVARIANT_RUNS'] ?? 60) },
+    { numRuns: Number(process.env['INVARIANT_RUNS'] ?? 50) },
   )
   t.end()
 })
