@@ -1,5 +1,6 @@
 // What the owner is asked, for one request and for a line of bulk: the messages that the caller may
-// send, at their places, and what of the graph the caller may see. Source: CONTRACT 0, 1.3.
+// send, what it has to record of the others, and what of the graph the caller may see. Source:
+// CONTRACT 0, 1.3.
 
 import t from 'tap'
 import { Acl, parseAce } from '../../protocol/ace.ts'
@@ -31,10 +32,12 @@ interface Asking {
   readonly who: Acl
   readonly id: string
   readonly messages: readonly object[]
+  /** Of the caller; without one nothing is stored. */
+  readonly key?: string
 }
 
 /** What is asked for a request, and for the same as a line of bulk. */
-async function asked({ who, id, messages }: Asking): Promise<ActorRequest[][]> {
+async function asked({ who, id, messages, key }: Asking): Promise<ActorRequest[][]> {
   const found: ActorRequest[][] = []
   for (const path of ['/resources/actors/{type}/{id}', '/resources/actors/{type}']) {
     const system = new ActorSystemTwin([order])
@@ -50,8 +53,8 @@ async function asked({ who, id, messages }: Asking): Promise<ActorRequest[][]> {
     const request = {
       identity,
       params: { type: 'order', id },
-      query: new URLSearchParams('preview'),
-      header: () => '',
+      query: new URLSearchParams(key === undefined ? 'preview' : ''),
+      header: () => key ?? '',
       body: messages,
       bodyFault: null,
       bodyBytes: Buffer.from(JSON.stringify(messages)),
@@ -60,7 +63,7 @@ async function asked({ who, id, messages }: Asking): Promise<ActorRequest[][]> {
       aborted: () => false,
     } as unknown as OperationRequest
     if (operation.stream) {
-      const bytes = Buffer.from(JSON.stringify({ id, messages }))
+      const bytes = Buffer.from(JSON.stringify({ id, messages, idempotencyKey: key }))
       const lines = (async function* () {
         yield { number: 1, bytes }
       })()
@@ -75,21 +78,25 @@ async function asked({ who, id, messages }: Asking): Promise<ActorRequest[][]> {
   return found
 }
 
-t.test('messages keep the places that they have in what the caller sent', async (t) => {
+t.test('what the caller may not send goes along under a key only, at its place', async (t) => {
   const who = acl('actors/order:note')
   const messages = ['read', 'note', 'create', 'note'].map(message)
   for (const requests of await asked({ who, id: UUID, messages })) {
-    t.match(requests, [
-      {
-        id: UUID,
-        by: 'shop',
-        preview: true,
-        places: [1, 3],
-        messages: [{ type: 'note' }, { type: 'note' }],
-      },
-    ])
     t.equal(requests.length, 1)
+    t.match(requests[0], { id: UUID, by: 'shop', preview: true })
+    t.same(
+      requests[0]!.messages.map(({ type }) => type),
+      ['note', 'note'],
+    )
+    t.notOk('refused' in requests[0]!)
     t.notOk('graphAces' in requests[0]!)
+  }
+  for (const requests of await asked({ who, id: UUID, messages, key: 'k' })) {
+    t.match(requests[0], { idempotencyKey: 'k', preview: false, messages })
+    const codes = requests[0]!.refused!.map((result) => {
+      return result === null || result.success ? null : result.errors[0]!.code
+    })
+    t.same(codes, ['UNAUTHORIZED_MESSAGE', null, 'UNAUTHORIZED_MESSAGE', null])
   }
 })
 
@@ -99,7 +106,7 @@ t.test('what may be seen of the graph goes along with a query', async (t) => {
   for (const requests of await asked({ who, id: UUID, messages })) {
     t.same(requests[0]!.graphAces, who.graphLists)
     t.ok(who.graphLists.flat().length > 0)
-    t.notOk('places' in requests[0]!, 'all of it goes')
+    t.notOk('refused' in requests[0]!, 'all of it goes')
   }
 })
 
