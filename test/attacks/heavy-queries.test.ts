@@ -66,8 +66,9 @@ t.test('light queries wait for none of the heavy ones', async (t) => {
     // New texts each time: nothing is known of them but who sends them.
     for (let n = from; !ended.isOver; n += HEAVY_AT_ONCE) {
       const { status, text } = await heavy(attacker, n % 7)
-      if (status !== 200) wrong.push(`${status} ${text}`)
-      ended.heavy++
+      if (status === 200) ended.heavy++
+      // On a slow machine their time is over before they are.
+      else if (status !== 503) wrong.push(`${status} ${text}`)
     }
   }
   const running = Array.from({ length: HEAVY_AT_ONCE }, (_, n) => run(n))
