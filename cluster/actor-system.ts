@@ -22,6 +22,8 @@ export interface ActorRequest {
   /** Hash of the whole request body (any text; only compared). Needed only with a key. */
   readonly bodyHash: string
   readonly by: string
+  /** The caller's session; needed for what changes configuration (Envelope). */
+  readonly session?: string
   /** What the caller may see of the graph; needed for `query` messages (Envelope). */
   readonly graphAces?: GraphAces
   readonly preview: boolean

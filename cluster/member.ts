@@ -184,6 +184,7 @@ export class Member implements ActorSystem {
       send: (envelope, respond) => this.edge.send(envelope, respond),
       mayRead: (shard, epoch) => this.ownership.mayRead(shard, epoch),
       sendsOnByKey: cluster !== null,
+      configuration: () => this.#follower.upTo(this.shards.get(SYSTEM_SHARD)?.gate.head ?? 0),
       mayServe: () => this.ownership.mayServe(),
       servedMs: () => this.ownership.servedMs(),
       reclaim: (shard) => this.ownership.reclaim(shard),

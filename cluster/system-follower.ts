@@ -9,7 +9,7 @@ import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import { Outage } from '../protocol/outage.ts'
-import type { DerivedRow, Journal, LogRow, ShardStatus } from '../storage/journal.ts'
+import type { DerivedRow, Journal, LogRow, Maybe, ShardStatus } from '../storage/journal.ts'
 import { NEVER, isWithin, momentOf } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { entriesOfRow, resumedBehind } from './sharding/log-tail.ts'
@@ -214,6 +214,22 @@ export class SystemFollower {
         this.#waiting = this.#waiting.filter((other) => other !== waiter)
         resolve()
       })
+    })
+  }
+
+  /**
+   * The maps with all up to an offset; a promise while they are read. Rejects when that takes too
+   * long.
+   */
+  upTo(offset: number): Maybe<SystemMaps> {
+    const { maps } = this.#options
+    const reached = this.reached(offset)
+    if (reached === null) return maps
+    this.read().catch(() => undefined)
+    return reached.then(() => {
+      if (maps.offset >= offset) return maps
+      const text = 'the configuration could not be read in time; nothing was done, try again'
+      throw new RequestError('UNAVAILABLE', text)
     })
   }
 

@@ -6,10 +6,14 @@ import { ActorSystemTwin } from './testing/actor-system-twin.ts'
 import type { Reply } from '../protocol/message.ts'
 
 const origin = { by: 'somebody', trace: 'r1' }
-const thing = systemActor<{ n: number }>('thing', (value) =>
-  typeof (value as { n?: unknown } | undefined)?.n === 'number'
-    ? null
-    : { member: 'n', message: 'must be a number' },
+const thing = systemActor<{ n: number }>(
+  'thing',
+  (value) =>
+    typeof (value as { n?: unknown } | undefined)?.n === 'number'
+      ? null
+      : { member: 'n', message: 'must be a number' },
+  ({ turn, before }) =>
+    turn.key === 'closed' || before?.n === 99 ? `${turn.by} may not, ${turn.session}` : null,
 )
 
 /** Code of the first failure, or null. */
@@ -18,6 +22,20 @@ function failure(reply: Reply): string | null {
   const result = reply.results[0]!
   return result.success ? null : result.errors[0]!.code
 }
+
+t.test('who may not is refused, whatever is there', async (t) => {
+  const system = new ActorSystemTwin([thing])
+  const as = { ...origin, session: 's1' }
+  const put = (key: string, n: number, more = {}): Promise<Reply> =>
+    system.ask(putRequest('thing', key, { value: { n }, ...more }, as))
+  const closed = await put('closed', 1, { ifAbsent: true })
+  t.match(closed, { results: [{ errors: [{ message: 'somebody may not, s1' }] }] })
+  t.equal(failure(closed), 'FORBIDDEN')
+  t.equal(failure(await put('open', 99)), null)
+  t.equal(failure(await put('open', 1, { ifMatch: ['"7"'] })), 'FORBIDDEN')
+  t.equal(failure(await system.ask(deleteRequest('thing', 'open', {}, as))), 'FORBIDDEN')
+  t.equal(system.system.get('thing', 'closed'), null)
+})
 
 t.test('put, change, delete, put again: the version rises, the map follows', async (t) => {
   const system = new ActorSystemTwin([thing])

@@ -6,7 +6,15 @@
 
 import type { ActorRequest } from '../cluster/actor-system.ts'
 import { LIMITS } from '../config/limits.ts'
-import type { ActorRecord, Behaviour, Decision, SystemState, Turn } from '../protocol/behaviour.ts'
+import type {
+  ActorRecord,
+  Ask,
+  Behaviour,
+  ConfigurationView,
+  Decision,
+  SystemState,
+  Turn,
+} from '../protocol/behaviour.ts'
 import { assert, errorItem } from '../protocol/errors.ts'
 import type { ErrorItem } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
@@ -46,7 +54,7 @@ export function putRequest<T>(
   type: string,
   key: string,
   body: PutBody<T>,
-  origin: { readonly by: string; readonly trace: string },
+  origin: Origin,
 ): ActorRequest {
   return systemRequest(type, key, { type: 'put', body }, origin)
 }
@@ -56,17 +64,12 @@ export function deleteRequest(
   type: string,
   key: string,
   condition: WriteCondition,
-  origin: { readonly by: string; readonly trace: string },
+  origin: Origin,
 ): ActorRequest {
   return systemRequest(type, key, { type: 'delete', body: condition }, origin)
 }
 
-function systemRequest(
-  type: string,
-  id: string,
-  message: Message,
-  origin: { readonly by: string; readonly trace: string },
-): ActorRequest {
+function systemRequest(type: string, id: string, message: Message, origin: Origin): ActorRequest {
   return {
     type,
     id,
@@ -74,11 +77,33 @@ function systemRequest(
     idempotencyKey: null,
     bodyHash: '',
     by: origin.by,
+    ...(origin.session !== undefined && { session: origin.session }),
     preview: false,
     budgetMs: LIMITS.requestBudgetMs,
     trace: origin.trace,
   }
 }
+
+/** Whom a write is for. */
+export interface Origin {
+  readonly by: string
+  readonly trace: string
+  /** Of the caller; absent: the runtime writes by itself, or signs somebody in. */
+  readonly session?: string
+}
+
+/** A change as the owner sees it before it decides. */
+export interface Change<T> {
+  /** By the owner's own maps. */
+  readonly view: ConfigurationView
+  readonly turn: Turn
+  readonly message: Message
+  /** null: there is none, or it was deleted. */
+  readonly before: T | null
+}
+
+/** Why the caller may not do it, or null. */
+export type Permit<T> = (change: Change<T>) => string | null
 
 /** What is wrong with a value at its key, or null. */
 export type ValueCheck = (value: unknown) => ShapeError | null
@@ -94,8 +119,15 @@ const SHAPES = recordShapes<SystemRecord>([
   { id: 2, t: 'deleted', members: [] },
 ])
 
-/** The behaviour of one type of configuration actors. `check` guards every `put`. */
-export function systemActor<T>(type: string, check: ValueCheck): Behaviour<SystemState<T>> {
+/**
+ * The behaviour of one type of configuration actors. `check` guards every `put`, `permit` every
+ * change: what an edge has let through is asked again by who owns the configuration.
+ */
+export function systemActor<T>(
+  type: string,
+  check: ValueCheck,
+  permit: Permit<T>,
+): Behaviour<SystemState<T>> {
   return {
     type,
     home: 'system',
@@ -105,7 +137,7 @@ export function systemActor<T>(type: string, check: ValueCheck): Behaviour<Syste
     check: (message) => checkMessage(type, check, message),
     chosenKey: () => null,
     mayTake: () => [],
-    decide: (state, message, turn) => decide<T>(type, state, message, turn),
+    decide: (state, message, turn) => decide<T>({ type, permit }, state, message, turn),
     shapes: SHAPES,
     evolve: (state, record) => evolve<T>(state, record),
     isDeleted: (state) => state.deleted,
@@ -138,13 +170,17 @@ function checkMessage(
 }
 
 function* decide<T>(
-  type: string,
+  { type, permit }: { readonly type: string; readonly permit: Permit<T> },
   state: SystemState<T> | null,
   message: Message,
   turn: Turn,
-): Generator<never, Decision<SystemState<T>>, unknown> {
+): Generator<Ask, Decision<SystemState<T>>, unknown> {
   assert(turn.key !== null, `${type} is an actor of the system shard and has a key`)
   const there = state !== null && !state.deleted
+  const view = (yield { ask: 'configuration' }) as ConfigurationView
+  const before = there ? state.value : null
+  const why = permit({ view, turn, message, before })
+  if (why !== null) return refuse('FORBIDDEN', why)
   if (message.type === 'delete' && !there) {
     return refuse('NOT_FOUND', `there is no ${type} "${turn.key}"`)
   }
@@ -166,7 +202,7 @@ function* decide<T>(
   return { ok: true, records, state: { key: turn.key, value, deleted: false }, data }
 }
 
-function refuse(code: 'NOT_FOUND' | 'CONFLICT', message: string): Decision<never> {
+function refuse(code: 'NOT_FOUND' | 'CONFLICT' | 'FORBIDDEN', message: string): Decision<never> {
   return { ok: false, errors: [errorItem(code, message)] }
 }
 

@@ -23,6 +23,8 @@ export interface Turn {
   readonly nowMs: number
   /** Identity id of the caller. */
   readonly by: string
+  /** The caller's session; absent: what the runtime does by itself, a sign-in included. */
+  readonly session?: string
   readonly messageId: string
   /** Number of records the actor has before this message. */
   readonly version: number
@@ -51,6 +53,17 @@ export type Ask =
   | { readonly ask: 'state-at'; readonly checkpointId: string }
   /** Read of the actor's own graph node for `query` inside the turn. Answer: the nested result. */
   | { readonly ask: 'query'; readonly node: unknown; readonly state: unknown }
+  /**
+   * The configuration as the owner of its shard has it: all that is committed. Answer:
+   * `ConfigurationView`.
+   */
+  | { readonly ask: 'configuration' }
+
+/** Configuration actors in memory. */
+export interface ConfigurationView {
+  get<T>(type: string, key: string): { readonly value: T } | null
+  size(type: string): number
+}
 
 export interface Checkpoint {
   readonly checkpointId: string

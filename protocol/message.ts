@@ -64,6 +64,11 @@ export interface Envelope {
   /** Identity (client or principal id) on whose behalf this is done. */
   readonly by: string
   /**
+   * The caller's session, on what goes to configuration: its owner asks by its own maps whether it
+   * may (PROTOCOL 3.0). Absent: the runtime's own, a sign-in included.
+   */
+  readonly session?: string
+  /**
    * What the caller may see of the graph: lists of access control entries, what is seen must be
    * granted by each. Only with `query` messages, which answer nothing without (CONTRACT 1.3).
    */

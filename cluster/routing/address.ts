@@ -56,6 +56,7 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
     bodyHash: request.idempotencyKey === null ? '' : request.bodyHash,
     budgetMs: request.budgetMs,
     by: request.by,
+    ...(request.session === undefined ? null : { session: request.session }),
     ...(request.graphAces ? { graphAces: request.graphAces } : null),
     preview: request.preview,
     crashes: 0,

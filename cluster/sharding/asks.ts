@@ -36,6 +36,8 @@ export function answerAsk(
       return shard.context.hooks.effects(ask.hook, ask.payload)
     case 'checkpoints':
       return checkpointsOf(shard, activation, work, Math.min(ask.limit, LIMITS.checkpointsMax))
+    case 'configuration':
+      return shard.context.configuration()
     case 'state-at':
       return stateAt(shard, activation, work, ask.checkpointId)
     case 'query':

@@ -2,7 +2,7 @@
 // member. It stands between shard.ts, which routes and commits, and the parts that run turns,
 // answer asks, hold keys, flush and relay.
 
-import type { Behaviour, Effect } from '../../protocol/behaviour.ts'
+import type { Behaviour, ConfigurationView, Effect } from '../../protocol/behaviour.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry.ts'
@@ -75,6 +75,11 @@ export interface ShardContext {
    * Embedded nobody takes over while the caller waits.
    */
   readonly sendsOnByKey: boolean
+  /**
+   * The configuration with all that is committed, for turns of its shard; a promise while it is
+   * read. Rejects with a RequestError when it can't be.
+   */
+  readonly configuration: () => Maybe<ConfigurationView>
   /** Whether a turn may begin: false once the lease is over. Embedded: always. */
   readonly mayServe: () => boolean
   /** Milliseconds for which they might begin: by these the clock of a shard goes. */

@@ -213,6 +213,7 @@ export class TurnRunner {
       key: activation.key,
       nowMs: work.nowMs,
       by: work.envelope.by,
+      ...(work.envelope.session !== undefined && { session: work.envelope.session }),
       messageId,
       version: from.version,
       preview: work.preview !== null,

@@ -7,12 +7,11 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { SystemEntry, SystemView } from '../../cluster/actor-system.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { narrow, parseScope } from '../../protocol/ace.ts'
 import type { Acl } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'
-import { aclOfClient } from './client.ts'
 import type { Client } from './client.ts'
 import type { Identity } from './identity.ts'
+import { aclOfSession } from './permission.ts'
 import type { Session } from './session.ts'
 import { isTokenOf, readToken, sessionPart, sessionPartOf } from './token.ts'
 
@@ -163,11 +162,7 @@ export class Authenticator {
     const key = `${session.identity}\n${session.scope ?? ''}`
     const known = this.#acls.get(key)
     if (known !== undefined) return known
-    let acl = aclOfClient(client, this.#options.system)
-    if (session.scope !== null) {
-      const scopes = parseScope(session.scope)
-      acl = narrow(acl, scopes.ok ? scopes.aces : [])
-    }
+    const acl = aclOfSession(session, client, this.#options.system)
     if (this.#acls.size >= LIMITS.tokenCacheMax) this.#acls.clear()
     this.#acls.set(key, acl)
     return acl

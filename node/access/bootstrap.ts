@@ -14,11 +14,10 @@ import { LIMITS } from '../../config/limits.ts'
 import { uuidMaker } from '../../protocol/ids.ts'
 import { etagOf, putRequest } from '../system-actor.ts'
 import type { WriteCondition } from '../system-actor.ts'
+import { BOOTSTRAP_CLIENT } from './client.ts'
 import type { Client } from './client.ts'
 import { OWNER_ROLE } from './role.ts'
 import type { Secrets } from './secret.ts'
-
-export const BOOTSTRAP_CLIENT = 'bootstrap'
 
 export interface BootstrapOptions {
   readonly actorSystem: ActorSystem

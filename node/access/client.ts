@@ -4,12 +4,13 @@
 
 import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'
-import type { SystemView } from '../../cluster/actor-system.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { narrow, parseScope } from '../../protocol/ace.ts'
 import type { Acl } from '../../protocol/ace.ts'
+import type { ConfigurationView } from '../../protocol/behaviour.ts'
 import { compileShape } from '../../protocol/validation.ts'
 import { systemActor } from '../system-actor.ts'
+import type { Change, PutBody } from '../system-actor.ts'
 import { aclOfRoles } from './role.ts'
 
 export const GRANT_TYPES = [
@@ -60,10 +61,31 @@ const ClientSchema = Type.Object(
 /** Value of a client; its id is the actor's key. */
 export type Client = Static<typeof ClientSchema>
 
-export const clientBehaviour = systemActor<Client>('client', compileShape(ClientSchema))
+/** The client that the first start makes. */
+export const BOOTSTRAP_CLIENT = 'bootstrap'
+
+export const clientBehaviour = systemActor<Client>('client', compileShape(ClientSchema), permit)
+
+/**
+ * Nothing of the product changes clients yet but a start: it makes the first one where there is
+ * none, and replaces the secret that the settings name.
+ */
+function permit({ view, turn, message, before }: Change<Client>): string | null {
+  const isStart = turn.session === undefined && turn.key === BOOTSTRAP_CLIENT
+  if (!isStart || message.type !== 'put') return 'clients can not be changed'
+  if (before === null) return view.size('client') === 0 ? null : 'there are clients already'
+  const { value, ifAbsent } = message.body as PutBody<Client>
+  // Another member was first.
+  if (ifAbsent) return null
+  const rest = ({ secrets, ...others }: Client): string => {
+    const issued = secrets.filter(({ source }) => source !== 'bootstrap')
+    return JSON.stringify([others, issued])
+  }
+  return rest(before) === rest(value) ? null : 'only the bootstrap secret can be replaced'
+}
 
 /** What a client may do at most: its roles, cut to its registered scopes when it has any. */
-export function aclOfClient(client: Client, system: SystemView): Acl {
+export function aclOfClient(client: Client, system: ConfigurationView): Acl {
   const acl = aclOfRoles(client.roles, system)
   if (client.properties.scopes === undefined) return acl
   const scopes = parseScope(client.properties.scopes.join(' '))

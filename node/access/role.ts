@@ -4,7 +4,7 @@
 
 import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'
-import type { SystemView } from '../../cluster/actor-system.ts'
+import type { ConfigurationView } from '../../protocol/behaviour.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { Acl, OWNER_ACL, parseAce } from '../../protocol/ace.ts'
 import type { Ace } from '../../protocol/ace.ts'
@@ -47,7 +47,12 @@ export function checkRole(value: unknown): ShapeError | null {
   return null
 }
 
-export const roleBehaviour = systemActor<Role>('role', checkRole)
+export const roleBehaviour = systemActor<Role>(
+  'role',
+  checkRole,
+  // Nothing of the product changes roles yet.
+  () => 'roles can not be changed',
+)
 
 /** Full access; authorization checks are bypassed. */
 export const OWNER_ROLE = 'system:owner'
@@ -69,7 +74,7 @@ const PORTAL_ACES: readonly Ace[] = [
   )
 
 /** What the roles of an identity grant together. A role that is gone grants nothing. */
-export function aclOfRoles(roles: readonly string[], system: SystemView): Acl {
+export function aclOfRoles(roles: readonly string[], system: ConfigurationView): Acl {
   if (roles.includes(OWNER_ROLE)) return OWNER_ACL
   const aces: Ace[] = []
   for (const key of roles) {

@@ -22,6 +22,8 @@ interface Unlike {
   readonly onError?: (error: unknown) => void
 }
 
+const GRANT = 'client_credentials'
+
 /** One store, and processes on it, with the life that is set for each. */
 function scene(t: Test, sessionsMax: number) {
   const system = new ActorSystemTwin(accessBehaviours())
@@ -51,7 +53,12 @@ function scene(t: Test, sessionsMax: number) {
     sessions.start()
     t.teardown(() => sessions.stop())
     const issue = async (identity: string): Promise<string> => {
-      const subject = { identity, clientId: identity, grant: 'x', scope: null }
+      if (system.system.get('client', identity) === null) {
+        const properties = { name: '', redirectUris: [], grantTypes: [GRANT] }
+        const of = { roles: [], secrets: [], isSystem: false, createdAt: '', suspendedAt: null }
+        system.put('client', identity, { properties, ...of })
+      }
+      const subject = { identity, clientId: identity, grant: GRANT, scope: null }
       return (await sessions.issue({ ...subject, kind: 'client' }, 'r')).sessionId
     }
     return { sessions, issue }

@@ -13,7 +13,9 @@ import type { ErrorCode } from '../../protocol/errors.ts'
 import { compileShape } from '../../protocol/validation.ts'
 import { PriorityQueue } from '../priority-queue.ts'
 import type { Queued } from '../priority-queue.ts'
+import type { Client } from './client.ts'
 import { deleteRequest, putRequest, systemActor } from '../system-actor.ts'
+import type { Change, PutBody } from '../system-actor.ts'
 import { isTokenOf, makeToken, readToken } from './token.ts'
 
 const SessionSchema = Type.Object(
@@ -36,7 +38,32 @@ const SessionSchema = Type.Object(
 /** Value of a session; its UUID is the actor's key. */
 export type Session = Static<typeof SessionSchema>
 
-export const sessionBehaviour = systemActor<Session>('session', compileShape(SessionSchema))
+export const sessionBehaviour = systemActor<Session>(
+  'session',
+  compileShape(SessionSchema),
+  permitSession,
+)
+
+/**
+ * A sign-in makes the session of a client that is there, in its name, by a grant that it has; it
+ * is ended by whom it belongs to, or by the runtime when it has expired or there are too many.
+ */
+function permitSession({ view, turn, message, before }: Change<Session>): string | null {
+  if (message.type === 'delete') {
+    const isOurs = before === null || [before.identity, 'system'].includes(turn.by)
+    return isOurs ? null : 'a session is ended by its own identity'
+  }
+  const { identity, kind, clientId, grant } = (message.body as PutBody<Session>).value
+  if (before !== null) return 'a session does not change'
+  const client = view.get<Client>('client', identity)?.value
+  const isThere = kind === 'client' && client !== undefined && client.suspendedAt === null
+  if (!isThere || clientId !== identity || turn.by !== identity) {
+    return 'the client is gone or suspended, or another one'
+  }
+  return (client.properties.grantTypes as readonly string[]).includes(grant)
+    ? null
+    : `the client is not registered for the grant ${grant}`
+}
 
 /** Whom a session is for, and how it came to be. */
 export type SessionSubject = Pick<Session, 'identity' | 'kind' | 'clientId' | 'grant' | 'scope'>

@@ -6,6 +6,7 @@ import type { Static } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { compileShape } from '../../protocol/validation.ts'
+import { refusalOf } from '../access/permission.ts'
 import { systemActor } from '../system-actor.ts'
 
 const EntrySchema = Type.Object(
@@ -21,7 +22,11 @@ const EntrySchema = Type.Object(
 /** What is kept under a key. A secret one is readable for components, not over HTTP. */
 export type RegistryEntry = Static<typeof EntrySchema>
 
-export const registryBehaviour = systemActor<RegistryEntry>('registry', compileShape(EntrySchema))
+export const registryBehaviour = systemActor<RegistryEntry>(
+  'registry',
+  compileShape(EntrySchema),
+  ({ view, turn }) => refusalOf(view, turn, `registry/${turn.key}`, 'write'),
+)
 
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f]/

@@ -6,6 +6,8 @@ import { LIMITS } from '../../config/limits.ts'
 import { Acl, OWNER_ACL, parseScope } from '../../protocol/ace.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { OperationRequest } from '../http/operation.ts'
+import { accessBehaviours } from '../access/access.ts'
+import { OWNER_ROLE } from '../access/role.ts'
 import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
 import { RegistryChannels } from './channels.ts'
 import { registryBehaviour } from './entry.ts'
@@ -27,8 +29,20 @@ interface Call {
   readonly ifNoneMatch?: string
 }
 
+/** A client that may do everything, and its session: what an edge lets through is asked again. */
+function signIn(system: ActorSystemTwin): void {
+  const dates = { createdAt: '', suspendedAt: null }
+  const properties = { name: 'me', redirectUris: [], grantTypes: ['client_credentials'] }
+  const roles = [OWNER_ROLE]
+  system.put('client', 'me', { properties, roles, secrets: [], isSystem: false, ...dates })
+  const who = { identity: 'me', kind: 'client', clientId: 'me', grant: 'client_credentials' }
+  const times = { issuedAt: '2026-01-01T00:00:00Z', expiresAt: '2099-01-01T00:00:00Z' }
+  system.put('session', 's', { ...who, scope: null, accessTokenHash: '', ...times })
+}
+
 function station() {
-  const system = new ActorSystemTwin([registryBehaviour])
+  const system = new ActorSystemTwin([...accessBehaviours(), registryBehaviour])
+  signIn(system)
   const operations = registryOperations({
     actorSystem: system,
     consistency: { encode: (at) => at.map((p) => `${p.shard}:${p.offset}`).join() },

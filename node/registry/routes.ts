@@ -17,6 +17,7 @@ import type {
   OperationResponse,
 } from '../http/operation.ts'
 import { deleteRequest, etagOf, putRequest, readCondition } from '../system-actor.ts'
+import type { Origin } from '../system-actor.ts'
 import { readKey, readPrefix } from './entry.ts'
 import type { RegistryEntry } from './entry.ts'
 import type { RegistrySecrets } from './secrets.ts'
@@ -190,8 +191,8 @@ function conditionOf(request: OperationRequest): ReturnType<typeof readCondition
   return readCondition(request.header('if-match'), request.header('if-none-match'))
 }
 
-function originOf(request: OperationRequest): { by: string; trace: string } {
-  return { by: request.identity.id, trace: request.requestId }
+function originOf({ identity, requestId }: OperationRequest): Origin {
+  return { by: identity.id, trace: requestId, session: identity.sessionId }
 }
 
 /** `?index`, `?index=true`, `?index=false`. Throws RequestError 400 for anything else. */

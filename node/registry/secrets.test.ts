@@ -10,7 +10,7 @@ import { OWNER_ACL } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { OperationRequest } from '../http/operation.ts'
 import { RegistryChannels } from './channels.ts'
-import { registryBehaviour } from './entry.ts'
+import { systemActor } from '../system-actor.ts'
 import type { RegistryEntry } from './entry.ts'
 import { registryOperations } from './routes.ts'
 import { RegistrySecrets } from './secrets.ts'
@@ -18,6 +18,12 @@ import { RegistrySecrets } from './secrets.ts'
 const random = (bytes: Uint8Array): void => void randomFillSync(bytes)
 const newKey = (): string => randomBytes(32).toString('base64')
 const KEY = newKey()
+/** Who may write it is not looked at here. */
+const REGISTRY = systemActor<RegistryEntry>(
+  'registry',
+  () => null,
+  () => null,
+)
 const secretsWith = (key: string | null, ...oldKeys: string[]): RegistrySecrets =>
   new RegistrySecrets({ key, oldKeys }, random)
 
@@ -87,7 +93,7 @@ async function kept(secrets: RegistrySecrets, texts: readonly string[]): Promise
       return null
     },
   }
-  const { member, clock, journal } = await startMember({ behaviours: [registryBehaviour], hooks })
+  const { member, clock, journal } = await startMember({ behaviours: [REGISTRY], hooks })
   const operation = registryOperations({
     actorSystem: member,
     consistency: { encode: () => '' },
@@ -124,7 +130,7 @@ t.test('log and derived rows, snapshots too, hold none in clear text', async (t)
 t.test('a channel that is secret binds orders as any other does', async (t) => {
   const secrets = secretsWith(KEY)
   const channels = new RegistryChannels((path, entry) => secrets.open(path, entry))
-  const { member } = await startMember({ behaviours: [registryBehaviour] })
+  const { member } = await startMember({ behaviours: [REGISTRY] })
   channels.follow(member.system)
   const value = secrets.seal('channels/web', { currencyCode: 'EUR', taxIncluded: true })
   await member.ask({

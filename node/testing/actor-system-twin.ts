@@ -72,11 +72,14 @@ export class ActorSystemTwin implements ActorSystem {
     return instead ?? this.#serve(request)
   }
 
-  /** Writes a configuration actor as if a station had. */
+  /** Writes a configuration actor, whoever may. */
   put(type: string, key: string, value: unknown): void {
+    const behaviour = this.behaviours.get(type)!
     const to = this.#resolve({ type, id: key } as ActorRequest)
-    const message = { type: 'put', body: { value } }
-    this.#run(this.behaviours.get(type)!, to, message, { by: 'test', preview: false })
+    const meta = { actorId: to.id, version: ++to.version, timeMs: this.nowMs }
+    const by = { by: 'test', messageId: `m${this.#offset}` }
+    to.state = behaviour.evolve(to.state, { t: 'put', key, value }, { ...meta, ...by })
+    this.#commit(behaviour, to)
   }
 
   #resolve(request: ActorRequest): Kept {
@@ -115,14 +118,14 @@ export class ActorSystemTwin implements ActorSystem {
     behaviour: Behaviour,
     kept: Kept,
     message: Message,
-    request: { readonly by: string; readonly preview: boolean },
+    request: Pick<ActorRequest, 'by' | 'session' | 'preview'>,
   ): MessageResult {
     const fail = (errors: readonly ErrorItem[]): MessageResult => ({
       type: message.type,
       success: false,
       errors,
     })
-    const { preview, by } = request
+    const { preview, by, session } = request
     if (kept.state === null && !behaviour.creates.includes(message.type)) {
       return fail([errorItem('NOT_FOUND', 'there is no such actor')])
     }
@@ -132,6 +135,7 @@ export class ActorSystemTwin implements ActorSystem {
       key: kept.key,
       nowMs: this.nowMs,
       by,
+      ...(session !== undefined && { session }),
       messageId,
       version: kept.version,
       preview,
@@ -166,6 +170,8 @@ export class ActorSystemTwin implements ActorSystem {
         const taken = this.#keys.get(`${ask.keyType} ${ask.key}`)
         return taken === undefined || taken === actorId
       }
+      case 'configuration':
+        return this.system
       case 'number':
         return `${ask.prefix}${++this.#numbers}`
       default:

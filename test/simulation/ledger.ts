@@ -8,6 +8,7 @@ import type {
   ActorRecord,
   Ask,
   Behaviour,
+  ConfigurationView,
   Decision,
   Effect,
   NodeDoc,
@@ -35,6 +36,8 @@ export interface Ledger {
 export interface LedgerBody {
   readonly token?: string
   readonly number?: string
+  /** Of a flag: rejected unless that flag says `yes`. */
+  readonly needs?: string
   /** Rejected unless at least so many tokens are there. */
   readonly atLeast?: number
   /** Rejected when so many tokens are there. */
@@ -331,6 +334,12 @@ export const flag: Behaviour<SystemState<string>> = {
   mayTake: () => [],
   *decide(state, message, turn) {
     const isDropped = message.type === 'drop'
+    const { needs } = message.body as LedgerBody
+    if (needs !== undefined) {
+      const view = (yield { ask: 'configuration' }) as ConfigurationView
+      const isAllowed = view.get<string>('flag', needs)?.value === 'yes'
+      if (!isAllowed) return no('FORBIDDEN', `${needs} does not say so`)
+    }
     if (isDropped && (state === null || state.deleted)) return no('NOT_FOUND', 'is not there')
     const value = isDropped ? '' : (message.body as LedgerBody).token!
     const records = [{ t: isDropped ? 'dropped' : 'put', key: turn.key!, value }]

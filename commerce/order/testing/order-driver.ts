@@ -175,6 +175,8 @@ export class OrderDriver {
 
   #answer(ask: Ask): unknown {
     switch (ask.ask) {
+      case 'configuration':
+        throw new Error('an order asks for no configuration')
       case 'reserve':
         return !(this.#options.taken ?? []).includes(`${ask.keyType}/${ask.key}`)
       case 'number': {

@@ -158,6 +158,18 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'owner-believes-edges',
+    directed: 'stale-permit',
+    why: 'what an edge has let through by what it has not yet heard to be withdrawn is done',
+    patches: [
+      {
+        file: 'cluster/sharding/asks.ts',
+        find: '      return shard.context.configuration()\n',
+        replace: "      return { get: () => ({ value: 'yes' }), size: () => 0 }\n",
+      },
+    ],
+  },
+  {
     name: 'cut-off-keeps-shards',
     directed: 'cut-wire',
     why: 'a member whose wire is down keeps its shards, and their callers wait for nothing',
