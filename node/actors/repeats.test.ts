@@ -31,6 +31,7 @@ interface Sent {
   readonly key?: string
   readonly by?: string
   readonly isBulk?: boolean
+  readonly isPreview?: boolean
 }
 
 const shaped: Behaviour = {
@@ -55,13 +56,14 @@ function operationsOf(world: World): readonly Operation[] {
   })
 }
 
-function requestOf({ id, body, may, key = '', by = 'shop' }: Sent): OperationRequest {
+function requestOf(sent: Sent): OperationRequest {
+  const { id, body, may, key = '', by = 'shop', isPreview = false } = sent
   const scope = parseScope(may.map((type) => `actors/ledger:${type}`).join(' '))
   const acl = new Acl(scope.ok ? scope.aces : [])
   return {
     identity: { id: by, kind: 'client', sessionId: id, acl },
     params: { type: 'ledger', id },
-    query: new URLSearchParams(),
+    query: new URLSearchParams(isPreview ? 'preview' : ''),
     header: (name: string) => (name === 'idempotency-key' ? key : ''),
     body: typeof body === 'string' ? undefined : body,
     bodyFault: typeof body === 'string' ? new RequestError('MALFORMED_REQUEST', 'no JSON') : null,
@@ -216,6 +218,28 @@ t.test('a number that nobody has is no place to remember anything', async (t) =>
   t.same(codes(await post(world, { ...sent, may: [] })), ['UNAUTHORIZED_MESSAGE'])
   t.same(codes(await post(world, { ...sent, may: ['append'] })), ['NOT_FOUND'])
   t.same(codes(await post(world, { ...sent, body: '', may: ['append'] })), ['MALFORMED_REQUEST'])
+})
+
+t.test('a preview binds no key, whatever is wrong with it', async (t) => {
+  const world = await start()
+  const id = await open(world)
+  const bodies: [unknown, string][] = [
+    ['[{"type"', 'MALFORMED_REQUEST'],
+    [{ type: 'append' }, 'MALFORMED_REQUEST'],
+    [[{ type: 'append', body: { wrong: 1 } }], 'INVALID_MESSAGE_BODY'],
+    [[append('a')], 'done'],
+  ]
+  for (const isBulk of [false, true]) {
+    for (const [i, [body, code]] of bodies.entries()) {
+      // A line that is no JSON has no key.
+      if (isBulk && typeof body === 'string') continue
+      const sent = { id, may: ['append'], key: `k-${i}-${isBulk}`, isBulk }
+      const what = `${JSON.stringify(body)}${isBulk ? ' in bulk' : ''}`
+      t.same(codes(await post(world, { ...sent, body, isPreview: true })), [code], what)
+      const token = `${i}${isBulk}`
+      t.same(codes(await post(world, { ...sent, body: [append(token)] })), ['done'], what)
+    }
+  }
 })
 
 t.test('too large under a key stays so, and without one is looked at again', async (t) => {

@@ -1,7 +1,7 @@
 // Opening a store: made once, by however many members start at the same time; refused when it is
 // another one than is configured. Source: PROTOCOL 3.0 "First start", 3.1.
 
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -10,6 +10,11 @@ import { applySchema } from './schema.ts'
 import type { SecretsKeyNames } from '../secrets-key.ts'
 import { openCassandra } from './store.ts'
 import { testCassandra } from './testing/test-store.ts'
+
+const SCHEMA = join(import.meta.dirname, 'schema')
+const VERSION = readdirSync(SCHEMA).length
+const fileOf = (version: number, name: string): string =>
+  `${String(version).padStart(3, '0')}-${name}.cql`
 
 const cassandra = await testCassandra()
 if ('skipped' in cassandra) {
@@ -35,7 +40,7 @@ if ('skipped' in cassandra) {
     )
     const session = await cassandra.session(t)
     const [lock] = await session.read(`SELECT * FROM ${keyspace}.schema_version`, [])
-    t.match(lock, { id: 0, version: 2, owner: null })
+    t.match(lock, { id: 0, version: VERSION, owner: null })
     const again = await openCassandra({ ...options, shards: null })
     t.same(again.identity, first!.identity, 'as the store says')
     await again.close()
@@ -115,10 +120,10 @@ if ('skipped' in cassandra) {
   t.test('a newer schema is applied once, under the lock', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'kontor-schema-'))
     t.teardown(() => rmSync(folder, { recursive: true }))
-    cpSync(join(import.meta.dirname, 'schema'), folder, { recursive: true })
+    cpSync(SCHEMA, folder, { recursive: true })
     // Not to be run twice: a column that is there already is refused.
     writeFileSync(
-      join(folder, '003-more.cql'),
+      join(folder, fileOf(VERSION + 1, 'more')),
       '-- One more; column.\nALTER TABLE $keyspace.alias ADD more int;\n',
     )
     const session = await cassandra.session(t)
@@ -130,13 +135,14 @@ if ('skipped' in cassandra) {
     }
     await Promise.all([1, 2, 3].map(apply))
     const [row] = await session.read(`SELECT version, owner FROM ${keyspace}.schema_version`, [])
-    t.match(row, { version: 3, owner: null })
+    t.match(row, { version: VERSION + 1, owner: null })
     await apply(4)
     const store = await openCassandra(options)
     await store.close()
     t.pass('an older program leaves a newer schema alone')
 
-    writeFileSync(join(folder, '005-gap.cql'), '')
-    await t.rejects(apply(5), { message: /005-gap\.cql is out of order/ })
+    const gap = fileOf(VERSION + 3, 'gap')
+    writeFileSync(join(folder, gap), '')
+    await t.rejects(apply(5), { message: new RegExp(`${gap} is out of order`) })
   })
 }

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedRow, Journal, StoreIdentity } from '../journal.ts'
 import { encodeEntry, type Entry } from '../../protocol/entry.ts'
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import { freshUuid } from '../conformance/journal-samples.ts'
 import { ExpiryPass } from './journal-expiry.ts'
 import { openEnvironment } from './journal-environment.ts'
@@ -134,4 +135,24 @@ void t.test('behind an accepted loss entries stay: they say how far it goes on',
   }
   t.equal(rowsOf([{ shard: 0, offset: 0, resumedAt: 0 }]), 0)
   t.equal(rowsOf([]), 1)
+})
+
+void t.test('older images go, the newest but one stays', async (t) => {
+  const { journal, dir } = await open(t)
+  const { epoch } = await journal.log.claim(SYSTEM_SHARD)
+  const env = openEnvironment(dir, true)
+  t.teardown(() => env.root.close())
+  const left: number[][] = []
+  for (const offset of [10, 20, 30, 40]) {
+    const image: DerivedRow = { kind: 'image', offset, part: 0, body: Buffer.of(offset) }
+    const whole: DerivedRow = { kind: 'consumer', consumer: 'image', offset }
+    // The last one is not said to be whole.
+    const rows = offset === 40 ? [image] : [image, whole]
+    t.equal(await journal.derived.write(SYSTEM_SHARD, epoch, rows), 'committed')
+    await journal.derived.trimImages()
+    env.root.resetReadTxn()
+    left.push([...env.images.getKeys({})].map((key) => Buffer.from(key).readUIntBE(0, 6)))
+  }
+  t.same(left, [[10], [10, 20], [20, 30], [20, 30, 40]])
+  t.equal((await journal.derived.image())?.offset, 30)
 })
