@@ -149,6 +149,27 @@ t.test('room is given back while a backup is made, at each of its steps', async 
   t.ok(copies > 50 && looks > 10, `${copies} backups, ${looks} began again`)
 })
 
+t.test('a file with places that are still handed out stays until they are not', async (t) => {
+  Object.assign(LIMITS, { tailTransactions: 3 })
+  t.teardown(() => void Object.assign(LIMITS, { tailTransactions: 0 }))
+  const world = new World(t, 5, [4_096])
+  await world.open()
+  for (let i = 0; i < 60; i++) {
+    await world.append(0.8)
+    world.clock += LIFE_MS
+    await world.giveBack()
+    // Written again, as by an owner that has not heard that it was in.
+    for (const one of world.written.slice(-20).filter(({ passesAt }) => passesAt === null)) {
+      const epoch = await world.journal.log.epochNow(one.shard)
+      await world.journal.derived.write(one.shard, epoch, [{ kind: 'entry', ...one }])
+    }
+    await world.check()
+  }
+  t.ok(world.freed.files > 5, `${world.freed.files} files`)
+  await world.journal.close()
+  t.strictSame(await findings(world.options.dir), [])
+})
+
 t.test('weeks of refusals leave a log that does not grow', async (t) => {
   Object.assign(LIMITS, { erasedEntriesMax: BEFORE.erasedEntriesMax, turnRowsMax: 250 })
   const world = new World(t, 5, [16_384, 65_536])
