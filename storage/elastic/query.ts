@@ -105,6 +105,10 @@ const except = (query: Query, without: Query): Query => ({
 })
 
 /** Kind of a field's mapping: what can be asked of it. */
+/** Longer texts are cut to the same term as it. */
+const isLong = (value: Scalar): boolean =>
+  typeof value === 'string' && value.length >= TERM_CHARS_MAX
+
 type Kind = 'keyword' | 'double' | 'boolean' | 'date' | 'none'
 
 interface Field {
@@ -189,7 +193,7 @@ function compareConstant(
   place: Place,
 ): Asked | null {
   if (typeof value === 'number' && !Number.isFinite(value)) return null
-  if (typeof value === 'string' && value.length >= TERM_CHARS_MAX) return null
+  if (isLong(value)) return null
   if (typeof value === 'boolean' && operator !== '==' && operator !== '!=') return NOTHING
   if (operand.kind === 'field') {
     if (operand.type === 'dynamic') return compareMember(operand, operator, value, place)
@@ -300,7 +304,7 @@ function missing(path: FieldPath, place: Place): Asked {
 
 function among(condition: Extract<Condition, { kind: 'in' }>, place: Place): Asked {
   const { operand, values } = condition
-  if (operand.kind !== 'field') return roughly(present(operand, place))
+  if (operand.kind !== 'field' || values.some(isLong)) return roughly(present(operand, place))
   if (operand.type === 'dynamic') {
     if (place.within !== null) return UNKNOWN
     return exactly(terms(memberField('S', operand.path), values.map(valueOf)))
@@ -318,6 +322,7 @@ function list(condition: Extract<Condition, { kind: 'array' }>, place: Place): A
   const isMember = kind === 'none'
   if (place.within !== null && isMember) return UNKNOWN
   const field = isMember ? memberField('A', path) : name
+  if (values.some(isLong)) return roughly(exists(field))
   const wanted = isMember ? values.map((value) => ELEMENT + valueOf(value)) : values
   if (operator === 'anyof') return exactly(terms(field, wanted))
   if (wanted.length === 0) return isMember ? exactly(term(field, LIST)) : UNKNOWN
@@ -329,7 +334,7 @@ function text(condition: Extract<Condition, { kind: 'text' }>, place: Place): As
   const there = allOf([roughly(present(left, place)), roughly(present(right, place))]).query
   if (left.kind !== 'field' || right.kind !== 'value') return roughly(there)
   const part = String(right.value)
-  if (part.length >= TERM_CHARS_MAX) return roughly(there)
+  if (isLong(part)) return roughly(there)
   if (left.type === 'dynamic') {
     if (place.within !== null) return UNKNOWN
     const field = memberField('S', left.path)
