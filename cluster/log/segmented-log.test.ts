@@ -169,6 +169,21 @@ void t.test('a log that its owner closes for the next', async (t) => {
   }
 })
 
+void t.test(
+  'a log that the next owner has gone on with is not closed where it ended',
+  async (t) => {
+    const state = newState()
+    const [old, next] = [owner(state), owner(state)]
+    const { epoch } = await old.claim()
+    for (const head of [0, 1]) t.equal(await append(old, of(epoch, head)), 'committed')
+    const claimed = await next.claim()
+    t.equal(await append(next, of(claimed.epoch, 2)), 'committed')
+    t.equal(await old.log.close(0, { epoch, head: 2 }), null)
+    t.equal(await append(next, of(claimed.epoch, 3)), 'committed')
+    t.same((await audit(state, 0)).wrong, [])
+  },
+)
+
 void t.test('one append of a shard at a time', async (t) => {
   const one = owner(newState())
   const { epoch } = await one.claim()
