@@ -3,12 +3,15 @@
 // ARCHITECTURE 4.
 
 import t from 'tap'
+import type { Behaviour } from '../../protocol/behaviour.ts'
 import { placeOfKey, shardOf } from '../../protocol/ids.ts'
 import type { MemoryHooks } from '../../storage/memory/journal.ts'
+import { ledger } from '../testing/ledger.ts'
+import type { Ledger } from '../testing/ledger.ts'
 import { idOf } from './keys.ts'
 import { KEY_TYPES, Orders, codeOf, made } from './testing/orders.ts'
 import type { Kind, Step } from './testing/orders.ts'
-import { Scene, code as saidOf } from './testing/scene.ts'
+import { Scene, latch, code as saidOf } from './testing/scene.ts'
 
 /** A text whose key lies, or doesn't lie, in the shard of another key's. */
 function keyBeside(kind: Kind, number: string, shards: number, isSame: boolean): string {
@@ -82,6 +85,29 @@ t.test('a number and a reference of one text are two keys, over a takeover', asy
   await orders.restart()
   t.equal(await orders.holder('number', text), id)
   t.equal(await orders.holder('reference', text), id)
+})
+
+t.test('a free key that two want while it is read: one of them has it', async (t) => {
+  const ruled = latch()
+  const behaviour: Behaviour<Ledger> = {
+    ...ledger,
+    *decide(state, message, turn) {
+      const decision = yield* ledger.decide(state, message, turn)
+      if (message.type === 'renumber') yield { ask: 'effects', hook: 'renumbered', payload: null }
+      return decision
+    },
+  }
+  const rules = () => ruled.opened.then(() => [])
+  const scene = new Scene({ behaviours: [behaviour], rules })
+  await scene.run(scene.shard.claim())
+  const ids = [await scene.made(), await scene.made()]
+  for (const id of ids) await scene.tokens(id)
+  scene.readMs = 10
+  const asked = ids.map((id) => scene.ask(id, { say: [['renumber', { number: 'K' }]] }))
+  await scene.clock.advance(2 * scene.readMs)
+  ruled.open()
+  const said = (await scene.run(Promise.all(asked))).map(saidOf)
+  t.same(said, ['success', 'ALREADY_EXISTS'])
 })
 
 t.test('a key that an older version remembers of an actor that has it no more', async (t) => {
