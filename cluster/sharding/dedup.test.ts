@@ -139,6 +139,27 @@ t.test('a mark that has left the window is found on its day and on the next', as
   }
 })
 
+t.test('a mark that has left the window, and did not happen after all, is not found', async (t) => {
+  const { marksMax } = LIMITS
+  t.teardown(() => Object.assign(LIMITS, { marksMax }))
+  Object.assign(LIMITS, { marksMax: 4 })
+  const scene = new Scene({ hooks: {} })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  for (const token of ['1', '2', '3', '4', '5']) {
+    await scene.run(scene.ask(id, { say: append(token) }))
+  }
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  scene.journal.hooks.beforeAppend = () => 'full'
+  const once = scene.envelope(id, { say: append('once'), key: KEY })
+  const lost = [once, ...['6', '7', '8', '9'].map((token) => scene.envelope(id, { say: append(token) }))] // prettier-ignore
+  const told = await scene.run(Promise.all(lost.map((envelope) => scene.tell(envelope))))
+  t.same([...new Set(told.map(code))], ['STORAGE_FULL'])
+  scene.journal.hooks.beforeAppend = undefined
+  t.equal(code(await scene.run(scene.ask(id, { say: append('once'), key: KEY }))), 'success')
+  t.same(await scene.tokens(id), ['first', '1', '2', '3', '4', '5', 'once'])
+})
+
 t.test('a mark whose refusal has gone is not answered by an entry of its number', async (t) => {
   const [scene, id] = await spilled(t, LONG, 60_000)
   await scene.journal.derived.expire!(() => 61_000 + LIMITS.derivedTtlSeconds * 1_000)
