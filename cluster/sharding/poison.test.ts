@@ -46,6 +46,26 @@ t.test('given up at the third death: recorded, told, listed, not run', async (t)
   t.match(scene.shard.poison.all(), [...listed, { message: { body: { token: 'late' } } }])
 })
 
+t.test('the next owner knows what was given up before the handoff', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  const giveUp = (token: string) =>
+    scene.run(scene.ask(id, { say: append(token), crashes: LIMITS.crashesMax }))
+  await giveUp('before')
+  await scene.run(scene.shard.prepareHandoff(), 1)
+  const prefetched = await scene.run(scene.shard.prefetch())
+  t.ok(await scene.run(scene.shard.seal()))
+  const last = scene.shard.lastMemory()
+  const next = scene.open()
+  await scene.run(next.claim(undefined, { prefetched, last }))
+  await giveUp('after')
+  const listed = ['before', 'after'].map((token) => ({ message: { body: { token } } }))
+  t.match(next.poison.all(), listed)
+  await scene.clock.advance(LIMITS.flushStoredMs)
+  t.match(await poisonedOfAll(scene.journal.derived, 1), listed, 'nor is it lost in its row')
+})
+
 t.test('what took effect before the death is answered as it was', async (t) => {
   const scene = new Scene()
   await scene.run(scene.shard.claim())
