@@ -248,6 +248,19 @@ t.test('read ahead: a claim needs no read of what was there before', async (t) =
   }
 })
 
+t.test('who was being read at a seal that is taken back is read anew', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.restart()
+  scene.readMs = 100
+  const asked = scene.tell(scene.envelope(id))
+  await scene.clock.advance(scene.readMs / 2)
+  t.ok(await scene.shard.seal())
+  scene.shard.unseal()
+  t.equal(code(await scene.run(asked)), 'success')
+})
+
 t.test('told what the owner before remembered, a claim reads nothing', async (t) => {
   const scene = new Scene({ shards: 1 })
   await scene.run(scene.shard.claim())
