@@ -51,6 +51,21 @@ t.test('it is not in after all: the key is asked for again', async (t) => {
   t.equal(relay.outbox.size, 0)
 })
 
+t.test('nothing is noted in a sealed shard: the key is asked for again behind it', async (t) => {
+  const relay = new Relay()
+  relay.has(effect('N'))
+  const { newest } = relay.gate
+  relay.state = 'sealed'
+  relay.answer('N', answered('a'))
+  t.equal(relay.gate.newest, newest)
+  relay.state = 'serving'
+  await relay.clock.advance(LIMITS.relayRetryMsMax)
+  relay.answer('N', answered('a'))
+  t.equal(relay.gate.newest, newest + 1)
+  relay.answer('#a', answered('a'))
+  t.equal(relay.outbox.size, 0)
+})
+
 t.test('the disk was full for what was noted: the key is asked for again', async (t) => {
   const relay = new Relay()
   relay.has(effect('K'), effect('#a'))

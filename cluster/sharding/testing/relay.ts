@@ -46,6 +46,7 @@ export class Relay {
   readonly clock = new TestClock()
   readonly gate = new Gate(0)
   readonly outbox: Outbox
+  state: ShardCore['state'] = 'serving'
   /** Envelopes that nobody has answered yet, oldest first. */
   readonly open: Sent[] = []
   /** Where all envelopes so far have gone. */
@@ -58,9 +59,12 @@ export class Relay {
       this.open.push({ envelope, respond })
       this.sent.push(targetOf(this.open.at(-1)!))
     }
+    const stateNow = () => this.state
     const shard = {
       number: 0,
-      state: 'serving',
+      get state() {
+        return stateNow()
+      },
       context: { clock: this.clock, behaviours: new Map([['ledger', ledger]]), send },
       gate: this.gate,
       clockMs: () => this.clock.monotonicMs(),
