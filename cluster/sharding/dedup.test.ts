@@ -170,6 +170,17 @@ t.test('a mark whose refusal has gone is not answered by an entry of its number'
   t.equal(code(again), 'ALREADY_EXISTS', 'it runs again')
 })
 
+t.test('a key that comes again with one message more: nothing of it is done', async (t) => {
+  const scene = new Scene()
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.run(scene.ask(id, { say: append('a'), key: KEY }))
+  const reply = await scene.run(scene.ask(id, { say: [...append('a'), ...append('b')], key: KEY }))
+  const errors = [{ code: 'IDEMPOTENCY_MISMATCH' }]
+  t.match(reply, { results: [{ errors }, { errors }] })
+  t.same(await scene.tokens(id), ['first', 'a'])
+})
+
 t.test('a message that was voided is told so, whatever its body was', async (t) => {
   const scene = new Scene()
   await scene.run(scene.shard.claim())
