@@ -76,4 +76,6 @@ export const HTTP_LIMITS = {
   gzipBytesMin: 1 * KiB,
   /** Answers above are compressed on the thread pool. */
   gzipInlineBytesMax: 8 * KiB,
+  /** Bytes of answers that are being compressed at once; further ones go as they are. */
+  packingBytesMax: 8 * MiB,
 } as const

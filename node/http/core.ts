@@ -7,6 +7,7 @@ import type { Identity } from '../access/identity.ts'
 import type { LIMITS } from '../../config/limits.ts'
 import type { Counter, Histogram } from '../metrics.ts'
 import type { Encode } from './answer.ts'
+import type { Packing } from './packing.ts'
 import type { Peers } from './peer.ts'
 import type { UnreadAnswers } from './unread.ts'
 import type { Operation } from './operation.ts'
@@ -67,6 +68,7 @@ type HttpLimit = Extract<
   | 'streamWriteBytes'
   | 'gzipBytesMin'
   | 'gzipInlineBytesMax'
+  | 'packingBytesMax'
 >
 
 /** One row of the table with what was compiled from it. */
@@ -121,6 +123,8 @@ export interface HttpCore {
   /** Bytes that streams have read ahead, all together. */
   readAheadBytes: number
   readonly peers: Peers
+  /** Answers that are being packed. */
+  readonly packing: Packing
   /** Answers that their clients have not taken yet. */
   readonly unread: UnreadAnswers
   /** Requests that came in this turn of the loop. */

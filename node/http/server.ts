@@ -20,6 +20,7 @@ import type { Exchange } from './exchange.ts'
 import { openApiOperation } from './openapi.ts'
 import { openFilesMax } from './open-files.ts'
 import type { Operation } from './operation.ts'
+import { Packing } from './packing.ts'
 import { Peers } from './peer.ts'
 import { Router } from './router.ts'
 import { SWEEP_MS, sweep } from './sweep.ts'
@@ -80,6 +81,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       strangers: { bytesMax: limits.strangerBodiesBytesMax, bytes: 0 },
     },
     peers: new Peers(options.settings.proxyFrom),
+    packing: new Packing(limits.packingBytesMax),
     unread: new UnreadAnswers(limits.answersBytesMax),
     readAheadBytes: 0,
     arrivedTogether: 0,

@@ -24,6 +24,7 @@ const token = await node.token()
 // What is compiled and made at the first request of each kind is no attack.
 await node.order('new', [create()])
 await node.ask('/resources/graph', { body: [{ edge: 'orders' }] })
+await node.send('/openapi.json', { headers: { 'Accept-Encoding': 'gzip' } })
 for (let i = 0; i < 300; i++) await node.send('/health/live')
 const auth = `Authorization: Bearer ${token}\r\n`
 
@@ -65,6 +66,15 @@ t.test('answers that nobody reads', async (t) => {
       await crowd.settled()
     })
   }
+})
+
+t.test('answers that many want packed at once', async (t) => {
+  const request = head('GET /openapi.json', 'Accept-Encoding: gzip\r\n')
+  await survives(t, async (crowd) => {
+    const isAnswered = (): Promise<unknown> =>
+      new Promise((resolve) => crowd.send(request).once('data', resolve).once('close', resolve))
+    await Promise.all(Array.from({ length: 700 }, isAnswered))
+  })
 })
 
 t.test('bodies that never end leave room for callers', async (t) => {
