@@ -88,6 +88,11 @@ export const GRAPH_LIMITS = {
   consistencyWaitersMax: 10_000,
   /** Plans kept by the text of their query. */
   graphPlansMax: 1_000,
+  /** Characters of their JSON; as objects they take several times that. */
+  graphPlansCharsMax: 4 * MiB,
+  /** The same of each reader thread, by their JSON. */
+  readerPlansMax: 256,
+  readerPlansCharsMax: 1 * MiB,
   /** Past its deadline by this much, a query's thread counts as stuck and is replaced. */
   graphStuckMs: 1_000,
   /** Actors of which a reader thread remembers whether they are deleted. */

@@ -1,8 +1,10 @@
 // Plans by the text of their query and the permissions they were made under: the same page of the
 // same client is planned once. It stands between the graph and the planner.
 
+import { LIMITS } from '../../config/limits.ts'
 import type { Acl } from '../../protocol/ace.ts'
 import type { GraphPlan } from '../../protocol/graph/plan.ts'
+import { KeptPlans } from './kept-plans.ts'
 
 /** A plan, and its JSON as a worker thread gets it. */
 export interface ReadyPlan {
@@ -21,27 +23,20 @@ const TEXT_CHARS_MAX = 4_096
 const MAY_MEAN_NOW = /now|\\u/
 
 export class PlanCache {
-  readonly #max: number
-  /** In order of last use. */
-  readonly #plans = new Map<string, ReadyPlan>()
+  readonly #plans: KeptPlans<ReadyPlan>
   /** A changed permission makes a new Acl, which has a new number. */
   readonly #numbers = new WeakMap<Acl, number>()
   #next = 1
 
   constructor(max: number) {
-    this.#max = max
+    this.#plans = new KeptPlans({ max, charsMax: LIMITS.graphPlansCharsMax })
   }
 
   find(acl: Acl, text: string): ReadyPlan | null {
     if (text.length > TEXT_CHARS_MAX) return null
     const number = this.#numbers.get(acl)
     if (number === undefined) return null
-    const key = `${number} ${text}`
-    const found = this.#plans.get(key)
-    if (found === undefined) return null
-    this.#plans.delete(key)
-    this.#plans.set(key, found)
-    return found
+    return this.#plans.find(`${number} ${text}`)
   }
 
   keep(acl: Acl, text: string, plan: ReadyPlan): void {
@@ -51,7 +46,6 @@ export class PlanCache {
       number = this.#next++
       this.#numbers.set(acl, number)
     }
-    if (this.#plans.size >= this.#max) this.#plans.delete(this.#plans.keys().next().value!)
-    this.#plans.set(`${number} ${text}`, plan)
+    this.#plans.keep(`${number} ${text}`, plan, plan.json.length)
   }
 }

@@ -1,12 +1,14 @@
 // What a reader thread does with what it is sent: runs plans, one after the other, and answers with
 // ready JSON or with errors. It stands between the thread's messages and the index's reader.
 
+import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
 import { reasonOf } from '../../cluster/feed/projection-batch.ts'
 import { neverRun } from './plan-queue.ts'
 import { GaveWay } from './give-way.ts'
 import type { PlanAnswer, ToReader } from './reader-messages.ts'
+import { KeptPlans } from './kept-plans.ts'
 
 /** A GraphReader whose index is at hand. */
 interface ReaderAtHand {
@@ -14,13 +16,13 @@ interface ReaderAtHand {
   close(): void
 }
 
-/** Plans kept by their JSON: the same object again lets a driver find its statements again. */
-const PLANS_MAX = 256
+/** By their JSON: the same object again lets a driver find its statements again. */
+const KEPT = { max: LIMITS.readerPlansMax, charsMax: LIMITS.readerPlansCharsMax }
 
 export class PlanServer {
   readonly #reader: ReaderAtHand
   readonly #nowMs: () => number
-  readonly #plans = new Map<string, GraphPlan>()
+  readonly #plans = new KeptPlans<GraphPlan>(KEPT)
   #life: number | null = null
 
   /** `nowMs`: the clock by which deadlines are given. */
@@ -49,11 +51,10 @@ export class PlanServer {
   }
 
   #plan(json: string): GraphPlan {
-    const known = this.#plans.get(json)
-    if (known !== undefined) return known
+    const known = this.#plans.find(json)
+    if (known !== null) return known
     const plan = JSON.parse(json) as GraphPlan
-    if (this.#plans.size >= PLANS_MAX) this.#plans.delete(this.#plans.keys().next().value!)
-    this.#plans.set(json, plan)
+    this.#plans.keep(json, plan, json.length)
     return plan
   }
 }
