@@ -9,6 +9,8 @@ const MiB = 1024 * KiB
 export const GRAPH_LIMITS = {
   // Graph
   filterCharsMax: 8 * KiB,
+  /** Of all filters of one query: what plans it is the thread that answers everybody. */
+  filtersCharsMax: 16 * KiB,
   /** Nesting of parentheses and `not`; terms of one sum. */
   filterDepthMax: 32,
   navigationDepthMax: 8,
@@ -25,7 +27,9 @@ export const GRAPH_LIMITS = {
   graphQuantumMs: 25,
   /** Light plans that such a thread is given before it has answered; it has one heavy one. */
   graphPlansAheadMax: 32,
-  /** Plans of a session that had heavy ones get no company on a thread for so long. */
+  /** A plan that takes longer has no company on its thread, nor have others of its session. */
+  graphCompanyMs: 5,
+  /** Plans of a session that had such ones get no company on a thread for so long. */
   graphSuspectMs: 1_000,
   graphSuspectsMax: 1_000,
   /** Threads that read the embedded index: one a core, up to the first, or as many as are set. */

@@ -43,6 +43,21 @@ t.test('asked to, and after its time', (t) => {
   t.end()
 })
 
+t.test('one that takes a while is long before it is heavy', (t) => {
+  const { time, main, thread, looks, stops } = scene()
+  main.ask(true)
+  thread.begin(true)
+  looks(100)
+  t.notOk(thread.isLong)
+  time.ms += LIMITS.graphCompanyMs
+  t.ok(thread.isLong)
+  t.notOk(thread.isHeavy)
+  t.notOk(stops())
+  thread.begin(true)
+  t.notOk(thread.isLong)
+  t.end()
+})
+
 t.test('a heavy one that has its turn goes on', (t) => {
   const { time, main, thread, looks } = scene()
   main.ask(true)

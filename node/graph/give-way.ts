@@ -49,9 +49,16 @@ export class GiveWay {
 
   /** By the reader thread: the plan has worked for longer than others should wait for it. */
   get isHeavy(): boolean {
-    const tookMs = this.#tookMs
-    const least = this.#looks >= LOOKS_MIN ? 1 : SURELY_HEAVY
-    return tookMs >= least * LIMITS.graphQuantumMs
+    return this.#hasWorked(LIMITS.graphQuantumMs)
+  }
+
+  /** By the reader thread: the plan has worked for so long that others should not be behind it. */
+  get isLong(): boolean {
+    return this.#hasWorked(LIMITS.graphCompanyMs)
+  }
+
+  #hasWorked(ms: number): boolean {
+    return this.#tookMs >= (this.#looks >= LOOKS_MIN ? 1 : SURELY_HEAVY) * ms
   }
 
   get #tookMs(): number {

@@ -20,6 +20,8 @@ export interface ThreadPlan {
 export interface PlanOutcome {
   /** It worked for longer than others should wait for it. */
   readonly isHeavy: boolean
+  /** It worked for so long that others should not be behind it; heavy ones are. */
+  readonly isLong: boolean
   /** The answer as JSON, or why there is none; null: it was stopped for others, or not begun. */
   readonly answer: string | Error | null
 }

@@ -29,7 +29,7 @@ export interface ToReader {
   readonly life: number
   /** It may be stopped for others (`GiveWay`). */
   readonly mayStop: boolean
-  /** Heavy plans that the thread was heard to have had: what was sent before one comes back. */
+  /** Long plans that the thread was heard to have had: what was sent before one comes back. */
   readonly round: number
 }
 
@@ -41,5 +41,11 @@ export type PlanAnswer =
   /** It was stopped for others, or not begun, and has no answer yet. */
   | { readonly id: number; readonly gaveWay: true; readonly us: number }
 
-/** Answers, with whether the plan was heavy; and once at its start that the thread is there. */
-export type FromReader = (PlanAnswer & { readonly isHeavy: boolean }) | 'ready'
+/** How long a plan has worked (`GiveWay`). A heavy one is long, too. */
+export interface PlanWork {
+  readonly isHeavy: boolean
+  readonly isLong: boolean
+}
+
+/** Answers, with how long the plan has worked; and once at its start that the thread is there. */
+export type FromReader = (PlanAnswer & PlanWork) | 'ready'

@@ -96,6 +96,26 @@ t.test('a thread is given light plans ahead, up to a bound, but none of a suspec
   t.strictSame(p.seats, ['a3', 'b1'], 'B was never behind a plan of A')
 })
 
+t.test(
+  'who has plans that take a while gets no company, and others wait for few of them',
+  async (t) => {
+    const clock = new TestClock()
+    const p = new PoolAtHand(clock, 2)
+    await p.send('A', ...['a1', 'a2', 'a3', 'a4', 'a5', 'a6'])
+    await p.threads[0]!.answerLate()
+    t.strictSame(p.ended, ['a1'])
+    t.strictSame(p.seats.toSorted(), ['a2', 'a3'], 'what was behind it came back')
+    await p.send('B', 'b1', 'b2')
+    await p.threads[0]!.answerLate()
+    await p.threads[0]!.answerLate()
+    t.match(p.seats.join(' '), 'b1', 'one turn of A at most')
+    await clock.advance(LIMITS.graphSuspectMs)
+    await p.answerAll()
+    await p.send('A', 'a7', 'a8')
+    t.strictSame(p.seats, ['a7 a8', ''], 'it is forgotten after a while')
+  },
+)
+
 t.test('no company for a plan that does not get on, while a thread is idle', async (t) => {
   const clock = new TestClock()
   const p = new PoolAtHand(clock, 2)

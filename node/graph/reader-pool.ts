@@ -8,8 +8,8 @@
 // - Heavy ones have all threads but one. So whatever they do, a light plan waits for no more than
 //   the quanta of those that were before it in the round.
 // - Waking a thread for each plan costs as much as a light plan itself. So a thread is given some
-//   ahead, but not from a session that had heavy ones of late; behind a plan that turns out to be
-//   heavy they come back unbegun.
+//   ahead, but not from a session that had long ones of late (LIMITS.graphCompanyMs); behind a plan
+//   that turns out to be long they come back unbegun.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
@@ -17,6 +17,7 @@ import { FairQueue, type QueueBounds } from '../fair-queue.ts'
 import type { PlanRunner } from './graph.ts'
 import type { ReadyPlan } from './plan-cache.ts'
 import { type Caller, GRAPH_QUEUE, neverRun, noRoom } from './plan-queue.ts'
+import type { PlanWork } from './reader-messages.ts'
 import { indexAway, type PlanOutcome, type PlanThread, type ReaderStats } from './plan-thread.ts'
 
 export interface ReaderPoolOptions {
@@ -64,7 +65,7 @@ export class ReaderPool implements PlanRunner {
   readonly #heavy: FairQueue<Job>
   /** They were stopped, or took long, when they last ran. */
   readonly #heavyPlans = new WeakSet<ReadyPlan>()
-  /** Until when sessions that had heavy plans are suspected of more; oldest first. */
+  /** Until when sessions that had long plans are suspected of more; oldest first. */
   readonly #suspects = new Map<string, number>()
   /** The plan that began last was a heavy one. */
   #wasHeavy = false
@@ -187,8 +188,8 @@ export class ReaderPool implements PlanRunner {
     if (seat.jobs++ === 0) seat.sinceMs = nowMs
     seat.sort = sort
     this.#start(seat.thread, job, { leftMs: job.endsAtMs - nowMs, mayStop: sort !== 'heavy' })
-      .then(({ isHeavy, answer }) => {
-        this.#learn(job, isHeavy)
+      .then(({ isHeavy, isLong, answer }) => {
+        this.#learn(job, { isHeavy, isLong })
         if (typeof answer === 'string') job.resolve(answer)
         else if (answer === null) this.#enqueue(job, isHeavy ? this.#heavy : this.#light)
         else job.reject(answer)
@@ -210,12 +211,10 @@ export class ReaderPool implements PlanRunner {
   }
 
   /** What its time says of the plan and its session. */
-  #learn({ plan, caller }: Job, isHeavy: boolean): void {
-    if (!isHeavy) {
-      this.#heavyPlans.delete(plan)
-      return
-    }
-    this.#heavyPlans.add(plan)
+  #learn({ plan, caller }: Job, { isHeavy, isLong }: PlanWork): void {
+    if (isHeavy) this.#heavyPlans.add(plan)
+    else this.#heavyPlans.delete(plan)
+    if (!isLong) return
     this.#suspects.delete(caller.name)
     if (this.#suspects.size >= LIMITS.graphSuspectsMax) {
       this.#suspects.delete(this.#suspects.keys().next().value!)

@@ -137,13 +137,14 @@ export class ReaderThread implements PlanThread {
       this.#onChange()
       return
     }
-    if (message.isHeavy) this.#round++
+    if (message.isLong) this.#round++
     const pending = this.#pending.get(message.id)
     if (pending === undefined) return
     this.#pending.delete(message.id)
     this.#restartMs = LIMITS.projectorRetryMs
     this.#stats.queryUs += message.us
-    pending.resolve({ isHeavy: message.isHeavy, answer: this.#answerOf(message) })
+    const { isHeavy, isLong } = message
+    pending.resolve({ isHeavy, isLong, answer: this.#answerOf(message) })
   }
 
   #answerOf(message: Exclude<FromReader, 'ready'>): PlanOutcome['answer'] {

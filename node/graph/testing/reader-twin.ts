@@ -6,7 +6,7 @@ import type { FromReader, PlanAnswer, ToReader } from '../reader-messages.ts'
 
 const port = parentPort!
 const answer = (message: PlanAnswer): void =>
-  port.postMessage({ ...message, isHeavy: false } satisfies FromReader)
+  port.postMessage({ ...message, isHeavy: false, isLong: false } satisfies FromReader)
 
 port.on('message', ({ id, plan }: ToReader) => {
   const order = JSON.parse(plan) as string

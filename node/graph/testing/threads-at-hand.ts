@@ -47,15 +47,23 @@ export class ThreadAtHand implements PlanThread {
   /** The plan that runs is answered. */
   async answer(isHeavy = false): Promise<void> {
     const { name, resolve } = this.given.shift()!
-    resolve({ isHeavy, answer: name })
+    resolve({ isHeavy, isLong: isHeavy, answer: name })
+    await settle()
+  }
+
+  /** The plan that runs is answered after a while, and what is behind it comes back. */
+  async answerLate(): Promise<void> {
+    const [first, ...others] = this.given.splice(0)
+    first!.resolve({ isHeavy: false, isLong: true, answer: first!.name })
+    for (const { resolve } of others) resolve({ isHeavy: false, isLong: false, answer: null })
     await settle()
   }
 
   /** The plan that runs is stopped, and what is behind it comes back. */
   async stop(): Promise<void> {
     const [first, ...others] = this.given.splice(0)
-    first!.resolve({ isHeavy: true, answer: null })
-    for (const { resolve } of others) resolve({ isHeavy: false, answer: null })
+    first!.resolve({ isHeavy: true, isLong: true, answer: null })
+    for (const { resolve } of others) resolve({ isHeavy: false, isLong: false, answer: null })
     await settle()
   }
 
