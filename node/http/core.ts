@@ -129,6 +129,8 @@ export interface HttpCore {
   readonly unread: UnreadAnswers
   /** Requests that came in this turn of the loop. */
   arrivedTogether: number
+  /** Number of this turn. */
+  turn: number
   /** True while uWebSockets.js is calling us: the socket is corked already. */
   corked: boolean
   /** Most operations are still to come: what isn't known may be soon. */

@@ -41,6 +41,7 @@ export class Dispatcher {
 
   private readonly nextTurn = (): void => {
     this.core.arrivedTogether = 0
+    this.core.turn++
   }
 
   private begin(x: Exchange): void {

@@ -70,6 +70,8 @@ export class Exchange implements OperationRequest, Arriving {
   /** When the client has gone, after `gone` is set. */
   onGone: (() => void) | null = null
   readonly aborted = (): boolean => this.gone
+  /** HttpCore.turn. */
+  private readonly arrivedIn: number
   private readonly headers: readonly string[]
   private readonly queryText: string
   private queryParsed: URLSearchParams | null = null
@@ -84,6 +86,7 @@ export class Exchange implements OperationRequest, Arriving {
 
   constructor(core: HttpCore, res: HttpResponse, req: HttpRequest) {
     this.core = core
+    this.arrivedIn = core.turn
     this.res = res
     this.method = req.getCaseSensitiveMethod()
     this.path = req.getUrl()
@@ -359,8 +362,10 @@ export class Exchange implements OperationRequest, Arriving {
     payload: string | Uint8Array,
     encoding: string | null,
   ): void {
-    const { corked, arrivedTogether, limits } = this.core
-    if (corked && (this.closesAfter || arrivedTogether > limits.answersTogetherMax)) {
+    const { arrivedTogether, limits } = this.core
+    // Also a promise that was kept at once: what came with the request is read behind its answer.
+    const isEarly = this.arrivedIn === this.core.turn
+    if (isEarly && (this.closesAfter || arrivedTogether > limits.answersTogetherMax)) {
       // It waits until what came with the request was read. Were there another one in it,
       // uWebSockets.js would serve that too, before it closes; so it closes at once.
       this.hold()

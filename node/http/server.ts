@@ -85,6 +85,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     unread: new UnreadAnswers(limits.answersBytesMax),
     readAheadBytes: 0,
     arrivedTogether: 0,
+    turn: 0,
     corked: false,
     starting: options.isStarting === true,
     closing: false,

@@ -4,6 +4,7 @@
 import t from 'tap'
 import { readdirSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
+import { HTTP_LIMITS } from '../../config/http-limits.ts'
 import { openFilesMax } from './open-files.ts'
 import type { Operation } from './operation.ts'
 import { eventually, stalls } from './testing/raw-client.ts'
@@ -23,6 +24,7 @@ const operations = [
   operation('GET', '/large', () => ({ status: 200, raw: large })),
   operation('GET', '/slow', async () => Promise.resolve({ status: 200, raw: large })),
   operation('GET', '/huge', async () => Promise.resolve({ status: 200, raw: huge })),
+  operation('GET', '/soon', async () => Promise.resolve({ status: 200, body: 'small' })),
   operation('GET', '/small', () => ({ status: 200, body: 'small' })),
   operation('DELETE', '/bare', () => ({ status: 204 })),
 ]
@@ -144,6 +146,31 @@ t.test('the cap stays below what the process may open', (t) => {
   t.end()
 })
 
+t.test('who sends many at once is answered a few, however the answers come', async (t) => {
+  const http = await startServer(operations)
+  t.teardown(http.stop)
+  for (const path of ['/small', '/soon']) {
+    const few = http.client().send(request(`GET ${path}`).repeat(HTTP_LIMITS.answersTogetherMax))
+    for (let i = 0; i < HTTP_LIMITS.answersTogetherMax; i++) {
+      t.equal((await few.response()).status, 200, path)
+    }
+    few.destroy()
+    const many = http.client().send(request(`GET ${path}`).repeat(200))
+    await many.closed()
+    const answers = many.rest.toString().split('HTTP/1.1 200').length - 1
+    t.ok(answers <= HTTP_LIMITS.answersTogetherMax + 1, `${path}: ${answers} answers`)
+    t.equal(
+      (
+        await http
+          .client()
+          .send(request(`GET ${path}`))
+          .response()
+      ).status,
+      200,
+    )
+  }
+})
+
 t.test('behind a chunked body nothing is served', async (t) => {
   const http = await startServer(operations)
   t.teardown(http.stop)
@@ -152,6 +179,7 @@ t.test('behind a chunked body nothing is served', async (t) => {
     ['POST /json', GOOD],
     ['POST /json', {}],
     ['GET /small', {}],
+    ['GET /soon', {}],
     ['DELETE /bare', {}],
     ['HEAD /small', {}],
     ['POST /nowhere', {}],
