@@ -3,10 +3,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { freePort } from '../../test/harness/free-port.ts'
 import type { Test } from 'tap'
 import { ownEngine } from '../../test/harness/engines.ts'
 import { keyAndCertificate } from '../../test/harness/self-signed.ts'
@@ -20,14 +20,6 @@ const MEMBER = { username: 'member', password: 'of the member' }
 
 // A server starts here, on a machine that may be busy.
 t.setTimeout(120_000)
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 const own = await ownEngine(t, 'redis')
 const skip = 'skipped' in own ? own.skipped : false

@@ -3,10 +3,9 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { freePort } from '../harness/free-port.ts'
 import type { Test } from 'tap'
 import { parse } from 'yaml'
 import { SETTING_NAMES, TABLE } from '../../config/table.ts'
@@ -62,14 +61,6 @@ t.test('every block of the first ten things answers what it promises', async (t)
     t.match(stdout, /^[[{]/m, 'it is answered')
   }
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** Runs a command that starts a node, with a port and a data directory of its own. */
 async function startsNode(t: Test, command: string): Promise<void> {

@@ -3,10 +3,9 @@
 
 import { spawn } from 'node:child_process'
 import { existsSync, openSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { freePort } from '../harness/free-port.ts'
 import type { Test } from 'tap'
 import { MAIN } from '../harness/node-process.ts'
 import { until } from '../harness/patience.ts'
@@ -69,14 +68,6 @@ t.test('sentences, and the secret, for who sits there', { skip }, async (t) => {
   await until('it has ended', () => node.endCode() !== '')
   t.equal(node.endCode(), '0', 'a terminal that is closed makes it drain')
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 const noFull = existsSync('/dev/full') ? false : 'there is no device that is always full'
 

@@ -3,11 +3,10 @@
 // Source: PROTOCOL 3.16.
 
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { freePort } from '../harness/free-port.ts'
 import { NodeProcess, startNode } from '../harness/node-process.ts'
 import { Load, checkKept } from '../harness/load.ts'
 import { until } from '../harness/patience.ts'
@@ -21,15 +20,6 @@ function run(args: readonly string[]): Promise<{ code: number; said: string }> {
       resolve({ code: child.exitCode ?? -1, said: out + err })
     })
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 t.test('a second node on the same directory', async (t) => {
