@@ -19,7 +19,7 @@ const DOORS = {
   lmdb: ['storage/embedded', 'bench/floors'],
   'node:sqlite': ['storage/embedded'],
   ioredis: ['cluster/redis'],
-  'cassandra-driver': ['storage/cassandra'],
+  'cassandra-driver': ['storage/cassandra', 'bench/cluster'],
   '@elastic/elasticsearch': ['storage/elastic'],
   'isolated-vm': ['node/components'],
   graphql: ['node/graph/graphql'],

@@ -10,6 +10,7 @@ import type { ClusterBenchOptions, ClusterScenario } from './options.ts'
 import { openQuotas } from './quota.ts'
 import { IDLE_MIN, scaleOut } from './scale-out.ts'
 import type { ScaleOutRun } from './scale-out.ts'
+import { clusterSoak, clusterSoakText } from './soak.ts'
 
 /** Exit code: 0, 1 when a request failed or a run doesn't count, 2 for wrong arguments. */
 export async function clusterBench(
@@ -51,7 +52,7 @@ async function play(
   engines: ClusterEngines,
   tell: (line: string) => void,
 ): Promise<Outcome> {
-  const { scenario, shards, runs: rounds, rate, warmUpSeconds } = options
+  const { scenario, shards, runs: rounds, rate, minutes, warmUpSeconds } = options
   if (scenario === 'handoff') {
     const figures = await handoffs({ engines, shards, rounds, rate, warmUpSeconds, tell })
     const text = handoffsText(figures)
@@ -60,6 +61,12 @@ async function play(
   if (scenario === 'takeover') {
     const figures = await takeovers({ engines, shards, rounds, rate, tell })
     return { figures, ok: true, text: '' }
+  }
+  if (scenario === 'cluster-soak') {
+    const figures = await clusterSoak({ engines, shards, rate, minutes, warmUpSeconds })
+    const { acknowledged, inGraph, failures } = figures
+    const ok = inGraph === acknowledged && Object.keys(failures).length === 0
+    return { figures, ok, text: clusterSoakText(figures) }
   }
   const quotas = openQuotas(`kontor-bench-${process.pid}`)
   try {

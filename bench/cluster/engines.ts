@@ -19,12 +19,15 @@ interface Running {
   readonly pid: number
 }
 
+export type EnginePorts = Readonly<Record<EngineName, number>>
+
 export class ClusterEngines {
-  readonly #dir: string
+  /** Folder of their data. */
+  readonly dir: string
   readonly #running: Readonly<Record<EngineName, Running>>
 
   private constructor(dir: string, running: Readonly<Record<EngineName, Running>>) {
-    this.#dir = dir
+    this.dir = dir
     this.#running = running
   }
 
@@ -56,6 +59,11 @@ export class ClusterEngines {
     }
   }
 
+  get ports(): EnginePorts {
+    const ports = ENGINE_NAMES.map((name) => [name, this.#running[name].port] as const)
+    return Object.fromEntries(ports) as EnginePorts
+  }
+
   /** CPU milliseconds that each has used since it began. */
   cpuMs(): Record<EngineName, number> {
     const used = ENGINE_NAMES.map((name) => {
@@ -65,8 +73,8 @@ export class ClusterEngines {
   }
 
   async stop(): Promise<void> {
-    await engines(['stop', '--dir', this.#dir])
-    rmSync(this.#dir, { recursive: true, force: true })
+    await engines(['stop', '--dir', this.dir])
+    rmSync(this.dir, { recursive: true, force: true })
   }
 }
 

@@ -22,7 +22,12 @@ export interface MembersOptions {
   readonly shards: number
   /** `info`: members say how long each shard that they hand over was served by nobody. */
   readonly logLevel?: 'info'
+  /** Bounds of config/limits.ts that are other ones here; by default none. */
+  readonly limits?: Readonly<Record<string, number>>
 }
+
+/** Loaded before a member's program: lowers bounds. */
+const LIMIT_FLAGS = ['--import', new URL('../../test/harness/short-lives.ts', import.meta.url).href]
 
 /** Written by a member that has handed a shard over (cluster/placement/handoff.ts). */
 const HANDED_OVER = 'a shard that was handed over is served'
@@ -64,7 +69,8 @@ interface ClusterState {
 export class Members {
   readonly all: Member[] = []
   readonly #o: MembersOptions
-  readonly #store = `bench_${newUuid().replaceAll('-', '').slice(0, 24)}`
+  /** Keyspace, and prefix of the indexes. */
+  readonly store = `bench_${newUuid().replaceAll('-', '').slice(0, 24)}`
   readonly #secret = newUuid() + newUuid()
   readonly #dir = mkdtempSync(join(tmpdir(), 'kontor-bench-cluster-'))
 
@@ -89,15 +95,17 @@ export class Members {
   }
 
   async #start(name: string): Promise<Member> {
-    const { engines, quotas, shards } = this.#o
+    const { engines, quotas, shards, limits } = this.#o
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
     const child = await Child.start({
-      file: 'cli/node.mjs',
-      flags: nodeFlags(),
+      // Bounds can be other ones in modules that are not packed.
+      file: limits ? 'node/main.ts' : 'cli/node.mjs',
+      flags: [...nodeFlags(), ...(limits ? LIMIT_FLAGS : [])],
       logFile: join(this.#dir, `${name}.log`),
       env: {
-        ...engines.settings(this.#store),
+        ...engines.settings(this.store),
+        ...(limits ? { TEST_NODE_LIMITS: JSON.stringify(limits) } : {}),
         KONTOR_MEMBER_ID: name,
         KONTOR_SHARDS: String(shards),
         KONTOR_DATA_DIR: join(this.#dir, name),

@@ -2,7 +2,7 @@
 
 import { parseArgs } from 'node:util'
 
-export const CLUSTER_SCENARIOS = ['scale-out', 'handoff', 'takeover'] as const
+export const CLUSTER_SCENARIOS = ['scale-out', 'handoff', 'takeover', 'cluster-soak'] as const
 export type ClusterScenario = (typeof CLUSTER_SCENARIOS)[number]
 
 export interface ClusterBenchOptions {
@@ -15,12 +15,14 @@ export interface ClusterBenchOptions {
   readonly shards: number
   readonly runs: number
   readonly rate: number
+  readonly minutes: number
   readonly out: string | null
 }
 
 export const CLUSTER_USAGE = `usage: npm run bench -- scale-out [options]
        npm run bench -- handoff [--runs N] [--rate N]
        npm run bench -- takeover [--runs N]
+       npm run bench -- cluster-soak [--rate N] [--minutes N]
 
 Starts Cassandra, Elasticsearch and Redis, and members of a cluster on them.
 
@@ -28,6 +30,8 @@ Starts Cassandra, Elasticsearch and Redis, and members of a cluster on them.
               share of a CPU; the engines are outside the shares
   handoff     how long a shard is silent when a member joins or leaves
   takeover    how long until every shard answers when a member is killed
+  cluster-soak  three members at a rate for minutes, with trimming and rolling of the log made
+              frequent: latencies, and what the engines hold, over time
 
   --members LIST     of scale-out, default 1,2,4
   --quota N          CPUs of each member; default: the largest of some that leaves the machine 20 %
@@ -38,7 +42,8 @@ Starts Cassandra, Elasticsearch and Redis, and members of a cluster on them.
   --connections N    to each member, default 32
   --shards N         default 16
   --runs N           runs at each number of members, or rounds, default 1
-  --rate N           orders a second beside handoffs, default 100
+  --rate N           orders a second beside handoffs, default 100; of a soak, default 300
+  --minutes N        of a soak, default 20
   --out FILE         writes the figures as JSON
 `
 
@@ -63,7 +68,8 @@ export function parseClusterOptions(
         connections: number('32'),
         shards: number('16'),
         runs: number('1'),
-        rate: number('100'),
+        rate: number(scenario === 'cluster-soak' ? '300' : '100'),
+        minutes: number('20'),
         out: { type: 'string' },
       },
     }))
@@ -71,7 +77,9 @@ export function parseClusterOptions(
     return { problems: [(error as Error).message] }
   }
   const problems: string[] = []
-  const positive = (name: 'seconds' | 'connections' | 'shards' | 'runs' | 'rate'): number => {
+  const positive = (
+    name: 'seconds' | 'connections' | 'shards' | 'runs' | 'rate' | 'minutes',
+  ): number => {
     const n = Number(values[name])
     if (!(n > 0)) problems.push(`--${name} ${values[name]}: must be more than 0`)
     return n
@@ -91,6 +99,7 @@ export function parseClusterOptions(
     shards: positive('shards'),
     runs: positive('runs'),
     rate: positive('rate'),
+    minutes: positive('minutes'),
     out: values.out ?? null,
   }
   return problems.length > 0 ? { problems } : options
