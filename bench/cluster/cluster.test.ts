@@ -3,12 +3,15 @@
 
 import t from 'tap'
 import { spawn } from 'node:child_process'
+import type { Window } from '../course.ts'
 import { processUsage } from '../target/process-usage.ts'
+import type { EngineReading } from './engine-watch.ts'
 import { MachineTime } from './machine-time.ts'
 import { isClusterScenario, parseClusterOptions } from './options.ts'
 import { openQuotas } from './quota.ts'
 import type { Quotas } from './quota.ts'
 import { pausesMs } from './shard-watch.ts'
+import { clusterSoakText } from './soak.ts'
 
 const SPIN = 'const end = Date.now() + 60_000; while (Date.now() < end);'
 
@@ -62,7 +65,9 @@ t.test('arguments', (t) => {
     runs: 2,
     seconds: 10,
   })
-  t.match(parseClusterOptions('handoff', []), { quota: null, out: null })
+  t.match(parseClusterOptions('handoff', []), { quota: null, out: null, rate: 100 })
+  const soak = parseClusterOptions('cluster-soak', ['--minutes', '2'])
+  t.match(soak, { rate: 300, minutes: 2 })
   const wrong = parseClusterOptions('scale-out', [
     '--members',
     '4,2',
@@ -88,5 +93,36 @@ t.test('the pause of a shard is its longest look', (t) => {
     look(1, 120, 7),
   ]
   t.same(pausesMs(looks, 100), [10, 30], 'of those that ended behind the moment')
+  t.end()
+})
+
+t.test('a row of a soak has the window that ended before the engines were read', (t) => {
+  const window = (atSeconds: number, rate: number) =>
+    ({
+      atSeconds,
+      rate,
+      p50: 4_000,
+      p99: 20_000,
+      cpu: 900,
+      rssAnonMiB: 600,
+      lagSeconds: 1,
+    }) as Window
+  const engines = { cassandraFiles: 3, cassandraMiB: 12, tombstonesP99: 1, tombstonesMax: 2 }
+  const reading = (atSeconds: number): EngineReading => ({
+    ...{ ...engines, atSeconds, redisMiB: 1.5 },
+    ...{ elasticSegments: 20, elasticDocs: 300, elasticDeleted: 4, elasticMiB: 5 },
+  })
+  const text = clusterSoakText({
+    windows: [window(30, 299), window(60, 301)],
+    engines: [reading(0), reading(31), reading(61)],
+    failures: { closed: 2 },
+    acknowledged: 18_000,
+    inGraph: 17_999,
+  })
+  const [, first, second, third, end] = text.split('\n')
+  t.match(first, /^ +0 +- +-/)
+  t.match(second, /^ +31 +299 +4\.0 +20\.0 +900 +600 +1\.0 \| +3 +12 +1 +2 \| +1\.5 \| +20/)
+  t.match(third, /^ +61 +301 /)
+  t.equal(end, '18000 acknowledged, 17999 in the graph, 2 x closed')
   t.end()
 })
