@@ -96,6 +96,7 @@ export function actorOperations(options: ActorsOptions): Operation[] {
       path: `${base}/{type}/{id}`,
       summary: 'Send messages to an actor, by its UUID, its number, or `new`',
       access: 'token',
+      permissions: ['actors/{type}/<uuid>:<message type>'],
       body: { type: 'json', required: true, shown: () => bodies().messages, handlesFaults: true },
       named: () => bodies().named,
       response: ActorAnswerSchema,
@@ -115,6 +116,7 @@ export function actorOperations(options: ActorsOptions): Operation[] {
       path: `${base}/{type}`,
       summary: 'Send messages to many actors: one {id, messages, idempotencyKey?} a line',
       access: 'token',
+      permissions: ['actors/{type}/<uuid>:<message type>'],
       body: { type: 'ndjson', required: true, shown: () => bodies().line },
       named: () => bodies().named,
       handle: () => {

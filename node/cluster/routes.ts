@@ -23,6 +23,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       path: '/resources/cluster',
       summary: 'Members, shards with owner, epoch, head and index lag, and planned moves',
       access: 'token',
+      permissions: ['cluster:read'],
       async handle(request) {
         allow(request, 'read')
         return { status: 200, body: await status.read() }
@@ -33,6 +34,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       path: '/resources/cluster/poisoned',
       summary: 'Messages that were given up because they failed whoever ran them',
       access: 'token',
+      permissions: ['cluster:read'],
       async handle(request) {
         allow(request, 'read')
         return { status: 200, body: await setAside.poisoned() }
@@ -43,6 +45,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       path: '/resources/cluster/poisoned/{actorId}/{messageId}',
       summary: 'Send such a message once more; its result takes it off the list',
       access: 'token',
+      permissions: ['cluster:write'],
       async handle(request) {
         allow(request, 'write')
         const { actorId, messageId } = request.params
@@ -56,6 +59,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       path: '/resources/cluster/parked',
       summary: 'Actors that the graph can not show as they are, with the reason',
       access: 'token',
+      permissions: ['cluster:read'],
       async handle(request) {
         allow(request, 'read')
         return { status: 200, body: await setAside.parked() }
@@ -66,6 +70,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       path: '/resources/cluster/parked',
       summary: 'Try to show them again',
       access: 'token',
+      permissions: ['cluster:write'],
       handle(request) {
         allow(request, 'write')
         retryParked()

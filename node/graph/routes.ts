@@ -15,6 +15,9 @@ import { CONSISTENCY_HEADER } from './consistency.ts'
 import type { Graph } from './graph.ts'
 import { callerOf } from './plan-queue.ts'
 
+/** Of each node that is asked for, and of each field that is shown or sorted by. */
+const PERMISSIONS = ['graph/<node>:query', 'graph/<node>:field:<field>']
+
 const JSON_TYPE = { 'Content-Type': 'application/json' } as const
 
 const consistency: OperationParameter = {
@@ -49,6 +52,7 @@ export function graphRoutes(graph: Graph): Operation[] {
       path: '/resources/graph',
       summary: 'Query the graph with nested navigations',
       access: 'token',
+      permissions: PERMISSIONS,
       body: { schema: NavigationsSchema, type: 'json', required: true, code: 'INVALID_QUERY' },
       parameters: [consistency],
       // Latin-1 keeps every byte apart, and that is all a key of the plan cache needs.
@@ -59,6 +63,7 @@ export function graphRoutes(graph: Graph): Operation[] {
       path: '/resources/graph',
       summary: 'Query the graph, the navigations in the query string',
       access: 'token',
+      permissions: PERMISSIONS,
       parameters: [
         {
           name: 'q',

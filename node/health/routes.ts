@@ -52,6 +52,7 @@ function metricsOperation(metrics: Metrics): Operation {
     path: '/metrics',
     summary: 'Numbers in the text format of Prometheus; all of them with the ACE cluster:read',
     access: 'either',
+    permissions: ['cluster:read'],
     handle(request) {
       if (!request.isKnown) return page(metrics.text(PUBLIC_METRICS))
       if (request.identity.acl.covers('cluster', 'read')) return page(metrics.text())

@@ -10,6 +10,7 @@ const handle = (): { status: number } => ({ status: 200 })
 const operations = [
   operation('GET', '/things/{id}', handle, {
     access: 'token',
+    permissions: ['things/{id}:read'],
     response: Type.Object({ id: Type.String() }),
     parameters: [{ name: 'full', in: 'query', description: 'All of it.' }],
   }),
@@ -29,7 +30,7 @@ t.test('paths, parameters, bodies, answers', (t) => {
   const get = paths['/things/{id}']!['get']!
   t.match(get, {
     operationId: 'get_things_id',
-    security: [{ bearer: [] }],
+    security: [{ bearer: ['things/{id}:read'] }],
     parameters: [
       { name: 'id', in: 'path', required: true },
       { name: 'full', in: 'query', required: false, schema: { type: 'string' } },

@@ -53,7 +53,7 @@ function describe(operation: Operation): Json {
     summary: operation.summary,
     tags: [tagOf(operation.path)],
     // What is asked for: where none is needed, a token is for the summary to name.
-    security: operation.access === 'token' ? [{ bearer: [] }] : [],
+    security: operation.access === 'token' ? [{ bearer: operation.permissions ?? [] }] : [],
     responses: responsesOf(operation),
   }
   if (parameters.length > 0) described['parameters'] = parameters

@@ -80,6 +80,11 @@ export interface Operation {
   readonly summary: string
   /** `none`: no token asked for; `either`: none is needed, one that is sent must be good. */
   readonly access: 'none' | 'either' | 'token'
+  /**
+   * ACEs that a caller's token must cover, for documents; `handle` is what asks for them. `{type}`
+   * in one is that part of the path, `<node>` a thing of the body. Absent: any good token will do.
+   */
+  readonly permissions?: readonly string[]
   readonly body?: {
     readonly schema?: TSchema
     readonly type: 'json' | 'form' | 'ndjson'

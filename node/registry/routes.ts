@@ -63,6 +63,7 @@ export function registryOperations(options: RegistryOptions): Operation[] {
       path,
       summary: 'An entry, or with searchType=prefix all whose key begins so',
       access: 'token',
+      permissions: ['registry/{key}:read'],
       parameters: [
         { name: 'searchType', in: 'query', description: '`exact` (the default) or `prefix`' },
         INDEX,
@@ -74,6 +75,7 @@ export function registryOperations(options: RegistryOptions): Operation[] {
       path,
       summary: 'Create or overwrite an entry',
       access: 'token',
+      permissions: ['registry/{key}:write'],
       body: { type: 'json', required: true, schema: VALUE },
       parameters: [
         { name: 'isSecret', in: 'query', description: 'Hide the value from HTTP reads from now' },
@@ -86,6 +88,7 @@ export function registryOperations(options: RegistryOptions): Operation[] {
       path,
       summary: 'Delete an entry; one that is not there is deleted already',
       access: 'token',
+      permissions: ['registry/{key}:write'],
       parameters: CONDITIONS.slice(0, 1),
       handle: (request) => station.delete(request),
     },

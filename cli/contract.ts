@@ -1,0 +1,64 @@
+// Writes the list of operations into protocol/CONTRACT.md, between its two marks. It stands between
+// the tables that the node serves and the document: neither can change without the other.
+// `node cli/run.mjs cli/contract.ts`
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { oauthOperations } from '../node/access/oauth.ts'
+import { actorOperations } from '../node/actors/routes.ts'
+import { clusterOperations } from '../node/cluster/routes.ts'
+import { frontOperations } from '../node/front/routes.ts'
+import { graphRoutes } from '../node/graph/routes.ts'
+import { healthOperations } from '../node/health/routes.ts'
+import { openApiOperation } from '../node/http/openapi.ts'
+import type { Operation } from '../node/http/operation.ts'
+import { registryOperations } from '../node/registry/routes.ts'
+
+const CONTRACT = join(import.meta.dirname, '../protocol/CONTRACT.md')
+const BLOCK = /(<!-- operations: [^\n]* -->\n)[^]*?(<!-- end of operations -->)/
+
+/**
+ * Operations of a node with nothing behind them: they can be described, not called. That a node
+ * serves these and no others is shown by test/spec/operations.test.ts.
+ */
+export function describedOperations(): readonly Operation[] {
+  const nothing = null as never
+  const stations = [
+    ...frontOperations(nothing),
+    ...healthOperations({ checks: nothing, metrics: nothing }),
+    ...oauthOperations(nothing),
+    ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
+    ...graphRoutes(nothing),
+    ...registryOperations(nothing),
+    ...clusterOperations({} as never),
+  ]
+  return [...stations, openApiOperation(stations, '')]
+}
+
+/** The document's text with the list that these operations make. */
+export function withOperations(text: string, operations: readonly Operation[]): string {
+  if (!BLOCK.test(text)) throw new Error('protocol/CONTRACT.md has lost the marks of its list')
+  return text.replace(BLOCK, (_, start: string, end: string) => {
+    return `${start}${tableOf(operations)}${end}`
+  })
+}
+
+function tableOf(operations: readonly Operation[]): string {
+  const rows = operations.map((operation) => {
+    const path = operation.path.replaceAll('{**', '{')
+    const cells = [operation.method, `\`${path}\``, permissionOf(operation), operation.summary]
+    return `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |\n`
+  })
+  return `\n| Method | Path | Permission | |\n|---|---|---|---|\n${rows.join('')}\n`
+}
+
+function permissionOf({ access, permissions = [] }: Operation): string {
+  if (access === 'none') return 'none'
+  const aces = permissions.map((ace) => `\`${ace}\``).join(', ')
+  if (access === 'either') return aces === '' ? 'none, or a good token' : `none, or ${aces}`
+  return aces === '' ? 'a good token' : aces
+}
+
+if (import.meta.main) {
+  writeFileSync(CONTRACT, withOperations(readFileSync(CONTRACT, 'utf8'), describedOperations()))
+}
