@@ -193,7 +193,7 @@ export class Dispatcher {
 
   /**
    * What arrived in one tick goes step by step, each step for all of them: the code of a step stays
-   * in the processor's caches (bench/README.md, "What falls short").
+   * in the processor's caches (bench/README.md).
    */
   private readonly takeArrived = (): void => {
     const { arrived } = this
