@@ -1,6 +1,6 @@
 // A data directory that lost something: the start is refused and says what, where and the ways
 // back; `--accept-loss` goes on without what is lost, and the graph goes with it. Source: PROTOCOL
-// 3.16, README "Running it for real".
+// 3.16, README "Operations".
 
 import t from 'tap'
 import type { Test } from 'tap'

@@ -1,5 +1,5 @@
 // Who may read what a node writes: its user alone. Secrets and customers are in it. Source: README
-// "Running it for real".
+// "Operations".
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
