@@ -31,7 +31,7 @@ export interface Settings {
   readonly graphReaders: number | null
   /** What encrypts secret registry values: base64 of 32 bytes each; key null: nothing does. */
   readonly secrets: { readonly key: string | null; readonly oldKeys: readonly string[] }
-  /** Whether orders are completed by the batch that leaves nothing to do (COMMERCE 3). */
+  /** If a batch that leaves nothing to do completes its order (commerce/README.md "Machines"). */
   readonly orderCompletion: 'manual' | 'automatic'
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** `auto`: text where standard output is a terminal. */

@@ -1,6 +1,6 @@
 // What the stations stand on: a member on its journal, and the graph's index. Two ways to make it,
 // embedded.ts and clustered.ts, and everything above is the same. It stands between the drivers and
-// the composition root. Source: ARCHITECTURE 0 "One program, two ways to run it".
+// the composition root. Source: ARCHITECTURE 2.
 
 import type { World } from '../cluster/clock.ts'
 import type { Member } from '../cluster/member.ts'
@@ -68,5 +68,5 @@ export function standstillCheck(
     : { name: 'progress', ok: false, reason: still.join('; ') }
 }
 
-/** Rules join later; until then no hook has one (COMMERCE 6). */
+/** Rules join later; until then no hook has one (commerce/README.md "Hooks"). */
 export const NO_RULES: HookTable = { has: () => false, effects: () => [] }

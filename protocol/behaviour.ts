@@ -31,7 +31,7 @@ export interface Turn {
   readonly preview: boolean
   /** New UUIDv7, seeded by message id and version: the same turn makes the same ids again. */
   readonly newId: () => string
-  /** The hook table; empty until rules join (COMMERCE 6). */
+  /** The hook table; empty until rules join (commerce/README.md "Hooks"). */
   readonly hooks: { has(hook: string): boolean }
 }
 

@@ -2,12 +2,12 @@
 // numbers as callers write them and the amounts that a state keeps. An amount under way is an
 // integer of minor units; big.js is the arithmetic, and where a result provably fits into safe
 // integers they are used instead (money.test.ts holds both against each other).
-// Source: COMMERCE 1, ISO 4217.
+// Source: commerce/README.md "Values", ISO 4217.
 
 import { Big } from 'big.js'
 import { assert } from './errors.ts'
 
-/** Decimals that prices, values and quantities are kept with (COMMERCE 1). */
+/** Decimals that prices, values and quantities are kept with (commerce/README.md "Values"). */
 export const PRICE_DECIMALS = 4
 
 /** big.js: round half away from zero. */

@@ -19,7 +19,7 @@ import type { KeyTable } from './keys.ts'
 import type { Numbers } from './numbers.ts'
 import type { Work } from './work.ts'
 
-/** Rules of hooks (COMMERCE 6); an empty table answers `has` with false and costs nothing. */
+/** Rules of hooks (commerce/README.md "Hooks"); an empty table answers `has` with false. */
 export interface HookTable {
   has(hook: string): boolean
   effects(hook: string, payload: unknown): Promise<readonly unknown[]> | readonly unknown[]

@@ -1,4 +1,4 @@
-// The highest amounts of an order. Source: COMMERCE 1.
+// The highest amounts of an order. Source: commerce/README.md "Arithmetic".
 
 import { LIMITS } from '../../config/limits.ts'
 import { fromUnits } from '../../protocol/money.ts'

@@ -2,7 +2,7 @@
 // that it serves. The rules hold for what a batch leaves, in whichever order its commands came.
 // They look at what the batch changed, so that a channel that changes stops no other command. They
 // stand between decide.ts and the channels.
-// Source: specification (release 2026.1), COMMERCE 5 rows 2, 14, 15.
+// Source: specification "Release-note resources (2026.1)", commerce/README.md "Commands".
 
 import { RequestError } from '../../protocol/errors.ts'
 import type { Channel } from './channels.ts'

@@ -1,6 +1,6 @@
 // Every command of the order actor, by name: the table that checks and decisions look into. It is
 // made of explicit imports, so that a reader finds a command by its file and nothing by magic.
-// Source: COMMERCE 5.
+// Source: commerce/README.md "Commands".
 
 import type { CommandDefinition } from './command.ts'
 import { addActivityLog } from './commands/add-activity-log.ts'

@@ -1,5 +1,5 @@
 // Automatic completion: with the setting a batch that leaves nothing to do completes its order, and
-// without it nothing of it happens. Against a plain reading of COMMERCE 3.
+// without it nothing of it happens. Against a plain reading of commerce/README.md "Machines".
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -122,7 +122,7 @@ t.test('a rewind completes nothing: it brings back what was', async (t) => {
 
 // --- any life ------------------------------------------------------------------------------
 
-/** Nothing left to do, as COMMERCE 3 has it. */
+/** Nothing left to do, as commerce/README.md "Machines" has it. */
 function isDone({ deliveries, lines, returns }: OrderState): boolean {
   const all = [...deliveries.values()]
   const going = all.filter((one) => one.state === 'open' || one.state === 'processing')

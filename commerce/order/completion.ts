@@ -1,6 +1,6 @@
 // Automatic completion: an order that a batch leaves with nothing more to do is completed by that
 // batch, where the setting asks for it. It stands at the end of a batch, behind the commands of
-// rules and before rules that judge the result. Source: COMMERCE 3 (order).
+// rules and before rules that judge the result. Source: commerce/README.md "Machines".
 //
 // Payments are not known yet: what is invoiced counts as paid.
 

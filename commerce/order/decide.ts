@@ -1,7 +1,7 @@
 // Decides on order messages: what records follow, what is answered, what is asked on the way. It
 // stands between the runtime, which plays the asks and commits, and the domain: commands, totals,
 // hooks. All commands of a message are one batch: one refusal and nothing of it remains.
-// Source: COMMERCE 4, 6; CONTRACT 1.3.
+// Source: commerce/README.md "Messages", "Hooks"; CONTRACT 1.3.
 
 import type { ActorRecord, Ask, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'
@@ -265,7 +265,7 @@ interface Finish {
   readonly completion: Completion
 }
 
-/** Hooks, totals and completion after the commands, in the order of COMMERCE 6. */
+/** Hooks, totals and completion after the commands, in the order of commerce/README.md "Hooks". */
 function* finish(
   draft: Draft,
   { before, effects, completion }: Finish,

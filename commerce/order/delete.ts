@@ -1,5 +1,6 @@
 // The message `delete`: the order goes, its keys stay taken. Refused while an invoice is not
-// cancelled: an issued document is never unmade. Source: CONTRACT 1.3, COMMERCE 4, 6.
+// cancelled: an issued document is never unmade. Source: CONTRACT 1.3, commerce/README.md
+// "Messages", "Hooks".
 
 import type { ActorRecord, Ask, Decision, Turn } from '../../protocol/behaviour.ts'
 import { evolve } from './evolve.ts'

@@ -1,5 +1,5 @@
 // States and sums of an order that follow from its parts: nothing keeps them. They are shown, and
-// automatic completion goes by them. Source: COMMERCE 3 (read-only derived), 7.
+// automatic completion goes by them. Source: commerce/README.md "Machines", "Graph".
 
 import { addDecimals } from '../../protocol/money.ts'
 import { isCancelled, type OrderState } from './state.ts'

@@ -1,6 +1,6 @@
 // The hooks of an order: where rules are asked on the way, and which of their effects count there.
 // It stands between decide.ts and the rules, which the runtime plays behind the ask `effects`; with
-// an empty hook table none of this runs. Source: COMMERCE 6, CONTRACT 1.9.
+// an empty hook table none of this runs. Source: commerce/README.md "Hooks".
 
 import type { Ask, Effect } from '../../protocol/behaviour.ts'
 import { toUuid } from '../../protocol/ids.ts'

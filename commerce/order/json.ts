@@ -1,6 +1,6 @@
 // Bounds of arbitrary JSON inside commands (`dynamic`, `fields`, `skus`): depth, size, and keys
 // that would reach an object's prototype. It stands between what callers send and what a state
-// keeps. Source: CONTRACT 0 (bodies), COMMERCE 1 (dynamic).
+// keeps. Source: CONTRACT 0 (bodies), commerce/README.md "Values".
 
 import { LIMITS } from '../../config/limits.ts'
 

@@ -1,4 +1,4 @@
-// The state machines, every pair of states against the tables of COMMERCE 3.
+// The state machines, every pair of states against the tables of commerce/README.md "Machines".
 
 import t from 'tap'
 import {

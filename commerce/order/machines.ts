@@ -1,6 +1,6 @@
 // The state machines of an order, as tables above one function that refuses what is not in them.
 // They stand between the commands that move a state and the records that say it moved.
-// Source: COMMERCE 3.
+// Source: commerce/README.md "Machines".
 
 import { invalidState } from './refuse.ts'
 import type { Billable, DeliveryStateName, OrderStateName } from './state.ts'

@@ -2,7 +2,7 @@
 // stored. It stands between records.ts and the bytes of entries. Positions and numbers are stored
 // for good: a member is added at the end of its kind, a kind with the next number; nothing is moved
 // or taken away. A kind that must change otherwise is declared again under a new number, and the
-// old line stays, for old records. Source: PROTOCOL 3.0, COMMERCE 6.
+// old line stays, for old records. Source: PROTOCOL 3.0, commerce/README.md "Journal".
 
 import { recordShapes, shapeOf } from '../../protocol/record-shape.ts'
 import type {

@@ -1,7 +1,7 @@
 // The records of an order: every kind of event that its journal can hold. It stands between the
 // commands, which write them, and evolve, touched and the journal view, which read them. They are
 // stored for good: a kind or member may be added, never renamed. Absent members mean "not set";
-// `before` is there for the journal view alone. Source: COMMERCE 6.
+// `before` is there for the journal view alone. Source: commerce/README.md "Journal".
 
 import type {
   Address,
@@ -259,7 +259,7 @@ export interface ActivityLogged {
   readonly dynamic?: JsonObject
 }
 
-/** What the calculation changed; amounts that stayed are not in it (COMMERCE 1). */
+/** What the calculation changed (commerce/README.md "Arithmetic"), without what stayed. */
 export interface TotalsChanged {
   readonly t: 'totalsChanged'
   readonly order?: OrderTotals

@@ -1,7 +1,7 @@
 // The message `rewind`: the order as it was at a checkpoint, written as one new record. What was
 // given to the outside stays as it is: keys, invoices, and the counters that numbers come from.
 // Refused past an invoice that is not cancelled. Hooks come after it as after commands.
-// Source: CONTRACT 1.3, COMMERCE 6, PROTOCOL 3.12.
+// Source: CONTRACT 1.3, commerce/README.md "Messages", "Hooks", PROTOCOL 3.12.
 
 import type { ActorRecord, Ask, Decision, Effect, NodeRef, Turn } from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'

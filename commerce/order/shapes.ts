@@ -1,5 +1,6 @@
 // The shapes that members of order messages and commands have in common. They stand between the
-// definitions of commands and the checks that are compiled of them. Source: COMMERCE 1.
+// definitions of commands and the checks that are compiled of them. Source: commerce/README.md
+// "Values".
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'

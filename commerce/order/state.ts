@@ -1,6 +1,7 @@
 // The state of an order: what its records fold into and its commands decide on. It stands between
 // evolve.ts, the only writer, and everything that reads. Children are replaced when they change,
-// never mutated: a decision works on a copy of the maps and shares the rest. Source: COMMERCE 7.
+// never mutated: a decision works on a copy of the maps and shares the rest. Source:
+// commerce/README.md "Graph".
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 export interface JsonObject {
@@ -63,7 +64,7 @@ interface Discounted {
 /** What can be released to invoicing: a line, a delivery's shipping fee, a return. */
 export type BillableKind = 'orderLine' | 'delivery' | 'return'
 
-/** Where a billable thing stands: notReleased -> released -> invoiced (COMMERCE 3). */
+/** Where a billable thing stands (commerce/README.md "Machines", Billing). */
 export interface Billable {
   readonly released: boolean
   /** The active invoice it stands on. */

@@ -1,7 +1,8 @@
 // The arithmetic of an order: line bases, discounts and their shares, taxes, totals. It stands
 // between a draft, whose prices and discounts have changed, and the record that says which amounts
 // are others now. Every amount is a whole number of minor units here, rounded half away from zero
-// as it is made, so that a person can add up by hand what is shown. Source: COMMERCE 1.
+// as it is made, so that a person can add up by hand what is shown. Source: commerce/README.md
+// "Arithmetic".
 //
 // What is invoiced is frozen: it keeps its amounts, and later discounts pass it by. An order
 // discount that was there by then is still reckoned over it, and the others share what is left of
@@ -254,7 +255,7 @@ function discountChanges(
   return changes
 }
 
-/** A return is worth its part of what its line costs now, until it is invoiced (COMMERCE 3). */
+/** A return is worth its part of what its line costs now, until it is invoiced. */
 function returnChanges(
   state: OrderState,
   lines: readonly Target[],

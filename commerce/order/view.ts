@@ -1,6 +1,6 @@
 // An order as rules see it: one nested value, with the members that the graph shows. It stands
 // between a draft and the payload of a hook, and is made only where a rule listens.
-// Source: COMMERCE 6 (payload `order`).
+// Source: commerce/README.md "Hooks".
 
 import { project } from './project.ts'
 import type { OrderState } from './state.ts'

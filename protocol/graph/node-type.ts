@@ -1,6 +1,6 @@
 // Node types: what the graph knows of each kind of node: its fields, its edges and where it is
-// kept. Declared beside each actor type (COMMERCE 7), read by the planner, by all executions of a
-// plan and by GET /resources/graph/meta.
+// kept. Declared beside each actor type (commerce/README.md "Graph"), read by the planner, by all
+// executions of a plan and by GET /resources/graph/meta.
 
 export type FieldType =
   | 'text'

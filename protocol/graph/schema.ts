@@ -1,6 +1,6 @@
 // The graph schema: all node types by name and by base set, with their fields and edges ready to be
 // looked up. It stands between the node types that actor types declare and all who plan, keep or
-// describe graph nodes. Source: CONTRACT 1.4, COMMERCE 7.
+// describe graph nodes. Source: CONTRACT 1.4, commerce/README.md "Graph".
 
 import { assert } from '../errors.ts'
 import type { EdgeDef, FieldDef, NodeType } from './node-type.ts'

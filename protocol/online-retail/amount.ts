@@ -1,13 +1,13 @@
 // Quantities and prices of an invoice file as integers: ten-thousandths, so that a row's amount is
 // exact to the penny without a float ever holding a fraction. It stands between the text of a CSV
-// field and the order's numbers. Source: COMMERCE 1 (four decimals, half away from zero).
+// field and the order's numbers. Source: commerce/README.md "Values".
 
 /** One unit, in ten-thousandths. */
 export const E4 = 10_000
 
 /** Largest price that is kept exactly as a JSON number with four decimals. */
 export const PRICE_E4_MAX = Number.MAX_SAFE_INTEGER
-/** Largest quantity of an order line (COMMERCE 1). */
+/** Largest quantity of an order line (commerce/README.md "Values"). */
 export const QUANTITY_E4_MAX = 1_000_000_000 * E4
 
 const PENNY = 1_000_000

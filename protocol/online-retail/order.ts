@@ -1,6 +1,6 @@
 // One invoice as one order: the body of the `create` message, and ids that are the same each time
 // the same invoice is read, so that a run can be repeated. It stands between invoices and the
-// order actor. Source: COMMERCE 4 and 5 (create, createDelivery, createOrderLine).
+// order actor. Source: commerce/README.md "Messages", "Commands".
 
 import { hash } from 'node:crypto'
 import { formatUuid, stampUuid7 } from '../ids.ts'

@@ -1,6 +1,6 @@
 // Order commands, over HTTP on a real node: each one done once and refused once, those that come
-// later, and that a batch is all or nothing. Source: specification "Known order commands", "Actor
-// messages and commands"; COMMERCE 5.
+// later, and that a batch is all or nothing. Source: specification "Actor", "Actor messages
+// and commands"; commerce/README.md "Commands".
 
 import t from 'tap'
 import { COMMANDS, LATER_COMMANDS } from '../../commerce/order/command-table.ts'

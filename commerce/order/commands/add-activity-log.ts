@@ -1,5 +1,5 @@
 // addActivityLog: a line of human text in the order's activity log; {placeholders} of the template
-// are filled from `dynamic`. Source: COMMERCE 5 row 10, 6.
+// are filled from `dynamic`. Source: commerce/README.md "Commands", "Journal".
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

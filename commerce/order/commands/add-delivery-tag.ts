@@ -1,4 +1,5 @@
-// addDeliveryTag: a tag on a delivery; one that is there already stays. Source: COMMERCE 5 row 17.
+// addDeliveryTag: a tag on a delivery; one that is there already stays. Source: commerce/README.md
+// "Commands".
 
 import { LIMITS } from '../../../config/limits.ts'
 import { command } from '../command.ts'

@@ -1,5 +1,5 @@
-// addTag: a tag on the order; one that is there already stays where it is. Source: COMMERCE 5 row
-// 8.
+// addTag: a tag on the order; one that is there already stays where it is. Source:
+// commerce/README.md "Commands".
 
 import { LIMITS } from '../../../config/limits.ts'
 import { command } from '../command.ts'

@@ -1,5 +1,5 @@
 // cancelDelivery: open or processing -> cancelled: its lines and its fee count nothing then, so
-// none of them may be on an invoice. Source: COMMERCE 3, 5 row 22.
+// none of them may be on an invoice. Source: commerce/README.md "Machines", "Commands".
 
 import { command } from '../command.ts'
 import { deliveryOnly, moveDelivery } from './move-delivery.ts'

@@ -1,6 +1,6 @@
 // cancelInvoice: the invoice stays as a document, marked cancelled; what stands on it is released
-// again. One with credits on it stays until they are cancelled. Source: COMMERCE 3 (invoice), 5 row
-// 62.
+// again. One with credits on it stays until they are cancelled. Source: commerce/README.md
+// "Machines", "Commands".
 
 import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'

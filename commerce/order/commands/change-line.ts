@@ -1,5 +1,5 @@
 // What the commands that set members of an order line have in common: which lines may still be
-// changed, and the record of what changed. Source: COMMERCE 3 (delivery), 5.
+// changed, and the record of what changed. Source: commerce/README.md "Machines", "Commands".
 
 import { difference } from '../difference.ts'
 import type { Draft } from '../draft.ts'

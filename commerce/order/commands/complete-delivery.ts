@@ -1,5 +1,5 @@
 // completeDelivery: open or processing -> completed, of a confirmed order; the delivery is final
-// from then on. Source: COMMERCE 3, 5 row 21.
+// from then on. Source: commerce/README.md "Machines", "Commands".
 
 import { command } from '../command.ts'
 import { checkConfirmed, deliveryOnly, moveDelivery } from './move-delivery.ts'

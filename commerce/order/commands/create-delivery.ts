@@ -1,5 +1,5 @@
 // createDelivery: a delivery of the order, open, with its shipping fee. Its number is the order's
-// number, `D` and a count. Source: specification (known order commands), COMMERCE 2, 5 row 13.
+// number, `D` and a count. Source: specification "Actor", commerce/README.md "Numbers", "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

@@ -1,5 +1,5 @@
 // What the three commands that create a static discount have in common: their members, and the
-// record. Source: COMMERCE 1, 5 rows 39 to 41.
+// record. Source: commerce/README.md "Arithmetic", "Commands".
 
 import { type Static, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

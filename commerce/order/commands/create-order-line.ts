@@ -1,5 +1,5 @@
 // createOrderLine: a line in an open delivery. Its number is the caller's, which must be free, or
-// the next free one. Source: specification (known order commands), COMMERCE 5 row 29.
+// the next free one. Source: specification "Actor", commerce/README.md "Commands".
 
 import { type Static, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

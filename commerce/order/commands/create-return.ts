@@ -1,5 +1,5 @@
 // createReturn: goods of a completed delivery that come back. It is released to invoicing from the
-// start: an `invoice` right after it credits it. Source: COMMERCE 3 (return), 5 rows 52 and 60.
+// start: an `invoice` right after it credits it. Source: commerce/README.md "Machines", "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

@@ -1,4 +1,5 @@
-// createStaticOrderDiscount: a discount on everything in the order. Source: COMMERCE 1, 5 row 39.
+// createStaticOrderDiscount: a discount on everything in the order. Source: commerce/README.md
+// "Arithmetic", "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers } from '../shapes.ts'

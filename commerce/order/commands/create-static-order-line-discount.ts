@@ -1,4 +1,5 @@
-// createStaticOrderLineDiscount: a discount on one line. Source: COMMERCE 1, 5 row 40.
+// createStaticOrderLineDiscount: a discount on one line. Source: commerce/README.md "Arithmetic",
+// "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

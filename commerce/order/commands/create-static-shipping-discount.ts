@@ -1,5 +1,5 @@
 // createStaticShippingDiscount: a discount on one delivery's shipping fee.
-// Source: COMMERCE 1, 5 row 41.
+// Source: commerce/README.md "Arithmetic", "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

@@ -1,5 +1,5 @@
 // deleteDelivery: takes an open delivery without lines away; its shipping discounts go with it.
-// Source: COMMERCE 5 row 24.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { invalidState } from '../refuse.ts'

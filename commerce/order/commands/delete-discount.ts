@@ -1,5 +1,5 @@
-// deleteDiscount: takes a discount away, none of whose shares is invoiced. Source: COMMERCE 5 row
-// 45.
+// deleteDiscount: takes a discount away, none of whose shares is invoiced. Source:
+// commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

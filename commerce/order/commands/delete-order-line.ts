@@ -1,5 +1,5 @@
 // deleteOrderLine: takes a line of an open delivery away; its discounts go with it.
-// Source: COMMERCE 5 row 38.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

@@ -1,4 +1,4 @@
-// deleteReturn: takes a return away that is not invoiced. Source: COMMERCE 5 row 55.
+// deleteReturn: takes a return away that is not invoiced. Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

@@ -1,5 +1,6 @@
 // generateOrderNumberByPrefix: the next number with a prefix of the caller's; pending orders only.
-// As part of a `create` it takes the place of the default number. Source: COMMERCE 2, 5 row 5.
+// As part of a `create` it takes the place of the default number. Source: commerce/README.md
+// "Numbers", "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

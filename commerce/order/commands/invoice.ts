@@ -1,6 +1,6 @@
 // invoice: all that is released and not yet invoiced goes on an invoice; what is credited (returns)
 // on one of its own unless `mixed`. The amounts are those that the order shows, so that they are
-// brought up to date first. Source: COMMERCE 2, 3 (invoicing, return), 5 row 61.
+// brought up to date first. Source: commerce/README.md "Numbers", "Machines", "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

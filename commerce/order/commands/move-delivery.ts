@@ -1,5 +1,5 @@
 // What the commands that move a delivery's state have in common: the machine, and the record.
-// Source: COMMERCE 3 (delivery).
+// Source: commerce/README.md "Machines".
 
 import type { Draft } from '../draft.ts'
 import { DELIVERY_MOVES, move } from '../machines.ts'

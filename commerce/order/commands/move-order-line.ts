@@ -1,5 +1,6 @@
 // moveOrderLine: a line into another delivery of the order, both of them open; it keeps its id,
-// number and discounts. Source: specification (release 2026.1), COMMERCE 5 row 36.
+// number and discounts. Source: specification "Release-note resources (2026.1)", commerce/README.md
+// "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

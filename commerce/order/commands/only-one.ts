@@ -1,4 +1,4 @@
-// Members of a command of which exactly one is to be sent. Source: COMMERCE 5 rows 27 and 32.
+// Members of a command of which exactly one is to be sent. Source: commerce/README.md "Commands".
 
 import { invalid } from '../refuse.ts'
 

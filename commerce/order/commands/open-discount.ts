@@ -1,5 +1,5 @@
 // Which discounts may still be changed: none of their shares may be on an invoice, and a line's or
-// a delivery's own only while that is open. Source: COMMERCE 3 (invoicing of a line).
+// a delivery's own only while that is open. Source: commerce/README.md "Machines".
 
 import type { Draft } from '../draft.ts'
 import { invalidState } from '../refuse.ts'

@@ -1,4 +1,5 @@
-// Which returns may still be changed: those that are not invoiced. Source: COMMERCE 3 (return).
+// Which returns may still be changed: those that are not invoiced. Source: commerce/README.md
+// "Machines".
 
 import type { Draft } from '../draft.ts'
 import { invalidState } from '../refuse.ts'

@@ -1,5 +1,5 @@
 // Quantities as lines and returns have them: a decimal above 0 with at most four decimals; more are
-// refused, not rounded. Source: COMMERCE 1.
+// refused, not rounded. Source: commerce/README.md "Values".
 
 import { hasDecimals, PRICE_DECIMALS } from '../../../protocol/money.ts'
 import { invalid } from '../refuse.ts'

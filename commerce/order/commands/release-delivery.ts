@@ -1,4 +1,5 @@
-// releaseDelivery: open -> processing, of a confirmed order. Source: COMMERCE 3, 5 row 19.
+// releaseDelivery: open -> processing, of a confirmed order. Source: commerce/README.md "Machines",
+// "Commands".
 
 import { command } from '../command.ts'
 import { checkConfirmed, deliveryOnly, moveDelivery } from './move-delivery.ts'

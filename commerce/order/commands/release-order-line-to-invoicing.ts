@@ -1,4 +1,5 @@
-// releaseOrderLineToInvoicing: a line may go on the next invoice. Source: COMMERCE 5 row 56.
+// releaseOrderLineToInvoicing: a line may go on the next invoice. Source: commerce/README.md
+// "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

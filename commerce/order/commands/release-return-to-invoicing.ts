@@ -1,4 +1,5 @@
-// releaseReturnToInvoicing: a return may go on the next invoice. Source: COMMERCE 5 row 60.
+// releaseReturnToInvoicing: a return may go on the next invoice. Source: commerce/README.md
+// "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

@@ -1,4 +1,5 @@
-// releaseShippingToInvoicing: a shipping fee may go on the next invoice. Source: COMMERCE 5 row 58.
+// releaseShippingToInvoicing: a shipping fee may go on the next invoice. Source: commerce/README.md
+// "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

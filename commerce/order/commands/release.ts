@@ -1,5 +1,5 @@
 // What the commands that release things to invoicing, or retract them, have in common. What counts
-// nothing (in a cancelled delivery) can't be released. Source: COMMERCE 3 (invoicing of a line).
+// nothing (in a cancelled delivery) can't be released. Source: commerce/README.md "Machines".
 
 import type { Draft } from '../draft.ts'
 import { billingState, BILLING_MOVES, move } from '../machines.ts'

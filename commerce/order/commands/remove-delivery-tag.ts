@@ -1,5 +1,5 @@
 // removeDeliveryTag: takes a tag off a delivery; one that is not there is no error.
-// Source: COMMERCE 5 row 18.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id, Tag } from '../shapes.ts'

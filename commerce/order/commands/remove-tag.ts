@@ -1,5 +1,5 @@
-// removeTag: takes a tag off the order; one that is not there is no error. Source: COMMERCE 5 row
-// 9.
+// removeTag: takes a tag off the order; one that is not there is no error. Source:
+// commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Tag } from '../shapes.ts'

@@ -1,4 +1,5 @@
-// reopenDelivery: cancelled -> open, unless the order is cancelled. Source: COMMERCE 3, 5 row 23.
+// reopenDelivery: cancelled -> open, unless the order is cancelled. Source: commerce/README.md
+// "Machines", "Commands".
 
 import { command } from '../command.ts'
 import { invalidState } from '../refuse.ts'

@@ -1,4 +1,4 @@
-// retractDelivery: processing -> open. Source: COMMERCE 3, 5 row 20.
+// retractDelivery: processing -> open. Source: commerce/README.md "Machines", "Commands".
 
 import { command } from '../command.ts'
 import { deliveryOnly, moveDelivery } from './move-delivery.ts'

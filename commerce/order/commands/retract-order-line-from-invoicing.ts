@@ -1,4 +1,5 @@
-// retractOrderLineFromInvoicing: a released line is held back again. Source: COMMERCE 5 row 57.
+// retractOrderLineFromInvoicing: a released line is held back again. Source: commerce/README.md
+// "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

@@ -1,4 +1,5 @@
-// retractReturnFromInvoicing: a released return is held back again. Source: COMMERCE 5 row 60.
+// retractReturnFromInvoicing: a released return is held back again. Source: commerce/README.md
+// "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

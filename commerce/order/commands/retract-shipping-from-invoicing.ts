@@ -1,5 +1,5 @@
-// retractShippingFromInvoicing: a released shipping fee is held back again. Source: COMMERCE 5 row
-// 59.
+// retractShippingFromInvoicing: a released shipping fee is held back again. Source:
+// commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id } from '../shapes.ts'

@@ -1,6 +1,6 @@
 // setChannelKey: the sales channel of the order; it must be a configured one when there are any
-// (channel-rules.ts, at the end of the batch). Source: specification (known order commands),
-// COMMERCE 5 row 2.
+// (channel-rules.ts, at the end of the batch). Source: specification "Actor", commerce/README.md
+// "Commands".
 
 import { command } from '../command.ts'
 import { difference } from '../difference.ts'

@@ -1,4 +1,4 @@
-// setCustomerNumber: the customer of the order; null clears. Source: COMMERCE 5 row 3.
+// setCustomerNumber: the customer of the order; null clears. Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { difference } from '../difference.ts'

@@ -1,6 +1,6 @@
 // setDeliveryAddress: members that are sent replace those that are there, null clears. A channel
-// that serves certain countries refuses others (channel-rules.ts). Source: specification (known
-// order commands, channels), COMMERCE 1, 5 row 14.
+// that serves certain countries refuses others (channel-rules.ts). Source: specification "Actor",
+// "Release-note resources (2026.1)", commerce/README.md "Values", "Commands".
 
 import { command } from '../command.ts'
 import { mapDifference } from '../difference.ts'

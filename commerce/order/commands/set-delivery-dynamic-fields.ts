@@ -1,5 +1,5 @@
 // setDeliveryDynamicFields: the caller's own data on a delivery, merged by key; null removes one.
-// Source: COMMERCE 5 row 16.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id, JsonMembers } from '../shapes.ts'

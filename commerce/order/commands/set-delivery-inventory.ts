@@ -1,6 +1,6 @@
 // setDeliveryInventory: where a delivery's goods come from, and from which day; null clears. A
-// channel with inventories refuses others (channel-rules.ts). Source: specification (release
-// 2026.1), COMMERCE 5 row 15.
+// channel with inventories refuses others (channel-rules.ts). Source: specification "Release-note
+// resources (2026.1)", commerce/README.md "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { command } from '../command.ts'

@@ -1,5 +1,5 @@
 // setDeliveryTracking: who carries a delivery and how to follow it, in any state; null clears.
-// Source: COMMERCE 5 row 28.
+// Source: commerce/README.md "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { command } from '../command.ts'

@@ -1,4 +1,5 @@
-// setDiscountDescription: what people call a discount; null clears. Source: COMMERCE 5 row 43.
+// setDiscountDescription: what people call a discount; null clears. Source: commerce/README.md
+// "Commands".
 
 import { command } from '../command.ts'
 import { difference } from '../difference.ts'

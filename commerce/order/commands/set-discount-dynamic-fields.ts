@@ -1,5 +1,5 @@
 // setDiscountDynamicFields: the caller's own data on a discount, merged by key; null removes one.
-// Source: COMMERCE 5 row 44.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id, JsonMembers } from '../shapes.ts'

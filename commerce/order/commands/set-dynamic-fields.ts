@@ -1,5 +1,5 @@
 // setDynamicFields: the caller's own data on the order, merged by key; null removes one.
-// Source: COMMERCE 1 (dynamic), 5 row 7.
+// Source: commerce/README.md "Values", "Commands".
 
 import { command } from '../command.ts'
 import { mapDifference } from '../difference.ts'

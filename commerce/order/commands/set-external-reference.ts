@@ -1,5 +1,5 @@
 // setExternalReference: the order's name in another system, unique over all orders; null gives it
-// up. Source: COMMERCE 5 row 12, ARCHITECTURE 4.
+// up. Source: commerce/README.md "Commands", ARCHITECTURE 4.
 
 import { RequestError } from '../../../protocol/errors.ts'
 import { askingCommand } from '../command.ts'

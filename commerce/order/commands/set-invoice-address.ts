@@ -1,5 +1,5 @@
 // setInvoiceAddress: members that are sent replace those that are there, null clears.
-// Source: COMMERCE 1 (Address), 5 row 6.
+// Source: commerce/README.md "Values", "Commands".
 
 import { command } from '../command.ts'
 import { mapDifference } from '../difference.ts'

@@ -1,5 +1,5 @@
 // setLocale: the language in which the customer is spoken to, as a BCP 47 tag; null clears.
-// Source: COMMERCE 5 row 11.
+// Source: commerce/README.md "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

@@ -1,5 +1,5 @@
 // setOrderLineDynamicFields: the caller's own data on a line, merged by key; null removes one.
-// Source: COMMERCE 5 row 35.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id, JsonMembers } from '../shapes.ts'

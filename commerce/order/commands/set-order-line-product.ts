@@ -1,5 +1,5 @@
 // setOrderLineProduct: what a line sells; null clears description and image.
-// Source: COMMERCE 5 row 33.
+// Source: commerce/README.md "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { command } from '../command.ts'

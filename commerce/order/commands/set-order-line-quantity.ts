@@ -1,5 +1,5 @@
 // setOrderLineQuantity: another quantity, above 0 and not below what was returned.
-// Source: COMMERCE 5 row 30.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { invalid } from '../refuse.ts'

@@ -1,5 +1,5 @@
 // setOrderLineSkus: which skus one unit of a line takes, all of them anew.
-// Source: COMMERCE 5 row 34.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id, Skus } from '../shapes.ts'

@@ -1,6 +1,6 @@
 // setOrderLineTax: the tax of a line, as an amount (`salesTax`, or its synonym `taxTotal`) or as a
-// factor: exactly one of them; it takes the place of the other. Source: specification (known order
-// commands), CONTRACT (where spec and platform disagree), COMMERCE 5 row 32.
+// factor: exactly one of them; it takes the place of the other. Source: specification "Actor",
+// commerce/README.md "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'

@@ -1,4 +1,4 @@
-// setOrderLineUnitPrice: another price for one unit. Source: COMMERCE 5 row 31.
+// setOrderLineUnitPrice: another price for one unit. Source: commerce/README.md "Commands".
 
 import { PRICE_DECIMALS, roundDecimals } from '../../../protocol/money.ts'
 import { command } from '../command.ts'

@@ -1,5 +1,5 @@
 // setOrderNumber: another natural key for the order, unique over all orders; pending orders only.
-// The number that it had is given up. Source: COMMERCE 5 row 4, ARCHITECTURE 4.
+// The number that it had is given up. Source: commerce/README.md "Commands", ARCHITECTURE 4.
 
 import type { Ask } from '../../../protocol/behaviour.ts'
 import { RequestError } from '../../../protocol/errors.ts'

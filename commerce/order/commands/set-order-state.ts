@@ -1,5 +1,5 @@
 // setOrderState: the order's own state machine; deliveries that are not final go with a
-// cancellation and come back with it. Source: COMMERCE 3, 5 row 1.
+// cancellation and come back with it. Source: commerce/README.md "Machines", "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { command } from '../command.ts'

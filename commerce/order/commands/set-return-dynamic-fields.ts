@@ -1,5 +1,5 @@
 // setReturnDynamicFields: the caller's own data on a return, merged by key; null removes one.
-// Source: COMMERCE 5 row 54.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { commandMembers, Id, JsonMembers } from '../shapes.ts'

@@ -1,5 +1,5 @@
 // setReturnRefundFactor: how much of its worth a return gives back; not once it is invoiced.
-// Source: COMMERCE 5 row 53.
+// Source: commerce/README.md "Commands".
 
 import { roundFactor } from '../../../protocol/money.ts'
 import { command } from '../command.ts'

@@ -1,4 +1,5 @@
-// setShippingPrice: another shipping fee for a delivery that is open. Source: COMMERCE 5 row 25.
+// setShippingPrice: another shipping fee for a delivery that is open. Source: commerce/README.md
+// "Commands".
 
 import { PRICE_DECIMALS, roundDecimals } from '../../../protocol/money.ts'
 import { command } from '../command.ts'

@@ -1,4 +1,5 @@
-// setShippingProduct: what the shipping fee is for; null clears. Source: COMMERCE 5 row 26.
+// setShippingProduct: what the shipping fee is for; null clears. Source: commerce/README.md
+// "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { command } from '../command.ts'

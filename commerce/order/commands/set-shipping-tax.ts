@@ -1,5 +1,5 @@
 // setShippingTax: the tax of a shipping fee, as an amount or as a factor: exactly one of them; it
-// takes the place of the other. Source: COMMERCE 5 row 27.
+// takes the place of the other. Source: commerce/README.md "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'

@@ -1,5 +1,5 @@
 // setStaticDiscountValue: another value of a discount; a percentage stays one.
-// Source: COMMERCE 5 row 42.
+// Source: commerce/README.md "Commands".
 
 import { command } from '../command.ts'
 import { difference } from '../difference.ts'

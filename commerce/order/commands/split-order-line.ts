@@ -2,7 +2,7 @@
 // delivery, with its product, price, tax factor, skus and dynamic. It moves no total: percentages
 // are on both lines then, fixed discounts and an absolute tax are divided in proportion, and both
 // lines are rounded together (split-families.ts). A release stays with the old line.
-// Source: COMMERCE 5 row 37.
+// Source: commerce/README.md "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

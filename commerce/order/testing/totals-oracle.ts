@@ -1,5 +1,6 @@
 // The totals of an order worked out the plain way: big.js in the major unit, no fast path, nothing
-// shared with totals.ts but the steps of COMMERCE 1. It stands against it in property tests.
+// shared with totals.ts but the steps of commerce/README.md "Arithmetic". It stands against it in
+// property tests.
 
 import { Big } from 'big.js'
 import { isCancelled, type OrderState, type Return, type StaticDiscount } from '../state.ts'

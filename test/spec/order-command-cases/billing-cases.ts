@@ -1,4 +1,4 @@
-// Cases of the commands on returns and invoices: COMMERCE 5, rows 52 to 62.
+// Cases of the commands on returns and invoices: commerce/README.md "Commands".
 
 import type { Command } from '../../harness/orders.ts'
 import { NOBODY, confirm, delivery, line } from './case.ts'

@@ -1,4 +1,4 @@
-// Cases of the commands on order lines and discounts: COMMERCE 5, rows 29 to 45.
+// Cases of the commands on order lines and discounts: commerce/README.md "Commands".
 
 import type { Command } from '../../harness/orders.ts'
 import { NOBODY, delivery, line, secondDelivery } from './case.ts'

@@ -1,4 +1,4 @@
-// Cases of the commands on the order itself and on its deliveries: COMMERCE 5, rows 1 to 28.
+// Cases of the commands on the order itself and on its deliveries: commerce/README.md "Commands".
 
 import { NOBODY, TAKEN, confirm, delivery, secondDelivery } from './case.ts'
 import type { CommandCases } from './case.ts'
