@@ -1,6 +1,6 @@
 // Ids that are derived instead of stored: checkpoints and the ids made inside a turn. The same
 // message on the same version makes the same ids again, so a turn can be replayed, previewed and
-// simulated. Source: ARCHITECTURE 2 "Ids come from a generator seeded by the message id".
+// simulated. Source: ARCHITECTURE 2.
 
 import { fnv1aText, formatUuid, stampUuid7 } from './ids.ts'
 

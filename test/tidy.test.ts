@@ -1,4 +1,4 @@
-// The style guide as a test: what STYLE asks of every file and no tool checks.
+// The style of the house as a test: what it asks of every file and no tool checks.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 // What an edge may say of a request whose copies end in any way and order, against a plain model of
 // the owners behind it: what is in the log, and which copies can still put something there.
-// Source: PROTOCOL 3.6 "Edge" 3.
+// Source: PROTOCOL 3.6 (edge 3).
 
 import t from 'tap'
 import { errorItem } from '../../protocol/errors.ts'

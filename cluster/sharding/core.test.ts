@@ -1,4 +1,4 @@
-// What may be said of a request of which a part may be in the log. Source: PROTOCOL 3.6 "Edge" 3.
+// What may be said of a request of which a part may be in the log. Source: PROTOCOL 3.6 (edge 3).
 
 import t from 'tap'
 import { errorItem } from '../../protocol/errors.ts'

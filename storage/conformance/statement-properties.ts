@@ -1,6 +1,6 @@
 // Random statements on control rows and segments, on a driver and on its twin at once: both must
 // give the same outcomes and hold the same. It stands beside the conformance suites of both ports.
-// Source: PROTOCOL 3.7 "Assumed: conditional statements on one partition are linearizable".
+// Source: PROTOCOL 3.7.
 
 import fc from 'fast-check'
 import type { Test } from 'tap'
