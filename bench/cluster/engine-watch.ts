@@ -1,4 +1,4 @@
-// What a long load leaves in the engines: Cassandra's files, and how many tombstones its reads pass;
+// What a long load leaves in the engines: Cassandra's files, and tombstones that its reads pass;
 // Redis' memory; Elasticsearch's segments and deleted documents. It stands between the engines
 // and the course of a cluster's soak.
 

@@ -72,7 +72,11 @@ async function stage(t: Test): Promise<Stage> {
     onFailure: (error) => t.fail(String(error)),
     onBack: () => undefined,
     clock: () => clock.monotonicMs(),
-    after: (_ms, run) => setImmediate(run),
+    after: (_ms, run) => {
+      const soon = setImmediate(run)
+      return () => clearImmediate(soon)
+    },
+    defer: (run) => setImmediate(run),
   })
   const running = loop.run()
   t.teardown(async () => {

@@ -1,13 +1,14 @@
-// Fills one generation of the graph index from the shards that a member owns: a batch when there is
-// something, sleep when there is nothing, a growing pause while the search engine or the journal is
-// away. Writes of orders go on meanwhile, and what comes then is the newest state only. It stands
-// between the member's shards and the projector. Source: PROTOCOL 3.13.1, 3.13.4.
+// Fills one generation of the graph index from the shards that a member owns, as a consumer of the
+// feed. While the search engine or the journal is away writes of orders go on, and what comes then
+// is the newest state only. It stands between the member's shards and the projector. Source:
+// PROTOCOL 3.13.1, 3.13.4.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Log } from '../../protocol/log.ts'
 import { Outage } from '../../protocol/outage.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
+import { ConsumerLoop, type Next } from '../../cluster/feed/consumer-loop.ts'
 import type { RecentRows } from '../../cluster/feed/recent-rows.ts'
 import { type ParkedActor, encodeParked } from '../../cluster/feed/projection-batch.ts'
 import { Projector, type ProjectorLimits } from '../../cluster/feed/projector.ts'
@@ -73,16 +74,20 @@ export class IndexFeed {
   readonly #projector: Projector
   /** Shards that are ours; `gone`: this generation can't go on with it. */
   readonly #shards = new Map<number, 'gained' | 'followed' | 'gone'>()
-  #wake: (() => void) | null = null
-  #woken = false
-  #stopped = false
-  #failureMs: number = LIMITS.projectorRetryMs
+  readonly #loop: ConsumerLoop
   readonly #outage: Outage
   readonly #ended: Promise<void>
 
   constructor(options: IndexFeedOptions) {
     this.#options = options
     this.generation = options.generation
+    const { clock, isAwaited } = options
+    this.#loop = new ConsumerLoop({
+      after: (ms, run) => clock.after(ms, run),
+      defer: (run) => clock.defer(run),
+      gatherStepMs: GATHER_STEP_MS,
+      consumer: { step: () => this.#step(), isAwaited },
+    })
     this.#projector = this.#makeProjector()
     this.#outage = new Outage({
       log: options.log,
@@ -90,7 +95,7 @@ export class IndexFeed {
       failing: 'the graph index could not go on; it tries again',
       back: 'the graph index goes on',
     })
-    this.#ended = this.#run()
+    this.#ended = this.#loop.run()
   }
 
   #makeProjector(): Projector {
@@ -102,7 +107,7 @@ export class IndexFeed {
       rows,
       writeAliasOf,
       nowMs: () => clock.nowMs(),
-      pause: (ms) => this.#pause(ms),
+      pause: (ms) => this.#loop.pause(ms),
       async saveOffsets(offsets) {
         const save = offsets.map((at) => registers.setOffset(generation, at.shard, at.offset))
         await Promise.all(save)
@@ -172,28 +177,16 @@ export class IndexFeed {
 
   /** There are new heads, or something to try again. */
   wake(): void {
-    this.#woken = true
-    this.#wake?.()
+    this.#loop.wake()
   }
 
   /** Ends after the batch that is under way. */
   async stop(): Promise<void> {
-    this.#stopped = true
-    this.wake()
+    this.#loop.stop()
     await this.#ended
   }
 
-  async #run(): Promise<void> {
-    while (!this.#stopped) {
-      const next = await this.#step()
-      if (next === 'failed') await this.#backOff()
-      else if (next === 'later') await this.#pause(LIMITS.projectorRetryMs)
-      else if (next === 'idle') await this.#sleep()
-      else await new Promise<void>((resolve) => this.#options.clock.defer(resolve))
-    }
-  }
-
-  async #step(): Promise<'now' | 'later' | 'idle' | 'failed'> {
+  async #step(): Promise<Next> {
     const { clock, stats } = this.#options
     const startedMs = clock.monotonicMs()
     try {
@@ -207,7 +200,6 @@ export class IndexFeed {
         this.#outage.answered()
         stats.batchMs += clock.monotonicMs() - startedMs
       }
-      this.#failureMs = LIMITS.projectorRetryMs
       this.#options.onApplied()
       return step.next
     } catch (error) {
@@ -240,7 +232,7 @@ export class IndexFeed {
 
   async #failed(error: unknown): Promise<void> {
     const { log, stats, generation } = this.#options
-    if (this.#stopped) return
+    if (this.#loop.isStopped) return
     stats.failures++
     if (!(error instanceof IndexGone)) {
       this.#outage.failed({ err: error, generation })
@@ -262,41 +254,6 @@ export class IndexFeed {
       }
     } catch (error) {
       log.warn({ err: error, generation }, 'that the graph index is gone could not be told')
-    }
-  }
-
-  /** Waits longer each time, as long as nothing gets better. */
-  async #backOff(): Promise<void> {
-    const ms = this.#failureMs
-    this.#failureMs = Math.min(ms * 2, LIMITS.projectorRetryMsMax)
-    await this.#pause(ms)
-  }
-
-  /** A stop ends it early. */
-  #pause(ms: number): Promise<void> {
-    if (this.#stopped) return Promise.resolve()
-    return new Promise((resolve) => {
-      const end = (): void => {
-        cancel()
-        this.#wake = null
-        resolve()
-      }
-      const cancel = this.#options.clock.after(ms, end)
-      this.#wake = () => {
-        if (this.#stopped) end()
-      }
-    })
-  }
-
-  /** Until there is something; then some more comes together, unless somebody waits for it. */
-  async #sleep(): Promise<void> {
-    if (!this.#woken && !this.#stopped) await new Promise<void>((resolve) => (this.#wake = resolve))
-    this.#wake = null
-    this.#woken = false
-    const { isAwaited } = this.#options
-    for (let waited = 0; waited < LIMITS.projectorGatherMs; waited += GATHER_STEP_MS) {
-      if (this.#stopped || isAwaited()) return
-      await this.#pause(GATHER_STEP_MS)
     }
   }
 

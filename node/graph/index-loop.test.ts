@@ -54,9 +54,11 @@ function puppet(t: Test, startFails: Error[] = []): Puppet {
     onBack: () => failures.push('back'),
     clock: () => 0,
     after: (ms, run) => {
-      if (ms > 0) pauses.push(ms)
-      setImmediate(run)
+      pauses.push(ms)
+      const soon = setImmediate(run)
+      return () => clearImmediate(soon)
     },
+    defer: (run) => setImmediate(run),
   })
   const p: Puppet = {
     progress,

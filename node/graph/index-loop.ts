@@ -1,9 +1,9 @@
-// The life of the projector in its thread: a batch when there is something, sleep when there is
-// nothing, a growing pause when journal or index can't be used. It stands between the projector and
-// the numbers shared with the main thread. Source: PROTOCOL 3.13.
+// The projector in its thread as a consumer of the feed: it tells the main thread how far the index
+// is, and falls asleep so that a commit wakes it. It stands between the projector and the numbers
+// shared with the main thread. Source: PROTOCOL 3.13.
 
-import { LIMITS } from '../../config/limits.ts'
-import type { Projector, Step } from '../../cluster/feed/projector.ts'
+import { ConsumerLoop, type Next } from '../../cluster/feed/consumer-loop.ts'
+import type { Projector } from '../../cluster/feed/projector.ts'
 import type { SharedProgress } from './shared-progress.ts'
 
 export interface IndexLoopOptions {
@@ -21,8 +21,10 @@ export interface IndexLoopOptions {
   readonly onBack: () => void
   /** Monotonic milliseconds. */
   readonly clock: () => number
-  /** Runs after a while; 0: as soon as what has arrived was handled. */
-  readonly after: (ms: number, run: () => void) => void
+  /** Runs after a while, unless it is called off by what it gives. */
+  readonly after: (ms: number, run: () => void) => () => void
+  /** Runs as soon as what has arrived was handled. */
+  readonly defer: (run: () => void) => void
 }
 
 /** How often it is looked whether somebody has begun to wait. */
@@ -30,10 +32,7 @@ const GATHER_STEP_MS = 5
 
 export class IndexLoop {
   readonly #options: IndexLoopOptions
-  #wake: (() => void) | null = null
-  #woken = false
-  #stopped = false
-  #failureMs: number = LIMITS.projectorRetryMs
+  readonly #loop: ConsumerLoop
   #hasFailed = false
   readonly #heads = new Map<number, number>()
   /** Offsets as the main thread knows them. */
@@ -41,33 +40,31 @@ export class IndexLoop {
 
   constructor(options: IndexLoopOptions) {
     this.#options = options
+    const { after, defer, progress } = options
+    this.#loop = new ConsumerLoop({
+      ...{ after, defer, gatherStepMs: GATHER_STEP_MS },
+      consumer: {
+        begin: () => this.#start(),
+        step: () => this.#step(),
+        isAwaited: () => progress.awaited,
+        fallAsleep: () => this.#fallAsleep(),
+        awake: () => progress.takeAsleep(),
+      },
+    })
   }
 
   /** Runs until it is stopped; never rejects. */
-  async run(): Promise<void> {
-    while (!this.#stopped && !(await this.#start())) await this.#backOff()
-    while (!this.#stopped) {
-      const next = await this.#step()
-      if (next === 'failed') await this.#backOff()
-      else if (next === 'later') await this.#pause(LIMITS.projectorRetryMs)
-      else if (next === 'idle') {
-        await this.#sleep()
-        await this.#gather()
-      }
-      // Messages (rows made durable, a stop) must get their turn between batches.
-      await new Promise<void>((resolve) => this.#options.after(0, resolve))
-    }
+  run(): Promise<void> {
+    return this.#loop.run()
   }
 
   /** There are new heads, or something to try again. */
   wake(): void {
-    this.#woken = true
-    this.#wake?.()
+    this.#loop.wake()
   }
 
   stop(): void {
-    this.#stopped = true
-    this.wake()
+    this.#loop.stop()
   }
 
   async #start(): Promise<boolean> {
@@ -84,7 +81,7 @@ export class IndexLoop {
     }
   }
 
-  async #step(): Promise<Step['next'] | 'failed'> {
+  async #step(): Promise<Next> {
     const { projector, progress, clock } = this.#options
     const startedMs = clock()
     try {
@@ -95,7 +92,6 @@ export class IndexLoop {
         progress.count('batches', 1)
         progress.count('batchUs', (clock() - startedMs) * 1_000)
       }
-      this.#failureMs = LIMITS.projectorRetryMs
       this.#goesOn()
       this.#publish()
       return step.next
@@ -130,46 +126,13 @@ export class IndexLoop {
     if (progress.awaited) this.#options.onApplied()
   }
 
-  /** Waits longer each time, as long as nothing gets better. */
-  async #backOff(): Promise<void> {
-    const ms = this.#failureMs
-    this.#failureMs = Math.min(ms * 2, LIMITS.projectorRetryMsMax)
-    await this.#pause(ms)
-  }
-
-  async #pause(ms: number): Promise<void> {
-    if (this.#stopped) return
-    await new Promise<void>((resolve) => {
-      this.#options.after(ms, resolve)
-      this.#wake = () => {
-        if (this.#stopped) resolve()
-      }
-    })
-    this.#wake = null
-  }
-
-  /**
-   * Under load a batch a commit would write the same pages again and again: lets some entries come
-   * together first, unless somebody waits for the index.
-   */
-  async #gather(): Promise<void> {
-    const { progress } = this.#options
-    for (let waited = 0; waited < LIMITS.projectorGatherMs; waited += GATHER_STEP_MS) {
-      if (progress.awaited || this.#stopped) return
-      await this.#pause(GATHER_STEP_MS)
-    }
-  }
-
-  async #sleep(): Promise<void> {
+  /** True: a head that was set before this thread fell asleep woke nobody. */
+  #fallAsleep(): boolean {
     const { progress, projector } = this.#options
     progress.fallAsleep()
-    // A head that was set before this thread fell asleep woke nobody.
     for (const [shard, head] of progress.heads(this.#heads)) {
-      if (head > (projector.offsets.get(shard) ?? 0)) this.#woken = true
+      if (head > (projector.offsets.get(shard) ?? 0)) return true
     }
-    if (!this.#woken) await new Promise<void>((resolve) => (this.#wake = resolve))
-    this.#wake = null
-    this.#woken = false
-    progress.takeAsleep()
+    return false
   }
 }

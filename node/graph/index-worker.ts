@@ -50,9 +50,9 @@ function ask(kind: 'park' | 'unpark', parked: ParkedActor): Promise<void> {
 }
 
 const clock = (): number => performance.now()
-const after = (ms: number, run: () => void): void => {
-  if (ms === 0) setImmediate(run)
-  else setTimeout(run, ms)
+const after = (ms: number, run: () => void): (() => void) => {
+  const timer = setTimeout(run, ms)
+  return () => clearTimeout(timer)
 }
 
 function onFailure(error: unknown): void {
@@ -91,6 +91,7 @@ const loop = new IndexLoop({
   onBack: () => post({ kind: 'back' }),
   clock,
   after,
+  defer: (run) => setImmediate(run),
 })
 
 port.on('message', (message: ToIndexWorker) => {
