@@ -1,5 +1,5 @@
-// When a consumer of the feed works, sleeps, waits and tries again. Time is a list of waits that end
-// when the test says so.
+// When a consumer of the feed works, sleeps, waits and tries again. Time is a list of waits that
+// end when the test says so.
 
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
