@@ -70,7 +70,10 @@ t.test('what is no list of messages is malformed, and where', async (t) => {
   t.equal(readMessages(whole), whole)
   const most = Array.from({ length: LIMITS.messagesMax }, () => message('note'))
   t.equal(readMessages(most).length, LIMITS.messagesMax)
+  const longest = 'k'.repeat(LIMITS.messageTypeCharsMax)
+  t.equal(readMessages([message(longest)]).length, 1)
   const wrong: unknown[] = [
+    [message(`${longest}k`)],
     {},
     null,
     'x',

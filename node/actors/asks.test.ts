@@ -34,13 +34,29 @@ interface Asking {
   readonly messages: readonly object[]
   /** Of the caller; without one nothing is stored. */
   readonly key?: string
+  /** What the caller may do by the time at which a line comes. */
+  readonly since?: Acl
+  /** Of an actor that is there. */
+  readonly number?: string
 }
 
 /** What is asked for a request, and for the same as a line of bulk. */
-async function asked({ who, id, messages, key }: Asking): Promise<ActorRequest[][]> {
+async function asked(asking: Asking): Promise<ActorRequest[][]> {
+  const { who, id, messages, key, number, since = who } = asking
   const found: ActorRequest[][] = []
   for (const path of ['/resources/actors/{type}/{id}', '/resources/actors/{type}']) {
     const system = new ActorSystemTwin([order])
+    if (number !== undefined) {
+      const body = { orderNumber: number }
+      const create = {
+        type: 'order',
+        id: UUID,
+        messages: [{ type: 'create', body }],
+        preview: false,
+      }
+      await system.ask(create as unknown as ActorRequest)
+      system.asked.length = 0
+    }
     const operation = actorOperations({
       actorSystem: system,
       consistency: { encode: () => '' },
@@ -70,7 +86,7 @@ async function asked({ who, id, messages, key }: Asking): Promise<ActorRequest[]
       await operation.stream(request, {
         lines,
         write: () => undefined,
-        identityNow: () => identity,
+        identityNow: () => ({ ...identity, acl: since }),
       })
     } else await operation.handle(request)
     found.push(system.asked)
@@ -123,4 +139,25 @@ t.test('nobody is looked up where the UUID is known, or there is none yet', asyn
       t.same(types, wanted, id)
     }
   }
+})
+
+t.test('who was found to have the number is asked: it may be another one by then', async (t) => {
+  const who = acl(`actors/order/${UUID}:note`)
+  for (const key of [undefined, 'k']) {
+    const asking = { who, id: 'A', messages: [message('note')], number: 'A' }
+    for (const requests of await asked({ ...asking, ...(key && { key }) })) {
+      t.same(
+        requests.map((one) => one.id),
+        ['A', UUID],
+      )
+    }
+  }
+})
+
+t.test('a line shows of the graph what its caller may see when it comes', async (t) => {
+  const who = acl('actors/order:*', 'graph/order:query')
+  const since = acl('actors/order:*')
+  const [once, line] = await asked({ who, since, id: UUID, messages: [message('query')] })
+  t.same(once![0]!.graphAces, who.graphLists)
+  t.same(line![0]!.graphAces, since.graphLists)
 })

@@ -202,7 +202,8 @@ export class BulkRun {
     this.#options.forbidden.take(by, forbiddenOf(type, checked))
     const reply = await this.#ask({
       type: type.behaviour.type,
-      id: target.id,
+      // Whom the number names may be another by now, to whom this caller may send nothing.
+      id: uuid ?? target.id,
       messages: checked.send,
       ...(checked.refused ? { refused: checked.refused } : null),
       idempotencyKey,

@@ -262,6 +262,32 @@ t.test('whose number it is is asked for by a read without a body, where it matte
   t.same(found.data, ['a', 'a', 'a'])
 })
 
+t.test('whose number it is can not be asked for: nobody is told "not allowed"', async (t) => {
+  const { call, system } = station()
+  await call(UUID, [create('A')])
+  const one = acl(`actors/order/${UUID}:note`)
+  for (const [outcome, code, status] of [
+    ['refused', 'UNAVAILABLE', 503],
+    ['refused', 'TOO_BUSY', 429],
+    ['unknown', 'OUTCOME_UNKNOWN', 504],
+  ] as const) {
+    system.before = () => ({ outcome, error: errorItem(code, 'why') })
+    t.equal((await call('A', [note('a')], { acl: one })).status, status)
+  }
+})
+
+t.test('a refusal that can not be kept now is not told as one that is', async (t) => {
+  const { call, system } = station()
+  for (const [outcome, code, status] of [
+    ['refused', 'UNAVAILABLE', 503],
+    ['unknown', 'OUTCOME_UNKNOWN', 504],
+    ['refused', 'NOT_FOUND', 400],
+  ] as const) {
+    system.before = () => ({ outcome, error: errorItem(code, 'why') })
+    t.equal((await call('A', { no: 'messages' }, { key: 'k' })).status, status)
+  }
+})
+
 t.test('types: unknown, to come, with a type key, of the system shard', async (t) => {
   const { call, operations, system } = station()
   t.equal((await call('new', [create()], { path: 'nonsense' })).errors[0]!.code, 'NOT_FOUND')

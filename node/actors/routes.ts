@@ -209,7 +209,8 @@ class ActorsStation {
     return this.#options.actorSystem
       .ask({
         type: type.behaviour.type,
-        id: target.id,
+        // Whom the number names may be another by now, to whom this caller may send nothing.
+        id: uuid ?? target.id,
         messages: checked.send,
         ...(checked.refused ? { refused: checked.refused } : null),
         idempotencyKey,
