@@ -62,3 +62,17 @@ t.test('without what was parked nothing is followed: it would be passed over', a
   await t.rejects(started(s), { message: 'away' })
   await t.rejects(s.projector().gained(0, null, 1), { message: 'away' })
 })
+
+t.test('how new is what the index has of a shard, for as long as it is followed', async (t) => {
+  const s = scene()
+  s.store.nowMs = 5_000
+  await s.store.commit([A, opened('a')])
+  s.store.nowMs = 7_000
+  await s.store.commit([A, noted('n', '1')])
+  const projector = await started(s)
+  t.equal(projector.timesMs.get(0), undefined)
+  await follow(s, projector)
+  t.equal(projector.timesMs.get(0), 7_000)
+  projector.lost(0)
+  t.equal(projector.timesMs.get(0), undefined)
+})

@@ -128,8 +128,7 @@ t.test('another process goes on where the one before was', async (t) => {
   await first.step(f.store.heads)
   const before = f.written
   // What is removed and changed in between is in the log only.
-  await f.store.commit([actorIdOf(0, 0), erased('n')])
-  await f.store.commit([actorIdOf(ACTORS - 2, 0), erased('n')])
+  await f.store.commit([actorIdOf(0, 0), erased('n')], [actorIdOf(ACTORS - 2, 0), erased('n')])
   await f.store.flush()
   const second = f.projector(false)
   t.equal(await second.start(f.store.heads, 'g1'), 'kept')

@@ -2,6 +2,7 @@
 // PROTOCOL 3.6 (owner 2), ARCHITECTURE 4.
 
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { settle } from '../testing/harness.ts'
 import { ledger } from '../testing/ledger.ts'
@@ -78,5 +79,44 @@ t.test(
     may()
     t.equal(code(await mismatch), 'IDEMPOTENCY_MISMATCH')
     t.equal(scene.shard.gate.head, 1, 'nothing was made twice')
+  },
+)
+
+t.test('questions beside a turn count among what waits for the actor', async (t) => {
+  const scene = new Scene({ rules: () => new Promise(() => undefined) })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  const say = [['append', { token: 'x', wait: 'slow' }]] as const
+  void scene.tell(scene.envelope(id, { say }))
+  await settle()
+  // Whether it took the message that they name has to be read.
+  scene.shard.activations.get(id)!.marks.spilled = true
+  scene.readMs = LIMITS.turnMs / 2
+  const body = { keyType: 'ledger', key: 'K', messageId: 'f'.repeat(32) }
+  const ask = () => scene.tell(scene.envelope(id, { say: [['!holds', body]] }))
+  const asked = Array.from({ length: LIMITS.actorInFlightMax }, ask)
+  t.equal(code(await scene.run(ask(), 1, 100)), 'TOO_BUSY')
+  await scene.clock.advance(LIMITS.turnMs)
+  for (const reply of await Promise.all(asked)) t.not(code(reply), 'TOO_BUSY')
+})
+
+t.test(
+  'a create whose answers have left is found by its row, and remembered no longer',
+  async (t) => {
+    const scene = new Scene()
+    await scene.run(scene.shard.claim())
+    t.equal(code(await scene.run(copyOf(scene))), 'success')
+    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    const { derived } = scene.journal
+    const alias = derived.alias.bind(derived)
+    let looks = 0
+    derived.alias = (...asked) => {
+      looks++
+      return alias(...asked)
+    }
+    t.equal(code(await scene.run(copyOf(scene))), 'success')
+    t.equal(looks, 1)
+    t.equal(scene.shard.gate.head, 1)
   },
 )

@@ -92,3 +92,15 @@ t.test('what is searched for or was just read is not forgotten', async (t) => {
   await search
   t.equal(numbers.next(SERIES).n, 41)
 })
+
+t.test('a search that could not look is begun anew by who asks next', async (t) => {
+  const numbers = numbersOn(rowWith(40))
+  await numbers.ready(SERIES)
+  await t.rejects(
+    numbers.skip(SERIES, () => Promise.reject(new Error('the store is away'))),
+    { message: 'the store is away' },
+  )
+  await numbers.skip(SERIES, () => false)
+  await numbers.ready(SERIES)
+  t.equal(numbers.next(SERIES).n, 41)
+})

@@ -115,6 +115,21 @@ t.test('what is remembered is the same as after a replay at once', async (t) => 
   t.same(memories[0], memories[1])
 })
 
+t.test('what was read ahead of a long tail does not bring it back', async (t) => {
+  const store = await filled()
+  const { scene } = store
+  const prefetched = await scene.run(scene.shard.prefetch())
+  t.equal(prefetched.upTo, scene.shard.gate.head, 'all of it')
+  const rows = hear(store)
+  await scene.run(scene.open().claim(undefined, { prefetched }))
+  await holdsAll(t, store)
+  let at = 0
+  for (const row of rows) {
+    if (row.kind === 'consumer') at = row.offset
+    else if (row.kind === 'entry') t.ok(row.offset > at, 'nothing is replayed twice')
+  }
+})
+
 t.test('a claim that ends on its way is gone on with', async (t) => {
   for (const writes of [1, 2, 3, 5, 8]) {
     const store = await filled()

@@ -2,6 +2,7 @@
 // comes to nothing, and whoever waits for it is told so (PROTOCOL 3.2, 3.5, 3.8).
 
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import type { Address } from '../../protocol/message.ts'
 import type { AppendOutcome } from '../../storage/journal.ts'
 import type { MemoryHooks } from '../../storage/memory/journal.ts'
@@ -99,4 +100,36 @@ t.test('it is not quiet while a turn has reserved a key', async (t) => {
   t.equal(code(await scene.run(asked)), 'success')
   await scene.clock.advance(10)
   t.equal(scene.shard.quiet, true)
+})
+
+t.test('whether a read may leave can not be told: it stays, and is asked for again', async (t) => {
+  const scene = await served()
+  const id = await scene.made()
+  scene.mayRead = () => Promise.reject(new Error('the store is away'))
+  t.equal(code(await scene.run(scene.tell(scene.envelope(id)))), 'UNAVAILABLE')
+  scene.mayRead = null
+  t.same(await scene.tokens(id), ['first'])
+})
+
+t.test('a question that a seal has dropped is gone once it is answered behind it', async (t) => {
+  const rule = latch()
+  const scene = new Scene({ rules: () => rule.opened.then(() => []) })
+  await scene.run(scene.shard.claim())
+  const id = await scene.made()
+  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  const say = [['append', { token: 'x', wait: 'rule' }]] as const
+  const turn = scene.tell(scene.envelope(id, { say }))
+  await settle()
+  scene.shard.activations.get(id)!.marks.spilled = true
+  scene.readMs = 100
+  const body = { keyType: 'ledger', key: 'K', messageId: 'f'.repeat(32) }
+  const question = scene.tell(scene.envelope(id, { say: [['!holds', body]] }))
+  await settle()
+  t.equal(scene.shard.activations.get(id)!.questions.size, 1)
+  t.equal(await scene.run(scene.shard.seal(), 0), true)
+  scene.shard.unseal()
+  rule.open()
+  t.equal(data(await scene.run(question)), false)
+  t.equal(code(await scene.run(turn)), 'success')
+  t.equal(scene.shard.activations.get(id)!.questions.size, 0)
 })

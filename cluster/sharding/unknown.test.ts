@@ -96,6 +96,13 @@ t.test('refused at once: nothing of it can be in', async (t) => {
   t.equal(scene.shard.state, 'stopped')
 })
 
+t.test('refused at once behind one that was unknown: nothing of it can be in either', async (t) => {
+  const { scene, tell } = await stage((nth) => (nth === 1 ? 'unknown' : null))
+  t.equal(code(await scene.run(tell('a'))), 'success')
+  await scene.journal.log.claim(0)
+  t.same(await scene.run(tell('b')), { outcome: 'moved', shard: 0 })
+})
+
 t.test('somebody else has it: the callers are told to ask there', async (t) => {
   for (const how of ['row', 'log', 'fence'] as const) {
     let claims = 0
@@ -176,6 +183,37 @@ t.test('a tenure that is over looks at nothing that the next one has written', a
   await scene.clock.advance(5_000)
   t.same(scene.steppedDown, ['a new tenure begins'], 'and that is all that is told of it')
   t.notOk(scene.logged.some((line) => line.includes('not as its owner left it')))
+})
+
+t.test('a tenure that ends while it looks for its group says nothing of the log', async (t) => {
+  const land = latch()
+  const { scene, tell } = await stage((nth) => {
+    if (nth === 1) return { outcome: 'unknown', when: land.opened }
+    return nth <= 3 ? 'unknown' : null
+  })
+  const { log } = scene.journal
+  const claim = log.claim.bind(log)
+  log.claim = async (shard, tenure) => {
+    land.open()
+    await settle()
+    return claim(shard, tenure)
+  }
+  const trimmed = latch()
+  let isReading = false
+  log.read = () => {
+    isReading = true
+    return trimmed.opened.then(() => [])
+  }
+  void tell('x')
+  await scene.clock.advance(5_000)
+  t.ok(isReading)
+  scene.shard.stepDown('a new tenure begins')
+  // That one has gone on, and the row is trimmed.
+  trimmed.open()
+  await scene.clock.advance(5_000)
+  t.same(scene.steppedDown, ['a new tenure begins'])
+  t.notOk(scene.logged.some((line) => line.includes('not as its owner left it')))
+  t.notOk(scene.logged.some((line) => line.includes('an outcome stays unknown')))
 })
 
 t.test('rows under way while the epoch is raised are written in the new one', async (t) => {
