@@ -15,7 +15,8 @@ const layout = layoutOf(SCHEMA).nodes.get('library')!
 const place = { properties: layout.properties, within: null, lists: new Set(['tags']) }
 const TEXTS = [-3, -2, -1, 0, 1, 2].flatMap((by) => {
   const text = 'x'.repeat(TERM_CHARS_MAX + by)
-  return [text, `${text}y`, `y${text}`]
+  // A cut never halves a character: it may be one shorter than a term.
+  return [text, `${text}y`, `y${text}`, `${text}😀`, `${text}😀y`]
 })
 
 function* conditions(value: string): Generator<Condition> {

@@ -104,11 +104,11 @@ const except = (query: Query, without: Query): Query => ({
   bool: { filter: [query], must_not: [without] },
 })
 
-/** Kind of a field's mapping: what can be asked of it. */
-/** Longer texts are cut to the same term as it. */
+/** Longer texts may be cut to the same term as it: one short of a term, where a character ends. */
 const isLong = (value: Scalar): boolean =>
-  typeof value === 'string' && value.length >= TERM_CHARS_MAX
+  typeof value === 'string' && value.length >= TERM_CHARS_MAX - 1
 
+/** Kind of a field's mapping: what can be asked of it. */
 type Kind = 'keyword' | 'double' | 'boolean' | 'date' | 'none'
 
 interface Field {
