@@ -18,15 +18,17 @@ const FILL = { shard: 1, begun: 3, after: null, step: 1 }
 
 /** A writer whose bulks are answered one after the other; what they named, and what was saved. */
 function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
-  const failing: { save?: Error } = {}
+  const failing: { save?: Error; fill?: Error } = {}
   const bulks: string[][] = []
+  const items: BulkItem[] = []
   const sizes: number[][] = []
   const saved: unknown[] = []
   const pauses: number[] = []
-  const bulk = async (items: readonly BulkItem[]): Promise<readonly BulkResult[]> => {
-    const answer = answers[bulks.length] ?? items.map(() => 'done')
-    bulks.push(items.map(({ id }) => [A, B, C].find((actor) => id.includes(actor))!))
-    sizes.push(items.map(({ write }) => (write.kind === 'index' ? write.source.length : 0)))
+  const bulk = async (some: readonly BulkItem[]): Promise<readonly BulkResult[]> => {
+    const answer = answers[bulks.length] ?? some.map(() => 'done')
+    items.push(...some)
+    bulks.push(some.map(({ id }) => [A, B, C].find((actor) => id.includes(actor))!))
+    sizes.push(some.map(({ write }) => (write.kind === 'index' ? write.source.length : 0)))
     if (answer instanceof Error) throw answer
     return answer
   }
@@ -34,15 +36,19 @@ function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
   const writer = new ElasticWriter({
     engine: { bulk } as unknown as SearchEngine,
     layout,
-    rows: new Set(layout.nodes.keys()),
-    writeAliasOf: (name) => name,
+    rows: new Set([...layout.nodes.keys(), 'newer']),
+    writeAliasOf: (name) => `${name}-write`,
     saveOffsets: async (offsets) => {
       await Promise.resolve()
       if (failing.save) throw failing.save
       saved.push(...offsets)
     },
-    saveFills: async (fills) => void saved.push(...fills),
-    nowMs: () => 0,
+    saveFills: async (fills) => {
+      await Promise.resolve()
+      if (failing.fill) throw failing.fill
+      saved.push(...fills)
+    },
+    nowMs: () => 86_400_000,
     pause: async (ms) => void pauses.push(ms),
   })
   const write = (...actors: readonly string[]) =>
@@ -51,7 +57,7 @@ function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
       OFFSETS,
       [FILL],
     )
-  return { writer, write, bulks, sizes, saved, pauses, failing }
+  return { writer, write, bulks, items, sizes, saved, pauses, failing }
 }
 
 t.test('all is there, or newer: the fill is saved, then the offsets', async (t) => {
@@ -67,6 +73,51 @@ t.test('offsets that are not saved have not moved', async (t) => {
   failing.save = new Error('away')
   await t.rejects(write(A), /away/)
   t.equal(writer.offsets().size, 0)
+})
+
+t.test('fills that are not saved have not moved, nor the offsets behind them', async (t) => {
+  const { writer, write, failing, saved } = scene()
+  failing.fill = new Error('away')
+  await t.rejects(write(A), /away/)
+  t.equal(writer.fills().size, 0)
+  t.equal(writer.offsets().size, 0)
+  t.same(saved, [])
+})
+
+t.test('each write goes to its type, by its own id and version', async (t) => {
+  const { writer, items, saved } = scene()
+  const doc = { bookId: 'b', libraryId: A, pages: 1 }
+  await writer.apply(
+    [
+      { node: 'book', actorId: A, id: 'b', version: 7, doc, place: 2 },
+      { node: 'shelf', actorId: B, id: 's', version: 8, doc: null },
+      { node: 'newer', actorId: C, id: 'n', version: 9, doc: {} },
+    ],
+    OFFSETS,
+  )
+  const source = (own: object, more: object = {}) => JSON.stringify({ ...more, kontor: own })
+  const removed = { deleted: true, deletedAt: '1970-01-02T00:00:00.000Z' }
+  t.strictSame(items, [
+    {
+      index: 'book-write',
+      id: `${A}:b`,
+      write: {
+        ...{ kind: 'index', version: 7 },
+        source: source({ actor: A, id: 'b', place: 2 }, doc),
+      },
+    },
+    {
+      index: 'shelf-write',
+      id: `${B}:s`,
+      write: {
+        ...{ kind: 'index', version: 8 },
+        source: source({ actor: B, id: 's', ...removed }),
+      },
+    },
+  ])
+  t.same(saved, OFFSETS, 'a type that this generation does not know keeps nothing back')
+  const unknown = { node: 'visit', actorId: A, id: 'v', version: 1, doc: {} }
+  await t.rejects(writer.apply([unknown], []), /visit has no rows/)
 })
 
 t.test('an index that is gone took nothing, whatever the others say', async (t) => {
@@ -85,6 +136,24 @@ t.test('what the engine refuses is told by its actor; the others are there', asy
   t.same(saved, [])
 })
 
+t.test('what is refused of one bulk keeps no later one back', async (t) => {
+  const { indexBulkBytesMax } = LIMITS
+  t.teardown(() => void Object.assign(LIMITS, { indexBulkBytesMax }))
+  Object.assign(LIMITS, { indexBulkBytesMax: 1 })
+  const { write, bulks, saved } = scene([{ refused: 'no' }], ['done'], [{ refused: 'nor that' }])
+  const error = (await write(A, B, C).catch((e: unknown) => e)) as RefusedWrites
+  t.same(
+    [...error.reasons],
+    [
+      [A, 'no'],
+      [C, 'nor that'],
+    ],
+  )
+  t.match(error.message, `2 actors were refused by the index; ${A}: no`)
+  t.same(bulks, [[A], [B], [C]])
+  t.same(saved, [])
+})
+
 t.test('only what it had no room for goes again, ever later, so many times', async (t) => {
   const some = scene(['busy', 'done', 'busy'], ['done', 'busy'])
   await some.write(A, B, C)
@@ -94,6 +163,10 @@ t.test('only what it had no room for goes again, ever later, so many times', asy
   const never = scene(...Array.from({ length: 100 }, (): BulkResult[] => ['busy']))
   await t.rejects(never.write(A), IndexAway)
   t.equal(never.bulks.length, LIMITS.indexBusyAttemptsMax)
+  const waits = Array.from({ length: LIMITS.indexBusyAttemptsMax - 1 }, (_, i) => {
+    return Math.min(LIMITS.indexBusyMs * 2 ** i, LIMITS.projectorRetryMsMax)
+  })
+  t.same(never.pauses, waits, 'it waits ever longer, and not after the last')
   t.same(never.saved, [])
 })
 
@@ -120,6 +193,11 @@ t.test('bulks are bounded in bytes, each document goes once and in order', async
     await some.write(A, B, C, A, B)
     t.same(some.bulks, wanted, `room for ${room}`)
   }
+  const wide = scene()
+  const name = '漢'.repeat(1_000)
+  Object.assign(LIMITS, { indexBulkBytesMax: 6_000 })
+  await wide.writer.apply([library(A, 1, { name }), library(B, 1, { name })], [])
+  t.same(wide.bulks, [[A], [B]], 'bytes, not characters')
 })
 
 t.test('a shard that is there up to an offset is filled no more', async (t) => {
