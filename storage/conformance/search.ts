@@ -10,6 +10,7 @@ import type { Fill, GraphReader, IndexWrite } from '../search.ts'
 import { NOW } from './search-filters.ts'
 import { ask, library, OPTIONS, planOf, shelf, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
 import { actorIds, SCHEMA, shelfIds, type Doc } from './search-nodes.ts'
+import { searchKeeping } from './search-keeping.ts'
 import { property } from './search-property.ts'
 
 const [ONE, TWO] = actorIds as [string, string]
@@ -31,6 +32,7 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('a gate with two ways in lets all through', (t) => eitherWay(t, make))
   void suite.test('a number is found in lists of any length', (t) => numberLists(t, make))
   void suite.test('an empty text is a text like others', (t) => emptyText(t, make))
+  searchKeeping(suite, make)
   searchProperty(suite, make)
 }
 
