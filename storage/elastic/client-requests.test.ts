@@ -2,7 +2,7 @@
 // server here keeps what it hears and answers as it is told. Source: PROTOCOL 3.13, the REST API of
 // Elasticsearch 9.
 
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
@@ -42,6 +42,18 @@ const failureOf = (run: Promise<unknown>): Promise<Error | null> =>
 
 const BOUND = { timeoutMs: 20_000 }
 
+async function clientOf(t: Test, server: Server): Promise<ElasticClient> {
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const client = new ElasticClient({ urls: [`http://127.0.0.1:${port}`] })
+  t.teardown(async () => {
+    await client.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  return client
+}
+
 async function stage(t: Test) {
   const heard: Heard[] = []
   const say: { status: number; body: unknown } = { status: 200, body: {} }
@@ -55,14 +67,7 @@ async function stage(t: Test) {
       response.end(JSON.stringify(say.body))
     })
   })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const client = new ElasticClient({ urls: [`http://127.0.0.1:${port}`] })
-  t.teardown(async () => {
-    await client.close()
-    server.closeAllConnections()
-    server.close()
-  })
+  const client = await clientOf(t, server)
   /** All that was heard during some work that is answered so. */
   const during = async (body: unknown, work: () => Promise<unknown>): Promise<Heard[]> => {
     heard.length = 0
@@ -168,6 +173,7 @@ const NO_HITS = { timed_out: false, _shards: { failed: 0 }, hits: { hits: [] } }
 
 t.test('a search by itself', async (t) => {
   const { client, during } = await stage(t)
+  const sent = { request: 'POST /i%2B1/_search', query: {}, type: 'application/json' }
   const at = [2 ** 63, -(2 ** 63), 2 ** 53, null, 'x', 0.5]
   const hits = [
     { _id: 'x', _source: { a: 1 }, sort: [1, null], _seq_no: 0, _primary_term: 1 },
@@ -189,9 +195,7 @@ t.test('a search by itself', async (t) => {
   })
   t.strictSame(heard, [
     {
-      request: 'POST /i%2B1/_search',
-      query: {},
-      type: 'application/json',
+      ...sent,
       body: {
         ...BODY,
         // What stands for "none" is no number that the server takes back.
@@ -201,12 +205,7 @@ t.test('a search by itself', async (t) => {
         seq_no_primary_term: true,
       },
     },
-    {
-      request: 'POST /i%2B1/_search',
-      query: {},
-      type: 'application/json',
-      body: { ...BODY, timeout: '20000ms' },
-    },
+    { ...sent, body: { ...BODY, timeout: '20000ms' } },
   ])
 })
 
@@ -387,15 +386,8 @@ t.test('what the server can not do now it may do later; what it refuses, never',
 })
 
 t.test('a server that does not answer in time is away', async (t) => {
-  const server = createServer(() => undefined)
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const client = new ElasticClient({ urls: [`http://127.0.0.1:${port}`] })
-  t.teardown(() => client.close())
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  const mute = createServer(() => undefined)
+  const client = await clientOf(t, mute)
   const asks = [
     () => client.search([REQUEST], { timeoutMs: 20 }),
     () => client.bulk(ITEMS, { timeoutMs: 20 }),
