@@ -116,3 +116,49 @@ t.test('numbers leave out as many as were given back, and no more', (t) => {
   t.match(says(3, 0), /entry 3 behind 1/)
   t.end()
 })
+
+t.test("the shard's clock never falls, by whichever entry it is told", (t) => {
+  const says = (...entries: readonly (readonly [n: number, c: number])[]): string[] => {
+    const said: string[] = []
+    const audit = new EntryAudit((what) => said.push(what))
+    const a = { type: 'append', success: true } as Entry['a']
+    for (const [i, [n, c]] of entries.entries()) {
+      const fixed = { y: 'ledger', p: 'actor', l: 0, t: 0, b: 'x' } as const
+      // An entry of a key alone has no number, and no version.
+      const r = n === 0 ? [] : [{ t: 'appended' }]
+      audit.next(i + 1, { ...fixed, v: Math.max(0, n - 1), n, r, m: `m${i}`, a, c })
+    }
+    return said
+  }
+  t.same(says([1, 5], [2, 5], [0, 7], [3, 7]), [])
+  t.same(says([1, 5], [2, 4]), ["offset 2: the shard's clock falls from 5 to 4"])
+  t.same(says([1, 5], [0, 9], [2, 8], [3, 8]), [
+    "offset 3: the shard's clock falls from 9 to 8",
+    "offset 4: the shard's clock falls from 9 to 8",
+  ])
+  t.same(says([0, 5], [0, 4]), ["offset 2: the shard's clock falls from 5 to 4"])
+  t.end()
+})
+
+t.test('of many messages those are forgotten whose life is over, and no others', (t) => {
+  const said: string[] = []
+  const audit = new EntryAudit((what) => said.push(what))
+  const a = { type: 'append', success: true } as Entry['a']
+  let offset = 0
+  const take = (m: string, c: number): void => {
+    const n = ++offset
+    const fixed = { y: 'ledger', p: 'actor', l: 0, t: 0, b: 'x' } as const
+    audit.next(n, { ...fixed, v: n - 1, n, r: [{ t: 'appended' }], m, a, c })
+  }
+  const lateMs = LIMITS.edgeMarkMs
+  take('early', 0)
+  take('kept', 1)
+  for (let i = 0; i < 110_000; i++) take(`m${i}`, 2)
+  take('early', lateMs)
+  t.same(said, [])
+  take('kept', lateMs)
+  t.match(said, [/message kept was taken at 2 already/])
+  take('m7', lateMs)
+  t.match(said[1], /message m7 was taken at 10 already/)
+  t.end()
+})

@@ -2,9 +2,10 @@
 
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
+import { encodeEntry, type Entry, type KeyChange } from '../protocol/entry.ts'
 import { CREATE_KEY_SUFFIX } from './journal.ts'
 import type { DerivedRow } from './journal.ts'
-import { lifeOf } from './row-life.ts'
+import { ENTRIES_TOGETHER, isPassing, lifeOf, lifeOfLogged } from './row-life.ts'
 
 function alias(keyType: string, ...clocks: readonly number[]): DerivedRow {
   const claims = clocks.map((clock) => {
@@ -41,3 +42,57 @@ t.test(
     t.end()
   },
 )
+
+/** A refusal at clock 7. */
+function refusal(more: Partial<Entry> = {}): Buffer {
+  const a = { type: 'change', success: false, errors: [] } as Entry['a']
+  const fixed = { y: 'order', p: 'a', v: 3, n: 5, r: [], m: 'm', l: 1, t: 0, b: 'x' } as const
+  return encodeEntry({ ...fixed, a, c: 7, ...more })
+}
+
+const take = (keyType: string): KeyChange => {
+  return { keyType, key: '1', change: 'take', actorId: 'a' }
+}
+const create = take(`order${CREATE_KEY_SUFFIX}`)
+const RECORD = [{ t: 'changed' }] as Entry['r']
+const EFFECT = [{ to: { type: 'order', key: '2' }, messages: [] }] as unknown as NonNullable<
+  Entry['e']
+>
+
+t.test('an entry stays that is needed to read its actor; a refusal goes by its clock', (t) => {
+  const life = (n: number, more: Partial<Entry> = {}) => {
+    return lifeOf({ kind: 'entry', actorId: 'a', n, offset: 9, body: refusal({ n, ...more }) })
+  }
+  t.same(life(5), { from: 7 })
+  t.same(life(5, { k: [create] }), { from: 7 }, 'with the key of a create')
+  t.equal(life(5, { r: RECORD }), null)
+  t.equal(life(5, { s: [1, 2, 0] }), null, 'it says where a relayed message came from')
+  t.equal(life(5, { k: [create, take('order')] }), null, 'it has taken a key')
+  t.equal(life(ENTRIES_TOGETHER), null, 'there are more behind it')
+  t.same(life(ENTRIES_TOGETHER + 1), { from: 7 })
+  t.same(life(ENTRIES_TOGETHER - 1), { from: 7 })
+  t.same(life(5, { e: EFFECT }), { from: 7 }, 'its effects are in the log')
+  t.end()
+})
+
+t.test("what may go of a log: a refusal's bytes, unless the rows are made of them", (t) => {
+  t.same(lifeOfLogged(refusal()), { from: 7 })
+  t.same(lifeOfLogged(refusal({ n: 0, k: [create] })), { from: 7 }, 'an entry of a key alone')
+  t.equal(lifeOfLogged(refusal({ n: ENTRIES_TOGETHER })), null)
+  t.equal(lifeOfLogged(refusal({ e: EFFECT })), null)
+  t.equal(lifeOfLogged(refusal({ g: { 'order/A': 3 } })), null)
+  t.equal(lifeOfLogged(refusal({ r: RECORD })), null)
+  t.equal(lifeOfLogged(refusal({ s: [1, 2, 0] })), null)
+  t.equal(lifeOfLogged(refusal({ k: [take('order')] })), null)
+  t.end()
+})
+
+t.test('rows that hold what nothing else does never pass', (t) => {
+  const body = Buffer.from('x')
+  t.notOk(isPassing({ kind: 'snapshot', actorId: 'a', offset: 1, body }))
+  t.notOk(isPassing({ kind: 'shard', offset: 1, body }))
+  t.notOk(isPassing({ kind: 'consumer', consumer: 'flush', offset: 1 }))
+  t.notOk(isPassing({ kind: 'image', offset: 1, part: 0, body }))
+  t.ok(isPassing(alias(`order${CREATE_KEY_SUFFIX}`, 1)))
+  t.end()
+})
