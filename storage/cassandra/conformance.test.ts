@@ -6,13 +6,11 @@ import { derivedConformance } from '../conformance/derived.ts'
 import { expiryConformance } from '../conformance/expiry.ts'
 import { segmentsConformance } from '../conformance/segments.ts'
 import { statementProperties } from '../conformance/statement-properties.ts'
+import { onBoth } from './testing/both.ts'
 import { expireRows } from './testing/expired-rows.ts'
-import { StoreMaker, testCassandra } from './testing/test-store.ts'
+import { StoreMaker } from './testing/test-store.ts'
 
-const cassandra = await testCassandra()
-if ('skipped' in cassandra) {
-  void t.test('the ports on Cassandra', { skip: cassandra.skipped }, () => {})
-} else {
+await onBoth(t, 'the ports', async (t, cassandra) => {
   const options = cassandra.options(t)
   const stores = new StoreMaker(options)
   void t.test('control', async (t) =>
@@ -42,4 +40,4 @@ if ('skipped' in cassandra) {
     const store = await stores.make(t, 64)
     await statementProperties(t, store, { runs: 32, shards: 64 })
   })
-}
+})

@@ -22,8 +22,9 @@ import { openEmbeddedJournal } from '../embedded/journal.ts'
 import { RowAudit } from '../row-audit.ts'
 import { fillCassandra } from './fill.ts'
 import { openCassandra, type CassandraOptions, type CassandraStore } from './store.ts'
+import { onBoth } from './testing/both.ts'
 import { expireRows } from './testing/expired-rows.ts'
-import { recorder, testCassandra } from './testing/test-store.ts'
+import { recorder } from './testing/test-store.ts'
 import { verifyCassandra } from './verify-log.ts'
 
 const SHARDS = 4
@@ -187,10 +188,7 @@ function folder(t: Test): string {
   return dir
 }
 
-const cassandra = await testCassandra()
-if ('skipped' in cassandra) {
-  t.test('moves into Cassandra', { skip: cassandra.skipped }, () => {})
-} else {
+await onBoth(t, 'moves', async (t, cassandra) => {
   const findings = async (options: CassandraOptions) => {
     const lines: string[] = []
     await verifyCassandra(options, (line) => lines.push(line))
@@ -364,4 +362,4 @@ if ('skipped' in cassandra) {
     )
     t.same(new Set(lives.map((row) => row['life'])), new Set([null]), 'all of them stay')
   })
-}
+})

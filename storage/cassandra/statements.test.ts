@@ -8,14 +8,12 @@ import { encodeEntry } from '../../protocol/entry.ts'
 import { freshUuid, group } from '../conformance/journal-samples.ts'
 import type { DerivedRow } from '../journal.ts'
 import { bytesOf } from './engine.ts'
-import { StoreMaker, testCassandra } from './testing/test-store.ts'
+import { onBoth } from './testing/both.ts'
+import { StoreMaker } from './testing/test-store.ts'
 
 const ACTOR = '00000000-0000-7000-8000-00000000000a'
 const FIRST = { shard: 0, segment: 1 }
-const cassandra = await testCassandra()
-if ('skipped' in cassandra) {
-  t.test('statements on Cassandra', { skip: cassandra.skipped }, () => {})
-} else {
+await onBoth(t, 'statements', async (t, cassandra) => {
   const options = cassandra.options(t)
   const { keyspace } = options
   const stores = new StoreMaker(options)
@@ -202,4 +200,4 @@ if ('skipped' in cassandra) {
     )
     t.same([...beats].sort(), ['applied', 'refused', 'refused'])
   })
-}
+})

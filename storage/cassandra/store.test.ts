@@ -9,17 +9,14 @@ import { NIL_INCARNATION } from '../control.ts'
 import { applySchema } from './schema.ts'
 import type { SecretsKeyNames } from '../secrets-key.ts'
 import { openCassandra } from './store.ts'
-import { testCassandra } from './testing/test-store.ts'
+import { onBoth } from './testing/both.ts'
 
 const SCHEMA = join(import.meta.dirname, 'schema')
 const VERSION = readdirSync(SCHEMA).length
 const fileOf = (version: number, name: string): string =>
   `${String(version).padStart(3, '0')}-${name}.cql`
 
-const cassandra = await testCassandra()
-if ('skipped' in cassandra) {
-  t.test('stores in Cassandra', { skip: cassandra.skipped }, () => {})
-} else {
+await onBoth(t, 'stores', async (t, cassandra) => {
   const options = cassandra.options(t, { shards: 4 })
   const { keyspace } = options
 
@@ -145,4 +142,4 @@ if ('skipped' in cassandra) {
     writeFileSync(join(folder, gap), '')
     await t.rejects(apply(5), { message: new RegExp(`${gap} is out of order`) })
   })
-}
+})

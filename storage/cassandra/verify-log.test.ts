@@ -10,8 +10,9 @@ import type { DerivedRow } from '../journal.ts'
 import { encodeBlob } from './rows.ts'
 import type { Session, Statement } from './session.ts'
 import type { CassandraStore } from './store.ts'
+import { onBoth } from './testing/both.ts'
 import { expireRows } from './testing/expired-rows.ts'
-import { StoreMaker, testCassandra } from './testing/test-store.ts'
+import { StoreMaker } from './testing/test-store.ts'
 import { verifyCassandra } from './verify-log.ts'
 
 const ACTOR = '00000000-0000-7000-8000-00000000000a'
@@ -70,10 +71,7 @@ async function write(
   return at
 }
 
-const cassandra = await testCassandra()
-if ('skipped' in cassandra) {
-  t.test('the audit of Cassandra', { skip: cassandra.skipped }, () => {})
-} else {
+await onBoth(t, 'the audit', async (t, cassandra) => {
   const options = cassandra.options(t)
   const { keyspace } = options
   const stores = new StoreMaker(options)
@@ -430,4 +428,4 @@ if ('skipped' in cassandra) {
     t.match(report, { findings: 1, groups: 0 })
     t.same(lines, [`${other.keyspace}: holds no store`])
   })
-}
+})
