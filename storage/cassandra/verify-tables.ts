@@ -3,6 +3,7 @@
 // whoever prints its findings. Source: PROTOCOL 3.0, 3.12, 4.1 (K4).
 
 import { decodeEntry } from '../../protocol/entry.ts'
+import { RequestError } from '../../protocol/errors.ts'
 import { placeOfActor, shardOf, SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Standing } from '../../protocol/succession.ts'
 import { RowAudit } from '../row-audit.ts'
@@ -55,6 +56,8 @@ async function checked(audit: TableAudit, table: string, row: Row, check: Check)
   try {
     await check(row, name)
   } catch (error) {
+    // An engine that doesn't answer says nothing of the row.
+    if (error instanceof RequestError) throw error
     audit.report(`${name}: can't be read: ${String(error)}`)
   }
 }
