@@ -189,3 +189,44 @@ t.test('a keyspace that another store is moved into takes no second one', async 
     { message: /another store is being moved into it/ },
   )
 })
+
+t.test('a fill that goes on ends with the epochs of its own source', async (t) => {
+  const twin = new TwinCassandra(t)
+  const options = twin.options(t, { shards: null })
+  const whole = sourceOf()
+  const cut = {
+    ...whole,
+    // As the node had it before it was started once more.
+    extents: whole.extents.map((extent) => ({ ...extent, epoch: Math.min(extent.epoch, 4) })),
+    assertUnchanged: () => {
+      throw new Error('written to meanwhile')
+    },
+  }
+  await t.rejects(
+    fillCassandra(options, cut, () => {}),
+    { message: 'written to meanwhile' },
+  )
+  await fillCassandra(options, whole, () => {})
+  t.same(await findings(options), [])
+  const store = await openCassandra(options)
+  t.teardown(() => store.close())
+  t.equal((await store.control.shard(0)).epoch, 6)
+})
+
+t.test('each row is written once, however many there are of a shard', async (t) => {
+  const twin = new TwinCassandra(t)
+  const count = 1_203
+  const rows = Array.from({ length: count }, (_, i) => {
+    const row = { kind: 'consumer', consumer: `c${i}`, offset: 1 } as const
+    return { shard: i % 2 === 0 ? 0 : -1, row }
+  })
+  const source = { ...sourceOf(), derived: () => rows }
+  const options = twin.options(t, { shards: null })
+  const { derivedRows } = await fillCassandra(options, source, () => {})
+  t.equal(derivedRows, count)
+  const store = await openCassandra(options)
+  t.teardown(() => store.close())
+  for (const { shard, row } of [rows[0]!, rows[1]!, rows.at(-2)!, rows.at(-1)!]) {
+    t.equal(await store.derived.consumer(shard, row.consumer), 1)
+  }
+})
