@@ -142,9 +142,9 @@ t.test('segments are rolled by rows and by bytes, each behind the one before', a
 
 t.test('rows of one segment are bounded, however small', async (t) => {
   const { segmentRowsMax } = LIMITS
-  const made = Array.from({ length: segmentRowsMax + 1 }, (_, i) => ({ epoch: 1 + i, bytes: 1 }))
+  const made = Array.from({ length: segmentRowsMax + 3 }, (_, i) => ({ epoch: 1 + i, bytes: 1 }))
   const segments = memory()
-  const { segment } = await fill(segments, rowsOf(0, made), { epoch: segmentRowsMax + 5 })
+  const { segment } = await fill(segments, rowsOf(0, made), { epoch: segmentRowsMax + 9 })
   t.equal(segment, 2)
   t.match(await segments.statics(FIRST), { head: segmentRowsMax, sealed: true })
 })
