@@ -46,7 +46,12 @@ export async function lockDirectory(dir: string, holder: LockHolder): Promise<Di
     throw error
   }
   const path = join(dir, HOLDER_FILE)
-  tell(path, holder)
+  try {
+    tell(path, holder)
+  } catch (error) {
+    file.close()
+    throw error
+  }
   let isHeld = true
   return {
     release() {
