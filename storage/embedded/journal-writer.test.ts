@@ -1,83 +1,19 @@
 // Transactions of the data file: what goes together, and what a failed one means.
 
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import { freshUuid } from '../conformance/journal-samples.ts'
-import type { DerivedRow, ShardStatus } from '../journal.ts'
+import type { DerivedRow } from '../journal.ts'
 import { SegmentLog } from '../segment-log/segment-log.ts'
 import { NodeDisk } from '../segment-log/node-disk.ts'
-import { PlaceReader } from '../segment-log/place-reader.ts'
 import { getCovered } from './journal-covered.ts'
-import { openEnvironment, type JournalEnvironment } from './journal-environment.ts'
 import { logKey, readHead } from './journal-layout.ts'
-import { EmbeddedDerivedReader, EmbeddedLogReader } from './journal-read.ts'
-import { Room } from './journal-room.ts'
-import { JournalWriter } from './journal-writer.ts'
-import { LogTail, type LoggedGroup } from './log-tail.ts'
+import { EmbeddedLogReader } from './journal-read.ts'
 import { journalOptions } from './testing/journal-options.ts'
+import { entry, logged, openWriter, snapshot, take } from './testing/opened-writer.ts'
 
 const { tailTransactions } = LIMITS
 t.beforeEach(() => void Object.assign(LIMITS, { tailTransactions: 0 }))
 t.teardown(() => void Object.assign(LIMITS, { tailTransactions }))
-
-interface Opened {
-  readonly env: JournalEnvironment
-  readonly writer: JournalWriter
-  readonly derived: EmbeddedDerivedReader
-  readonly tail: LogTail
-  readonly fatal: Error[]
-  readonly full: boolean[]
-  /** Number of transactions so far. */
-  readonly transactions: () => number
-  /** Makes every later transaction fail. */
-  readonly fail: (error: Error) => void
-}
-
-/** `left`: bytes that the disk has room for; as they are by default. */
-function openWriter(t: Test, left?: () => number): Opened {
-  const { dir, random, roomBytes } = journalOptions(t)
-  const real = openEnvironment(dir, false)
-  let transactions = 0
-  let failure: Error | null = null
-  const root = Object.create(real.root, {
-    batch: {
-      value: (build: () => void) => {
-        transactions++
-        if (failure !== null) return Promise.reject(failure)
-        return real.root.batch(build)
-      },
-    },
-  }) as JournalEnvironment['root']
-  const env = { ...real, root }
-  const [fatal, full]: [Error[], boolean[]] = [[], []]
-  const tail = new LogTail()
-  const writer = new JournalWriter({
-    ...{ random, env, tail, roomBytes: roomBytes! },
-    room: left === undefined ? new Room(dir, env.file) : ({ left } as Room),
-    epochOf: () => 0,
-    placeOf: () => null,
-    onFatal: (error) => fatal.push(error),
-    onFull: (isFull) => full.push(isFull),
-  })
-  t.teardown(async () => {
-    await writer.close()
-    await real.root.close()
-  })
-  const derived = new EmbeddedDerivedReader(env, new PlaceReader(new NodeDisk(dir)))
-  return {
-    ...{ env, writer, derived, tail, fatal, full },
-    transactions: () => transactions,
-    fail: (error) => (failure = error),
-  }
-}
-
-function entry(offset: number, size: number): DerivedRow {
-  return { kind: 'entry', actorId: freshUuid(), n: 1, offset, body: Buffer.alloc(size, offset) }
-}
-
-function snapshot(offset: number, size: number): DerivedRow {
-  return { kind: 'snapshot', actorId: freshUuid(), offset, body: Buffer.alloc(size, offset) }
-}
 
 void t.test('rows wait for others, and not for long', async (t) => {
   const { writer, transactions } = openWriter(t)
@@ -200,18 +136,6 @@ void t.test('closing writes what waits, and then nothing', async (t) => {
   t.equal(derived.actors(null, 9).length, 1)
   t.throws(() => writer.write(0, 0, [entry(2, 10)]), { message: 'the journal is open' })
 })
-
-function logged(offset: number, position: number): LoggedGroup {
-  const place = { file: 1, position, length: 9, crc: offset }
-  return { shard: 0, epoch: 0, offset, count: 1, commitId: freshUuid(), place, begins: null }
-}
-
-/** As the log's intake does. */
-function take({ writer, tail }: Opened, group: LoggedGroup, end: number): void {
-  tail.add(group)
-  const status: ShardStatus = { epoch: 0, head: group.offset, lastCommit: group.commitId }
-  writer.logged({ groups: [group], statuses: [[0, status]], end: { file: 1, position: end } })
-}
 
 void t.test('places are written by themselves, and the tail forgets them then', async (t) => {
   const opened = openWriter(t)
