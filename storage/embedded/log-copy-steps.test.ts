@@ -2,11 +2,13 @@
 // to the byte, and nothing else is there. What is written meanwhile: log-copy.test.ts.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { Group } from '../journal.ts'
+import type { Disk } from '../segment-log/disk.ts'
 import { endOf, fileName, readHeader } from '../segment-log/header.ts'
 import { readManifest } from '../segment-log/manifest.ts'
 import { NodeDisk } from '../segment-log/node-disk.ts'
@@ -16,6 +18,7 @@ import { SegmentLog } from '../segment-log/segment-log.ts'
 import { GENERATION } from '../segment-log/testing/log-run.ts'
 import { SimulatedDisk } from '../segment-log/testing/simulated-disk.ts'
 import { JournalDamage } from './journal-damage.ts'
+import type { EmbeddedIdentity } from './journal-identity.ts'
 import { JOURNAL_FORMAT } from './journal-layout.ts'
 import { copyLog } from './log-copy.ts'
 
@@ -29,17 +32,19 @@ class Copying {
   readonly source = new SimulatedDisk()
   readonly dir: string
   readonly pauses: number[] = []
+  kept: EmbeddedIdentity | null = null
   onPause: () => unknown = () => undefined
   log!: SegmentLog
   #head = 0
 
-  private constructor(t: Test) {
-    this.dir = mkdtempSync(join(tmpdir(), 'kontor-copy-'))
+  private constructor(t: Test, dir: string | null) {
+    this.dir = dir ?? mkdtempSync(join(tmpdir(), 'kontor-copy-'))
     t.teardown(() => rmSync(this.dir, { recursive: true, force: true }))
   }
 
-  static async of(t: Test): Promise<Copying> {
-    const it = new Copying(t)
+  /** `dir`: of another one, whose copy is there already. */
+  static async of(t: Test, dir: string | null = null): Promise<Copying> {
+    const it = new Copying(t, dir)
     await it.open()
     await it.log.append([], [{ shard: 1, epoch: 1 }])
     return it
@@ -59,13 +64,13 @@ class Copying {
     }
   }
 
-  copy() {
+  copy(source: Disk = this.source, identity: () => EmbeddedIdentity = () => IDENTITY) {
     return copyLog({
-      source: this.source,
-      identity: () => IDENTITY,
+      source,
+      identity,
       folder: this.folder,
       incoming: join(this.dir, 'log.new'),
-      keep: () => undefined,
+      keep: (kept) => void (this.kept = kept),
       pause: async (ms) => {
         this.pauses.push(ms)
         this.onPause()
@@ -81,6 +86,19 @@ class Copying {
     return readdirSync(this.folder)
       .filter((name) => name.endsWith('.seg'))
       .toSorted()
+  }
+
+  /** Writes the first two files anew, as one. */
+  async rewrite(): Promise<void> {
+    const [first, second, next] = this.chain()
+    await replaceSegments(
+      {
+        ...{ disk: this.source, generation: GENERATION, sources: [first!, second!], next: next! },
+        ...{ keep: (_, body) => body, pace: async () => {} },
+        ...{ frameBytesMax: 2_048, erasedMax: 8 },
+      },
+      { isTurned: () => true, turn: () => Promise.resolve() },
+    )
   }
 
   chain() {
@@ -139,15 +157,7 @@ t.test('files that others stand for now go, once those have come', async (t) => 
   await it.append(20)
   await it.copy()
   const before = it.segments()
-  const [first, second, next] = it.chain()
-  await replaceSegments(
-    {
-      ...{ disk: it.source, generation: GENERATION, sources: [first!, second!], next: next! },
-      ...{ keep: (_, body) => body, pace: async () => {} },
-      ...{ frameBytesMax: 2_048, erasedMax: 8 },
-    },
-    { isTurned: () => true, turn: () => Promise.resolve() },
-  )
+  await it.rewrite()
   t.match(await it.copy(), { files: before.length - 1, copied: { files: 1 } })
   it.check(t)
   t.notOk(it.segments().includes(before[0]!))
@@ -171,4 +181,59 @@ t.test('a damage is looked at again, so many times', async (t) => {
   await it.copy()
   t.equal(it.pauses.length, 3)
   it.check(t)
+})
+
+t.test('what is read of the store is read behind what names the files', async (t) => {
+  const it = await Copying.of(t)
+  await it.append(20)
+  let identity: EmbeddedIdentity = IDENTITY
+  const source = new Proxy<Disk>(it.source, {
+    get: (disk, name: keyof Disk) => {
+      const found = disk[name]
+      if (typeof found !== 'function') return found
+      return (...args: never[]) => {
+        // A loss is accepted in this moment: what comes behind it is in newer files.
+        if (name === 'open') identity = { ...IDENTITY, generation: 'behind a loss' }
+        return Reflect.apply(found, disk, args)
+      }
+    },
+  })
+  await it.copy(source, () => identity)
+  t.equal(it.kept?.generation, 'behind a loss')
+  it.check(t)
+})
+
+t.test('a copy that is not what was copied is told, and not kept', async (t) => {
+  const it = await Copying.of(t)
+  await it.append(2)
+  const handle = await open(import.meta.filename)
+  const handles = Object.getPrototypeOf(handle) as typeof handle
+  await handle.close()
+  const { writeFile } = handles
+  handles.writeFile = async function (this: typeof handle, data: unknown) {
+    const bytes = Buffer.from(data as Buffer)
+    bytes[bytes.length - 100]! ^= 1
+    await writeFile.call(this, bytes)
+  } as typeof writeFile
+  t.teardown(() => void (handles.writeFile = writeFile))
+  await t.rejects(it.copy(), /what was copied can't be read back: .*00000001\.seg: position/)
+  t.same(it.pauses, [], 'the source is as it was: it is not looked at again')
+  t.same(it.segments(), [])
+  handles.writeFile = writeFile
+  await it.copy()
+  it.check(t)
+})
+
+t.test('files that stand for those of another history are refused', async (t) => {
+  const one = await Copying.of(t)
+  await one.append(8)
+  t.equal(one.chain().length, 2)
+  await one.copy()
+  const before = one.segments().map((name) => readFileSync(join(one.folder, name)))
+  const other = await Copying.of(t, one.dir)
+  await other.append(20)
+  await other.rewrite()
+  await t.rejects(other.copy(), /what came after, or another history/)
+  const after = one.segments().map((name) => readFileSync(join(one.folder, name)))
+  t.same(after, before)
 })
