@@ -185,6 +185,10 @@ async function aliases(t: Test, makeDerived: MakeDerived): Promise<void> {
     ['registry', `x${long}`],
     ['registry', 'k'.repeat(55)],
     ['registry', 'k'.repeat(56)],
+    // Few characters, and more bytes than a driver may keep of a key.
+    ['registry', 'ö'.repeat(40)],
+    ['registry', `${'ö'.repeat(40)}!`],
+    ['registry', '\u{1f600}'.repeat(20)],
     ['order', '\u{1f600} 5/ä'],
     ['order', ''],
   ]

@@ -2,11 +2,12 @@
 // them. What may go at all is the rule of every driver (conformance/expiry.ts). Source: PROTOCOL
 // 3.12 "What expires".
 
+import { randomFillSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedRow, Journal, StoreIdentity } from '../journal.ts'
 import { encodeEntry, type Entry } from '../../protocol/entry.ts'
-import { SYSTEM_SHARD } from '../../protocol/ids.ts'
+import { SYSTEM_SHARD, type FillRandom } from '../../protocol/ids.ts'
 import { freshUuid } from '../conformance/journal-samples.ts'
 import { ExpiryPass } from './journal-expiry.ts'
 import { openEnvironment } from './journal-environment.ts'
@@ -25,8 +26,12 @@ interface Store {
   readonly reopen: () => Promise<void>
 }
 
-async function open(t: Test, clock: () => number = Date.now): Promise<Store> {
-  const options = { ...journalOptions(t), shards: 1, clock }
+async function open(
+  t: Test,
+  clock: () => number = Date.now,
+  random: FillRandom = randomFillSync,
+): Promise<Store> {
+  const options = { ...journalOptions(t), shards: 1, clock, random }
   let journal = await openEmbeddedJournal(options)
   t.teardown(() => journal.close())
   let { epoch } = await journal.log.claim(0)
@@ -94,6 +99,31 @@ void t.test('notes of one hour are kept apart, over restarts too', async (t) => 
   for (const key of ['k0', `k${count - 1}`, 'after']) {
     t.equal(await store.journal.derived.alias('order!key', key), null)
   }
+})
+
+void t.test('so many notes a transaction, whatever is over', async (t) => {
+  const store = await open(t)
+  const count = 2 * LIMITS.expireRowsMax + 1
+  await store.write(...Array.from({ length: count }, (_, i) => alias(`k${i}`, i + 1)))
+  const env = openEnvironment(store.dir, true)
+  t.teardown(() => env.root.close())
+  const { identity } = store.journal
+  const pass = new ExpiryPass({ env, identity, clockOf: () => LIFE_MS }, env.lives!, [0])
+  const { notes, rows } = pass.next()!
+  t.equal(notes.length, LIMITS.expireRowsMax)
+  t.equal(rows.length, LIMITS.expireRowsMax)
+})
+
+void t.test('the numbers of notes begin anew behind the last one', async (t) => {
+  const random = (into: Uint8Array): void => {
+    if (into.length === 6) into.fill(0xff)
+    else randomFillSync(into)
+  }
+  const store = await open(t, Date.now, random)
+  await store.write(alias('a', 1), alias('b', 2), alias('c', 3))
+  t.equal((await leftIn(store)).notes, 3)
+  await store.journal.derived.expire!(() => LIFE_MS)
+  t.same(await leftIn(store), { notes: 0, findings: [] })
 })
 
 void t.test('a row is there for its whole time, wherever in an hour it was written', async (t) => {

@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry.ts'
+import { inRound } from '../segment-log/header.ts'
 import { LogTail, beginsIn, isBefore, type LoggedGroup } from './log-tail.ts'
 
 const group = (
@@ -68,6 +69,10 @@ t.test('places are in the order of files, then of bytes', (t) => {
   t.notOk(isBefore({ file: 2, position: 0 }, { file: 1, position: 9 }))
   t.ok(isBefore({ file: 2, position: 0 }, { file: 2, position: 8 }))
   t.notOk(isBefore({ file: 2, position: 8 }, { file: 2, position: 8 }))
+  const rewritten = { file: inRound(2, 1), position: 5 }
+  t.ok(isBefore(rewritten, { file: 3, position: 0 }), 'whichever round it is')
+  t.notOk(isBefore({ file: 3, position: 0 }, rewritten))
+  t.ok(isBefore({ file: 1, position: 9 }, rewritten))
   t.end()
 })
 

@@ -57,6 +57,19 @@ async function offsets(reader: JournalReader): Promise<number[]> {
   }
 }
 
+function openView(t: Test, journal: EmbeddedJournal, end: SharedEnd): LogView {
+  const { dir } = journal.access
+  const { log: generation, gaps } = readIdentity(dir)!
+  const env = openEnvironment(dir, true)
+  const disk = new NodeDisk(join(dir, LOG_FOLDER))
+  const seen = new LogView({ env, disk, generation, gaps, end })
+  t.teardown(async () => {
+    seen.close()
+    await env.root.close()
+  })
+  return seen
+}
+
 const upTo = (head: number): number[] => Array.from({ length: head }, (_, i) => i + 1)
 
 void t.test('it is followed, and what the data file has is forgotten', async (t) => {
@@ -86,6 +99,39 @@ void t.test('who has not looked for long begins where the data file ends', async
   t.same(await offsets(reader), upTo(head()))
 })
 
+/** Bodies that it holds of shard 0. */
+function heldIn(seen: LogView): { groups: number; bytes: number; newest: boolean } {
+  const groups = seen.tail().after(0, 0) as readonly { body?: Buffer | null }[]
+  const bytes = groups.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
+  return { groups: groups.length, bytes, newest: groups.at(-1)?.body?.length === BODY.length }
+}
+
+void t.test('of what the data file does not have it keeps so many bodies', async (t) => {
+  const { logViewBytesMax, derivedWaitMs } = LIMITS
+  t.teardown(() => void Object.assign(LIMITS, { logViewBytesMax, derivedWaitMs }))
+  // No places are written but with rows.
+  Object.assign(LIMITS, { logViewBytesMax: 3 * BODY.length, derivedWaitMs: 1_000_000 })
+  const { journal, append, head } = await view(t)
+  const seen = openView(t, journal, new SharedEnd(journal.access.end))
+  await append(1)
+  t.same(heldIn(seen), { groups: 1, bytes: BODY.length, newest: true })
+  for (let i = 0; i < 10; i++) {
+    await append(2)
+    t.equal(seen.status(0).head, head())
+  }
+  const held = heldIn(seen)
+  t.equal(held.groups, head(), 'where each lies is known')
+  t.ok(held.bytes > 0 && held.bytes <= 2 * LIMITS.logViewBytesMax, `${held.bytes} bytes`)
+
+  const body = Buffer.alloc(LIMITS.derivedWaitBytes)
+  const large = { kind: 'shard', offset: head(), body } as const
+  t.equal(await journal.derived.write(0, 1, [large]), 'committed')
+  await append(1)
+  t.equal(seen.status(0).head, head())
+  await append(1)
+  t.same(heldIn(seen), { groups: 2, bytes: BODY.length, newest: true }, 'and then anew')
+})
+
 /** One look finds what was there before the thread stood still. */
 class LateEnd extends SharedEnd {
   late: LogPosition | null = null
@@ -102,21 +148,8 @@ void t.test('who stands still between two looks goes on from what is there then'
   t.teardown(() => void Object.assign(LIMITS, { logViewBytesMax }))
   Object.assign(LIMITS, { logViewBytesMax: 3 * BODY.length })
   const { journal, append, head } = await view(t)
-  const { dir, end: buffer } = journal.access
-  const { log: generation, gaps } = readIdentity(dir)!
-  const env = openEnvironment(dir, true)
-  const end = new LateEnd(buffer)
-  const seen = new LogView({
-    env,
-    disk: new NodeDisk(join(dir, LOG_FOLDER)),
-    generation,
-    gaps,
-    end,
-  })
-  t.teardown(async () => {
-    seen.close()
-    await env.root.close()
-  })
+  const end = new LateEnd(journal.access.end)
+  const seen = openView(t, journal, end)
   await append(1)
   t.equal(seen.status(0).head, 1)
   await append(30)
