@@ -30,6 +30,7 @@ t.setTimeout(120_000)
 const FILE_BYTES = [4_096, 8_192]
 /** Kills that are looked at. */
 const IMAGES = 3
+const TURNS_MAX = 20_000
 
 /** A world of so many groups, all of them in files that a later start has sealed. */
 async function filledWorld(t: Test, seed: number, mayRefuse: number, segmentBytes = FILE_BYTES) {
@@ -209,20 +210,28 @@ t.test('what a kill has left is finished before anything else', async (t) => {
   }
 })
 
-t.test('it ends at the next step where the journal is closed', async (t) => {
+t.test('closing ends it at its next step, and waits for that', async (t) => {
   const world = await filledWorld(t, 20, 0.9)
-  world.clock += LIFE_MS
-  const closed: Promise<void>[] = []
-  let [steps, later] = [0, 0]
-  world.onPause = () => {
-    if (closed.length > 0) later++
-    if (++steps === 4) closed.push(world.journal.close())
+  await world.journal.close()
+  const order: string[] = []
+  const closed: Promise<unknown>[] = []
+  let steps = 0
+  const pause = async (): Promise<void> => {
+    if (closed.length > 0) order.push('another step')
+    await turn()
+    if (++steps !== 4) return
+    closed.push(world.journal.close().then(() => order.push('closed')))
+    // Time enough for whoever doesn't wait.
+    for (let i = 0; i < TURNS_MAX && order.length === 0; i++) await turn()
   }
+  Object.assign(world.options, { pause })
+  await world.open()
+  world.clock += LIFE_MS
   const failure: unknown = await world.journal.giveBack(() => world.clock).catch((e: unknown) => e)
+  order.push('ended')
   t.ok(failure instanceof UpkeepStopped)
   await Promise.all(closed)
-  t.equal(later, 0)
-  world.onPause = () => {}
+  t.same(order, ['ended', 'closed'])
   await world.open()
   await world.giveBack()
   await world.check()
