@@ -2,7 +2,7 @@
 // is not derived yet, what lies at an accepted loss, and where the disk is full or the commits need
 // it. Source: PROTOCOL 3.12 "What expires", 3.16.
 
-import { cpSync, rmSync, statSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -206,6 +206,29 @@ t.test('what a kill has left is finished before anything else', async (t) => {
     await journal.giveBack(clockOf)
     await world.check(journal)
     await journal.close()
+    t.strictSame(await findings(dir), [])
+  }
+})
+
+t.test('of a source whose places are turned nothing is read any more', async (t) => {
+  const world = await filledWorld(t, 21, 0.9)
+  const { dir } = world.options
+  const before = new Map(segmentsIn(dir).map((path) => [path, readFileSync(path)]))
+  world.clock += LIFE_MS
+  await world.journal.giveBack(() => world.clock)
+  await world.journal.close()
+  const cut = [...before].filter(([path]) => statSync(path).size === 0)
+  t.ok(cut.length > 2)
+  for (const withData of [true, false]) {
+    // Killed while they were cut.
+    for (const [path, bytes] of cut) writeFileSync(path, bytes.subarray(0, bytes.length / 2))
+    t.equal(leftIn(dir).length, cut.length)
+    if (!withData) rmSync(join(dir, DATA_FILE))
+    await world.open()
+    await world.journal.giveBack(() => null)
+    t.same(leftIn(dir), [])
+    if (withData) await world.check()
+    await world.journal.close()
     t.strictSame(await findings(dir), [])
   }
 })
