@@ -155,3 +155,19 @@ t.test('past its bound the line says so at once', async (t) => {
   await s.send('x'.repeat(LIMITS.secretCharsMax + 1), CLEAN)
   t.match(s.answers.at(-1), /: wrong$/, 'too long to be one')
 })
+
+t.test('secrets that are too long are wrong ones like others', async (t) => {
+  const s = scene()
+  const long = 'x'.repeat(LIMITS.secretCharsMax + 1)
+  for (let i = 0; i < 10_000; i++) await s.send(long, ATTACKER)
+  const refused = s.answers.filter((answer) => answer.includes('wrong-too-often'))
+  t.equal(refused.length, 10_000 - LIMITS.signInWrongMax)
+  t.ok(refused.at(-1)!.endsWith(` ${LIMITS.signInWrongEveryMs}`))
+  s.time.ms += LIMITS.signInWrongEveryMs
+  await s.send('right', ATTACKER)
+  await s.end()
+  t.equal(s.answers.at(-1), 'right: right')
+  for (const [i, address] of [CLEAN, OTHER].entries()) await s.send(`right${i}`, address)
+  t.equal(s.running.length, LIMITS.secretChecksMax, 'nobody else is slowed')
+  t.equal(s.checks(), 3)
+})

@@ -78,12 +78,13 @@ export class SignIns {
   /** What can be told without a check. */
   #settled({ signIn: { secret, hashes }, origin, resolve }: Job): boolean {
     const retryAfterMs = this.#wrong.waitMs(origin)
-    if (secret.length > LIMITS.secretCharsMax) {
+    const isTooLong = secret.length > LIMITS.secretCharsMax
+    if (!isTooLong && this.#secrets.isKnown(secret, hashes)) resolve('right')
+    else if (retryAfterMs > 0) resolve({ refused: 'wrong-too-often', retryAfterMs })
+    else if (isTooLong) {
       this.#wrong.count(origin)
       resolve('wrong')
-    } else if (this.#secrets.isKnown(secret, hashes)) resolve('right')
-    else if (retryAfterMs > 0) resolve({ refused: 'wrong-too-often', retryAfterMs })
-    else return false
+    } else return false
     return true
   }
 

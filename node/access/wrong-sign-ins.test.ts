@@ -43,6 +43,18 @@ t.test('a network with many clients, of IPv6 a /64', (t) => {
   t.end()
 })
 
+t.test('however many there were, the time until there is room is that of one', (t) => {
+  const { time, wrong, times, wait } = scene()
+  times(100_000, 'a', '192.0.2.1')
+  t.equal(wait('a', '192.0.2.1'), LIMITS.signInWrongEveryMs)
+  t.equal(wait('b', '192.0.2.1'), LIMITS.signInWrongOfNetworkEveryMs)
+  time.ms += LIMITS.signInFloodEveryMs
+  t.notOk(wrong.isFlooded)
+  time.ms += LIMITS.signInWrongMax * LIMITS.signInWrongEveryMs
+  t.notOk(wrong.isSuspect(originOf('a', '192.0.2.1')))
+  t.end()
+})
+
 t.test('from everywhere: a flood is known, and memory has a bound', (t) => {
   const { time, wrong, times } = scene()
   times(LIMITS.signInFloodMax - 1, 'a', '192.0.2.1')

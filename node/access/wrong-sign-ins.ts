@@ -26,14 +26,15 @@ class Buckets {
   /** When each is empty, in order of the last wrong one. */
   readonly #emptyMs = new Map<string, number>()
 
-  /** `max` wrong ones at once, and one more each `everyMs`. */
+  /** `max` wrong ones at once, and one more each `everyMs`; further ones make it no fuller. */
   constructor(max: number, everyMs: number) {
     this.#max = max
     this.#everyMs = everyMs
   }
 
   add(key: string, nowMs: number): void {
-    const emptyMs = Math.max(nowMs, this.#emptyMs.get(key) ?? 0) + this.#everyMs
+    const withThisMs = Math.max(nowMs, this.#emptyMs.get(key) ?? 0) + this.#everyMs
+    const emptyMs = Math.min(withThisMs, nowMs + this.#max * this.#everyMs)
     this.#emptyMs.delete(key)
     if (this.#emptyMs.size >= LIMITS.signInOriginsMax) {
       this.#emptyMs.delete(this.#emptyMs.keys().next().value!)
