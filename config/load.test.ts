@@ -119,6 +119,10 @@ t.test('the settings file: unreadable, not JSON, not an object', async (t) => {
   const of = (content: string) => problems({}, ['--config=s.json'], files({ 's.json': content }))[0]
   t.match(problems({}, ['--config', 'none.json'])[0], /^--config none\.json: no such file/)
   t.match(of('{"http":'), /^--config s\.json: .*JSON/)
+  t.match(of('{"http":'), /line 1, column 9 there is the end of the text/)
+  const secret = '{\n  "bootstrapSecret": hunter2hunter2hunter2\n}'
+  t.match(of(secret), /line 2, column 22/)
+  t.notMatch(of(secret), 'hunter2', 'the text around is not repeated')
   t.match(of('[]'), /must hold one JSON object/)
   t.match(problems({}, ['--config'])[0], /^--config: must be followed by FILE$/)
   const twice = problems({}, ['--config=s', '--config=s'], files({ s: '{}' }))

@@ -2,6 +2,8 @@
 // settings file over `--default`) and the parts that get one checked object: every mistake is named
 // at once, with what was given and what would be right. Source: CONTRACT 0, Settings.
 
+import { RequestError } from '../protocol/errors.ts'
+import { parseJson } from '../protocol/json.ts'
 import { suggestion } from '../protocol/near-names.ts'
 import { readArguments, type Arguments } from './arguments.ts'
 import { checkEngines, clusterSettings, ENGINE_PAIRS, type Reading } from './load-cluster.ts'
@@ -106,9 +108,14 @@ function readSettingsFile(path: string, reading: Texts): void {
   const { readFile, texts, problems } = reading
   let content: unknown
   try {
-    content = JSON.parse(readFile(path))
+    content = parseJson(Buffer.from(readFile(path)))
   } catch (error) {
     problems.push(`--config ${path}: ${(error as Error).message}`)
+    return
+  }
+  // Told by its place: the parser's own words repeat the text around it, which may be a secret.
+  if (content instanceof RequestError) {
+    problems.push(`--config ${path}: ${content.message}`)
     return
   }
   if (!isObject(content)) {
