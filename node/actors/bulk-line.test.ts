@@ -4,7 +4,7 @@
 import t from 'tap'
 import { noteOrder } from '../testing/note-order.ts'
 import type { ActorType } from './actor-type.ts'
-import { readLine } from './bulk-line.ts'
+import { failedLine, readLine } from './bulk-line.ts'
 
 const type: ActorType = {
   resource: 'actors/order',
@@ -37,6 +37,19 @@ t.test('what is no line', (t) => {
     error: { errors: [{ code: 'TOO_LARGE' }] },
   })
   t.match(readLine(type, Buffer.from('{')), { ok: false, id: null })
+  t.end()
+})
+
+t.test('an answer repeats little of what was sent', (t) => {
+  const long = 'x'.repeat(100_000)
+  for (const line of [
+    { id: long, messages },
+    { id: 'A', messages, [long]: 1 },
+  ]) {
+    const found = read(line)
+    t.match(found, { ok: false })
+    if (!found.ok) t.ok(failedLine(1, found.id, found.error).length < 1_000)
+  }
   t.end()
 })
 

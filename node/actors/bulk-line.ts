@@ -34,6 +34,8 @@ export type ReadLine =
   | { readonly ok: true; readonly line: BulkLine }
   | { readonly ok: false; readonly id: string | null; readonly error: RequestError }
 
+/** Of what is wrong an answer repeats so much. */
+const SHOWN_CHARS = 100
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'messages', 'idempotencyKey'])
 
 export function readLine(type: ActorType, bytes: Uint8Array | 'too-large'): ReadLine {
@@ -48,8 +50,8 @@ export function readLine(type: ActorType, bytes: Uint8Array | 'too-large'): Read
     if (typeof raw.id !== 'string') {
       throw new RequestError('MALFORMED_REQUEST', 'the line needs an "id": a UUID, number or "new"')
     }
-    id = raw.id
-    const target = readTarget(type, id)
+    id = raw.id.slice(0, LIMITS.keyCharsMax)
+    const target = readTarget(type, raw.id)
     const idempotencyKey = readKey(raw.idempotencyKey)
     const bodyHash = idempotencyKey === null ? '' : hashOfBody(JSON.stringify(raw.messages) ?? '')
     const keyed = { id, target, idempotencyKey, bodyHash }
@@ -79,7 +81,8 @@ function membersOf(value: unknown): RawLine {
   }
   for (const member in value) {
     if (MEMBERS.has(member)) continue
-    const what = `the line has a member ${JSON.stringify(member)}; it may have id, messages and `
+    const name = JSON.stringify(member.slice(0, SHOWN_CHARS))
+    const what = `the line has a member ${name}; it may have id, messages and `
     throw new RequestError('MALFORMED_REQUEST', `${what}idempotencyKey`)
   }
   return value
