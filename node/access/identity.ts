@@ -2,6 +2,7 @@
 // read by every station.
 
 import type { Acl } from '../../protocol/ace.ts'
+import type { Flow } from '../fair-queue.ts'
 
 export interface Identity {
   /** Client or principal id. */
@@ -9,4 +10,9 @@ export interface Identity {
   readonly kind: 'client' | 'principal'
   readonly sessionId: string
   readonly acl: Acl
+}
+
+/** Whose work it is where it waits: identities take turns, and of each its sessions. */
+export function callerOf({ kind, id, sessionId }: Identity): Flow {
+  return { group: `${kind}/${id}`, name: sessionId }
 }

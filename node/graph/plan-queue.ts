@@ -4,15 +4,10 @@
 
 import { RequestError } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
-import type { Identity } from '../access/identity.ts'
 import type { Flow, QueueBounds } from '../fair-queue.ts'
 
-/** Of graph requests the groups are identities, and the flows their sessions. */
+/** Of graph requests the groups are identities, and the flows their sessions (`callerOf`). */
 export type Caller = Flow
-
-export function callerOf({ kind, id, sessionId }: Identity): Caller {
-  return { group: `${kind}/${id}`, name: sessionId }
-}
 
 export const GRAPH_QUEUE: QueueBounds = {
   max: LIMITS.graphQueueMax,

@@ -13,7 +13,7 @@ import type {
 } from '../http/operation.ts'
 import { CONSISTENCY_HEADER } from './consistency.ts'
 import type { Graph } from './graph.ts'
-import { callerOf } from './plan-queue.ts'
+import { callerOf } from '../access/identity.ts'
 
 /** Of each node that is asked for, and of each field that is shown or sorted by. */
 const PERMISSIONS = ['graph/<node>:query', 'graph/<node>:field:<field>']

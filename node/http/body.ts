@@ -160,7 +160,8 @@ export function gatherBody(
       chunks.push(bytes)
       if (last) {
         const whole = Buffer.concat(chunks)
-        release(x)
+        // A packed one may wait for its turn: it is counted until it is unpacked.
+        if (isPacked(x) !== true) release(x)
         hand(x, length, () => take(x, whole))
       } else {
         x.lastByteMs = core.clock.monotonicMs()

@@ -2,7 +2,9 @@
 // between the listener and the table of operations; each step may end the way with a refusal.
 
 import { RequestError } from '../../protocol/errors.ts'
+import { callerOf } from '../access/identity.ts'
 import type { Identity } from '../access/identity.ts'
+import { release } from './arriving.ts'
 import { framingOf, gatherBody, isNdjson, isPacked, mediaFault, readBody } from './body.ts'
 import type { BodyHeaders } from './body.ts'
 import type { HttpCore, Route } from './core.ts'
@@ -218,8 +220,9 @@ export class Dispatcher {
     }
     x.hold()
     this.unpacking
-      .unpack(bytes, x.route!.door.bytesMax)
+      .unpack(bytes, x.route!.door.bytesMax, callerOf(x.identity))
       .then((plain) => {
+        release(x)
         if (plain instanceof RequestError) x.fail(plain)
         else this.read(x, plain)
       })

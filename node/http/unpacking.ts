@@ -1,9 +1,11 @@
-// Bodies that come packed: few are unpacked at once, the others wait their turn. It stands between
-// whole gzip bodies and the memory that they become. Source: CONTRACT 0 "Bodies".
+// Bodies that come packed: few are unpacked at once, the others wait, and callers take turns. It
+// stands between whole gzip bodies and the memory that they become. Source: CONTRACT 0 "Bodies".
 
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { RequestError } from '../../protocol/errors.ts'
+import { FairQueue } from '../fair-queue.ts'
+import type { Flow } from '../fair-queue.ts'
 
 const gunzipAsync = promisify(gunzip)
 
@@ -12,23 +14,20 @@ type Unpacked = Buffer | RequestError
 
 export class Unpacking {
   readonly #atOnceMax: number
-  readonly #waitingMax: number
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: FairQueue<(mayGo: boolean) => void>
   #running = 0
 
   constructor(bounds: { readonly unpackingsMax: number; readonly unpackingsWaitingMax: number }) {
     this.#atOnceMax = bounds.unpackingsMax
-    this.#waitingMax = bounds.unpackingsWaitingMax
+    const max = bounds.unpackingsWaitingMax
+    this.#waiting = new FairQueue({ max, groupMax: max })
   }
 
-  /** Unpacks a gzip body within the bound; a bomb ends at the bound. */
-  async unpack(bytes: Buffer, bytesMax: number): Promise<Unpacked> {
-    if (this.#running >= this.#atOnceMax) {
-      if (this.#waiting.length >= this.#waitingMax) {
-        return new RequestError('TOO_BUSY', 'too many packed bodies at once; nothing was done')
-      }
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    } else this.#running++
+  /** Unpacks a gzip body within the bound; a bomb ends at the bound. Callers take turns. */
+  async unpack(bytes: Buffer, bytesMax: number, caller: Flow): Promise<Unpacked> {
+    if (!(await this.#enter(caller))) {
+      return new RequestError('TOO_BUSY', 'too many packed bodies at once; nothing was done')
+    }
     try {
       return await gunzipAsync(bytes, { maxOutputLength: bytesMax })
     } catch (error) {
@@ -38,10 +37,19 @@ export class Unpacking {
       const message = `the unpacked body is larger than ${bytesMax} bytes`
       return new RequestError('TOO_LARGE', message, { bytesMax })
     } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#running--
+      const next = this.#waiting.take()
+      if (next === null) this.#running--
       // The place is handed on: nobody who comes meanwhile gets before who waits.
-      else setImmediate(next)
+      else setImmediate(next, true)
     }
+  }
+
+  /** False: there is no room, for it or by now, as whoever has most waiting has to go first. */
+  async #enter(caller: Flow): Promise<boolean> {
+    if (this.#running < this.#atOnceMax) {
+      this.#running++
+      return true
+    }
+    return new Promise((resolve) => this.#waiting.push(caller, resolve)?.(false))
   }
 }
