@@ -94,6 +94,8 @@ export const LIMITS = {
   forbiddenKeyMs: 2 * 60_000,
   /** Identities whose account of these is known. */
   forbiddenCallersMax: 10_000,
+  /** Such requests of all identities whose repeats are known. */
+  forbiddenRepeatsMax: 10_000,
   claimAgeMs: 60_000,
   // Generated numbers (ARCHITECTURE 4)
   /** Counters that a shard keeps at hand: a prefix beyond them costs a read. */

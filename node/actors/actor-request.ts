@@ -156,11 +156,15 @@ export function forbiddenOf(type: ActorType, { send, refused }: Checked): number
   return isForbidden ? writes.length : 0
 }
 
-/** True when the caller may send nothing that changes actors of this type. */
-export function mayWriteNothing({ behaviour, resource }: ActorType, acl: Acl): boolean {
-  return behaviour.messageTypes.every((type) => {
-    return behaviour.isRead(type) || !(acl.covers(resource, type) || acl.reaches(resource, type))
-  })
+/** True when the caller may send nothing that changes the actor; `uuid` null: it has none. */
+export function mayWriteNothing(
+  { behaviour, resource }: ActorType,
+  acl: Acl,
+  uuid: string | null,
+): boolean {
+  const may = (type: string): boolean =>
+    acl.covers(resource, type) || (uuid !== null && acl.covers(`${resource}/${uuid}`, type))
+  return behaviour.messageTypes.every((type) => behaviour.isRead(type) || !may(type))
 }
 
 /**
@@ -183,11 +187,12 @@ const OF_ITS_OWNER: ReadonlySet<string> = new Set([
 ])
 
 /** True when only the actor's UUID can tell whether the messages may be sent. */
-export function needsUuid(type: ActorType, messages: readonly Message[], acl: Acl): boolean {
-  return messages.some(
-    (message) =>
-      !acl.covers(type.resource, message.type) && acl.reaches(type.resource, message.type),
-  )
+export function needsUuid(
+  { resource }: ActorType,
+  messages: readonly Pick<Message, 'type'>[],
+  acl: Acl,
+): boolean {
+  return messages.some(({ type }) => !acl.covers(resource, type) && acl.reaches(resource, type))
 }
 
 function permissionError(

@@ -199,9 +199,13 @@ export class BulkRun {
     }
     const checked = checkMessages(type, messages, { acl, uuid, virtual, isKeyed })
     if (checked.send.length === 0) return this.#text(line, mergeResults(checked, []), null)
-    this.#options.forbidden.take(by, forbiddenOf(type, checked))
+    const to = { type: type.behaviour.type, id: target.id }
+    if (idempotencyKey !== null) {
+      const keyed = { ...to, identity: by, idempotencyKey, bodyHash }
+      this.#options.forbidden.take(keyed, forbiddenOf(type, checked))
+    }
     const reply = await this.#ask({
-      type: type.behaviour.type,
+      ...to,
       // Whom the number names may be another by now, to whom this caller may send nothing.
       id: uuid ?? target.id,
       messages: checked.send,
@@ -232,7 +236,11 @@ export class BulkRun {
         budgetMs: LIMITS.requestBudgetMs,
         trace: request.requestId,
       },
-      { ask: (asked) => this.#ask(asked), forbidden },
+      {
+        ask: (asked) => this.#ask(asked),
+        forbidden,
+        uuidOf: () => this.#options.uuidOf(type, target.id, request),
+      },
     )
   }
 

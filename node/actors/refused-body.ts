@@ -6,7 +6,7 @@ import type { ActorRequest } from '../../cluster/actor-system.ts'
 import type { RequestError } from '../../protocol/errors.ts'
 import type { Reply } from '../../protocol/message.ts'
 import type { Identity } from '../access/identity.ts'
-import { mayWriteNothing, requestErrorOf } from './actor-request.ts'
+import { mayWriteNothing, needsUuid, NEW, requestErrorOf } from './actor-request.ts'
 import type { Target } from './actor-request.ts'
 import type { ActorType } from './actor-type.ts'
 import type { ForbiddenKeys } from './forbidden-keys.ts'
@@ -31,12 +31,26 @@ export async function keepRefusal(
   to: {
     readonly ask: (request: ActorRequest) => Promise<Reply>
     readonly forbidden: ForbiddenKeys
+    /** Of the actor that was named by its number. */
+    readonly uuidOf: () => Promise<string | null>
   },
 ): Promise<RequestError> {
-  to.forbidden.take(identity.id, mayWriteNothing(type, identity.acl) ? 1 : 0)
+  const { acl } = identity
+  const isNumber = target.uuid === null && target.id !== NEW
+  const writes = type.behaviour.messageTypes.filter((name) => !type.behaviour.isRead(name))
+  const asks =
+    isNumber &&
+    needsUuid(
+      type,
+      writes.map((name) => ({ type: name })),
+      acl,
+    )
+  const uuid = asks ? await to.uuidOf() : target.uuid
+  const actor = { type: type.behaviour.type, id: target.id }
+  const keyed = { ...actor, ...sent, identity: identity.id }
+  to.forbidden.take(keyed, mayWriteNothing(type, acl, uuid) ? 1 : 0)
   const reply = await to.ask({
-    type: type.behaviour.type,
-    id: target.id,
+    ...actor,
     messages: [{ type: '', body: undefined }],
     refused: [{ type: '', success: false, errors: fault.errors }],
     by: identity.id,

@@ -7,7 +7,17 @@ import { LIMITS } from '../../config/limits.ts'
 import { seeded } from '../../cluster/testing/harness.ts'
 import type { World } from '../../cluster/testing/harness.ts'
 import type { Message } from '../../protocol/message.ts'
-import { append, codes, idOf, open, operationsOf, post, start, tokens } from './testing/posting.ts'
+import {
+  append,
+  codes,
+  idOf,
+  OPEN,
+  open,
+  operationsOf,
+  post,
+  start,
+  tokens,
+} from './testing/posting.ts'
 import type { Answer, Sent } from './testing/posting.ts'
 
 t.setTimeout(120_000)
@@ -149,6 +159,8 @@ t.test('who may do nothing has room for some such answers, others are not held u
     return codes(await post(world, sent, operations))
   }
   for (let n = 0; n < LIMITS.forbiddenKeysMax; n++) await ask(n)
+  for (let i = 0; i < 3; i++) t.same(await ask(1), ['UNAUTHORIZED_MESSAGE'], 'it is a repeat')
+  t.same(await ask(1, { body: [append('x')] }), ['RATE_LIMITED'], 'another body under its key')
   t.same(await ask(1_000), ['RATE_LIMITED'])
   t.same(await ask(1_001, { isBulk: true }), ['RATE_LIMITED'])
   t.same(await ask(1_002, { body: 'no JSON' }), ['RATE_LIMITED'])
@@ -158,6 +170,25 @@ t.test('who may do nothing has room for some such answers, others are not held u
   await world.clock.advance(LIMITS.forbiddenKeyMs * 1.5)
   t.same(await ask(1_006), ['UNAUTHORIZED_MESSAGE'])
   t.same(await ask(1_007), ['RATE_LIMITED'])
+})
+
+t.test('who may write to one actor is a stranger to the others', async (t) => {
+  const world = await start()
+  const number = { type: 'open', body: { number: 'N1' } }
+  const id = idOf(await post(world, { id: 'new', ...OPEN, body: [number] }))
+  const own = idOf(await post(world, { id: 'new', ...OPEN, key: 'o2' }))
+  const operations = operationsOf(world)
+  const ask = async (n: number, more: Partial<Sent> = {}): Promise<readonly string[]> => {
+    const sent = { id, body: [{}], may: [`${own}:append`], key: `k${n}`, by: 'nosy', ...more }
+    return codes(await post(world, sent, operations))
+  }
+  for (let n = 0; n < LIMITS.forbiddenKeysMax; n++) await ask(n, n % 2 ? { id: 'N1' } : {})
+  const rest = [{}, { isBulk: true }, { id: 'N1' }, { id: 'N1', isBulk: true }, { id: 'new' }]
+  for (const [i, more] of rest.entries()) t.same(await ask(1_000 + i, more), ['RATE_LIMITED'])
+  t.same(await ask(2_000, { id: own }), ['MALFORMED_REQUEST'])
+  t.same(await ask(2_001, { id: own, isBulk: true }), ['MALFORMED_REQUEST'])
+  t.same(await ask(2_002, { id: 'N1', may: [`${id}:append`] }), ['MALFORMED_REQUEST'])
+  t.same(await ask(2_003, { may: ['append'] }), ['MALFORMED_REQUEST'])
 })
 
 // --- any sequence of requests, against a plain account of what was answered ----------------

@@ -205,17 +205,23 @@ class ActorsStation {
     if (checked.send.length === 0) {
       return this.#answer(sending, { ...NOBODY, results: mergeResults(checked, []) })
     }
-    this.forbidden.take(request.identity.id, forbiddenOf(type, checked))
+    const { id: by } = request.identity
+    const to = { type: type.behaviour.type, id: target.id }
+    const bodyHash = idempotencyKey === null ? '' : hashOfBody(request.bodyBytes)
+    if (idempotencyKey !== null) {
+      const keyed = { ...to, identity: by, idempotencyKey, bodyHash }
+      this.forbidden.take(keyed, forbiddenOf(type, checked))
+    }
     return this.#options.actorSystem
       .ask({
-        type: type.behaviour.type,
+        ...to,
         // Whom the number names may be another by now, to whom this caller may send nothing.
         id: uuid ?? target.id,
         messages: checked.send,
         ...(checked.refused ? { refused: checked.refused } : null),
         idempotencyKey,
-        bodyHash: idempotencyKey === null ? '' : hashOfBody(request.bodyBytes),
-        by: request.identity.id,
+        bodyHash,
+        by,
         ...graphAcesFor(checked.send, acl),
         preview,
         budgetMs: request.budgetMs,
@@ -247,7 +253,11 @@ class ActorsStation {
         budgetMs: request.budgetMs,
         trace: request.requestId,
       },
-      { ask: (asked) => actorSystem.ask(asked), forbidden: this.forbidden },
+      {
+        ask: (asked) => actorSystem.ask(asked),
+        forbidden: this.forbidden,
+        uuidOf: () => this.uuidOf(type, target.id, request),
+      },
     )
   }
 

@@ -22,6 +22,7 @@ export interface Answer {
 export interface Sent {
   readonly id: string
   readonly body: unknown
+  /** Message types, of one actor with its UUID in front: `<uuid>:append`. */
   readonly may: readonly string[]
   readonly key?: string
   readonly by?: string
@@ -53,7 +54,8 @@ export function operationsOf(world: World): readonly Operation[] {
 
 function requestOf(sent: Sent): OperationRequest {
   const { id, body, may, key = '', by = 'shop', isPreview = false } = sent
-  const scope = parseScope(may.map((type) => `actors/ledger:${type}`).join(' '))
+  const ace = (type: string): string => `actors/ledger${type.includes(':') ? '/' : ':'}${type}`
+  const scope = parseScope(may.map(ace).join(' '))
   const acl = new Acl(scope.ok ? scope.aces : [])
   return {
     identity: { id: by, kind: 'client', sessionId: id, acl },
@@ -109,7 +111,7 @@ export async function post(
 
 export const idOf = ({ paths }: Answer): string => paths[0]!.split('/').at(-1)!
 export const append = (token: string): Message => ({ type: 'append', body: { token } })
-const OPEN = { body: [{ type: 'open', body: {} }], may: ['open'], key: 'o' }
+export const OPEN = { body: [{ type: 'open', body: {} }], may: ['open'], key: 'o' }
 export const open = async (world: World): Promise<string> =>
   idOf(await post(world, { id: 'new', ...OPEN }))
 
