@@ -17,7 +17,7 @@ import type {
 } from '../protocol/behaviour.ts'
 import { assert, errorItem } from '../protocol/errors.ts'
 import type { ErrorItem } from '../protocol/errors.ts'
-import type { Message } from '../protocol/message.ts'
+import type { Message, Reply } from '../protocol/message.ts'
 import { recordShapes } from '../protocol/record-shape.ts'
 import type { ShapeError } from '../protocol/validation.ts'
 
@@ -86,6 +86,16 @@ function systemRequest(type: string, id: string, message: Message, origin: Origi
 
 /** Whom a write is for. */
 export interface Origin {
+/**
+ * Why the one message of a request had no effect; null: it had. A refusal comes in two forms: of
+ * the request, and as the message's own result (a turn that could not read the configuration).
+ */
+export function failureOf(reply: Reply): ErrorItem | null {
+  if (reply.outcome !== 'answered') return reply.error
+  const result = reply.results[0]!
+  return result.success ? null : result.errors[0]!
+}
+
   readonly by: string
   readonly trace: string
   /** Of the caller; absent: the runtime writes by itself, or signs somebody in. */

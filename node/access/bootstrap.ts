@@ -12,7 +12,7 @@ import type { ActorSystem, SystemEntry } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { uuidMaker } from '../../protocol/ids.ts'
-import { etagOf, putRequest } from '../system-actor.ts'
+import { etagOf, failureOf, putRequest } from '../system-actor.ts'
 import type { WriteCondition } from '../system-actor.ts'
 import { BOOTSTRAP_CLIENT } from './client.ts'
 import type { Client } from './client.ts'
@@ -115,9 +115,8 @@ async function write(
   const body = { value, ...condition }
   const origin = { by: 'system', trace: 'bootstrap' }
   const reply = await actorSystem.ask(putRequest('client', BOOTSTRAP_CLIENT, body, origin))
-  const result = reply.outcome === 'answered' ? reply.results[0]! : null
-  if (result?.success) return true
-  const error = reply.outcome === 'answered' ? result!.errors[0]! : reply.error
+  const error = failureOf(reply)
+  if (error === null) return true
   if (error.code === 'CONFLICT') return false
   throw new Error(`the client ${BOOTSTRAP_CLIENT} could not be written: ${error.message}`)
 }

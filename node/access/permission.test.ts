@@ -5,6 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { Member } from '../../cluster/member.ts'
+import type { RequestError } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Reply } from '../../protocol/message.ts'
@@ -16,6 +17,7 @@ import type { Origin } from '../system-actor.ts'
 import { accessBehaviours } from './access.ts'
 import { BOOTSTRAP_CLIENT } from './client.ts'
 import type { Client } from './client.ts'
+import { Sessions } from './session.ts'
 import type { Session } from './session.ts'
 
 const START = { by: 'system', trace: 't' }
@@ -127,6 +129,27 @@ t.test('an owner that has just begun decides by all that is committed', async (t
   follows()
   await waits
   t.same(said, ['ok'])
+})
+
+t.test('an end that the owner of the sessions could not decide is none', async (t) => {
+  const { owner, edge, two, until, clock } = await signedIn(t)
+  lags(two.find(({ member }) => member === owner)!)
+  const sessions = new Sessions({
+    actorSystem: edge,
+    world: { clock, random: () => undefined },
+    accessTokenMs: 1,
+    tidies: () => false,
+    onError: () => undefined,
+    onPushedOut: () => undefined,
+  })
+  let said = ''
+  sessions.end('s', ME).then(
+    () => (said = 'ended'),
+    (error: unknown) => (said = (error as RequestError).errors[0]!.code),
+  )
+  await until('it is answered', () => said !== '')
+  t.equal(said, 'UNAVAILABLE')
+  t.not(edge.system.get('session', 's'), null)
 })
 
 t.test('sessions: for a client that is there, in its own name, by its grants', async (t) => {

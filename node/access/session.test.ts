@@ -189,3 +189,22 @@ t.test('at the bound the one that ended first goes, one for one', async (t) => {
   t.same(ids.map(there), [true, false, true, true])
   t.same(pushedOut, [], 'it had ended by the clock of the member that needs the room')
 })
+t.test('an end that was refused by the turn itself is none', async (t) => {
+  const { twin, now, start, there } = scene(t, 1)
+  const { sessions, issue } = start(HOUR_MS)
+  const id = await issue('a')
+  const errors = [errorItem('UNAVAILABLE', 'the configuration could not be read in time')]
+  const AWAY = { errors: [{ code: 'UNAVAILABLE' }] }
+  const results = [{ type: 'delete', success: false as const, errors }]
+  const answer = { outcome: 'answered' as const, actorId: null, keys: [], position: null, results }
+  twin.before = ({ messages }) => (messages[0]!.type === 'delete' ? answer : null)
+  await t.rejects(sessions.end(id, { by: 'a', trace: 'r' }), AWAY)
+  await t.rejects(issue('a'), AWAY, 'no room was made')
+  now.ms += HOUR_MS + DAY_MS
+  await t.rejects(sessions.sweep(), AWAY)
+  t.ok(there(id))
+  twin.before = () => null
+  t.equal(await sessions.sweep(), 1, 'it is not forgotten')
+  await sessions.end(id, { by: 'a', trace: 'r' })
+})
+

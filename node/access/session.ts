@@ -14,7 +14,7 @@ import { compileShape } from '../../protocol/validation.ts'
 import { PriorityQueue } from '../priority-queue.ts'
 import type { Queued } from '../priority-queue.ts'
 import type { Client } from './client.ts'
-import { deleteRequest, putRequest, systemActor } from '../system-actor.ts'
+import { deleteRequest, failureOf, putRequest, systemActor } from '../system-actor.ts'
 import type { Change, PutBody } from '../system-actor.ts'
 import { isTokenOf, makeToken, readToken } from './token.ts'
 
@@ -164,12 +164,7 @@ export class Sessions {
     const origin = { by: subject.identity, trace }
     const body = { value: session, ifAbsent: true }
     const reply = await actorSystem.ask(putRequest('session', sessionId, body, origin))
-    const error =
-      reply.outcome !== 'answered'
-        ? reply.error
-        : reply.results[0]!.success
-          ? null
-          : reply.results[0]!.errors[0]!
+    const error = failureOf(reply)
     if (error) throw new RequestError(error.code as ErrorCode, error.message, error.details)
     return { token, sessionId, session }
   }
@@ -187,10 +182,10 @@ export class Sessions {
   async end(sessionId: string, origin: { by: string; trace: string }): Promise<void> {
     const request = deleteRequest('session', sessionId, {}, origin)
     const reply = await this.#options.actorSystem.ask(request)
-    if (reply.outcome === 'answered') return
+    const error = failureOf(reply)
     // Somebody else ended it first.
-    if (reply.error.code === 'NOT_FOUND') return
-    throw new RequestError(reply.error.code as ErrorCode, reply.error.message, reply.error.details)
+    if (error === null || error.code === 'NOT_FOUND') return
+    throw new RequestError(error.code as ErrorCode, error.message, error.details)
   }
 
   /**
