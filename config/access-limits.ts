@@ -2,11 +2,16 @@
 // which they are part. Source: CONTRACT 0, 1.11.
 
 const KiB = 1024
+const MiB = 1024 * KiB
 
 export const ACCESS_LIMITS = {
   /** Past it expired ones go, then the oldest of whoever has most; nobody's only one (429). */
   sessionsMax: 100_000,
+  /** A session counts once more for each so many characters of its scope. */
+  sessionScopeChars: 256,
   tokenCacheMax: 10_000,
+  /** Characters of scopes whose permissions are at hand; compiled they take several times that. */
+  aclScopesCharsMax: 4 * MiB,
   /** A form of the OAuth endpoints. */
   formBytesMax: 64 * KiB,
   secretCharsMax: 1_024,

@@ -98,3 +98,27 @@ t.test('a token has one spelling: its other ones are refused, whatever is at han
   t.match(who(respelled), { status: 401 }, 'and it does not outlive its session')
   t.end()
 })
+
+t.test('permissions of scopes are at hand, as far as there is room', (t) => {
+  const { system, session, authenticator } = scene(t)
+  let made = 0
+  const aclOf = (scope: string): unknown => {
+    const random = (bytes: Uint8Array): void => new DataView(bytes.buffer).setUint32(0, ++made)
+    const { token, sessionId, hash } = makeToken(random)
+    system.put('session', sessionId, { ...session, scope, accessTokenHash: hash })
+    const who = authenticator.authenticate(`Bearer ${token}`)
+    return 'acl' in who ? who.acl : who
+  }
+  const long = `graph/${'x'.repeat(1_000)}:query `.repeat(60)
+  const first = aclOf('graph:query')
+  t.ok('covers' in (first as object))
+  t.equal(aclOf('graph:query'), first)
+  const asked = (chars: number): void => {
+    for (let n = 0; n < chars; n += long.length) aclOf(`a${made}:x ${long}`)
+  }
+  asked(LIMITS.aclScopesCharsMax / 2)
+  t.equal(aclOf('graph:query'), first)
+  asked(LIMITS.aclScopesCharsMax / 2 + long.length)
+  t.not(aclOf('graph:query'), first, 'long ones have gone, and all with them')
+  t.end()
+})

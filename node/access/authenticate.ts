@@ -43,6 +43,7 @@ export class Authenticator {
   readonly #known = new Map<string, Known>()
   /** By identity and scope: sessions that may do the same share one set and its memory. */
   readonly #acls = new Map<string, Acl>()
+  #aclChars = 0
   readonly #unfollow: readonly (() => void)[]
   readonly #scratch = Buffer.alloc(64)
 
@@ -50,7 +51,7 @@ export class Authenticator {
     this.#options = options
     const forgetAll = (): void => {
       this.#known.clear()
-      this.#acls.clear()
+      this.#forgetAcls()
     }
     this.#unfollow = [
       options.system.onChange('session', (key) => this.#known.delete(sessionPartOf(key))),
@@ -163,9 +164,17 @@ export class Authenticator {
     const known = this.#acls.get(key)
     if (known !== undefined) return known
     const acl = aclOfSession(session, client, this.#options.system)
-    if (this.#acls.size >= LIMITS.tokenCacheMax) this.#acls.clear()
+    const { tokenCacheMax, aclScopesCharsMax } = LIMITS
+    const isFull = this.#acls.size >= tokenCacheMax || this.#aclChars >= aclScopesCharsMax
+    if (isFull) this.#forgetAcls()
     this.#acls.set(key, acl)
+    this.#aclChars += key.length
     return acl
+  }
+
+  #forgetAcls(): void {
+    this.#acls.clear()
+    this.#aclChars = 0
   }
 }
 

@@ -52,13 +52,13 @@ function scene(t: Test, sessionsMax: number) {
     })
     sessions.start()
     t.teardown(() => sessions.stop())
-    const issue = async (identity: string): Promise<string> => {
+    const issue = async (identity: string, scope: string | null = null): Promise<string> => {
       if (system.system.get('client', identity) === null) {
         const properties = { name: '', redirectUris: [], grantTypes: [GRANT] }
         const of = { roles: [], secrets: [], isSystem: false, createdAt: '', suspendedAt: null }
         system.put('client', identity, { properties, ...of })
       }
-      const subject = { identity, clientId: identity, grant: GRANT, scope: null }
+      const subject = { identity, clientId: identity, grant: GRANT, scope }
       return (await sessions.issue({ ...subject, kind: 'client' }, 'r')).sessionId
     }
     return { sessions, issue }
@@ -85,6 +85,22 @@ t.test('at the bound whoever has the most sessions loses the oldest', async (t) 
   const c = await issue('c')
   t.same([a, b2, b3, c].map(there), [false, true, true, true], 'one that expired goes first')
   t.same(pushedOut, ['b'])
+})
+
+t.test('a session with a long scope counts as several', async (t) => {
+  const { pushedOut, start, there } = scene(t, 10)
+  const { sessions, issue } = start(100)
+  const others = [await issue('a'), await issue('b'), await issue('b'), await issue('b')]
+  const long = 'x'.repeat(2 * LIMITS.sessionScopeChars)
+  const ids: string[] = []
+  for (let i = 0; i < 4; i++) ids.push(await issue('greedy', long))
+  t.same(others.map(there), [true, true, true, true])
+  t.same(ids.map(there), [false, false, true, true], 'six of ten are two of its own')
+  t.same(pushedOut, ['greedy', 'greedy'])
+  t.equal(sessions.size, 6)
+  await issue('c', long)
+  t.same(ids.map(there), [false, false, false, true])
+  t.same(others.map(there), [true, true, true, true])
 })
 
 t.test("nobody's only session is ended for somebody else", async (t) => {
@@ -178,17 +194,6 @@ t.test('what could not be ended is ended by the next sweep', async (t) => {
   t.same(errors, [])
 })
 
-t.test('at the bound the one that ended first goes, one for one', async (t) => {
-  const { pushedOut, start, there } = scene(t, 4)
-  const long = start(2 * HOUR_MS)
-  const short = start(HOUR_MS)
-  const ids = [await long.issue('a'), await short.issue('b'), await long.issue('c')]
-  ids.push(await short.issue('d'))
-  const ahead = start(HOUR_MS, { aheadMs: DAY_MS, owns: () => false })
-  await ahead.issue('e')
-  t.same(ids.map(there), [true, false, true, true])
-  t.same(pushedOut, [], 'it had ended by the clock of the member that needs the room')
-})
 t.test('an end that was refused by the turn itself is none', async (t) => {
   const { twin, now, start, there } = scene(t, 1)
   const { sessions, issue } = start(HOUR_MS)
@@ -208,3 +213,14 @@ t.test('an end that was refused by the turn itself is none', async (t) => {
   await sessions.end(id, { by: 'a', trace: 'r' })
 })
 
+t.test('at the bound the one that ended first goes, one for one', async (t) => {
+  const { pushedOut, start, there } = scene(t, 4)
+  const long = start(2 * HOUR_MS)
+  const short = start(HOUR_MS)
+  const ids = [await long.issue('a'), await short.issue('b'), await long.issue('c')]
+  ids.push(await short.issue('d'))
+  const ahead = start(HOUR_MS, { aheadMs: DAY_MS, owns: () => false })
+  await ahead.issue('e')
+  t.same(ids.map(there), [true, false, true, true])
+  t.same(pushedOut, [], 'it had ended by the clock of the member that needs the room')
+})

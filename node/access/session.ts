@@ -84,14 +84,27 @@ export interface SessionsOptions {
 
 interface Known {
   readonly identity: string
+  readonly weight: number
   queued: Queued<string>
+}
+
+/** The sessions of one identity. */
+interface Own {
+  /** In the order of their issue. */
+  readonly keys: Set<string>
+  weight: number
+}
+
+/** A session counts as one, and as more where its scope is long: every member has it at hand. */
+function weightOf({ scope }: Pick<Session, 'scope'>): number {
+  return 1 + Math.floor((scope?.length ?? 0) / LIMITS.sessionScopeChars)
 }
 
 export class Sessions {
   readonly #options: SessionsOptions
   readonly #known = new Map<string, Known>()
-  /** Of one identity in the order of their issue. */
-  readonly #byIdentity = new Map<string, Set<string>>()
+  readonly #byIdentity = new Map<string, Own>()
+  #weight = 0
   /** All but those that are being ended; the one that expires first, or did, is first. */
   readonly #byEnd = new PriorityQueue<string>()
   #stopped = false
@@ -130,16 +143,22 @@ export class Sessions {
       this.#known.delete(key)
       this.#byEnd.remove(before.queued)
       const own = this.#byIdentity.get(before.identity)!
-      own.delete(key)
-      if (own.size === 0) this.#byIdentity.delete(before.identity)
+      own.keys.delete(key)
+      own.weight -= before.weight
+      this.#weight -= before.weight
+      if (own.keys.size === 0) this.#byIdentity.delete(before.identity)
     }
     if (entry === null) return
     const { identity, expiresAt } = entry.value
+    const weight = weightOf(entry.value)
     // Each has its own end: the life that is set may have been another when it was issued.
     const queued = this.#byEnd.add(Date.parse(expiresAt), key)
-    this.#known.set(key, { identity, queued })
-    const own = this.#byIdentity.get(identity) ?? new Set()
-    this.#byIdentity.set(identity, own.add(key))
+    this.#known.set(key, { identity, weight, queued })
+    const own = this.#byIdentity.get(identity) ?? { keys: new Set(), weight: 0 }
+    own.keys.add(key)
+    own.weight += weight
+    this.#weight += weight
+    this.#byIdentity.set(identity, own)
   }
 
   /**
@@ -151,7 +170,10 @@ export class Sessions {
     trace: string,
   ): Promise<{ token: string; sessionId: string; session: Session }> {
     const { sessionsMax = LIMITS.sessionsMax } = this.#options
-    if (this.#known.size >= sessionsMax) await this.#makeRoom(subject.identity, trace)
+    const weight = weightOf(subject)
+    for (let ended = 0; ended < weight && this.#weight + weight > sessionsMax; ended++) {
+      await this.#makeRoom(subject.identity, trace)
+    }
     const { world, accessTokenMs, actorSystem } = this.#options
     const now = world.clock.nowMs()
     const { token, sessionId, hash } = makeToken(world.random)
@@ -189,19 +211,22 @@ export class Sessions {
   }
 
   /**
-   * At the bound the session goes that ended first. Where none has, the identity with the most
-   * valid ones loses its oldest, itself where it has as many: a client that asks for a token with
-   * every request ends its own, nobody else's. Nobody's only session is ended for somebody else.
+   * At the bound the session goes that ended first. Where none has, the identity whose valid ones
+   * weigh most loses its oldest, itself where its own weigh as much: a client that asks for a token
+   * with every request ends its own, nobody else's. Nobody's only session is ended for somebody
+   * else.
    */
   async #makeRoom(identity: string, trace: string): Promise<void> {
     if (await this.#endFirst(this.#options.world.clock.nowMs())) return
     let most = identity
-    const countOf = (one: string): number => this.#byIdentity.get(one)?.size ?? 0
-    for (const [one, { size }] of this.#byIdentity) if (size > countOf(most)) most = one
-    if (most !== identity && countOf(most) === 1) {
+    const ownOf = (one: string): Own | undefined => this.#byIdentity.get(one)
+    for (const [one, { weight }] of this.#byIdentity) {
+      if (weight > (ownOf(most)?.weight ?? 0)) most = one
+    }
+    if (most !== identity && ownOf(most)?.keys.size === 1) {
       throw new RequestError('TOO_BUSY', 'there are too many sessions; end some, or try later')
     }
-    const [oldest] = this.#byIdentity.get(most) ?? []
+    const [oldest] = ownOf(most)?.keys ?? []
     if (oldest === undefined) return
     await this.end(oldest, { by: 'system', trace })
     this.#options.onPushedOut(most)
