@@ -27,6 +27,8 @@ export interface WriteCondition {
   readonly ifMatch?: readonly string[]
   /** The key must be free (`If-None-Match: *`). */
   readonly ifAbsent?: boolean
+  /** What is there must not be secret: whoever writes it openly has seen no secret there. */
+  readonly ifOpen?: boolean
 }
 
 export interface PutBody<T> extends WriteCondition {
@@ -84,8 +86,6 @@ function systemRequest(type: string, id: string, message: Message, origin: Origi
   }
 }
 
-/** Whom a write is for. */
-export interface Origin {
 /**
  * Why the one message of a request had no effect; null: it had. A refusal comes in two forms: of
  * the request, and as the message's own result (a turn that could not read the configuration).
@@ -96,6 +96,8 @@ export function failureOf(reply: Reply): ErrorItem | null {
   return result.success ? null : result.errors[0]!
 }
 
+/** Whom a write is for. */
+export interface Origin {
   readonly by: string
   readonly trace: string
   /** Of the caller; absent: the runtime writes by itself, or signs somebody in. */
@@ -202,6 +204,9 @@ function* decide<T>(
     const now = there ? `its ETag is now ${etagOf(turn.version)}` : 'it does not exist (any more)'
     return refuse('CONFLICT', `${type} "${turn.key}" has changed: ${now}; read it again`)
   }
+  if (condition.ifOpen && there && isSecret(state.value)) {
+    return refuse('CONFLICT', `${type} "${turn.key}" is secret by now; nothing was done`)
+  }
   const data = { version: turn.version + 1 }
   if (message.type === 'delete') {
     const records: ActorRecord[] = [{ t: 'deleted' }]
@@ -210,6 +215,12 @@ function* decide<T>(
   const { value } = message.body as PutBody<T>
   const records: ActorRecord[] = [{ t: 'put', key: turn.key, value }]
   return { ok: true, records, state: { key: turn.key, value, deleted: false }, data }
+}
+
+function isSecret(value: unknown): boolean {
+  return (
+    typeof value === 'object' && value !== null && 'isSecret' in value && value.isSecret === true
+  )
 }
 
 function refuse(code: 'NOT_FOUND' | 'CONFLICT' | 'FORBIDDEN', message: string): Decision<never> {

@@ -205,6 +205,28 @@ t.test('secrets are kept and not shown', async (t) => {
   })
 })
 
+t.test('what is secret stays so where the maps do not show it yet', async (t) => {
+  const { call, system } = station()
+  const { system: maps } = system
+  const { get } = maps
+  const key = 'apps/a/settings/pw'
+  const { headers } = await call('POST', key, 'hush', { query: 'isSecret=true' })
+  // This member is behind: it shows nothing there.
+  const late = { ...maps, get: (type: string, at: string) => (at === key ? null : get(type, at)) }
+  Object.assign(maps, late)
+  const written = await call('POST', key, 'other')
+  Object.assign(maps, { get })
+  t.equal(written.status, 200)
+  t.same((await call('GET', key)).body, { key, value: null, isSecret: true })
+  t.match(maps.get('registry', key), { value: { value: 'other' } })
+  Object.assign(maps, late)
+  t.equal((await call('POST', key, 'x', { ifMatch: headers['ETag']! })).code, 'CONFLICT')
+  t.equal((await call('POST', key, 'x', { ifNoneMatch: '*' })).code, 'CONFLICT')
+  t.equal((await call('POST', key, 'open', { query: 'isSecret=false' })).status, 200)
+  Object.assign(maps, { get })
+  t.same((await call('GET', key)).body, { key, value: 'open' }, 'unless somebody says otherwise')
+})
+
 t.test('an engine that is away', async (t) => {
   const { call, system } = station()
   system.before = () => ({ outcome: 'refused', error: errorItem('UNAVAILABLE', 'away') })

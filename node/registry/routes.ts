@@ -16,8 +16,8 @@ import type {
   OperationRequest,
   OperationResponse,
 } from '../http/operation.ts'
-import { deleteRequest, etagOf, putRequest, readCondition } from '../system-actor.ts'
-import type { Origin } from '../system-actor.ts'
+import { deleteRequest, etagOf, failureOf, putRequest, readCondition } from '../system-actor.ts'
+import type { Origin, WriteCondition } from '../system-actor.ts'
 import { readKey, readPrefix } from './entry.ts'
 import type { RegistryEntry } from './entry.ts'
 import type { RegistrySecrets } from './secrets.ts'
@@ -145,17 +145,28 @@ class RegistryStation {
     if (fault !== null) {
       throw new RequestError('INVALID_REGISTRY_VALUE', fault.message, { member: fault.member })
     }
-    const { actorSystem, secrets } = this.#options
-    const before = actorSystem.system.get<RegistryEntry>('registry', key)
-    // What was secret stays so until somebody says otherwise.
-    const isSecret = request.query.has('isSecret')
-      ? readFlag(request, 'isSecret')
-      : (before?.value.isSecret ?? false)
-    const entry = (isSecret && secrets?.seal(key, value)) || { value, isSecret }
-    const body = { value: entry, ...conditionOf(request) }
-    const reply = await actorSystem.ask(putRequest('registry', key, body, originOf(request)))
+    const reply = await this.#write(request, key)
     const data = dataOf(reply) as { version: number }
     return this.#written(reply, { ETag: etagOf(data.version) })
+  }
+
+  /** What was secret stays so until somebody says otherwise. */
+  async #write(request: OperationRequest, key: string): Promise<Reply> {
+    const condition = conditionOf(request)
+    const put = (isSecret: boolean, more: WriteCondition = {}): Promise<Reply> => {
+      const { actorSystem, secrets } = this.#options
+      const value = request.body
+      const entry = (isSecret && secrets?.seal(key, value)) || { value, isSecret }
+      const body = { value: entry, ...condition, ...more }
+      return actorSystem.ask(putRequest('registry', key, body, originOf(request)))
+    }
+    if (request.query.has('isSecret')) return put(readFlag(request, 'isSecret'))
+    const before = this.#options.actorSystem.system.get<RegistryEntry>('registry', key)
+    if (before?.value.isSecret) return put(true)
+    const reply = await put(false, { ifOpen: true })
+    // The maps here may be behind: its owner alone knows whether it is secret by now.
+    const isBehind = failureOf(reply)?.code === 'CONFLICT' && !condition.ifAbsent
+    return isBehind ? put(true) : reply
   }
 
   async delete(request: OperationRequest): Promise<OperationResponse> {
@@ -164,7 +175,7 @@ class RegistryStation {
     const condition = conditionOf(request)
     const ask = deleteRequest('registry', key, condition, originOf(request))
     const reply = await this.#options.actorSystem.ask(ask)
-    if (isMissing(reply)) {
+    if (failureOf(reply)?.code === 'NOT_FOUND') {
       if (condition.ifMatch === undefined) return { status: 200 }
       throw new RequestError('CONFLICT', `registry "${key}" does not exist (any more)`)
     }
@@ -210,16 +221,12 @@ function invalid(message: string): RequestError {
   return new RequestError('INVALID_PARAMETERS', message)
 }
 
-function isMissing(reply: Reply): boolean {
-  if (reply.outcome !== 'answered') return reply.error.code === 'NOT_FOUND'
-  const result = reply.results[0]!
-  return !result.success && result.errors[0]!.code === 'NOT_FOUND'
-}
-
 /** The data of a write that took effect; throws its refusal as RequestError. */
 function dataOf(reply: Reply): unknown {
+  const error = failureOf(reply)
+  if (error !== null) {
+    throw new RequestError(error.code as ErrorCode, error.message, error.details)
+  }
   const result = reply.outcome === 'answered' ? reply.results[0]! : null
-  if (result?.success) return result.data
-  const error = reply.outcome === 'answered' ? result!.errors[0]! : reply.error
-  throw new RequestError(error.code as ErrorCode, error.message, error.details)
+  return result?.success ? result.data : undefined
 }
