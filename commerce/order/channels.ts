@@ -13,6 +13,7 @@ export interface Channel {
 export interface ChannelView {
   /** True when any channel is configured; then an order's channel must be one of them. */
   any(): boolean
+  /** Throws RequestError 503 UNAVAILABLE where it can't be told now. */
   get(key: string): Channel | null
 }
 

@@ -5,7 +5,13 @@
 
 import type { ActorRecord, Ask, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'
-import { assert, type ErrorItem, errorItem, RequestError } from '../../protocol/errors.ts'
+import {
+  assert,
+  type ErrorItem,
+  errorItem,
+  isRetryable,
+  RequestError,
+} from '../../protocol/errors.ts'
 import { instantMs } from '../../protocol/graph/instants.ts'
 import type { Message } from '../../protocol/message.ts'
 import { LIMITS } from '../../config/limits.ts'
@@ -52,10 +58,10 @@ export function* decide(
     }
     return yield* decideOn(state, message, turn, options)
   } catch (error) {
-    if (error instanceof RequestError || error instanceof Refused) {
-      return { ok: false, errors: error.errors }
-    }
-    throw error
+    const isRefusal = error instanceof RequestError || error instanceof Refused
+    // What may be tried again is no decision: it would be the answer to every repeat.
+    if (!isRefusal || isRetryable(error.errors[0]!.code)) throw error
+    return { ok: false, errors: error.errors }
   }
 }
 

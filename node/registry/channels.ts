@@ -5,6 +5,7 @@
 
 import type { SystemEntry, SystemView } from '../../cluster/actor-system.ts'
 import type { Channel, ChannelView } from '../../commerce/order/channels.ts'
+import { RequestError } from '../../protocol/errors.ts'
 import type { RegistryEntry } from './entry.ts'
 
 const PREFIX = 'channels/'
@@ -14,9 +15,14 @@ type OpenEntry = (path: string, entry: RegistryEntry) => unknown
 /** The channels of a registry, followed from now on. */
 export class RegistryChannels implements ChannelView {
   readonly #channels = new Map<string, Channel>()
+  /** They are there, and what they are can't be read. */
+  readonly #closed = new Set<string>()
   readonly #open: OpenEntry
 
-  /** `open` answers an entry's value, or null when it can't be read; then it stays as it was. */
+  /**
+   * `open` answers an entry's value, or null when it can't be read; then it stays as it was, and
+   * one that never was binds orders as well: they are refused until it can be read.
+   */
   constructor(open: OpenEntry = (_, { value }) => value) {
     this.#open = open
   }
@@ -32,10 +38,15 @@ export class RegistryChannels implements ChannelView {
   }
 
   any(): boolean {
-    return this.#channels.size > 0
+    return this.#channels.size > 0 || this.#closed.size > 0
   }
 
+  /** Throws RequestError 503 UNAVAILABLE for one that can't be read. */
   get(key: string): Channel | null {
+    if (this.#closed.has(key)) {
+      const text = `the channel "${key}" is secret and can't be read here; nothing was done`
+      throw new RequestError('UNAVAILABLE', text)
+    }
     return this.#channels.get(key) ?? null
   }
 
@@ -46,6 +57,7 @@ export class RegistryChannels implements ChannelView {
     if (key.includes('/')) return
     if (entry === null) {
       this.#channels.delete(key)
+      this.#closed.delete(key)
       return
     }
     // Checked when it was written (well-known.ts).
@@ -54,7 +66,11 @@ export class RegistryChannels implements ChannelView {
       inventories?: string[]
       countries?: object
     } | null
-    if (value === null) return
+    if (value === null) {
+      if (!this.#channels.has(key)) this.#closed.add(key)
+      return
+    }
+    this.#closed.delete(key)
     this.#channels.set(key, {
       currencyCode: value.currencyCode,
       inventories: value.inventories ?? [],

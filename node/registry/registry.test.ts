@@ -335,3 +335,22 @@ t.test('channels as orders see them', async (t) => {
   await call('DELETE', 'channels/shop')
   t.notOk(channels.any())
 })
+
+t.test('a channel that can not be read is none that anything goes in', async (t) => {
+  const { call, system } = station()
+  await call('POST', 'channels/web', channel)
+  const readable = { is: false }
+  const channels = new RegistryChannels((_, { value }) => (readable.is ? value : null))
+  channels.follow(system.system)
+  t.ok(channels.any(), 'an order needs a channel that is there')
+  t.throws(() => channels.get('web'), { errors: [{ code: 'UNAVAILABLE' }] })
+  t.equal(channels.get('shop'), null)
+  readable.is = true
+  await call('POST', 'channels/web', channel)
+  t.match(channels.get('web'), { currencyCode: 'EUR' })
+  readable.is = false
+  await call('POST', 'channels/web', { ...channel, currencyCode: 'DKK' })
+  t.match(channels.get('web'), { currencyCode: 'EUR' }, 'it stays as it was')
+  await call('DELETE', 'channels/web')
+  t.notOk(channels.any())
+})

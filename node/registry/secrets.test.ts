@@ -9,6 +9,7 @@ import { startMember } from '../../cluster/testing/harness.ts'
 import { OWNER_ACL } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { OperationRequest } from '../http/operation.ts'
+import { behaviours } from '../behaviours.ts'
 import { RegistryChannels } from './channels.ts'
 import { systemActor } from '../system-actor.ts'
 import type { RegistryEntry } from './entry.ts'
@@ -145,4 +146,44 @@ t.test('a channel that is secret binds orders as any other does', async (t) => {
     trace: 'r',
   })
   t.match(channels.get('web'), { currencyCode: 'EUR' })
+})
+
+t.test('orders of a channel that can not be read are refused, and not for good', async (t) => {
+  let mine = secretsWith(newKey())
+  const channels = new RegistryChannels((path, entry) => {
+    try {
+      return mine.open(path, entry)
+    } catch {
+      return null
+    }
+  })
+  const table = behaviours(channels).map((one) => (one.type === 'registry' ? REGISTRY : one))
+  const { member } = await startMember({ behaviours: table })
+  channels.follow(member.system)
+  const sent = { bodyHash: 'h', by: 'me', preview: false, budgetMs: 5_000, trace: 'r' }
+  const put = async (): Promise<unknown> => {
+    const value = secretsWith(KEY).seal('channels/web', { currencyCode: 'EUR', taxIncluded: true })
+    const messages = [{ type: 'put', body: { value } }]
+    const actor = { type: 'registry', id: 'channels/web' }
+    return member.ask({ ...sent, ...actor, messages, idempotencyKey: null })
+  }
+  const create = async (): Promise<unknown> => {
+    const messages = [
+      { type: 'create', body: { channelKey: 'web', currencyCode: 'EUR', commands: [] } },
+    ]
+    const reply = await member.ask({
+      ...sent,
+      type: 'order',
+      id: 'new',
+      messages,
+      idempotencyKey: 'k',
+    })
+    const result = reply.outcome === 'answered' ? reply.results[0]! : null
+    return result?.success === false ? result.errors[0]!.code : result?.success
+  }
+  await put()
+  t.equal(await create(), 'UNAVAILABLE')
+  mine = secretsWith(KEY)
+  await put()
+  t.equal(await create(), true, 'under the same key')
 })
