@@ -106,6 +106,9 @@ interface Entrance {
 
 const STARTING: Check = { name: 'start', ok: false, reason: 'this node is starting' }
 const LEAVING: Check = { name: 'stop', ok: false, reason: 'this node is about to stop' }
+const LACKING =
+  'secrets of the registry can not be read: they are encrypted with a key that this process ' +
+  'does not have; name it in KONTOR_SECRETS_KEYS_OLD, or write them anew'
 const NOBODY_YET = new RequestError('UNAVAILABLE', 'this node is starting; nothing was done')
 
 /** What is answered from the first moment on. */
@@ -162,6 +165,9 @@ async function startStations(
   const parts = { ...options, world, behaviours: table, schema, query, secretsKeys: secrets.names }
   const foundation = await makeFoundation(parts)
   const { journal, member, runner, watch } = foundation
+  for (const [key, count] of secrets.lacking(member.system.withPrefix('registry', ''))) {
+    log.error({ key, count }, LACKING)
+  }
   channels.follow(member.system)
   const tokens = consistencyTokens(journal.identity)
   const graph = new Graph({ schema, runner, index: watch, tokens, filterFields, ...clocks })

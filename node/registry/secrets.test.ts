@@ -75,6 +75,16 @@ t.test(
       /encrypted with the key \S+, which this member/,
     )
     t.match(refusal(secretsWith(null), 'a', entry), 'KONTOR_SECRETS_KEY')
+    const entries = [entry, rotated.seal('a', 'hush'), { value: 'clear', isSecret: true }]
+    const lacking = (secrets: RegistrySecrets): unknown => [
+      ...secrets.lacking(entries.map((value) => ({ value }))),
+    ]
+    t.strictSame(lacking(rotated), [])
+    t.strictSame(
+      lacking(secretsWith(next)),
+      [[old.names.current, 1]],
+      'the old one is still needed',
+    )
     t.strictSame(rotated.names.known, [old.names.current, rotated.names.current])
     t.equal(old.open('a', { value: 'clear', isSecret: true }), 'clear')
     t.strictSame(secretsWith(null).seal('a', 'x'), { value: 'x', isSecret: true }, 'no key')

@@ -5,6 +5,7 @@
 // sealed value that is put elsewhere can't be opened. Source: CONTRACT 1.1 "Secrets".
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
+import type { SystemEntry } from '../../cluster/actor-system.ts'
 import type { Settings } from '../../config/settings.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { FillRandom } from '../../protocol/ids.ts'
@@ -34,6 +35,17 @@ export class RegistrySecrets {
 
   get names(): SecretsKeyNames {
     return { current: this.#current, known: [...this.#keys.keys()] }
+  }
+
+  /** Keys by name that this process doesn't have, with how many of these entries need each. */
+  lacking(entries: Iterable<Pick<SystemEntry<RegistryEntry>, 'value'>>): Map<string, number> {
+    const lacking = new Map<string, number>()
+    for (const { value } of entries) {
+      const name = value.sealed?.split('.')[0]
+      if (name === undefined || this.#keys.has(name)) continue
+      lacking.set(name, (lacking.get(name) ?? 0) + 1)
+    }
+    return lacking
   }
 
   /** The entry of a secret value: sealed when there is a key. */

@@ -88,4 +88,10 @@ t.test('another key, or none, is refused before anything is taken', async (t) =>
   await withNode(rotated, (node) => put(node, 'rotated-of-new'))
   t.strictSame(filesWith(dir, 'of-new'), [])
   t.match(await refusal({ KONTOR_SECRETS_KEY: KEY }), /encrypted with the key/, 'the newer one is')
+  const third = { KONTOR_SECRETS_KEY: randomBytes(32).toString('base64') }
+  const tooFew = { ...third, KONTOR_SECRETS_KEYS_OLD: other }
+  await withNode(tooFew, async (node) => {
+    const [line] = node.output.split('\n').filter((one) => one.includes('does not have'))
+    t.match(line, /"count":1\b/, 'one value is as the first key has sealed it')
+  })
 })
