@@ -83,6 +83,10 @@ export interface NaturalKey {
   readonly key: string
 }
 
+/**
+ * A refusal is recorded, and the answer to every repeat: what may be tried again (`isRetryable`) is
+ * none, and is thrown as a RequestError.
+ */
 export type Decision<S> =
   | {
       readonly ok: true
