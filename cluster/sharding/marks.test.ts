@@ -1,6 +1,8 @@
 // Marks against plain lists: what the window knows and for how long, what leaves it, and what is
 // known of those that have left until their rows are durable.
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
@@ -27,6 +29,25 @@ function mark(id: string, clock: number, bytes: number, kind: 0 | 1 = 1): Mark {
   const result = { type: 'x', success: true as const }
   return { messageId: id, kind, bodyHash: '', result, n: 1, offset: 1, clock, keys: [], bytes }
 }
+
+t.test('what has left the window is held no longer than what is in it', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const inWindow = 5
+  const marks = new Marks()
+  const refs: WeakRef<Mark>[] = []
+  for (let i = 0; i < LIMITS.marksMax; i++) {
+    const made = mark(`id${i}`, 0, LIMITS.marksBytesMax / inWindow)
+    refs.push(new WeakRef(made))
+    marks.add(made)
+  }
+  // Nothing that was looked at in this turn is collected.
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  t.equal(marks.size, inWindow)
+  const kept = refs.filter((ref) => ref.deref() !== undefined).length
+  t.ok(kept <= 2 * inWindow + 1, `${kept} are held`)
+})
 
 t.test('a mark says what its entry says', async (t) => {
   const made = markOf(ENTRY, 42, ['A-1'])

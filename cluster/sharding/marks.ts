@@ -140,7 +140,8 @@ export class Marks {
       if (this.#byId?.get(oldest.messageId) === oldest) this.#byId.delete(oldest.messageId)
       if (clock - oldest.clock < lifeMs(oldest.kind)) out.push(oldest)
     }
-    if (this.#first > LIMITS.marksMax) {
+    // What has left is held until it outnumbers what is here: large marks are few, and many leave.
+    if (this.#first > this.size) {
       this.#list = this.#list.slice(this.#first)
       this.#first = 0
     }
