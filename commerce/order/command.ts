@@ -1,5 +1,5 @@
 // What a command of the order actor is: a name, the shape of its members, and what it does to a
-// draft. It stands between the files of commands/, one a command, and decide.ts, which runs them.
+// draft. It stands between the files of commands/ and decide.ts, which runs them.
 
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Ask } from '../../protocol/behaviour.ts'

@@ -17,6 +17,15 @@ export function notFound(what: string, id: string, member: string): never {
   invalid(`there is no ${what} ${id} in this order`, member)
 }
 
+/** Refuses a command that has none of `members`, or several: exactly one is to be sent. */
+export function onlyOne(members: Readonly<Record<string, number | undefined>>): void {
+  const names = Object.keys(members)
+  const sent = names.filter((name) => members[name] !== undefined)
+  if (sent.length === 1) return
+  const found = sent.length === 0 ? 'none of them is there' : `${sent.join(' and ')} are there`
+  invalid(`exactly one of ${names.join(', ')} is to be sent; ${found}`, sent[1] ?? names[0])
+}
+
 /**
  * A refusal with items that are already made: a command's with its place, a rule's with its code.
  */

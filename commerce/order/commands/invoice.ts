@@ -1,6 +1,5 @@
-// invoice: all that is released and not yet invoiced goes on an invoice; what is credited (returns)
-// on one of its own unless `mixed`. The amounts are those that the order shows, so that they are
-// brought up to date first. Source: commerce/README.md "Numbers", "Machines", "Commands".
+// Commands that make invoices and cancel them. Source: commerce/README.md "Numbers", "Machines",
+// "Commands".
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
@@ -9,8 +8,10 @@ import { fromUnits, toUnits } from '../../../protocol/money.ts'
 import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'
 import { creditLine, lineOfLine, lineOfShipping } from '../invoice-lines.ts'
-import { invalidState } from '../refuse.ts'
-import { commandMembers, Tag } from '../shapes.ts'
+import { move } from '../machines.ts'
+import type { BillableRef } from '../records.ts'
+import { invalidState, notFound } from '../refuse.ts'
+import { commandMembers, Id, Tag } from '../shapes.ts'
 import { type InvoiceLine, isCancelled } from '../state.ts'
 
 const DEFAULT_PREFIX = 'I'
@@ -20,12 +21,17 @@ const LINE_CHARS = 400
 const DISCOUNT_CHARS = 150
 const PART_CHARS = 40
 
-const schema = commandMembers({
+const invoiceMembers = commandMembers({
   numberPrefix: Type.Optional(Tag),
   mixed: Type.Optional(Type.Boolean()),
 })
 
-export const invoice = command('invoice', schema, (draft, { numberPrefix, mixed }) => {
+/**
+ * All that is released and not yet invoiced goes on an invoice; what is credited (returns) on one
+ * of its own unless `mixed`. The amounts are those that the order shows, so that they are brought
+ * up to date first.
+ */
+export const invoice = command('invoice', invoiceMembers, (draft, { numberPrefix, mixed }) => {
   const { state } = draft
   if (state.state === 'cancelled') {
     invalidState(`order ${state.orderNumber} is cancelled: it can't be invoiced`)
@@ -126,4 +132,49 @@ function issue(draft: Draft, prefix: string, drafts: readonly LineDraft[]): void
     invoiceTaxTotal: fromUnits(tax, digits),
     lines,
   })
+}
+
+/**
+ * The invoice stays as a document, marked cancelled; what stands on it is released again. One with
+ * credits on it stays until they are cancelled.
+ */
+export const cancelInvoice = command(
+  'cancelInvoice',
+  commandMembers({ invoiceId: Id }),
+  (draft, given) => {
+    const { state } = draft
+    const found = state.invoices.get(given.invoiceId.toLowerCase())
+    if (found === undefined) notFound('invoice', given.invoiceId, 'invoiceId')
+    const { invoiceId, invoiceNumber, invoiceTotal, invoiceLineIds } = found
+    move(`invoice ${invoiceNumber}`, found.isCancelled ? 'cancelled' : 'active', {
+      from: ['active'],
+      to: 'cancelled',
+    })
+    checkNoCredits(draft, invoiceId, invoiceNumber)
+    const frees = invoiceLineIds.map((id): BillableRef => {
+      const line = state.invoiceLines.get(id)!
+      return [line.referenceType, line.referenceId]
+    })
+    draft.commit({
+      t: 'invoiceCancelled',
+      invoiceId,
+      invoiceNumber,
+      invoiceTotal,
+      lines: invoiceLineIds,
+      frees,
+    })
+  },
+)
+
+/** What is credited stays debited: credits on other invoices are cancelled first. */
+function checkNoCredits(draft: Draft, invoiceId: string, invoiceNumber: string): void {
+  for (const line of draft.state.invoiceLines.values()) {
+    if (line.originalInvoiceId !== invoiceId || line.invoiceId === invoiceId) continue
+    const credit = draft.state.invoices.get(line.invoiceId)!
+    if (credit.isCancelled) continue
+    invalidState(
+      `invoice ${credit.invoiceNumber} credits a line of invoice ${invoiceNumber}: cancel that ` +
+        'first',
+    )
+  }
 }

@@ -1,10 +1,54 @@
-// What the commands that release things to invoicing, or retract them, have in common. What counts
-// nothing (in a cancelled delivery) can't be released. Source: commerce/README.md "Machines".
+// Commands that release lines, shipping fees and returns to invoicing, or retract them. Source:
+// commerce/README.md "Machines", "Commands".
 
+import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'
-import { billingState, BILLING_MOVES, move } from '../machines.ts'
+import { BILLING_MOVES, billingState, move } from '../machines.ts'
 import { invalidState } from '../refuse.ts'
+import { commandMembers, Id } from '../shapes.ts'
 import { type Billable, type BillableKind, isCancelled } from '../state.ts'
+
+/** A line may go on the next invoice. */
+export const releaseOrderLineToInvoicing = command(
+  'releaseOrderLineToInvoicing',
+  commandMembers({ orderLineId: Id }),
+  (draft, given) => release(draft, ...namedLine(draft, given.orderLineId)),
+)
+
+/** A released line is held back again. */
+export const retractOrderLineFromInvoicing = command(
+  'retractOrderLineFromInvoicing',
+  commandMembers({ orderLineId: Id }),
+  (draft, given) => retract(draft, ...namedLine(draft, given.orderLineId)),
+)
+
+/** A shipping fee may go on the next invoice. */
+export const releaseShippingToInvoicing = command(
+  'releaseShippingToInvoicing',
+  commandMembers({ deliveryId: Id }),
+  (draft, given) => release(draft, ...namedShipping(draft, given.deliveryId)),
+)
+
+/** A released shipping fee is held back again. */
+export const retractShippingFromInvoicing = command(
+  'retractShippingFromInvoicing',
+  commandMembers({ deliveryId: Id }),
+  (draft, given) => retract(draft, ...namedShipping(draft, given.deliveryId)),
+)
+
+/** A return may go on the next invoice. */
+export const releaseReturnToInvoicing = command(
+  'releaseReturnToInvoicing',
+  commandMembers({ returnId: Id }),
+  (draft, given) => release(draft, ...namedReturn(draft, given.returnId)),
+)
+
+/** A released return is held back again. */
+export const retractReturnFromInvoicing = command(
+  'retractReturnFromInvoicing',
+  commandMembers({ returnId: Id }),
+  (draft, given) => retract(draft, ...namedReturn(draft, given.returnId)),
+)
 
 interface Thing {
   readonly kind: BillableKind
@@ -14,7 +58,8 @@ interface Thing {
   readonly deliveryId: string
 }
 
-export function release(draft: Draft, thing: Billable, named: Thing): void {
+/** What counts nothing, in a cancelled delivery, can't be released. */
+function release(draft: Draft, thing: Billable, named: Thing): void {
   const delivery = draft.delivery(named.deliveryId)
   if (isCancelled(delivery)) {
     const { deliveryNumber, state } = delivery
@@ -24,26 +69,26 @@ export function release(draft: Draft, thing: Billable, named: Thing): void {
   if (!thing.released) draft.commit({ t: 'releasedToInvoicing', kind: named.kind, id: named.id })
 }
 
-export function retract(draft: Draft, thing: Billable, named: Thing): void {
+function retract(draft: Draft, thing: Billable, named: Thing): void {
   move(named.what, billingState(thing), BILLING_MOVES.retract)
   draft.commit({ t: 'retractedFromInvoicing', kind: named.kind, id: named.id })
 }
 
-export function namedLine(draft: Draft, id: string): [Billable, Thing] {
+function namedLine(draft: Draft, id: string): [Billable, Thing] {
   const line = draft.line(id)
   const { orderLineId, orderLineNumber, deliveryId } = line
   const what = `order line ${orderLineNumber}`
   return [line, { kind: 'orderLine', id: orderLineId, what, deliveryId }]
 }
 
-export function namedShipping(draft: Draft, id: string): [Billable, Thing] {
+function namedShipping(draft: Draft, id: string): [Billable, Thing] {
   const delivery = draft.delivery(id)
   const { deliveryId, deliveryNumber } = delivery
   const what = `shipping of delivery ${deliveryNumber}`
   return [delivery, { kind: 'delivery', id: deliveryId, what, deliveryId }]
 }
 
-export function namedReturn(draft: Draft, id: string): [Billable, Thing] {
+function namedReturn(draft: Draft, id: string): [Billable, Thing] {
   const item = draft.return(id)
   const { returnId, orderLineId } = item
   const { deliveryId } = draft.line(orderLineId)

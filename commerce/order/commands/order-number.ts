@@ -1,8 +1,10 @@
-// setOrderNumber: another natural key for the order, unique over all orders; pending orders only.
-// The number that it had is given up. Source: commerce/README.md "Commands", ARCHITECTURE 4.
+// Commands that give an order its number, and what `create` needs of them. Source:
+// commerce/README.md "Numbers", "Commands".
 
+import { Type } from '@sinclair/typebox'
+import { LIMITS } from '../../../config/limits.ts'
 import type { Ask } from '../../../protocol/behaviour.ts'
-import { RequestError } from '../../../protocol/errors.ts'
+import { assert, RequestError } from '../../../protocol/errors.ts'
 import { askingCommand } from '../command.ts'
 import type { Draft } from '../draft.ts'
 import { invalidState } from '../refuse.ts'
@@ -11,6 +13,10 @@ import { commandMembers, OrderNumber } from '../shapes.ts'
 /** Type of the natural key `orderNumber`. */
 export const ORDER_NUMBER_KEY = 'order'
 
+/**
+ * Another natural key for the order, unique over all orders; pending orders only. The number that
+ * it had is given up. Source: commerce/README.md "Commands", ARCHITECTURE 4.
+ */
 export const setOrderNumber = askingCommand(
   'setOrderNumber',
   commandMembers({ value: OrderNumber }),
@@ -22,6 +28,21 @@ export const setOrderNumber = askingCommand(
   },
 )
 
+/**
+ * The next number with a prefix of the caller's; pending orders only. As part of a `create` it
+ * takes the place of the default number.
+ */
+export const generateOrderNumberByPrefix = askingCommand(
+  'generateOrderNumberByPrefix',
+  commandMembers({ prefix: Type.String({ maxLength: LIMITS.tagCharsMax, format: 'key' }) }),
+  function* (draft, { prefix }) {
+    checkRenumbering(draft)
+    const number = yield { ask: 'number', keyType: ORDER_NUMBER_KEY, prefix }
+    assert(typeof number === 'string', 'the answer to a number is its text')
+    renumber(draft, number)
+  },
+)
+
 /** Takes a chosen number, or refuses the command. */
 export function* reserveNumber(key: string, member: string): Generator<Ask, void, unknown> {
   const reserved = yield { ask: 'reserve', keyType: ORDER_NUMBER_KEY, key }
@@ -29,7 +50,7 @@ export function* reserveNumber(key: string, member: string): Generator<Ask, void
   throw new RequestError('ALREADY_EXISTS', `order number ${key} is already used`, { member })
 }
 
-export function checkRenumbering(draft: Draft): void {
+function checkRenumbering(draft: Draft): void {
   const { state, orderNumber, invoices } = draft.state
   if (state !== 'pending') {
     invalidState(`order ${orderNumber} is ${state}: only a pending one can get another number`)
@@ -41,7 +62,7 @@ export function checkRenumbering(draft: Draft): void {
 }
 
 /** Gives the order a number that is reserved for it, in the place of its old one. */
-export function renumber(draft: Draft, orderNumber: string): void {
+function renumber(draft: Draft, orderNumber: string): void {
   const before = draft.state.orderNumber
   draft.commit({ t: 'orderChanged', before: { orderNumber: before }, after: { orderNumber } })
 }

@@ -13,8 +13,7 @@ import type { NewLine, OrderLinePatch } from '../records.ts'
 import { invalid } from '../refuse.ts'
 import { commandMembers, Id, Quantity } from '../shapes.ts'
 import type { OrderLine } from '../state.ts'
-import { takeNextLineNumber } from './create-order-line.ts'
-import { checkQuantity } from './quantity.ts'
+import { checkQuantity, takeNextLineNumber } from './line.ts'
 
 /** A discount in its record, about. */
 const DISCOUNT_CHARS = 200
