@@ -7,8 +7,8 @@
 import { RequestError } from '../../protocol/errors.ts'
 import type { Channel } from './channels.ts'
 import type { Draft } from './draft.ts'
-import type { OrderRecord } from './records.ts'
-import { type Delivery, isCancelled } from './state.ts'
+import type { OrderRecord } from './records/records.ts'
+import { type Delivery, isCancelled } from './state/state.ts'
 
 /** A rule that the batch breaks, and the place of the record that made it so. */
 export interface ChannelFault {

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { ActorRecord } from '../../protocol/behaviour.ts'
 import type { Completion } from './completion.ts'
-import type { OrderState } from './state.ts'
+import type { OrderState } from './state/state.ts'
 import { id, OrderDriver } from './testing/order-driver.ts'
 
 type Command = Readonly<Record<string, unknown>>

@@ -4,9 +4,9 @@
 //
 // Payments are not known yet: what is invoiced counts as paid.
 
-import { fulfilmentState, isInvoiced } from './derived-states.ts'
+import { fulfilmentState, isInvoiced } from './state/derived-states.ts'
 import type { Draft } from './draft.ts'
-import type { OrderState } from './state.ts'
+import type { OrderState } from './state/state.ts'
 
 /** KONTOR_ORDER_COMPLETION: whether orders complete by themselves. */
 export type Completion = 'manual' | 'automatic'

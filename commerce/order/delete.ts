@@ -3,13 +3,13 @@
 // "Messages", "Hooks".
 
 import type { ActorRecord, Ask, Decision, Turn } from '../../protocol/behaviour.ts'
-import { evolve } from './evolve.ts'
+import { evolve } from './state/evolve.ts'
 import { effectsOf, journalEffects } from './hooks.ts'
-import { refs } from './project.ts'
+import { refs } from './graph/project.ts'
 import { invalidState } from './refuse.ts'
-import type { OrderDeleted } from './records.ts'
-import { copyState, type OrderState } from './state.ts'
-import { orderView } from './view.ts'
+import type { OrderDeleted } from './records/records.ts'
+import { copyState, type OrderState } from './state/state.ts'
+import { orderView } from './graph/view.ts'
 
 export function* decideDelete(
   state: OrderState,

@@ -7,9 +7,9 @@ import { assert, RequestError } from '../../protocol/errors.ts'
 import { minorDigits } from '../../protocol/money.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { ChannelView } from './channels.ts'
-import { evolve } from './evolve.ts'
-import type { OrderCreated, OrderRecord } from './records.ts'
-import { REPRICES } from './records.ts'
+import { evolve } from './state/evolve.ts'
+import type { OrderCreated, OrderRecord } from './records/records.ts'
+import { REPRICES } from './records/records.ts'
 import { invalid, invalidState, notFound } from './refuse.ts'
 import {
   copyState,
@@ -19,8 +19,8 @@ import {
   type OrderState,
   type Return,
   type StaticDiscount,
-} from './state.ts'
-import { calculate } from './totals.ts'
+} from './state/state.ts'
+import { calculate } from './totals/totals.ts'
 
 /** What stands on invoices that are not cancelled, by what asks for it. */
 export interface Invoiced {

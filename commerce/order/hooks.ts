@@ -5,12 +5,12 @@
 import type { Ask, Effect } from '../../protocol/behaviour.ts'
 import { toUuid } from '../../protocol/ids.ts'
 import type { Message } from '../../protocol/message.ts'
-import { checkCommand } from './check.ts'
+import { checkCommand } from './messages/check.ts'
 import type { Command } from './command.ts'
 import type { Draft } from './draft.ts'
-import { history } from './journal.ts'
+import { history } from './graph/journal.ts'
 import { Refused } from './refuse.ts'
-import { orderView } from './view.ts'
+import { orderView } from './graph/view.ts'
 
 type EffectKind = 'orderCommand' | 'validationError' | 'messageActor'
 

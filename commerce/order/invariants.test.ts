@@ -12,10 +12,10 @@ import {
   type OrderLine,
   type OrderState,
   copyState,
-} from './state.ts'
+} from './state/state.ts'
 import { id, OrderDriver } from './testing/order-driver.ts'
 import { commandArbitrary, lifeArbitrary } from './testing/random-commands.ts'
-import { calculate } from './totals.ts'
+import { calculate } from './totals/totals.ts'
 
 type Command = Readonly<Record<string, unknown>>
 

@@ -10,13 +10,13 @@ import { minorDigits } from '../../protocol/money.ts'
 import type { ChannelView } from './channels.ts'
 import { sameJson } from './difference.ts'
 import { Draft } from './draft.ts'
-import { evolve } from './evolve.ts'
+import { evolve } from './state/evolve.ts'
 import { journalEffects } from './hooks.ts'
-import type { Rewound } from './records.ts'
+import type { Rewound } from './records/records.ts'
 import { invalidState } from './refuse.ts'
-import { toSnapshot } from './snapshot.ts'
-import { type Billable, copyState, type OrderState, unreckoned } from './state.ts'
-import { calculate } from './totals.ts'
+import { toSnapshot } from './state/snapshot.ts'
+import { type Billable, copyState, type OrderState, unreckoned } from './state/state.ts'
+import { calculate } from './totals/totals.ts'
 
 /** The turn, and what comes after a batch: hooks, the channel's rules, totals. */
 export interface Finishing {

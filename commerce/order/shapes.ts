@@ -4,7 +4,7 @@
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
-import { ADDRESS_MEMBERS, INVOICE_ADDRESS_MEMBERS, type JsonObject } from './state.ts'
+import { ADDRESS_MEMBERS, INVOICE_ADDRESS_MEMBERS, type JsonObject } from './state/state.ts'
 
 /** An object without further members. */
 export function members<P extends TProperties>(properties: P) {

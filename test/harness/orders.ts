@@ -3,7 +3,7 @@
 // "Messages", "Commands").
 
 import { randomUUID } from 'node:crypto'
-import { ORDER_NODE_TYPES } from '../../commerce/order/graph-nodes.ts'
+import { ORDER_NODE_TYPES } from '../../commerce/order/graph/node-types.ts'
 import type { NodeType } from '../../protocol/graph/node-type.ts'
 import type { NodeProcess } from './node-process.ts'
 

@@ -3,7 +3,7 @@
 // writes), 1.4.
 
 import t from 'tap'
-import { ORDER_NODE_TYPES } from '../../commerce/order/graph-nodes.ts'
+import { ORDER_NODE_TYPES } from '../../commerce/order/graph/node-types.ts'
 import { refused } from '../harness/answers.ts'
 import { startNode } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'

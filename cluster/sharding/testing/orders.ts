@@ -2,7 +2,7 @@
 // between such tests and the member on a journal in memory.
 
 import { orderBehaviour } from '../../../commerce/order/order.ts'
-import type { OrderState } from '../../../commerce/order/state.ts'
+import type { OrderState } from '../../../commerce/order/state/state.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Behaviour, NaturalKey } from '../../../protocol/behaviour.ts'
 import type { Reply } from '../../../protocol/message.ts'

@@ -7,8 +7,8 @@ import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/mo
 import { command } from '../command.ts'
 import { difference, mapDifference } from '../difference.ts'
 import type { Draft } from '../draft.ts'
-import { DELIVERY_MOVES, move } from '../machines.ts'
-import type { DeliveryCreated } from '../records.ts'
+import { DELIVERY_MOVES, move } from '../state/machines.ts'
+import type { DeliveryCreated } from '../records/records.ts'
 import { invalid, invalidState } from '../refuse.ts'
 import {
   addressProperties,
@@ -22,7 +22,7 @@ import {
   Tag,
   Text,
 } from '../shapes.ts'
-import { ADDRESS_MEMBERS, type Delivery } from '../state.ts'
+import { ADDRESS_MEMBERS, type Delivery } from '../state/state.ts'
 
 const createDeliveryMembers = commandMembers({
   deliveryId: Type.Optional(Id),

@@ -8,7 +8,7 @@ import { difference } from '../difference.ts'
 import type { Draft } from '../draft.ts'
 import { invalid, invalidState } from '../refuse.ts'
 import { commandMembers, Id, JsonMembers, members, nullable, Price, Text } from '../shapes.ts'
-import type { DiscountScope, StaticDiscount } from '../state.ts'
+import type { DiscountScope, StaticDiscount } from '../state/state.ts'
 
 /** Members of the three commands that create a static discount. */
 const discountProperties = {

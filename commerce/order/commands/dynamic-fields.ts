@@ -4,9 +4,9 @@
 import { command } from '../command.ts'
 import { mapDifference } from '../difference.ts'
 import type { Draft } from '../draft.ts'
-import type { DynamicOwner } from '../records.ts'
+import type { DynamicOwner } from '../records/records.ts'
 import { commandMembers, Id, JsonMembers } from '../shapes.ts'
-import type { JsonObject } from '../state.ts'
+import type { JsonObject } from '../state/state.ts'
 
 /** The caller's own data on the order, merged by key; null removes one. */
 export const setDynamicFields = command(

@@ -8,7 +8,7 @@ import { hasDecimals, PRICE_DECIMALS, roundDecimals, roundFactor } from '../../.
 import { command } from '../command.ts'
 import { difference } from '../difference.ts'
 import type { Draft } from '../draft.ts'
-import type { NewLine, OrderLineCreated, OrderLinePatch } from '../records.ts'
+import type { NewLine, OrderLineCreated, OrderLinePatch } from '../records/records.ts'
 import { invalid, onlyOne } from '../refuse.ts'
 import {
   commandMembers,
@@ -22,8 +22,8 @@ import {
   Skus,
   Text,
 } from '../shapes.ts'
-import type { OrderLine } from '../state.ts'
-import { checkLineBase } from '../totals.ts'
+import type { OrderLine } from '../state/state.ts'
+import { checkLineBase } from '../totals/totals.ts'
 
 const createOrderLineMembers = commandMembers({
   deliveryId: Id,

@@ -7,8 +7,8 @@ import { RequestError } from '../../../protocol/errors.ts'
 import { askingCommand, command } from '../command.ts'
 import { difference, mapDifference } from '../difference.ts'
 import type { Draft } from '../draft.ts'
-import { DELIVERY_MOVES, moveTo, ORDER_MOVES } from '../machines.ts'
-import type { DeliveryMove } from '../records.ts'
+import { DELIVERY_MOVES, moveTo, ORDER_MOVES } from '../state/machines.ts'
+import type { DeliveryMove } from '../records/records.ts'
 import { invalid, invalidState } from '../refuse.ts'
 import { commandMembers, invoiceAddressProperties, JsonMembers, Key, nullable } from '../shapes.ts'
 import {
@@ -17,7 +17,7 @@ import {
   type JsonObject,
   ORDER_STATES,
   type OrderStateName,
-} from '../state.ts'
+} from '../state/state.ts'
 
 /** A delivery's id and states in the record, about. */
 const MOVE_CHARS = 64

@@ -3,10 +3,10 @@
 
 import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'
-import { BILLING_MOVES, billingState, move } from '../machines.ts'
+import { BILLING_MOVES, billingState, move } from '../state/machines.ts'
 import { invalidState } from '../refuse.ts'
 import { commandMembers, Id } from '../shapes.ts'
-import { type Billable, type BillableKind, isCancelled } from '../state.ts'
+import { type Billable, type BillableKind, isCancelled } from '../state/state.ts'
 
 /** A line may go on the next invoice. */
 export const releaseOrderLineToInvoicing = command(

@@ -8,7 +8,7 @@ import { difference } from '../difference.ts'
 import type { Draft } from '../draft.ts'
 import { invalid, invalidState } from '../refuse.ts'
 import { commandMembers, Id, JsonMembers, Part, Quantity } from '../shapes.ts'
-import type { Return } from '../state.ts'
+import type { Return } from '../state/state.ts'
 import { checkQuantity } from './line.ts'
 
 const createReturnMembers = commandMembers({

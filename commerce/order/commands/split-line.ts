@@ -9,10 +9,10 @@ import { LIMITS } from '../../../config/limits.ts'
 import { addDecimals, fromUnits, partOf, toUnits } from '../../../protocol/money.ts'
 import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'
-import type { NewLine, OrderLinePatch } from '../records.ts'
+import type { NewLine, OrderLinePatch } from '../records/records.ts'
 import { invalid } from '../refuse.ts'
 import { commandMembers, Id, Quantity } from '../shapes.ts'
-import type { OrderLine } from '../state.ts'
+import type { OrderLine } from '../state/state.ts'
 import { checkQuantity, takeNextLineNumber } from './line.ts'
 
 /** A discount in its record, about. */

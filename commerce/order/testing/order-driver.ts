@@ -9,7 +9,7 @@ import type { ErrorItem } from '../../../protocol/errors.ts'
 import type { ChannelView } from '../channels.ts'
 import type { Completion } from '../completion.ts'
 import { orderBehaviour } from '../order.ts'
-import type { OrderState } from '../state.ts'
+import type { OrderState } from '../state/state.ts'
 
 export interface DriverOptions {
   readonly channels?: ChannelView

@@ -2,7 +2,7 @@
 // they meet each other; many are refused, which is part of what is tested.
 
 import fc from 'fast-check'
-import { ORDER_STATES } from '../state.ts'
+import { ORDER_STATES } from '../state/state.ts'
 import { id } from './order-driver.ts'
 
 const deliveryId = fc.integer({ min: 1, max: 3 }).map(id)

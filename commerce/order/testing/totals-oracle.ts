@@ -3,7 +3,7 @@
 // property tests.
 
 import { Big } from 'big.js'
-import { isCancelled, type OrderState, type Return, type StaticDiscount } from '../state.ts'
+import { isCancelled, type OrderState, type Return, type StaticDiscount } from '../state/state.ts'
 
 const HALF_AWAY = Big.roundHalfUp
 const Exact = Big()

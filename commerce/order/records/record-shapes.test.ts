@@ -4,13 +4,13 @@
 import { deepStrictEqual } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { decodeEntry, encodeEntry, type Entry, recordsOf } from '../../protocol/entry.ts'
-import { ValueReader } from '../../protocol/value-reader.ts'
-import { ValueWriter } from '../../protocol/value-writer.ts'
+import { decodeEntry, encodeEntry, type Entry, recordsOf } from '../../../protocol/entry.ts'
+import { ValueReader } from '../../../protocol/value-reader.ts'
+import { ValueWriter } from '../../../protocol/value-writer.ts'
 import { ORDER_SHAPES } from './record-shapes.ts'
 import type { RecordKind } from './records.ts'
-import { OrderDriver } from './testing/order-driver.ts'
-import { lifeArbitrary } from './testing/random-commands.ts'
+import { OrderDriver } from '../testing/order-driver.ts'
+import { lifeArbitrary } from '../testing/random-commands.ts'
 
 const ADDRESS =
   'name attention careOf addressLine1 addressLine2 postalCode city state countryCode email phone ' +

@@ -2,12 +2,12 @@
 // which alone keep them. It stands between the actor's journal and the graph's history nodes.
 // Source: commerce/README.md "Journal", ARCHITECTURE 5.
 
-import type { NodeDoc, RecordMeta } from '../../protocol/behaviour.ts'
-import { checkpointId, derivedId } from '../../protocol/checkpoint.ts'
-import { assert } from '../../protocol/errors.ts'
+import type { NodeDoc, RecordMeta } from '../../../protocol/behaviour.ts'
+import { checkpointId, derivedId } from '../../../protocol/checkpoint.ts'
+import { assert } from '../../../protocol/errors.ts'
 import { iso } from './project.ts'
-import type { DynamicChanged, OrderRecord } from './records.ts'
-import type { BillableKind } from './state.ts'
+import type { DynamicChanged, OrderRecord } from '../records/records.ts'
+import type { BillableKind } from '../state/state.ts'
 
 /** Types of journal entries; those of promotions and payments come with them. */
 export const JOURNAL_TYPES = [

@@ -2,7 +2,7 @@
 // They stand between the commands that move a state and the records that say it moved.
 // Source: commerce/README.md "Machines".
 
-import { invalidState } from './refuse.ts'
+import { invalidState } from '../refuse.ts'
 import type { Billable, DeliveryStateName, OrderStateName } from './state.ts'
 
 type Moves<S extends string> = Readonly<Record<S, readonly S[]>>

@@ -17,7 +17,7 @@ import type {
   OrderTotals,
   Return,
   StaticDiscount,
-} from './state.ts'
+} from '../state/state.ts'
 
 /** Changed members of a child, by their names in the state. */
 type Patch<T, K extends keyof T> = Readonly<Partial<Pick<T, K>>>

@@ -3,16 +3,16 @@
 // It stands between callers and decide.ts, which trusts what passed. Source: CONTRACT 1.13.
 
 import { Type } from '@sinclair/typebox'
-import { LIMITS } from '../../config/limits.ts'
-import { type ErrorItem, errorItem } from '../../protocol/errors.ts'
-import { suggestion } from '../../protocol/near-names.ts'
-import type { Message } from '../../protocol/message.ts'
-import { isCurrency } from '../../protocol/money.ts'
-import { compileShape, type ShapeCheck } from '../../protocol/validation.ts'
-import { COMMANDS, LATER_COMMANDS } from './command-table.ts'
-import type { Command, CommandDefinition } from './command.ts'
-import { jsonProblem } from './json.ts'
-import { Id, Key, members, OrderNumber, Timestamp } from './shapes.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import { type ErrorItem, errorItem } from '../../../protocol/errors.ts'
+import { suggestion } from '../../../protocol/near-names.ts'
+import type { Message } from '../../../protocol/message.ts'
+import { isCurrency } from '../../../protocol/money.ts'
+import { compileShape, type ShapeCheck } from '../../../protocol/validation.ts'
+import { COMMANDS, LATER_COMMANDS } from '../command-table.ts'
+import type { Command, CommandDefinition } from '../command.ts'
+import { jsonProblem } from '../json.ts'
+import { Id, Key, members, OrderNumber, Timestamp } from '../shapes.ts'
 
 /** Body of `create`. */
 export interface CreateBody {

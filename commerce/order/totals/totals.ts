@@ -15,11 +15,11 @@ import {
   PRICE_DECIMALS,
   priceUnits,
   toUnits,
-} from '../../protocol/money.ts'
-import type { TargetTotals, TotalsChanged } from './records.ts'
+} from '../../../protocol/money.ts'
+import type { TargetTotals, TotalsChanged } from '../records/records.ts'
 import { bounded } from './amount-bounds.ts'
 import { discount, NO_SHARES, type Share, type Target } from './discounting.ts'
-import { invalid } from './refuse.ts'
+import { invalid } from '../refuse.ts'
 import { returnedParts, worthOf } from './returned-parts.ts'
 import { FamilyRounding } from './split-families.ts'
 import {
@@ -28,7 +28,7 @@ import {
   type OrderLine,
   type OrderState,
   type OrderTotals,
-} from './state.ts'
+} from '../state/state.ts'
 
 /** Refuses a line whose base amount is out of bounds, at the command that makes it so. */
 export function checkLineBase(quantity: number, unitPrice: number, digits: number): void {

@@ -3,10 +3,10 @@
 // discounts pass it by. An order discount that was there by then is still reckoned over it, and the
 // others share what is left of the discount. Source: commerce/README.md "Arithmetic".
 
-import { LIMITS } from '../../config/limits.ts'
-import { portionOf, shareOf, toUnits } from '../../protocol/money.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import { portionOf, shareOf, toUnits } from '../../../protocol/money.ts'
 import { bounded } from './amount-bounds.ts'
-import { invalid } from './refuse.ts'
+import { invalid } from '../refuse.ts'
 import type { FamilyRounding } from './split-families.ts'
 import {
   type Delivery,
@@ -14,7 +14,7 @@ import {
   type OrderLine,
   type OrderState,
   type StaticDiscount,
-} from './state.ts'
+} from '../state/state.ts'
 
 export interface Share {
   readonly referenceId: string

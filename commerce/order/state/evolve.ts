@@ -2,7 +2,7 @@
 // replays alike. It stands between records.ts and state.ts. A record is trusted: it was decided on
 // once, so nothing is checked again, and what can't be is an assertion. Source: ARCHITECTURE 2.
 
-import type { RecordMeta } from '../../protocol/behaviour.ts'
+import type { RecordMeta } from '../../../protocol/behaviour.ts'
 import { countLine, patch, present } from './children.ts'
 import { foldBilling, setTotals } from './evolve-billing.ts'
 import type {
@@ -14,7 +14,7 @@ import type {
   OrderRecord,
   OrderStateChanged,
   TagChanged,
-} from './records.ts'
+} from '../records/records.ts'
 import { reinstated } from './snapshot.ts'
 import {
   type Address,

@@ -2,10 +2,15 @@
 // projector, which writes exactly these rows from the newest state. The order's own node shows
 // states and sums of its parts, so that what can move them names it too. Source: PROTOCOL 3.13.1.
 
-import type { NodeRef } from '../../protocol/behaviour.ts'
-import { assert } from '../../protocol/errors.ts'
-import type { DynamicChanged, InvoiceCreated, OrderRecord, TotalsChanged } from './records.ts'
-import type { BillableKind } from './state.ts'
+import type { NodeRef } from '../../../protocol/behaviour.ts'
+import { assert } from '../../../protocol/errors.ts'
+import type {
+  DynamicChanged,
+  InvoiceCreated,
+  OrderRecord,
+  TotalsChanged,
+} from '../records/records.ts'
+import type { BillableKind } from '../state/state.ts'
 
 const NODE_OF_BILLABLE: Readonly<Record<BillableKind, string>> = {
   orderLine: 'orderLine',

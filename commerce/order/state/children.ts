@@ -1,7 +1,7 @@
 // Children of an order in the maps of its state: looked up where a record says they are, and
 // replaced when it changes them. It stands between the folds of records and the state.
 
-import { assert } from '../../protocol/errors.ts'
+import { assert } from '../../../protocol/errors.ts'
 import type { OrderState } from './state.ts'
 
 export function present<T>(map: ReadonlyMap<string, T>, id: string): T {

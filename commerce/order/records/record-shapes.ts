@@ -4,7 +4,7 @@
 // or taken away. A kind that must change otherwise is declared again under a new number, and the
 // old line stays, for old records. Source: PROTOCOL 3.0, commerce/README.md "Journal".
 
-import { recordShapes, shapeOf } from '../../protocol/record-shape.ts'
+import { recordShapes, shapeOf } from '../../../protocol/record-shape.ts'
 import type {
   AddressPatch,
   DeliveryPatch,
@@ -21,7 +21,7 @@ import {
   type InvoiceLine,
   type InvoiceLineDiscount,
   type OrderTotals,
-} from './state.ts'
+} from '../state/state.ts'
 
 const LINE = [
   'orderLineId',

@@ -3,8 +3,8 @@
 // check.ts and whoever describes the API. Format: OpenAPI 3.1, unions with a discriminator.
 
 import type { TObject } from '@sinclair/typebox'
-import type { MessageDescriptions } from '../../protocol/behaviour.ts'
-import { COMMANDS, LATER_COMMANDS } from './command-table.ts'
+import type { MessageDescriptions } from '../../../protocol/behaviour.ts'
+import { COMMANDS, LATER_COMMANDS } from '../command-table.ts'
 import { BODIES } from './check.ts'
 import { BODY_EXAMPLES, commandExample } from './examples.ts'
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { id, OrderDriver } from './testing/order-driver.ts'
+import { id, OrderDriver } from '../testing/order-driver.ts'
 
 type Line = readonly [quantity: number, unitPrice: number, taxFactor?: number]
 

@@ -1,11 +1,11 @@
 // What the graph shows of an order: the content of each node in a state. It stands between the
 // state and the index rows, live queries and `query` messages. A doc holds the fields that
-// graph-nodes.ts declares, without those that are not set. Source: commerce/README.md "Graph".
+// node-types.ts declares, without those that are not set. Source: commerce/README.md "Graph".
 
-import type { NodeDoc, NodeRef } from '../../protocol/behaviour.ts'
-import { derivedId } from '../../protocol/checkpoint.ts'
-import { addDecimals, fromUnits, PRICE_DECIMALS, priceUnits } from '../../protocol/money.ts'
-import { fulfilmentState, invoicedTotal, invoiceState } from './derived-states.ts'
+import type { NodeDoc, NodeRef } from '../../../protocol/behaviour.ts'
+import { derivedId } from '../../../protocol/checkpoint.ts'
+import { addDecimals, fromUnits, PRICE_DECIMALS, priceUnits } from '../../../protocol/money.ts'
+import { fulfilmentState, invoicedTotal, invoiceState } from '../state/derived-states.ts'
 import type {
   Delivery,
   Invoice,
@@ -14,7 +14,7 @@ import type {
   OrderState,
   Return,
   StaticDiscount,
-} from './state.ts'
+} from '../state/state.ts'
 
 type Doc = Record<string, unknown>
 

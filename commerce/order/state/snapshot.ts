@@ -2,7 +2,7 @@
 // between the maps of state.ts and bytes. FORMAT rises with every change that an older version
 // can't read. Source: PROTOCOL 3.12.
 
-import { assert } from '../../protocol/errors.ts'
+import { assert } from '../../../protocol/errors.ts'
 import type { OrderState } from './state.ts'
 
 const FORMAT = 1

@@ -1,8 +1,8 @@
 // The highest amounts of an order. Source: commerce/README.md "Arithmetic".
 
-import { LIMITS } from '../../config/limits.ts'
-import { fromUnits } from '../../protocol/money.ts'
-import { invalid } from './refuse.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import { fromUnits } from '../../../protocol/money.ts'
+import { invalid } from '../refuse.ts'
 
 /** Highest amount in minor units: LIMITS.amountMax, lower where it would not be exact. */
 export function amountUnitsMax(digits: number): number {

@@ -4,8 +4,8 @@
 // An invoiced credit keeps its part; the others fill what is free, in the order of their creation.
 // Source: commerce/README.md "Arithmetic".
 
-import { addDecimals, partOf, portionOf } from '../../protocol/money.ts'
-import type { OrderLine, OrderState, Return } from './state.ts'
+import { addDecimals, partOf, portionOf } from '../../../protocol/money.ts'
+import type { OrderLine, OrderState, Return } from '../state/state.ts'
 
 /** From and to on the line's quantity. A return has several where it fills gaps. */
 export type Part = readonly [from: number, to: number]

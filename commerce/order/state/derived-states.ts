@@ -1,7 +1,7 @@
 // States and sums of an order that follow from its parts: nothing keeps them. They are shown, and
 // automatic completion goes by them. Source: commerce/README.md "Machines", "Graph".
 
-import { addDecimals } from '../../protocol/money.ts'
+import { addDecimals } from '../../../protocol/money.ts'
 import { isCancelled, type OrderState } from './state.ts'
 
 export type Extent = 'none' | 'partial' | 'complete'

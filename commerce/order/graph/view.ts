@@ -3,7 +3,7 @@
 // Source: commerce/README.md "Hooks".
 
 import { project } from './project.ts'
-import type { OrderState } from './state.ts'
+import type { OrderState } from '../state/state.ts'
 
 export function orderView({ state }: { readonly state: OrderState }): Record<string, unknown> {
   const all = (node: string, ids: Iterable<string>): Record<string, unknown>[] =>

@@ -1,8 +1,8 @@
 // Folds the records of discounts, returns, invoices and totals, and of deletions. It stands beside
 // evolve.ts, which folds all others and comes here for these.
 
-import { assert } from '../../protocol/errors.ts'
-import { addDecimals } from '../../protocol/money.ts'
+import { assert } from '../../../protocol/errors.ts'
+import { addDecimals } from '../../../protocol/money.ts'
 import { countLine, patch, present } from './children.ts'
 import type {
   BillableRef,
@@ -12,7 +12,7 @@ import type {
   OrderRecord,
   ReturnCreated,
   TotalsChanged,
-} from './records.ts'
+} from '../records/records.ts'
 import {
   type Billable,
   type CalculatedDiscount,

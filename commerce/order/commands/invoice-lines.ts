@@ -2,9 +2,9 @@
 // discounts, a return as a credit. They stand between the `invoice` command and the record that
 // keeps them for good. Source: commerce/README.md "Machines", "Arithmetic", "Graph".
 
-import { fromUnits, toUnits } from '../../protocol/money.ts'
-import type { Draft } from './draft.ts'
-import { returnedParts, worthOf } from './returned-parts.ts'
+import { fromUnits, toUnits } from '../../../protocol/money.ts'
+import type { Draft } from '../draft.ts'
+import { returnedParts, worthOf } from '../totals/returned-parts.ts'
 import type {
   CalculatedDiscount,
   Delivery,
@@ -12,7 +12,7 @@ import type {
   InvoiceLineDiscount,
   OrderLine,
   Return,
-} from './state.ts'
+} from '../state/state.ts'
 
 interface Place {
   readonly invoiceId: string
