@@ -86,6 +86,14 @@ module.exports = {
       to: { path: '^(cluster|node|bench|test)/' },
     },
     {
+      name: 'actor-knows-no-type',
+      comment:
+        'commerce/actor is what all actor types share: it imports none of them, in no test either',
+      severity: 'error',
+      from: { path: '^commerce/actor/' },
+      to: { path: '^commerce/(?!actor/)' },
+    },
+    {
       name: 'no-cycle',
       comment: 'two files that need each other are one file, or miss a third',
       severity: 'error',

@@ -187,6 +187,7 @@ const IMPORT_FAULTS: Record<string, readonly [path: string, imported: string]> =
   'node-imports-up': ['node/x.ts', '../cli/target.ts'],
   'cli-imports-up': ['cli/x.ts', '../config/target.ts'],
   'bench-imports-up': ['bench/x.ts', '../node/target.ts'],
+  'actor-knows-no-type': ['commerce/actor/x.ts', '../target.ts'],
   'store-tools-open-stores': ['cli/verify-log.ts', '../node/target.ts'],
   'door-uWebSockets-js': ['node/access/y.ts', 'uWebSockets.js'],
   'door-lmdb': ['storage/memory/y.ts', 'lmdb'],

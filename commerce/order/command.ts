@@ -4,7 +4,7 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Ask } from '../../protocol/behaviour.ts'
 import type { Draft } from './draft.ts'
-import { HOLDS_JSON } from './shapes.ts'
+import { HOLDS_JSON } from '../actor/shapes.ts'
 
 /** A command as it came in, its shape checked. */
 export interface Command {

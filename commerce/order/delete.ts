@@ -6,7 +6,7 @@ import type { ActorRecord, Ask, Decision, Turn } from '../../protocol/behaviour.
 import { evolve } from './state/evolve.ts'
 import { effectsOf, journalEffects } from './hooks.ts'
 import { refs } from './graph/project.ts'
-import { invalidState } from './refuse.ts'
+import { invalidState } from '../actor/refuse.ts'
 import type { OrderDeleted } from './records/records.ts'
 import { copyState, type OrderState } from './state/state.ts'
 import { orderView } from './graph/view.ts'

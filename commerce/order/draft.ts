@@ -10,10 +10,11 @@ import type { ChannelView } from './channels.ts'
 import { evolve } from './state/evolve.ts'
 import type { OrderCreated, OrderRecord } from './records/records.ts'
 import { REPRICES } from './records/records.ts'
-import { invalid, invalidState, notFound } from './refuse.ts'
+import { invalid, invalidState } from '../actor/refuse.ts'
 import {
   copyState,
   type Delivery,
+  type Invoice,
   isCancelled,
   type OrderLine,
   type OrderState,
@@ -135,6 +136,10 @@ export class Draft {
     return this.state.returns.get(id.toLowerCase()) ?? notFound('return', id, 'returnId')
   }
 
+  invoice(id: string): Invoice {
+    return this.state.invoices.get(id.toLowerCase()) ?? notFound('invoice', id, 'invoiceId')
+  }
+
   /** A delivery in which lines, prices and addresses may still be changed. */
   openDelivery(id: string, member = 'deliveryId'): Delivery {
     const delivery = this.delivery(id, member)
@@ -241,4 +246,8 @@ export class Draft {
   roomForLine(): void {
     this.room(this.state.lines.size, LIMITS.orderLinesMax, 'order lines')
   }
+}
+
+function notFound(what: string, id: string, member: string): never {
+  invalid(`there is no ${what} ${id} in this order`, member)
 }

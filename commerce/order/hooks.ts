@@ -9,7 +9,7 @@ import { checkCommand } from './messages/check.ts'
 import type { Command } from './command.ts'
 import type { Draft } from './draft.ts'
 import { history } from './graph/journal.ts'
-import { Refused } from './refuse.ts'
+import { Refused } from '../actor/refuse.ts'
 import { orderView } from './graph/view.ts'
 
 type EffectKind = 'orderCommand' | 'validationError' | 'messageActor'

@@ -5,13 +5,13 @@ import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
 import { command } from '../command.ts'
-import { difference, mapDifference } from '../difference.ts'
+import { difference, mapDifference } from '../../actor/difference.ts'
+import { move } from '../../actor/machine.ts'
 import type { Draft } from '../draft.ts'
-import { DELIVERY_MOVES, move } from '../state/machines.ts'
+import { DELIVERY_MOVES } from '../state/machines.ts'
 import type { DeliveryCreated } from '../records/records.ts'
-import { invalid, invalidState } from '../refuse.ts'
+import { invalid, invalidState } from '../../actor/refuse.ts'
 import {
-  addressProperties,
   commandMembers,
   DateText,
   Factor,
@@ -21,7 +21,8 @@ import {
   Price,
   Tag,
   Text,
-} from '../shapes.ts'
+} from '../../actor/shapes.ts'
+import { addressProperties } from '../messages/shapes.ts'
 import { ADDRESS_MEMBERS, type Delivery } from '../state/state.ts'
 
 const createDeliveryMembers = commandMembers({

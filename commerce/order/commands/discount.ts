@@ -4,10 +4,18 @@ import { type Static, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
 import { command } from '../command.ts'
-import { difference } from '../difference.ts'
+import { difference } from '../../actor/difference.ts'
 import type { Draft } from '../draft.ts'
-import { invalid, invalidState } from '../refuse.ts'
-import { commandMembers, Id, JsonMembers, members, nullable, Price, Text } from '../shapes.ts'
+import { invalid, invalidState } from '../../actor/refuse.ts'
+import {
+  commandMembers,
+  Id,
+  JsonMembers,
+  members,
+  nullable,
+  Price,
+  Text,
+} from '../../actor/shapes.ts'
 import type { DiscountScope, StaticDiscount } from '../state/state.ts'
 
 /** Members of the three commands that create a static discount. */

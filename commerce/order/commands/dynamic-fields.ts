@@ -2,11 +2,11 @@
 // commerce/README.md "Values", "Commands".
 
 import { command } from '../command.ts'
-import { mapDifference } from '../difference.ts'
+import { mapDifference } from '../../actor/difference.ts'
+import type { JsonObject } from '../../actor/json.ts'
 import type { Draft } from '../draft.ts'
 import type { DynamicOwner } from '../records/records.ts'
-import { commandMembers, Id, JsonMembers } from '../shapes.ts'
-import type { JsonObject } from '../state/state.ts'
+import { commandMembers, Id, JsonMembers } from '../../actor/shapes.ts'
 
 /** The caller's own data on the order, merged by key; null removes one. */
 export const setDynamicFields = command(

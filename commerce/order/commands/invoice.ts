@@ -5,13 +5,13 @@ import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { assert, RequestError } from '../../../protocol/errors.ts'
 import { fromUnits, toUnits } from '../../../protocol/money.ts'
+import { move } from '../../actor/machine.ts'
 import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'
 import { creditLine, lineOfLine, lineOfShipping } from './invoice-lines.ts'
-import { move } from '../state/machines.ts'
 import type { BillableRef } from '../records/records.ts'
-import { invalidState, notFound } from '../refuse.ts'
-import { commandMembers, Id, Tag } from '../shapes.ts'
+import { invalidState } from '../../actor/refuse.ts'
+import { commandMembers, Id, Tag } from '../../actor/shapes.ts'
 import { type InvoiceLine, isCancelled } from '../state/state.ts'
 
 const DEFAULT_PREFIX = 'I'
@@ -143,8 +143,7 @@ export const cancelInvoice = command(
   commandMembers({ invoiceId: Id }),
   (draft, given) => {
     const { state } = draft
-    const found = state.invoices.get(given.invoiceId.toLowerCase())
-    if (found === undefined) notFound('invoice', given.invoiceId, 'invoiceId')
+    const found = draft.invoice(given.invoiceId)
     const { invoiceId, invoiceNumber, invoiceTotal, invoiceLineIds } = found
     move(`invoice ${invoiceNumber}`, found.isCancelled ? 'cancelled' : 'active', {
       from: ['active'],

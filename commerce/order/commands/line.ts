@@ -6,10 +6,10 @@ import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import { hasDecimals, PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
 import { command } from '../command.ts'
-import { difference } from '../difference.ts'
+import { difference } from '../../actor/difference.ts'
 import type { Draft } from '../draft.ts'
 import type { NewLine, OrderLineCreated, OrderLinePatch } from '../records/records.ts'
-import { invalid, onlyOne } from '../refuse.ts'
+import { invalid, onlyOne } from '../../actor/refuse.ts'
 import {
   commandMembers,
   Factor,
@@ -19,9 +19,9 @@ import {
   nullable,
   Price,
   Quantity,
-  Skus,
   Text,
-} from '../shapes.ts'
+} from '../../actor/shapes.ts'
+import { Skus } from '../messages/shapes.ts'
 import type { OrderLine } from '../state/state.ts'
 import { checkLineBase } from '../totals/totals.ts'
 

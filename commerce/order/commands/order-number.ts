@@ -7,8 +7,9 @@ import type { Ask } from '../../../protocol/behaviour.ts'
 import { assert, RequestError } from '../../../protocol/errors.ts'
 import { askingCommand } from '../command.ts'
 import type { Draft } from '../draft.ts'
-import { invalidState } from '../refuse.ts'
-import { commandMembers, OrderNumber } from '../shapes.ts'
+import { invalidState } from '../../actor/refuse.ts'
+import { commandMembers } from '../../actor/shapes.ts'
+import { OrderNumber } from '../messages/shapes.ts'
 
 /** Type of the natural key `orderNumber`. */
 export const ORDER_NUMBER_KEY = 'order'

@@ -5,19 +5,16 @@ import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import { askingCommand, command } from '../command.ts'
-import { difference, mapDifference } from '../difference.ts'
+import { difference, mapDifference } from '../../actor/difference.ts'
+import type { Json, JsonObject } from '../../actor/json.ts'
+import { moveTo } from '../../actor/machine.ts'
 import type { Draft } from '../draft.ts'
-import { DELIVERY_MOVES, moveTo, ORDER_MOVES } from '../state/machines.ts'
+import { DELIVERY_MOVES, ORDER_MOVES } from '../state/machines.ts'
 import type { DeliveryMove } from '../records/records.ts'
-import { invalid, invalidState } from '../refuse.ts'
-import { commandMembers, invoiceAddressProperties, JsonMembers, Key, nullable } from '../shapes.ts'
-import {
-  INVOICE_ADDRESS_MEMBERS,
-  type Json,
-  type JsonObject,
-  ORDER_STATES,
-  type OrderStateName,
-} from '../state/state.ts'
+import { invalid, invalidState } from '../../actor/refuse.ts'
+import { commandMembers, JsonMembers, Key, nullable } from '../../actor/shapes.ts'
+import { invoiceAddressProperties } from '../messages/shapes.ts'
+import { INVOICE_ADDRESS_MEMBERS, ORDER_STATES, type OrderStateName } from '../state/state.ts'
 
 /** A delivery's id and states in the record, about. */
 const MOVE_CHARS = 64

@@ -1,11 +1,12 @@
 // Commands that release lines, shipping fees and returns to invoicing, or retract them. Source:
 // commerce/README.md "Machines", "Commands".
 
+import { move } from '../../actor/machine.ts'
 import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'
-import { BILLING_MOVES, billingState, move } from '../state/machines.ts'
-import { invalidState } from '../refuse.ts'
-import { commandMembers, Id } from '../shapes.ts'
+import { BILLING_MOVES, billingState } from '../state/machines.ts'
+import { invalidState } from '../../actor/refuse.ts'
+import { commandMembers, Id } from '../../actor/shapes.ts'
 import { type Billable, type BillableKind, isCancelled } from '../state/state.ts'
 
 /** A line may go on the next invoice. */

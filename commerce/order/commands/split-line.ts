@@ -10,8 +10,8 @@ import { addDecimals, fromUnits, partOf, toUnits } from '../../../protocol/money
 import { command } from '../command.ts'
 import type { Draft } from '../draft.ts'
 import type { NewLine, OrderLinePatch } from '../records/records.ts'
-import { invalid } from '../refuse.ts'
-import { commandMembers, Id, Quantity } from '../shapes.ts'
+import { invalid } from '../../actor/refuse.ts'
+import { commandMembers, Id, Quantity } from '../../actor/shapes.ts'
 import type { OrderLine } from '../state/state.ts'
 import { checkQuantity, takeNextLineNumber } from './line.ts'
 

@@ -2,7 +2,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { command } from '../command.ts'
-import { commandMembers, Id, Tag } from '../shapes.ts'
+import { commandMembers, Id, Tag } from '../../actor/shapes.ts'
 
 /** A tag on the order; one that is there already stays where it is. */
 export const addTag = command('addTag', commandMembers({ key: Tag }), (draft, { key }) => {

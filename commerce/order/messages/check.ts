@@ -11,8 +11,9 @@ import { isCurrency } from '../../../protocol/money.ts'
 import { compileShape, type ShapeCheck } from '../../../protocol/validation.ts'
 import { COMMANDS, LATER_COMMANDS } from '../command-table.ts'
 import type { Command, CommandDefinition } from '../command.ts'
-import { jsonProblem } from '../json.ts'
-import { Id, Key, members, OrderNumber, Timestamp } from '../shapes.ts'
+import { jsonProblem } from '../../actor/json.ts'
+import { Id, Key, members, Timestamp } from '../../actor/shapes.ts'
+import { OrderNumber } from './shapes.ts'
 
 /** Body of `create`. */
 export interface CreateBody {

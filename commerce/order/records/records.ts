@@ -3,6 +3,7 @@
 // stored for good: a kind or member may be added, never renamed. Absent members mean "not set";
 // `before` is there for the journal view alone. Source: commerce/README.md "Journal".
 
+import type { JsonObject } from '../../actor/json.ts'
 import type {
   Address,
   BillableKind,
@@ -10,7 +11,6 @@ import type {
   DeliveryStateName,
   DiscountScope,
   InvoiceLine,
-  JsonObject,
   OrderLine,
   OrderState,
   OrderStateName,

@@ -3,7 +3,7 @@
 
 import { assert } from '../../../protocol/errors.ts'
 import { addDecimals } from '../../../protocol/money.ts'
-import { countLine, patch, present } from './children.ts'
+import { patch, present } from '../../actor/children.ts'
 import type {
   BillableRef,
   DiscountCreated,
@@ -16,6 +16,7 @@ import type {
 import {
   type Billable,
   type CalculatedDiscount,
+  countLine,
   type Delivery,
   NO_JSON,
   type OrderLine,

@@ -3,7 +3,8 @@
 // once, so nothing is checked again, and what can't be is an assertion. Source: ARCHITECTURE 2.
 
 import type { RecordMeta } from '../../../protocol/behaviour.ts'
-import { countLine, patch, present } from './children.ts'
+import { patch, present } from '../../actor/children.ts'
+import type { JsonObject } from '../../actor/json.ts'
 import { foldBilling, setTotals } from './evolve-billing.ts'
 import type {
   AddressChanged,
@@ -18,9 +19,9 @@ import type {
 import { reinstated } from './snapshot.ts'
 import {
   type Address,
+  countLine,
   type Delivery,
   type DeliveryStateName,
-  type JsonObject,
   newOrderState,
   NO_JSON,
   NO_SHARES,

@@ -1,14 +1,8 @@
 // The state machines, every pair of states against the tables of commerce/README.md "Machines".
 
 import t from 'tap'
-import {
-  billingState,
-  BILLING_MOVES,
-  DELIVERY_MOVES,
-  move,
-  moveTo,
-  ORDER_MOVES,
-} from './machines.ts'
+import { move, moveTo } from '../../actor/machine.ts'
+import { billingState, BILLING_MOVES, DELIVERY_MOVES, ORDER_MOVES } from './machines.ts'
 import { DELIVERY_STATES, ORDER_STATES } from './state.ts'
 
 const allowed = (attempt: () => unknown): boolean => {

@@ -1,11 +1,9 @@
-// The state machines of an order, as tables above one function that refuses what is not in them.
-// They stand between the commands that move a state and the records that say it moved.
+// The state machines of an order, as tables. They stand between the commands that move a state and
+// the records that say it moved.
 // Source: commerce/README.md "Machines".
 
-import { invalidState } from '../refuse.ts'
+import type { Moves, Transition } from '../../actor/machine.ts'
 import type { Billable, DeliveryStateName, OrderStateName } from './state.ts'
-
-type Moves<S extends string> = Readonly<Record<S, readonly S[]>>
 
 /** setOrderState: from -> to. The same state again is no move and no error. */
 export const ORDER_MOVES: Moves<OrderStateName> = {
@@ -13,11 +11,6 @@ export const ORDER_MOVES: Moves<OrderStateName> = {
   confirmed: ['pending', 'completed', 'cancelled'],
   completed: ['confirmed'],
   cancelled: ['pending', 'confirmed'],
-}
-
-export interface Transition<S extends string> {
-  readonly from: readonly S[]
-  readonly to: S
 }
 
 /** Delivery states by what moves them. */
@@ -45,28 +38,4 @@ export const BILLING_MOVES = {
 export function billingState(thing: Billable): BillingState {
   if (thing.invoiceId !== null) return 'invoiced'
   return thing.released ? 'released' : 'notReleased'
-}
-
-/** The state that follows, or a refusal. `what` names the thing: `delivery D1`. */
-export function move<S extends string>(what: string, from: S, transition: Transition<S>): S {
-  if (transition.from.includes(from)) return transition.to
-  return invalidTransition(what, from, transition.to, transition.from)
-}
-
-/** The state asked for, or a refusal. */
-export function moveTo<S extends string>(what: string, from: S, to: S, moves: Moves<S>): S {
-  if (moves[from].includes(to)) return to
-  const sources = (Object.keys(moves) as S[]).filter((state) => moves[state].includes(to))
-  return invalidTransition(what, from, to, sources)
-}
-
-function invalidTransition(
-  what: string,
-  from: string,
-  to: string,
-  sources: readonly string[],
-): never {
-  invalidState(
-    `${what} is ${from} and can't become ${to}: that takes one that is ${sources.join(' or ')}`,
-  )
 }

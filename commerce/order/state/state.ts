@@ -3,10 +3,7 @@
 // never mutated: a decision works on a copy of the maps and shares the rest. Source:
 // commerce/README.md "Graph".
 
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject
-export interface JsonObject {
-  readonly [key: string]: Json
-}
+import type { JsonObject } from '../../actor/json.ts'
 
 export const ORDER_STATES = ['pending', 'confirmed', 'completed', 'cancelled'] as const
 export type OrderStateName = (typeof ORDER_STATES)[number]
@@ -332,4 +329,11 @@ export function unreckoned<T extends object>(thing: T): T {
 /** True when nothing in a delivery counts, and nothing may be done in it. */
 export function isCancelled(delivery: Delivery): boolean {
   return delivery.state === 'cancelled' || delivery.state === 'cancelledByOrder'
+}
+
+/** Keeps the number of lines of a delivery. */
+export function countLine(state: OrderState, deliveryId: string, by: number): void {
+  const count = (state.lineCounts.get(deliveryId) ?? 0) + by
+  if (count === 0) state.lineCounts.delete(deliveryId)
+  else state.lineCounts.set(deliveryId, count)
 }

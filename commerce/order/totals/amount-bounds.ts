@@ -2,7 +2,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { fromUnits } from '../../../protocol/money.ts'
-import { invalid } from '../refuse.ts'
+import { invalid } from '../../actor/refuse.ts'
 
 /** Highest amount in minor units: LIMITS.amountMax, lower where it would not be exact. */
 export function amountUnitsMax(digits: number): number {

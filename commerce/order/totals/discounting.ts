@@ -6,7 +6,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { portionOf, shareOf, toUnits } from '../../../protocol/money.ts'
 import { bounded } from './amount-bounds.ts'
-import { invalid } from '../refuse.ts'
+import { invalid } from '../../actor/refuse.ts'
 import type { FamilyRounding } from './split-families.ts'
 import {
   type Delivery,

@@ -19,7 +19,7 @@ import {
 import type { TargetTotals, TotalsChanged } from '../records/records.ts'
 import { bounded } from './amount-bounds.ts'
 import { discount, NO_SHARES, type Share, type Target } from './discounting.ts'
-import { invalid } from '../refuse.ts'
+import { invalid } from '../../actor/refuse.ts'
 import { returnedParts, worthOf } from './returned-parts.ts'
 import { FamilyRounding } from './split-families.ts'
 import {

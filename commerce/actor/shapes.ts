@@ -1,10 +1,10 @@
-// The shapes that members of order messages and commands have in common. They stand between the
+// The shapes that members of messages and commands have in common. They stand between the
 // definitions of commands and the checks that are compiled of them. Source: commerce/README.md
 // "Values".
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
-import { ADDRESS_MEMBERS, INVOICE_ADDRESS_MEMBERS, type JsonObject } from './state/state.ts'
+import type { JsonObject } from './json.ts'
 
 /** An object without further members. */
 export function members<P extends TProperties>(properties: P) {
@@ -39,33 +39,3 @@ export const HOLDS_JSON = Symbol('holds JSON')
 
 /** Any JSON object: checked for depth, size and keys by json.ts. */
 export const JsonMembers = Type.Unsafe<JsonObject>({ type: 'object', [HOLDS_JSON]: true })
-
-/** Sku number to quantity for one unit of the line. */
-export const Skus = Type.Unsafe<Readonly<Record<string, number>>>({
-  type: 'object',
-  maxProperties: LIMITS.skusMax,
-  propertyNames: { minLength: 1, maxLength: LIMITS.keyCharsMax, format: 'key' },
-  additionalProperties: Quantity,
-  [HOLDS_JSON]: true,
-})
-
-const AddressText = nullable(Type.String({ maxLength: LIMITS.addressCharsMax }))
-const AddressSchema = Type.Optional(AddressText)
-
-export const addressProperties = Object.fromEntries(
-  ADDRESS_MEMBERS.map((member) => [member, AddressSchema]),
-) as Record<(typeof ADDRESS_MEMBERS)[number], typeof AddressSchema>
-
-export const invoiceAddressProperties = Object.fromEntries(
-  INVOICE_ADDRESS_MEMBERS.map((member) => [member, AddressSchema]),
-) as Record<(typeof INVOICE_ADDRESS_MEMBERS)[number], typeof AddressSchema>
-
-/**
- * An order's natural key. It stands in paths beside UUIDs and the virtual id `new`, so it must not
- * look like one of them.
- */
-export const OrderNumber = Type.String({
-  minLength: 1,
-  maxLength: LIMITS.keyCharsMax,
-  format: 'naturalKey',
-})

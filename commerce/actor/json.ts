@@ -1,8 +1,13 @@
-// Bounds of arbitrary JSON inside commands (`dynamic`, `fields`, `skus`): depth, size, and keys
-// that would reach an object's prototype. It stands between what callers send and what a state
-// keeps. Source: CONTRACT 0 (bodies), commerce/README.md "Values".
+// Arbitrary JSON inside commands (`dynamic`, `fields`), and its bounds: depth, size, and keys that
+// would reach an object's prototype. It stands between what callers send and what a state keeps.
+// Source: CONTRACT 0 (bodies), commerce/README.md "Values".
 
 import { LIMITS } from '../../config/limits.ts'
+
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject
+export interface JsonObject {
+  readonly [key: string]: Json
+}
 
 /** What is wrong with a JSON value, or null. */
 export function jsonProblem(value: unknown): string | null {

@@ -1,5 +1,5 @@
 // How a command is refused: one way to say no, with what, where and what would be right. It stands
-// between the rules of the domain and decide.ts, which turns a refusal into the whole batch's
+// between the rules of a domain and its decisions, which turn a refusal into the whole batch's
 // answer. Source: CONTRACT 1.13.
 
 import { type ErrorItem, RequestError } from '../../protocol/errors.ts'
@@ -11,10 +11,6 @@ export function invalid(message: string, member?: string): never {
 
 export function invalidState(message: string): never {
   throw new RequestError('INVALID_STATE', message)
-}
-
-export function notFound(what: string, id: string, member: string): never {
-  invalid(`there is no ${what} ${id} in this order`, member)
 }
 
 /** Refuses a command that has none of `members`, or several: exactly one is to be sent. */

@@ -3,7 +3,6 @@
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { jsonProblem } from './json.ts'
-import { openOrder } from './testing/sample-orders.ts'
 
 const nested = (depth: number): unknown =>
   depth === 0 ? 1 : depth % 2 === 0 ? [nested(depth - 1)] : { a: nested(depth - 1) }
@@ -45,24 +44,5 @@ t.test('numbers that JSON has not are refused', (t) => {
   t.equal(jsonProblem([Infinity]), 'holds a number out of range')
   t.equal(jsonProblem(Number.NaN), 'holds a number out of range')
   t.match(jsonProblem({ a: undefined }), /undefined/)
-  t.end()
-})
-
-t.test('commands are checked where they hold JSON', (t) => {
-  const order = openOrder()
-  const bad: unknown = JSON.parse('{"a":{"__proto__":1}}')
-  t.match(order.refusal({ type: 'setDynamicFields', fields: bad }), {
-    code: 'INVALID_COMMAND',
-    message: 'commands[0] setDynamicFields: fields has a member __proto__, which is not allowed',
-    details: { commandIndex: 0, commandType: 'setDynamicFields', member: 'fields' },
-  })
-  const whole = JSON.parse('{"type":"addTag","key":"a","__proto__":{"x":1}}') as object
-  t.match(order.refusal(whole), { code: 'INVALID_COMMAND', message: /__proto__ is not known here/ })
-  const skus: unknown = JSON.parse('{"__proto__":1}')
-  t.match(order.refusal({ type: 'setOrderLineSkus', orderLineId: order.orderId, skus }), {
-    code: 'INVALID_COMMAND',
-    details: { member: 'skus' },
-  })
-  t.equal(({} as { polluted?: unknown }).polluted, undefined)
   t.end()
 })
