@@ -6,7 +6,7 @@
 
 import { RequestError } from '../../protocol/errors.ts'
 import type { Channel } from './channels.ts'
-import type { Draft } from './draft.ts'
+import type { OrderDraft } from './draft.ts'
 import type { OrderRecord } from './records/records.ts'
 import { type Delivery, isCancelled } from './state/state.ts'
 
@@ -17,7 +17,7 @@ export interface ChannelFault {
 }
 
 /** The first rule of the order's channel that the records of a draft break, or null. */
-export function channelFault(draft: Draft): ChannelFault | null {
+export function channelFault(draft: OrderDraft): ChannelFault | null {
   const { channelKey, deliveries } = draft.state
   if (channelKey === null || !draft.channels.any()) return null
   const changed = changesOf(draft.records)
@@ -64,7 +64,7 @@ function changesOf(records: readonly OrderRecord[]): Changes {
   return changes
 }
 
-function channelFaultOf(draft: Draft, key: string, channel: Channel | null): string | null {
+function channelFaultOf(draft: OrderDraft, key: string, channel: Channel | null): string | null {
   if (channel === null)
     return `there is no channel ${key}: it is to be one of those under channels/`
   const { currencyCode } = draft.state

@@ -2,7 +2,7 @@
 // made of explicit imports, so that a reader finds each command and nothing by magic.
 // Source: commerce/README.md "Commands".
 
-import type { CommandDefinition } from './command.ts'
+import type { OrderCommand } from './commands/command.ts'
 import {
   cancelDelivery,
   completeDelivery,
@@ -64,7 +64,7 @@ import { setShippingPrice, setShippingProduct, setShippingTax } from './commands
 import { splitOrderLine } from './commands/split-line.ts'
 import { addDeliveryTag, addTag, removeDeliveryTag, removeTag } from './commands/tags.ts'
 
-const DEFINITIONS: readonly CommandDefinition[] = [
+const DEFINITIONS: readonly OrderCommand[] = [
   setOrderState,
   setChannelKey,
   setCustomerNumber,
@@ -124,7 +124,7 @@ const DEFINITIONS: readonly CommandDefinition[] = [
   cancelInvoice,
 ]
 
-export const COMMANDS: ReadonlyMap<string, CommandDefinition> = new Map(
+export const COMMANDS: ReadonlyMap<string, OrderCommand> = new Map(
   DEFINITIONS.map((definition) => [definition.type, definition]),
 )
 

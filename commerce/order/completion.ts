@@ -5,7 +5,7 @@
 // Payments are not known yet: what is invoiced counts as paid.
 
 import { fulfilmentState, isInvoiced } from './state/derived-states.ts'
-import type { Draft } from './draft.ts'
+import type { OrderDraft } from './draft.ts'
 import type { OrderState } from './state/state.ts'
 
 /** KONTOR_ORDER_COMPLETION: whether orders complete by themselves. */
@@ -15,7 +15,7 @@ export type Completion = 'manual' | 'automatic'
  * Completes a confirmed order when this batch made it done; `before` null: a new order. One that
  * was done before stays as it is, so that a caller can take a completed order back to `confirmed`.
  */
-export function completeIfDone(draft: Draft, before: OrderState | null): void {
+export function completeIfDone(draft: OrderDraft, before: OrderState | null): void {
   const { state } = draft
   if (state.state !== 'confirmed' || !isDone(state)) return
   if (before !== null && isDone(before)) return

@@ -17,13 +17,14 @@ import type { Message } from '../../protocol/message.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { channelFault } from './channel-rules.ts'
 import type { ChannelView } from './channels.ts'
-import { checkMessage, type CreateBody, placed } from './messages/check.ts'
+import { checkMessage, type CreateBody } from './messages/check.ts'
 import { COMMANDS } from './command-table.ts'
-import type { Command } from './command.ts'
+import { batchOf, located, ruleBatch, run } from '../actor/batch.ts'
+import type { Command, Placed } from '../actor/command.ts'
 import { ORDER_NUMBER_KEY, reserveNumber } from './commands/order-number.ts'
 import { type Completion, completeIfDone } from './completion.ts'
 import { decideDelete } from './delete.ts'
-import { Draft } from './draft.ts'
+import { OrderDraft } from './draft.ts'
 import { effectsOf, journalEffects } from './hooks.ts'
 import type { OrderCreated, OrderRecord } from './records/records.ts'
 import { Refused } from '../actor/refuse.ts'
@@ -126,13 +127,13 @@ function* decideCreate(
     createdMs,
     ...(body.channelKey !== undefined && { channelKey: body.channelKey }),
   }
-  const draft = new Draft(birth, turn, channels)
-  yield* run(draft, commands)
+  const draft = new OrderDraft(birth, turn, channels)
+  yield* run(draft, commands, COMMANDS)
   if (turn.hooks.has('OnOrderCreated')) {
     draft.calculate()
     const outcome = yield* effectsOf('OnOrderCreated', { order: orderView(draft) })
     effects.push(...outcome.effects)
-    yield* run(draft, ruleBatch(outcome.commands))
+    yield* run(draft, ruleBatch(outcome.commands), COMMANDS)
   }
   yield* finish(draft, { before: null, effects, completion })
   const data = { orderId: turn.actorId, orderNumber: draft.state.orderNumber }
@@ -198,10 +199,10 @@ function* decideCommands(
   turn: Turn,
   { channels, completion }: OrderOptions,
 ): Deciding {
-  const draft = new Draft(state, turn, channels)
+  const draft = new OrderDraft(state, turn, channels)
   const effects: Effect[] = []
   const batch = batchOf(commands)
-  yield* run(draft, batch)
+  yield* run(draft, batch, COMMANDS)
   yield* finish(draft, { before: state, effects, completion })
   if (draft.records.length === 0) {
     return { ok: true, records: [], state, data: { checkpointId: currentCheckpoint(state) } }
@@ -215,55 +216,6 @@ function currentCheckpoint(state: OrderState): string {
   return checkpointId(state.orderId, state.messageId, state.messageMs)
 }
 
-/** A command with its place in the message; commands of rules have none. */
-interface Placed {
-  readonly command: Command
-  readonly index: number | null
-}
-
-function batchOf(commands: readonly Command[], ofRules: readonly Command[] = []): Placed[] {
-  const batch = ruleBatch(ofRules)
-  for (let index = 0; index < commands.length; index++) {
-    batch.push({ command: commands[index]!, index })
-  }
-  return batch
-}
-
-function ruleBatch(commands: readonly Command[]): Placed[] {
-  return commands.map((command) => ({ command, index: null }))
-}
-
-function* run(draft: Draft, batch: readonly Placed[]): Generator<Ask, void, unknown> {
-  for (const item of batch) {
-    const definition = COMMANDS.get(item.command.type)
-    assert(definition !== undefined, `no such command: ${item.command.type}`)
-    draft.cause = item
-    try {
-      if (definition.ask === undefined) definition.apply(draft, item.command)
-      else yield* definition.ask(draft, item.command)
-    } catch (error) {
-      throw located(error, item)
-    } finally {
-      draft.cause = null
-    }
-  }
-}
-
-/** Puts the command's place into a refusal; anything else is passed on as it is. */
-function located(error: unknown, { command, index }: Placed): unknown {
-  if (!(error instanceof RequestError)) return error
-  return new Refused(
-    error.errors.map((item): ErrorItem => {
-      const where = { commandIndex: index, commandType: command.type }
-      return {
-        code: item.code,
-        message: placed(item.message, index === null ? { commandType: command.type } : where),
-        details: { ...where, ...item.details },
-      }
-    }),
-  )
-}
-
 interface Finish {
   /** null: a new order. */
   readonly before: OrderState | null
@@ -273,7 +225,7 @@ interface Finish {
 
 /** Hooks, totals and completion after the commands, in the order of commerce/README.md "Hooks". */
 function* finish(
-  draft: Draft,
+  draft: OrderDraft,
   { before, effects, completion }: Finish,
 ): Generator<Ask, void, unknown> {
   const { hooks } = draft.turn
@@ -283,7 +235,7 @@ function* finish(
     const payload = { before: beforeView(), order: orderView(draft) }
     const outcome = yield* effectsOf('OnOrderCommands', payload)
     effects.push(...outcome.effects)
-    yield* run(draft, ruleBatch(outcome.commands))
+    yield* run(draft, ruleBatch(outcome.commands), COMMANDS)
   }
   checkChannel(draft)
   draft.calculate()
@@ -303,15 +255,15 @@ function* finish(
 }
 
 /** Refuses what the order's channel doesn't allow, at the command that made it so. */
-function checkChannel(draft: Draft): void {
+function checkChannel(draft: OrderDraft): void {
   const fault = channelFault(draft)
   if (fault === null) return
-  const cause = draft.causes[fault.record] as Placed | null
+  const cause = draft.causes[fault.record] ?? null
   throw cause === null ? fault.error : located(fault.error, cause)
 }
 
 function decided(
-  draft: Draft,
+  draft: OrderDraft,
   batch: readonly Placed[],
   data: unknown,
   effects: readonly Effect[],

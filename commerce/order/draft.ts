@@ -6,6 +6,7 @@ import type { RecordMeta, Turn } from '../../protocol/behaviour.ts'
 import { assert, RequestError } from '../../protocol/errors.ts'
 import { minorDigits } from '../../protocol/money.ts'
 import { LIMITS } from '../../config/limits.ts'
+import type { Placed } from '../actor/command.ts'
 import type { ChannelView } from './channels.ts'
 import { evolve } from './state/evolve.ts'
 import type { OrderCreated, OrderRecord } from './records/records.ts'
@@ -57,12 +58,12 @@ function invoicedOf(state: OrderState): Invoiced {
 /** What records are committed with while a decision is made; `version` moves on. */
 type DraftMeta = { -readonly [K in keyof RecordMeta]: RecordMeta[K] }
 
-export class Draft {
+export class OrderDraft {
   readonly state: OrderState
   readonly records: OrderRecord[] = []
-  /** What decide.ts runs at the moment, and for each record, what it came of; null: of neither. */
-  cause: object | null = null
-  readonly causes: (object | null)[] = []
+  /** The command that runs at the moment, and for each record, which it came of; null: of none. */
+  cause: Placed | null = null
+  readonly causes: (Placed | null)[] = []
   readonly turn: Turn
   readonly channels: ChannelView
   /** Decimals of the order's currency. */

@@ -6,8 +6,8 @@ import type { Ask, Effect } from '../../protocol/behaviour.ts'
 import { toUuid } from '../../protocol/ids.ts'
 import type { Message } from '../../protocol/message.ts'
 import { checkCommand } from './messages/check.ts'
-import type { Command } from './command.ts'
-import type { Draft } from './draft.ts'
+import type { Command } from '../actor/command.ts'
+import type { OrderDraft } from './draft.ts'
 import { history } from './graph/journal.ts'
 import { Refused } from '../actor/refuse.ts'
 import { orderView } from './graph/view.ts'
@@ -101,7 +101,7 @@ export function* journalEffects({
   turn,
   records,
   state,
-}: Pick<Draft, 'turn' | 'records' | 'state'>): Generator<Ask, readonly Effect[], unknown> {
+}: Pick<OrderDraft, 'turn' | 'records' | 'state'>): Generator<Ask, readonly Effect[], unknown> {
   const order = orderView({ state })
   const effects: Effect[] = []
   let version = turn.version

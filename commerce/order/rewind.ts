@@ -9,7 +9,7 @@ import { RequestError } from '../../protocol/errors.ts'
 import { minorDigits } from '../../protocol/money.ts'
 import type { ChannelView } from './channels.ts'
 import { sameJson } from '../actor/difference.ts'
-import { Draft } from './draft.ts'
+import { OrderDraft } from './draft.ts'
 import { evolve } from './state/evolve.ts'
 import { journalEffects } from './hooks.ts'
 import type { Rewound } from './records/records.ts'
@@ -23,7 +23,7 @@ export interface Finishing {
   readonly turn: Turn
   readonly channels: ChannelView
   readonly finish: (
-    draft: Draft,
+    draft: OrderDraft,
     before: OrderState,
     effects: Effect[],
   ) => Generator<Ask, void, unknown>
@@ -69,7 +69,7 @@ export function* decideRewind(
   }
   // Rules may refuse it or add commands, as after any batch; those work on what it brought back.
   const back = evolve(state, record, meta)
-  const draft = new Draft(back, { ...turn, version: meta.version }, channels)
+  const draft = new OrderDraft(back, { ...turn, version: meta.version }, channels)
   const effects: Effect[] = []
   if (turn.hooks.has('OnOrderJournal')) {
     effects.push(...(yield* journalEffects({ turn, records: [record], state: back })))

@@ -4,10 +4,9 @@
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
-import { command } from '../command.ts'
 import { difference, mapDifference } from '../../actor/difference.ts'
 import { move } from '../../actor/machine.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import { DELIVERY_MOVES } from '../state/machines.ts'
 import type { DeliveryCreated } from '../records/records.ts'
 import { invalid, invalidState } from '../../actor/refuse.ts'
@@ -24,6 +23,7 @@ import {
 } from '../../actor/shapes.ts'
 import { addressProperties } from '../messages/shapes.ts'
 import { ADDRESS_MEMBERS, type Delivery } from '../state/state.ts'
+import { command } from './command.ts'
 
 const createDeliveryMembers = commandMembers({
   deliveryId: Type.Optional(Id),
@@ -184,14 +184,18 @@ export const reopenDelivery = command('reopenDelivery', deliveryOnly, (draft, gi
 })
 
 /** Moves the state as the machine says, or refuses. */
-function moveDelivery(draft: Draft, delivery: Delivery, name: keyof typeof DELIVERY_MOVES): void {
+function moveDelivery(
+  draft: OrderDraft,
+  delivery: Delivery,
+  name: keyof typeof DELIVERY_MOVES,
+): void {
   const { deliveryId, deliveryNumber, state } = delivery
   const to = move(`delivery ${deliveryNumber}`, state, DELIVERY_MOVES[name])
   draft.commit({ t: 'deliveryStateChanged', deliveryId, from: state, to })
 }
 
 /** Goods leave for a confirmed order only. */
-function checkConfirmed(draft: Draft): void {
+function checkConfirmed(draft: OrderDraft): void {
   const { state, orderNumber } = draft.state
   if (state === 'confirmed') return
   invalidState(`order ${orderNumber} is ${state}: its deliveries can go on when it is confirmed`)

@@ -3,9 +3,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
-import { command } from '../command.ts'
 import { difference } from '../../actor/difference.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import { invalid, invalidState } from '../../actor/refuse.ts'
 import {
   commandMembers,
@@ -17,6 +16,7 @@ import {
   Text,
 } from '../../actor/shapes.ts'
 import type { DiscountScope, StaticDiscount } from '../state/state.ts'
+import { command } from './command.ts'
 
 /** Members of the three commands that create a static discount. */
 const discountProperties = {
@@ -96,7 +96,7 @@ export const deleteDiscount = command(
 
 /** What the three commands that create a static discount have in common. */
 function createDiscount(
-  draft: Draft,
+  draft: OrderDraft,
   target: { readonly scope: DiscountScope; readonly targetId?: string },
   given: Static<typeof discountMembers>,
 ): void {
@@ -129,7 +129,7 @@ function discountValue(isPercentage: boolean, value: number): number {
  * A discount that may still be changed: none of its shares is on an invoice, and a line's or a
  * delivery's own only while that is open.
  */
-function openDiscount(draft: Draft, id: string): StaticDiscount {
+function openDiscount(draft: OrderDraft, id: string): StaticDiscount {
   const discount = draft.discount(id)
   if (discount.scope === 'orderLine') {
     draft.openLine(discount.targetId!)

@@ -1,12 +1,12 @@
 // Commands that merge the caller's own data into the order or one of its children. Source:
 // commerce/README.md "Values", "Commands".
 
-import { command } from '../command.ts'
 import { mapDifference } from '../../actor/difference.ts'
 import type { JsonObject } from '../../actor/json.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import type { DynamicOwner } from '../records/records.ts'
 import { commandMembers, Id, JsonMembers } from '../../actor/shapes.ts'
+import { command } from './command.ts'
 
 /** The caller's own data on the order, merged by key; null removes one. */
 export const setDynamicFields = command(
@@ -58,7 +58,7 @@ export const setReturnDynamicFields = command(
 
 /** Commits what `fields` change in `current`, the dynamic fields of the order or a child. */
 function mergeDynamic(
-  draft: Draft,
+  draft: OrderDraft,
   of: { readonly owner: DynamicOwner; readonly id?: string },
   current: JsonObject,
   fields: JsonObject,

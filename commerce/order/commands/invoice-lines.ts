@@ -3,7 +3,7 @@
 // keeps them for good. Source: commerce/README.md "Machines", "Arithmetic", "Graph".
 
 import { fromUnits, toUnits } from '../../../protocol/money.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import { returnedParts, worthOf } from '../totals/returned-parts.ts'
 import type {
   CalculatedDiscount,
@@ -22,7 +22,7 @@ interface Place {
 /** Where a credited line was debited. */
 export type OriginalLine = Pick<InvoiceLine, 'invoiceId' | 'invoiceLineId'>
 
-export function lineOfLine(draft: Draft, line: OrderLine, place: Place): InvoiceLine {
+export function lineOfLine(draft: OrderDraft, line: OrderLine, place: Place): InvoiceLine {
   return {
     ...head(draft, place),
     referenceType: 'orderLine',
@@ -40,7 +40,7 @@ export function lineOfLine(draft: Draft, line: OrderLine, place: Place): Invoice
   }
 }
 
-export function lineOfShipping(draft: Draft, delivery: Delivery, place: Place): InvoiceLine {
+export function lineOfShipping(draft: OrderDraft, delivery: Delivery, place: Place): InvoiceLine {
   return {
     ...head(draft, place),
     referenceType: 'delivery',
@@ -63,7 +63,7 @@ export function lineOfShipping(draft: Draft, delivery: Delivery, place: Place): 
  * the line that debited it, and the invoice which that is on.
  */
 export function creditLine(
-  draft: Draft,
+  draft: OrderDraft,
   item: Return,
   { place, original }: { readonly place: Place; readonly original: OriginalLine },
 ): InvoiceLine {
@@ -96,14 +96,14 @@ export function creditLine(
 }
 
 function head(
-  draft: Draft,
+  draft: OrderDraft,
   { invoiceId, number }: Place,
 ): Pick<InvoiceLine, 'invoiceLineId' | 'invoiceId' | 'invoiceLineNumber'> {
   return { invoiceLineId: draft.turn.newId(), invoiceId, invoiceLineNumber: number }
 }
 
 function amounts(
-  draft: Draft,
+  draft: OrderDraft,
   total: number,
   { tax, shares }: { readonly tax: number; readonly shares: readonly CalculatedDiscount[] },
 ): Pick<InvoiceLine, 'amount' | 'invoiceLineTotal' | 'net' | 'tax' | 'discounts'> {

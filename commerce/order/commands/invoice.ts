@@ -6,13 +6,13 @@ import { LIMITS } from '../../../config/limits.ts'
 import { assert, RequestError } from '../../../protocol/errors.ts'
 import { fromUnits, toUnits } from '../../../protocol/money.ts'
 import { move } from '../../actor/machine.ts'
-import { command } from '../command.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import { creditLine, lineOfLine, lineOfShipping } from './invoice-lines.ts'
 import type { BillableRef } from '../records/records.ts'
 import { invalidState } from '../../actor/refuse.ts'
 import { commandMembers, Id, Tag } from '../../actor/shapes.ts'
 import { type InvoiceLine, isCancelled } from '../state/state.ts'
+import { command } from './command.ts'
 
 const DEFAULT_PREFIX = 'I'
 
@@ -64,7 +64,7 @@ type LineDraft = (
   place: { readonly invoiceId: string; readonly number: number },
 ) => InvoiceLine
 
-function debitDrafts(draft: Draft): LineDraft[] {
+function debitDrafts(draft: OrderDraft): LineDraft[] {
   const { state } = draft
   const drafts: LineDraft[] = []
   for (const line of state.lines.values()) {
@@ -83,7 +83,7 @@ function debitDrafts(draft: Draft): LineDraft[] {
  * A line's return is credited as far as the line was debited: on an invoice before, or on one that
  * this command makes. Others stay released until it is.
  */
-function creditDrafts(draft: Draft): LineDraft[] {
+function creditDrafts(draft: OrderDraft): LineDraft[] {
   const { state } = draft
   const drafts: LineDraft[] = []
   for (const item of state.returns.values()) {
@@ -103,7 +103,7 @@ function creditDrafts(draft: Draft): LineDraft[] {
   return drafts
 }
 
-function issue(draft: Draft, prefix: string, drafts: readonly LineDraft[]): void {
+function issue(draft: OrderDraft, prefix: string, drafts: readonly LineDraft[]): void {
   const { state, digits } = draft
   draft.copies(JSON.stringify(state.invoiceAddress).length)
   const invoiceId = draft.turn.newId()
@@ -166,7 +166,7 @@ export const cancelInvoice = command(
 )
 
 /** What is credited stays debited: credits on other invoices are cancelled first. */
-function checkNoCredits(draft: Draft, invoiceId: string, invoiceNumber: string): void {
+function checkNoCredits(draft: OrderDraft, invoiceId: string, invoiceNumber: string): void {
   for (const line of draft.state.invoiceLines.values()) {
     if (line.originalInvoiceId !== invoiceId || line.invoiceId === invoiceId) continue
     const credit = draft.state.invoices.get(line.invoiceId)!

@@ -5,9 +5,8 @@ import { type Static, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import { hasDecimals, PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
-import { command } from '../command.ts'
 import { difference } from '../../actor/difference.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import type { NewLine, OrderLineCreated, OrderLinePatch } from '../records/records.ts'
 import { invalid, onlyOne } from '../../actor/refuse.ts'
 import {
@@ -24,6 +23,7 @@ import {
 import { Skus } from '../messages/shapes.ts'
 import type { OrderLine } from '../state/state.ts'
 import { checkLineBase } from '../totals/totals.ts'
+import { command } from './command.ts'
 
 const createOrderLineMembers = commandMembers({
   deliveryId: Id,
@@ -91,7 +91,7 @@ function addOptional(
 }
 
 /** The next number that no line has. */
-export function takeNextLineNumber(draft: Draft): number {
+export function takeNextLineNumber(draft: OrderDraft): number {
   const numbers = draft.lineNumbers()
   let n = draft.state.lastLineNumber + 1
   while (numbers.has(String(n))) n++
@@ -99,7 +99,7 @@ export function takeNextLineNumber(draft: Draft): number {
   return n
 }
 
-function takeLineNumber(draft: Draft, number: string): string {
+function takeLineNumber(draft: OrderDraft, number: string): string {
   const numbers = draft.lineNumbers()
   if (numbers.has(number)) {
     throw new RequestError('DUPLICATE_ID', `orderLineNumber ${number} is already used`, {
@@ -235,7 +235,7 @@ export const deleteOrderLine = command(
 type Wanted = { readonly [K in keyof OrderLinePatch]?: OrderLinePatch[K] | undefined }
 
 /** Commits the members of `wanted` that differ; `undefined` leaves one as it is. */
-function changeLine(draft: Draft, line: OrderLine, wanted: Wanted): void {
+function changeLine(draft: OrderDraft, line: OrderLine, wanted: Wanted): void {
   const changed = difference<OrderLinePatch>(line, wanted)
   if (changed === null) return
   draft.commit({ t: 'orderLineChanged', orderLineId: line.orderLineId, ...changed })

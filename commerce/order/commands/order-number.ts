@@ -5,11 +5,11 @@ import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Ask } from '../../../protocol/behaviour.ts'
 import { assert, RequestError } from '../../../protocol/errors.ts'
-import { askingCommand } from '../command.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import { invalidState } from '../../actor/refuse.ts'
 import { commandMembers } from '../../actor/shapes.ts'
 import { OrderNumber } from '../messages/shapes.ts'
+import { askingCommand } from './command.ts'
 
 /** Type of the natural key `orderNumber`. */
 export const ORDER_NUMBER_KEY = 'order'
@@ -51,7 +51,7 @@ export function* reserveNumber(key: string, member: string): Generator<Ask, void
   throw new RequestError('ALREADY_EXISTS', `order number ${key} is already used`, { member })
 }
 
-function checkRenumbering(draft: Draft): void {
+function checkRenumbering(draft: OrderDraft): void {
   const { state, orderNumber, invoices } = draft.state
   if (state !== 'pending') {
     invalidState(`order ${orderNumber} is ${state}: only a pending one can get another number`)
@@ -63,7 +63,7 @@ function checkRenumbering(draft: Draft): void {
 }
 
 /** Gives the order a number that is reserved for it, in the place of its old one. */
-function renumber(draft: Draft, orderNumber: string): void {
+function renumber(draft: OrderDraft, orderNumber: string): void {
   const before = draft.state.orderNumber
   draft.commit({ t: 'orderChanged', before: { orderNumber: before }, after: { orderNumber } })
 }

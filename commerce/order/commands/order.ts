@@ -4,17 +4,17 @@
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
-import { askingCommand, command } from '../command.ts'
 import { difference, mapDifference } from '../../actor/difference.ts'
 import type { Json, JsonObject } from '../../actor/json.ts'
 import { moveTo } from '../../actor/machine.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import { DELIVERY_MOVES, ORDER_MOVES } from '../state/machines.ts'
 import type { DeliveryMove } from '../records/records.ts'
 import { invalid, invalidState } from '../../actor/refuse.ts'
 import { commandMembers, JsonMembers, Key, nullable } from '../../actor/shapes.ts'
 import { invoiceAddressProperties } from '../messages/shapes.ts'
 import { INVOICE_ADDRESS_MEMBERS, ORDER_STATES, type OrderStateName } from '../state/state.ts'
+import { askingCommand, command } from './command.ts'
 
 /** A delivery's id and states in the record, about. */
 const MOVE_CHARS = 64
@@ -48,7 +48,7 @@ export const setOrderState = command(
 )
 
 /** confirmed -> pending: nothing may be under way yet. */
-function checkUntouched(draft: Draft): void {
+function checkUntouched(draft: OrderDraft): void {
   for (const delivery of draft.state.deliveries.values()) {
     if (delivery.state !== 'processing' && delivery.state !== 'completed') continue
     invalidState(
@@ -59,7 +59,7 @@ function checkUntouched(draft: Draft): void {
   checkNoInvoice(draft, 'go back to pending')
 }
 
-function checkCancellable(draft: Draft): void {
+function checkCancellable(draft: OrderDraft): void {
   for (const delivery of draft.state.deliveries.values()) {
     if (delivery.state !== 'completed') continue
     invalidState(`delivery ${delivery.deliveryNumber} is completed: the order can't be cancelled`)
@@ -67,7 +67,7 @@ function checkCancellable(draft: Draft): void {
   checkNoInvoice(draft, 'be cancelled')
 }
 
-function checkNoInvoice(draft: Draft, what: string): void {
+function checkNoInvoice(draft: OrderDraft, what: string): void {
   for (const invoice of draft.state.invoices.values()) {
     if (invoice.isCancelled) continue
     invalidState(
@@ -77,12 +77,12 @@ function checkNoInvoice(draft: Draft, what: string): void {
 }
 
 /** Deliveries that go with a cancellation, or come back from it. */
-function cascade(draft: Draft, from: OrderStateName, to: OrderStateName): DeliveryMove[] {
+function cascade(draft: OrderDraft, from: OrderStateName, to: OrderStateName): DeliveryMove[] {
   if (to === 'cancelled') return moves(draft, 'orderCancelled')
   return from === 'cancelled' ? moves(draft, 'orderReopened') : []
 }
 
-function moves(draft: Draft, name: 'orderCancelled' | 'orderReopened'): DeliveryMove[] {
+function moves(draft: OrderDraft, name: 'orderCancelled' | 'orderReopened'): DeliveryMove[] {
   const { from, to } = DELIVERY_MOVES[name]
   const found: DeliveryMove[] = []
   for (const { deliveryId, state } of draft.state.deliveries.values()) {

@@ -2,12 +2,12 @@
 // commerce/README.md "Machines", "Commands".
 
 import { move } from '../../actor/machine.ts'
-import { command } from '../command.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import { BILLING_MOVES, billingState } from '../state/machines.ts'
 import { invalidState } from '../../actor/refuse.ts'
 import { commandMembers, Id } from '../../actor/shapes.ts'
 import { type Billable, type BillableKind, isCancelled } from '../state/state.ts'
+import { command } from './command.ts'
 
 /** A line may go on the next invoice. */
 export const releaseOrderLineToInvoicing = command(
@@ -60,7 +60,7 @@ interface Thing {
 }
 
 /** What counts nothing, in a cancelled delivery, can't be released. */
-function release(draft: Draft, thing: Billable, named: Thing): void {
+function release(draft: OrderDraft, thing: Billable, named: Thing): void {
   const delivery = draft.delivery(named.deliveryId)
   if (isCancelled(delivery)) {
     const { deliveryNumber, state } = delivery
@@ -70,26 +70,26 @@ function release(draft: Draft, thing: Billable, named: Thing): void {
   if (!thing.released) draft.commit({ t: 'releasedToInvoicing', kind: named.kind, id: named.id })
 }
 
-function retract(draft: Draft, thing: Billable, named: Thing): void {
+function retract(draft: OrderDraft, thing: Billable, named: Thing): void {
   move(named.what, billingState(thing), BILLING_MOVES.retract)
   draft.commit({ t: 'retractedFromInvoicing', kind: named.kind, id: named.id })
 }
 
-function namedLine(draft: Draft, id: string): [Billable, Thing] {
+function namedLine(draft: OrderDraft, id: string): [Billable, Thing] {
   const line = draft.line(id)
   const { orderLineId, orderLineNumber, deliveryId } = line
   const what = `order line ${orderLineNumber}`
   return [line, { kind: 'orderLine', id: orderLineId, what, deliveryId }]
 }
 
-function namedShipping(draft: Draft, id: string): [Billable, Thing] {
+function namedShipping(draft: OrderDraft, id: string): [Billable, Thing] {
   const delivery = draft.delivery(id)
   const { deliveryId, deliveryNumber } = delivery
   const what = `shipping of delivery ${deliveryNumber}`
   return [delivery, { kind: 'delivery', id: deliveryId, what, deliveryId }]
 }
 
-function namedReturn(draft: Draft, id: string): [Billable, Thing] {
+function namedReturn(draft: OrderDraft, id: string): [Billable, Thing] {
   const item = draft.return(id)
   const { returnId, orderLineId } = item
   const { deliveryId } = draft.line(orderLineId)

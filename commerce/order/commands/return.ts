@@ -3,12 +3,12 @@
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { addDecimals, roundFactor } from '../../../protocol/money.ts'
-import { command } from '../command.ts'
 import { difference } from '../../actor/difference.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import { invalid, invalidState } from '../../actor/refuse.ts'
 import { commandMembers, Id, JsonMembers, Part, Quantity } from '../../actor/shapes.ts'
 import type { Return } from '../state/state.ts'
+import { command } from './command.ts'
 import { checkQuantity } from './line.ts'
 
 const createReturnMembers = commandMembers({
@@ -70,7 +70,7 @@ export const deleteReturn = command(
 )
 
 /** A return that may still be changed: it is not invoiced. */
-function openReturn(draft: Draft, id: string): Return {
+function openReturn(draft: OrderDraft, id: string): Return {
   const item = draft.return(id)
   if (item.invoiceId !== null) {
     const { invoiceNumber } = draft.state.invoices.get(item.invoiceId)!

@@ -2,10 +2,10 @@
 
 import { Type } from '@sinclair/typebox'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
-import { command } from '../command.ts'
 import { difference } from '../../actor/difference.ts'
 import { onlyOne } from '../../actor/refuse.ts'
 import { commandMembers, Factor, Id, Key, nullable, Price, Text } from '../../actor/shapes.ts'
+import { command } from './command.ts'
 
 /** Another shipping fee for a delivery that is open. */
 export const setShippingPrice = command(

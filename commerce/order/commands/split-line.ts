@@ -7,12 +7,12 @@
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { addDecimals, fromUnits, partOf, toUnits } from '../../../protocol/money.ts'
-import { command } from '../command.ts'
-import type { Draft } from '../draft.ts'
+import type { OrderDraft } from '../draft.ts'
 import type { NewLine, OrderLinePatch } from '../records/records.ts'
 import { invalid } from '../../actor/refuse.ts'
 import { commandMembers, Id, Quantity } from '../../actor/shapes.ts'
 import type { OrderLine } from '../state/state.ts'
+import { command } from './command.ts'
 import { checkQuantity, takeNextLineNumber } from './line.ts'
 
 /** A discount in its record, about. */
@@ -65,7 +65,7 @@ export const splitOrderLine = command('splitOrderLine', schema, (draft, given) =
 
 /** The line's discounts on the new line, in their order. */
 function splitDiscounts(
-  draft: Draft,
+  draft: OrderDraft,
   { line, quantity, targetId }: { line: OrderLine; quantity: number; targetId: string },
 ): void {
   for (const id of draft.state.discountsOf.get(line.orderLineId) ?? []) {
@@ -93,7 +93,7 @@ function splitDiscounts(
 
 /** An amount in minor units, so that the two parts add up to what was shown. */
 function dividedAmount(
-  draft: Draft,
+  draft: OrderDraft,
   line: OrderLine,
   { amount, quantity }: { readonly amount: number; readonly quantity: number },
 ): { readonly kept: number; readonly split: number } {

@@ -1,8 +1,8 @@
 // Commands on the tags of the order and of its deliveries. Source: commerce/README.md "Commands".
 
 import { LIMITS } from '../../../config/limits.ts'
-import { command } from '../command.ts'
 import { commandMembers, Id, Tag } from '../../actor/shapes.ts'
+import { command } from './command.ts'
 
 /** A tag on the order; one that is there already stays where it is. */
 export const addTag = command('addTag', commandMembers({ key: Tag }), (draft, { key }) => {

@@ -5,13 +5,12 @@
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { type ErrorItem, errorItem } from '../../../protocol/errors.ts'
-import { suggestion } from '../../../protocol/near-names.ts'
 import type { Message } from '../../../protocol/message.ts'
 import { isCurrency } from '../../../protocol/money.ts'
 import { compileShape, type ShapeCheck } from '../../../protocol/validation.ts'
 import { COMMANDS, LATER_COMMANDS } from '../command-table.ts'
-import type { Command, CommandDefinition } from '../command.ts'
-import { jsonProblem } from '../../actor/json.ts'
+import { commandChecks } from '../../actor/check-commands.ts'
+import type { Command } from '../../actor/command.ts'
 import { Id, Key, members, Timestamp } from '../../actor/shapes.ts'
 import { OrderNumber } from './shapes.ts'
 
@@ -61,9 +60,7 @@ export const MESSAGE_TYPES = [...Object.keys(BODIES), 'capturePayments'] as cons
 const bodyChecks = new Map<string, ShapeCheck>(
   Object.entries(BODIES).map(([type, schema]) => [type, compileShape(schema)]),
 )
-const commandChecks = new Map<string, ShapeCheck>(
-  [...COMMANDS.values()].map(({ type, schema }) => [type, compileShape(schema)]),
-)
+export const { checkCommand, checkCommands } = commandChecks(COMMANDS, LATER_COMMANDS)
 
 /** Errors of a message's shape, or null. Stops at the first. */
 export function checkMessage(message: Message): readonly ErrorItem[] | null {
@@ -109,81 +106,4 @@ function checkCreate(body: CreateBody): readonly ErrorItem[] | null {
     ]
   }
   return body.commands === undefined ? null : checkCommands(body.commands)
-}
-
-function checkCommands(commands: readonly unknown[]): readonly ErrorItem[] | null {
-  for (let i = 0; i < commands.length; i++) {
-    const error = checkCommand(commands[i], i)
-    if (error !== null) return [error]
-  }
-  return null
-}
-
-/** What is wrong with the shape of one command, or null. `index`: its place in the batch. */
-export function checkCommand(command: unknown, index: number): ErrorItem | null {
-  if (typeof command !== 'object' || command === null || Array.isArray(command)) {
-    return commandError('must be an object with a `type`', { commandIndex: index })
-  }
-  const { type } = command as { type?: unknown }
-  const check = commandChecks.get(type as string)
-  if (check === undefined) return unknownCommand(type, index)
-  const problem = check(command) ?? checkJson(COMMANDS.get(type as string)!, command as Command)
-  if (problem === null) return null
-  const where = problem.member === '' ? '' : `${problem.member} `
-  return commandError(`${where}${problem.message}`, {
-    commandIndex: index,
-    commandType: type,
-    ...(problem.member !== '' && { member: problem.member }),
-  })
-}
-
-function checkJson(
-  { json }: CommandDefinition,
-  command: Command,
-): { member: string; message: string } | null {
-  for (const member of json) {
-    const value = command[member]
-    if (value === undefined) continue
-    const message = jsonProblem(value)
-    if (message !== null) return { member, message }
-  }
-  return null
-}
-
-function unknownCommand(type: unknown, index: number): ErrorItem {
-  if (typeof type !== 'string') {
-    return commandError('type is missing: it names the command', {
-      commandIndex: index,
-      member: 'type',
-    })
-  }
-  if (LATER_COMMANDS.has(type)) {
-    return errorItem('NOT_AVAILABLE', `commands[${index}]: ${type} is not available yet`, {
-      commandIndex: index,
-      commandType: type,
-    })
-  }
-  const shown = type.slice(0, 100)
-  const near = suggestion(type, [...COMMANDS.keys()])
-  return commandError(`there is no command ${JSON.stringify(shown)}${near}`, {
-    commandIndex: index,
-    commandType: shown,
-    member: 'type',
-  })
-}
-
-function commandError(
-  message: string,
-  details: { readonly commandIndex: number; readonly [member: string]: unknown },
-): ErrorItem {
-  return errorItem('INVALID_COMMAND', placed(message, details), details)
-}
-
-/** `commands[2] createOrderLine: quantity must be > 0`: what, where. */
-export function placed(
-  message: string,
-  { commandIndex, commandType }: { commandIndex?: unknown; commandType?: unknown },
-): string {
-  const name = typeof commandType === 'string' ? ` ${commandType}` : ''
-  return `commands[${String(commandIndex)}]${name}: ${message}`
 }
