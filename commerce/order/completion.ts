@@ -4,8 +4,8 @@
 //
 // Payments are not known yet: what is invoiced counts as paid.
 
-import { fulfilmentState, isInvoiced } from './state/derived-states.ts'
 import type { OrderDraft } from './draft.ts'
+import { fulfilmentState, isInvoiced } from './state/derived-states.ts'
 import type { OrderState } from './state/state.ts'
 
 /** KONTOR_ORDER_COMPLETION: whether orders complete by themselves. */

@@ -3,7 +3,7 @@
 // hooks. All commands of a message are one batch: one refusal and nothing of it remains.
 // Source: commerce/README.md "Messages", "Hooks"; CONTRACT 1.3.
 
-import type { ActorRecord, Ask, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
+import type { Ask, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'
 import {
   assert,
@@ -14,23 +14,23 @@ import {
 } from '../../protocol/errors.ts'
 import { instantMs } from '../../protocol/graph/instants.ts'
 import type { Message } from '../../protocol/message.ts'
-import { LIMITS } from '../../config/limits.ts'
+import { batchOf, located, ruleBatch, run } from '../actor/batch.ts'
+import { decideCheckpoints } from '../actor/checkpoints.ts'
+import type { Command, Placed } from '../actor/command.ts'
+import { Refused } from '../actor/refuse.ts'
 import { channelFault } from './channel-rules.ts'
 import type { ChannelView } from './channels.ts'
-import { checkMessage, type CreateBody } from './messages/check.ts'
 import { COMMANDS } from './command-table.ts'
-import { batchOf, located, ruleBatch, run } from '../actor/batch.ts'
-import type { Command, Placed } from '../actor/command.ts'
 import { ORDER_NUMBER_KEY, reserveNumber } from './commands/order-number.ts'
 import { type Completion, completeIfDone } from './completion.ts'
 import { decideDelete } from './delete.ts'
 import { OrderDraft } from './draft.ts'
+import { orderView } from './graph/view.ts'
 import { effectsOf, journalEffects } from './hooks.ts'
-import type { OrderCreated, OrderRecord } from './records/records.ts'
-import { Refused } from '../actor/refuse.ts'
+import { checkMessage, type CreateBody } from './messages/check.ts'
+import type { OrderCreated } from './records/records.ts'
 import { decideRewind } from './rewind.ts'
 import { newOrderState, type OrderState } from './state/state.ts'
-import { orderView } from './graph/view.ts'
 
 export const DEFAULT_NUMBER_PREFIX = 'O'
 /** Commands that give a new order its number: the first of them takes effect first. */
@@ -81,10 +81,8 @@ function* decideOn(
       const data = yield { ask: 'query', node: message.body, state }
       return { ok: true, records: [], state, data }
     }
-    case 'getCheckpoints': {
-      const data = yield { ask: 'checkpoints', limit: LIMITS.checkpointsMax }
-      return { ok: true, records: [], state, data }
-    }
+    case 'getCheckpoints':
+      return yield* decideCheckpoints(state)
     case 'rewind':
       return yield* decideRewind(state, message.body as { checkpointId: string }, {
         turn,
@@ -138,7 +136,7 @@ function* decideCreate(
   yield* finish(draft, { before: null, effects, completion })
   const data = { orderId: turn.actorId, orderNumber: draft.state.orderNumber }
   // The numbering command was taken out of the batch, and is of the message all the same.
-  return decided(draft, numbering === null ? commands : [numbering, ...commands], data, effects)
+  return draft.decided(numbering === null ? commands : [numbering, ...commands], { data, effects })
 }
 
 /** Commands of OnOrderBeforeCreated rules; its order has no number yet. */
@@ -208,7 +206,7 @@ function* decideCommands(
     return { ok: true, records: [], state, data: { checkpointId: currentCheckpoint(state) } }
   }
   const data = { checkpointId: currentCheckpoint(draft.state) }
-  return decided(draft, batch, data, effects)
+  return draft.decided(batch, { data, effects })
 }
 
 /** The checkpoint that an order stands at: that of the last message that changed it. */
@@ -260,28 +258,6 @@ function checkChannel(draft: OrderDraft): void {
   if (fault === null) return
   const cause = draft.causes[fault.record] ?? null
   throw cause === null ? fault.error : located(fault.error, cause)
-}
-
-function decided(
-  draft: OrderDraft,
-  batch: readonly Placed[],
-  data: unknown,
-  effects: readonly Effect[],
-): Decision<OrderState> {
-  const { records, state } = draft
-  if (batch.length > 0) {
-    // Kinds of commands, for the checkpoint that this message makes (CONTRACT 1.3).
-    const types = new Set<string>()
-    for (const { command } of batch) types.add(command.type)
-    ;(records[0] as { commands?: readonly string[] }).commands = [...types]
-  }
-  return {
-    ok: true,
-    records: records as readonly OrderRecord[] as unknown as readonly ActorRecord[],
-    state,
-    data,
-    ...(effects.length > 0 && { effects }),
-  }
 }
 
 function refused(error: ErrorItem): Decision<OrderState> {

@@ -3,13 +3,14 @@
 // "Messages", "Hooks".
 
 import type { ActorRecord, Ask, Decision, Turn } from '../../protocol/behaviour.ts'
-import { evolve } from './state/evolve.ts'
-import { effectsOf, journalEffects } from './hooks.ts'
-import { refs } from './graph/project.ts'
+import { metaOf } from '../actor/draft.ts'
 import { invalidState } from '../actor/refuse.ts'
-import type { OrderDeleted } from './records/records.ts'
-import { copyState, type OrderState } from './state/state.ts'
+import { refs } from './graph/project.ts'
 import { orderView } from './graph/view.ts'
+import { effectsOf, journalEffects } from './hooks.ts'
+import type { OrderDeleted } from './records/records.ts'
+import { evolve } from './state/evolve.ts'
+import { copyState, type OrderState } from './state/state.ts'
 
 export function* decideDelete(
   state: OrderState,
@@ -34,17 +35,10 @@ export function* decideDelete(
     // The order as it was: nothing else is left of it to show.
     effects.push(...(yield* journalEffects({ turn, records: [record], state })))
   }
-  const meta = {
-    actorId: turn.actorId,
-    version: turn.version + 1,
-    timeMs: turn.nowMs,
-    by: turn.by,
-    messageId: turn.messageId,
-  }
   return {
     ok: true,
     records: [record as unknown as ActorRecord],
-    state: evolve(copyState(state), record, meta),
+    state: evolve(copyState(state), record, metaOf(turn, turn.version + 1)),
     ...(effects.length > 0 && { effects }),
   }
 }

@@ -1,17 +1,16 @@
-// A decision under way: a copy of the state that takes the records of a batch one by one, so that
-// a refusal leaves the original as it was. It stands between the commands, which look things up and
-// commit records here, and decide.ts, which makes the decision of it. Source: ARCHITECTURE 2.
+// A decision on an order under way. It stands between the commands, which look things up and commit
+// records here, and decide.ts, which makes the decision of it. Source: ARCHITECTURE 2.
 
-import type { RecordMeta, Turn } from '../../protocol/behaviour.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { Turn } from '../../protocol/behaviour.ts'
 import { assert, RequestError } from '../../protocol/errors.ts'
 import { minorDigits } from '../../protocol/money.ts'
-import { LIMITS } from '../../config/limits.ts'
-import type { Placed } from '../actor/command.ts'
+import { Draft, type DraftModel } from '../actor/draft.ts'
+import { invalid, invalidState } from '../actor/refuse.ts'
 import type { ChannelView } from './channels.ts'
-import { evolve } from './state/evolve.ts'
 import type { OrderCreated, OrderRecord } from './records/records.ts'
 import { REPRICES } from './records/records.ts'
-import { invalid, invalidState } from '../actor/refuse.ts'
+import { evolve } from './state/evolve.ts'
 import {
   copyState,
   type Delivery,
@@ -55,55 +54,30 @@ function invoicedOf(state: OrderState): Invoiced {
   return { discounts, lines }
 }
 
-/** What records are committed with while a decision is made; `version` moves on. */
-type DraftMeta = { -readonly [K in keyof RecordMeta]: RecordMeta[K] }
+const MODEL = { what: 'an order', evolve, copy: copyState } satisfies DraftModel<
+  OrderState,
+  OrderRecord
+>
 
-export class OrderDraft {
-  readonly state: OrderState
-  readonly records: OrderRecord[] = []
-  /** The command that runs at the moment, and for each record, which it came of; null: of none. */
-  cause: Placed | null = null
-  readonly causes: (Placed | null)[] = []
-  readonly turn: Turn
+export class OrderDraft extends Draft<OrderState, OrderRecord> {
   readonly channels: ChannelView
   /** Decimals of the order's currency. */
   readonly digits: number
-  readonly #meta: DraftMeta
   #repriced = false
-  #copiedChars = 0
   #lineNumbers: Set<string> | null = null
   #invoiced: Invoiced | null = null
   #invoices = 0
 
   /** `from`: the state to go on from (it is copied), or the record that makes a new order. */
   constructor(from: OrderState | OrderCreated, turn: Turn, channels: ChannelView) {
-    this.turn = turn
+    super('t' in from ? { birth: from } : { state: from }, turn, MODEL)
     this.channels = channels
-    this.#meta = {
-      actorId: turn.actorId,
-      version: turn.version,
-      timeMs: turn.nowMs,
-      by: turn.by,
-      messageId: turn.messageId,
-    }
-    if ('t' in from) {
-      this.#meta.version++
-      this.records.push(from)
-      this.causes.push(null)
-      this.state = evolve(null, from, this.#meta)
-    } else {
-      this.state = copyState(from)
-    }
     this.digits = minorDigits(this.state.currencyCode)
   }
 
-  /** Takes a record: from here on the draft is as it says. */
-  commit(record: OrderRecord): void {
+  override commit(record: OrderRecord): void {
     assert(record.t !== 'rewound', 'a rewind replaces the state and is decided without a draft')
-    this.#meta.version++
-    this.records.push(record)
-    this.causes.push(this.cause)
-    evolve(this.state, record, this.#meta)
+    super.commit(record)
     if (REPRICES[record.t]) this.#repriced = true
     if (MOVES_INVOICED.has(record.t)) this.#invoiced = null
   }
@@ -225,23 +199,6 @@ export class OrderDraft {
       invalid(`a batch has at most ${LIMITS.batchInvoicesMax} invoice commands: send it in parts`)
     }
     this.#invoices++
-  }
-
-  /**
-   * Counts text that a record repeats from the state: small commands must not write without bound.
-   * Throws TOO_LARGE past what an entry may hold.
-   */
-  copies(chars: number): void {
-    this.#copiedChars += chars
-    if (this.#copiedChars <= LIMITS.entryBytesMax) return
-    throw new RequestError(
-      'TOO_LARGE',
-      `this batch would write more than ${LIMITS.entryBytesMax} bytes: send it in parts`,
-    )
-  }
-
-  room(count: number, max: number, what: string): void {
-    if (count >= max) invalid(`an order has at most ${max} ${what}`)
   }
 
   roomForLine(): void {

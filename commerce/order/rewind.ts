@@ -5,15 +5,15 @@
 
 import type { ActorRecord, Ask, Decision, Effect, NodeRef, Turn } from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'
-import { RequestError } from '../../protocol/errors.ts'
 import { minorDigits } from '../../protocol/money.ts'
+import { settleMap, stateAt } from '../actor/checkpoints.ts'
+import { metaOf } from '../actor/draft.ts'
+import { invalidState } from '../actor/refuse.ts'
 import type { ChannelView } from './channels.ts'
-import { sameJson } from '../actor/difference.ts'
 import { OrderDraft } from './draft.ts'
-import { evolve } from './state/evolve.ts'
 import { journalEffects } from './hooks.ts'
 import type { Rewound } from './records/records.ts'
-import { invalidState } from '../actor/refuse.ts'
+import { evolve } from './state/evolve.ts'
 import { toSnapshot } from './state/snapshot.ts'
 import { type Billable, copyState, type OrderState, unreckoned } from './state/state.ts'
 import { calculate } from './totals/totals.ts'
@@ -35,14 +35,7 @@ export function* decideRewind(
   { turn, channels, finish }: Finishing,
 ): Generator<Ask, Decision<OrderState>, unknown> {
   const wanted = body.checkpointId.toLowerCase()
-  const then = (yield { ask: 'state-at', checkpointId: wanted }) as OrderState | null
-  if (then === null) {
-    throw new RequestError(
-      'NOT_FOUND',
-      `order ${state.orderNumber} has no checkpoint ${wanted}: getCheckpoints lists them`,
-      { member: 'checkpointId' },
-    )
-  }
+  const then = yield* stateAt<OrderState>(wanted, `order ${state.orderNumber}`)
   for (const { invoiceId, invoiceNumber, isCancelled } of state.invoices.values()) {
     if (isCancelled || then.invoices.has(invoiceId)) continue
     invalidState(
@@ -50,13 +43,7 @@ export function* decideRewind(
         'document is never unmade',
     )
   }
-  const meta = {
-    actorId: turn.actorId,
-    version: turn.version + 1,
-    timeMs: turn.nowMs,
-    by: turn.by,
-    messageId: turn.messageId,
-  }
+  const meta = metaOf(turn, turn.version + 1)
   const target = targetOf(state, then)
   const totals = calculate(target, minorDigits(target.currencyCode))
   if (totals !== null) evolve(target, totals, meta)
@@ -123,24 +110,4 @@ function settleChildren(now: OrderState, target: OrderState, nowMs: number): Nod
     ...settleMap('staticDiscount', now.discounts, target.discounts, nowMs),
     ...settleMap('return', now.returns, target.returns, nowMs),
   ]
-}
-
-function settleMap<T extends { readonly modifiedMs: number }>(
-  node: string,
-  now: ReadonlyMap<string, T>,
-  target: Map<string, T>,
-  nowMs: number,
-): NodeRef[] {
-  const changed: NodeRef[] = []
-  for (const [id, child] of target) {
-    const current = now.get(id)
-    if (current !== undefined && sameJson({ ...child, modifiedMs: current.modifiedMs }, current)) {
-      target.set(id, current)
-    } else {
-      target.set(id, { ...child, modifiedMs: nowMs })
-      changed.push({ node, id })
-    }
-  }
-  for (const id of now.keys()) if (!target.has(id)) changed.push({ node, id })
-  return changed
 }

@@ -6,9 +6,6 @@ import { LIMITS } from '../../../config/limits.ts'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
 import { difference, mapDifference } from '../../actor/difference.ts'
 import { move } from '../../actor/machine.ts'
-import type { OrderDraft } from '../draft.ts'
-import { DELIVERY_MOVES } from '../state/machines.ts'
-import type { DeliveryCreated } from '../records/records.ts'
 import { invalid, invalidState } from '../../actor/refuse.ts'
 import {
   commandMembers,
@@ -21,7 +18,10 @@ import {
   Tag,
   Text,
 } from '../../actor/shapes.ts'
+import type { OrderDraft } from '../draft.ts'
 import { addressProperties } from '../messages/shapes.ts'
+import type { DeliveryCreated } from '../records/records.ts'
+import { DELIVERY_MOVES } from '../state/machines.ts'
 import { ADDRESS_MEMBERS, type Delivery } from '../state/state.ts'
 import { command } from './command.ts'
 

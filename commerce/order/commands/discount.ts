@@ -4,7 +4,6 @@ import { type Static, Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import { PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
 import { difference } from '../../actor/difference.ts'
-import type { OrderDraft } from '../draft.ts'
 import { invalid, invalidState } from '../../actor/refuse.ts'
 import {
   commandMembers,
@@ -15,6 +14,7 @@ import {
   Price,
   Text,
 } from '../../actor/shapes.ts'
+import type { OrderDraft } from '../draft.ts'
 import type { DiscountScope, StaticDiscount } from '../state/state.ts'
 import { command } from './command.ts'
 

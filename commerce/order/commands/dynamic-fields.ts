@@ -3,9 +3,9 @@
 
 import { mapDifference } from '../../actor/difference.ts'
 import type { JsonObject } from '../../actor/json.ts'
+import { commandMembers, Id, JsonMembers } from '../../actor/shapes.ts'
 import type { OrderDraft } from '../draft.ts'
 import type { DynamicOwner } from '../records/records.ts'
-import { commandMembers, Id, JsonMembers } from '../../actor/shapes.ts'
 import { command } from './command.ts'
 
 /** The caller's own data on the order, merged by key; null removes one. */

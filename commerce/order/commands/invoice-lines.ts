@@ -4,7 +4,6 @@
 
 import { fromUnits, toUnits } from '../../../protocol/money.ts'
 import type { OrderDraft } from '../draft.ts'
-import { returnedParts, worthOf } from '../totals/returned-parts.ts'
 import type {
   CalculatedDiscount,
   Delivery,
@@ -13,6 +12,7 @@ import type {
   OrderLine,
   Return,
 } from '../state/state.ts'
+import { returnedParts, worthOf } from '../totals/returned-parts.ts'
 
 interface Place {
   readonly invoiceId: string

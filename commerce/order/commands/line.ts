@@ -6,8 +6,6 @@ import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import { hasDecimals, PRICE_DECIMALS, roundDecimals, roundFactor } from '../../../protocol/money.ts'
 import { difference } from '../../actor/difference.ts'
-import type { OrderDraft } from '../draft.ts'
-import type { NewLine, OrderLineCreated, OrderLinePatch } from '../records/records.ts'
 import { invalid, onlyOne } from '../../actor/refuse.ts'
 import {
   commandMembers,
@@ -20,7 +18,9 @@ import {
   Quantity,
   Text,
 } from '../../actor/shapes.ts'
+import type { OrderDraft } from '../draft.ts'
 import { Skus } from '../messages/shapes.ts'
+import type { NewLine, OrderLineCreated, OrderLinePatch } from '../records/records.ts'
 import type { OrderLine } from '../state/state.ts'
 import { checkLineBase } from '../totals/totals.ts'
 import { command } from './command.ts'

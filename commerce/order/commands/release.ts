@@ -2,10 +2,10 @@
 // commerce/README.md "Machines", "Commands".
 
 import { move } from '../../actor/machine.ts'
-import type { OrderDraft } from '../draft.ts'
-import { BILLING_MOVES, billingState } from '../state/machines.ts'
 import { invalidState } from '../../actor/refuse.ts'
 import { commandMembers, Id } from '../../actor/shapes.ts'
+import type { OrderDraft } from '../draft.ts'
+import { BILLING_MOVES, billingState } from '../state/machines.ts'
 import { type Billable, type BillableKind, isCancelled } from '../state/state.ts'
 import { command } from './command.ts'
 

@@ -1,9 +1,9 @@
 // The journal view: what people read of an order's records.
 
 import t from 'tap'
-import { JOURNAL_TYPES } from './journal.ts'
 import { id, ORDER_ID, type OrderDriver, START_MS } from '../testing/order-driver.ts'
 import { deliveredOrder, openOrder } from '../testing/sample-orders.ts'
+import { JOURNAL_TYPES } from './journal.ts'
 
 const newest = (order: OrderDriver) => order.history().at(-1)!.doc
 const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

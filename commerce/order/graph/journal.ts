@@ -5,9 +5,9 @@
 import type { NodeDoc, RecordMeta } from '../../../protocol/behaviour.ts'
 import { checkpointId, derivedId } from '../../../protocol/checkpoint.ts'
 import { assert } from '../../../protocol/errors.ts'
-import { iso } from './project.ts'
 import type { DynamicChanged, OrderRecord } from '../records/records.ts'
 import type { BillableKind } from '../state/state.ts'
+import { iso } from './project.ts'
 
 /** Types of journal entries; those of promotions and payments come with them. */
 export const JOURNAL_TYPES = [

@@ -2,13 +2,13 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import type { FieldDef, NodeType } from '../../../protocol/graph/node-type.ts'
 import { instantMs } from '../../../protocol/graph/instants.ts'
+import type { FieldDef, NodeType } from '../../../protocol/graph/node-type.ts'
 import { isUuid } from '../../../protocol/ids.ts'
-import { ORDER_NODE_TYPES } from './node-types.ts'
 import { id, OrderDriver } from '../testing/order-driver.ts'
 import { lifeArbitrary } from '../testing/random-commands.ts'
 import { deliveredOrder } from '../testing/sample-orders.ts'
+import { ORDER_NODE_TYPES } from './node-types.ts'
 
 const types = new Map(ORDER_NODE_TYPES.map((type) => [type.name, type]))
 const fieldOf = (type: NodeType, name: string) => type.fields.find((field) => field.name === name)

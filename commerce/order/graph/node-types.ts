@@ -4,13 +4,13 @@
 // Source: commerce/README.md "Graph", CONTRACT 1.4.
 
 import type { EdgeDef, FieldDef, FieldType, NodeType } from '../../../protocol/graph/node-type.ts'
-import { JOURNAL_TYPES } from './journal.ts'
 import {
   ADDRESS_MEMBERS,
   DELIVERY_STATES,
   INVOICE_ADDRESS_MEMBERS,
   ORDER_STATES,
 } from '../state/state.ts'
+import { JOURNAL_TYPES } from './journal.ts'
 
 const field = (name: string, type: FieldType): FieldDef => ({ name, type })
 const indexed = (name: string, type: FieldType): FieldDef => ({ name, type, indexed: true })

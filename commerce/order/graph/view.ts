@@ -2,8 +2,8 @@
 // between a draft and the payload of a hook, and is made only where a rule listens.
 // Source: commerce/README.md "Hooks".
 
-import { project } from './project.ts'
 import type { OrderState } from '../state/state.ts'
+import { project } from './project.ts'
 
 export function orderView({ state }: { readonly state: OrderState }): Record<string, unknown> {
   const all = (node: string, ids: Iterable<string>): Record<string, unknown>[] =>

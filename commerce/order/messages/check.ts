@@ -8,10 +8,10 @@ import { type ErrorItem, errorItem } from '../../../protocol/errors.ts'
 import type { Message } from '../../../protocol/message.ts'
 import { isCurrency } from '../../../protocol/money.ts'
 import { compileShape, type ShapeCheck } from '../../../protocol/validation.ts'
-import { COMMANDS, LATER_COMMANDS } from '../command-table.ts'
 import { commandChecks } from '../../actor/check-commands.ts'
 import type { Command } from '../../actor/command.ts'
 import { Id, Key, members, Timestamp } from '../../actor/shapes.ts'
+import { COMMANDS, LATER_COMMANDS } from '../command-table.ts'
 import { OrderNumber } from './shapes.ts'
 
 /** Body of `create`. */

@@ -6,11 +6,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
 import { compileShape } from '../../../protocol/validation.ts'
-import { BODIES, checkCommand, checkMessage } from './check.ts'
 import { COMMANDS } from '../command-table.ts'
+import { OrderDriver } from '../testing/order-driver.ts'
+import { BODIES, checkCommand, checkMessage } from './check.ts'
 import { describeOrderMessages } from './described.ts'
 import { BODY_EXAMPLES, COMMAND_EXAMPLES, commandExample } from './examples.ts'
-import { OrderDriver } from '../testing/order-driver.ts'
 
 interface Described {
   readonly examples: readonly [unknown]

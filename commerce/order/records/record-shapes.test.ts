@@ -1,16 +1,16 @@
 // The positions of the members of an order's records: what was stored once is read for ever, and
 // no record of any life has a member without a position.
 
-import { deepStrictEqual } from 'node:assert'
 import fc from 'fast-check'
+import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import { decodeEntry, encodeEntry, type Entry, recordsOf } from '../../../protocol/entry.ts'
 import { ValueReader } from '../../../protocol/value-reader.ts'
 import { ValueWriter } from '../../../protocol/value-writer.ts'
-import { ORDER_SHAPES } from './record-shapes.ts'
-import type { RecordKind } from './records.ts'
 import { OrderDriver } from '../testing/order-driver.ts'
 import { lifeArbitrary } from '../testing/random-commands.ts'
+import { ORDER_SHAPES } from './record-shapes.ts'
+import type { RecordKind } from './records.ts'
 
 const ADDRESS =
   'name attention careOf addressLine1 addressLine2 postalCode city state countryCode email phone ' +

@@ -5,6 +5,13 @@
 // old line stays, for old records. Source: PROTOCOL 3.0, commerce/README.md "Journal".
 
 import { recordShapes, shapeOf } from '../../../protocol/record-shape.ts'
+import {
+  type Address,
+  INVOICE_ADDRESS_MEMBERS,
+  type InvoiceLine,
+  type InvoiceLineDiscount,
+  type OrderTotals,
+} from '../state/state.ts'
 import type {
   AddressPatch,
   DeliveryPatch,
@@ -15,13 +22,6 @@ import type {
   OrderRecord,
   ReturnPatch,
 } from './records.ts'
-import {
-  type Address,
-  INVOICE_ADDRESS_MEMBERS,
-  type InvoiceLine,
-  type InvoiceLineDiscount,
-  type OrderTotals,
-} from '../state/state.ts'
 
 const LINE = [
   'orderLineId',

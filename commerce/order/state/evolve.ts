@@ -5,7 +5,6 @@
 import type { RecordMeta } from '../../../protocol/behaviour.ts'
 import { patch, present } from '../../actor/children.ts'
 import type { JsonObject } from '../../actor/json.ts'
-import { foldBilling, setTotals } from './evolve-billing.ts'
 import type {
   AddressChanged,
   DeliveryCreated,
@@ -16,6 +15,7 @@ import type {
   OrderStateChanged,
   TagChanged,
 } from '../records/records.ts'
+import { foldBilling, setTotals } from './evolve-billing.ts'
 import { reinstated } from './snapshot.ts'
 import {
   type Address,

@@ -5,9 +5,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { portionOf, shareOf, toUnits } from '../../../protocol/money.ts'
-import { bounded } from './amount-bounds.ts'
 import { invalid } from '../../actor/refuse.ts'
-import type { FamilyRounding } from './split-families.ts'
 import {
   type Delivery,
   isCancelled,
@@ -15,6 +13,8 @@ import {
   type OrderState,
   type StaticDiscount,
 } from '../state/state.ts'
+import { bounded } from './amount-bounds.ts'
+import type { FamilyRounding } from './split-families.ts'
 
 export interface Share {
   readonly referenceId: string

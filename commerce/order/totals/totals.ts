@@ -16,12 +16,8 @@ import {
   priceUnits,
   toUnits,
 } from '../../../protocol/money.ts'
-import type { TargetTotals, TotalsChanged } from '../records/records.ts'
-import { bounded } from './amount-bounds.ts'
-import { discount, NO_SHARES, type Share, type Target } from './discounting.ts'
 import { invalid } from '../../actor/refuse.ts'
-import { returnedParts, worthOf } from './returned-parts.ts'
-import { FamilyRounding } from './split-families.ts'
+import type { TargetTotals, TotalsChanged } from '../records/records.ts'
 import {
   type CalculatedDiscount,
   isCancelled,
@@ -29,6 +25,10 @@ import {
   type OrderState,
   type OrderTotals,
 } from '../state/state.ts'
+import { bounded } from './amount-bounds.ts'
+import { discount, NO_SHARES, type Share, type Target } from './discounting.ts'
+import { returnedParts, worthOf } from './returned-parts.ts'
+import { FamilyRounding } from './split-families.ts'
 
 /** Refuses a line whose base amount is out of bounds, at the command that makes it so. */
 export function checkLineBase(quantity: number, unitPrice: number, digits: number): void {
