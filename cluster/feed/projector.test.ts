@@ -326,6 +326,22 @@ t.test('the parked row is durable before the offset moves over it', async (t) =>
   t.equal(s.index.offsets().get(0), 1)
 })
 
+t.test('content that the index refuses: the row of its actor is durable first, too', async (t) => {
+  const s = scene()
+  s.index.fault = (when, writes) => {
+    if (when === 'before' && writes.some(({ actorId }) => actorId === A)) throw new Error('mapping')
+  }
+  await s.store.commit([A, opened('a')], [C, opened('c')])
+  s.refusesRows = true
+  const projector = await started(s)
+  await t.rejects(projector.step(s.store.heads), { message: 'not now' })
+  t.equal(s.index.offsets().get(0), undefined, 'who reads on finds no trace of it')
+  s.refusesRows = false
+  await projector.step(s.store.heads)
+  t.match(s.parked, [{ actorId: A, reason: 'Error: mapping' }])
+  t.equal(s.index.offsets().get(0), 2)
+})
+
 t.test(
   'content that the index refuses parks its actor, an index that is away parks none',
   async (t) => {

@@ -23,6 +23,8 @@ export interface Scene {
   generation: string
   /** Somebody waits for the index. */
   isAwaited: boolean
+  /** No row of a parked actor becomes durable. */
+  refusesRows: boolean
   projector(limits?: Partial<ProjectorLimits>): Projector
 }
 
@@ -40,6 +42,7 @@ export function scene(index = new PlainIndex()): Scene {
     unparked,
     generation: 'g1',
     isAwaited: false,
+    refusesRows: false,
     projector: (limits = {}) =>
       new Projector({
         behaviours: new Map([['notebook', notebookBehaviour(defects)]]),
@@ -49,6 +52,7 @@ export function scene(index = new PlainIndex()): Scene {
         decodeSnapshot: decodeTestSnapshot,
         shards: 2,
         park: async (actor) => {
+          if (made.refusesRows) throw new Error('not now')
           parked.push(actor)
         },
         unpark: async (actor) => {
