@@ -7,10 +7,12 @@ import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { WireReply } from '../../protocol/message.ts'
+import { encodeEntry, joinEntries } from '../../protocol/entry.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import { TestClock, seeded } from '../testing/harness.ts'
 import type { ShardCore } from './core.ts'
 import { Outbox } from './outbox.ts'
+import { relayOlder } from './recovery.ts'
 import { AWAY, NOBODY, Relay, answered, effect, targetOf } from './testing/relay.ts'
 import type { Sent } from './testing/relay.ts'
 
@@ -100,6 +102,25 @@ t.test('of two actors that the log has for one effect the first one counts', asy
   for (const [i, entry] of [sent, noted, again].entries()) older.outbox.committed(entry, i + 1)
   older.outbox.sees(3)
   t.same(older.sent, ['#k'])
+})
+
+t.test('what is read of before says who an effect by key went to, too', async (t) => {
+  const before = new Relay()
+  before.has(effect('K'))
+  before.answer('K', answered('k'))
+  t.equal(before.outbox.relayed, 0, 'it is not taken')
+  const rows = Array.from(before.log, ([offset, entry]) => {
+    const body = joinEntries([encodeEntry({ ...entry, r: [] })])
+    return { shard: 0, epoch: 1, offset, count: 1, commitId: '', body }
+  })
+  const read = async (_: number, after: number) => rows.filter(({ offset }) => offset > after)
+  const next = new Relay(false)
+  const journal = { log: { read }, identity: { generation: 'g' } }
+  const context = { journal, clock: next.clock, log: { warn: t.fail } }
+  const shard = { number: 0, state: 'serving', context, outbox: next.outbox }
+  await relayOlder(shard as unknown as Parameters<typeof relayOlder>[0], 0, rows.length)
+  next.outbox.sees(rows.length)
+  t.same(next.sent, ['#k'], 'the key may be another actor’s by now')
 })
 
 t.test('an actor that takes nothing holds back only what may be for it', async (t) => {
