@@ -123,7 +123,9 @@ export class History {
   #results(operation: Operation, reply: Extract<Reply, { outcome: 'answered' }>): void {
     const { results, key } = operation
     operation.actorId ??= reply.actorId
-    reply.results.forEach((result, i) => {
+    reply.results.forEach((told, i) => {
+      // What its edge refuses goes without its type; a station puts it back, and so does this.
+      const result = told.type === '' ? { ...told, type: operation.messages[i]!.type } : told
       if (!isRecorded(result)) return
       const known = results[i] ?? null
       if (known === null) results[i] = result
