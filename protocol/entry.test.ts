@@ -185,6 +185,12 @@ t.test('entries of any text, one behind the other, are whole', async (t) => {
   }
 })
 
+t.test('a body has memory of its own: who keeps one keeps no more than its bytes', (t) => {
+  const body = joinEntries([encodeEntry(CHANGED)])
+  t.equal(body.buffer.byteLength, body.length)
+  t.end()
+})
+
 t.test('a group of another format is refused', async (t) => {
   const body = joinEntries([encodeEntry(CHANGED)])
   body[0] = ENTRY_FORMAT + 1

@@ -221,7 +221,8 @@ export function holdsRecords(bytes: Uint8Array): boolean {
 export function joinEntries(entries: readonly Uint8Array[]): Buffer {
   let size = 1
   for (const e of entries) size += 4 + e.length
-  const body = Buffer.allocUnsafe(size)
+  // Bodies are kept for long and counted by their bytes: a piece of Node's pool would keep 8 KiB.
+  const body = Buffer.allocUnsafeSlow(size)
   body[0] = ENTRY_FORMAT
   let at = 1
   for (const e of entries) {
