@@ -160,6 +160,7 @@ t.test('a disk that fills up while places are turned loses none', async (t) => {
   t.ok(broken > 2, `broken off ${broken} times`)
   await world.giveBack()
   t.ok((await world.check()) > 0)
+  t.same(leftIn(world.options.dir), [], 'what was broken off is finished, without a restart')
   await world.journal.close()
   t.strictSame(await findings(world.options.dir), [])
 })
