@@ -278,6 +278,7 @@ async function nestedOrder(t: Test, make: MakeIndex): Promise<void> {
 
   const removed = (): IndexWrite => ({ ...book('z', 0), doc: null })
   await writer.apply([removed()], [])
+  t.equal(await list({ filter: `libraryId == "${ONE}"` }), 'am', 'it is not found by its actor')
   await writer.apply([book('z', 3)], [])
   t.equal(await list({}), 'amz', 'what was removed comes again behind the others')
   t.equal(await list({ limit: 2 }), 'am+')
