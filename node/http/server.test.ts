@@ -1,11 +1,9 @@
 // The server over real sockets: routes, tokens, headers, answers, connections.
 
-import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { gunzipSync } from 'node:zlib'
-import { RequestError, assert } from '../../protocol/errors.ts'
+import { RequestError } from '../../protocol/errors.ts'
 import { acceptsGzip } from './answer.ts'
-import { createHttpServer } from './server.ts'
 import { eventually } from './testing/raw-client.ts'
 import type { RawResponse } from './testing/raw-client.ts'
 import {
@@ -16,77 +14,7 @@ import {
   request,
   startServer,
 } from './testing/test-server.ts'
-
-const later = <T>(value: T): Promise<T> => new Promise((resolve) => setImmediate(resolve, value))
-const LONG = 'lorem ipsum '.repeat(2000)
-
-let gate: PromiseWithResolvers<void> = Promise.withResolvers()
-let finished = 0
-
-const operations = [
-  operation('GET', '/things', () => ({ status: 200, body: { all: true } })),
-  operation('GET', '/things/{id}', (r) => ({ status: 200, body: { id: r.params['id'] } })),
-  operation('PUT', '/things/{id}', (r) => ({ status: 200, body: { id: r.params['id'] } })),
-  operation('GET', '/files/{**path}', (r) => ({ status: 200, body: { path: r.params['path'] } })),
-  operation('GET', '/echo', (r) => ({
-    status: 200,
-    body: {
-      q: r.query.getAll('q'),
-      header: r.header('x-one'),
-      none: r.header('x-none'),
-      requestId: r.requestId,
-      budget: r.budgetMs > 0 && r.budgetMs <= 30_000,
-    },
-  })),
-  operation('GET', '/who', (r) => ({ status: 200, body: { id: r.identity.id } }), {
-    access: 'token',
-  }),
-  operation('GET', '/nobody', (r) => ({ status: 200, body: { id: r.identity.id } })),
-  operation('GET', '/later', async () => later({ status: 200, body: 'later' })),
-  operation('GET', '/nothing', () => ({ status: 204 })),
-  operation('GET', '/empty', () => ({ status: 200 })),
-  operation('GET', '/page', () => ({
-    status: 200,
-    headers: { 'Content-Type': 'text/html', 'Cache-Control': 'max-age=60', ETag: '"1"' },
-    raw: '<p>é</p>',
-  })),
-  operation('GET', '/bytes', () => ({
-    status: 201,
-    headers: { 'Content-Type': 'image/png' },
-    raw: Uint8Array.of(0, 255, 1),
-  })),
-  operation('GET', '/typed', () => ({ status: 200, body: { n: 1, secret: 'x' } }), {
-    response: Type.Object({ n: Type.Integer() }),
-  }),
-  operation('GET', '/untyped', () => ({ status: 200, body: { m: 1 } }), {
-    response: Type.Object({ n: Type.Integer() }),
-  }),
-  operation('GET', '/large', () => ({ status: 200, body: { text: LONG } })),
-  operation('GET', '/medium', () => ({ status: 200, body: { text: LONG.slice(0, 2000) } })),
-  operation('GET', '/small', () => ({ status: 200, body: { text: 'small' } })),
-  operation('GET', '/busy', () => {
-    throw new RequestError('TOO_BUSY', 'come back later', { shard: 1 })
-  }),
-  operation('GET', '/full', () => ({ status: 507, headers: { 'Retry-After': '9' }, body: {} })),
-  operation('GET', '/broken', () => {
-    throw new Error('private reasons')
-  }),
-  operation('GET', '/rejected', async () => {
-    await later(0)
-    assert(false, 'can not be')
-  }),
-  operation('GET', '/circular', () => {
-    const body: Record<string, unknown> = {}
-    body['self'] = body
-    return { status: 500, body }
-  }),
-  operation('GET', '/split', () => ({ status: 200, headers: { 'X-A': 'a\r\nX-B: b' }, body: 1 })),
-  operation('POST', '/gate', async () => {
-    await gate.promise
-    finished++
-    return { status: 200, body: 'through' }
-  }),
-]
+import { closeGate, later, gate, finished, operations } from './testing/sample-operations.ts'
 
 const json = (response: RawResponse): unknown => JSON.parse(response.body.toString())
 
@@ -316,8 +244,7 @@ t.test('keep-alive and pipelining', async (t) => {
 })
 
 t.test('a client that goes away', async (t) => {
-  gate = Promise.withResolvers()
-  finished = 0
+  closeGate()
   const http = await startServer(operations)
   t.teardown(http.stop)
   const gone = http.client()
@@ -335,7 +262,7 @@ t.test('a client that goes away', async (t) => {
 })
 
 t.test('an operation that forgets its deadline', async (t) => {
-  gate = Promise.withResolvers()
+  closeGate()
   const limits = { requestBudgetMs: 20, unknownOutcomeMs: 20, bodyIdleMs: 40 }
   const http = await startServer(
     [
@@ -360,7 +287,7 @@ t.test('an operation that forgets its deadline', async (t) => {
 })
 
 t.test('too many at once', async (t) => {
-  gate = Promise.withResolvers()
+  closeGate()
   const http = await startServer(operations, { limits: { requestsInFlightMax: 1 } })
   t.teardown(http.stop)
   const first = http.client().send(request('POST /gate'))
@@ -374,7 +301,7 @@ t.test('too many at once', async (t) => {
 })
 
 t.test('closing serves what is open, then ends', async (t) => {
-  gate = Promise.withResolvers()
+  closeGate()
   const http = await startServer(operations)
   const [busy, idle, active] = [http.client(), http.client(), http.client()]
   busy.send(request('POST /gate'))
@@ -398,7 +325,7 @@ t.test('closing serves what is open, then ends', async (t) => {
 })
 
 t.test('closing waits no longer than it may', async (t) => {
-  gate = Promise.withResolvers()
+  closeGate()
   const http = await startServer(operations)
   const stuck = http.client().send(request('POST /gate'))
   const inFlight = (): boolean => http.metrics.text().includes('kontor_http_requests_in_flight 1\n')
@@ -410,33 +337,6 @@ t.test('closing waits no longer than it may', async (t) => {
   t.ok(performance.now() - start < 5_000)
   await stuck.closed()
   gate.resolve()
-})
-
-t.test('addresses that can not be had', async (t) => {
-  const http = await startServer(operations)
-  t.teardown(http.stop)
-  await t.rejects(startServer(operations, { settings: { port: http.port } }), /can't listen/)
-  await t.rejects(startServer(operations, { settings: { tlsKeyFile: '/k' } }), /both files/)
-  const files = { tlsKeyFile: '/none/k.pem', tlsCertFile: '/none/c.pem' }
-  await t.rejects(startServer(operations, { settings: files }), /ENOENT/)
-  const clock = { nowMs: () => 0, monotonicMs: () => 0 }
-  const unused = createHttpServer({
-    settings: {
-      host: '127.0.0.1',
-      port: 0,
-      tlsKeyFile: null,
-      tlsCertFile: null,
-      connectionsMax: 1_000,
-      proxyFrom: [],
-    },
-    operations: [],
-    authenticate,
-    log: { error() {}, warn() {}, info() {} },
-    metrics: http.metrics,
-    clock,
-  })
-  t.equal(unused.port, 0)
-  await unused.close(0)
 })
 
 t.test('requests are counted by route and status', async (t) => {
@@ -451,30 +351,4 @@ t.test('requests are counted by route and status', async (t) => {
   t.match(text, 'kontor_http_requests_total{route="none",status="404"} 1\n')
   t.match(text, 'kontor_http_requests_total{route="GET /busy",status="429"} 1\n')
   t.match(text, 'kontor_http_request_seconds_count{route="GET /things/{id}"} 2\n')
-})
-
-t.test('a server that is starting answers what it knows, and 503 to all else', async (t) => {
-  const live = operation('GET', '/live', () => ({ status: 200, body: {} }))
-  const later = operation('GET', '/later', () => ({ status: 200, body: {} }))
-  const http = await startServer([live], { isStarting: true })
-  t.teardown(http.stop)
-  const c = http.client()
-  const status = async (path: string): Promise<number> =>
-    (await c.send(request(`GET ${path}`)).response()).status
-  t.equal(await status('/live'), 200)
-  for (const path of ['/later', '/nowhere', '/openapi.json']) {
-    const answer = await c.send(request(`GET ${path}`)).response()
-    t.equal(answer.status, 503, path)
-    t.match(errorOf(answer), { code: 'UNAVAILABLE', message: /is starting; nothing was done/ })
-    t.match(answer.headers['retry-after'], /^\d+$/)
-  }
-  http.server.serve([live, later])
-  for (const path of ['/live', '/later', '/openapi.json']) t.equal(await status(path), 200, path)
-  t.equal(await status('/nowhere'), 404)
-})
-
-t.test('a port that is taken is refused, not shared', async (t) => {
-  const first = await startServer([])
-  t.teardown(first.stop)
-  await t.rejects(startServer([], { settings: { port: first.port } }), /taken/)
 })

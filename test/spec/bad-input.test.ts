@@ -4,13 +4,12 @@
 
 import t from 'tap'
 import type { Test } from 'tap'
-import { gzipSync } from 'node:zlib'
-import type { ErrorCode } from '../../protocol/errors.ts'
 import { RawClient } from '../../node/http/testing/raw-client.ts'
 import { refused } from '../harness/answers.ts'
 import { startNode } from '../harness/node-process.ts'
-import type { Answer, Ask } from '../harness/node-process.ts'
-import { apply, create, smallOrder, wholeOrder } from '../harness/orders.ts'
+import type { Answer } from '../harness/node-process.ts'
+import { apply, smallOrder, wholeOrder } from '../harness/orders.ts'
+import { UNREAD_BODIES, raw, text, type Case } from './unread-bodies.ts'
 
 const node = await startNode(t)
 const { pid } = node
@@ -43,12 +42,6 @@ async function untouched(t: Test): Promise<void> {
   t.ok(node.isUp && node.pid === pid, 'the process is up')
 }
 
-const raw = (text: string | Buffer, headers: Record<string, string> = {}): Ask => ({
-  method: 'POST',
-  raw: text,
-  headers,
-})
-const text = (value: unknown): string => JSON.stringify(value)
 const commands = (...some: unknown[]): string =>
   text([{ type: 'applyCommands', body: { commands: some } }])
 /** A line of the order, its quantity written as it is. */
@@ -60,8 +53,6 @@ const quantity = (number: string): string =>
     quantity: 'Q',
     unitPrice: 1,
   }).replace('"Q"', number)
-
-type Case = [what: string, path: string, ask: Ask, code: ErrorCode, words: RegExp]
 
 const NOT_JSON: Case[] = (
   [
@@ -93,80 +84,7 @@ const NOT_JSON: Case[] = (
   ] as const
 ).map(([what, body, words]) => [what, ORDER, raw(body), 'MALFORMED_REQUEST', words])
 
-const BYTES: Case[] = [
-  [
-    'invalid UTF-8',
-    ORDER,
-    raw(Buffer.from([0x5b, 0x22, 0xff, 0xfe, 0x22, 0x5d])),
-    'MALFORMED_REQUEST',
-    /UTF-8.*2|position 2/,
-  ],
-  [
-    'an overlong slash',
-    ORDER,
-    raw(Buffer.from([0x5b, 0x22, 0xc0, 0xaf, 0x22, 0x5d])),
-    'MALFORMED_REQUEST',
-    /UTF-8/,
-  ],
-  [
-    'a surrogate in UTF-8',
-    ORDER,
-    raw(Buffer.from([0x5b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x5d])),
-    'MALFORMED_REQUEST',
-    /UTF-8/,
-  ],
-  ['UTF-16', ORDER, raw(Buffer.from('[]', 'utf16le')), 'MALFORMED_REQUEST', /U\+0000|column 2/],
-  [
-    'no gzip',
-    ORDER,
-    raw('[]', { 'Content-Encoding': 'gzip' }),
-    'MALFORMED_REQUEST',
-    /not valid gzip/,
-  ],
-  [
-    'gzip cut short',
-    ORDER,
-    raw(gzipSync(text([create()])).subarray(0, 30), { 'Content-Encoding': 'gzip' }),
-    'MALFORMED_REQUEST',
-    /not valid gzip/,
-  ],
-  [
-    'a gzip bomb',
-    ORDER,
-    raw(gzipSync(Buffer.alloc(200 * 1024 * 1024)), { 'Content-Encoding': 'gzip' }),
-    'TOO_LARGE',
-    /unpacked body is larger than 10485760/,
-  ],
-  [
-    'an unknown coding',
-    ORDER,
-    raw('[]', { 'Content-Encoding': 'br' }),
-    'UNSUPPORTED_MEDIA_TYPE',
-    /'br' is not known here; send gzip/,
-  ],
-  ['11 MiB', ORDER, raw(text([{ type: 'x'.repeat(11 * 2 ** 20) }])), 'TOO_LARGE', /10485760/],
-  [
-    'text',
-    ORDER,
-    raw('[]', { 'Content-Type': 'text/plain' }),
-    'UNSUPPORTED_MEDIA_TYPE',
-    /takes application\/json/,
-  ],
-  [
-    'another charset',
-    ORDER,
-    raw('[]', { 'Content-Type': 'application/json; charset=latin1' }),
-    'UNSUPPORTED_MEDIA_TYPE',
-    /'latin1' is not known here; send UTF-8/,
-  ],
-  [
-    'a form',
-    ORDER,
-    raw('a=1', { 'Content-Type': 'application/x-www-form-urlencoded' }),
-    'UNSUPPORTED_MEDIA_TYPE',
-    /application\/json/,
-  ],
-]
+const BYTES = UNREAD_BODIES.map(([what, ...refused]): Case => [what, ORDER, ...refused])
 
 const MESSAGES: Case[] = (
   [

@@ -1,0 +1,140 @@
+// The planner and permissions: what a token covers of nodes, fields, filters, orders and history.
+
+import t from 'tap'
+import { SCHEMA } from '../../storage/conformance/search-nodes.ts'
+import { metaOf } from './meta.ts'
+import { FULL_ACCESS, type GraphAccess } from './navigation.ts'
+import { plan, refusal, filtered } from './testing/planned.ts'
+
+void t.test('what a token covers', (t) => {
+  const only = (query: readonly string[], fields: readonly string[]): GraphAccess => ({
+    mayQuery: (node) => query.includes(node),
+    mayField: (node, path) => fields.includes(`${node}:${path.join(':')}`),
+    mayFilter: () => true,
+  })
+  const body = (fields: string[], more: object = {}): unknown => [
+    { edge: 'libraries', node: { fields }, ...more },
+  ]
+  const access = only(['library'], ['library:name', 'library:dynamic:x'])
+  t.equal(refusal(body(['name', "dynamic->'x'"]), access).code, 'none')
+  t.match(refusal(body(["dynamic->'y'"]), access), {
+    code: 'FORBIDDEN_FIELD',
+    message: /graph\/library:field:dynamic:y/,
+    details: { node: 'library', field: 'dynamic.y' },
+  })
+  t.equal(refusal([{ edge: 'libraries' }], access).code, 'FORBIDDEN_FIELD', 'the id is a field')
+  const counted = [{ edge: 'libraries', filter: "motto == 'a'", count: true }]
+  t.equal(refusal(counted, access).code, 'none', 'filters and counts take query access alone')
+  t.match(refusal([{ edge: 'shelves', count: true }], access), {
+    code: 'FORBIDDEN_NODE',
+    details: { node: 'shelf' },
+  })
+  const nested = body(['name'], {
+    node: { fields: ['name'], navigate: [{ edge: 'books', require: 'some' }] },
+  })
+  t.equal(refusal(nested, access).code, 'FORBIDDEN_NODE', 'nested ones too, gates included')
+
+  const some: GraphAccess = {
+    mayQuery: () => ['b', 'a'],
+    mayField: () => true,
+    mayFilter: () => true,
+  }
+  t.match(
+    plan(filtered("name == 'x'"), some)[0]!.filter,
+    { kind: 'and', of: [{ kind: 'compare' }, { kind: 'in', values: ['b', 'a'] }] },
+    'entries on single nodes become part of the filter',
+  )
+  const none: GraphAccess = { mayQuery: () => [], mayField: () => true, mayFilter: () => true }
+  t.equal(refusal([{ edge: 'libraries' }], none).code, 'FORBIDDEN_NODE')
+
+  const meta = metaOf(SCHEMA, only(['library', 'book'], ['library:name', 'library:address:city']))
+  t.same(meta.sets, [
+    { name: 'libraries', node: 'library' },
+    { name: 'books', node: 'book' },
+  ])
+  const [library] = meta.nodes
+  t.same(
+    library!.fields.map(({ name, type }) => [name, type]),
+    [
+      ['name', 'text'],
+      ['address.city', 'text'],
+    ],
+  )
+  t.same(
+    library!.edges.map(({ name }) => name),
+    ['books', 'twin', 'twinOf'],
+  )
+  const kind = metaOf(SCHEMA, FULL_ACCESS).nodes[0]!.fields.find(({ name }) => name === 'kind')
+  t.same(kind, {
+    name: 'kind',
+    type: 'enum',
+    enum: ['small', 'large'],
+    searchIndexed: false,
+    keyword: false,
+    custom: false,
+  })
+  t.end()
+})
+
+void t.test('sorting takes what reading takes, filters what the setting says', (t) => {
+  const library: GraphAccess = {
+    mayQuery: () => true,
+    mayField: (_, path) => path[0] === 'name',
+    mayFilter: () => true,
+  }
+  const sorted = (orderBy: string): unknown => [{ edge: 'libraries', orderBy, count: true }]
+  t.equal(refusal(sorted('name desc'), library).code, 'none')
+  t.match(refusal(sorted('name, address.floor'), library), {
+    code: 'FORBIDDEN_FIELD',
+    details: { node: 'library', field: 'address.floor', path: '/0/orderBy' },
+  })
+  const counted = (filter: string): unknown => [{ edge: 'libraries', filter, count: true }]
+  t.equal(refusal(counted("motto == 'x'"), library).code, 'none')
+  const strict = { ...library, mayFilter: library.mayField }
+  t.equal(refusal(counted("name == 'x' and 'a' < name"), strict).code, 'none')
+  for (const filter of [
+    "motto == 'x'",
+    "not (name == 'a' or motto contains 'x')",
+    'name == motto',
+    'motto == nothing',
+    "motto in ['x']",
+    'address.floor + 1 > 2',
+    "dynamic->'x'",
+    "(motto == 'x') == true",
+    "tags anyof ['x']",
+    "openedAt > '2020-01-01T00:00:00Z'",
+    'closesOn < now',
+  ]) {
+    const { code, message } = refusal(counted(filter), strict)
+    t.equal(code, 'FORBIDDEN_FIELD', `${filter}: ${message}`)
+  }
+  const gate = [
+    {
+      edge: 'libraries',
+      node: {
+        fields: ['name'],
+        navigate: [{ edge: 'books', filter: "isbn == 'x'", require: 'some' }],
+      },
+    },
+  ]
+  t.equal(refusal(gate, library).code === 'FORBIDDEN_FIELD', false)
+  t.equal(refusal(gate, strict).code, 'FORBIDDEN_FIELD', 'gates too')
+  t.end()
+})
+
+void t.test('history belongs to its parents: seen of those that the token covers', (t) => {
+  const id = '0190a000-0000-7000-8000-000000000001'
+  const other = id.replace('1', '2')
+  const access = (libraries: boolean | readonly string[]): GraphAccess => ({
+    ...FULL_ACCESS,
+    mayQuery: (node) => (node === 'library' ? libraries : true),
+  })
+  const visits = [{ edge: 'visits', filter: `libraryId == '${other}'` }]
+  t.equal(refusal(visits, access(false)).code, 'FORBIDDEN_NODE')
+  t.match(plan(visits, access([id]))[0]!.filter, {
+    kind: 'and',
+    of: [{}, { kind: 'in', operand: { path: ['libraryId'] }, values: [id] }],
+  })
+  t.same(plan([{ edge: 'visits' }], access([id]))[0]!.historyOf, [id], 'and that finds them')
+  t.end()
+})
