@@ -8,15 +8,9 @@ import { LIMITS } from '../config/limits.ts'
 import { errorItem } from '../protocol/errors.ts'
 import { SYSTEM_SHARD, uuidMaker } from '../protocol/ids.ts'
 import type { Position } from '../protocol/ids.ts'
-import type { Log } from '../protocol/log.ts'
 import { Outage } from '../protocol/outage.ts'
 import type { Envelope, Reply, WireReply } from '../protocol/message.ts'
-import type { ControlStore } from '../storage/control.ts'
-import type { Journal } from '../storage/journal.ts'
 import type { ActorRequest, ActorSystem } from './actor-system.ts'
-import type { World } from './clock.ts'
-import type { BeatSender } from './membership/beat.ts'
-import type { FormerLives } from './membership/former-lives.ts'
 import type { Ownership, TenureHost } from './placement/ownership.ts'
 import { Placement } from './placement/placement.ts'
 import { SoleOwnership } from './placement/sole.ts'
@@ -24,53 +18,13 @@ import { Edge } from './routing/edge.ts'
 import { Gathering } from './routing/gathering.ts'
 import type { Route } from './routing/routes.ts'
 import { Committer } from './sharding/committer.ts'
-import type { ActorQuery, HookTable, OnCommitted, ShardContext } from './sharding/core.ts'
+import type { OnCommitted, ShardContext } from './sharding/core.ts'
 import { Shard } from './sharding/shard.ts'
 import { trimStep } from './sharding/trimmer.ts'
 import { SystemFollower } from './system-follower.ts'
 import { SystemMaps } from './system-view.ts'
 import type { Parcel, Wire } from './wire.ts'
-
-/** What a member of a cluster has beside its journal. */
-export interface ClusterOptions {
-  readonly control: ControlStore
-  /** Sends the beats from a thread of its own; without it from this one. */
-  readonly beat?: BeatSender
-  /** What is known of earlier processes of this name; without it each is waited for. */
-  readonly former?: FormerLives
-}
-
-export interface MemberOptions {
-  readonly memberId: string
-  /** Address of this member's HTTP service, for people and tools. */
-  readonly address: string
-  /** Version of the program. */
-  readonly version: string
-  readonly journal: Journal
-  /** null: embedded, this member is the only one. */
-  readonly cluster: ClusterOptions | null
-  readonly behaviours: readonly Behaviour[]
-  readonly world: World
-  readonly wire: Wire
-  /** A copy to a member itself is delivered exactly once. */
-  readonly wireDeliversOnce: boolean
-  readonly log: Log
-  readonly hooks: HookTable
-  readonly query: ActorQuery
-  /** How much acknowledgements should slow down because consumers are behind, milliseconds. */
-  readonly throttleMs: () => number
-  /** The feed of a shard goes on with these entries. */
-  readonly onCommitted: OnCommitted
-  /** This member serves the shard from now on, or no longer. */
-  readonly onGained?: (shard: number, tenure: { epoch: number; head: number }) => void
-  readonly onReleased?: (shard: number) => void
-  /** Actors that the graph can't show are to be projected again. */
-  readonly onRetryParked?: () => void
-  /** Offset of a shard up to which the graph index is done with the log (PROTOCOL 3.12). */
-  readonly doneWith: (shard: number) => number
-  /** Embedded: another process has taken a shard, and so the store. */
-  readonly onLost: (shard: number, why: string) => void
-}
+import type { MemberOptions } from './member-options.ts'
 
 export class Member implements ActorSystem {
   readonly behaviours: ReadonlyMap<string, Behaviour>

@@ -5,7 +5,7 @@ import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../config/limits.ts'
-import type { ProjectorLimits } from './projector.ts'
+import type { ProjectorLimits } from './projector-options.ts'
 import { actorIdOf } from './testing/feed-store.ts'
 import { type Scene, erased, follow, noted, opened, scene, started } from './testing/scene.ts'
 

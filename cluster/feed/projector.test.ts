@@ -2,7 +2,7 @@
 // repeats, lags or is trimmed on the way.
 
 import t from 'tap'
-import type { Step } from './projector.ts'
+import type { Step } from './projector-options.ts'
 import { actorIdOf } from './testing/feed-store.ts'
 import { A, B, C, erased, follow, noted, opened, scene, started } from './testing/scene.ts'
 import { check } from './testing/index-check.ts'

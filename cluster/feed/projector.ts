@@ -5,86 +5,30 @@
 // Embedded it follows all shards of its store; in a cluster those that its member owns, which come
 // and go. Knows no business word. Source: PROTOCOL 3.11, 3.13, ARCHITECTURE 5.
 
-import type { Behaviour } from '../../protocol/behaviour.ts'
 import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'
-import type { DerivedReader, LogReader } from '../../storage/journal.ts'
 import {
   type Fill,
-  type GraphWriter,
   IndexAway,
   IndexGone,
   type IndexWrite,
   RefusedWrites,
 } from '../../storage/search.ts'
-import { ActorStates, type DecodeSnapshot } from './actor-states.ts'
+import { ActorStates } from './actor-states.ts'
 import { EntryTaker } from './entry-taker.ts'
 import { ParkedActors } from './parked-actors.ts'
-import { type ParkedActor, ProjectionBatch, positionsOf, reasonOf } from './projection-batch.ts'
+import { ProjectionBatch, positionsOf, reasonOf } from './projection-batch.ts'
 import { Refill } from './refill.ts'
-
-/** Bounds of a batch and of the states kept. */
-export interface ProjectorLimits {
-  readonly entries: number
-  readonly bytes: number
-  readonly ms: number
-  readonly actors: number
-  readonly actorsBytes: number
-}
-
-const DEFAULTS: ProjectorLimits = {
-  entries: LIMITS.projectorBatchEntries,
-  bytes: LIMITS.projectorBatchBytes,
-  ms: LIMITS.projectorBatchMs,
-  actors: LIMITS.projectorActorsMax,
-  actorsBytes: LIMITS.projectorActorsBytesMax,
-}
+import {
+  type ProjectorLimits,
+  PROJECTOR_DEFAULTS,
+  type ProjectorOptions,
+  type Step,
+  nothingDone,
+} from './projector-options.ts'
 
 /** Bytes of log rows that one read asks for. */
 const READ_BYTES = 1024 * 1024
-
-export interface ProjectorOptions {
-  readonly behaviours: ReadonlyMap<string, Behaviour>
-  readonly log: Pick<LogReader, 'read'>
-  readonly derived: Pick<DerivedReader, 'snapshot' | 'entries' | 'consumer' | 'parked' | 'actors'>
-  readonly index: GraphWriter
-  readonly decodeSnapshot: DecodeSnapshot
-  /** Number of shards beside `system`. */
-  readonly shards: number
-  /** Makes the row of a parked actor durable: before the offset moves on (PROTOCOL 3.11). */
-  readonly park: (parked: ParkedActor) => Promise<void>
-  /** The actor is projected again: its row may be cleared. */
-  readonly unpark: (parked: ParkedActor) => Promise<void>
-  /** Lets others have the thread, between the parts of a long rebuild. */
-  readonly pause: () => Promise<void>
-  /** It has the thread for so long at a time, milliseconds; as long as a batch takes by default. */
-  readonly sliceMs?: number
-  /** Consumer under whose name parked rows are kept; INDEX_CONSUMER by default. */
-  readonly consumer?: string
-  /**
-   * Where many members fill one index none of them may empty it: what can't go on from where the
-   * index is has to be filled beside it (IndexGone). By default this projector has it alone.
-   */
-  readonly shared?: boolean
-  /** The index, which it has alone, was emptied to be filled anew, and why. */
-  readonly onReset?: (why: IndexGone) => void
-  /** Somebody waits for the index: its batches are smaller then. Never by default. */
-  readonly isAwaited?: () => boolean
-  /** Monotonic milliseconds. */
-  readonly clock: () => number
-  readonly limits?: Partial<ProjectorLimits>
-}
-
-/** What a step did, and when the next one makes sense. */
-export interface Step {
-  /** Entries that the index now holds and did not before. */
-  readonly entries: number
-  readonly writes: number
-  /** From which shards were filled. */
-  readonly actors: number
-  /** `now`: there is more; `later`: something is still under way; `idle`: all done. */
-  readonly next: 'now' | 'later' | 'idle'
-}
 
 /** How far a shard could be collected. */
 type Reach =
@@ -117,7 +61,7 @@ export class Projector {
 
   constructor(options: ProjectorOptions) {
     this.#options = options
-    this.#limits = { ...DEFAULTS, ...options.limits }
+    this.#limits = { ...PROJECTOR_DEFAULTS, ...options.limits }
     this.#states = new ActorStates({
       behaviours: options.behaviours,
       derived: options.derived,
@@ -270,7 +214,7 @@ export class Projector {
     }
     this.#turn++
     const writes = await this.#write(batch)
-    const fill = (await this.#fill(heads)) ?? nothing(next)
+    const fill = (await this.#fill(heads)) ?? nothingDone(next)
     const waiting = await this.#parked.refresh()
     this.#states.trim()
     return {
@@ -387,7 +331,7 @@ export class Projector {
     heads: ReadonlyMap<number, number>,
     gap: { readonly shard: number; readonly trimmedTo: number },
   ): Promise<Step> {
-    if ((await this.#flushed(gap.shard)) < gap.trimmedTo) return nothing('later')
+    if ((await this.#flushed(gap.shard)) < gap.trimmedTo) return nothingDone('later')
     if (!this.#fresh.has(gap.shard)) await this.#anew(gap.shard, heads)
     const fills: Fill[] = []
     for (const shard of [...this.#fresh]) {
@@ -397,7 +341,7 @@ export class Projector {
     await this.#refill.begin(fills)
     // One that was lost meanwhile is its next owner's to fill.
     for (const { shard } of fills) if (!this.#fresh.delete(shard)) this.#refill.lost(shard)
-    return nothing('now')
+    return nothingDone('now')
   }
 
   /** It is emptied; where many fill it, another one has to be made beside it. */
@@ -418,7 +362,7 @@ export class Projector {
     const gap = await this.#refill.gap(heads)
     if (gap !== null) {
       await this.#anew(gap, heads)
-      return nothing('now')
+      return nothingDone('now')
     }
     const { clock, pause, isAwaited } = this.#options
     const untilMs = clock() + LIMITS.refillStepMs
@@ -436,8 +380,4 @@ export class Projector {
     }
     return actors + entries === 0 ? null : { entries, writes, actors, next: 'now' }
   }
-}
-
-function nothing(next: Step['next']): Step {
-  return { entries: 0, writes: 0, actors: 0, next }
 }

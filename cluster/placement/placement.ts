@@ -5,54 +5,24 @@
 // 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { Log } from '../../protocol/log.ts'
 import { Outage } from '../../protocol/outage.ts'
-import type { ControlStore, ShardRow } from '../../storage/control.ts'
+import type { ShardRow } from '../../storage/control.ts'
 import type { Maybe, Tenure } from '../../storage/journal.ts'
-import type { World } from '../clock.ts'
-import type { BeatSender } from '../membership/beat.ts'
-import type { FormerLives } from '../membership/former-lives.ts'
 import { Membership } from '../membership/membership.ts'
 import type { ClusterView } from '../membership/view.ts'
 import { Routes } from '../routing/routes.ts'
 import type { Route } from '../routing/routes.ts'
-import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'
+import type { Notice, Parcel } from '../wire.ts'
 import { Announced } from './announced.ts'
 import { Claimer } from './claimer.ts'
 import { Drain } from './drain.ts'
 import { Handoff } from './handoff.ts'
-import { claimAfterMs, isPacer, movesDue } from './moves.ts'
+import { claimAfterMs, isPacer } from './moves.ts'
 import type { Move } from './moves.ts'
-import type { Overview, Ownership, TenureHost } from './ownership.ts'
+import type { Overview, Ownership } from './ownership.ts'
+import { overviewOf } from './overview.ts'
 import { Pacer } from './pacer.ts'
-
-export interface PlacementOptions {
-  readonly control: ControlStore
-  readonly wire: Wire
-  readonly world: World
-  readonly log: Log
-  readonly member: string
-  readonly address: string
-  readonly version: string
-  /** Sends the beats from a thread of its own; without it from this one. */
-  readonly beat?: BeatSender
-  /** What is known of earlier processes of this name; without it each is waited for. */
-  readonly former?: FormerLives
-  readonly host: TenureHost
-  readonly inbox: Inbox
-}
-
-/** Counts since the start of the process; times in milliseconds. */
-export interface PlacementStats {
-  /** Shards that were taken over or taken up. */
-  readonly claims: number
-  readonly handoffs: number
-  /** Times that this process joined. */
-  readonly lives: number
-  /** Sum of the times from a shard's seal until its next owner serves, and the last of them. */
-  readonly pauseMs: number
-  readonly pausesMs: readonly number[]
-}
+import type { PlacementOptions, PlacementStats } from './placement-options.ts'
 
 interface Unowned {
   readonly incarnation: string
@@ -447,17 +417,8 @@ export class Placement implements Ownership {
   }
 
   overview(): Overview {
-    const { view } = this.membership
-    if (!view) return { members: [], shards: [], moves: [] }
-    const names = new Map([...view.members.values()].map((row) => [row.incarnation, row.member]))
-    const shards = [...view.shards.values()].map(({ shard, epoch, incarnation }) => {
-      return { shard, epoch, owner: view.isDead(incarnation) ? null : names.get(incarnation)! }
+    return overviewOf(this.membership.view, (shard) => {
+      return this.handoff.underWay.has(shard) || this.#pacer.isMoving(shard)
     })
-    const moves = movesDue(view).map(({ shard, from, to }) => {
-      const isMoving = this.handoff.underWay.has(shard) || this.#pacer.isMoving(shard)
-      const state = isMoving ? ('moving' as const) : ('due' as const)
-      return { shard, from: names.get(from)!, to: names.get(to)!, state }
-    })
-    return { members: [...view.members.values()], shards, moves }
   }
 }

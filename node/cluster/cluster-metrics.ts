@@ -2,7 +2,7 @@
 // takeovers went. It stands between a member's ownership and the metrics page.
 
 import type { Overview } from '../../cluster/placement/ownership.ts'
-import type { PlacementStats } from '../../cluster/placement/placement.ts'
+import type { PlacementStats } from '../../cluster/placement/placement-options.ts'
 import type { RedisWire } from '../../cluster/redis/wire.ts'
 import type { Metrics, Sample } from '../metrics.ts'
 

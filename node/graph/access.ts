@@ -3,7 +3,7 @@
 // Source: specification "Scopes and ACEs", CONTRACT 1.4 "ACL failures".
 
 import type { Acl } from '../../protocol/ace.ts'
-import type { GraphAccess } from '../../protocol/graph/navigation.ts'
+import type { GraphAccess } from '../../protocol/graph/planning.ts'
 import type { FieldPath } from '../../protocol/graph/plan.ts'
 
 /** KONTOR_GRAPH_FILTER_FIELDS: on which fields filters, gates and counts may look. */

@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import type { Step } from '../../cluster/feed/projector.ts'
+import type { Step } from '../../cluster/feed/projector-options.ts'
 import { IndexLoop } from './index-loop.ts'
 import { SharedProgress } from './shared-progress.ts'
 

@@ -3,7 +3,8 @@
 
 import type { EngineTls } from '../../config/settings.ts'
 import type { Life, Sent } from '../../cluster/membership/beat.ts'
-import type { Credentials, SerialLevel } from '../../storage/cassandra/session.ts'
+import type { Credentials } from '../../storage/cassandra/client-options.ts'
+import type { SerialLevel } from '../../storage/cassandra/session.ts'
 
 /** Where the control rows are. */
 export interface ControlAddress {

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { SCHEMA } from '../../storage/conformance/search-nodes.ts'
-import { codePointOrder } from '../../storage/conformance/search-filters.ts'
+import { codePointOrder } from '../../storage/conformance/search-terms.ts'
 import { compareText, compileCondition } from './evaluate.ts'
 import { dateMs, instantMs, instantText } from './instants.ts'
 import { SyntaxMistake } from './lexer.ts'

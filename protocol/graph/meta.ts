@@ -3,7 +3,7 @@
 // 1.4.
 
 import type { FieldDef } from './node-type.ts'
-import type { GraphAccess } from './navigation.ts'
+import type { GraphAccess } from './planning.ts'
 import type { FieldPath } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
 

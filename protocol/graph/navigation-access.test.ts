@@ -3,7 +3,7 @@
 import t from 'tap'
 import { SCHEMA } from '../../storage/conformance/search-nodes.ts'
 import { metaOf } from './meta.ts'
-import { FULL_ACCESS, type GraphAccess } from './navigation.ts'
+import { FULL_ACCESS, type GraphAccess } from './planning.ts'
 import { plan, refusal, filtered } from './testing/planned.ts'
 
 void t.test('what a token covers', (t) => {

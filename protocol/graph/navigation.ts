@@ -5,9 +5,7 @@
 
 import { RequestError } from '../errors.ts'
 import type { ShapeCheck } from '../validation.ts'
-import { FieldMistake, resolveField } from './fields.ts'
-import { fieldsOf } from './filter-fields.ts'
-import { SyntaxMistake } from './lexer.ts'
+import { resolveField } from './fields.ts'
 import {
   type NavigationBody,
   type NodeBody,
@@ -17,61 +15,27 @@ import {
 } from './navigation-body.ts'
 import { suggestion } from '../near-names.ts'
 import type { EdgeDef } from './node-type.ts'
-import { parseOrderBy, parsePath } from './parser.ts'
-import type { Condition, FieldPath, GraphPlan, NodePlan, SortKey, Step } from './plan.ts'
+import { parsePath } from './parser.ts'
+import type { Condition, FieldPath, GraphPlan, NodePlan, Step } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
-import { historyActors } from './history.ts'
-import { typeFilter } from './typing.ts'
-
-/** What a caller may see, by node type and field path. Made from ACEs by node/access. */
-export interface GraphAccess {
-  /** True: all nodes of the type; ids: only these (`graph/<node>/<id>:query`); false: none. */
-  mayQuery(node: string): boolean | readonly string[]
-  /** `['dynamic', 'x']` is `graph/<node>:field:dynamic:x`. */
-  mayField(node: string, path: FieldPath): boolean
-  /** May filters, gates and counts look at the field (KONTOR_GRAPH_FILTER_FIELDS)? */
-  mayFilter(node: string, path: FieldPath): boolean
-}
-
-export const FULL_ACCESS: GraphAccess = {
-  mayQuery: () => true,
-  mayField: () => true,
-  mayFilter: () => true,
-}
-
-/** The bounds of config/limits.ts that planning needs; pass LIMITS. */
-export interface GraphLimits {
-  readonly filterCharsMax: number
-  readonly filtersCharsMax: number
-  readonly filterDepthMax: number
-  readonly navigationDepthMax: number
-  readonly navigationsMax: number
-  readonly fieldsMax: number
-  readonly graphLimitDefault: number
-  readonly graphNestedLimitDefault: number
-  readonly graphLimitMax: number
-}
-
-export interface PlanOptions {
-  /** What `now` stands for, milliseconds since 1970. */
-  readonly nowMs: number
-  readonly limits: GraphLimits
-}
+import {
+  type GraphAccess,
+  type PlanOptions,
+  type Planning,
+  type Place,
+  type Spot,
+  type StepSpot,
+  forbidden,
+  attempt,
+  invalid,
+  under,
+  at,
+  capital,
+  shownName,
+} from './planning.ts'
+import { planFilter, planLimit, planOrder, planHistory } from './plan-selection.ts'
 
 const ALIAS = /^[A-Za-z_]\w{0,99}$/
-
-interface Planning {
-  readonly schema: GraphSchema
-  readonly access: GraphAccess
-  readonly options: PlanOptions
-  /** Navigations met so far, all levels. */
-  navigations: number
-  /** Characters of their filters. */
-  filterChars: number
-}
-
-/** Where in the body something stands: told to the caller as `details.path`. */
-type Place = string
 
 /**
  * The plan of a graph request. Throws RequestError: 400 INVALID_QUERY, INVALID_FILTER (with
@@ -153,16 +117,6 @@ function countNavigations(list: unknown, planning: Planning, depth: number): voi
     const node = (one as NavigationBody | null)?.node
     countNavigations(node?.navigate, planning, depth + 1)
   }
-}
-
-interface Spot {
-  readonly node: GraphNode
-  readonly place: Place
-  readonly depth: number
-}
-
-interface StepSpot extends Spot {
-  readonly parent: { readonly node: GraphNode; readonly edge: EdgeDef } | null
 }
 
 function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Step {
@@ -298,100 +252,6 @@ function returnsOfBare(returned: Step['returns'], require: Step['require']): Ste
   return require !== 'any' && returned === 'nodes' ? 'nothing' : returned
 }
 
-function planFilter(
-  filter: string | undefined,
-  node: GraphNode,
-  place: Place,
-  planning: Planning,
-): Condition | null {
-  if (filter === undefined || filter.trim() === '') return null
-  const { nowMs, limits } = planning.options
-  const path = `/${under(place, 'filter')}`
-  if (filter.length > limits.filterCharsMax) {
-    throw new RequestError(
-      'INVALID_FILTER',
-      `The filter ${at(place)} is longer than ${limits.filterCharsMax} characters`,
-      { position: limits.filterCharsMax, path },
-    )
-  }
-  planning.filterChars += filter.length
-  if (planning.filterChars > limits.filtersCharsMax) {
-    throw new RequestError(
-      'INVALID_QUERY',
-      `The query's filters are longer than ${limits.filtersCharsMax} characters together`,
-      { path },
-    )
-  }
-  let condition: Condition
-  try {
-    condition = typeFilter(filter, { node, nowMs, depthMax: limits.filterDepthMax })
-  } catch (mistake) {
-    if (!(mistake instanceof SyntaxMistake)) throw mistake
-    const { position, message } = mistake
-    throw new RequestError(
-      'INVALID_FILTER',
-      `The filter ${at(place)} is wrong at position ${position}: ${message}`,
-      { position, path },
-    )
-  }
-  for (const field of fieldsOf(condition)) {
-    if (!planning.access.mayFilter(node.type.name, field)) throw forbidden(node, field, path)
-  }
-  return condition
-}
-
-function forbidden(node: GraphNode, field: FieldPath, path: string): RequestError {
-  const { name } = node.type
-  return new RequestError(
-    'FORBIDDEN_FIELD',
-    `The token doesn't cover graph/${name}:field:${field.join(':')}`,
-    { node: name, field: field.join('.'), path },
-  )
-}
-
-function planLimit(limit: number | undefined, spot: StepSpot, planning: Planning): number {
-  const { graphLimitMax, graphLimitDefault, graphNestedLimitDefault } = planning.options.limits
-  if (limit === undefined) return spot.parent === null ? graphLimitDefault : graphNestedLimitDefault
-  if (limit > graphLimitMax) {
-    throw invalid(spot.place, `limit is at most ${graphLimitMax}, found ${limit}`)
-  }
-  return limit
-}
-
-const SORTED_AS: Readonly<Record<string, SortKey['as']>> = {
-  text: 'text',
-  uuid: 'text',
-  enum: 'text',
-  instant: 'text',
-  date: 'text',
-  number: 'number',
-  boolean: 'boolean',
-  member: 'any',
-}
-
-/** Rows in the order of a field tell the field: sorting by it takes what reading it takes. */
-function planOrder(
-  orderBy: string | undefined,
-  node: GraphNode,
-  place: Place,
-  { access }: Planning,
-): SortKey[] {
-  if (orderBy === undefined) return []
-  const below = under(place, 'orderBy')
-  const keys = attempt(below, () =>
-    parseOrderBy(orderBy).map(({ path: expr, direction }) => {
-      const { path, type } = resolveField(expr, node)
-      const as = SORTED_AS[type]
-      if (as === undefined) throw new FieldMistake(`${path.join('.')} has no order`)
-      return { path, direction, as }
-    }),
-  )
-  for (const { path } of keys) {
-    if (!access.mayField(node.type.name, path)) throw forbidden(node, path, `/${below}`)
-  }
-  return keys
-}
-
 function planFields(body: NodeBody, spot: Spot, planning: Planning): NodePlan {
   const { node, place, depth } = spot
   const { name, idField } = node.type
@@ -427,21 +287,6 @@ function planField(text: string, node: GraphNode, place: Place): FieldPath {
   return attempt(place, () => resolveField(parsePath(text), node).path)
 }
 
-/** Runs `parse`, turning a mistake of the text into INVALID_QUERY. */
-function attempt<T>(place: Place, parse: () => T): T {
-  try {
-    return parse()
-  } catch (mistake) {
-    if (mistake instanceof FieldMistake) throw invalid(place, mistake.message)
-    if (!(mistake instanceof SyntaxMistake)) throw mistake
-    const { position, message } = mistake
-    throw new RequestError('INVALID_QUERY', `${at(place)}, position ${position}: ${message}`, {
-      position,
-      path: `/${place}`,
-    })
-  }
-}
-
 /** Every member of the answer has one meaning: no field or navigation twice, no `HasMore` taken. */
 function checkNames(fields: readonly FieldPath[], steps: readonly Step[], place: Place): void {
   const paths = new Set<string>()
@@ -475,26 +320,3 @@ function withoutParts(fields: readonly FieldPath[]): FieldPath[] {
     (path) => !path.some((_, i) => i > 0 && whole.has(JSON.stringify(path.slice(0, i)))),
   )
 }
-
-function planHistory(storage: Step['storage'], filter: Condition | null, place: Place) {
-  if (storage.kind !== 'history') return null
-  const actors = historyActors(filter, storage.parentField)
-  if (actors !== null) return actors
-  throw invalid(
-    place,
-    `this set is read from its ${storage.parent}'s records: follow an edge from ` +
-      `${storage.parent}, or filter by ${storage.parentField} == '...'`,
-  )
-}
-
-function invalid(place: Place, message: string): RequestError {
-  return new RequestError('INVALID_QUERY', `${capital(at(place))}: ${message}`, {
-    path: `/${place}`,
-  })
-}
-
-const under = (place: Place, member: string): Place =>
-  place === '' ? member : `${place}/${member}`
-const at = (place: Place): string => (place === '' ? 'in the query' : `at /${place}`)
-const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1)
-const shownName = (name: unknown): string => JSON.stringify(String(name).slice(0, 100))

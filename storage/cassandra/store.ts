@@ -17,7 +17,8 @@ import { checkEngine } from './engine.ts'
 import { establishIdentity, readStore, type CassandraIdentity } from './identity.ts'
 import { applySchema, hasTable } from './schema.ts'
 import { CassandraSegments } from './segments.ts'
-import { Session, type Credentials, type SerialLevel } from './session.ts'
+import { Session, type SerialLevel } from './session.ts'
+import type { Credentials } from './client-options.ts'
 
 export interface CassandraOptions {
   /** `host:port`; other nodes are found through them, and have the same port. */

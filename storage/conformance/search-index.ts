@@ -3,14 +3,15 @@
 // search-property.ts.
 
 import { LIMITS } from '../../config/limits.ts'
-import { FULL_ACCESS, planNavigations } from '../../protocol/graph/navigation.ts'
+import { FULL_ACCESS } from '../../protocol/graph/planning.ts'
+import { planNavigations } from '../../protocol/graph/navigation.ts'
 import type { HistorySource } from '../../protocol/graph/history.ts'
 import type { GraphPlan } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Test } from 'tap'
 import type { Maybe } from '../journal.ts'
 import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
-import { NOW } from './search-filters.ts'
+import { NOW } from './search-terms.ts'
 import { SCHEMA, visitsOf, type Doc } from './search-nodes.ts'
 
 export interface IndexUnderTest {

@@ -5,14 +5,8 @@
 import fc from 'fast-check'
 import type { EdgeDef, NodeType } from '../../protocol/graph/node-type.ts'
 import { actorIds, MEMBERS, NODE_TYPES, visitsOf, type Doc } from './search-nodes.ts'
-import {
-  codePointOrder,
-  filtersMeeting,
-  isMissing,
-  memberOf,
-  randomFilter,
-  type RandomFilter,
-} from './search-filters.ts'
+import { codePointOrder, isMissing, memberOf } from './search-terms.ts'
+import { filtersMeeting, randomFilter, type RandomFilter } from './search-filters.ts'
 
 interface RandomKey {
   readonly text: string

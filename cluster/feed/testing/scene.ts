@@ -2,7 +2,8 @@
 
 import type { ActorRecord } from '../../../protocol/behaviour.ts'
 import type { ParkedActor } from '../projection-batch.ts'
-import { Projector, type ProjectorLimits, type Step } from '../projector.ts'
+import { Projector } from '../projector.ts'
+import type { ProjectorLimits, Step } from '../projector-options.ts'
 import { FeedStore, PlainIndex, actorIdOf, decodeTestSnapshot } from './feed-store.ts'
 import { type Defects, notebookBehaviour } from './notebook.ts'
 

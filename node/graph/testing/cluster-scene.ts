@@ -4,7 +4,8 @@
 
 import type { ActorRecord, Behaviour } from '../../../protocol/behaviour.ts'
 import { LIMITS } from '../../../config/limits.ts'
-import { FULL_ACCESS, planNavigations } from '../../../protocol/graph/navigation.ts'
+import { FULL_ACCESS } from '../../../protocol/graph/planning.ts'
+import { planNavigations } from '../../../protocol/graph/navigation.ts'
 import { graphSchema } from '../../../protocol/graph/schema.ts'
 import type { Position } from '../../../protocol/ids.ts'
 import { FeedStore, decodeTestSnapshot } from '../../../cluster/feed/testing/feed-store.ts'

@@ -3,7 +3,8 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { SCHEMA } from '../../../storage/conformance/search-nodes.ts'
 import { RequestError } from '../../errors.ts'
-import { FULL_ACCESS, planNavigations, type GraphAccess } from '../navigation.ts'
+import { FULL_ACCESS, type GraphAccess } from '../planning.ts'
+import { planNavigations } from '../navigation.ts'
 import type { Step } from '../plan.ts'
 
 export const OPTIONS = { nowMs: Date.parse('2026-01-31T00:00:00.000Z'), limits: LIMITS }

@@ -1,0 +1,103 @@
+// What every part of the planner has: what a caller may see, the bounds, the place in the body, and
+// how a caller is told what is wrong there. Source: CONTRACT 1.4.
+
+import { RequestError } from '../errors.ts'
+import { FieldMistake } from './fields.ts'
+import { SyntaxMistake } from './lexer.ts'
+import type { EdgeDef } from './node-type.ts'
+import type { FieldPath } from './plan.ts'
+import type { GraphNode, GraphSchema } from './schema.ts'
+
+/** What a caller may see, by node type and field path. Made from ACEs by node/access. */
+export interface GraphAccess {
+  /** True: all nodes of the type; ids: only these (`graph/<node>/<id>:query`); false: none. */
+  mayQuery(node: string): boolean | readonly string[]
+  /** `['dynamic', 'x']` is `graph/<node>:field:dynamic:x`. */
+  mayField(node: string, path: FieldPath): boolean
+  /** May filters, gates and counts look at the field (KONTOR_GRAPH_FILTER_FIELDS)? */
+  mayFilter(node: string, path: FieldPath): boolean
+}
+
+export const FULL_ACCESS: GraphAccess = {
+  mayQuery: () => true,
+  mayField: () => true,
+  mayFilter: () => true,
+}
+
+/** The bounds of config/limits.ts that planning needs; pass LIMITS. */
+export interface GraphLimits {
+  readonly filterCharsMax: number
+  readonly filtersCharsMax: number
+  readonly filterDepthMax: number
+  readonly navigationDepthMax: number
+  readonly navigationsMax: number
+  readonly fieldsMax: number
+  readonly graphLimitDefault: number
+  readonly graphNestedLimitDefault: number
+  readonly graphLimitMax: number
+}
+
+export interface PlanOptions {
+  /** What `now` stands for, milliseconds since 1970. */
+  readonly nowMs: number
+  readonly limits: GraphLimits
+}
+
+export interface Planning {
+  readonly schema: GraphSchema
+  readonly access: GraphAccess
+  readonly options: PlanOptions
+  /** Navigations met so far, all levels. */
+  navigations: number
+  /** Characters of their filters. */
+  filterChars: number
+}
+
+/** Where in the body something stands: told to the caller as `details.path`. */
+export type Place = string
+
+export interface Spot {
+  readonly node: GraphNode
+  readonly place: Place
+  readonly depth: number
+}
+
+export interface StepSpot extends Spot {
+  readonly parent: { readonly node: GraphNode; readonly edge: EdgeDef } | null
+}
+
+export function forbidden(node: GraphNode, field: FieldPath, path: string): RequestError {
+  const { name } = node.type
+  return new RequestError(
+    'FORBIDDEN_FIELD',
+    `The token doesn't cover graph/${name}:field:${field.join(':')}`,
+    { node: name, field: field.join('.'), path },
+  )
+}
+
+/** Runs `parse`, turning a mistake of the text into INVALID_QUERY. */
+export function attempt<T>(place: Place, parse: () => T): T {
+  try {
+    return parse()
+  } catch (mistake) {
+    if (mistake instanceof FieldMistake) throw invalid(place, mistake.message)
+    if (!(mistake instanceof SyntaxMistake)) throw mistake
+    const { position, message } = mistake
+    throw new RequestError('INVALID_QUERY', `${at(place)}, position ${position}: ${message}`, {
+      position,
+      path: `/${place}`,
+    })
+  }
+}
+
+export function invalid(place: Place, message: string): RequestError {
+  return new RequestError('INVALID_QUERY', `${capital(at(place))}: ${message}`, {
+    path: `/${place}`,
+  })
+}
+
+export const under = (place: Place, member: string): Place =>
+  place === '' ? member : `${place}/${member}`
+export const at = (place: Place): string => (place === '' ? 'in the query' : `at /${place}`)
+export const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1)
+export const shownName = (name: unknown): string => JSON.stringify(String(name).slice(0, 100))
