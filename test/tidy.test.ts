@@ -17,7 +17,16 @@ const FOLDERS = [
   'test',
 ]
 
-const LINES_MAX = 500
+const LINES_MAX = 400
+/** Files that are longer still, with the bound of each. */
+const LONGER: Readonly<Record<string, number>> = {
+  'cluster/placement/placement.ts': 425,
+  'cluster/sharding/activation.ts': 500,
+  'cluster/sharding/shard.ts': 500,
+  'cluster/sharding/turns.ts': 500,
+  'commerce/order/order.test.ts': 500,
+  'node/http/exchange.ts': 500,
+}
 const WIDTH_MAX = 100
 
 interface Source {
@@ -75,8 +84,16 @@ t.test(
   `a file has at most ${LINES_MAX} lines, comments of at most ${WIDTH_MAX} characters`,
   async (t) => {
     t.strictSame(
-      pathsWhere(({ lines }) => lines.length > LINES_MAX + 1),
+      pathsWhere(({ path, lines }) => lines.length > (LONGER[path] ?? LINES_MAX) + 1),
       [],
+    )
+    t.strictSame(
+      Object.keys(LONGER).filter((path) => {
+        const source = ALL.find((one) => one.path === path)
+        return source === undefined || source.lines.length <= LINES_MAX + 1
+      }),
+      [],
+      'whoever is short enough, or gone, leaves the list',
     )
     // Code is oxfmt's matter, which leaves long texts alone; comments nobody else looks at.
     t.strictSame(linesWith(new RegExp(`^(?=.{${WIDTH_MAX + 1}})\\s*(//|/?\\*)`, 'u')), [])

@@ -1,5 +1,5 @@
-// Actors that the projector can't show are parked, each alone: their rows are durable before offsets
-// move, and they are tried again.
+// Actors that the projector can't show are parked, each alone: their rows are durable before
+// offsets move, and they are tried again.
 
 import t from 'tap'
 import { IndexAway, RefusedWrites, type IndexWrite } from '../../storage/search.ts'

@@ -1,4 +1,5 @@
-// Access on a twin of the actor system, with a clock that stands still, and calls of its operations.
+// Access on a twin of the actor system, with a clock that stands still, and calls of its
+// operations.
 
 import type { Test } from 'tap'
 import { mkdtempSync, rmSync } from 'node:fs'
