@@ -5,7 +5,8 @@ import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { encodeEntry, type Entry } from '../../protocol/entry.ts'
 import { ledger } from '../testing/ledger.ts'
-import { Activation, encodeSnapshot, load, restore } from './activation.ts'
+import { Activation, encodeSnapshot, restore } from './activation.ts'
+import { load } from './loading.ts'
 
 const ID = '019b76da-a800-7aea-8f20-3101f073f8bb'
 

@@ -7,7 +7,8 @@ import { assert } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import type { AliasRow } from '../../storage/journal.ts'
-import type { Activation, LoadedEntry, SnapshotCapture } from './activation.ts'
+import type { Activation, SnapshotCapture } from './activation.ts'
+import type { LoadedEntry } from './loading.ts'
 import type { Mark } from './marks.ts'
 
 /** Called with null when the awaited entry is committed, else with what its callers are told. */

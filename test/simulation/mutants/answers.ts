@@ -4,6 +4,7 @@
 import type { Mutant } from './mutant.ts'
 
 const ACTIVATION = 'cluster/sharding/activation.ts'
+const LOADING = 'cluster/sharding/loading.ts'
 const SHARD = 'cluster/sharding/shard.ts'
 const TURNS = 'cluster/sharding/turns.ts'
 
@@ -52,9 +53,10 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     why: 'what took effect is forgotten when its actor is loaded again',
     patches: [
       {
-        file: ACTIVATION,
+        file: LOADING,
         find: '  activation.loaded = true\n}',
-        replace: '  activation.marks = new Marks()\n  activation.loaded = true\n}',
+        replace:
+          '  activation.marks = new activation.marks.constructor()\n  activation.loaded = true\n}',
       },
     ],
   },

@@ -5,6 +5,7 @@
 import type { Mutant } from './mutant.ts'
 
 const ACTIVATION = 'cluster/sharding/activation.ts'
+const LOADING = 'cluster/sharding/loading.ts'
 const EDGE = 'cluster/routing/edge.ts'
 const TURNS = 'cluster/sharding/turns.ts'
 
@@ -14,7 +15,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     why: 'an actor is read as far as its entries are dense: behind a refusal that has gone is a hole',
     patches: [
       {
-        file: ACTIVATION,
+        file: LOADING,
         find: '    from.after = n\n    if (n < from.tailN)',
         replace:
           '    if (n !== from.after + 1) return false\n    from.after = n\n    if (n < from.tailN)',
@@ -254,7 +255,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     why: 'an actor that was at rest may grow by its whole bound again',
     patches: [
       {
-        file: ACTIVATION,
+        file: LOADING,
         find: '  alarm(activation, source)\n  activation.loaded = true',
         replace:
           '  alarm(activation, source)\n  activation.stateBytesBound = 0\n' +
