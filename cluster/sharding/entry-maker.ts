@@ -16,6 +16,11 @@ import type { Work } from './work.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
+/** What an entry needs of its shard: where it lies, its clock, and its numbers. */
+type Placed = Pick<ShardCore, 'context' | 'number'>
+type Clocked = Pick<ShardCore, 'clockMs'>
+type EntryContext = Placed & Clocked & Pick<ShardCore, 'numbers'>
+
 interface Gathered {
   readonly keys: KeyChange[]
   readonly effects: Effect[]
@@ -23,7 +28,7 @@ interface Gathered {
 
 /** The entry of a decision: its records, or the rejection that a repeat must meet again. */
 export function entryOf(
-  shard: ShardCore,
+  shard: EntryContext,
   activation: Activation,
   work: Work,
   decided: { readonly result: MessageResult; readonly decision: Decision<unknown> },
@@ -44,7 +49,7 @@ export function entryOf(
 
 /** The entry of what was refused; the first of a create holds its key, whatever it says. */
 export function refusalOf(
-  shard: ShardCore,
+  shard: Clocked,
   activation: Activation,
   work: Work,
   result: MessageResult,
@@ -60,7 +65,7 @@ export function refusalOf(
 
 /** An entry without records, as a rejection is. */
 export function plainEntry(
-  shard: ShardCore,
+  shard: Clocked,
   activation: Activation,
   work: Work,
   result: MessageResult,
@@ -91,7 +96,7 @@ export function plainEntry(
  * held by the message that took it. What was reserved for nothing is free again.
  */
 function settleKeys(
-  shard: ShardCore,
+  shard: Placed,
   activation: Activation,
   work: Work,
   settled: { readonly decision: Decision<unknown>; readonly into: Gathered },
@@ -122,7 +127,7 @@ function isAmong(keys: readonly NaturalKey[], keyType: string, key: string): boo
 
 /** A key given up: in this shard with the entry, elsewhere by the outbox, naming its message. */
 function release(
-  shard: ShardCore,
+  shard: Placed,
   work: Work,
   given: { readonly actorId: string; readonly held: HeldKey; readonly into: Gathered },
 ): void {

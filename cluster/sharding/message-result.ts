@@ -3,7 +3,8 @@
 
 import type { Decision } from '../../protocol/behaviour.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
-import type { Message, MessageResult } from '../../protocol/message.ts'
+import type { Message, MessageResult, WireReply } from '../../protocol/message.ts'
+import type { Activation } from './activation.ts'
 import type { Work } from './work.ts'
 
 /** What the edge answers to the message at which the work stands; null: it is to be run. */
@@ -22,4 +23,21 @@ export function resultFrom(message: Message, decision: Decision<unknown>): Messa
   return decision.data === undefined
     ? { type: message.type, success: true }
     : { type: message.type, success: true, data: decision.data }
+}
+
+/** The answer to a request whose messages all have their results. */
+export function replyOf(shard: number, activation: Activation, work: Work): WireReply {
+  const state = work.preview ? work.preview.state : activation.state
+  const made = state !== null
+  let { keys } = work
+  if (keys.length === 0 && made) {
+    keys = work.preview ? activation.behaviour.keys(state) : activation.keys
+  }
+  return {
+    outcome: 'answered',
+    actorId: made ? activation.id : null,
+    keys,
+    results: work.results,
+    position: work.position > 0 ? { shard, offset: work.position } : null,
+  }
 }

@@ -4,35 +4,35 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { turnIds } from '../../protocol/checkpoint.ts'
-import { RequestError, errorItem, isRetryable } from '../../protocol/errors.ts'
-import type { ErrorItem } from '../../protocol/errors.ts'
+import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { Decision, Turn } from '../../protocol/behaviour.ts'
 import { encodeEntry } from '../../protocol/entry.ts'
-import type { Entry } from '../../protocol/entry.ts'
-import type { Message, MessageResult, WireReply } from '../../protocol/message.ts'
+import type { Message, WireReply } from '../../protocol/message.ts'
 import type { Maybe } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
 import { answerAsk, endReservations, giveBack } from './asks.ts'
-import { ClaimFailed } from './claims.ts'
-import { doubted, refused } from './core.ts'
+import { doubted } from './core.ts'
 import type { ShardCore } from './core.ts'
 import { otherBody, recall } from './dedup.ts'
 import type { Recalled } from './dedup.ts'
-import { entryOf, refusalOf, tooLarge } from './entry-maker.ts'
+import { entryOf, tooLarge } from './entry-maker.ts'
 import { answerHolds, isQuestion } from './holds.ts'
-import { failure, refusalAt, resultFrom } from './message-result.ts'
+import { failure, refusalAt, replyOf, resultFrom } from './message-result.ts'
 import { poisonItem } from './poison.ts'
+import { Refusals } from './refusals.ts'
 import { outcomeUnknown } from './unknown.ts'
 import { ageOf, messageIdOf, resumed, TurnAgain } from './work.ts'
 import type { Work } from './work.ts'
 
 export class TurnRunner {
   readonly #shard: ShardCore
+  readonly #refusals: Refusals
   /** Turns that took longer than LIMITS.turnSlowMs. */
   slow = 0
 
   constructor(shard: ShardCore) {
     this.#shard = shard
+    this.#refusals = new Refusals(shard)
   }
 
   /** Takes in what is for an actor. */
@@ -95,7 +95,7 @@ export class TurnRunner {
           this.#again(activation, work, error.until)
           return false
         }
-        this.#failed(activation, work, message, error)
+        this.#refusals.failed(activation, work, message, error)
       }
       this.#next(work)
     }
@@ -184,16 +184,16 @@ export class TurnRunner {
     }
     if (activation.quarantined !== null) {
       const text = `this actor can only be read: ${activation.quarantined}`
-      this.#refuse(activation, work, message, [errorItem('QUARANTINED', text)])
+      this.#refusals.refuse(activation, work, message, [errorItem('QUARANTINED', text)])
       return false
     }
     if (work.envelope.crashes >= LIMITS.crashesMax) {
-      this.#poison(activation, work, message, KILLED)
+      this.#refusals.poison(activation, work, message, KILLED)
       return false
     }
     const refusal = refusalAt(work)
     if (refusal !== null) {
-      this.#record(activation, work, refusal)
+      this.#refusals.record(activation, work, refusal)
       return false
     }
     return this.#start(activation, work, message)
@@ -256,7 +256,7 @@ export class TurnRunner {
           this.#again(activation, work, error.until)
           return
         }
-        this.#failed(activation, work, work.envelope.messages[work.i]!, error)
+        this.#refusals.failed(activation, work, work.envelope.messages[work.i]!, error)
         this.#next(work)
         goOn()
       }),
@@ -277,7 +277,7 @@ export class TurnRunner {
     work.isOver = true
     work.generator?.return(undefined as never)
     if (work.isLooking || isQuestion(work)) work.refusal = outcomeUnknown()
-    else this.#failed(activation, work, message, new RequestError('UNAVAILABLE', LATE))
+    else this.#refusals.failed(activation, work, message, new RequestError('UNAVAILABLE', LATE))
     this.#next(work)
     this.#finish(activation, work)
     activation.questions.delete(work)
@@ -302,8 +302,8 @@ export class TurnRunner {
       questions.delete(work)
       this.#finish(activation, work)
     }
-    const failed = (error: unknown): void => {
-      this.#failed(activation, work, work.envelope.messages[0]!, error)
+    const fail = (error: unknown): void => {
+      this.#refusals.failed(activation, work, work.envelope.messages[0]!, error)
       finish()
     }
     try {
@@ -311,9 +311,9 @@ export class TurnRunner {
       if (!(answered instanceof Promise)) return finish()
       questions.add(work)
       this.#limit(activation, work)
-      answered.then(resumed(work, finish), resumed(work, failed))
+      answered.then(resumed(work, finish), resumed(work, fail))
     } catch (error) {
-      failed(error)
+      fail(error)
     }
   }
 
@@ -340,101 +340,10 @@ export class TurnRunner {
     const state = decision.ok ? decision.state : activation.state
     const over = tooLarge(activation, bytes.length, state)
     if (over !== null) {
-      this.#refuse(activation, work, message, [errorItem('TOO_LARGE', over)])
+      this.#refusals.refuse(activation, work, message, [errorItem('TOO_LARGE', over)])
       return
     }
-    this.#join(activation, work, { entry, bytes, state })
-    work.position = activation.newest
-    work.gate = activation.newest
-    work.results.push(result)
-  }
-
-  #join(
-    activation: Activation,
-    work: Work,
-    made: { readonly entry: Entry; readonly bytes: Uint8Array; readonly state?: unknown },
-  ): void {
-    const { entry, bytes, state = activation.state } = made
     this.#shard.join({ entry, bytes, activation, state, bases: work.bases })
-  }
-
-  #failed(activation: Activation, work: Work, message: Message, error: unknown): void {
-    if (error instanceof ClaimFailed) {
-      const text = 'a key in another shard could not be asked for; nothing was done, try again'
-      const { reply } = error
-      const item = reply.outcome === 'refused' ? reply.error : errorItem('UNAVAILABLE', text)
-      this.#refuse(activation, work, message, [item])
-      return
-    }
-    if (error instanceof RequestError) {
-      this.#refuse(activation, work, message, error.errors)
-      return
-    }
-    this.#shard.context.log.error(
-      { err: error, actor: activation.id, message: message.type, trace: work.envelope.trace },
-      'a turn failed',
-    )
-    if (work.envelope.relay) {
-      this.#poison(
-        activation,
-        work,
-        message,
-        `it could not be processed: ${String(error).slice(0, 1_000)}`,
-      )
-      return
-    }
-    const text = 'this message could not be processed because of a mistake in Kontor'
-    this.#refuse(activation, work, message, [errorItem('INTERNAL_ERROR', text)])
-  }
-
-  /**
-   * A refusal without an entry: nothing was done, and a repeat may succeed. Only a relayed message
-   * always ends in an entry, so that its relay goes on (PROTOCOL 3.6 "Outbox"); where trying again
-   * may help, its relay is told to. What is too large under a caller's key is recorded as well: a
-   * repeat is no smaller. Messages of one request take effect in their order, so where trying again
-   * may help those behind are refused with it.
-   */
-  #refuse(activation: Activation, work: Work, message: Message, items: readonly ErrorItem[]): void {
-    if (work.envelope.relay && isRetryable(items[0]!.code)) {
-      work.refusal = refused(items[0]!)
-      return
-    }
-    const isFinal = items[0]!.code === 'TOO_LARGE' && work.envelope.messageId.kind === 'caller'
-    if (work.envelope.relay || (isFinal && work.preview === null)) {
-      this.#record(activation, work, failure(message, items.slice(0, RECORDED_MAX)))
-      return
-    }
-    work.results.push(failure(message, items))
-    if (!isRetryable(items[0]!.code)) return
-    // What comes behind it would take effect before it: both are repeated.
-    const { messages } = work.envelope
-    while (work.results.length < messages.length) {
-      work.results.push(failure(messages[work.results.length]!, items))
-    }
-    work.i = messages.length - 1
-  }
-
-  /**
-   * A message that is given up: it has killed its owner often enough, or nobody would repeat it.
-   * What the caller was told is recorded, and the message is kept for a replay (PROTOCOL 3.11).
-   */
-  #poison(activation: Activation, work: Work, message: Message, why: string): void {
-    this.#shard.context.log.error(
-      { actor: activation.id, message: message.type, trace: work.envelope.trace, why },
-      'a message was given up',
-    )
-    const result = failure(message, [poisonItem(messageIdOf(work), why)])
-    this.#record(activation, work, result, message)
-  }
-
-  /** An entry that says what the message's sender was told, and changes nothing. */
-  #record(activation: Activation, work: Work, result: MessageResult, kept?: Message): void {
-    work.nowMs = Math.max(this.#shard.context.clock.nowMs(), activation.lastTimeMs)
-    const plain = refusalOf(this.#shard, activation, work, result)
-    let entry = kept ? { ...plain, x: kept } : plain
-    let bytes = encodeEntry(entry)
-    if (kept && bytes.length > LIMITS.entryBytesMax) bytes = encodeEntry((entry = plain))
-    this.#join(activation, work, { entry, bytes })
     work.position = activation.newest
     work.gate = activation.newest
     work.results.push(result)
@@ -443,20 +352,8 @@ export class TurnRunner {
   #finish(activation: Activation, work: Work): void {
     work.endDeadline?.()
     if (work.refusal !== null) return work.respond(work.refusal)
-    const state = work.preview ? work.preview.state : activation.state
-    const made = state !== null
-    let { keys } = work
-    if (keys.length === 0 && made) {
-      keys = work.preview ? activation.behaviour.keys(state) : activation.keys
-    }
     const { number, gate } = this.#shard
-    const reply: WireReply = {
-      outcome: 'answered',
-      actorId: made ? activation.id : null,
-      keys,
-      results: work.results,
-      position: work.position > 0 ? { shard: number, offset: work.position } : null,
-    }
+    const reply = replyOf(number, activation, work)
     const { respond } = work
     if (work.position > 0 && work.position >= work.gate) {
       const isOne = work.envelope.messages.length === 1
@@ -492,6 +389,4 @@ const NO_KEYS: readonly string[] = []
 const LATE =
   `what this message needs was not there within ${LIMITS.turnMs / 1_000} s; ` +
   'nothing was done, try again'
-/** Errors of a refusal that its entry keeps: what an entry holds is bounded. */
-const RECORDED_MAX = 16
 const KILLED = 'each time that it was tried the process that ran it ended'

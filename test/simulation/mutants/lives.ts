@@ -101,7 +101,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/turns.ts',
-        find: '      this.#record(activation, work, refusal)\n',
+        find: '      this.#refusals.record(activation, work, refusal)\n',
         replace: '      work.results.push(refusal)\n',
       },
     ],

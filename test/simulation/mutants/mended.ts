@@ -91,7 +91,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     directed: 'refused-first',
     patches: [
       {
-        file: 'cluster/sharding/turns.ts',
+        file: 'cluster/sharding/refusals.ts',
         find: '    if (!isRetryable(items[0]!.code)) return\n    // What',
         replace: '    if (items) return\n    // What',
       },
