@@ -1,7 +1,6 @@
 // A shard in the hands of its owner, for one tenure: takes envelopes, commits groups, hands over
-// to the next owner, and steps down when the store says that another has it. States: claiming ->
-// serving <-> sealed -> stopped, with answers held while an append's outcome is unknown or the disk
-// is full. It stands between the wire and the parts that find actors, run turns, hold keys, flush
+// to the next owner, and steps down when the store says that another has it. Answers are held while
+// an append's outcome is unknown or the disk is full. It stands between the wire and the parts that find actors, run turns, hold keys, flush
 // and relay. Source: PROTOCOL 3.1-3.6, 3.8, 3.10, 3.11, 3.16.
 
 import { LIMITS } from '../../config/limits.ts'
@@ -32,6 +31,7 @@ import type { Ahead, Prefetched } from './recovery.ts'
 import { replayLong } from './replay.ts'
 import { Resting } from './resting.ts'
 import { Seal } from './seal.ts'
+import { transition } from './states.ts'
 import { Suspect } from './suspect.ts'
 import { TurnRunner } from './turns.ts'
 import { outcomeUnknown, resolveUnknown } from './unknown.ts'
@@ -48,6 +48,14 @@ export interface NextOwner {
   readonly epoch: number
 }
 
+/*
+ *                                seal()
+ *             claim()        ------------->
+ *  claiming ----------> serving           sealed     any of them, once: stepDown()
+ *     |                   |  <-------------  |       sealed, for the next owner: signedOver()
+ *     |                   |     unseal()     |
+ *     +-------------------+------------------+--> stopped
+ */
 export class Shard implements ShardCore, Committing, UnknownHost {
   readonly number: number
   readonly context: ShardContext
@@ -59,7 +67,6 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   gate = new Gate(0)
   life = 0
   epoch = 0
-  state: ShardState = 'claiming'
   outbox: Outbox
   flusher: Flusher
   readonly resting: Resting
@@ -68,6 +75,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   readonly #arrivals: Arrivals
   readonly #held: Held
   readonly #suspect: Suspect
+  #state: ShardState = 'claiming'
   #flying: Group | null = null
   /** A copy of the group in flight was sent without an answer. */
   #unsure = false
@@ -103,6 +111,14 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.#suspect = new Suspect(this, this.#arrivals, () => this.#deliverHeld())
     this.#seal = new Seal(clock)
     this.#clockFrom = context.servedMs()
+  }
+
+  get state(): ShardState {
+    return this.#state
+  }
+
+  #enter(state: ShardState): void {
+    this.#state = transition(this.#state, state)
   }
 
   get activations(): ReadonlyMap<string, Activation> {
@@ -150,7 +166,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.#clockFrom = this.context.servedMs()
     this.outbox = new Outbox(this, found.flush, found.behind)
     this.flusher = this.#newFlusher(found.flush)
-    this.state = 'serving'
+    this.#enter('serving')
     this.flusher.replayed(found.tail, found.marks, claimed.head)
     for (const { entry, offset } of found.tail) {
       if (offset > found.memory.relayed) this.outbox.committed(entry, offset)
@@ -228,7 +244,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
    */
   seal(): Promise<boolean> {
     if (this.state !== 'serving') return Promise.resolve(false)
-    this.state = 'sealed'
+    this.#enter('sealed')
     this.life++
     this.#endReservations()
     // Turns that have not decided begin again later, here or elsewhere: their ids stay the same.
@@ -248,7 +264,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   /** Called off before a signature has left: serves again, with what it has kept. */
   unseal(): void {
     if (this.state !== 'sealed') return
-    this.state = 'serving'
+    this.#enter('serving')
     this.#seal.end(false)
     this.#deliverHeld()
   }
@@ -474,7 +490,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   }
 
   #stop(): void {
-    this.state = 'stopped'
+    this.#enter('stopped')
     this.flusher.stop()
     this.outbox.stop()
     this.context.committer.forget(this)
