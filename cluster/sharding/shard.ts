@@ -4,20 +4,20 @@
 // and relay. Source: PROTOCOL 3.1-3.6, 3.8, 3.10, 3.11, 3.16.
 
 import { LIMITS } from '../../config/limits.ts'
-import { assert, errorItem } from '../../protocol/errors.ts'
-import { joinEntries } from '../../protocol/entry.ts'
+import { assert } from '../../protocol/errors.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
 import { LostTenure } from '../../storage/journal.ts'
-import type { AliasRow, ClaimedShard, Group, Maybe, Tenure } from '../../storage/journal.ts'
+import type { AliasRow, ClaimedShard, Group, Tenure } from '../../storage/journal.ts'
 import type { Activation } from './activation.ts'
 import type { LoadSource, LoadedEntry } from './loading.ts'
 import { Arrivals } from './arrivals.ts'
-import type { Committing } from './committer.ts'
-import { doubted, refused } from './core.ts'
+import { doubted } from './core.ts'
 import type { Joining, Reservation, ShardContext, ShardCore, ShardState } from './core.ts'
 import { Flusher } from './flusher.ts'
 import { Gate } from './gate.ts'
 import type { OpenEntry } from './gate.ts'
+import { GroupCommits } from './group-commits.ts'
+import type { CommitHost } from './group-commits.ts'
 import { Held } from './held.ts'
 import { KeyTable } from './keys.ts'
 import { SpilledMarks } from './marks.ts'
@@ -26,6 +26,7 @@ import type { LastMemory, ShardMemory } from './memory.ts'
 import { Numbers } from './numbers.ts'
 import { Outbox } from './outbox.ts'
 import { PoisonList } from './poison.ts'
+import { releaseRead } from './read-release.ts'
 import { readAhead, recover, relayOlder, storedEntries } from './recovery.ts'
 import type { Ahead, Prefetched } from './recovery.ts'
 import { replayLong } from './replay.ts'
@@ -34,8 +35,6 @@ import { Seal } from './seal.ts'
 import { transition } from './states.ts'
 import { Suspect } from './suspect.ts'
 import { TurnRunner } from './turns.ts'
-import { outcomeUnknown, resolveUnknown } from './unknown.ts'
-import type { Resolved, UnknownHost } from './unknown.ts'
 
 export type { ShardState } from './core.ts'
 export type { Prefetched } from './recovery.ts'
@@ -56,7 +55,7 @@ export interface NextOwner {
  *     |                   |     unseal()     |
  *     +-------------------+------------------+--> stopped
  */
-export class Shard implements ShardCore, Committing, UnknownHost {
+export class Shard implements ShardCore, CommitHost {
   readonly number: number
   readonly context: ShardContext
   readonly keys: KeyTable
@@ -76,14 +75,10 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   readonly #held: Held
   readonly #suspect: Suspect
   #state: ShardState = 'claiming'
-  #flying: Group | null = null
-  /** A copy of the group in flight was sent without an answer. */
-  #unsure = false
+  readonly #commits: GroupCommits
   /** The control rows issue this shard's epochs; embedded, the store does. */
   #hasTenures = false
   #reclaiming = false
-  /** A group waits until more has been flushed. */
-  #throttled = false
   readonly #seal: Seal
   #nextOwner: NextOwner | null = null
   #clockBase = 0
@@ -97,6 +92,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.keys = new KeyTable(journal.derived)
     const random = (): number => Number.parseInt(context.newUuid().slice(-12), 16) / 2 ** 48
     this.numbers = new Numbers({ shard: number, shards, derived: journal.derived, random })
+    this.#commits = new GroupCommits(this)
     this.turns = new TurnRunner(this)
     this.resting = new Resting({ clock, shards, head: () => this.gate.head })
     this.loadSource = {
@@ -185,11 +181,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
         // While it is claimed again the store may know the new epoch before the shard does.
         if (outcome === 'fenced' && !this.#reclaiming) this.stepDown('another owner has this shard')
       },
-      onDurable: () => {
-        if (!this.#throttled) return
-        this.#throttled = false
-        this.context.committer.ready(this)
-      },
+      onDurable: () => this.#commits.flushed(),
     })
   }
 
@@ -302,7 +294,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   /** The same for what is rolled back: a group on its way may be in the log (PROTOCOL 3.2.2). */
   #rolledBack(): WireReply {
     const moved = this.moved()
-    return this.#flying === null ? moved : ({ ...moved, taken: true } as WireReply)
+    return this.#commits.isFlying ? ({ ...moved, taken: true } as WireReply) : moved
   }
 
   // --- out --------------------------------------------------------------------------------
@@ -323,70 +315,8 @@ export class Shard implements ShardCore, Committing, UnknownHost {
       this.resting.count(activation)
     }
     this.gate.join({ entry, bytes, offset, activation, aliases, spilled, snapshot, waiters: null })
-    if (!this.gate.isFlying) this.context.committer.ready(this)
+    if (!this.gate.isFlying) this.#commits.ready()
     return offset
-  }
-
-  /** Groups wait while too much is committed but not flushed: back-pressure, not memory. */
-  takeGroup(): Group | null {
-    if (this.state !== 'serving' && this.state !== 'sealed') return null
-    if (this.gate.isFlying || !this.gate.hasOpen) return null
-    if (this.flusher.isBehind) {
-      this.#throttled = true
-      return null
-    }
-    const group = this.gate.take()
-    this.#unsure = false
-    this.#flying = {
-      shard: this.number,
-      epoch: this.epoch,
-      head: this.gate.head,
-      count: group.length,
-      commitId: this.context.newUuid(),
-      body: joinEntries(group.map((open) => open.bytes)),
-    }
-    return this.#flying
-  }
-
-  onOutcome(outcome: Resolved): void {
-    const group = this.#flying
-    if (group === null) return
-    switch (outcome) {
-      case 'committed':
-        this.#committed(group)
-        return
-      case 'full': {
-        const text = 'the disk is full; nothing was done; free some space and repeat the request'
-        this.rollBack(refused(errorItem('STORAGE_FULL', text)))
-        return
-      }
-      case 'void':
-        this.failHeld(outcomeUnknown())
-        this.rollBack(this.moved())
-        return
-      case 'fenced':
-        // Refused at its first copy: nothing of it is in.
-        if (!this.#unsure) this.#flying = null
-        this.stepDown('another owner has this shard')
-        return
-      case 'unknown':
-        this.#unsure = true
-        this.#resolve(group)
-    }
-  }
-
-  #resolve(group: Group): void {
-    resolveUnknown(this, group).then(
-      (resolved) => {
-        if (this.state === 'stopped') return
-        this.onOutcome(resolved)
-        this.release()
-      },
-      (error: unknown) => {
-        this.context.log.error({ err: error, shard: this.number }, 'an outcome stays unknown')
-        this.stepDown('the outcome of an append could not be resolved')
-      },
-    )
   }
 
   /** The tenure goes on in a new epoch: what was sent in the old one is false for ever. */
@@ -406,9 +336,8 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     }
   }
 
-  #committed({ body }: Group): void {
+  committed({ body }: Group): void {
     this.#memory = { ...this.#memory, logBytes: this.#memory.logBytes + body.length }
-    this.#flying = null
     const group = this.gate.committed()
     const first = group[0]!.offset
     this.context.onCommitted(
@@ -420,7 +349,6 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     for (const { entry, offset } of group) this.outbox.committed(entry, offset)
     this.flusher.committed(group)
     for (const { activation } of group) if (activation) this.resting.settled(activation)
-    if (this.gate.hasOpen) this.context.committer.ready(this)
   }
 
   release(): void {
@@ -429,26 +357,12 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   }
 
   /** Until a seal has ended nobody else can have committed: reads of before it may still leave. */
-  get #mayRelease(): boolean {
+  get mayRelease(): boolean {
     return this.state === 'serving' || this.#seal.isPending
   }
 
   releaseRead(offset: number, reply: WireReply, respond: Respond): void {
-    this.gate.wait(offset, (lost) => {
-      if (lost) {
-        respond(lost.outcome === 'moved' ? this.moved() : lost)
-        return
-      }
-      const may: Maybe<boolean> = this.#mayRelease && this.context.mayRead(this.number, this.epoch)
-      if (may === true) respond(reply)
-      else if (may === false) respond(this.moved())
-      else {
-        may.then(
-          (yes) => respond(yes && this.#mayRelease ? reply : this.moved()),
-          () => respond(refused(errorItem('UNAVAILABLE', 'the journal is away; try again'))),
-        )
-      }
-    })
+    releaseRead(this, offset, reply, respond)
   }
 
   /** Answers held while an outcome is unknown for too long (PROTOCOL 3.2.6). */
@@ -467,7 +381,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
   /** Back to the committed state: what was decided above it never happened. */
   rollBack(reply: WireReply): void {
     this.life++
-    this.#flying = null
+    this.#commits.drop()
     this.#endReservations()
     this.gate.drop(reply)
     this.keys.dropAbove(this.gate.head)
@@ -493,7 +407,7 @@ export class Shard implements ShardCore, Committing, UnknownHost {
     this.#enter('stopped')
     this.flusher.stop()
     this.outbox.stop()
-    this.context.committer.forget(this)
+    this.#commits.stop()
     this.rollBack(this.#rolledBack())
     this.#held.answer(this.moved())
     this.#seal.end(false)

@@ -15,7 +15,7 @@ const RETRY_MS = 100
 /** `void`: it is not in the log and never will be, for the shard was claimed again. */
 export type Resolved = AppendOutcome | 'void'
 
-export interface UnknownHost extends ShardCore {
+export interface UnknownHost extends Pick<ShardCore, 'context' | 'number' | 'state'> {
   /** Answers what waits for the group in flight. */
   failHeld(reply: WireReply): void
   /**

@@ -28,10 +28,10 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     why: 'a preview or read shows what is not committed, and may never be',
     patches: [
       {
-        file: SHARD,
-        find: '    this.gate.wait(offset, (lost) => {\n      if (lost) {',
+        file: 'cluster/sharding/read-release.ts',
+        find: '  shard.gate.wait(offset, (lost) => {\n    if (lost) {',
         replace:
-          '    this.gate.wait(Math.min(offset, this.gate.head), (lost) => {\n      if (lost) {',
+          '  shard.gate.wait(Math.min(offset, shard.gate.head), (lost) => {\n    if (lost) {',
       },
     ],
   },
@@ -134,10 +134,10 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
       },
       {
         file: SHARD,
-        find: '    if (!this.gate.isFlying) this.context.committer.ready(this)\n    return offset',
+        find: '    if (!this.gate.isFlying) this.#commits.ready()\n    return offset',
         replace:
           '    this.outbox.committed(entry, offset)\n' +
-          '    if (!this.gate.isFlying) this.context.committer.ready(this)\n    return offset',
+          '    if (!this.gate.isFlying) this.#commits.ready()\n    return offset',
       },
     ],
   },

@@ -33,7 +33,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/shard.ts',
-        find: '    return this.#flying === null ? moved : ({ ...moved, taken: true } as WireReply)',
+        find: '    return this.#commits.isFlying ? ({ ...moved, taken: true } as WireReply) : moved',
         replace: '    return moved',
       },
     ],

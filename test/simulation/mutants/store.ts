@@ -36,9 +36,9 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     why: 'an append that timed out is called failed, and lands afterwards',
     patches: [
       {
-        file: 'cluster/sharding/shard.ts',
+        file: 'cluster/sharding/group-commits.ts',
         find: '        this.#unsure = true\n        this.#resolve(group)',
-        replace: "        this.rollBack(refused(errorItem('UNAVAILABLE', 'it has failed')))",
+        replace: "        shard.rollBack(refused(errorItem('UNAVAILABLE', 'it has failed')))",
       },
     ],
   },
