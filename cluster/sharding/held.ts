@@ -6,6 +6,8 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
 import type { Clock } from '../clock.ts'
+import { doubted } from './core.ts'
+import type { Work } from './work.ts'
 
 type Respond = (reply: WireReply) => void
 
@@ -49,6 +51,12 @@ export class Held {
     this.#bytes += bytes
     this.#list.push({ envelope, respond, bytes, sinceMs: this.#clock.monotonicMs() })
     this.#watch()
+  }
+
+  /** A work that was begun: part of it may be in the log, and nothing about it is fresh any more. */
+  addBegun({ envelope, respond, position }: Work): void {
+    const again = { ...envelope, copy: Math.max(1, envelope.copy) }
+    this.add(again, position === 0 ? respond : (reply) => respond(doubted(reply)))
   }
 
   /** Hands out everything, oldest first, with the time that each has left. */

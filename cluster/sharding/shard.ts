@@ -1,17 +1,16 @@
 // A shard in the hands of its owner, for one tenure: takes envelopes, commits groups, hands over
 // to the next owner, and steps down when the store says that another has it. Answers are held while
-// an append's outcome is unknown or the disk is full. It stands between the wire and the parts that find actors, run turns, hold keys, flush
-// and relay. Source: PROTOCOL 3.1-3.6, 3.8, 3.10, 3.11, 3.16.
+// an append's outcome is unknown or the disk is full. Source: PROTOCOL 3.1-3.16.
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { Envelope, WireReply } from '../../protocol/message.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import type { AliasRow, ClaimedShard, Group, Tenure } from '../../storage/journal.ts'
+import { Account } from './account.ts'
 import type { Activation } from './activation.ts'
 import type { LoadSource, LoadedEntry } from './loading.ts'
 import { Arrivals } from './arrivals.ts'
-import { doubted } from './core.ts'
 import type { Joining, Reservation, ShardContext, ShardCore, ShardState } from './core.ts'
 import { Flusher } from './flusher.ts'
 import { Gate } from './gate.ts'
@@ -21,7 +20,6 @@ import type { CommitHost } from './group-commits.ts'
 import { Held } from './held.ts'
 import { KeyTable } from './keys.ts'
 import { SpilledMarks } from './marks.ts'
-import { NEW_MEMORY } from './memory.ts'
 import type { LastMemory, ShardMemory } from './memory.ts'
 import { Numbers } from './numbers.ts'
 import { Outbox } from './outbox.ts'
@@ -70,6 +68,7 @@ export class Shard implements ShardCore, CommitHost {
   flusher: Flusher
   readonly resting: Resting
   readonly turns: TurnRunner
+  readonly account: Account
   readonly loadSource: LoadSource
   readonly #arrivals: Arrivals
   readonly #held: Held
@@ -81,9 +80,6 @@ export class Shard implements ShardCore, CommitHost {
   #reclaiming = false
   readonly #seal: Seal
   #nextOwner: NextOwner | null = null
-  #clockBase = 0
-  #clockFrom: number
-  #memory: ShardMemory = NEW_MEMORY
 
   constructor(number: number, context: ShardContext) {
     const { journal, clock, shards } = context
@@ -93,6 +89,7 @@ export class Shard implements ShardCore, CommitHost {
     const random = (): number => Number.parseInt(context.newUuid().slice(-12), 16) / 2 ** 48
     this.numbers = new Numbers({ shard: number, shards, derived: journal.derived, random })
     this.#commits = new GroupCommits(this)
+    this.account = new Account(this)
     this.turns = new TurnRunner(this)
     this.resting = new Resting({ clock, shards, head: () => this.gate.head })
     this.loadSource = {
@@ -106,7 +103,6 @@ export class Shard implements ShardCore, CommitHost {
     this.#held = new Held(clock, () => this.moved())
     this.#suspect = new Suspect(this, this.#arrivals, () => this.#deliverHeld())
     this.#seal = new Seal(clock)
-    this.#clockFrom = context.servedMs()
   }
 
   get state(): ShardState {
@@ -122,7 +118,7 @@ export class Shard implements ShardCore, CommitHost {
   }
 
   clockMs(): number {
-    return Math.floor(this.#clockBase + this.context.servedMs() - this.#clockFrom)
+    return this.account.clockMs()
   }
 
   // --- the tenure -------------------------------------------------------------------------
@@ -157,9 +153,7 @@ export class Shard implements ShardCore, CommitHost {
     // What was read ahead is of the whole tail.
     const found = await recover(this, left, left === claimed ? ahead : undefined)
     if (this.state !== 'claiming') throw new LostTenure(this.number, this.epoch)
-    this.#memory = found.memory
-    this.#clockBase = found.memory.clockMs
-    this.#clockFrom = this.context.servedMs()
+    this.account.inherit(found.memory)
     this.outbox = new Outbox(this, found.flush, found.behind)
     this.flusher = this.#newFlusher(found.flush)
     this.#enter('serving')
@@ -186,15 +180,7 @@ export class Shard implements ShardCore, CommitHost {
   }
 
   memory(offset: number): ShardMemory {
-    this.#memory = {
-      ...this.#memory,
-      ...this.numbers.told(),
-      clockMs: this.clockMs(),
-      // An account that is not known to be right stays marked as such.
-      ...(this.#memory.counted !== undefined && { counted: this.gate.head }),
-      relayed: Math.min(this.outbox.relayed, offset),
-    }
-    return this.#memory
+    return this.account.at(offset)
   }
 
   /** For the next owner, once the log is closed where it ends now. */
@@ -202,20 +188,8 @@ export class Shard implements ShardCore, CommitHost {
     return { memory: this.memory(this.gate.head), poisoned: this.poison.all().length > 0 }
   }
 
-  /** What the trimmer goes by, and its way to say what it did. */
   get kept(): ShardMemory {
-    return this.#memory
-  }
-
-  trimmed(upTo: number, bytes: number): void {
-    const trimmedBytes = this.#memory.trimmedBytes + bytes
-    this.#memory = { ...this.#memory, trimmed: upTo, trimmedBytes }
-  }
-
-  /** The log begins behind `trimmed` and held so many bytes when `kept` was what it is now. */
-  recounted(kept: ShardMemory, trimmed: number, bytes: number): void {
-    const trimmedBytes = kept.logBytes - bytes
-    this.#memory = { ...this.#memory, counted: this.gate.head, trimmed, trimmedBytes }
+    return this.account.kept
   }
 
   // --- handoff (PROTOCOL 3.8) -------------------------------------------------------------
@@ -241,11 +215,7 @@ export class Shard implements ShardCore, CommitHost {
     this.#endReservations()
     // Turns that have not decided begin again later, here or elsewhere: their ids stay the same.
     for (const activation of this.activations.values()) {
-      for (const { envelope, respond, position } of this.turns.drop(activation)) {
-        // Part of it may be in the log: nothing about it is fresh any more.
-        const again = { ...envelope, copy: Math.max(1, envelope.copy) }
-        this.#held.add(again, position === 0 ? respond : (reply) => respond(doubted(reply)))
-      }
+      for (const work of this.turns.drop(activation)) this.#held.addBegun(work)
       if (!activation.loaded) this.resting.forget(activation)
     }
     const sealed = this.#seal.begin(() => this.unseal())
@@ -337,7 +307,7 @@ export class Shard implements ShardCore, CommitHost {
   }
 
   committed({ body }: Group): void {
-    this.#memory = { ...this.#memory, logBytes: this.#memory.logBytes + body.length }
+    this.account.appended(body.length)
     const group = this.gate.committed()
     const first = group[0]!.offset
     this.context.onCommitted(

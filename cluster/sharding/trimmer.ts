@@ -36,7 +36,7 @@ export async function trimStep(
   const { upTo, bytes } = reachOf(shard, rows, { limit, wanted })
   if (upTo === kept.trimmed) return false
   await log.trim(shard.number, shard.epoch, upTo)
-  shard.trimmed(upTo, bytes)
+  shard.account.trimmed(upTo, bytes)
   if (upTo > wanted && kept.trimmed <= wanted) {
     const fields = { shard: shard.number, wanted, upTo }
     shard.context.log.error(fields, 'the log no longer waits for the graph index: it is made anew')
@@ -86,7 +86,7 @@ async function recount(shard: Shard): Promise<boolean> {
     await new Promise<void>((resolve) => clock.defer(resolve))
   }
   if (shard.state !== 'serving') return false
-  shard.recounted(kept, Math.max(kept.trimmed, begin ?? head), bytes)
+  shard.account.recounted(kept, Math.max(kept.trimmed, begin ?? head), bytes)
   return true
 }
 

@@ -76,9 +76,9 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     why: 'a clock that jumps ahead makes marks look older than they live',
     patches: [
       {
-        file: SHARD,
-        find: '    return Math.floor(this.#clockBase + this.context.servedMs() - this.#clockFrom)',
-        replace: '    return this.context.clock.nowMs() - Date.UTC(2025, 0, 1)',
+        file: 'cluster/sharding/account.ts',
+        find: '    return Math.floor(this.#clockBase + this.#shard.context.servedMs() - this.#clockFrom)',
+        replace: '    return this.#shard.context.clock.nowMs() - Date.UTC(2025, 0, 1)',
       },
     ],
   },

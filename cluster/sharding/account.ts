@@ -1,0 +1,65 @@
+// A shard's account of itself while it is served: its clock, the bytes of its log, how far its relay
+// is. Source: PROTOCOL 3.0 `shard_snap`, 3.5 "Trim".
+
+import type { ShardCore } from './core.ts'
+import { NEW_MEMORY } from './memory.ts'
+import type { ShardMemory } from './memory.ts'
+import type { Outbox } from './outbox.ts'
+
+/** What the account goes by. */
+export interface Accounted extends Pick<ShardCore, 'context' | 'gate' | 'numbers'> {
+  readonly outbox: Outbox
+}
+
+export class Account {
+  readonly #shard: Accounted
+  #clockBase = 0
+  #clockFrom: number
+  /** As it was told last, with what has changed since. */
+  kept: ShardMemory = NEW_MEMORY
+
+  constructor(shard: Accounted) {
+    this.#shard = shard
+    this.#clockFrom = shard.context.servedMs()
+  }
+
+  /** Goes on from what the owner before remembers. */
+  inherit(memory: ShardMemory): void {
+    this.kept = memory
+    this.#clockBase = memory.clockMs
+    this.#clockFrom = this.#shard.context.servedMs()
+  }
+
+  clockMs(): number {
+    return Math.floor(this.#clockBase + this.#shard.context.servedMs() - this.#clockFrom)
+  }
+
+  /** What the shard's own row should hold when everything up to `offset` is flushed. */
+  at(offset: number): ShardMemory {
+    const { numbers, gate, outbox } = this.#shard
+    this.kept = {
+      ...this.kept,
+      ...numbers.told(),
+      clockMs: this.clockMs(),
+      // An account that is not known to be right stays marked as such.
+      ...(this.kept.counted !== undefined && { counted: gate.head }),
+      relayed: Math.min(outbox.relayed, offset),
+    }
+    return this.kept
+  }
+
+  appended(bytes: number): void {
+    this.kept = { ...this.kept, logBytes: this.kept.logBytes + bytes }
+  }
+
+  /** The log is trimmed up to an offset, by so many bytes. */
+  trimmed(upTo: number, bytes: number): void {
+    this.kept = { ...this.kept, trimmed: upTo, trimmedBytes: this.kept.trimmedBytes + bytes }
+  }
+
+  /** The log begins behind `trimmed` and held so many bytes when `kept` was what it is now. */
+  recounted(kept: ShardMemory, trimmed: number, bytes: number): void {
+    const trimmedBytes = kept.logBytes - bytes
+    this.kept = { ...this.kept, counted: this.#shard.gate.head, trimmed, trimmedBytes }
+  }
+}
