@@ -23,7 +23,7 @@ const FOLDERS = [
 
 /**
  * @typedef {{ name: string, command: string, minutes: number, expect?: RegExp, tap?: true,
- *   env?: Record<string, string>, engines?: true, fresh?: true }} Step
+ *   env?: Record<string, string>, engines?: true, fresh?: true, quick?: true }} Step
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  */
 
@@ -37,7 +37,8 @@ function faults(...names) {
  * The steps in their order, the fast ones first. `command` names an installed tool; `expect` must
  * be found in what it prints, for a tool that checks nothing reports success too; `minutes` is its
  * bound; a step with `tap` is counted by its assertions, any other as one check; one with
- * `engines` can't run without real servers; one with `fresh` gets servers that nobody has used.
+ * `engines` can't run without real servers; one with `fresh` gets servers that nobody has used;
+ * one with `quick` is for `npm run check` alone: the step `tests` runs its tests too.
  *
  * @type {readonly Step[]}
  */
@@ -52,6 +53,15 @@ export const STEPS = [
     minutes: 3,
   },
   { name: 'dead', command: 'knip --no-progress', minutes: 3 },
+  {
+    name: 'units',
+    command: 'node cli/verify-units.mjs',
+    tap: true,
+    quick: true,
+    minutes: 5,
+    // In seconds, for all of them: tap takes the process for one test, to which it gives 30.
+    env: { TAP_TIMEOUT: '280' },
+  },
   { name: 'tests', command: 'tap --reporter=tap', tap: true, minutes: 50 },
   // The specification once more, on the drivers of a cluster.
   {

@@ -12,6 +12,7 @@ import { enter, leave, sharedFolder, writeFailure } from './engines/users.mjs'
 import { pack } from './packed.mjs'
 import { ROOT, setUp } from './set-up.mjs'
 import { runStep, STEPS } from './verify-steps.mjs'
+import { table } from './verify-table.mjs'
 
 async function main() {
   const args = process.argv.slice(2)
@@ -19,28 +20,37 @@ async function main() {
   const paths = args.filter((arg) => !named.some((step) => step.name === arg))
   checkPaths(paths)
   // Of named paths, only the step that runs any tests.
-  const isMeant = (step) => paths.length === 0 || step.name === 'tests'
+  const isMeant = (step) => (paths.length === 0 ? !step.quick : step.name === 'tests')
   const steps = named.length > 0 ? named : STEPS.filter(isMeant)
   const { env } = await setUp({ root: ROOT, dev: true })
   // What users start is what is tested.
-  const unpacked = steps.some((step) => step.tap) ? await pack() : null
+  const unpacked = steps.some(startsNodes) ? await pack() : null
   if (unpacked !== null) process.stdout.write(`nodes start from their sources: ${unpacked}\n`)
-  const fetched = steps.some((step) => step.tap) && paths.length === 0 ? fetchEngines() : null
+  const fetched = steps.some(startsNodes) && paths.length === 0 ? fetchEngines() : null
 
   const sum = { passed: 0, failed: 0, skipped: 0 }
+  const rows = []
   for (const step of steps) {
     const missing = step.tap ? ((await fetched) ?? []) : []
     if (step.engines && missing.length > 0 && env.CI !== 'true') {
       process.stdout.write(`${step.name.padEnd(8)} skipped: ${missing.join('; ')}\n`)
       sum.skipped++
+      rows.push({ name: step.name, seconds: '-', counts: { passed: 0, failed: 0, skipped: 1 } })
       continue
     }
     if (step.fresh && fetched !== null) await renewEngines()
-    const counts = await timed(step, { cwd: ROOT, env, paths: step.tap ? paths : [] })
+    const { counts, seconds } = await timed(step, { cwd: ROOT, env, paths: step.tap ? paths : [] })
+    rows.push({ name: step.name, seconds, counts })
     for (const key of Object.keys(sum)) sum[key] += counts[key]
   }
   if (fetched !== null) await leave(sharedFolder())
+  process.stdout.write(table(rows))
   return report(sum)
+}
+
+/** Whether the tests of a step may start nodes and engines. */
+function startsNodes(step) {
+  return step.tap === true && step.quick !== true
 }
 
 /**
@@ -86,7 +96,7 @@ async function timed(step, options) {
   const outcome = counts.failed === 0 ? 'ok' : 'FAILED'
   if (counts.failed > 0) process.stdout.write(`${shown.trimEnd()}\n`)
   process.stdout.write(`${step.name.padEnd(8)} ${outcome.padEnd(6)} ${seconds.padStart(6)} s\n`)
-  return counts
+  return { counts, seconds }
 }
 
 function report({ passed, failed, skipped }) {
