@@ -21,9 +21,6 @@ const LINES_MAX = 400
 /** Files that are longer still, with the bound of each. */
 const LONGER: Readonly<Record<string, number>> = {
   'cluster/placement/placement.ts': 425,
-  'cluster/sharding/activation.ts': 500,
-  'cluster/sharding/shard.ts': 500,
-  'cluster/sharding/turns.ts': 500,
   'commerce/order/order.test.ts': 500,
   'node/http/exchange.ts': 500,
 }

@@ -1,5 +1,5 @@
-// A shard's account of itself while it is served: its clock, the bytes of its log, how far its relay
-// is. Source: PROTOCOL 3.0 `shard_snap`, 3.5 "Trim".
+// A shard's account of itself while it is served: its clock, the bytes of its log, how far its
+// relay is. Source: PROTOCOL 3.0 `shard_snap`, 3.5 "Trim".
 
 import type { ShardCore } from './core.ts'
 import { NEW_MEMORY } from './memory.ts'

@@ -53,7 +53,7 @@ export class Held {
     this.#watch()
   }
 
-  /** A work that was begun: part of it may be in the log, and nothing about it is fresh any more. */
+  /** A work that was begun: part of it may be in the log, nothing about it is fresh any more. */
   addBegun({ envelope, respond, position }: Work): void {
     const again = { ...envelope, copy: Math.max(1, envelope.copy) }
     this.add(again, position === 0 ? respond : (reply) => respond(doubted(reply)))

@@ -1,5 +1,5 @@
-// Loading: brings an activation to its newest committed state, from its snapshot, its stored entries
-// and the tail in memory. Source: PROTOCOL 3.6, 3.11, 3.12.
+// Loading: brings an activation to its newest committed state, from its snapshot, its stored
+// entries and the tail in memory. Source: PROTOCOL 3.6, 3.11, 3.12.
 
 import { LOSS_JUMP, decodeEntry } from '../../protocol/entry.ts'
 import { successionOf } from '../../protocol/succession.ts'
