@@ -16,8 +16,8 @@ const MAY_IMPORT = {
 /** The one door of each driver: which folders may import it. */
 const DOORS = {
   'uWebSockets\\.js': ['node/http', 'bench/floors'],
-  lmdb: ['storage/embedded', 'bench/floors'],
-  'node:sqlite': ['storage/embedded'],
+  lmdb: ['storage/lmdb', 'bench/floors'],
+  'node:sqlite': ['storage/sqlite', 'storage/embedded/directory-lock'],
   ioredis: ['cluster/redis'],
   'cassandra-driver': ['storage/cassandra', 'bench/cluster'],
   '@elastic/elasticsearch': ['storage/elastic'],

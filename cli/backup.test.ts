@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
+import { openEmbeddedJournal } from '../storage/embedded/journal/journal.ts'
 import { journalOptions } from '../storage/embedded/testing/journal-options.ts'
 
 function run(script: string, ...args: string[]) {

@@ -5,8 +5,8 @@ import { spawnSync } from 'node:child_process'
 import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { DATA_FILE } from '../storage/embedded/journal-environment.ts'
-import { openEmbeddedJournal } from '../storage/embedded/journal.ts'
+import { DATA_FILE } from '../storage/lmdb/environment.ts'
+import { openEmbeddedJournal } from '../storage/embedded/journal/journal.ts'
 import { journalOptions } from '../storage/embedded/testing/journal-options.ts'
 
 function verifyLog(...args: string[]) {

@@ -8,7 +8,7 @@ import { EXIT_CONFIG } from '../config/load.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
 import { lockDirectory } from '../storage/embedded/directory-lock.ts'
-import { verifyLog } from '../storage/embedded/verify-log.ts'
+import { verifyLog } from '../storage/embedded/verify/store.ts'
 import { cassandraOptions, storeOf } from './cassandra-options.ts'
 import { EXIT_USAGE, storeArguments, type StoreArguments } from './store-arguments.ts'
 

@@ -17,7 +17,10 @@ import { OWNER_ACL } from '../../protocol/ace.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
 import { systemClock } from '../../cluster/clock.ts'
 import { FeedStore, actorIdOf } from '../../cluster/feed/testing/feed-store.ts'
-import { openEmbeddedJournal, type EmbeddedJournal } from '../../storage/embedded/journal.ts'
+import {
+  openEmbeddedJournal,
+  type EmbeddedJournal,
+} from '../../storage/embedded/journal/journal.ts'
 import { type ConsistencyTokens, consistencyTokens } from './consistency.ts'
 import { Graph } from './graph.ts'
 import { IndexThread } from './index-thread.ts'

@@ -1,7 +1,7 @@
 // What the main thread and the index's worker thread say to each other besides the shared numbers.
 
 import type { ParkedActor } from '../../cluster/feed/projection-batch.ts'
-import type { JournalAccess } from '../../storage/embedded/journal.ts'
+import type { JournalAccess } from '../../storage/embedded/journal/journal.ts'
 
 /** How the worker is started. */
 export interface IndexWorkerData {

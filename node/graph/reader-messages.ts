@@ -1,7 +1,7 @@
 // What the main thread and a reader thread say to each other: plans out, ready JSON back.
 
 import type { ErrorItem } from '../../protocol/errors.ts'
-import type { JournalAccess } from '../../storage/embedded/journal.ts'
+import type { JournalAccess } from '../../storage/embedded/journal/journal.ts'
 
 /** Monotonic milliseconds on which all threads agree; performance.now() begins with each thread. */
 export function threadsMs(): number {

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { type ErrorCode, RequestError, assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../../cluster/clock.ts'
-import type { JournalAccess } from '../../storage/embedded/journal.ts'
+import type { JournalAccess } from '../../storage/embedded/journal/journal.ts'
 import { GiveWay } from './give-way.ts'
 import type { ThreadLog } from './index-thread.ts'
 import {

@@ -1,5 +1,5 @@
 // A backup of a data directory: what is in it, what is copied again, what is refused, and what is
-// left where it was refused. What is written meanwhile: log-copy.test.ts. Source: PROTOCOL 3.16.
+// left where it was refused. What is written meanwhile: log/copy.test.ts. Source: PROTOCOL 3.16.
 
 import {
   cpSync,
@@ -18,10 +18,10 @@ import { freshUuid, group } from '../conformance/journal-samples.ts'
 import type { Journal } from '../journal.ts'
 import { backUp } from './backup.ts'
 import { lockDirectory } from './directory-lock.ts'
-import { DATA_FILE } from './journal-environment.ts'
-import { STORE_FILE } from './journal-identity.ts'
-import { LOG_FOLDER, openEmbeddedJournal } from './journal.ts'
-import type { LogCopyReport } from './log-copy.ts'
+import { DATA_FILE } from '../lmdb/environment.ts'
+import { STORE_FILE } from './journal/identity.ts'
+import { LOG_FOLDER, openEmbeddedJournal } from './journal/journal.ts'
+import type { LogCopyReport } from './log/copy.ts'
 import { MOVED_FILE, writeMoved } from './moved-store.ts'
 import {
   damageOf,

@@ -4,11 +4,11 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openForCopy } from './journal-copy.ts'
-import { openEmbeddedJournal } from './journal.ts'
+import { openForCopy } from './journal/row-copy.ts'
+import { openEmbeddedJournal } from './journal/journal.ts'
 import { writeMoved } from './moved-store.ts'
 import { journalOptions } from './testing/journal-options.ts'
-import { verifyLog } from './verify-log.ts'
+import { verifyLog } from './verify/store.ts'
 
 t.test('a store that was moved is not started again', async (t) => {
   const options = journalOptions(t)

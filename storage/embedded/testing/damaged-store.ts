@@ -8,9 +8,9 @@ import type { Test } from 'tap'
 import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry.ts'
 import { COUNTER_SUFFIX, type DerivedRow, type Journal } from '../../journal.ts'
 import { freshUuid, group } from '../../conformance/journal-samples.ts'
-import { JournalDamage } from '../journal-damage.ts'
-import { LOG_FOLDER, openEmbeddedJournal, type EmbeddedJournalOptions } from '../journal.ts'
-import { verifyLog } from '../verify-log.ts'
+import { JournalDamage } from '../journal/damage.ts'
+import { LOG_FOLDER, openEmbeddedJournal, type EmbeddedJournalOptions } from '../journal/journal.ts'
+import { verifyLog } from '../verify/store.ts'
 import { journalOptions, optionsIn } from './journal-options.ts'
 
 export const SHARDS = 2

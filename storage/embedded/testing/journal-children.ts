@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
-import { verifyLog } from '../verify-log.ts'
+import { verifyLog } from '../verify/store.ts'
 
 export const PROCESS = join(import.meta.dirname, 'journal-process.ts')
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { EmbeddedJournalOptions } from '../journal.ts'
+import type { EmbeddedJournalOptions } from '../journal/journal.ts'
 
 const nothing = () => {}
 export const QUIET = { info: nothing, warn: nothing, error: nothing }

@@ -4,7 +4,7 @@
 
 import { writeSync } from 'node:fs'
 import type { DerivedRow, Journal } from '../../journal.ts'
-import { openEmbeddedJournal } from '../journal.ts'
+import { openEmbeddedJournal } from '../journal/journal.ts'
 import { optionsIn } from './journal-options.ts'
 
 const [role, dir] = process.argv.slice(2) as [string, string]

@@ -2,7 +2,7 @@
 // journal-processes.test.ts.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { openEmbeddedJournalReader, type JournalAccess } from '../journal.ts'
+import { openEmbeddedJournalReader, type JournalAccess } from '../journal/journal.ts'
 
 const { access, turn } = workerData as { access: JournalAccess; turn: Int32Array }
 const reader = openEmbeddedJournalReader(access)

@@ -47,11 +47,11 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'keys-by-the-wall-clock',
-    test: 'storage/embedded/journal-expiry.test.ts',
+    test: 'storage/lmdb/expiry.test.ts',
     why: 'a machine that boots behind and is set right deletes keys that are a minute old',
     patches: [
       {
-        file: 'storage/embedded/journal-expiry.ts',
+        file: 'storage/lmdb/expiry.ts',
         find: '    const clock = this.#options.clockOf(shard)\n',
         replace: '    const clock = this.#options.clockOf(shard) === null ? null : Date.now()\n',
       },

@@ -1,0 +1,42 @@
+// How fast the log is read and written in the background. It stands between the work that gives
+// room back and the disk that commits wait for: so many bytes a second, a quarter of it while
+// commits come. Source: PROTOCOL 3.16.
+
+import { LIMITS } from '../../../config/limits.ts'
+
+export interface PaceOptions {
+  /** Resolves after so many milliseconds. */
+  readonly pause: (ms: number) => Promise<void>
+  /** Something was committed since it was asked last. */
+  readonly isBusy: () => boolean
+}
+
+/** The journal is being closed: what was begun is gone on with by the next one. */
+export class UpkeepStopped extends Error {}
+
+export class LogPace {
+  readonly #options: PaceOptions
+  #bytes = 0
+  #isStopped = false
+
+  constructor(options: PaceOptions) {
+    this.#options = options
+  }
+
+  /** Before so many bytes are worked at. Rejects with UpkeepStopped. */
+  readonly take = async (bytes: number): Promise<void> => {
+    if (this.#isStopped) throw new UpkeepStopped()
+    this.#bytes += bytes
+    if (this.#bytes < LIMITS.upkeepStepBytes) return
+    const rate =
+      LIMITS.upkeepBytesPerSecond / (this.#options.isBusy() ? LIMITS.upkeepBusyFactor : 1)
+    const ms = (this.#bytes / rate) * 1_000
+    this.#bytes = 0
+    await this.#options.pause(ms)
+    if (this.#isStopped) throw new UpkeepStopped()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
+}

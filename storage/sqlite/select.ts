@@ -1,0 +1,322 @@
+// Statements that find the nodes of one step of a plan in the embedded graph index. It stands
+// between plans and reader.ts, which runs the statements. Shapes that matter:
+//
+// - An edge inside an actor is a range of the table's keys (layout.ts), so nested lists take
+//   one statement per level, run for each parent, and no index.
+// - A gate (`require`) is EXISTS over that range. When the child's filter can be served by an index
+//   the gate is turned around: the matching children say which parents qualify.
+// - Every 64th actor a scan comes to, it asks whether time is over (0.02 us a row; asking at every
+//   row costs 0.19 us).
+
+import type { Condition, Operand, Step } from '../../protocol/graph/plan.ts'
+import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './layout.ts'
+import { conditionSql, exists, param, sortSql, sql, type Relation, type Sql } from './sql.ts'
+
+/** Name of the SQL function that throws when the query's time is over. */
+export const TICK = 'budget_tick'
+
+const NODE_BITS = Math.log2(NODES_PER_ACTOR)
+const LAST_IN_ACTOR = NODES_PER_ACTOR - 1
+
+export type Layouts = ReadonlyMap<string, NodeLayout>
+
+/** Makes statements for steps; `aliases` keeps the names of tables apart in one statement. */
+export class StepSelect {
+  readonly #layouts: Layouts
+  readonly #step: Step
+  readonly relation: Relation
+  #aliases = 0
+
+  constructor(layouts: Layouts, step: Step) {
+    this.#layouts = layouts
+    this.#step = step
+    this.relation = this.#relation(step)
+  }
+
+  #relation({ storage, plan, idField }: Step): Relation {
+    const n = this.#aliases++
+    const embedded = storage.kind === 'embedded'
+    const layout = this.#layouts.get(embedded ? storage.node : plan.node)!
+    return {
+      layout,
+      table: `t${n}`,
+      element: embedded ? `e${n}` : null,
+      slot: embedded ? layout.slots.get(storage.member)! : -1,
+      idField,
+    }
+  }
+
+  /**
+   * The nodes: key, content, place in the holder's list, and their actor where the document doesn't
+   * name it; sorted as the step says, or in any order. Takes one parameter more: the limit.
+   */
+  rows(sorted: boolean): Sql {
+    const { table, element, layout } = this.relation
+    const content = element === null ? `${table}.doc, 0` : `${element}.value, ${element}.key`
+    // Bytes are dear to hand to JavaScript; most documents name their actor as well.
+    const actor = element === null && layout.actorMembers.size > 0 ? '' : `, ${table}.actor`
+    const order = sorted ? sql`ORDER BY ${this.#order()}` : ''
+    return sql`SELECT ${table}.k, ${content}${actor} ${this.#fromWhere()} ${order} LIMIT ?`
+  }
+
+  count(): Sql {
+    const { source, filter, plan, storage } = this.#step
+    const { layout } = this.relation
+    const all = filter === null && plan.steps.every((step) => step.require === 'any')
+    if (source.kind === 'set' && storage.kind === 'row' && all) {
+      // Every row but the removed ones: the smallest index tells.
+      return sql`SELECT (SELECT count(*) FROM ${layout.table}) -
+        (SELECT count(*) FROM tombstone WHERE node = ${param(layout.type.name)})`
+    }
+    return sql`SELECT count(*) ${this.#fromWhere()}`
+  }
+
+  #fromWhere(): Sql {
+    const terms = [
+      tick(this.relation),
+      ...this.#parentTerms(),
+      ...this.#terms(this.#step, this.relation),
+    ]
+    return sql`FROM ${from(this.relation)} WHERE ${conjunction(terms)}`
+  }
+
+  /** What a node must be by itself: there, matching, let through by the gates below it. */
+  #terms(step: Step, on: Relation): Sql[] {
+    const terms: Sql[] = []
+    const { filter } = step
+    if (filter !== null) {
+      terms.push(...actorRange(filter, on))
+      for (const part of conjuncts(filter)) terms.push(conditionSql(part, on))
+    }
+    // json_each makes one row of what is no array.
+    if (on.element !== null) terms.push(sql`${on.element}.type = 'object'`)
+    // A removed node's row has no content at all, so most filters leave it out by themselves.
+    else if (!(filter !== null && needsContent(filter, on))) {
+      terms.push(sql`${on.table}.doc IS NOT NULL`)
+    }
+    for (const gate of step.plan.steps) {
+      if (gate.require !== 'any') terms.push(this.#gate(gate, step, on))
+    }
+    return terms
+  }
+
+  /** The parent of a nested step, by parameters that are filled in for each parent. */
+  #parentTerms(): Sql[] {
+    const { source, storage } = this.#step
+    if (source.kind === 'set') return []
+    const { layout, table, element } = this.relation
+    const { to } = source
+    const terms: Sql[] = []
+    if (source.sameActor) {
+      const ofHolder = storage.kind === 'embedded' && storage.node === source.parent
+      terms.push(
+        ofHolder
+          ? sql`${table}.k = ${param({ of: 'key' })}`
+          : sql`${table}.k BETWEEN ${param({ of: 'first' })} AND ${param({ of: 'last' })}`,
+      )
+      if (toldByActor(this.#step, layout)) return terms
+    }
+    const value = param({ of: 'value' })
+    if (element !== null)
+      return [...terms, sql`json_extract(${element}.value, ${memberPath(to)}) = ${value}`]
+    if (to === layout.type.idField) return [...terms, sql`${table}.id = ${value}`]
+    if (layout.actorMembers.has(to)) return [...terms, ...rangeOfActor(table, value)]
+    return [...terms, sql`${memberText(to, this.relation)} = ${value}`]
+  }
+
+  #order(): Sql {
+    const { orderBy, source, position } = this.#step
+    const { layout, table, element } = this.relation
+    const keys = orderBy.map(({ path, as, direction }) =>
+      sortSql(path, as, direction, this.relation),
+    )
+    if (keys.length === 0 && source.kind === 'edge' && source.sameActor) {
+      if (element !== null) return sql`${table}.k, ${element}.key`
+      // Keys rise in the order in which the actor's nodes came.
+      const place = position === null ? undefined : layout.columnOf.get(position)
+      return place ? sql`${table}.${place.name} ASC NULLS LAST, ${table}.k` : sql`${table}.k`
+    }
+    const id =
+      element === null
+        ? sql`${table}.id`
+        : sql`json_extract(${element}.value, ${memberPath(this.relation.idField)})`
+    return list([...keys, id, sql`${table}.actor`])
+  }
+
+  /** The gate `step` on nodes of `parentStep`. */
+  #gate(step: Step, parentStep: Step, parent: Relation): Sql {
+    const child = this.#relation(step)
+    const terms = this.#terms(step, child)
+    const link = linkSql(step, parent, child)
+    if (step.require === 'none') {
+      return sql`NOT EXISTS (SELECT 1 FROM ${from(child)} WHERE ${conjunction([...link, ...terms])})`
+    }
+    const { source, filter } = step
+    const sameActor = source.kind === 'edge' && source.sameActor
+    if (parent.element === null && sameActor && filter !== null && isIndexed(filter, child)) {
+      const again = this.#relation(parentStep)
+      const back = linkSql(step, again, child, 'parent')
+      return sql`${parent.table}.k IN (SELECT ${again.table}.k FROM ${from(child)} CROSS JOIN
+        ${from(again)} WHERE ${conjunction([tick(child), ...terms, ...back])})`
+    }
+    return exists(from(child), conjunction([...link, ...terms]))
+  }
+}
+
+function from({ layout, table, element, slot }: Relation): string {
+  const rows = `${layout.table} AS ${table}`
+  return element === null ? rows : `${rows}, json_each(${table}.doc, '$[${slot}]') AS ${element}`
+}
+
+const tick = ({ table }: Relation): Sql => ({
+  text: `((${table}.k >> ${NODE_BITS}) & 63 OR ${TICK}())`,
+  params: [],
+})
+
+function list(pieces: readonly Sql[]): Sql {
+  return {
+    text: pieces.map((piece) => piece.text).join(', '),
+    params: pieces.flatMap((piece) => piece.params),
+  }
+}
+
+/** Terms side by side: SQLite picks indexes by the terms of the outermost AND. */
+function conjunction(terms: readonly Sql[]): Sql {
+  return {
+    text: terms.map((term) => term.text).join(' AND '),
+    params: terms.flatMap((term) => term.params),
+  }
+}
+
+const memberPath = (member: string): Sql => param(`$.${JSON.stringify(member)}`)
+
+/** A member as text (ids, mostly), from its column or the document. */
+function memberText(member: string, { layout, table, element }: Relation): Sql {
+  if (element !== null) return sql`json_extract(${element}.value, ${memberPath(member)})`
+  const column = layout.columnOf.get(member)
+  if (column?.kind === 'text') return sql`${table}.${column.name}`
+  return sql`json_extract(${table}.doc, '$[${String(layout.slots.get(member)!)}]')`
+}
+
+/** True: the edge says no more than "of the same actor", which the key range says already. */
+export function toldByActor(step: Step, layout: NodeLayout): boolean {
+  const { source, storage } = step
+  return source.kind === 'edge' && storage.kind === 'row' && layout.actorMembers.has(source.to)
+}
+
+/**
+ * Child and parent belong together: for gates, where both are tables. `find`: the side looked for.
+ */
+function linkSql(
+  step: Step,
+  parent: Relation,
+  child: Relation,
+  find: 'child' | 'parent' = 'child',
+): Sql[] {
+  const { source, storage } = step
+  if (source.kind !== 'edge') return []
+  const { from: ours, to: theirs } = source
+  const terms: Sql[] = []
+  if (source.sameActor) {
+    const ofHolder =
+      storage.kind === 'embedded' && storage.node === source.parent && parent.element === null
+    const [found, given] = find === 'child' ? [child, parent] : [parent, child]
+    const last = `${given.table}.k | ${LAST_IN_ACTOR}`
+    terms.push(
+      ofHolder
+        ? sql`${child.table}.k = ${parent.table}.k`
+        : sql`${found.table}.k BETWEEN (${last}) - ${String(LAST_IN_ACTOR)} AND (${last})`,
+    )
+    const told = parent.element === null && parent.layout.actorMembers.has(ours)
+    if (told && toldByActor(step, child.layout)) return terms
+  } else if (child.element === null) {
+    const given = memberText(ours, parent)
+    const { type, uuidIds, actorMembers } = child.layout
+    if (theirs === type.idField) {
+      return [sql`${child.table}.id = ${uuidIds ? storedUuid(given) : given}`]
+    }
+    if (actorMembers.has(theirs)) return rangeOfActor(child.table, storedUuid(given))
+  }
+  terms.push(sql`${memberText(theirs, child)} = ${memberText(ours, parent)}`)
+  return terms
+}
+
+/** The stored form of a UUID given as text. */
+const storedUuid = (text: Sql): Sql => sql`coalesce(unhex(replace(${text}, '-', '')), ${text})`
+
+function conjuncts(filter: Condition): readonly Condition[] {
+  return filter.kind === 'and' ? filter.of.flatMap(conjuncts) : [filter]
+}
+
+/** A filter on the actor's UUID confines rows to that actor's range. */
+function actorRange(filter: Condition, { layout, table, element }: Relation): Sql[] {
+  if (element !== null) return []
+  for (const part of conjuncts(filter)) {
+    if (part.kind !== 'compare' || part.operator !== '==') continue
+    const { left, right } = part
+    const [field, value] = left.kind === 'field' ? [left, right] : [right, left]
+    if (field.kind !== 'field' || value.kind !== 'value' || field.path.length !== 1) continue
+    const member = field.path[0]!
+    if (member === layout.type.idField || !layout.actorMembers.has(member)) continue
+    const actor = keyBytes(String(value.value))
+    if (actor !== null) return rangeOfActor(table, param(actor))
+  }
+  return []
+}
+
+function rangeOfActor(table: string, actor: Sql): Sql[] {
+  const number = sql`(SELECT number FROM actor WHERE id = ${actor})`
+  const size = String(NODES_PER_ACTOR)
+  return [
+    sql`${table}.k >= ${number} * ${size}`,
+    sql`${table}.k <= ${number} * ${size} + ${String(LAST_IN_ACTOR)}`,
+  ]
+}
+
+/** True when no removed row can match: they have neither columns nor a document. */
+function needsContent(filter: Condition, on: Relation): boolean {
+  switch (filter.kind) {
+    case 'and':
+      return filter.of.some((part) => needsContent(part, on))
+    case 'or':
+      return filter.of.every((part) => needsContent(part, on))
+    case 'compare':
+    case 'text':
+      return readsContent(filter.left, on) || readsContent(filter.right, on)
+    case 'in':
+    case 'true':
+      return readsContent(filter.operand, on)
+    case 'array':
+      return true
+    default:
+      return false
+  }
+}
+
+function readsContent(operand: Operand, { layout }: Relation): boolean {
+  if (operand.kind !== 'field') return false
+  const member = operand.path[0]!
+  // The id and the actor of a removed node stay in its row.
+  return member !== layout.type.idField && !layout.actorMembers.has(member)
+}
+
+/** True when an index finds the few rows that can match. */
+function isIndexed(filter: Condition, on: Relation): boolean {
+  if (on.element !== null) return false
+  return conjuncts(filter).some((part) => {
+    if (part.kind === 'in') return isKey(part.operand, on)
+    if (part.kind !== 'compare' || part.operator !== '==') return false
+    const { left, right } = part
+    if (left.kind === 'value') return isKey(right, on)
+    return right.kind === 'value' && isKey(left, on)
+  })
+}
+
+function isKey(operand: Operand, { layout }: Relation): boolean {
+  if (operand.kind !== 'field' || operand.path.length !== 1) return false
+  const member = operand.path[0]!
+  if (member === layout.type.idField) return true
+  const field = layout.type.fields.find((f) => f.name === member)
+  // Values of an enum are shared by very many rows.
+  return field?.indexed === true && field.type !== 'enum' && layout.columnOf.has(member)
+}
