@@ -13,7 +13,7 @@ import { verifyLog } from '../storage/embedded/verify/store.ts'
 import { systemClock } from './clock.ts'
 import { Member } from './member.ts'
 import { memoryWire } from './memory/wire.ts'
-import { trimStep } from './sharding/trimmer.ts'
+import { trimStep } from './sharding/commit/trimmer.ts'
 import { ledger } from './testing/ledger.ts'
 
 const HOUR_MS = 3_600_000

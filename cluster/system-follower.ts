@@ -12,7 +12,7 @@ import { Outage } from '../protocol/outage.ts'
 import type { DerivedRow, Journal, LogRow, Maybe, ShardStatus } from '../storage/journal.ts'
 import { NEVER, isWithin, momentOf } from './clock.ts'
 import type { Clock } from './clock.ts'
-import { entriesOfRow, resumedBehind } from './sharding/log-tail.ts'
+import { entriesOfRow, resumedBehind } from './sharding/recovery/log-tail.ts'
 import type { SystemMaps } from './system-view.ts'
 
 export interface SystemFollowerOptions {

@@ -6,7 +6,7 @@
 import type { Entry } from '../protocol/entry.ts'
 import type { Envelope, WireReply } from '../protocol/message.ts'
 import type { LogEnd, Maybe } from '../storage/journal.ts'
-import type { LastMemory } from './sharding/memory.ts'
+import type { LastMemory } from './sharding/recovery/shard-snapshot.ts'
 
 /** One copy of an envelope on its way. */
 export interface Parcel {

@@ -12,7 +12,7 @@ import type { ControlStore, ShardRow } from '../../storage/control.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import type { Tenure } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
-import type { LastMemory } from '../sharding/memory.ts'
+import type { LastMemory } from '../sharding/recovery/shard-snapshot.ts'
 import type { Prefetched, Shard } from '../sharding/shard.ts'
 import type { TenureHost } from './ownership.ts'
 

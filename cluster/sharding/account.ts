@@ -2,9 +2,9 @@
 // relay is. Source: PROTOCOL 3.0 `shard_snap`, 3.5 "Trim".
 
 import type { ShardCore } from './core.ts'
-import { NEW_MEMORY } from './memory.ts'
-import type { ShardMemory } from './memory.ts'
-import type { Outbox } from './outbox.ts'
+import { NEW_MEMORY } from './recovery/shard-snapshot.ts'
+import type { ShardMemory } from './recovery/shard-snapshot.ts'
+import type { Outbox } from './commit/outbox.ts'
 
 /** What the account goes by. */
 export interface Accounted extends Pick<ShardCore, 'context' | 'gate' | 'numbers'> {

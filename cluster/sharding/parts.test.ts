@@ -6,11 +6,11 @@ import type { Entry } from '../../protocol/entry.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { memoryJournal } from '../../storage/memory/journal.ts'
-import { Gate } from './gate.ts'
-import type { OpenEntry } from './gate.ts'
-import { KeyTable, holderOf, idOf } from './keys.ts'
-import { Marks, fewestToSpill, markOf } from './marks.ts'
-import type { Mark } from './marks.ts'
+import { Gate } from './commit/gate.ts'
+import type { OpenEntry } from './commit/gate.ts'
+import { KeyTable, holderOf, idOf } from './keys/keys.ts'
+import { Marks, fewestToSpill, markOf } from './turn/marks.ts'
+import type { Mark } from './turn/marks.ts'
 
 const ENTRY: Entry = {
   y: 'ledger',

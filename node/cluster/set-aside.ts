@@ -4,8 +4,8 @@
 // Source: PROTOCOL 3.11.
 
 import { decodeParked } from '../../cluster/feed/projection-batch.ts'
-import { poisonedOfAll, replayOf } from '../../cluster/sharding/poison.ts'
-import type { Poisoned } from '../../cluster/sharding/poison.ts'
+import { poisonedOfAll, replayOf } from '../../cluster/sharding/turn/poison.ts'
+import type { Poisoned } from '../../cluster/sharding/turn/poison.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Envelope, MessageResult, Reply } from '../../protocol/message.ts'

@@ -5,7 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../protocol/errors.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
-import { decodeSnapshot } from '../../cluster/sharding/activation.ts'
+import { decodeSnapshot } from '../../cluster/sharding/turn/activation.ts'
 import { openEmbeddedJournalReader } from '../../storage/embedded/journal/journal.ts'
 import { SqliteGraphReader } from '../../storage/sqlite/reader.ts'
 import { GiveWay } from './give-way.ts'

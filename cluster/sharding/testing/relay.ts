@@ -9,8 +9,8 @@ import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import { TestClock } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
 import type { Joining, ShardCore } from '../core.ts'
-import { Gate } from '../gate.ts'
-import { Outbox } from '../outbox.ts'
+import { Gate } from '../commit/gate.ts'
+import { Outbox } from '../commit/outbox.ts'
 
 export const NOBODY = refusal('NOT_FOUND')
 export const AWAY = refusal('UNAVAILABLE')

@@ -11,7 +11,7 @@ import { memoryJournal } from '../../../storage/memory/journal.ts'
 import type { MemoryHooks, MemoryJournal } from '../../../storage/memory/journal.ts'
 import { TestClock, seeded, settle } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
-import { Committer } from '../committer.ts'
+import { Committer } from '../commit/committer.ts'
 import type { HookTable, ShardContext } from '../core.ts'
 import { Shard } from '../shard.ts'
 

@@ -3,10 +3,10 @@
 
 import type { Mutant } from './mutant.ts'
 
-const ACTIVATION = 'cluster/sharding/activation.ts'
-const LOADING = 'cluster/sharding/loading.ts'
+const ACTIVATION = 'cluster/sharding/turn/activation.ts'
+const LOADING = 'cluster/sharding/turn/loading.ts'
 const SHARD = 'cluster/sharding/shard.ts'
-const TURNS = 'cluster/sharding/turns.ts'
+const TURNS = 'cluster/sharding/turn/turns.ts'
 
 export const ANSWER_MUTANTS: readonly Mutant[] = [
   {
@@ -28,7 +28,7 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     why: 'a preview or read shows what is not committed, and may never be',
     patches: [
       {
-        file: 'cluster/sharding/read-release.ts',
+        file: 'cluster/sharding/commit/read-release.ts',
         find: '  shard.gate.wait(offset, (lost) => {\n    if (lost) {',
         replace:
           '  shard.gate.wait(Math.min(offset, shard.gate.head), (lost) => {\n    if (lost) {',
@@ -40,7 +40,7 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     why: 'a copy, or a repeat with the same key, takes effect once more',
     patches: [
       {
-        file: 'cluster/sharding/dedup.ts',
+        file: 'cluster/sharding/turn/dedup.ts',
         find: '  const messageId = messageIdOf(work)\n  const { relay } = work.envelope',
         replace:
           '  if (!work.envelope.relay) return null\n' +
@@ -147,7 +147,7 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     why: 'a relayed message that is sent again after marks have gone is taken twice',
     patches: [
       {
-        file: 'cluster/sharding/dedup.ts',
+        file: 'cluster/sharding/turn/dedup.ts',
         find: '  if (relay && wasTaken(activation, relay, work.i)) return relayed(activation)\n',
         replace: '',
       },
@@ -159,7 +159,7 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     why: 'an old claim is ended without asking its actor, whose create still arrives',
     patches: [
       {
-        file: 'cluster/sharding/claims.ts',
+        file: 'cluster/sharding/keys/claims.ts',
         find: "  const type = key.keyType.split('!')[0]!\n  return internal(",
         replace:
           "  const type = key.keyType.split('!')[0]!\n" +

@@ -3,7 +3,7 @@
 
 import type { Mutant } from './mutant.ts'
 
-const FLUSHER = 'cluster/sharding/flusher.ts'
+const FLUSHER = 'cluster/sharding/commit/flusher.ts'
 
 export const DERIVED_MUTANTS: readonly Mutant[] = [
   {
@@ -51,7 +51,7 @@ export const DERIVED_MUTANTS: readonly Mutant[] = [
     why: 'a key that was read before its row was written, and is forgotten since, looks free',
     patches: [
       {
-        file: 'cluster/sharding/keys.ts',
+        file: 'cluster/sharding/keys/keys.ts',
         find: '      if (this.#reads.size === 0) this.#unflushed.delete(id)',
         replace: '      if (this.#reads.size >= 0) this.#unflushed.delete(id)',
       },

@@ -4,10 +4,10 @@
 
 import type { Mutant } from './mutant.ts'
 
-const ACTIVATION = 'cluster/sharding/activation.ts'
-const LOADING = 'cluster/sharding/loading.ts'
+const ACTIVATION = 'cluster/sharding/turn/activation.ts'
+const LOADING = 'cluster/sharding/turn/loading.ts'
 const EDGE = 'cluster/routing/edge.ts'
-const TURNS = 'cluster/sharding/turns.ts'
+const TURNS = 'cluster/sharding/turn/turns.ts'
 
 export const LIFE_MUTANTS: readonly Mutant[] = [
   {
@@ -59,11 +59,11 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'spill-by-another-weight',
-    test: 'cluster/sharding/recovery.test.ts',
+    test: 'cluster/sharding/recovery/recovery.test.ts',
     why: 'a takeover reckons with other weights than the window, and forgets what has left it',
     patches: [
       {
-        file: 'cluster/sharding/recovery.ts',
+        file: 'cluster/sharding/recovery/recovery.ts',
         find: '  const fewest = fewestToSpill()\n',
         replace:
           '  const fewest = LIMITS.marksBytesMax / LIMITS.markAnswerBytesMax + fewestToSpill()\n',
@@ -100,7 +100,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     why: 'what an edge refused is answered, and nobody remembers it',
     patches: [
       {
-        file: 'cluster/sharding/turns.ts',
+        file: 'cluster/sharding/turn/turns.ts',
         find: '      this.#refusals.record(activation, work, refusal)\n',
         replace: '      work.results.push(refusal)\n',
       },
@@ -108,7 +108,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'quarantine-stops-counting',
-    test: 'cluster/sharding/loading.test.ts',
+    test: 'cluster/sharding/turn/loading.test.ts',
     why: 'what is recorded of an actor in quarantine goes on from a version that is not its own',
     patches: [
       {
@@ -120,11 +120,11 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'dead-turns-go-on',
-    test: 'cluster/sharding/turns.test.ts',
+    test: 'cluster/sharding/turn/turns.test.ts',
     why: 'a turn that was dropped goes on behind what it waited for: a number stays reserved',
     patches: [
       {
-        file: 'cluster/sharding/work.ts',
+        file: 'cluster/sharding/turn/work.ts',
         find: 'work.isOver ? new Promise(NEVER) : use(value)',
         replace: 'work.isOver && use === null ? new Promise(NEVER) : use(value)',
       },
@@ -132,11 +132,11 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'claims-wait-in-a-circle',
-    test: 'cluster/sharding/circles.test.ts',
+    test: 'cluster/sharding/turn/circles.test.ts',
     why: 'turns of several shards wait for keys of one another until their claims give up',
     patches: [
       {
-        file: 'cluster/sharding/claims.ts',
+        file: 'cluster/sharding/keys/claims.ts',
         find: '  const age = ageOfHolder(shard, work)\n',
         replace: '  const age = undefined\n',
       },
@@ -144,11 +144,11 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'younger-waits',
-    test: 'cluster/sharding/circles.test.ts',
+    test: 'cluster/sharding/turn/circles.test.ts',
     why: 'a turn gives back for younger ones: as long as some come, it never ends',
     patches: [
       {
-        file: 'cluster/sharding/claims.ts',
+        file: 'cluster/sharding/keys/claims.ts',
         find: 'age < held.work.age',
         replace: 'age > held.work.age',
       },
@@ -156,7 +156,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'younger-each-time',
-    test: 'cluster/sharding/circles.test.ts',
+    test: 'cluster/sharding/turn/circles.test.ts',
     why: 'a turn that begins again is younger than those that have come since',
     patches: [
       {
@@ -168,7 +168,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'holds-behind-a-turn',
-    test: 'cluster/sharding/circles.test.ts',
+    test: 'cluster/sharding/turn/circles.test.ts',
     why: 'a question about a key stands behind a turn that waits for the one who asks',
     patches: [
       {
@@ -180,11 +180,11 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'under-way-is-void',
-    test: 'cluster/sharding/circles.test.ts',
+    test: 'cluster/sharding/turn/circles.test.ts',
     why: 'a message is made void while its turn waits, and takes effect after that',
     patches: [
       {
-        file: 'cluster/sharding/holds.ts',
+        file: 'cluster/sharding/keys/holds.ts',
         find: '    if (isUnderWay(activation, messageId)) return answer(true)\n',
         replace: '',
       },
@@ -195,7 +195,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     why: 'the second message of an effect counts as taken with the first',
     patches: [
       {
-        file: 'cluster/sharding/dedup.ts',
+        file: 'cluster/sharding/turn/dedup.ts',
         find: '[offset, index, message])',
         replace: '[offset, index, message * 0])',
       },
@@ -203,11 +203,11 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'relay-by-key-swallowed',
-    test: 'cluster/sharding/effects.test.ts',
+    test: 'cluster/sharding/turn/effects.test.ts',
     why: 'an effect by a number overtakes, or is overtaken by, one to the same ledger by its id',
     patches: [
       {
-        file: 'cluster/sharding/outbox.ts',
+        file: 'cluster/sharding/commit/outbox.ts',
         find: "    return this.#shard.context.behaviours.get(to.type)?.home === 'system'\n",
         replace: '    return true\n',
       },
@@ -215,11 +215,11 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'trim-passes-relayed',
-    test: 'cluster/sharding/trim-relayed.test.ts',
+    test: 'cluster/sharding/commit/trim-relayed.test.ts',
     why: 'the log is trimmed behind effects of which the store says that they are not taken yet',
     patches: [
       {
-        file: 'cluster/sharding/trimmer.ts',
+        file: 'cluster/sharding/commit/trimmer.ts',
         find: 'Math.min(most, await storedRelay(shard))',
         replace: 'Math.min(most, shard.outbox.relayed)',
       },
@@ -251,7 +251,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'bound-forgotten-on-load',
-    test: 'cluster/sharding/bounds.test.ts',
+    test: 'cluster/sharding/turn/bounds.test.ts',
     why: 'an actor that was at rest may grow by its whole bound again',
     patches: [
       {
@@ -268,7 +268,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     why: 'a number that a ledger had within one message only stays its own',
     patches: [
       {
-        file: 'cluster/sharding/entry-maker.ts',
+        file: 'cluster/sharding/turn/entry-maker.ts',
         find: '    const has = isAmong(after, keyType, key)\n',
         replace: '    const has = decision.ok\n',
       },

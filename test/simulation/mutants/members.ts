@@ -59,7 +59,7 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
         replace: '  mayRead(): boolean {\n    return true',
       },
       {
-        file: 'cluster/sharding/turns.ts',
+        file: 'cluster/sharding/turn/turns.ts',
         find: '      if (!this.#shard.context.mayServe()) {',
         replace:
           "      const isRead = activation.mailbox[0]!.envelope.messages[0]!.type === 'read'\n" +
@@ -163,7 +163,7 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     why: 'what an edge has let through by what it has not yet heard to be withdrawn is done',
     patches: [
       {
-        file: 'cluster/sharding/asks.ts',
+        file: 'cluster/sharding/turn/asks.ts',
         find: '      return shard.context.configuration()\n',
         replace: "      return { get: () => ({ value: 'yes' }), size: () => 0 }\n",
       },

@@ -9,7 +9,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     why: 'an actor that was never made gets a snapshot, and can not be loaded any more',
     patches: [
       {
-        file: 'cluster/sharding/activation.ts',
+        file: 'cluster/sharding/turn/activation.ts',
         find: '  if (body.state !== null) {',
         replace: '  {',
       },
@@ -20,7 +20,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     why: 'a second copy of a create overtakes the first, which reads its key, and keeps no key',
     patches: [
       {
-        file: 'cluster/sharding/arrivals.ts',
+        file: 'cluster/sharding/turn/arrivals.ts',
         find: '      if (known.isRead) this.#deliverCreate(',
         replace: '      if (known) this.#deliverCreate(',
       },
@@ -44,7 +44,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     directed: 'unread-mark',
     patches: [
       {
-        file: 'cluster/sharding/turns.ts',
+        file: 'cluster/sharding/turn/turns.ts',
         find:
           '        resumed(work, (is) => (is ? this.#alike(work, is) : this.#look(activation, work, message))),\n' +
           '        (error: unknown) => this.#unlooked(activation, work, error),\n',
@@ -52,7 +52,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
           '        resumed(work, (is) => (is ? this.#alike(work, is) : this.#look(activation, work, message))),\n',
       },
       {
-        file: 'cluster/sharding/turns.ts',
+        file: 'cluster/sharding/turn/turns.ts',
         find:
           '        resumed(work, (recalled) => this.#startNew(activation, work, message, recalled)),\n' +
           '        (error: unknown) => this.#unlooked(activation, work, error),\n',
@@ -91,7 +91,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     directed: 'refused-first',
     patches: [
       {
-        file: 'cluster/sharding/refusals.ts',
+        file: 'cluster/sharding/turn/refusals.ts',
         find: '    if (!isRetryable(items[0]!.code)) return\n    // What',
         replace: '    if (items) return\n    // What',
       },
@@ -103,7 +103,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     directed: 'known-by-row',
     patches: [
       {
-        file: 'cluster/sharding/dedup.ts',
+        file: 'cluster/sharding/turn/dedup.ts',
         find: '  return findSpilled(shard, activation, messageId, (spilled) => spilled !== null)\n',
         replace: '  return false\n',
       },
@@ -111,11 +111,11 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'noted-twice',
-    test: 'cluster/sharding/outbox.test.ts',
+    test: 'cluster/sharding/commit/outbox.test.ts',
     why: 'while it is not known whether the log has the actor of an effect, another is looked for',
     patches: [
       {
-        file: 'cluster/sharding/outbox.ts',
+        file: 'cluster/sharding/commit/outbox.ts',
         find: "      if (lost.outcome === 'unknown') shard.gate.wait(at, isLost)\n      else again()\n",
         replace: '      again()\n',
       },
@@ -123,11 +123,11 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'nobody-as-of-the-answer',
-    test: 'cluster/sharding/outbox.test.ts',
+    test: 'cluster/sharding/commit/outbox.test.ts',
     why: 'nobody had the key when it was asked, and what gave it was taken before the answer came',
     patches: [
       {
-        file: 'cluster/sharding/outbox.ts',
+        file: 'cluster/sharding/commit/outbox.ts',
         find: '        if (mayCome) {\n',
         replace: '        if (this.#before(line, item).length + line.staying.length > 0) {\n',
       },
@@ -135,11 +135,11 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'repeat-before-commit',
-    test: 'cluster/sharding/dedup.test.ts',
+    test: 'cluster/sharding/turn/dedup.test.ts',
     why: 'a repeat is answered before the entry by which it is known is committed',
     patches: [
       {
-        file: 'cluster/sharding/turns.ts',
+        file: 'cluster/sharding/turn/turns.ts',
         find: '      work.gate = Math.max(work.gate, known.gate)\n',
         replace: '',
       },
@@ -147,11 +147,11 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'snapshot-forgets-spill',
-    test: 'cluster/sharding/loading.test.ts',
+    test: 'cluster/sharding/turn/loading.test.ts',
     why: 'an actor that was loaded does not look for marks that had left its window',
     patches: [
       {
-        file: 'cluster/sharding/activation.ts',
+        file: 'cluster/sharding/turn/activation.ts',
         find: '  activation.marks.spilled ||= body.spilled\n',
         replace: '',
       },

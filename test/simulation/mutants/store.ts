@@ -36,7 +36,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     why: 'an append that timed out is called failed, and lands afterwards',
     patches: [
       {
-        file: 'cluster/sharding/group-commits.ts',
+        file: 'cluster/sharding/commit/group-commits.ts',
         find: '        this.#unsure = true\n        this.#resolve(group)',
         replace: "        shard.rollBack(refused(errorItem('UNAVAILABLE', 'it has failed')))",
       },
@@ -47,7 +47,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     why: 'after a timeout other bytes are sent in the same epoch: the first may be there as well',
     patches: [
       {
-        file: 'cluster/sharding/unknown.ts',
+        file: 'cluster/sharding/commit/unknown.ts',
         find: '    const [again] = await log.append([sent])',
         replace:
           '    const commitId = this.#shard.context.newUuid()\n' +
@@ -115,7 +115,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     why: 'a new owner begins behind the first entry above the flush offset',
     patches: [
       {
-        file: 'cluster/sharding/recovery.ts',
+        file: 'cluster/sharding/recovery/recovery.ts',
         find: 'entriesBetween(source, known?.upTo ?? flush, claimed.head)',
         replace:
           'entriesBetween(source, Math.min((known?.upTo ?? flush) + 1, claimed.head), claimed.head)',

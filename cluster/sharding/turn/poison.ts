@@ -1,0 +1,144 @@
+// Poison: messages of a shard's actors that were given up because they kept killing their owner, or
+// failed where nobody would repeat them. What their senders were told is in the log; this keeps
+// what a person needs to look at them and to send them again. It stands between the entries of a
+// shard and its rows of `parked`. Source: PROTOCOL 3.11.
+
+import { LIMITS } from '../../../config/limits.ts'
+import { errorItem } from '../../../protocol/errors.ts'
+import type { ErrorItem } from '../../../protocol/errors.ts'
+import type { EntryHead } from '../../../protocol/entry.ts'
+import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
+import type { Envelope, Message } from '../../../protocol/message.ts'
+import type { DerivedReader, DerivedRow } from '../../../storage/journal.ts'
+
+/** One message that was given up. */
+export interface Poisoned {
+  readonly messageId: string
+  readonly type: string
+  readonly actorId: string
+  /** Natural key of an actor of the `system` shard. */
+  readonly key?: string
+  readonly reason: string
+  /** Milliseconds since 1970. */
+  readonly timeMs: number
+  /** Identity on whose behalf it was sent. */
+  readonly by: string
+  /** null: too large to be kept; its sender alone can repeat it. */
+  readonly message: Message | null
+}
+
+/** Consumer under which the rows are kept. */
+export const POISON = 'poison'
+const REPLAY = 'replay-'
+
+/** What the sender of a poisoned message is told. */
+export function poisonItem(messageId: string, reason: string): ErrorItem {
+  const text = `this message was given up: ${reason}`
+  return errorItem('POISONED', text, { messageId })
+}
+
+function isPoisoned({ a }: EntryHead): boolean {
+  return !a.success && a.errors[0]?.code === 'POISONED'
+}
+
+/** The list of one shard, as its log leaves it. */
+export class PoisonList {
+  readonly #actors = new Map<string, readonly Poisoned[]>()
+
+  /** Rows as they are stored; what the tail has above them is applied again. */
+  load(rows: readonly { readonly actorId: string; readonly body: Uint8Array }[]): void {
+    for (const { actorId, body } of rows) this.#actors.set(actorId, decode(body))
+  }
+
+  /** The row that an entry changes, if any. */
+  apply(entry: EntryHead, offset: number): DerivedRow | null {
+    const isReplay = entry.m.startsWith(REPLAY)
+    // A replay that is given up as well leaves the first on the list.
+    if (isReplay === isPoisoned(entry)) return null
+    const actorId = entry.p
+    const replayed = isReplay ? entry.m.slice(REPLAY.length) : entry.m
+    const others = (this.#actors.get(actorId) ?? []).filter((p) => p.messageId !== replayed)
+    const next = isReplay ? others : bounded([...others, poisonedOf(entry)])
+    if (next.length > 0) this.#actors.set(actorId, next)
+    else this.#actors.delete(actorId)
+    const body = next.length > 0 ? Buffer.from(JSON.stringify(next)) : null
+    return { kind: 'parked', consumer: POISON, actorId, body, offset }
+  }
+
+  all(): readonly Poisoned[] {
+    return [...this.#actors.values()].flat()
+  }
+}
+
+/** The newest ones; of those, the newest messages that a row has room for. */
+function bounded(all: readonly Poisoned[]): readonly Poisoned[] {
+  const newest = all.slice(-LIMITS.poisonedMax)
+  let left = LIMITS.poisonedBytesMax
+  return newest
+    .toReversed()
+    .map((one) => {
+      const bare = one.message === null ? one : { ...one, message: null }
+      left -= bytesOf(bare)
+      const bytes = bytesOf(one.message)
+      if (bytes > left) return bare
+      left -= bytes
+      return one
+    })
+    .toReversed()
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value)) + 1
+}
+
+function poisonedOf(entry: EntryHead): Poisoned {
+  const { details, message } = (entry.a as { errors: readonly ErrorItem[] }).errors[0]!
+  return {
+    messageId: (details?.['messageId'] as string | undefined) ?? entry.m,
+    type: entry.y,
+    actorId: entry.p,
+    ...(entry.q === undefined ? null : { key: entry.q }),
+    reason: message,
+    timeMs: entry.t,
+    by: entry.b,
+    message: entry.x ?? null,
+  }
+}
+
+function decode(body: Uint8Array): readonly Poisoned[] {
+  return JSON.parse(Buffer.from(body).toString()) as readonly Poisoned[]
+}
+
+/**
+ * A poisoned message once more, as a message of its own: the recorded answer of the first stays.
+ * Its entry, whatever it says, takes the message off the list.
+ */
+export function replayOf(poisoned: Poisoned & { readonly message: Message }): Envelope {
+  const { type, actorId, key, messageId, by, message } = poisoned
+  return {
+    messageId: { id: REPLAY + messageId, kind: 'caller' },
+    to: key === undefined ? { type, id: actorId } : { type, key },
+    virtual: false,
+    copy: 0,
+    messages: [message],
+    bodyHash: '',
+    budgetMs: LIMITS.requestBudgetMs,
+    by,
+    preview: false,
+    crashes: 0,
+    trace: REPLAY + messageId,
+  }
+}
+
+/** The poisoned messages of every shard as the derived rows have them, by any member. */
+export async function poisonedOfAll(
+  derived: DerivedReader,
+  shards: number,
+): Promise<readonly Poisoned[]> {
+  const numbers = [SYSTEM_SHARD, ...Array(shards).keys()]
+  const lists: Poisoned[] = []
+  for (const shard of numbers) {
+    for (const { body } of await derived.parked(shard, POISON)) lists.push(...decode(body))
+  }
+  return lists
+}
