@@ -25,8 +25,8 @@ import { ROOT } from './set-up.mjs'
 const ENTRIES = [
   'node/main.ts',
   'node/behaviours.ts',
-  'node/graph/index-worker.ts',
-  'node/graph/reader-worker.ts',
+  'node/indexing/embedded/index-worker.ts',
+  'node/graph/plans/reader-worker.ts',
   'node/membership/beat-worker.ts',
 ]
 

@@ -19,8 +19,8 @@ const SOURCES: Readonly<Record<string, string>> = {
   'package-lock.json': '{}',
   'node/word.ts': "export const word: string = 'first'\n",
   'node/behaviours.ts': 'export const behaviours = (): number => 1\n',
-  'node/graph/index-worker.ts': `${WORKER}parentPort!.postMessage([word, import.meta.url])\n`,
-  'node/graph/reader-worker.ts': 'export {}\n',
+  'node/indexing/embedded/index-worker.ts': `${WORKER}parentPort!.postMessage([word, import.meta.url])\n`,
+  'node/graph/plans/reader-worker.ts': 'export {}\n',
   'node/membership/beat-worker.ts': 'export {}\n',
   'node/graph/thread.ts': `
     import { once } from 'node:events'

@@ -13,9 +13,9 @@ import { openEmbeddedJournal, type EmbeddedJournal } from '../storage/embedded/j
 import { NO_RULES, standstillCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 import { collectGraphMetrics } from './graph/graph-metrics.ts'
-import { IndexThread } from './graph/index-thread.ts'
-import { ReaderPool } from './graph/reader-pool.ts'
-import { ReaderThread } from './graph/reader-thread.ts'
+import { IndexThread } from './indexing/embedded/index-thread.ts'
+import { ReaderPool } from './graph/plans/reader-pool.ts'
+import { ReaderThread } from './graph/plans/reader-thread.ts'
 import type { Check } from './health/routes.ts'
 import { StandstillWatch } from './health/standstill.ts'
 

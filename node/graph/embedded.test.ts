@@ -23,10 +23,10 @@ import {
 } from '../../storage/embedded/journal/journal.ts'
 import { type ConsistencyTokens, consistencyTokens } from './consistency.ts'
 import { Graph } from './graph.ts'
-import { IndexThread } from './index-thread.ts'
+import { IndexThread } from '../indexing/embedded/index-thread.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { ReaderPool } from './reader-pool.ts'
-import { ReaderThread } from './reader-thread.ts'
+import { ReaderPool } from './plans/reader-pool.ts'
+import { ReaderThread } from './plans/reader-thread.ts'
 import { behaviours } from './testing/notebook-table.ts'
 
 const table = new URL('./testing/notebook-table.ts', import.meta.url).href

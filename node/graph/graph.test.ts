@@ -13,12 +13,12 @@ import type { Operation, OperationRequest, OperationResponse } from '../http/ope
 import { type ConsistencyTokens, consistencyTokens } from './consistency.ts'
 import { Graph } from './graph.ts'
 import { derivedHistory } from './history.ts'
-import { IndexLoop } from './index-loop.ts'
-import { ProgressWatch } from './index-watch.ts'
-import { PlanServer } from './plan-server.ts'
+import { IndexLoop } from '../indexing/embedded/index-loop.ts'
+import { ProgressWatch } from '../indexing/embedded/index-watch.ts'
+import { PlanServer } from './plans/plan-server.ts'
 import { graphRoutes } from './routes.ts'
-import { SharedProgress } from './shared-progress.ts'
-import { ManualClock } from './testing/manual-clock.ts'
+import { SharedProgress } from '../indexing/embedded/shared-progress.ts'
+import { ManualClock } from '../indexing/testing/manual-clock.ts'
 
 const A = actorIdOf(1, 0)
 const B = actorIdOf(2, 1)

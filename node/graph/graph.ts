@@ -14,8 +14,8 @@ import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type FilterFields, graphAccess } from './access.ts'
 import type { ConsistencyTokens } from './consistency.ts'
-import { PlanCache, type ReadyPlan } from './plan-cache.ts'
-import type { Caller } from './plan-queue.ts'
+import { PlanCache, type ReadyPlan } from './plans/plan-cache.ts'
+import type { Caller } from './plans/plan-queue.ts'
 
 /** Runs plans against the index. */
 export interface PlanRunner {

@@ -1,0 +1,60 @@
+// What a reader thread does with what it is sent: runs plans, one after the other, and answers with
+// ready JSON or with errors. It stands between the thread's messages and the index's reader.
+
+import { LIMITS } from '../../../config/limits.ts'
+import { RequestError } from '../../../protocol/errors.ts'
+import type { GraphPlan, GraphResult } from '../../../protocol/graph/plan.ts'
+import { reasonOf } from '../../../cluster/feed/projection-batch.ts'
+import { neverRun } from './plan-queue.ts'
+import { GaveWay } from './give-way.ts'
+import type { PlanAnswer, ToReader } from './reader-messages.ts'
+import { KeptPlans } from './kept-plans.ts'
+
+/** A GraphReader whose index is at hand. */
+interface ReaderAtHand {
+  query(plan: GraphPlan, budgetMs: number): GraphResult
+  close(): void
+}
+
+/** By their JSON: the same object again lets a driver find its statements again. */
+const KEPT = { max: LIMITS.readerPlansMax, charsMax: LIMITS.readerPlansCharsMax }
+
+export class PlanServer {
+  readonly #reader: ReaderAtHand
+  readonly #nowMs: () => number
+  readonly #plans = new KeptPlans<GraphPlan>(KEPT)
+  #life: number | null = null
+
+  /** `nowMs`: the clock by which deadlines are given. */
+  constructor(reader: ReaderAtHand, nowMs: () => number) {
+    this.#reader = reader
+    this.#nowMs = nowMs
+  }
+
+  /** Never throws: whatever happens is an answer. */
+  answer({ id, plan, endsAtMs, life }: ToReader): PlanAnswer {
+    const startedMs = this.#nowMs()
+    const us = (): number => Math.round((this.#nowMs() - startedMs) * 1_000)
+    try {
+      const leftMs = endsAtMs - startedMs
+      if (leftMs <= 0) throw neverRun()
+      // A reader that is closed opens the index at its next query.
+      if (this.#life !== null && this.#life !== life) this.#reader.close()
+      this.#life = life
+      const json = JSON.stringify(this.#reader.query(this.#plan(plan), leftMs))
+      return { id, json, us: us() }
+    } catch (error) {
+      if (error instanceof GaveWay) return { id, gaveWay: true, us: us() }
+      if (error instanceof RequestError) return { id, errors: error.errors, us: us() }
+      return { id, failure: reasonOf(error), us: us() }
+    }
+  }
+
+  #plan(json: string): GraphPlan {
+    const known = this.#plans.find(json)
+    if (known !== null) return known
+    const plan = JSON.parse(json) as GraphPlan
+    this.#plans.keep(json, plan, json.length)
+    return plan
+  }
+}

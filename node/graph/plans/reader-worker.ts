@@ -1,0 +1,59 @@
+// The reader thread of an embedded node: opens the index and the journal for reading and answers
+// the plans it is sent. It stands between the main thread and the two stores. Source: ARCHITECTURE
+// 5.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { assert } from '../../../protocol/errors.ts'
+import { graphSchema } from '../../../protocol/graph/schema.ts'
+import { decodeSnapshot } from '../../../cluster/sharding/turn/activation.ts'
+import { openEmbeddedJournalReader } from '../../../storage/embedded/journal/journal.ts'
+import { SqliteGraphReader } from '../../../storage/sqlite/reader.ts'
+import { GiveWay } from './give-way.ts'
+import { derivedHistory } from '../history.ts'
+import { PlanServer } from './plan-server.ts'
+import {
+  type FromReader,
+  type ReaderWorkerData,
+  type ToReader,
+  threadsMs,
+} from './reader-messages.ts'
+import { giveMemoryBackWhenIdle } from '../../idle-memory.ts'
+import { loadTable } from '../table.ts'
+
+giveMemoryBackWhenIdle()
+assert(parentPort !== null, 'this file runs as a worker thread')
+const port = parentPort
+const data = workerData as ReaderWorkerData
+const { journal: access, table: tableUrl } = data
+const post = (message: FromReader): void => port.postMessage(message)
+
+const table = await loadTable(tableUrl)
+const journal = openEmbeddedJournalReader(access)
+const giveWay = new GiveWay(data.giveWay, threadsMs)
+const reader = new SqliteGraphReader({
+  dir: access.dir,
+  mayGoOn: () => giveWay.check(),
+  schema: graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes)),
+  history: derivedHistory({
+    behaviours: new Map(table.map((behaviour) => [behaviour.type, behaviour])),
+    derived: journal.derived,
+    decodeSnapshot,
+  }),
+})
+const server = new PlanServer(reader, threadsMs)
+
+let longOnes = 0
+
+port.on('message', (message: ToReader) => {
+  // Behind a long plan nothing is begun: there may be another thread that is free by now.
+  if (message.round < longOnes) {
+    post({ id: message.id, gaveWay: true, us: 0, isHeavy: false, isLong: false })
+    return
+  }
+  giveWay.begin(message.mayStop)
+  const answer = server.answer(message)
+  const { isHeavy, isLong } = giveWay
+  if (isLong) longOnes++
+  post({ ...answer, isHeavy, isLong })
+})
+post('ready')

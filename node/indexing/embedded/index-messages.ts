@@ -1,0 +1,40 @@
+// What the main thread and the index's worker thread say to each other besides the shared numbers.
+
+import type { ParkedActor } from '../../../cluster/feed/projection-batch.ts'
+import type { JournalAccess } from '../../../storage/embedded/journal/journal.ts'
+
+/** How the worker is started. */
+export interface IndexWorkerData {
+  /** The store: its directory has the index, too. */
+  readonly journal: JournalAccess
+  readonly shards: number
+  readonly generation: string
+  /** URL of the module that exports `behaviours()`. */
+  readonly table: string
+  /** Buffer of SharedProgress. */
+  readonly progress: SharedArrayBuffer
+}
+
+export type ToIndexWorker =
+  | { readonly kind: 'wake' }
+  /** The row of a parked actor is durable, or is not (`error`). */
+  | { readonly kind: 'kept'; readonly id: number; readonly error: string | null }
+  | { readonly kind: 'retry'; readonly actorId: string | null }
+  | { readonly kind: 'stop' }
+
+export type FromIndexWorker =
+  /** The index is open: it has its tables, and readers may open it. */
+  | { readonly kind: 'opened' }
+  /** The index has moved; said only while somebody waits for it. */
+  | { readonly kind: 'applied' }
+  /** Please write (`parked`) or clear (null) the row, and tell when it is durable. */
+  | {
+      readonly kind: 'park' | 'unpark'
+      readonly id: number
+      readonly parked: ParkedActor
+    }
+  | { readonly kind: 'failed'; readonly error: string }
+  /** It goes on, after it had failed. */
+  | { readonly kind: 'back' }
+  /** The index was emptied: it could not go on from where it was. */
+  | { readonly kind: 'reset'; readonly why: string }
