@@ -15,7 +15,7 @@ import type { Ownership, TenureHost } from './placement/ownership.ts'
 import { Placement } from './placement/placement.ts'
 import { SoleOwnership } from './placement/sole.ts'
 import { Edge } from './routing/edge.ts'
-import { Gathering } from './routing/gathering.ts'
+import { CreateBatching } from './routing/create-batching.ts'
 import type { Route } from './routing/routes.ts'
 import { Committer } from './sharding/commit/committer.ts'
 import type { OnCommitted, ShardContext } from './sharding/core.ts'
@@ -62,7 +62,7 @@ export class Member implements ActorSystem {
       onError: (error) => log.error({ err: error }, 'an append failed'),
     })
     this.ownership = this.#ownership(newUuid)
-    const gathering = new Gathering({ clock, shards: this.shards })
+    const gathering = new CreateBatching({ clock, shards: this.shards })
     this.edge = new Edge({
       behaviours: this.behaviours,
       shards: journal.identity.shards,

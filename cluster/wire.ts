@@ -6,7 +6,7 @@
 import type { Entry } from '../protocol/entry.ts'
 import type { Envelope, WireReply } from '../protocol/message.ts'
 import type { LogEnd, Maybe } from '../storage/journal.ts'
-import type { LastMemory } from './sharding/recovery/shard-snapshot.ts'
+import type { LastSnapshot } from './sharding/recovery/shard-snapshot.ts'
 
 /** One copy of an envelope on its way. */
 export interface Parcel {
@@ -42,7 +42,7 @@ export type Notice =
       /** Its log is closed, and ends here. */
       readonly end?: LogEnd
       /** What it remembered there; only with `end`. */
-      readonly last?: LastMemory
+      readonly last?: LastSnapshot
     }
   /** Somebody wants actors that the graph can't show to be tried again (PROTOCOL 3.11). */
   | { readonly kind: 'retry-parked' }

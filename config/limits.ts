@@ -257,7 +257,7 @@ export const LIMITS = {
   engineWaitMs: 90_000,
   engineRetryMs: 1_000,
   /** What is committed and doesn't get on for so long makes a member unready. */
-  standstillMs: 30_000,
+  stuckShardMs: 30_000,
   /** The state of the cluster is read anew after this, with so many reads at once. */
   clusterStatusMs: 1_000,
   clusterStatusReadsMax: 8,

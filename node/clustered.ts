@@ -17,7 +17,7 @@ import type { CassandraStore } from '../storage/cassandra/store.ts'
 import { ElasticClient } from '../storage/elastic/client.ts'
 import type { Journal } from '../storage/journal.ts'
 import { collectClusterMetrics, collectWireMetrics } from './cluster/cluster-metrics.ts'
-import { NO_RULES, standstillCheck } from './foundation.ts'
+import { NO_RULES, stuckShardCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 
 import { startClusterIndex } from './indexing/cluster/cluster-index.ts'
@@ -27,7 +27,7 @@ import { collectClusterIndexMetrics } from './indexing/cluster/cluster-index-met
 import { BeatThread } from './membership/beat-thread.ts'
 import { LifeFile } from './membership/life-file.ts'
 import type { Check } from './health/routes.ts'
-import { StandstillWatch } from './health/standstill.ts'
+import { StuckShardWatch } from './health/stuck-shards.ts'
 
 /** What follows the member's commits; there before the member takes part. */
 interface Parts {
@@ -62,7 +62,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
   parts.index = index
   await member.start()
   const placement = member.ownership as Placement
-  const standstill = new StandstillWatch(world.clock)
+  const stuckShards = new StuckShardWatch(world.clock)
   return {
     journal,
     member,
@@ -73,7 +73,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     checks: () => [
       ...checks(member, placement, index),
       alarmCheck(alarms),
-      standstillCheck(standstill, member, {
+      stuckShardCheck(stuckShards, member, {
         applied: (shard) => index.applied(shard),
         outages: index.numbers.feed.failures + index.numbers.feed.actors,
       }),

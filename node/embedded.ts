@@ -10,14 +10,14 @@ import { memoryWire } from '../cluster/memory/wire.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { lockDirectory } from '../storage/embedded/directory-lock.ts'
 import { openEmbeddedJournal, type EmbeddedJournal } from '../storage/embedded/journal/journal.ts'
-import { NO_RULES, standstillCheck } from './foundation.ts'
+import { NO_RULES, stuckShardCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 import { collectGraphMetrics } from './graph/graph-metrics.ts'
 import { IndexThread } from './indexing/embedded/index-thread.ts'
 import { ReaderPool } from './graph/plans/reader-pool.ts'
 import { ReaderThread } from './graph/plans/reader-thread.ts'
 import type { Check } from './health/routes.ts'
-import { StandstillWatch } from './health/standstill.ts'
+import { StuckShardWatch } from './health/stuck-shards.ts'
 
 /** What follows the member's commits; set once the member serves. */
 interface Following {
@@ -43,7 +43,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
   await member.start()
   const index = startIndex(options, journal, member)
   following.index = index
-  const watch = new StandstillWatch(world.clock)
+  const watch = new StuckShardWatch(world.clock)
   const reader = new ReaderPool({
     clock: world.clock,
     threads: settings.graphReaders ?? readersBy(availableParallelism()),
@@ -59,7 +59,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     parkedBy: () => INDEX_CONSUMER,
     checks: () => [
       ...checks(member, index),
-      standstillCheck(watch, member, {
+      stuckShardCheck(watch, member, {
         applied: (shard) => index.progress.applied(shard),
         outages: 0,
       }),

@@ -14,7 +14,7 @@ import type { Journal, Maybe } from '../storage/journal.ts'
 import type { SecretsKeyNames } from '../storage/secrets-key.ts'
 import type { IndexWatch, PlanRunner } from './graph/graph.ts'
 import type { Check } from './health/routes.ts'
-import type { Position, StandstillWatch } from './health/standstill.ts'
+import type { Position, StuckShardWatch } from './health/stuck-shards.ts'
 import type { Metrics } from './metrics.ts'
 
 export interface FoundationOptions {
@@ -48,8 +48,8 @@ export interface Foundation {
 }
 
 /** What stands still among a member's shards, as a check. `outages`: as in Position. */
-export function standstillCheck(
-  watch: StandstillWatch,
+export function stuckShardCheck(
+  watch: StuckShardWatch,
   member: Member,
   index: { readonly applied: (shard: number) => number; readonly outages: number },
 ): Check {

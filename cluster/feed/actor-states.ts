@@ -4,7 +4,7 @@
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'
-import { BriefMap } from '../../protocol/brief.ts'
+import { ReleasingMap } from '../../protocol/releasing-map.ts'
 import { assert } from '../../protocol/errors.ts'
 import { type Standing, moveOver, successionOf } from '../../protocol/succession.ts'
 import { LIMITS } from '../../config/limits.ts'
@@ -54,7 +54,7 @@ export class ActorStates {
   readonly #actorsMax: number
   readonly #bytesMax: number
   /** In order of last use: the first is the first to go. */
-  readonly #actors = new BriefMap<string, FoldedActor>()
+  readonly #actors = new ReleasingMap<string, FoldedActor>()
   #bytes = 0
 
   constructor(options: ActorStatesOptions) {

@@ -8,7 +8,7 @@ import { Outage } from '../../protocol/outage.ts'
 import type { ControlStore, MemberRow } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
 import { hedged } from './hedge.ts'
-import { StandStill } from './stand-still.ts'
+import { FailureDetector } from './failure-detector.ts'
 import { lives, makeView } from './view.ts'
 import type { ClusterView, ViewRows } from './view.ts'
 import { CutOff } from './wire-states.ts'
@@ -28,7 +28,7 @@ export interface DeathWatchOptions {
 
 export class DeathWatch {
   readonly #options: DeathWatchOptions
-  readonly #still = new StandStill()
+  readonly #still = new FailureDetector()
   readonly #cutOff = new CutOff()
   readonly #declaring = new Set<string>()
   #reading: Promise<ClusterView> | null = null

@@ -7,7 +7,7 @@ import { Outage } from '../../protocol/outage.ts'
 import type { ControlStore, MemberRow, Outcome } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
 import type { FormerLives } from './former-lives.ts'
-import { StandStill } from './stand-still.ts'
+import { FailureDetector } from './failure-detector.ts'
 import { lives } from './view.ts'
 
 export interface JoiningOptions {
@@ -28,7 +28,7 @@ export interface JoiningOptions {
  */
 export async function takeRow(options: JoiningOptions): Promise<boolean> {
   const { control, clock, log, row, former, isOver } = options
-  const still = new StandStill()
+  const still = new FailureDetector()
   let waitsFor: string | null = null
   former?.begins(row.incarnation)
   const now = (): number => clock.monotonicMs()

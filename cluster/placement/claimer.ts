@@ -12,7 +12,7 @@ import type { ControlStore, ShardRow } from '../../storage/control.ts'
 import { LostTenure } from '../../storage/journal.ts'
 import type { Tenure } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
-import type { LastMemory } from '../sharding/recovery/shard-snapshot.ts'
+import type { LastSnapshot } from '../sharding/recovery/shard-snapshot.ts'
 import type { Prefetched, Shard } from '../sharding/shard.ts'
 import type { TenureHost } from './ownership.ts'
 
@@ -36,7 +36,7 @@ export interface Expected {
   /** Its row, read when it was announced. */
   readonly row: Promise<ShardRow | null>
   /** What the owner before has told of the log that it has closed. */
-  readonly last?: LastMemory
+  readonly last?: LastSnapshot
 }
 
 export class Claimer {

@@ -8,7 +8,7 @@ import type { Log } from '../../protocol/log.ts'
 import type { ControlStore, ShardRow } from '../../storage/control.ts'
 import type { LogEnd } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
-import type { LastMemory } from '../sharding/recovery/shard-snapshot.ts'
+import type { LastSnapshot } from '../sharding/recovery/shard-snapshot.ts'
 import type { Shard } from '../sharding/shard.ts'
 import type { Notice } from '../wire.ts'
 import type { TenureHost } from './ownership.ts'
@@ -45,7 +45,7 @@ interface Handed {
   readonly shard: number
   readonly epoch: number
   readonly closing: Promise<LogEnd | null>
-  readonly last: LastMemory
+  readonly last: LastSnapshot
 }
 
 const NOT_CLOSED = Promise.resolve(null)

@@ -4,8 +4,8 @@
 // Source: PROTOCOL 3.6 "Edge", 3.11.
 
 import { LIMITS } from '../../config/limits.ts'
-import { BriefSet } from '../../protocol/brief.ts'
-import type { Slotted } from '../../protocol/brief.ts'
+import { ReleasingSet } from '../../protocol/releasing-map.ts'
+import type { Slotted } from '../../protocol/releasing-map.ts'
 import { errorItem, isRetryable } from '../../protocol/errors.ts'
 import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import type { Envelope, MessageResult, Reply, WireReply } from '../../protocol/message.ts'
@@ -43,7 +43,7 @@ interface Copy {
   isOpen: boolean
 }
 
-interface Asked extends Slotted {
+interface PendingRequest extends Slotted {
   envelope: Envelope
   shard: number
   readonly deadlineMs: number
@@ -76,7 +76,7 @@ type Moved = Extract<WireReply, { outcome: 'moved' }>
 
 export class Edge {
   readonly #options: EdgeOptions
-  readonly #pending = new BriefSet<Asked>()
+  readonly #pending = new ReleasingSet<PendingRequest>()
   readonly #inFlight = new Map<number, number>()
   readonly #silence = new Silence()
   #ticking = false
@@ -111,7 +111,7 @@ export class Edge {
   }
 
   #begin(envelope: Envelope, shard: number, done: (reply: Reply) => void): void {
-    const asked: Asked = {
+    const asked: PendingRequest = {
       envelope,
       shard,
       deadlineMs: this.#options.clock.monotonicMs() + envelope.budgetMs,
@@ -132,7 +132,7 @@ export class Edge {
     this.#tick()
   }
 
-  #copy(asked: Asked): void {
+  #copy(asked: PendingRequest): void {
     const { clock, route, send, deliversOnce } = this.#options
     const nowMs = clock.monotonicMs()
     const to = route(asked.shard)
@@ -154,7 +154,7 @@ export class Edge {
     send(to, asked.shard, envelope, (reply) => this.#answered(asked, copy, reply))
   }
 
-  #answered(asked: Asked, copy: Copy, reply: WireReply): void {
+  #answered(asked: PendingRequest, copy: Copy, reply: WireReply): void {
     if (asked.ended || !copy.isOpen) return
     copy.isOpen = false
     asked.open--
@@ -188,7 +188,7 @@ export class Edge {
    * or can still run (PROTOCOL 3.6 Edge 3). Who refuses for want of room or of a store has not
    * looked for what a copy of before may have done: it is asked again.
    */
-  #refused(asked: Asked, copy: Copy, reply: Reply): void {
+  #refused(asked: PendingRequest, copy: Copy, reply: Reply): void {
     asked.kept = together(asked.kept, reply)
     if (isFinal(asked.kept)) return this.#end(asked, asked.kept)
     const isLater = asked.copies.indexOf(copy) >= asked.lostBefore
@@ -200,7 +200,7 @@ export class Edge {
   }
 
   /** Without the wire nobody else can be asked: its callers shall not wait for long. */
-  #unsent(asked: Asked, away: boolean): void {
+  #unsent(asked: PendingRequest, away: boolean): void {
     const nowMs = this.#options.clock.monotonicMs()
     asked.againAtMs = nowMs + LIMITS.wireRetryMs
     if (!away) return
@@ -210,7 +210,7 @@ export class Edge {
   }
 
   /** To another owner at once, to the same one a bit later. */
-  #moved(asked: Asked, copy: Copy, { shard, owner }: Moved): void {
+  #moved(asked: PendingRequest, copy: Copy, { shard, owner }: Moved): void {
     // Of the shard that the copy went to: the request may have gone on to another one since.
     if (owner) this.#options.learn(shard, owner)
     const next = this.#options.route(asked.shard)
@@ -222,7 +222,7 @@ export class Edge {
    * Where the key leads to: the request stays with that actor. No copy of before has done anything,
    * and none that comes from now on asks for the key again.
    */
-  #seeOther(asked: Asked, actorId: string): void {
+  #seeOther(asked: PendingRequest, actorId: string): void {
     if ('id' in asked.envelope.to) {
       // A copy of before it was known: it may be what the last word has waited for.
       if (asked.open > 0 || asked.againAtMs !== Infinity) return
@@ -280,7 +280,7 @@ export class Edge {
     else this.#inFlight.set(shard, left)
   }
 
-  #end(asked: Asked, reply: Reply): void {
+  #end(asked: PendingRequest, reply: Reply): void {
     asked.ended = true
     this.#pending.delete(asked)
     this.#leave(asked.shard)
@@ -307,19 +307,19 @@ export class Edge {
   }
 
   /** Budget over: with a copy open nobody knows; else nothing was done. */
-  #expired(asked: Asked): void {
+  #expired(asked: PendingRequest): void {
     if (asked.open > 0 || asked.lostBefore > 0) this.#unknown(asked)
     else this.#refuse(asked)
   }
 
-  #unknown(asked: Asked): void {
+  #unknown(asked: PendingRequest): void {
     const text = 'no answer in time: this may have taken effect; repeat it with the same key'
     const details = { messageId: asked.envelope.messageId.id }
     this.#end(asked, { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text, details) })
   }
 
   /** No copy has done, or can do, more than what is kept says. */
-  #refuse(asked: Asked): void {
+  #refuse(asked: PendingRequest): void {
     const { kept } = asked
     if (kept !== null && (kept.outcome === 'answered' || isRetryable(kept.error.code))) {
       this.#end(asked, kept)

@@ -2,8 +2,8 @@
 // relay is. Source: PROTOCOL 3.0 `shard_snap`, 3.5 "Trim".
 
 import type { ShardCore } from './core.ts'
-import { NEW_MEMORY } from './recovery/shard-snapshot.ts'
-import type { ShardMemory } from './recovery/shard-snapshot.ts'
+import { NEW_SNAPSHOT } from './recovery/shard-snapshot.ts'
+import type { ShardSnapshot } from './recovery/shard-snapshot.ts'
 import type { Outbox } from './commit/outbox.ts'
 
 /** What the account goes by. */
@@ -16,7 +16,7 @@ export class Account {
   #clockBase = 0
   #clockFrom: number
   /** As it was told last, with what has changed since. */
-  kept: ShardMemory = NEW_MEMORY
+  kept: ShardSnapshot = NEW_SNAPSHOT
 
   constructor(shard: Accounted) {
     this.#shard = shard
@@ -24,7 +24,7 @@ export class Account {
   }
 
   /** Goes on from what the owner before remembers. */
-  inherit(memory: ShardMemory): void {
+  inherit(memory: ShardSnapshot): void {
     this.kept = memory
     this.#clockBase = memory.clockMs
     this.#clockFrom = this.#shard.context.servedMs()
@@ -35,7 +35,7 @@ export class Account {
   }
 
   /** What the shard's own row should hold when everything up to `offset` is flushed. */
-  at(offset: number): ShardMemory {
+  at(offset: number): ShardSnapshot {
     const { numbers, gate, outbox } = this.#shard
     this.kept = {
       ...this.kept,
@@ -58,7 +58,7 @@ export class Account {
   }
 
   /** The log begins behind `trimmed` and held so many bytes when `kept` was what it is now. */
-  recounted(kept: ShardMemory, trimmed: number, bytes: number): void {
+  recounted(kept: ShardSnapshot, trimmed: number, bytes: number): void {
     const trimmedBytes = kept.logBytes - bytes
     this.kept = { ...this.kept, counted: this.#shard.gate.head, trimmed, trimmedBytes }
   }

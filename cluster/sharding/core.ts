@@ -14,7 +14,7 @@ import type { Activation } from './turn/activation.ts'
 import type { LoadedEntry } from './turn/loading.ts'
 import type { Committer } from './commit/committer.ts'
 import type { SpilledMarks } from './turn/marks.ts'
-import type { ShardMemory } from './recovery/shard-snapshot.ts'
+import type { ShardSnapshot } from './recovery/shard-snapshot.ts'
 import type { Gate } from './commit/gate.ts'
 import type { KeyTable } from './keys/keys.ts'
 import type { Numbers } from './keys/numbers.ts'
@@ -133,7 +133,7 @@ export interface ShardCore {
   /** Releases an answer that commits nothing: gate, then lease (PROTOCOL 3.6.5). */
   releaseRead(offset: number, reply: WireReply, respond: (reply: WireReply) => void): void
   /** What the shard's own row should hold when everything up to `offset` is flushed. */
-  memory(offset: number): ShardMemory
+  memory(offset: number): ShardSnapshot
   /** Entries of an actor that are decided but not yet in the derived rows, oldest first. */
   unflushed(actorId: string): readonly LoadedEntry[]
 }

@@ -17,10 +17,10 @@ import { Gate } from './commit/gate.ts'
 import type { OpenEntry } from './commit/gate.ts'
 import { GroupCommits } from './commit/group-commits.ts'
 import type { CommitHost } from './commit/group-commits.ts'
-import { Held } from './turn/stash.ts'
+import { Stash } from './turn/stash.ts'
 import { KeyTable } from './keys/keys.ts'
 import { SpilledMarks } from './turn/marks.ts'
-import type { LastMemory, ShardMemory } from './recovery/shard-snapshot.ts'
+import type { LastSnapshot, ShardSnapshot } from './recovery/shard-snapshot.ts'
 import { Numbers } from './keys/numbers.ts'
 import { Outbox } from './commit/outbox.ts'
 import { PoisonList } from './turn/poison.ts'
@@ -28,7 +28,7 @@ import { releaseRead } from './commit/read-release.ts'
 import { readAhead, recover, relayOlder, storedEntries } from './recovery/recovery.ts'
 import type { Ahead, Prefetched } from './recovery/recovery.ts'
 import { replayLong } from './recovery/replay.ts'
-import { Resting } from './turn/passivation.ts'
+import { Passivation } from './turn/passivation.ts'
 import { Seal } from './handoff/seal.ts'
 import { transition } from './states.ts'
 import { Suspect } from './turn/suspect.ts'
@@ -66,12 +66,12 @@ export class Shard implements ShardCore, CommitHost {
   epoch = 0
   outbox: Outbox
   flusher: Flusher
-  readonly resting: Resting
+  readonly passivation: Passivation
   readonly turns: TurnRunner
   readonly account: Account
   readonly loadSource: LoadSource
   readonly #arrivals: Arrivals
-  readonly #held: Held
+  readonly #stash: Stash
   readonly #suspect: Suspect
   #state: ShardState = 'claiming'
   readonly #commits: GroupCommits
@@ -91,7 +91,7 @@ export class Shard implements ShardCore, CommitHost {
     this.#commits = new GroupCommits(this)
     this.account = new Account(this)
     this.turns = new TurnRunner(this)
-    this.resting = new Resting({ clock, shards, head: () => this.gate.head })
+    this.passivation = new Passivation({ clock, shards, head: () => this.gate.head })
     this.loadSource = {
       ...storedEntries(journal, number),
       tail: (id) => this.flusher.tail(id),
@@ -100,7 +100,7 @@ export class Shard implements ShardCore, CommitHost {
     this.outbox = new Outbox(this, 0)
     this.flusher = this.#newFlusher(0)
     this.#arrivals = new Arrivals(this)
-    this.#held = new Held(clock, () => this.moved())
+    this.#stash = new Stash(clock, () => this.moved())
     this.#suspect = new Suspect(this, this.#arrivals, () => this.#deliverHeld())
     this.#seal = new Seal(clock)
   }
@@ -114,7 +114,7 @@ export class Shard implements ShardCore, CommitHost {
   }
 
   get activations(): ReadonlyMap<string, Activation> {
-    return this.resting.activations
+    return this.passivation.activations
   }
 
   clockMs(): number {
@@ -179,16 +179,16 @@ export class Shard implements ShardCore, CommitHost {
     })
   }
 
-  memory(offset: number): ShardMemory {
+  memory(offset: number): ShardSnapshot {
     return this.account.at(offset)
   }
 
   /** For the next owner, once the log is closed where it ends now. */
-  lastMemory(): LastMemory {
+  lastMemory(): LastSnapshot {
     return { memory: this.memory(this.gate.head), poisoned: this.poison.all().length > 0 }
   }
 
-  get kept(): ShardMemory {
+  get kept(): ShardSnapshot {
     return this.account.kept
   }
 
@@ -215,8 +215,8 @@ export class Shard implements ShardCore, CommitHost {
     this.#endReservations()
     // Turns that have not decided begin again later, here or elsewhere: their ids stay the same.
     for (const activation of this.activations.values()) {
-      for (const work of this.turns.drop(activation)) this.#held.addBegun(work)
-      if (!activation.loaded) this.resting.forget(activation)
+      for (const work of this.turns.drop(activation)) this.#stash.addBegun(work)
+      if (!activation.loaded) this.passivation.forget(activation)
     }
     const sealed = this.#seal.begin(() => this.unseal())
     this.#seal.look(this.gate)
@@ -248,12 +248,12 @@ export class Shard implements ShardCore, CommitHost {
       else this.#suspect.receive(envelope, respond)
     } else if (this.state === 'stopped') respond(this.moved())
     else if (envelope.crashes >= LIMITS.crashesAlone) respond(this.moved())
-    else this.#held.add(envelope, respond)
+    else this.#stash.add(envelope, respond)
   }
 
   #deliverHeld(): void {
-    if (this.#held.size === 0) return
-    for (const { envelope, respond } of this.#held.take()) this.receive(envelope, respond)
+    if (this.#stash.size === 0) return
+    for (const { envelope, respond } of this.#stash.take()) this.receive(envelope, respond)
   }
 
   moved(): WireReply {
@@ -282,7 +282,7 @@ export class Shard implements ShardCore, CommitHost {
       spilled = activation.decided(entry, offset, bytes.length, state)
       if (spilled.length > 0) this.spilled.add(activation.id, spilled, offset)
       snapshot = activation.snapshotDue()
-      this.resting.count(activation)
+      this.passivation.count(activation)
     }
     this.gate.join({ entry, bytes, offset, activation, aliases, spilled, snapshot, waiters: null })
     if (!this.gate.isFlying) this.#commits.ready()
@@ -318,7 +318,7 @@ export class Shard implements ShardCore, CommitHost {
     )
     for (const { entry, offset } of group) this.outbox.committed(entry, offset)
     this.flusher.committed(group)
-    for (const { activation } of group) if (activation) this.resting.settled(activation)
+    for (const { activation } of group) if (activation) this.passivation.settled(activation)
   }
 
   release(): void {
@@ -356,7 +356,7 @@ export class Shard implements ShardCore, CommitHost {
     this.gate.drop(reply)
     this.keys.dropAbove(this.gate.head)
     this.spilled.dropAbove(this.gate.head)
-    for (const activation of this.resting.clear()) this.turns.abandon(activation, reply)
+    for (const activation of this.passivation.clear()) this.turns.abandon(activation, reply)
   }
 
   #endReservations(): void {
@@ -379,7 +379,7 @@ export class Shard implements ShardCore, CommitHost {
     this.outbox.stop()
     this.#commits.stop()
     this.rollBack(this.#rolledBack())
-    this.#held.answer(this.moved())
+    this.#stash.answer(this.moved())
     this.#seal.end(false)
   }
 
@@ -392,7 +392,7 @@ export class Shard implements ShardCore, CommitHost {
 
   /** Puts actors to rest (PROTOCOL 3.12); `idle`: looks for them though memory isn't short. */
   sweep(idle = false): void {
-    this.resting.sweep(idle)
+    this.passivation.sweep(idle)
   }
 }
 

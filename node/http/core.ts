@@ -1,7 +1,7 @@
 // What all exchanges of one server share: its bounds, clock, log and state. It stands between the
 // server, which owns it, and the exchanges, which count themselves in and out.
 
-import type { BriefSet, Slotted } from '../../protocol/brief.ts'
+import type { ReleasingSet, Slotted } from '../../protocol/releasing-map.ts'
 import type { RequestError } from '../../protocol/errors.ts'
 import type { Identity } from '../access/identity.ts'
 import type { LIMITS } from '../../config/limits.ts'
@@ -113,7 +113,7 @@ export interface HttpCore {
   /** Counts of requests that met no operation. */
   readonly strays: RouteCounts
   /** Exchanges that outlived the callback they began in. */
-  readonly open: BriefSet<Slotted>
+  readonly open: ReleasingSet<Slotted>
   /** Bodies of callers with a token, half-sent lines of their streams, bodies of all others. */
   readonly bodies: {
     readonly known: BodyPool

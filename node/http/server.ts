@@ -5,7 +5,7 @@ import { randomFillSync } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { LIMITS } from '../../config/limits.ts'
 import type { Settings } from '../../config/settings.ts'
-import { BriefSet } from '../../protocol/brief.ts'
+import { ReleasingSet } from '../../protocol/releasing-map.ts'
 import { assert } from '../../protocol/errors.ts'
 import { uuidMaker } from '../../protocol/ids.ts'
 import type { FillRandom } from '../../protocol/ids.ts'
@@ -65,7 +65,7 @@ export interface HttpServer {
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, clock } = options
   const makeId = uuidMaker(options.random ?? ((bytes) => void randomFillSync(bytes)))
-  const open = new BriefSet<Exchange>()
+  const open = new ReleasingSet<Exchange>()
   const limits: HttpLimits = { ...LIMITS, ...options.limits }
   const core: HttpCore = {
     limits,

@@ -59,7 +59,7 @@ t.test(
           wanted[actor]!.push(`${i}`)
           if (chance() < 0.1) await scene.restart()
           if (chance() < 0.2) scene.shard.sweep(true)
-          if (chance() < 0.1) scene.shard.resting.clear()
+          if (chance() < 0.1) scene.shard.passivation.clear()
         }
         for (const [actor, id] of ids.entries()) {
           const tokens = (await scene.tokens(id)) as string[]
@@ -154,7 +154,7 @@ t.test('a mark that has left the window is known before its row is there', async
   scene.readMs = 5
   const repeat = async (why: string) => t.equal(data(await scene.run(append(3))), 5, why)
   await repeat('in memory')
-  scene.shard.resting.clear()
+  scene.shard.passivation.clear()
   await repeat('though its actor was at rest')
   await scene.restart()
   await repeat('by the next owner')

@@ -5,7 +5,7 @@
 // stands between the committed log and the derived store. Source: PROTOCOL 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
-import { BriefMap } from '../../../protocol/brief.ts'
+import { ReleasingMap } from '../../../protocol/releasing-map.ts'
 import type { EntryHead } from '../../../protocol/entry.ts'
 import { Outage } from '../../../protocol/outage.ts'
 import type { AliasRow, AppendOutcome, DerivedRow } from '../../../storage/journal.ts'
@@ -79,7 +79,7 @@ export class Flusher {
   /** Up to here the store says so: what a claim starts its replay from. */
   #stored: number
   #storedAtMs: number
-  readonly #tail = new BriefMap<string, LoadedEntry[]>()
+  readonly #tail = new ReleasingMap<string, LoadedEntry[]>()
   #tailBytes = 0
   /** A write is under way: of this batch, or, with none, of the flush offset. */
   #isWriting = false

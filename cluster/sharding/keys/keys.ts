@@ -3,7 +3,7 @@
 // turns that ask for keys and the alias rows of the derived store. Source: ARCHITECTURE 4.
 
 import { LIMITS } from '../../../config/limits.ts'
-import { BriefMap } from '../../../protocol/brief.ts'
+import { ReleasingMap } from '../../../protocol/releasing-map.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { EntryHead, KeyChange } from '../../../protocol/entry.ts'
 import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
@@ -18,7 +18,7 @@ interface Unflushed {
 
 export class KeyTable {
   readonly #derived: DerivedStore
-  readonly #unflushed = new BriefMap<string, Unflushed>()
+  readonly #unflushed = new ReleasingMap<string, Unflushed>()
   /** Flushed rows that a point read asked for earlier may not have seen yet. */
   #lingering: { id: string; offset: number; freeFrom: number }[] = []
   readonly #reads = new Set<number>()

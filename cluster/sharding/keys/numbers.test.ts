@@ -11,8 +11,8 @@ import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { seeded } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
 import type { Ledger } from '../../testing/ledger.ts'
-import { NEW_MEMORY, decodeMemory } from '../recovery/shard-snapshot.ts'
-import type { ShardMemory } from '../recovery/shard-snapshot.ts'
+import { NEW_SNAPSHOT, decodeMemory } from '../recovery/shard-snapshot.ts'
+import type { ShardSnapshot } from '../recovery/shard-snapshot.ts'
 import { Numbers, seriesOf } from './numbers.ts'
 import { Scene, code, data } from '../testing/scene.ts'
 
@@ -227,7 +227,7 @@ t.test('counters that an older version left in the row of the shard go on', asyn
   await scene.made()
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
   const offset = scene.shard.gate.head
-  const memory = { ...NEW_MEMORY, counters: { 'ledger/L': 41 }, relayed: offset }
+  const memory = { ...NEW_SNAPSHOT, counters: { 'ledger/L': 41 }, relayed: offset }
   const body = Buffer.from(JSON.stringify(memory))
   const old = { kind: 'shard', offset, body } as const
   await scene.journal.derived.write(0, scene.shard.epoch, [old])
@@ -253,13 +253,13 @@ async function opened(scene: Scene): Promise<string> {
   return (data(reply) as { number: string }).number
 }
 
-async function shardRow(scene: Scene): Promise<ShardMemory> {
+async function shardRow(scene: Scene): Promise<ShardSnapshot> {
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
   return decodeMemory((await scene.journal.derived.shard(0))!.body)
 }
 
 /** The row of the shard as an older version writes it: what it doesn't know it leaves as it is. */
-async function asOlderVersion(scene: Scene, counters: ShardMemory['counters']): Promise<void> {
+async function asOlderVersion(scene: Scene, counters: ShardSnapshot['counters']): Promise<void> {
   const body = Buffer.from(JSON.stringify({ ...(await shardRow(scene)), counters }))
   const row = { kind: 'shard', offset: scene.shard.gate.head, body } as const
   await scene.journal.derived.write(0, scene.shard.epoch, [row])

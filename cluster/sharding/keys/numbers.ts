@@ -9,7 +9,7 @@ import { RequestError, assert } from '../../../protocol/errors.ts'
 import { nextNumberIn } from '../../../protocol/ids.ts'
 import { COUNTER_SUFFIX } from '../../../storage/journal.ts'
 import type { AliasRow, DerivedReader, Maybe } from '../../../storage/journal.ts'
-import type { ShardMemory } from '../recovery/shard-snapshot.ts'
+import type { ShardSnapshot } from '../recovery/shard-snapshot.ts'
 import { boundaryAbove } from './number-search.ts'
 
 /** Numbers of one key type that begin with a prefix. */
@@ -24,7 +24,7 @@ export function seriesOf(keyType: string, prefix: string): Series {
   return { keyType, prefix, counter: `${keyType}/${prefix}` }
 }
 
-type CountersOfShard = Pick<ShardMemory, 'counters' | 'countersTold'>
+type CountersOfShard = Pick<ShardSnapshot, 'counters' | 'countersTold'>
 
 export interface NumbersOptions {
   readonly shard: number

@@ -127,7 +127,7 @@ t.test('a store that does not answer: nothing was done, try again', async (t) =>
   await scene.run(scene.shard.claim())
   const id = await scene.made()
   await scene.clock.advance(LIMITS.flushStoredMs)
-  scene.shard.resting.clear()
+  scene.shard.passivation.clear()
   scene.isAway = true
   for (const say of [
     [['append', { token: 'x' }]] as const,

@@ -21,8 +21,8 @@ import { entriesBetween, entriesOfRow, lostBehind } from './log-tail.ts'
 import type { Placed } from './log-tail.ts'
 import { fewestToSpill } from '../turn/marks.ts'
 import type { Mark } from '../turn/marks.ts'
-import { NEW_MEMORY, decodeMemory } from './shard-snapshot.ts'
-import type { LastMemory, ShardMemory } from './shard-snapshot.ts'
+import { NEW_SNAPSHOT, decodeMemory } from './shard-snapshot.ts'
+import type { LastSnapshot, ShardSnapshot } from './shard-snapshot.ts'
 import { isRelayed } from '../commit/outbox.ts'
 import type { Outbox } from '../commit/outbox.ts'
 import { POISON } from '../turn/poison.ts'
@@ -47,11 +47,11 @@ export interface Prefetched {
 export interface Ahead {
   readonly prefetched: Prefetched | null
   /** As of the claimed head. */
-  readonly last?: LastMemory
+  readonly last?: LastSnapshot
 }
 
 export interface Recovered {
-  readonly memory: ShardMemory
+  readonly memory: ShardSnapshot
   /** Up to here the derived rows are durable. */
   readonly flush: number
   /** Entries above it, with what of them has to be written. */
@@ -103,7 +103,7 @@ export async function recover(
     readTail(),
   ])
   shard.poison.load(poisoned)
-  const memory = last?.memory ?? (row ? decodeMemory(row.body) : NEW_MEMORY)
+  const memory = last?.memory ?? (row ? decodeMemory(row.body) : NEW_SNAPSHOT)
   const aliases = await readAliases(shard, tail, known?.aliases ?? new Map())
   const marks = await spilledMarks(shard, tail)
   shard.numbers.inherit(memory, flush)
@@ -131,7 +131,7 @@ function isUseful(ahead: Prefetched | null, claimed: ClaimedShard): ahead is Pre
 }
 
 /** The shard's memory with what its tail says: bytes of the log since the row, its clock. */
-function memoryAt(memory: ShardMemory, at: number, tail: readonly Placed[]): ShardMemory {
+function memoryAt(memory: ShardSnapshot, at: number, tail: readonly Placed[]): ShardSnapshot {
   let { clockMs, logBytes } = memory
   // The row was written below the head that its bytes were counted up to.
   const counted = memory.counted ?? at

@@ -2,7 +2,7 @@
 // the flusher, which writes it, and a claim, which reads it. Source: PROTOCOL 3.0 `shard_snap`.
 
 /** What a shard remembers of itself: its clock, and how far its relay and its log are. */
-export interface ShardMemory {
+export interface ShardSnapshot {
   /**
    * Counters of generated numbers that were moved last, for owners of an older version, which know
    * no rows of them.
@@ -26,13 +26,13 @@ export interface ShardMemory {
 }
 
 /** What an owner that has closed its log remembers at the head of it. */
-export interface LastMemory {
-  readonly memory: ShardMemory
+export interface LastSnapshot {
+  readonly memory: ShardSnapshot
   /** It has messages that were given up: their rows are to be read. */
   readonly poisoned: boolean
 }
 
-export const NEW_MEMORY: ShardMemory = {
+export const NEW_SNAPSHOT: ShardSnapshot = {
   counters: {},
   clockMs: 0,
   relayed: 0,
@@ -43,6 +43,6 @@ export const NEW_MEMORY: ShardMemory = {
 }
 
 /** The content of a shard's own row. */
-export function decodeMemory(body: Uint8Array): ShardMemory {
-  return JSON.parse(Buffer.from(body).toString()) as ShardMemory
+export function decodeMemory(body: Uint8Array): ShardSnapshot {
+  return JSON.parse(Buffer.from(body).toString()) as ShardSnapshot
 }

@@ -16,7 +16,7 @@ import type { Work } from './work.ts'
 const NO_KEYS: readonly string[] = []
 
 /** A natural key that this actor holds, and the message that took it. */
-export interface HeldKey {
+export interface StashKey {
   readonly keyType: string
   readonly key: string
   readonly messageId: string
@@ -46,7 +46,7 @@ export interface SnapshotCapture {
   readonly offset: number
   /** The window as it was: those that leave it before the snapshot is written are still in it. */
   readonly marks: readonly Mark[]
-  readonly held: readonly HeldKey[]
+  readonly held: readonly StashKey[]
   readonly relays: readonly (readonly [number, RelayPlace])[]
 }
 
@@ -68,7 +68,7 @@ export class Activation {
   newest = 0
   keys: readonly string[] = NO_KEYS
   readonly marks = new Marks()
-  readonly held = new Map<string, HeldKey>()
+  readonly held = new Map<string, StashKey>()
   /** Per source shard the last relayed message taken. */
   readonly relays = new Map<number, RelayPlace>()
   /**
@@ -123,7 +123,7 @@ export class Activation {
    * The natural key as this actor holds it; undefined when it hasn't got it. What it remembers and
    * its state doesn't have was left behind by an older version, and may be another's by now.
    */
-  holding(keyType: string, key: string): HeldKey | undefined {
+  holding(keyType: string, key: string): StashKey | undefined {
     const held = this.held.get(idOf(keyType, key))
     if (held === undefined || this.state === null) return undefined
     const has = this.behaviour.naturalKeys(this.state).some((one) => {
@@ -264,7 +264,7 @@ interface SnapshotBody {
   readonly state: unknown
   readonly marks: readonly Mark[]
   readonly spilled: boolean
-  readonly held: readonly HeldKey[]
+  readonly held: readonly StashKey[]
   readonly relays: readonly (readonly [number, RelayPlace])[]
 }
 

@@ -18,7 +18,7 @@ import { refused } from '../core.ts'
 import type { ShardCore } from '../core.ts'
 import type { HeldEnvelope } from './stash.ts'
 import { holderOf } from '../keys/keys.ts'
-import type { Resting } from './passivation.ts'
+import type { Passivation } from './passivation.ts'
 import type { Outbox } from '../commit/outbox.ts'
 import type { TurnRunner } from './turns.ts'
 import { makeWork } from './work.ts'
@@ -30,7 +30,7 @@ type Respond = (reply: WireReply) => void
 export interface ArrivalHost extends ShardCore {
   readonly turns: TurnRunner
   readonly outbox: Outbox
-  readonly resting: Resting
+  readonly passivation: Passivation
   readonly loadSource: LoadSource
 }
 
@@ -202,13 +202,13 @@ export class Arrivals {
   }
 
   #deliver(to: Delivery, envelope: Envelope, respond: Respond): void {
-    const { resting, turns, context } = this.#shard
+    const { passivation, turns, context } = this.#shard
     const { id, key, createKey } = to
-    let activation = resting.activations.get(id)
+    let activation = passivation.activations.get(id)
     if (!activation) {
       const behaviour = context.behaviours.get(envelope.to.type)!
       activation = new Activation(behaviour, id, key)
-      resting.activations.set(id, activation)
+      passivation.activations.set(id, activation)
       if (envelope.fresh && envelope.copy === 0) activation.loaded = true
       else {
         const failure = this.#load(activation)
@@ -233,16 +233,16 @@ export class Arrivals {
     const work = makeWork(envelope, respond)
     work.createKey = createKey as Work['createKey']
     turns.take(activation, work)
-    resting.touched(activation)
+    passivation.touched(activation)
   }
 
   /** Begins to load; returns the answer to the caller when that has failed already. */
   #load(activation: Activation): WireReply | null {
     const shard = this.#shard
-    const { life, resting, turns, context } = shard
+    const { life, passivation, turns, context } = shard
     const failed = (error: unknown): WireReply => {
       context.log.error({ err: error, actor: activation.id }, 'an actor was not loaded')
-      resting.forget(activation)
+      passivation.forget(activation)
       return unavailable(error)
     }
     let loading: Maybe<void>

@@ -22,7 +22,7 @@ const verbose: Behaviour<Ledger> = {
 
 async function rest(scene: Scene): Promise<void> {
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
-  scene.shard.resting.clear()
+  scene.shard.passivation.clear()
 }
 
 for (const [name, behaviour, token] of [

@@ -6,7 +6,7 @@ import type { Decision, Effect, NaturalKey } from '../../../protocol/behaviour.t
 import type { Entry, KeyChange } from '../../../protocol/entry.ts'
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
-import type { Activation, HeldKey } from './activation.ts'
+import type { Activation, StashKey } from './activation.ts'
 import { keyEffect } from '../core.ts'
 import type { ShardCore } from '../core.ts'
 import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
@@ -129,7 +129,7 @@ function isAmong(keys: readonly NaturalKey[], keyType: string, key: string): boo
 function release(
   shard: Placed,
   work: Work,
-  given: { readonly actorId: string; readonly held: HeldKey; readonly into: Gathered },
+  given: { readonly actorId: string; readonly held: StashKey; readonly into: Gathered },
 ): void {
   const { actorId, into } = given
   const { keyType, key, messageId: by } = given.held

@@ -4,7 +4,7 @@
 // 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
-import { BriefMap } from '../../../protocol/brief.ts'
+import { ReleasingMap } from '../../../protocol/releasing-map.ts'
 import type { Clock } from '../../clock.ts'
 import type { Activation } from './activation.ts'
 
@@ -18,8 +18,8 @@ export interface RestingOptions {
   readonly head: () => number
 }
 
-export class Resting {
-  readonly activations = new BriefMap<string, Activation>()
+export class Passivation {
+  readonly activations = new ReleasingMap<string, Activation>()
   readonly #options: RestingOptions
   #weight = 0
   #sinceSweep = 0

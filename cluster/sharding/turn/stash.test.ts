@@ -5,35 +5,35 @@ import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import { TestClock } from '../../testing/harness.ts'
-import { Held } from './stash.ts'
+import { Stash } from './stash.ts'
 
 const MOVED: WireReply = { outcome: 'moved', shard: 0 }
 
 function makeHeld() {
   const clock = new TestClock()
   const answers: string[] = []
-  const held = new Held(clock, () => MOVED)
+  const stash = new Stash(clock, () => MOVED)
   const add = (name: string, bytes = 10, budgetMs = 5_000): void => {
     // Quotes and brackets of the JSON are four bytes.
     const messages = ['x'.repeat(bytes - 4)]
-    held.add(
+    stash.add(
       { trace: name, messages, budgetMs } as unknown as Envelope,
       (reply) => void answers.push(`${name} ${reply.outcome}`),
     )
   }
-  return { clock, answers, held, add }
+  return { clock, answers, stash, add }
 }
 
 t.test('handed out oldest first, with what is left of its budget, once', async (t) => {
-  const { clock, held, add, answers } = makeHeld()
+  const { clock, stash, add, answers } = makeHeld()
   add('a')
   clock.stepWall(60_000)
   await clock.advance(300)
   add('b')
   await clock.advance(200)
   add('c')
-  t.equal(held.size, 3)
-  const taken = held.take()
+  t.equal(stash.size, 3)
+  const taken = stash.take()
   t.same(
     taken.map(({ envelope }) => [envelope.trace, envelope.budgetMs]),
     [
@@ -42,7 +42,7 @@ t.test('handed out oldest first, with what is left of its budget, once', async (
       ['c', 5_000],
     ],
   )
-  t.same([held.size, held.take()], [0, []])
+  t.same([stash.size, stash.take()], [0, []])
   await clock.advance(LIMITS.sealedHeldMs * 2)
   t.same(answers, [], 'nobody else answers what was handed out')
   taken[0]!.respond(MOVED)
@@ -50,7 +50,7 @@ t.test('handed out oldest first, with what is left of its budget, once', async (
 })
 
 t.test('each is kept for a second, counted from its own coming', async (t) => {
-  const { clock, held, add, answers } = makeHeld()
+  const { clock, stash, add, answers } = makeHeld()
   add('a')
   await clock.advance(400)
   add('b')
@@ -60,7 +60,7 @@ t.test('each is kept for a second, counted from its own coming', async (t) => {
   await clock.advance(1)
   t.same(answers, ['a moved'])
   await clock.advance(399)
-  t.equal(held.size, 2)
+  t.equal(stash.size, 2)
   await clock.advance(1)
   t.same(answers, ['a moved', 'b moved', 'c moved'])
   add('d')
@@ -69,10 +69,10 @@ t.test('each is kept for a second, counted from its own coming', async (t) => {
 })
 
 t.test('after it was emptied time begins anew', async (t) => {
-  const { clock, held, add, answers } = makeHeld()
+  const { clock, stash, add, answers } = makeHeld()
   add('a')
   await clock.advance(600)
-  held.take()
+  stash.take()
   add('b')
   await clock.advance(LIMITS.sealedHeldMs - 1)
   t.same(answers, [])
@@ -81,13 +81,13 @@ t.test('after it was emptied time begins anew', async (t) => {
 })
 
 t.test('all are answered at once, and none of them later', async (t) => {
-  const { clock, held, add, answers } = makeHeld()
+  const { clock, stash, add, answers } = makeHeld()
   add('a')
   add('b')
-  held.answer({ outcome: 'unsent' })
+  stash.answer({ outcome: 'unsent' })
   t.same(answers, ['a unsent', 'b unsent'])
   await clock.advance(LIMITS.sealedHeldMs)
-  t.same([answers.length, held.size], [2, 0])
+  t.same([answers.length, stash.size], [2, 0])
 })
 
 t.test('so many, and so many bytes, or one that is larger than all', async () => {
@@ -99,7 +99,7 @@ t.test('so many, and so many bytes, or one that is larger than all', async () =>
   )
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
-      const { clock, held, add, answers } = makeHeld()
+      const { clock, stash, add, answers } = makeHeld()
       let kept: number[] = []
       let refused = 0
       for (const step of steps) {
@@ -109,13 +109,13 @@ t.test('so many, and so many bytes, or one that is larger than all', async () =>
           else kept.push(step)
           add('x', step)
         } else {
-          if (step === 'take') held.take()
-          else if (step === 'answer') held.answer(MOVED)
+          if (step === 'take') stash.take()
+          else if (step === 'answer') stash.answer(MOVED)
           else await clock.advance(LIMITS.sealedHeldMs)
           if (step !== 'take') refused += kept.length
           kept = []
         }
-        if (held.size !== kept.length || answers.length !== refused) return false
+        if (stash.size !== kept.length || answers.length !== refused) return false
       }
       return true
     }),
@@ -124,25 +124,25 @@ t.test('so many, and so many bytes, or one that is larger than all', async () =>
 })
 
 t.test('the last that there is room for, and the first that there is not', async (t) => {
-  const { held, add, answers } = makeHeld()
+  const { stash, add, answers } = makeHeld()
   for (let i = 0; i < LIMITS.sealedHeldMax; i++) add('x')
-  t.same([held.size, answers.length], [LIMITS.sealedHeldMax, 0])
+  t.same([stash.size, answers.length], [LIMITS.sealedHeldMax, 0])
   add('one too many')
-  t.same([held.size, answers], [LIMITS.sealedHeldMax, ['one too many moved']])
+  t.same([stash.size, answers], [LIMITS.sealedHeldMax, ['one too many moved']])
 })
 
 t.test('what has gone, in whatever way, takes no room any more', async (t) => {
   for (const way of ['take', 'answer', 'wait'] as const) {
-    const { clock, held, add, answers } = makeHeld()
+    const { clock, stash, add, answers } = makeHeld()
     const fill = (): void => {
       for (let i = 0; i < 4; i++) add('x', LIMITS.sealedHeldBytesMax / 4)
     }
     fill()
-    if (way === 'take') held.take()
-    else if (way === 'answer') held.answer(MOVED)
+    if (way === 'take') stash.take()
+    else if (way === 'answer') stash.answer(MOVED)
     else await clock.advance(LIMITS.sealedHeldMs)
     const before = answers.length
     fill()
-    t.same([held.size, answers.length], [4, before], way)
+    t.same([stash.size, answers.length], [4, before], way)
   }
 })

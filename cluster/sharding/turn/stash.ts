@@ -21,7 +21,7 @@ interface Holding extends HeldEnvelope {
   readonly bytes: number
 }
 
-export class Held {
+export class Stash {
   readonly #clock: Clock
   readonly #moved: () => WireReply
   #list: Holding[] = []

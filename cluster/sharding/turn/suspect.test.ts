@@ -16,7 +16,7 @@ function makeSuspect() {
     context: { clock },
     state: 'serving',
     gate: { hasOpen: false, isFlying: false },
-    resting: { activations: new Map([['idle', { running: null, mailbox: [] }]]) },
+    passivation: { activations: new Map([['idle', { running: null, mailbox: [] }]]) },
     moved: () => MOVED,
   }
   /** What runs, by name, until it is answered. */
@@ -37,7 +37,7 @@ function makeSuspect() {
     world.suspect.receive(envelope, (reply) => void replies.push([name, reply]))
   }
   const setActor = (actor: { running: unknown; mailbox: readonly unknown[] }): void =>
-    void shard.resting.activations.set('busy', actor as never)
+    void shard.passivation.activations.set('busy', actor as never)
   return Object.assign(world, { receive, setActor })
 }
 

@@ -72,9 +72,9 @@ export class Suspect {
   }
 
   get #isAlone(): boolean {
-    const { gate, resting } = this.#shard
+    const { gate, passivation } = this.#shard
     if (gate.hasOpen || gate.isFlying) return false
-    for (const { running, mailbox } of resting.activations.values()) {
+    for (const { running, mailbox } of passivation.activations.values()) {
       if (running !== null || mailbox.length > 0) return false
     }
     return true

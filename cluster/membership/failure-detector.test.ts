@@ -3,7 +3,7 @@
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import type { MemberRow, MemberState } from '../../storage/control.ts'
-import { StandStill } from './stand-still.ts'
+import { FailureDetector } from './failure-detector.ts'
 import { makeView } from './view.ts'
 
 const EVERY = LIMITS.membersReadEveryMs
@@ -13,7 +13,7 @@ function rowOf(member: string, beat: number, state: MemberState = 'up'): MemberR
 }
 
 t.test('still is a beat that has stood for as long as a death takes, to the millisecond', (t) => {
-  const still = new StandStill()
+  const still = new FailureDetector()
   const isStill = (): boolean => still.isStill('inc-a')
   let nowMs = 0
   for (; nowMs < LIMITS.deathMs; nowMs += EVERY) {
@@ -30,7 +30,7 @@ t.test('still is a beat that has stood for as long as a death takes, to the mill
 
 t.test('reads that have paused, and a life that was not there in between, count afresh', (t) => {
   for (const how of ['pause', 'gone', 'left'] as const) {
-    const still = new StandStill()
+    const still = new FailureDetector()
     let nowMs = 0
     const see = (ms: number): void => {
       for (const until = nowMs + ms; nowMs < until;) still.saw([rowOf('a', 7)], (nowMs += EVERY))
@@ -47,7 +47,7 @@ t.test('reads that have paused, and a life that was not there in between, count 
 })
 
 t.test('moved has a beat that changed under the reader, until it counts afresh', (t) => {
-  const still = new StandStill()
+  const still = new FailureDetector()
   let nowMs = 0
   const moved = (beat: number, afterMs: number = EVERY): boolean => {
     still.saw([rowOf('a', beat)], (nowMs += afterMs))

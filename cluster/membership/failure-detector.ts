@@ -13,7 +13,7 @@ interface Standing {
   readonly hasMoved: boolean
 }
 
-export class StandStill {
+export class FailureDetector {
   readonly #standing = new Map<string, Standing>()
   #readMs = -Infinity
 

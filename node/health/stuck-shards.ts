@@ -25,7 +25,7 @@ interface Seen {
   sinceMs: number
 }
 
-export class StandstillWatch {
+export class StuckShardWatch {
   readonly #clock: { monotonicMs(): number }
   #seen = new Map<string, Seen>()
 
@@ -46,7 +46,7 @@ export class StandstillWatch {
       const now = hasMoved ? { applied, outages, sinceMs: nowMs } : before
       seen.set(name, now)
       const ms = nowMs - now.sinceMs
-      if (ms < LIMITS.standstillMs) continue
+      if (ms < LIMITS.stuckShardMs) continue
       const place = `at offset ${applied} of ${head} for ${Math.floor(ms / 1_000)} s`
       still.push(`the ${follower} of shard ${shard} stand still ${place}`)
     }

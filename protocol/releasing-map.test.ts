@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { BriefMap, BriefSet } from './brief.ts'
+import { ReleasingMap, ReleasingSet } from './releasing-map.ts'
 
 interface Member {
   readonly name: string
@@ -17,7 +17,7 @@ const step = fc.oneof(
 t.test('a brief map does what a map does, order included', async (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const brief = new BriefMap<number, Member>()
+      const brief = new ReleasingMap<number, Member>()
       const map = new Map<number, Member>()
       for (const [i, { do: what, key }] of steps.entries()) {
         const value = { name: `${i}` }
@@ -44,7 +44,7 @@ t.test('a brief map does what a map does, order included', async (t) => {
 })
 
 t.test('what is moved behind while a brief map is gone through comes again', async (t) => {
-  const map = new BriefMap<string, Member>()
+  const map = new ReleasingMap<string, Member>()
   for (const name of ['a', 'b', 'c']) map.set(name, { name })
   const seen: string[] = []
   for (const [key, value] of map) {
@@ -62,7 +62,7 @@ t.test('a brief set holds each member once and fills its gaps', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { maxLength: 200 }), (steps) => {
       const members = Array.from({ length: 10 }, (_, n) => ({ n, slot: -1 }))
-      const brief = new BriefSet<(typeof members)[number]>()
+      const brief = new ReleasingSet<(typeof members)[number]>()
       const set = new Set<(typeof members)[number]>()
       for (const [isIn, n] of steps) {
         const member = members[n]!

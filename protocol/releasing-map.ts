@@ -11,7 +11,7 @@ interface Cell<V> {
 }
 
 /** As a Map: insertion order, values may be deleted and set while it is gone through. */
-export class BriefMap<K, V extends object> implements ReadonlyMap<K, V> {
+export class ReleasingMap<K, V extends object> implements ReadonlyMap<K, V> {
   readonly #cells = new Map<K, Cell<V>>()
 
   get size(): number {
@@ -66,13 +66,13 @@ export class BriefMap<K, V extends object> implements ReadonlyMap<K, V> {
   }
 }
 
-/** What a member of a BriefSet carries: its place there, -1 outside. */
+/** What a member of a ReleasingSet carries: its place there, -1 outside. */
 export interface Slotted {
   slot: number
 }
 
 /** A set whose members know their place in it. In no order. A member is in one such set at most. */
-export class BriefSet<T extends Slotted> {
+export class ReleasingSet<T extends Slotted> {
   readonly #slots: (T | null)[] = []
   readonly #free: number[] = []
 

@@ -5,7 +5,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { ShardState } from '../sharding/core.ts'
 import { TestClock } from '../testing/harness.ts'
-import { Gathering } from './gathering.ts'
+import { CreateBatching } from './create-batching.ts'
 
 interface FakeShard {
   number: number
@@ -20,7 +20,7 @@ function makeShards(numbers: readonly number[]) {
     { number, state: 'serving', gate: { isFlying: false, taken: 0 } },
   ])
   const shards = new Map(all)
-  const gathering = new Gathering({ clock, shards })
+  const gathering = new CreateBatching({ clock, shards })
   const take = (number: number): void => {
     shards.get(number)!.gate.taken++
   }

@@ -21,14 +21,14 @@ export interface Gatherer {
   }
 }
 
-export interface GatheringOptions {
+export interface CreateBatchingOptions {
   readonly clock: Clock
   /** Shards of this member, by their number. */
   readonly shards: ReadonlyMap<number, Gatherer>
 }
 
-export class Gathering {
-  readonly #options: GatheringOptions
+export class CreateBatching {
+  readonly #options: CreateBatchingOptions
   #at: Gatherer | null = null
   /** Groups of it that had been taken when it was chosen. */
   #taken = 0
@@ -37,7 +37,7 @@ export class Gathering {
   /** What is left of this round: every shard has its turn. */
   #round: number[] = []
 
-  constructor(options: GatheringOptions) {
+  constructor(options: CreateBatchingOptions) {
     this.#options = options
   }
 
