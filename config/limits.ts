@@ -355,7 +355,7 @@ export const LIMITS = {
   catchUpGroups: 10_000,
   /** Segment files that a reader keeps open. */
   logFilesOpenMax: 64,
-  /** Room is given back (embedded/log/upkeep.ts) at this rate, while commits come at a part of it. */
+  /** Room is given back (embedded/log/upkeep.ts) at this rate; commits come at a part of it. */
   upkeepBytesPerSecond: 16 * MiB,
   upkeepBusyFactor: 4,
   upkeepStepBytes: 128 * KiB,
