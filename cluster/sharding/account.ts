@@ -7,7 +7,7 @@ import type { ShardSnapshot } from './recovery/shard-snapshot.ts'
 import type { Outbox } from './commit/outbox.ts'
 
 /** What the account goes by. */
-export interface Accounted extends Pick<ShardCore, 'context' | 'gate' | 'numbers'> {
+export interface Accounted extends Pick<ShardCore, 'context' | 'gate' | 'numbers' | 'clockMs'> {
   readonly outbox: Outbox
 }
 
@@ -36,11 +36,12 @@ export class Account {
 
   /** What the shard's own row should hold when everything up to `offset` is flushed. */
   at(offset: number): ShardSnapshot {
-    const { numbers, gate, outbox } = this.#shard
+    const shard = this.#shard
+    const { numbers, gate, outbox } = shard
     this.kept = {
       ...this.kept,
       ...numbers.told(),
-      clockMs: this.clockMs(),
+      clockMs: shard.clockMs(),
       // An account that is not known to be right stays marked as such.
       ...(this.kept.counted !== undefined && { counted: gate.head }),
       relayed: Math.min(outbox.relayed, offset),
