@@ -12,7 +12,7 @@ import type { Test } from 'tap'
 import { pack, packedMain } from './packed.mjs'
 
 const WORKER =
-  "import { parentPort } from 'node:worker_threads'\nimport { word } from '../word.ts'\n"
+  "import { parentPort } from 'node:worker_threads'\nimport { word } from '../../word.ts'\n"
 
 const SOURCES: Readonly<Record<string, string>> = {
   'package.json': '{"type": "module"}',
@@ -22,7 +22,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'node/indexing/embedded/index-worker.ts': `${WORKER}parentPort!.postMessage([word, import.meta.url])\n`,
   'node/graph/plans/reader-worker.ts': 'export {}\n',
   'node/membership/beat-worker.ts': 'export {}\n',
-  'node/graph/thread.ts': `
+  'node/indexing/embedded/thread.ts': `
     import { once } from 'node:events'
     import { Worker } from 'node:worker_threads'
     export async function ask(): Promise<unknown> {
@@ -31,7 +31,7 @@ const SOURCES: Readonly<Record<string, string>> = {
     }
   `,
   'node/main.ts': `
-    import { ask } from './graph/thread.ts'
+    import { ask } from './indexing/embedded/thread.ts'
     import { word } from './word.ts'
     const here: string = import.meta.dirname
     const table = new URL('./behaviours.ts', import.meta.url).href
@@ -79,7 +79,7 @@ t.test('packed it does what its sources do, its threads too', async (t) => {
     beside: join(root, 'package.json'),
   })
   t.equal(told[0], 'first')
-  const worker = dirname(fileURLToPath(main)) + '/graph/index-worker.js'
+  const worker = dirname(fileURLToPath(main)) + '/indexing/embedded/index-worker.js'
   t.ok(existsSync(worker))
   t.notMatch(readFileSync(worker, 'utf8'), /word: string/)
 })

@@ -48,9 +48,12 @@ void t.test('another thread reads what was committed', async (t) => {
   t.throws(() => openEmbeddedJournalReader(none), { message: /holds no journal/ })
   const journal = await openEmbeddedJournal(options)
   const turn = new Int32Array(new SharedArrayBuffer(4))
-  const thread = new Worker(join(import.meta.dirname, 'testing', 'journal-reading-thread.ts'), {
-    workerData: { access: journal.access, turn },
-  })
+  const thread = new Worker(
+    join(import.meta.dirname, '..', 'testing', 'journal-reading-thread.ts'),
+    {
+      workerData: { access: journal.access, turn },
+    },
+  )
   const answer = async () => ((await once(thread, 'message')) as [Record<string, unknown>])[0]
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   const ask = (shard: number | null) => thread.postMessage(shard)
@@ -100,7 +103,7 @@ void t.test('rows are answered when they are on the disk', async (t) => {
   // The system itself says so: of pages that were flushed, none are dirty. (On a file system in
   // memory all would always be: hence the project's own folder and not the one for temporary
   // files.) What syncs the log is tested with it (storage/segment-log).
-  const dir = join(import.meta.dirname, '..', '..', 'data', `flush-test-${process.pid}`)
+  const dir = join(import.meta.dirname, '..', '..', '..', 'data', `flush-test-${process.pid}`)
   mkdirSync(dir, { recursive: true })
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   const journal = await openEmbeddedJournal({ ...optionsIn(dir), shards: 4 })
@@ -133,7 +136,7 @@ function unflushedIsDirty(dir: string): boolean {
     process.stdout.write(String(dirtyBytes('/unflushed/data.mdb')))
     await db.close()`
   const args = ['--experimental-strip-types', '--no-warnings', '--input-type=module', '-e', script]
-  const options = { cwd: join(import.meta.dirname, '..', '..') }
+  const options = { cwd: join(import.meta.dirname, '..', '..', '..') }
   return Number(execFileSync(process.execPath, args, options).toString()) >= 50_000
 }
 
