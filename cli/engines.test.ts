@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { until } from '../test/harness/patience.ts'
 import { engine, ownEngine } from '../test/harness/engines.ts'
-import { answers, birthOf } from './engines/server-process.mjs'
+import { CannotRun } from './engines/fetch.mjs'
+import { answers, birthOf, launchDetached, start, stop } from './engines/server-process.mjs'
 import { leave, use, writeFailure } from './engines/users.mjs'
 
 const isUp = (port: number) => answers(port, 'PING\r\n', () => true)
@@ -128,4 +129,46 @@ t.test('a process is known by more than its number', async (t) => {
   const pid = child.pid!
   await new Promise((resolve) => void child.once('exit', resolve))
   t.equal(birthOf(pid), '', 'an ended process')
+})
+
+/** A server that is ready at once, but ends at its first `failures` starts. */
+function fickle(failures: number) {
+  const ports: number[] = []
+  const engine = {
+    name: 'fickle',
+    program: 'sh',
+    prepare: async () => undefined,
+    async launch({ dir, port }: { dir: string; port: number }) {
+      ports.push(port)
+      const does = ports.length > failures ? 'sleep 60' : 'echo the port is taken; exit 3'
+      const log = { cwd: dir, logFile: join(dir, 'log') }
+      const launched = launchDetached(['sh', '-c', does], log)
+      await until('it has ended', () => ports.length > failures || launched.problem() !== null)
+      return { ...launched, version: '1' }
+    },
+    isReady: async () => ports.length > failures,
+  }
+  return { engine, ports }
+}
+
+t.test('a server whose port was taken meanwhile gets another', async (t) => {
+  const dir = runFolder(t)
+  const { engine, ports } = fickle(2)
+  t.teardown(() => stop(engine, dir))
+  const { port } = await start(engine, { dir })
+  t.equal(ports.length, 3)
+  t.equal(port, ports[2])
+  t.equal(new Set(ports).size, 3)
+  t.ok(
+    ports.every((one) => one < 32_768),
+    'none that whoever connects may be given',
+  )
+})
+
+t.test('one that goes on ending is given up, and its log is told', async (t) => {
+  const dir = runFolder(t)
+  const { engine, ports } = fickle(Infinity)
+  await t.rejects(start(engine, { dir }), new CannotRun(), 'as a machine that can not run it')
+  await t.rejects(start(engine, { dir }), /exit code 3.*ends: .*the port is taken/)
+  t.equal(ports.length, 6, 'three tries each')
 })

@@ -4,6 +4,7 @@
 // run detached, on the loopback address, and are found again by a file in their folder.
 
 import { spawn, spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import {
   closeSync,
   existsSync,
@@ -21,8 +22,13 @@ import { basename, join } from 'node:path'
 import { CannotRun } from './fetch.mjs'
 
 const START_MS_MAX = 180_000
+const STARTS_MAX = 3
 const STOP_MS_MAX = 60_000
 const LOOK_MS = 50
+/** Of a log, in the message that says why its server has ended. */
+const LOG_CHARS_SHOWN = 1_000
+const PORT_MIN = 20_000
+const PORT_TRIES_MAX = 50
 export const HOST = '127.0.0.1'
 
 /**
@@ -78,22 +84,33 @@ export async function start(engine, options) {
   await engine.prepare()
   const there = running(engine, dir)
   if (there !== null) {
-    await ready(engine, there, () => (isAlive(there) ? null : 'ended'))
+    const problem = () => (isAlive(there) ? null : 'ended')
+    await ready(engine, there, problem, Date.now() + START_MS_MAX)
     return there
   }
   await stop(engine, dir)
   if (fresh) rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true })
+  const deadline = Date.now() + START_MS_MAX
+  for (let left = STARTS_MAX - 1; ; left--) {
+    try {
+      return await launch(engine, options, deadline)
+    } catch (error) {
+      await stop(engine, dir)
+      // Somebody else may have taken one of its ports between the look and the server's start.
+      if (!(error instanceof CannotRun) || left === 0 || Date.now() > deadline) throw error
+    }
+  }
+}
+
+/** One try; rejects when the server ends, or isn't ready by `deadline`. */
+async function launch(engine, options, deadline) {
+  const { dir } = options
   const port = options.port || (await freePort())
   const { problem, ...launched } = await engine.launch({ ...options, port })
   const info = { ...launched, birth: birthOf(launched.pid), host: HOST, port, dir }
   writeFileSync(infoFile(engine, dir), JSON.stringify(info))
-  try {
-    await ready(engine, info, problem)
-  } catch (error) {
-    await stop(engine, dir)
-    throw error
-  }
+  await ready(engine, info, problem, deadline)
   return info
 }
 
@@ -169,14 +186,13 @@ export function launchDetached([program, ...args], { cwd, logFile, env = process
   closeSync(out)
   child.once('error', (error) => (problem = error.message))
   child.once('exit', (code, signal) => {
-    problem = `it ended (${signal ?? `exit code ${code}`}); see ${logFile}`
+    problem = `it ended (${signal ?? `exit code ${code}`}); ${endOf(logFile)}`
   })
   child.unref()
   return { pid: child.pid ?? 0, problem: () => problem }
 }
 
-async function ready(engine, { pid, port, dir }, problem) {
-  const deadline = Date.now() + START_MS_MAX
+async function ready(engine, { pid, port, dir }, problem, deadline) {
   while (!(await engine.isReady(port))) {
     const reason = pid === 0 ? (problem() ?? 'it did not start') : problem()
     if (reason !== null) throw new CannotRun(`${engine.name}: ${reason}`)
@@ -210,18 +226,43 @@ export function answers(port, bytes, judge) {
 }
 
 /**
- * @param {number} [wanted] taken when it is free
- * @returns {Promise<number>} a port that nobody listens on at the moment
+ * How a log ends, for a message.
+ *
+ * @param {string} logFile
  */
-export function freePort(wanted = 0) {
-  return new Promise((resolve, reject) => {
+export function endOf(logFile) {
+  const text = (readText(logFile) ?? '').trimEnd()
+  return `see ${logFile}, which ends: ${text.slice(-LOG_CHARS_SHOWN)}`
+}
+
+/**
+ * @param {number} [wanted] taken when it is free
+ * @returns {Promise<number>} a port that nobody listens on at the moment, below those that the
+ *   system gives to whoever connects: one of them could be taken before its server listens
+ */
+export async function freePort(wanted = 0) {
+  if (wanted !== 0 && (await canListen(wanted))) return wanted
+  for (let tries = 0; tries < PORT_TRIES_MAX; tries++) {
+    const port = randomInt(PORT_MIN, firstGivenPort())
+    if (await canListen(port)) return port
+  }
+  throw new Error(`no port from ${PORT_MIN} to ${firstGivenPort() - 1} is free`)
+}
+
+/** @returns {Promise<boolean>} */
+function canListen(port) {
+  return new Promise((resolve) => {
     const server = createServer()
-    server.once('error', (error) => (wanted === 0 ? reject(error) : resolve(freePort())))
-    server.listen(wanted, HOST, () => {
-      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-      server.close(() => resolve(port))
-    })
+    server.once('error', () => resolve(false))
+    server.listen(port, HOST, () => server.close(() => resolve(true)))
   })
+}
+
+/** The lowest port that the system gives to whoever connects. */
+function firstGivenPort() {
+  const range = readText('/proc/sys/net/ipv4/ip_local_port_range')
+  const first = Number(range?.split(/\s+/)[0] ?? 32_768)
+  return first > PORT_MIN ? first : 65_536
 }
 
 /**

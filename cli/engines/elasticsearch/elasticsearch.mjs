@@ -23,7 +23,7 @@ import {
 import { arch, hostname, platform } from 'node:os'
 import { join } from 'node:path'
 import { CannotRun, cacheFolder, maven, mavenFolder, needPrograms, once, run } from '../fetch.mjs'
-import { freePort, HOST, readText } from '../server-process.mjs'
+import { endOf, freePort, HOST, readText } from '../server-process.mjs'
 
 const HERE = import.meta.dirname
 const POM = readFileSync(join(HERE, 'pom.xml'), 'utf8')
@@ -67,7 +67,8 @@ export const elasticsearch = {
     if (user[0] === 'setpriv') await run('chown', ['-R', `${NOBODY}:${NOBODY}`, dir])
     const problem = await runLauncher(user, dir, pidFile)
     if (problem !== null) {
-      throw new CannotRun(`elasticsearch: ${problem}; see ${join(dir, 'logs')}`)
+      const log = endOf(join(dir, 'logs', 'launcher.log'))
+      throw new CannotRun(`elasticsearch: ${problem}; ${log}`)
     }
     const pid = Number(readFileSync(pidFile, 'utf8'))
     return { pid, version: VERSION, problem: () => null }
