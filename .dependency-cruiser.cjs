@@ -9,7 +9,8 @@ const MAY_IMPORT = {
   storage: ['protocol', 'config'],
   cluster: ['protocol', 'config', 'storage'],
   node: ['protocol', 'config', 'commerce', 'storage', 'cluster'],
-  cli: ['protocol'],
+  tools: [],
+  cli: ['protocol', 'tools'],
   bench: ['protocol'],
 }
 
@@ -118,7 +119,7 @@ module.exports = {
       name: 'declared',
       comment: 'production imports dependencies of package.json, not what happens to be installed',
       severity: 'error',
-      from: { path: '^(protocol|config|commerce|storage|cluster|node|cli)/', pathNot: TEST },
+      from: { path: '^(protocol|config|commerce|storage|cluster|node|tools|cli)/', pathNot: TEST },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
     },
     {

@@ -19,7 +19,7 @@ import {
 import { ENGINES } from './engines/engines.mjs'
 import { readText, start, stop } from './engines/server-process.mjs'
 import { pack } from './packed.mjs'
-import { ROOT, setUp } from './set-up.mjs'
+import { ROOT, setUp } from '../tools/set-up/set-up.mjs'
 
 const NODES_MAX = 16
 const HELP = `Usage: npm run cluster -- [--nodes 3] [--port 8081] [--dir FOLDER] [--heap 1g]

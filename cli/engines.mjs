@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util'
 import { ENGINES } from './engines/engines.mjs'
 import { running, start, stop } from './engines/server-process.mjs'
 import { keep } from './engines/users.mjs'
-import { ROOT } from './set-up.mjs'
+import { ROOT } from '../tools/set-up/set-up.mjs'
 
 const OPTIONS = /** @type {const} */ ({
   dir: { type: 'string' },

@@ -19,7 +19,7 @@ import {
 } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { ROOT } from './set-up.mjs'
+import { ROOT } from '../tools/set-up/set-up.mjs'
 
 /** What a process or a thread begins with, and what is imported by its name. */
 const ENTRIES = [

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { nodeFlags } from './node-flags.mjs'
 import { pack } from './packed.mjs'
-import { ROOT, setUp } from './set-up.mjs'
+import { ROOT, setUp } from '../tools/set-up/set-up.mjs'
 
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
 

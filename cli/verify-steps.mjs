@@ -16,6 +16,7 @@ const FOLDERS = [
   'storage',
   'cluster',
   'node',
+  'tools',
   'cli',
   'bench',
   'test',

@@ -10,7 +10,7 @@ import { ENGINES } from './engines/engines.mjs'
 import { CannotRun } from './engines/fetch.mjs'
 import { enter, leave, sharedFolder, writeFailure } from './engines/users.mjs'
 import { pack } from './packed.mjs'
-import { ROOT, setUp } from './set-up.mjs'
+import { ROOT, setUp } from '../tools/set-up/set-up.mjs'
 import { runStep, STEPS } from './verify-steps.mjs'
 import { table } from './verify-table.mjs'
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { keepOwnBinary } from '../cli/lean.mjs'
+import { keepOwnBinary } from '../tools/set-up/lean.mjs'
 import { loadSettings } from '../config/load.ts'
 import { until } from './harness/patience.ts'
 
@@ -154,9 +154,8 @@ function copied(): string[] {
 t.test('the image holds what the program imports', async (t) => {
   const letThrough = read('.dockerignore').split('\n')
   const paths = copied()
-  for (const folder of ['protocol', 'config', 'commerce', 'storage', 'cluster', 'node', 'cli']) {
-    t.ok(paths.includes(folder), folder)
-  }
+  const parts = ['protocol', 'config', 'commerce', 'storage', 'cluster', 'node', 'tools', 'cli']
+  for (const folder of parts) t.ok(paths.includes(folder), folder)
   for (const path of paths) {
     t.ok(existsSync(join(ROOT, path)), path)
     t.ok(letThrough.includes(`!${path}`), path)
@@ -259,5 +258,5 @@ t.test('what running needs is under 450 MB', async (t) => {
   keepOwnBinary(dir)
   const bytes = bytesIn(dir)
   t.ok(bytes < 450 * MB, `${Math.round(bytes / MB)} MB`)
-  t.match(read('cli/set-up.mjs'), "['--omit=dev']")
+  t.match(read('tools/set-up/set-up.mjs'), "['--omit=dev']")
 })

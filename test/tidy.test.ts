@@ -12,6 +12,7 @@ const FOLDERS = [
   'storage',
   'cluster',
   'node',
+  'tools',
   'cli',
   'bench',
   'test',

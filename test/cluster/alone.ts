@@ -3,7 +3,7 @@
 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { withLock } from '../../cli/set-up-lock.mjs'
+import { withLock } from '../../tools/set-up/lock.mjs'
 
 const LOCK = join(tmpdir(), `kontor-cluster-tests-${process.getuid?.() ?? 0}`)
 

@@ -2,7 +2,7 @@
 // what only people and tools read. It stands between npm, which brings all of it, and the disk.
 // Plain JavaScript without packages.
 //
-//     node cli/lean.mjs     for an image, once the program is packed
+//     node tools/set-up/lean.mjs     for an image, once the program is packed
 
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -79,4 +79,4 @@ function keepOwnLmdb(modules) {
 }
 
 const self = fileURLToPath(import.meta.url)
-if (process.argv[1] === self) leanForImage(dirname(dirname(self)))
+if (process.argv[1] === self) leanForImage(join(dirname(self), '..', '..'))

@@ -8,9 +8,9 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hasForeignBinary, keepOwnBinary } from './lean.mjs'
-import { withLock } from './set-up-lock.mjs'
+import { withLock } from './lock.mjs'
 
-export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 /** The first Node 22 that runs TypeScript sources without a flag. */
 const NODE_MAJOR = 22
