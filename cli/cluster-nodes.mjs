@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { birthOf, freePort, HOST, isAlive, readText } from './engines/server-process.mjs'
+import { birthOf, freePort, HOST, isAlive, readText } from '../tools/engines/server-process.mjs'
 import { nodeFlags } from './node-flags.mjs'
 
 const READY_MS_MAX = 180_000

@@ -1,7 +1,7 @@
 // A whole cluster on this machine, without containers: `npm run cluster` starts Redis, Cassandra,
 // Elasticsearch and three nodes, prints where they are and lines to paste, and stops all of them on
 // Ctrl-C. Its data stay in data/cluster: started again it goes on with what it had. It stands
-// between a person who wants to see a cluster and the recipes of engines/.
+// between a person who wants to see a cluster and the recipes of tools/engines.
 
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -16,8 +16,8 @@ import {
   send,
   stopNodes,
 } from './cluster-nodes.mjs'
-import { ENGINES } from './engines/engines.mjs'
-import { readText, start, stop } from './engines/server-process.mjs'
+import { ENGINES } from '../tools/engines/engines.mjs'
+import { readText, start, stop } from '../tools/engines/server-process.mjs'
 import { pack } from './packed.mjs'
 import { ROOT, setUp } from '../tools/set-up/set-up.mjs'
 

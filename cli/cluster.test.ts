@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { endFormerRun, forgetRun, launchNode, noteRun, ready, stopNodes } from './cluster-nodes.mjs'
-import { freePort, isAlive } from './engines/server-process.mjs'
+import { freePort, isAlive } from '../tools/engines/server-process.mjs'
 
 const ROOT = join(import.meta.dirname, '..')
 

@@ -1,6 +1,6 @@
 // Real engines on this machine, without containers: `npm run engines -- start | stop | status`.
 // It stands between a developer who wants a Cassandra, an Elasticsearch or a Redis and the recipes
-// of engines/, which fetch and start them.
+// of tools/engines, which fetch and start them.
 //
 //     npm run engines -- start                     all three, on free ports
 //     npm run engines -- start redis --port 6379   one, on that port
@@ -13,9 +13,8 @@
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ENGINES } from './engines/engines.mjs'
-import { running, start, stop } from './engines/server-process.mjs'
-import { keep } from './engines/users.mjs'
+import { ENGINES } from '../tools/engines/engines.mjs'
+import { running, start, stop } from '../tools/engines/server-process.mjs'
 import { ROOT } from '../tools/set-up/set-up.mjs'
 
 const OPTIONS = /** @type {const} */ ({
@@ -45,8 +44,6 @@ async function main() {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
   const [verb = '', ...names] = positionals
   const root = values.dir === undefined ? join(ROOT, 'data', 'engines') : resolve(values.dir)
-  // Of tests only: they start it with a folder that several of them share.
-  if (verb === 'keep') return keep(root)
   const unknown = names.filter((name) => !(name in ENGINES))
   if (!(verb in VERBS) || unknown.length > 0) {
     throw new Error(

@@ -6,9 +6,9 @@
 //     node cli/verify.mjs commerce/order       the tests of this folder or file
 
 import { existsSync } from 'node:fs'
-import { ENGINES } from './engines/engines.mjs'
-import { CannotRun } from './engines/fetch.mjs'
-import { enter, leave, sharedFolder, writeFailure } from './engines/users.mjs'
+import { ENGINES } from '../tools/engines/engines.mjs'
+import { CannotRun } from '../tools/engines/fetch.mjs'
+import { enter, leave, sharedFolder, writeFailure } from '../tools/engines/users.mjs'
 import { pack } from './packed.mjs'
 import { ROOT, setUp } from '../tools/set-up/set-up.mjs'
 import { runStep, STEPS } from './verify-steps.mjs'

@@ -1,14 +1,14 @@
 // Real engines for tests: one server of each kind for all test files of a run, and servers of its
 // own for a test that stops or empties them. It stands between the suites of the drivers and the
-// recipes of cli/engines. A test keeps to a keyspace, index prefix or stream prefix of its own.
+// recipes of tools/engines. A test keeps to a keyspace, index prefix or stream prefix of its own.
 
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ENGINES } from '../../cli/engines/engines.mjs'
-import { CannotRun } from '../../cli/engines/fetch.mjs'
-import { start, stop } from '../../cli/engines/server-process.mjs'
-import type { Running } from '../../cli/engines/server-process.mjs'
-import { ownFolder, sharedFolder, use } from '../../cli/engines/users.mjs'
+import { ENGINES } from '../../tools/engines/engines.mjs'
+import { CannotRun } from '../../tools/engines/fetch.mjs'
+import { start, stop } from '../../tools/engines/server-process.mjs'
+import type { Running } from '../../tools/engines/server-process.mjs'
+import { ownFolder, sharedFolder, use } from '../../tools/engines/users.mjs'
 
 export type EngineName = 'cassandra' | 'elasticsearch' | 'redis'
 

@@ -6,11 +6,11 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { until } from '../test/harness/patience.ts'
-import { engine, ownEngine } from '../test/harness/engines.ts'
-import { CannotRun } from './engines/fetch.mjs'
-import { answers, birthOf, launchDetached, start, stop } from './engines/server-process.mjs'
-import { leave, use, writeFailure } from './engines/users.mjs'
+import { until } from '../../test/harness/patience.ts'
+import { engine, ownEngine } from '../../test/harness/engines.ts'
+import { CannotRun } from './fetch.mjs'
+import { answers, birthOf, launchDetached, start, stop } from './server-process.mjs'
+import { leave, use, writeFailure } from './users.mjs'
 
 const isUp = (port: number) => answers(port, 'PING\r\n', () => true)
 
@@ -47,9 +47,9 @@ const OWN = `(await server.start(ENGINES.redis, { dir: await users.ownFolder(dir
 function startUser(dir: string, port = SHARED) {
   const at = (path: string) => new URL(path, import.meta.url).href
   const code = `const dir = '${dir}'
-    const users = await import('${at('engines/users.mjs')}')
-    const server = await import('${at('engines/server-process.mjs')}')
-    const { ENGINES } = await import('${at('engines/engines.mjs')}')
+    const users = await import('${at('./users.mjs')}')
+    const server = await import('${at('./server-process.mjs')}')
+    const { ENGINES } = await import('${at('./engines.mjs')}')
     console.log(${port})
     setInterval(() => undefined, 1_000)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {

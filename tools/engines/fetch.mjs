@@ -9,7 +9,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { withLock } from '../../tools/set-up/lock.mjs'
+import { withLock } from '../set-up/lock.mjs'
 
 const ATTEMPTS_MAX = 4
 const RETRY_MS = 3_000

@@ -16,8 +16,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ROOT } from '../../tools/set-up/set-up.mjs'
-import { withLock } from '../../tools/set-up/lock.mjs'
+import { fileURLToPath } from 'node:url'
+import { ROOT } from '../set-up/set-up.mjs'
+import { withLock } from '../set-up/lock.mjs'
 import { ENGINES } from './engines.mjs'
 import { CannotRun } from './fetch.mjs'
 import { birthOf, readText, running, start, stop } from './server-process.mjs'
@@ -27,7 +28,7 @@ const IDLE_MS_MAX = Number(process.env.ENGINES_IDLE_MS ?? 60_000)
 const LOOK_MS = 1_000
 /** An engine that could not be started isn't tried again so soon. */
 const FAILED_MS = 10 * 60_000
-const KEEPER = join(import.meta.dirname, '..', 'engines.mjs')
+const KEEPER = fileURLToPath(new URL('./keeper.mjs', import.meta.url))
 
 /** The folder of the engines that the tests of this checkout share. */
 export function sharedFolder() {
@@ -123,10 +124,7 @@ function addUser(dir) {
   }
   const keeper = readText(join(dir, 'keeper'))
   if (keeper !== null && isUser(keeper)) return
-  const child = spawn(process.execPath, [KEEPER, 'keep', '--dir', dir], {
-    detached: true,
-    stdio: 'ignore',
-  })
+  const child = spawn(process.execPath, [KEEPER, dir], { detached: true, stdio: 'ignore' })
   child.unref()
   if (child.pid !== undefined) {
     writeFileSync(join(dir, 'keeper'), `${child.pid} ${birthOf(child.pid)}`)
