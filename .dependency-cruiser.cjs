@@ -39,7 +39,7 @@ const STORE_TOOLS = '^cli/(backup|verify-log|move|cassandra-options)'
 const DOCUMENT_TOOLS = '^cli/contract\\.ts$'
 
 /** How a node is started, for the bench as for `npm start`. */
-const NODE_FLAGS = '^cli/node-flags\\.mjs$'
+const NODE_FLAGS = '^tools/start/node-flags\\.mjs$'
 
 function direction(folder) {
   const allowed = [folder, ...MAY_IMPORT[folder]]

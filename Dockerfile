@@ -16,7 +16,7 @@ COPY node node
 COPY tools tools
 COPY cli cli
 # A start takes half as long when the program is packed; then what packed it can go.
-RUN node cli/packed.mjs && node tools/set-up/lean.mjs
+RUN node tools/start/packed.mjs && node tools/set-up/lean.mjs
 
 # Of the image of Node only node itself: npm, yarn and headers are as large as the program.
 FROM debian:bookworm-slim

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { birthOf, freePort, HOST, isAlive, readText } from '../tools/engines/server-process.mjs'
-import { nodeFlags } from './node-flags.mjs'
+import { nodeFlags } from '../tools/start/node-flags.mjs'
 
 const READY_MS_MAX = 180_000
 /** A node drains for half a minute at most. */

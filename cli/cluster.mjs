@@ -18,7 +18,7 @@ import {
 } from './cluster-nodes.mjs'
 import { ENGINES } from '../tools/engines/engines.mjs'
 import { readText, start, stop } from '../tools/engines/server-process.mjs'
-import { pack } from './packed.mjs'
+import { pack } from '../tools/start/packed.mjs'
 import { ROOT, setUp } from '../tools/set-up/set-up.mjs'
 
 const NODES_MAX = 16

@@ -6,7 +6,7 @@ import t from 'tap'
 import { describedOperations, withOperations } from './contract.ts'
 
 const text = readFileSync(join(import.meta.dirname, '../protocol/CONTRACT.md'), 'utf8')
-const HINT = 'run: node cli/run.mjs cli/contract.ts'
+const HINT = 'run: node tools/run.mjs cli/contract.ts'
 
 t.test('the list is the generated one', async (t) => {
   t.equal(text, withOperations(text, describedOperations()), HINT)

@@ -1,6 +1,6 @@
 // Writes the list of operations into protocol/CONTRACT.md, between its two marks. It stands between
 // the tables that the node serves and the document: neither can change without the other.
-// `node cli/run.mjs cli/contract.ts`
+// `node tools/run.mjs cli/contract.ts`
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -2,6 +2,6 @@
 // stands between whoever starts a node (npm start, npm run cluster, containers, tests) and
 // node/main.ts.
 
-import { packedMain } from './packed.mjs'
+import { packedMain } from '../tools/start/packed.mjs'
 
 await import(packedMain() ?? '../node/main.ts')

@@ -220,7 +220,7 @@ t.test('the image is packed, is small, and serves', async (t) => {
   linkPackages(dir)
   const run = (...args: string[]) =>
     spawnSync(process.execPath, args, { cwd: dir, encoding: 'utf8' })
-  const [, steps = ''] = /^RUN (node cli\/packed\.mjs .*)$/m.exec(read('Dockerfile'))!
+  const [, steps = ''] = /^RUN (node tools\/start\/packed\.mjs .*)$/m.exec(read('Dockerfile'))!
   for (const step of steps.split(' && ')) {
     const { stderr, status } = run(...step.replace(/^node /, '').split(' '))
     t.strictSame([stderr, status], ['', 0], step)

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { nodeFlags } from '../../cli/node-flags.mjs'
+import { nodeFlags } from '../../tools/start/node-flags.mjs'
 import { newUuid } from '../load/requests.ts'
 import { answers, Child, freePort } from './child.ts'
 import { processUsage, type ProcessUsage } from './process-usage.ts'

@@ -272,7 +272,7 @@ t.test('run.mjs passes on arguments, environment, signals and the exit code', as
       console.log(JSON.stringify({ words, set: process.env['KONTOR_TEST'], node: process.version }))`,
   })
   const start = (...words: string[]) =>
-    spawn(process.execPath, [join(HERE, 'run.mjs'), join(dir, 'program.ts'), ...words], {
+    spawn(process.execPath, [join(HERE, '../run.mjs'), join(dir, 'program.ts'), ...words], {
       env: { ...process.env, KONTOR_TEST: 'set' },
     })
   const ends = start('--a', 'b c')

@@ -1,13 +1,13 @@
-// Starts a TypeScript program of this project: `node cli/run.mjs [node options] file.ts [args]`;
+// Starts a TypeScript program of this project: `node tools/run.mjs [node options] file.ts [args]`;
 // `--as-node` among the options stands for those that a node is started with.
 // It stands between `npm start` on any Node and the program on Node 22, and passes on everything:
 // environment, arguments, standard streams, signals and the exit code.
 
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { nodeFlags } from './node-flags.mjs'
-import { pack } from './packed.mjs'
-import { ROOT, setUp } from '../tools/set-up/set-up.mjs'
+import { nodeFlags } from './start/node-flags.mjs'
+import { pack } from './start/packed.mjs'
+import { ROOT, setUp } from './set-up/set-up.mjs'
 
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
 

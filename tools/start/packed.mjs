@@ -5,7 +5,7 @@
 // finds nothing packed, or sources that have changed since, runs the sources. Plain JavaScript, for
 // it runs before anything can be loaded quickly.
 //
-//     node cli/packed.mjs     packs, for an image
+//     node tools/start/packed.mjs     packs, for an image
 
 import { createHash, randomUUID } from 'node:crypto'
 import {
@@ -19,7 +19,7 @@ import {
 } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { ROOT } from '../tools/set-up/set-up.mjs'
+import { ROOT } from '../set-up/set-up.mjs'
 
 /** What a process or a thread begins with, and what is imported by its name. */
 const ENTRIES = [
