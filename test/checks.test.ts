@@ -1,12 +1,12 @@
-// The checks of cli/verify-steps.mjs, checked: on a small clean project each passes; on one with a
-// planted fault for every rule each fails and names it. A check that can't fail is no check.
+// The checks of tools/verify/steps.mjs, checked: on a small clean project each passes; on one with
+// a planted fault for every rule each fails and names it. A check that can't fail is no check.
 
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { runStep, STEPS } from '../cli/verify-steps.mjs'
+import { runStep, STEPS } from '../tools/verify/steps.mjs'
 
 const ROOT = join(import.meta.dirname, '..')
 const TOOL_FILES = [

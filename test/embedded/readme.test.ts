@@ -102,7 +102,7 @@ async function startsNode(t: Test, command: string): Promise<void> {
 const COMMANDS: Readonly<Record<string, (t: Test, command: string) => Promise<void> | void>> = {
   'npm start': startsNode,
   // It is what runs this test.
-  'npm test': (t) => void t.equal(SCRIPTS['test'], 'exec node cli/verify.mjs'),
+  'npm test': (t) => void t.equal(SCRIPTS['test'], 'exec node tools/verify.mjs'),
   // It fetches a gigabyte of servers and starts them: that is for cli/cluster.test.ts.
   'npm run cluster': (t, command) => {
     const help = spawnSync('bash', ['-c', `${command} -- --help`], { cwd: ROOT, encoding: 'utf8' })

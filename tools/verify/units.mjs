@@ -1,13 +1,13 @@
 // Runs the unit tests of the pure folders, and the tests of texts, in one process: a process for
 // each file takes four times the work. Only for `npm run check`; `npm test` runs each by itself.
 //
-//     node cli/verify-units.mjs
+//     node tools/verify/units.mjs
 
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const ROOT = join(import.meta.dirname, '..', '..')
 const PURE_FOLDERS = ['protocol', 'config', 'commerce']
 const OF_TEXTS = ['test/tidy.test.ts', 'test/citations.test.ts', 'test/documents.test.ts']
 

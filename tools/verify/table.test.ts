@@ -1,7 +1,7 @@
 // The table at the end of a run: its columns, and the line that runs a failed step alone.
 
 import t from 'tap'
-import { table } from './verify-table.mjs'
+import { table } from './table.mjs'
 
 t.test('a line for each step, and one more for each that failed', async (t) => {
   const lines = table([
@@ -15,7 +15,7 @@ t.test('a line for each step, and one more for each that failed', async (t) => {
     'lint         8.4 s       1',
     'tests      912.0 s   30003',
     'faults           -       1',
-    'tests failed; alone: node cli/verify.mjs tests',
+    'tests failed; alone: node tools/verify.mjs tests',
     '',
   ])
 })

@@ -1,9 +1,9 @@
 // The checks and tests of the project as a table, and how one step of it is run and judged. It
-// stands between cli/verify.mjs, which goes through it, and the tools that do the work.
+// stands between tools/verify.mjs, which goes through it, and the tools that do the work.
 
 import { spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
-import { readTap } from './verify-tap.mjs'
+import { readTap } from './tap.mjs'
 
 const MINUTE_MS = 60_000
 /** From the end of a tool to the end of its output. */
@@ -56,7 +56,7 @@ export const STEPS = [
   { name: 'dead', command: 'knip --no-progress', minutes: 3 },
   {
     name: 'units',
-    command: 'node cli/verify-units.mjs',
+    command: 'node tools/verify/units.mjs',
     tap: true,
     quick: true,
     minutes: 5,

@@ -1,18 +1,18 @@
 // Every check and every test of the project: `npm test`. It stands between a fresh clone and the
 // one line at the end that says whether all is well; CI runs exactly this.
 //
-//     node cli/verify.mjs                      all steps
-//     node cli/verify.mjs types lint           these steps
-//     node cli/verify.mjs commerce/order       the tests of this folder or file
+//     node tools/verify.mjs                      all steps
+//     node tools/verify.mjs types lint           these steps
+//     node tools/verify.mjs commerce/order       the tests of this folder or file
 
 import { existsSync } from 'node:fs'
-import { ENGINES } from '../tools/engines/engines.mjs'
-import { CannotRun } from '../tools/engines/fetch.mjs'
-import { enter, leave, sharedFolder, writeFailure } from '../tools/engines/users.mjs'
-import { pack } from '../tools/start/packed.mjs'
-import { ROOT, setUp } from '../tools/set-up/set-up.mjs'
-import { runStep, STEPS } from './verify-steps.mjs'
-import { table } from './verify-table.mjs'
+import { ENGINES } from './engines/engines.mjs'
+import { CannotRun } from './engines/fetch.mjs'
+import { enter, leave, sharedFolder, writeFailure } from './engines/users.mjs'
+import { pack } from './start/packed.mjs'
+import { ROOT, setUp } from './set-up/set-up.mjs'
+import { runStep, STEPS } from './verify/steps.mjs'
+import { table } from './verify/table.mjs'
 
 async function main() {
   const args = process.argv.slice(2)

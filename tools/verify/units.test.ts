@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isPure, unitFiles } from './verify-units.mjs'
+import { isPure, unitFiles } from './units.mjs'
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '../..')
 
 t.test('tests of pure folders and of texts, all of them there', async (t) => {
   const files = unitFiles()

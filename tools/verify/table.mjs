@@ -12,7 +12,7 @@ export function table(rows) {
     ([step, time, tests]) => `${step.padEnd(8)} ${time.padStart(9)} ${tests.padStart(7)}`,
   )
   const failed = rows.filter(({ counts }) => counts.failed > 0)
-  const again = failed.map(({ name }) => `${name} failed; alone: node cli/verify.mjs ${name}`)
+  const again = failed.map(({ name }) => `${name} failed; alone: node tools/verify.mjs ${name}`)
   return ['', ...lines, ...again, ''].join('\n')
 }
 

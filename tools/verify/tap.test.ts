@@ -1,7 +1,7 @@
 // What is read out of tap's output: counts, the files that failed, what was skipped.
 
 import t from 'tap'
-import { readTap } from './verify-tap.mjs'
+import { readTap } from './tap.mjs'
 
 const OUTPUT = `TAP version 14
 1..3
