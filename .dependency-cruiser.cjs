@@ -35,8 +35,11 @@ const TEST = '\\.test\\.ts$|/testing/|/conformance/|^test/'
 /** Tools that open a store without being a node: they are let past their folder. */
 const STORE_TOOLS = '^cli/(backup|verify-log|move|cassandra-options)'
 
-/** What writes documents from the node's own tables. */
-const DOCUMENT_TOOLS = '^cli/contract\\.ts$'
+/** What writes files of the tree from the program's own tables. */
+const GENERATORS = '^tools/generate/'
+
+/** Files that are let past the rule of their folder. */
+const PAST = { cli: [STORE_TOOLS], tools: [GENERATORS] }
 
 /** How a node is started, for the bench as for `npm start`. */
 const NODE_FLAGS = '^tools/start/node-flags\\.mjs$'
@@ -50,7 +53,7 @@ function direction(folder) {
     severity: 'error',
     from: {
       path: `^${folder}/`,
-      pathNot: folder === 'cli' ? [TEST, STORE_TOOLS, DOCUMENT_TOOLS] : [TEST],
+      pathNot: [TEST, ...(PAST[folder] ?? [])],
     },
     to: {
       path: `^(${[...others, 'test'].join('|')})/`,

@@ -1,4 +1,4 @@
-// The bundled sample file: invented orders, made by cli/sample/generate.ts. It stands between the
+// The bundled sample file: invented orders, made by tools/generate/sample.ts. It stands between the
 // sample loader and the disk.
 
 import { readFileSync } from 'node:fs'

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { describedOperations, withOperations } from './contract.ts'
 
-const text = readFileSync(join(import.meta.dirname, '../protocol/CONTRACT.md'), 'utf8')
-const HINT = 'run: node tools/run.mjs cli/contract.ts'
+const text = readFileSync(join(import.meta.dirname, '../../protocol/CONTRACT.md'), 'utf8')
+const HINT = 'run: node tools/run.mjs tools/generate/contract.ts'
 
 t.test('the list is the generated one', async (t) => {
   t.equal(text, withOperations(text, describedOperations()), HINT)

@@ -1,20 +1,20 @@
 // Writes the list of operations into protocol/CONTRACT.md, between its two marks. It stands between
 // the tables that the node serves and the document: neither can change without the other.
-// `node tools/run.mjs cli/contract.ts`
+// `node tools/run.mjs tools/generate/contract.ts`
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { oauthOperations } from '../node/access/oauth.ts'
-import { actorOperations } from '../node/actors/routes.ts'
-import { clusterOperations } from '../node/cluster/routes.ts'
-import { frontOperations } from '../node/front/routes.ts'
-import { graphRoutes } from '../node/graph/routes.ts'
-import { healthOperations } from '../node/health/routes.ts'
-import { openApiOperation } from '../node/http/openapi.ts'
-import type { Operation } from '../node/http/operation.ts'
-import { registryOperations } from '../node/registry/routes.ts'
+import { oauthOperations } from '../../node/access/oauth.ts'
+import { actorOperations } from '../../node/actors/routes.ts'
+import { clusterOperations } from '../../node/cluster/routes.ts'
+import { frontOperations } from '../../node/front/routes.ts'
+import { graphRoutes } from '../../node/graph/routes.ts'
+import { healthOperations } from '../../node/health/routes.ts'
+import { openApiOperation } from '../../node/http/openapi.ts'
+import type { Operation } from '../../node/http/operation.ts'
+import { registryOperations } from '../../node/registry/routes.ts'
 
-const CONTRACT = join(import.meta.dirname, '../protocol/CONTRACT.md')
+const CONTRACT = join(import.meta.dirname, '../../protocol/CONTRACT.md')
 const BLOCK = /(<!-- operations: [^\n]* -->\n)[^]*?(<!-- end of operations -->)/
 
 /**

@@ -1,7 +1,7 @@
 // Makes the sample that `npm start` loads into an empty store: about 300 invented orders of a
 // kitchen and garden shop, in the Online Retail layout. It stands between a seed and
 // node/sample/orders.csv: the same seed gives the same file, byte by byte.
-// `node cli/sample/generate.ts > node/sample/orders.csv`
+// `node tools/generate/sample.ts > node/sample/orders.csv`
 
 import { csvLine } from '../../protocol/online-retail/csv.ts'
 import { COLUMNS } from '../../protocol/online-retail/row.ts'
