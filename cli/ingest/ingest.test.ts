@@ -11,8 +11,9 @@ import { progressLine, summaryJson, summaryText } from './report.ts'
 import { runIngest, type RunResult, type World } from './run.ts'
 import { findCredentials, Session, timeOfUuid7 } from './session.ts'
 import { formatPennies } from '../../protocol/online-retail/amount.ts'
+import { sampleCsv } from '../../tools/generate/sample.ts'
 
-const SAMPLE = new URL('../../node/sample/orders.csv', import.meta.url)
+const SAMPLE = Buffer.from(sampleCsv())
 const ROWS = 2282
 const REJECTED = 8
 const TOTAL = '667368.97'
@@ -30,7 +31,7 @@ async function start(t: Test): Promise<Case> {
   t.teardown(() => node.stop())
   const dir = t.testdir()
   const file = join(dir, 'orders.csv.gz')
-  writeFileSync(file, gzipSync(readFileSync(SAMPLE)))
+  writeFileSync(file, gzipSync(SAMPLE))
   const told: string[] = []
   return {
     node,
@@ -277,9 +278,8 @@ t.test('a dry run posts nothing and counts the same', async (t) => {
 
 t.test('files that can not be read to their end', async (t) => {
   const { dir, run } = await start(t)
-  const whole = readFileSync(SAMPLE)
   const cut = join(dir, 'cut.csv.gz')
-  writeFileSync(cut, gzipSync(whole).subarray(0, 20_000))
+  writeFileSync(cut, gzipSync(SAMPLE).subarray(0, 20_000))
   const torn = await run({ file: cut })
   addsUp(t, torn)
   t.match(torn.stopped, /unexpected end of file/)
@@ -288,7 +288,7 @@ t.test('files that can not be read to their end', async (t) => {
   writeFileSync(
     latin,
     Buffer.concat([
-      whole,
+      SAMPLE,
       Buffer.from('1,A,\xa35 voucher,1,2010-12-01 08:00:00,5,,EIRE\n', 'latin1'),
     ]),
   )

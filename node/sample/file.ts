@@ -4,5 +4,5 @@
 import { readFileSync } from 'node:fs'
 
 export function readSampleFile(): string {
-  return readFileSync(new URL('./orders.csv', import.meta.url), 'utf8')
+  return readFileSync(new URL('./orders.jsonl', import.meta.url), 'utf8')
 }

@@ -1,20 +1,15 @@
-// The sample orders of a first start: reads the bundled file and creates its orders through the
-// actor system. It stands between node/sample/orders.csv and the order actors. A load that was cut
-// off by a crash is gone on with at the next start: a marker says that it had begun, and each
-// order's idempotency key and number make repeats harmless. Source: CONTRACT 0 (KONTOR_SAMPLE).
+// The sample orders of a first start: creates the orders of the bundled file through the actor
+// system. It stands between node/sample/orders.jsonl and the order actors. A load that was cut off
+// by a crash goes on at the next start: a marker says that it had begun, and each order's
+// idempotency key and number make repeats harmless. Source: CONTRACT 0 (KONTOR_SAMPLE).
 
+import { hash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import { isRetryable } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Reply } from '../../protocol/message.ts'
-import {
-  orderCreateBody,
-  orderKey,
-  type OrderCreateBody,
-} from '../../protocol/online-retail/order.ts'
-import { OnlineRetailReader } from '../../protocol/online-retail/reader.ts'
 
 /** Where it is kept that a load has begun or is done: survives a crash. */
 export interface SampleMarker {
@@ -35,30 +30,28 @@ export interface SampleOptions {
 
 /** `skipped`: the store is in use already, or its sample was loaded before. */
 export type SampleOutcome =
-  | { readonly outcome: 'loaded'; readonly orders: number; readonly rejectedRows: number }
+  | { readonly outcome: 'loaded'; readonly orders: number }
   | { readonly outcome: 'skipped' }
   | { readonly outcome: 'failed'; readonly reason: string }
 
 export interface SampleOrder {
-  readonly body: OrderCreateBody
+  /** Of its `create` message. */
+  readonly body: unknown
   readonly idempotencyKey: string
   /** Hash-like text of the whole request, for the comparison of repeats. */
   readonly bodyHash: string
-  readonly totalPennies: bigint
 }
 
-/** The orders of an Online Retail text, and how many of its rows are none. */
-export function sampleOrders(text: string): { orders: SampleOrder[]; rejectedRows: number } {
-  const reader = new OnlineRetailReader()
-  const pieces = [reader.push(text), reader.end()]
-  const orders = pieces
-    .flatMap((piece) => piece.invoices)
-    .map((invoice) => {
-      const body = orderCreateBody(invoice)
-      const key = orderKey('sample', JSON.stringify(body))
-      return { body, idempotencyKey: key, bodyHash: key, totalPennies: invoice.totalPennies }
-    })
-  return { orders, rejectedRows: pieces.reduce((n, piece) => n + piece.rejected.length, 0) }
+/**
+ * The orders of a text with a `create` body a line. The key is made of the line: another content is
+ * another order. Throws a SyntaxError for a line that is no JSON.
+ */
+export function sampleOrders(text: string): readonly SampleOrder[] {
+  const lines = text.split('\n').filter((line) => line !== '')
+  return lines.map((line) => {
+    const key = `sample-${hash('sha256', line, 'hex').slice(0, 40)}`
+    return { body: JSON.parse(line) as unknown, idempotencyKey: key, bodyHash: key }
+  })
 }
 
 /**
@@ -72,13 +65,13 @@ export async function loadSample(options: SampleOptions): Promise<SampleOutcome>
       return { outcome: 'skipped' }
     }
     marker.write('begun')
-    const { orders, rejectedRows } = sampleOrders(options.readText())
+    const orders = sampleOrders(options.readText())
     const failure = await createAll(orders, options)
     if (failure !== null) {
       return { outcome: 'failed', reason: `${failure.code}: ${failure.message}` }
     }
     marker.write('done')
-    return { outcome: 'loaded', orders: orders.length, rejectedRows }
+    return { outcome: 'loaded', orders: orders.length }
   } catch (error) {
     return { outcome: 'failed', reason: error instanceof Error ? error.message : String(error) }
   }

@@ -1,7 +1,6 @@
 // The reader against whole files: the sample with an independent calculation, pieces of any
 // length, interleaved invoices, broken files; and its parts by properties.
 
-import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { formatPennies, fromE4, parseE4, rowPennies } from './amount.ts'
@@ -11,8 +10,9 @@ import { OPEN_INVOICES_MAX, type Invoice } from './invoice.ts'
 import { orderCreateBody, orderKey } from './order.ts'
 import { OnlineRetailReader, type RejectedRow } from './reader.ts'
 import { COLUMNS, parseInvoiceDate } from './row.ts'
+import { sampleCsv } from '../../tools/generate/sample.ts'
 
-const SAMPLE = readFileSync(new URL('../../node/sample/orders.csv', import.meta.url), 'utf8')
+const SAMPLE = sampleCsv()
 const HEADER = csvLine(COLUMNS)
 
 interface Read {

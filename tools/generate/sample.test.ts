@@ -1,11 +1,22 @@
-// The bundled sample is what its generator makes: neither can change without the other.
+// The bundled sample is what its generator makes of its rows: neither can change without the other.
 
 import t from 'tap'
-import { sampleText } from './sample.ts'
+import { sampleCsv, sampleLines } from './sample.ts'
 import { readFileSync } from 'node:fs'
 
-t.test('node/sample/orders.csv is the generated text', (t) => {
-  const file = readFileSync(new URL('../../node/sample/orders.csv', import.meta.url), 'utf8')
-  t.ok(file === sampleText(), 'run: node tools/generate/sample.ts > node/sample/orders.csv')
+const HINT = 'run: node tools/run.mjs tools/generate/sample.ts'
+
+t.test('node/sample/orders.jsonl is what the rows give', (t) => {
+  const file = readFileSync(new URL('../../node/sample/orders.jsonl', import.meta.url), 'utf8')
+  t.ok(file === sampleLines(sampleCsv()), HINT)
+  t.end()
+})
+
+t.test('another row gives other orders', (t) => {
+  const csv = sampleCsv()
+  const [header, first = '', ...rows] = csv.split('\n')
+  const lines = sampleLines(csv)
+  t.not(sampleLines([header, ...rows].join('\n')), lines)
+  t.not(sampleLines([header, first.replace(',6,', ',7,'), ...rows].join('\n')), lines)
   t.end()
 })

@@ -1,10 +1,16 @@
 // Makes the sample that `npm start` loads into an empty store: about 300 invented orders of a
-// kitchen and garden shop, in the Online Retail layout. It stands between a seed and
-// node/sample/orders.csv: the same seed gives the same file, byte by byte.
-// `node tools/generate/sample.ts > node/sample/orders.csv`
+// kitchen and garden shop. It stands between a seed and node/sample/orders.jsonl: the seed gives a
+// file in the Online Retail layout, and that the orders, as `npm run ingest` would post them.
+// `node tools/run.mjs tools/generate/sample.ts`
 
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { csvLine } from '../../protocol/online-retail/csv.ts'
+import { orderCreateBody } from '../../protocol/online-retail/order.ts'
+import { OnlineRetailReader } from '../../protocol/online-retail/reader.ts'
 import { COLUMNS } from '../../protocol/online-retail/row.ts'
+
+const SAMPLE = join(import.meta.dirname, '../../node/sample/orders.jsonl')
 
 const ORDERS = 300
 const SEED = 20_260_301
@@ -156,9 +162,16 @@ function trimmed(pence: number): string {
   return String(Math.round(pence * 100) / 10_000)
 }
 
-/** The whole sample file. */
-export function sampleText(): string {
+/** The shop's file: the same bytes each time. Some of its rows are no part of an order. */
+export function sampleCsv(): string {
   return new SampleShop(SEED).text()
 }
 
-if (import.meta.main) process.stdout.write(sampleText())
+/** The bodies of the `create` messages of such a file, one a line. */
+export function sampleLines(csv: string): string {
+  const reader = new OnlineRetailReader()
+  const invoices = [reader.push(csv), reader.end()].flatMap((piece) => piece.invoices)
+  return invoices.map((invoice) => `${JSON.stringify(orderCreateBody(invoice))}\n`).join('')
+}
+
+if (import.meta.main) writeFileSync(SAMPLE, sampleLines(sampleCsv()))
