@@ -4,8 +4,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { stampUuid7, formatUuid } from '../../protocol/ids.ts'
-import type { OrderCreateBody } from '../../protocol/online-retail/order.ts'
-import { fromE4, parseE4, rowPennies } from '../../protocol/online-retail/amount.ts'
+import type { OrderCreateBody } from './online-retail/order.ts'
+import { fromE4, parseE4, rowPennies } from './online-retail/amount.ts'
 
 export interface FakeOrder {
   readonly id: string

@@ -10,7 +10,7 @@ import { parseIngestOptions, type IngestOptions } from './options.ts'
 import { progressLine, summaryJson, summaryText } from './report.ts'
 import { runIngest, type RunResult, type World } from './run.ts'
 import { findCredentials, Session, timeOfUuid7 } from './session.ts'
-import { formatPennies } from '../../protocol/online-retail/amount.ts'
+import { formatPennies } from './online-retail/amount.ts'
 import { sampleCsv } from '../../tools/generate/sample.ts'
 
 const SAMPLE = Buffer.from(sampleCsv())

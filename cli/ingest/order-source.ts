@@ -2,9 +2,9 @@
 // pieces of the file and the connections: rejected rows are written and counted on the way, each
 // invoice becomes the line that is posted.
 
-import type { Invoice } from '../../protocol/online-retail/invoice.ts'
-import { orderCreateBody, orderKey } from '../../protocol/online-retail/order.ts'
-import type { Piece } from '../../protocol/online-retail/reader.ts'
+import type { Invoice } from './online-retail/invoice.ts'
+import { orderCreateBody, orderKey } from './online-retail/order.ts'
+import type { Piece } from './online-retail/reader.ts'
 import type { RejectsFile } from './rejects.ts'
 import type { Source } from './source.ts'
 import type { Tally } from './tally.ts'

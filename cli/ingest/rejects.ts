@@ -4,11 +4,11 @@
 
 import { closeSync, openSync, writeSync } from 'node:fs'
 import type { ErrorItem } from '../../protocol/errors.ts'
-import { fromE4 } from '../../protocol/online-retail/amount.ts'
-import { csvLine } from '../../protocol/online-retail/csv.ts'
-import type { Invoice } from '../../protocol/online-retail/invoice.ts'
-import type { RejectedRow } from '../../protocol/online-retail/reader.ts'
-import { COLUMNS } from '../../protocol/online-retail/row.ts'
+import { fromE4 } from './online-retail/amount.ts'
+import { csvLine } from './online-retail/csv.ts'
+import type { Invoice } from './online-retail/invoice.ts'
+import type { RejectedRow } from './online-retail/reader.ts'
+import { COLUMNS } from './online-retail/row.ts'
 
 const BUFFER_CHARS = 64 * 1024
 

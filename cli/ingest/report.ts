@@ -1,7 +1,7 @@
 // What the user sees: a progress line while the run goes on, the summary at its end. It stands
 // between a run's counts and the terminal.
 
-import { formatPennies } from '../../protocol/online-retail/amount.ts'
+import { formatPennies } from './online-retail/amount.ts'
 import type { Progress, RunResult } from './run.ts'
 
 const WIDTH = 11

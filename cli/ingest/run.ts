@@ -13,7 +13,7 @@ import { Session } from './session.ts'
 import { openSource } from './source.ts'
 import { orderTotal, Tally } from './tally.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
-import type { Invoice } from '../../protocol/online-retail/invoice.ts'
+import type { Invoice } from './online-retail/invoice.ts'
 
 /** How long the graph may show nothing new before it is taken for stuck. */
 const GRAPH_PATIENCE_MS = 60_000

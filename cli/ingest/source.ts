@@ -5,8 +5,8 @@
 import { createReadStream, statSync } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { CsvError } from '../../protocol/online-retail/csv.ts'
-import { OnlineRetailReader, type Piece } from '../../protocol/online-retail/reader.ts'
+import { CsvError } from './online-retail/csv.ts'
+import { OnlineRetailReader, type Piece } from './online-retail/reader.ts'
 import type { IngestOptions } from './options.ts'
 
 const CHUNK_BYTES = 256 * 1024

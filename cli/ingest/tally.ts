@@ -3,8 +3,8 @@
 // counts must add up to the rows read.
 
 import type { ErrorItem } from '../../protocol/errors.ts'
-import type { Invoice } from '../../protocol/online-retail/invoice.ts'
-import type { RejectReason } from '../../protocol/online-retail/row.ts'
+import type { Invoice } from './online-retail/invoice.ts'
+import type { RejectReason } from './online-retail/row.ts'
 
 /** Orders of a million rows fit well; what a run keeps to compare is told when it is too much. */
 export const COMPARED_MAX = 5_000_000

@@ -5,10 +5,10 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { csvLine } from '../../protocol/online-retail/csv.ts'
-import { orderCreateBody } from '../../protocol/online-retail/order.ts'
-import { OnlineRetailReader } from '../../protocol/online-retail/reader.ts'
-import { COLUMNS } from '../../protocol/online-retail/row.ts'
+import { csvLine } from '../../cli/ingest/online-retail/csv.ts'
+import { orderCreateBody } from '../../cli/ingest/online-retail/order.ts'
+import { OnlineRetailReader } from '../../cli/ingest/online-retail/reader.ts'
+import { COLUMNS } from '../../cli/ingest/online-retail/row.ts'
 
 const SAMPLE = join(import.meta.dirname, '../../node/sample/orders.jsonl')
 

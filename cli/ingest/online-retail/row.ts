@@ -2,7 +2,7 @@
 // none. It stands between CSV fields and invoices. Nothing is dropped silently: a row becomes a
 // line or it is rejected with one reason.
 
-import { toUuid } from '../ids.ts'
+import { toUuid } from '../../../protocol/ids.ts'
 import { parseE4, PRICE_E4_MAX, QUANTITY_E4_MAX } from './amount.ts'
 
 /** What orders take of a number or a key (keyCharsMax in config/limits.ts). */

@@ -3,7 +3,7 @@
 // order actor. Source: commerce/README.md "Messages", "Commands".
 
 import { hash } from 'node:crypto'
-import { formatUuid, stampUuid7 } from '../ids.ts'
+import { formatUuid, stampUuid7 } from '../../../protocol/ids.ts'
 import { fromE4 } from './amount.ts'
 import { countryCode } from './countries.ts'
 import type { Invoice } from './invoice.ts'

@@ -10,7 +10,7 @@ import { OPEN_INVOICES_MAX, type Invoice } from './invoice.ts'
 import { orderCreateBody, orderKey } from './order.ts'
 import { OnlineRetailReader, type RejectedRow } from './reader.ts'
 import { COLUMNS, parseInvoiceDate } from './row.ts'
-import { sampleCsv } from '../../tools/generate/sample.ts'
+import { sampleCsv } from '../../../tools/generate/sample.ts'
 
 const SAMPLE = sampleCsv()
 const HEADER = csvLine(COLUMNS)
