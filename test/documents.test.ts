@@ -28,7 +28,7 @@ const DOCUMENTS: readonly Document[] = [
   {
     path: ARCHITECTURE,
     bytesMax: 20 * KiB,
-    from: ['storage', 'cluster', 'cluster/sharding', 'node', 'config'],
+    from: ['storage', 'cluster', 'cluster/sharding', 'node', 'config', 'tools'],
   },
   { path: 'docs/style.md', bytesMax: 12 * KiB, from: ['config', 'protocol/graph'] },
 ]
