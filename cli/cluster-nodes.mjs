@@ -32,11 +32,13 @@ const LOOK_MS = 100
  * @property {string} settingsFile
  */
 
+/** @typedef {(name: string, how: string) => void} OnEnd */
+
 /**
  * @param {string} name
  * @param {number} wantedPort
  * @param {Launch} launch
- * @param {(name: string, how: string) => void} onEnd
+ * @param {OnEnd} onEnd
  * @returns {Promise<Node>} launched, not yet ready
  */
 export async function launchNode(name, wantedPort, launch, onEnd) {
@@ -81,6 +83,7 @@ export async function ready(node) {
   }
 }
 
+/** @param {number} port */
 async function isReady(port) {
   try {
     const answer = await fetch(`http://${HOST}:${port}/health/ready`, {
@@ -138,6 +141,7 @@ export function forgetRun(dir) {
 export async function endFormerRun(dir) {
   const text = readText(runFile(dir))
   if (text === null) return
+  /** @type {{ pid: number, birth: string, nodes: Node[] }} */
   const former = JSON.parse(text)
   if (isAlive(former)) {
     throw new Error(`A cluster runs on ${dir} already: process ${former.pid}.`)
@@ -146,10 +150,12 @@ export async function endFormerRun(dir) {
   forgetRun(dir)
 }
 
+/** @param {string} dir */
 function runFile(dir) {
   return join(dir, 'run.json')
 }
 
+/** @param {number} ms */
 function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -35,6 +35,18 @@ stops all of them on Ctrl-C. Started again it goes on with its data.
 /** What Cassandra calls its data centre when nobody has named it. */
 const DATACENTER = 'datacenter1'
 
+/** @typedef {import('./cluster-nodes.mjs').Node} Node */
+/** @typedef {{ nodes: number, port: number, dir: string, heap: string }} Options */
+/** @typedef {keyof typeof ENGINES} EngineName */
+/** @typedef {Record<EngineName, string>} Addresses `host:port` of each engine */
+
+/**
+ * @typedef {object} Cluster
+ * @property {Options} options
+ * @property {Node[]} nodes
+ * @property {Promise<void> | null} stopping null: it is to run
+ */
+
 async function main() {
   const options = readOptions()
   if (options === null) {
@@ -45,6 +57,7 @@ async function main() {
   mkdirSync(dir, { recursive: true })
   await endFormerRun(dir)
   noteRun(dir, [])
+  /** @type {Cluster} */
   const cluster = { options, nodes: [], stopping: null }
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(name, () => interrupted(cluster))
@@ -54,13 +67,13 @@ async function main() {
   } catch (error) {
     // Who stops it while it starts breaks off what is under way.
     if (cluster.stopping) return
-    process.stderr.write(`${error.message}\n`)
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
     process.exitCode = 1
     await end(cluster)
   }
 }
 
-/** Null: asked for help. */
+/** @returns {Options | null} null: asked for help */
 function readOptions() {
   const { values } = parseArgs({
     options: {
@@ -84,6 +97,7 @@ function readOptions() {
   return { nodes, port, dir, heap: values.heap }
 }
 
+/** @param {Cluster} cluster */
 async function bringUp(cluster) {
   const { options, nodes } = cluster
   const { node, env } = await setUp({ root: ROOT })
@@ -93,37 +107,53 @@ async function bringUp(cluster) {
   const engines = await startEngines(options)
   if (cluster.stopping) return
   const settingsFile = join(options.dir, 'settings.json')
-  const secret = writeSettings(settingsFile, engines)
+  writeSettings(settingsFile, engines)
   say(`Starting ${options.nodes} nodes ...`)
   const launch = { node, env: cleared(env), root: ROOT, dir: options.dir, settingsFile }
+  /** @type {import('./cluster-nodes.mjs').OnEnd} */
   const onEnd = (name, how) => {
     if (!cluster.stopping) say(`${name} has ended: ${how}`)
   }
   for (let i = 0; i < options.nodes && !cluster.stopping; i++) {
-    nodes.push(await launchNode(`node-${i + 1}`, options.port + i, launch, onEnd))
+    const launched = await launchNode(`node-${i + 1}`, options.port + i, launch, onEnd)
+    nodes.push(launched)
     noteRun(options.dir, nodes)
     // The first one makes what a new store needs; the others find it.
-    if (i === 0) await ready(nodes[0])
+    if (i === 0) await ready(launched)
   }
   await Promise.all(nodes.map(ready))
-  if (!cluster.stopping) say(greeting({ options, nodes, engines, settingsFile, secret }))
+  if (!cluster.stopping) say(greeting({ options, nodes, engines, settingsFile }))
 }
 
+/**
+ * @param {Options} options
+ * @returns {Promise<Addresses>}
+ */
 async function startEngines({ dir, heap }) {
-  const starting = Object.entries(ENGINES).map(async ([name, engine]) => {
-    const info = await start(engine, { dir: join(dir, name), heap, optimize: true })
-    return [name, `${info.host}:${info.port}`]
-  })
+  const addressOf = async (/** @type {EngineName} */ name) => {
+    const info = await start(ENGINES[name], { dir: join(dir, name), heap, optimize: true })
+    return `${info.host}:${info.port}`
+  }
+  const starting = /** @type {const} */ ([
+    addressOf('cassandra'),
+    addressOf('elasticsearch'),
+    addressOf('redis'),
+  ])
   // All are waited for, also when one fails: what is half started can't be stopped.
-  const settled = await Promise.allSettled(starting)
-  const failed = settled.find(({ status }) => status === 'rejected')
-  if (failed) throw failed.reason
-  return Object.fromEntries(settled.map(({ value }) => value))
+  await Promise.allSettled(starting)
+  const [cassandra, elasticsearch, redis] = await Promise.all(starting)
+  return { cassandra, elasticsearch, redis }
 }
 
-/** The settings that all nodes share, as a file that another node can be started with. */
+/**
+ * Writes the settings that all nodes share, as a file that another node can be started with.
+ *
+ * @param {string} path
+ * @param {Addresses} engines
+ */
 function writeSettings(path, { redis, cassandra, elasticsearch }) {
   const former = readText(path)
+  /** @type {string} */
   const secret =
     former === null ? randomBytes(24).toString('hex') : JSON.parse(former).bootstrapSecret
   const settings = {
@@ -136,18 +166,23 @@ function writeSettings(path, { redis, cassandra, elasticsearch }) {
     },
   }
   writeFileSync(path, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 })
-  return secret
 }
 
-/** Nobody means the settings of some other node for all nodes of this cluster. */
+/**
+ * Nobody means the settings of some other node for all nodes of this cluster.
+ *
+ * @param {NodeJS.ProcessEnv} env
+ */
 function cleared(env) {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('KONTOR_')))
 }
 
+/**
+ * @param {Omit<Cluster, 'stopping'> & { engines: Addresses, settingsFile: string }} running
+ */
 function greeting({ options, nodes, engines, settingsFile }) {
-  const [first, second = first, third = second] = nodes.map(
-    ({ port }) => `http://127.0.0.1:${port}`,
-  )
+  const addresses = nodes.map(({ port }) => `http://127.0.0.1:${port}`)
+  const [first, second = first, third = second] = addresses
   const file = relative(process.cwd(), settingsFile)
   const next = nodes.length + 1
   const lines = [
@@ -172,7 +207,7 @@ Data and logs are in ${options.dir}. Paste this:
   # Who has which shard
   api ${third}/resources/cluster
 
-Kill a node (kill -9 ${nodes[0].pid}): the others take its shards. Add one:
+Kill a node (kill -9 ${nodes[0]?.pid}): the others take its shards. Add one:
 
   KONTOR_MEMBER_ID=node-${next} KONTOR_HTTP_PORT=${options.port + next - 1} npm start -- --config ${file}
 
@@ -180,7 +215,11 @@ Ctrl-C stops everything; npm run cluster goes on with the data.
 `
 }
 
-/** The first signal stops in order, the next one stops waiting for the nodes. */
+/**
+ * The first signal stops in order, the next one stops waiting for the nodes.
+ *
+ * @param {Cluster} cluster
+ */
 function interrupted(cluster) {
   if (cluster.stopping) {
     for (const node of cluster.nodes) send(node, 'SIGKILL')
@@ -190,11 +229,13 @@ function interrupted(cluster) {
   end(cluster).catch((error) => say(error.message))
 }
 
+/** @param {Cluster} cluster */
 function end(cluster) {
   cluster.stopping ??= endAll(cluster)
   return cluster.stopping
 }
 
+/** @param {Cluster} cluster */
 async function endAll({ options, nodes }) {
   const { dir } = options
   await stopNodes(nodes)
@@ -204,6 +245,7 @@ async function endAll({ options, nodes }) {
   process.exit()
 }
 
+/** @param {string} text */
 function say(text) {
   process.stdout.write(`${text}\n`)
 }

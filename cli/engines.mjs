@@ -26,6 +26,18 @@ const OPTIONS = /** @type {const} */ ({
   purge: { type: 'boolean', default: false },
 })
 
+/** @typedef {import('../tools/engines/server-process.mjs').Engine} Engine */
+
+/**
+ * @typedef {object} Values
+ * @property {string} [port]
+ * @property {string} [heap]
+ * @property {boolean} optimize
+ * @property {boolean} fresh
+ * @property {boolean} purge
+ */
+
+/** @type {Record<string, (engine: Engine, dir: string, values: Values) => Promise<void>>} */
 const VERBS = {
   start: async (engine, dir, { port, heap, optimize, fresh }) => {
     const more = { ...(port && { port: Number(port) }), ...(heap && { heap }) }
@@ -44,8 +56,9 @@ async function main() {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
   const [verb = '', ...names] = positionals
   const root = values.dir === undefined ? join(ROOT, 'data', 'engines') : resolve(values.dir)
-  const unknown = names.filter((name) => !(name in ENGINES))
-  if (!(verb in VERBS) || unknown.length > 0) {
+  const act = VERBS[verb]
+  const engines = enginesNamed(names)
+  if (act === undefined || engines === null) {
     throw new Error(
       `usage: npm run engines -- ${Object.keys(VERBS).join('|')} ` +
         `[${Object.keys(ENGINES).join('|')} ...] [--dir FOLDER] [--port N] [--heap 512m] ` +
@@ -55,10 +68,24 @@ async function main() {
   if (values.port !== undefined && names.length !== 1) {
     throw new Error('--port goes with one engine')
   }
-  const engines = names.length === 0 ? Object.keys(ENGINES) : names
-  await Promise.all(engines.map((name) => VERBS[verb](ENGINES[name], join(root, name), values)))
+  await Promise.all(engines.map((engine) => act(engine, join(root, engine.name), values)))
 }
 
+/**
+ * @param {readonly string[]} names none: all of them
+ * @returns {readonly Engine[] | null} null: there is none of such a name
+ */
+function enginesNamed(names) {
+  const all = Object.values(ENGINES)
+  if (names.length === 0) return all
+  const named = all.filter(({ name }) => names.includes(name))
+  return names.every((name) => named.some((engine) => engine.name === name)) ? named : null
+}
+
+/**
+ * @param {Engine} engine
+ * @param {import('../tools/engines/server-process.mjs').Running | null} info
+ */
 function show({ name }, info) {
   const state = info === null ? 'not running' : `${info.host}:${info.port}`
   const more = info === null ? '' : `  ${info.version}, process ${info.pid}, ${info.dir}`

@@ -21,7 +21,7 @@ const to = {
   rejectUnauthorized: false,
   timeout: PATIENCE_MS,
 }
-const end = (isAlive) => process.exit(isAlive ? 0 : 1)
+const end = (/** @type {boolean} */ isAlive) => process.exit(isAlive ? 0 : 1)
 const asked = (key ? secure : plain)(to, ({ statusCode }) => end(statusCode === 200))
 asked.on('timeout', () => end(false))
 asked.on('error', () => end(false))

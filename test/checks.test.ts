@@ -115,10 +115,16 @@ t.test('types', async (t) => {
   }
   const files: Record<string, string> = { 'protocol/kind.ts': 'export type Kind = number\n' }
   for (const [code, text] of Object.entries(faults)) files[`protocol/${code}.ts`] = text
+  // What runs before there is a Node 22 is plain JavaScript, with types in its comments.
+  const plain = ['cli/plain.mjs', 'tools/plain.mjs', 'tools/set-up/plain.mjs']
+  for (const path of plain) {
+    files[path] = '/** @param {number} x */\nexport const wrong = (x) => x.length\n'
+  }
   const { counts, shown } = await check(t, 'types', files)
   t.equal(counts.failed, 1)
   for (const code of Object.keys(faults)) t.match(shown, `protocol/${code}.ts(`, code)
   for (const code of Object.keys(faults)) t.match(shown, `error ${code}`)
+  for (const path of plain) t.match(shown, `${path}(2,31): error TS2339`)
 })
 
 const LINT_FAULTS: Record<string, string> = {

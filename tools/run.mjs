@@ -9,6 +9,7 @@ import { nodeFlags } from './start/node-flags.mjs'
 import { pack } from './start/packed.mjs'
 import { ROOT, setUp } from './set-up/set-up.mjs'
 
+/** @type {readonly NodeJS.Signals[]} */
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2']
 
 /** node:sqlite is still called experimental in Node 22; who starts a program can't act on that. */
@@ -27,14 +28,17 @@ async function main() {
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => fail(`Can't start ${node}: ${error.message}`))
   child.on('exit', (code, signal) => {
-    process.exit(code ?? 128 + (constants.signals[signal] ?? 0))
+    process.exit(code ?? 128 + (signal === null ? 0 : constants.signals[signal]))
   })
 }
 
-function options([first, ...others]) {
-  return first === AS_NODE ? [...nodeFlags(), ...others] : [QUIET, first, ...others]
+/** @param {readonly string[]} args */
+function options(args) {
+  const [first, ...others] = args
+  return first === AS_NODE ? [...nodeFlags(), ...others] : [QUIET, ...args]
 }
 
+/** @param {string} message */
 function fail(message) {
   process.stderr.write(`${message}\n`)
   process.exit(SET_UP_FAILED)

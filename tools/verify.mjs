@@ -14,13 +14,19 @@ import { ROOT, setUp } from './set-up/set-up.mjs'
 import { runStep, STEPS } from './verify/steps.mjs'
 import { table } from './verify/table.mjs'
 
+/**
+ * @typedef {import('./verify/steps.mjs').Step} Step
+ * @typedef {import('./verify/steps.mjs').Counts} Counts
+ */
+
 async function main() {
   const args = process.argv.slice(2)
   const named = STEPS.filter((step) => args.includes(step.name))
   const paths = args.filter((arg) => !named.some((step) => step.name === arg))
   checkPaths(paths)
   // Of named paths, only the step that runs any tests.
-  const isMeant = (step) => (paths.length === 0 ? !step.quick : step.name === 'tests')
+  const isMeant = (/** @type {Step} */ step) =>
+    paths.length === 0 ? !step.quick : step.name === 'tests'
   const steps = named.length > 0 ? named : STEPS.filter(isMeant)
   const { env } = await setUp({ root: ROOT, dev: true })
   // What users start is what is tested.
@@ -29,6 +35,7 @@ async function main() {
   const fetched = steps.some(startsNodes) && paths.length === 0 ? fetchEngines() : null
 
   const sum = { passed: 0, failed: 0, skipped: 0 }
+  /** @type {import('./verify/table.mjs').Row[]} */
   const rows = []
   for (const step of steps) {
     const missing = step.tap ? ((await fetched) ?? []) : []
@@ -41,14 +48,20 @@ async function main() {
     if (step.fresh && fetched !== null) await renewEngines()
     const { counts, seconds } = await timed(step, { cwd: ROOT, env, paths: step.tap ? paths : [] })
     rows.push({ name: step.name, seconds, counts })
-    for (const key of Object.keys(sum)) sum[key] += counts[key]
+    sum.passed += counts.passed
+    sum.failed += counts.failed
+    sum.skipped += counts.skipped
   }
   if (fetched !== null) await leave(sharedFolder())
   process.stdout.write(table(rows))
   return report(sum)
 }
 
-/** Whether the tests of a step may start nodes and engines. */
+/**
+ * Whether the tests of a step may start nodes and engines.
+ *
+ * @param {Step} step
+ */
 function startsNodes(step) {
   return step.tap === true && step.quick !== true
 }
@@ -59,6 +72,7 @@ function startsNodes(step) {
  */
 async function fetchEngines() {
   const dir = sharedFolder()
+  /** @type {string[]} */
   const missing = []
   await enter(dir)
   const fetching = Object.values(ENGINES).map(async (engine) => {
@@ -80,7 +94,11 @@ async function renewEngines() {
   await enter(sharedFolder())
 }
 
-/** A path that isn't there is a mistyped step far more often than not. */
+/**
+ * A path that isn't there is a mistyped step far more often than not.
+ *
+ * @param {readonly string[]} paths
+ */
 function checkPaths(paths) {
   for (const path of paths) {
     if (path.startsWith('-') || existsSync(path)) continue
@@ -89,6 +107,10 @@ function checkPaths(paths) {
   }
 }
 
+/**
+ * @param {Step} step
+ * @param {{ cwd: string, env: NodeJS.ProcessEnv, paths: readonly string[] }} options
+ */
 async function timed(step, options) {
   const started = performance.now()
   const { counts, shown } = await runStep(step, options)
@@ -99,6 +121,10 @@ async function timed(step, options) {
   return { counts, seconds }
 }
 
+/**
+ * @param {Counts} counts
+ * @returns {number} exit code
+ */
 function report({ passed, failed, skipped }) {
   const end = skipped > 0 ? `, ${skipped} skipped` : ''
   process.stdout.write(`${passed} passed, ${failed} failed${end}\n`)

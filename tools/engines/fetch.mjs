@@ -18,6 +18,7 @@ const POLICY_FILE = '/usr/sbin/policy-rc.d'
 
 /** Why an engine can't run on this machine, for people. Anything else is a mistake of ours. */
 export class CannotRun extends Error {
+  /** @override */
   name = 'CannotRun'
 }
 
@@ -88,7 +89,12 @@ export async function needPrograms(programs, packages) {
   })
 }
 
-/** apt's index of packages may be missing, or too old to find anything by. */
+/**
+ * apt's index of packages may be missing, or too old to find anything by.
+ *
+ * @param {readonly string[]} packages
+ * @returns {Promise<string | null>} how it failed
+ */
 async function aptInstall(packages) {
   const options = [
     '-qq',
@@ -109,7 +115,12 @@ async function aptInstall(packages) {
   }
 }
 
-/** A package would start its service; a policy that answers 101 forbids that. */
+/**
+ * A package would start its service; a policy that answers 101 forbids that.
+ *
+ * @template T
+ * @param {() => Promise<T>} install
+ */
 async function withoutServices(install) {
   const mine = !existsSync(POLICY_FILE)
   if (mine) writeFileSync(POLICY_FILE, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
@@ -120,6 +131,7 @@ async function withoutServices(install) {
   }
 }
 
+/** @param {string} program */
 export function isInstalled(program) {
   return spawnSync('sh', ['-c', 'command -v "$0"', program]).status === 0
 }
@@ -135,6 +147,11 @@ export async function run(program, args) {
   if (problem !== null) throw new CannotRun(`${program} ${args[0] ?? ''}: ${problem}`)
 }
 
+/**
+ * @param {string} program
+ * @param {readonly string[]} args
+ * @returns {Promise<string | null>} how it failed
+ */
 function problemOf(program, args) {
   mkdirSync(cacheFolder(), { recursive: true })
   return new Promise((resolve) => {

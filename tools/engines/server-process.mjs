@@ -19,6 +19,7 @@ import {
 } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { basename, join } from 'node:path'
+import { codeOf } from '../set-up/error-code.mjs'
 import { CannotRun } from './fetch.mjs'
 
 const START_MS_MAX = 180_000
@@ -57,7 +58,7 @@ export const HOST = '127.0.0.1'
  * @property {() => Promise<void>} prepare fetches what it runs on, once
  * @property {(options: StartOptions & { port: number }) => Promise<Launched>} launch
  * @property {(port: number) => Promise<boolean>} isReady
- * @property {(info: Running) => void} [ended] runs after a stop
+ * @property {(info: Pick<Running, 'archive'>) => void} [ended] runs after a stop
  * @property {string} program what its process is called
  * @property {(dir: string) => number} [strayOf] process of a server that was launched
  *   and never noted, where it can't be told by its working folder; 0: none
@@ -103,7 +104,13 @@ export async function start(engine, options) {
   }
 }
 
-/** One try; rejects when the server ends, or isn't ready by `deadline`. */
+/**
+ * One try; rejects when the server ends, or isn't ready by `deadline`.
+ *
+ * @param {Engine} engine
+ * @param {StartOptions} options
+ * @param {number} deadline
+ */
 async function launch(engine, options, deadline) {
   const { dir } = options
   const port = options.port || (await freePort())
@@ -147,23 +154,35 @@ export async function stop(engine, dir) {
 export function running(engine, dir) {
   const text = readText(infoFile(engine, dir))
   if (text === null) return null
+  /** @type {Running} */
   const info = JSON.parse(text)
   return isAlive(info) ? info : null
 }
 
-/** A server whose starter was killed before it could note it. */
+/**
+ * A server whose starter was killed before it could note it.
+ *
+ * @param {Engine} engine
+ * @param {string} dir
+ * @returns {Pick<Running, 'pid' | 'birth' | 'archive'> | null}
+ */
 function stray(engine, dir) {
   const pid = engine.strayOf?.(dir) || processIn(dir, engine.program)
   return pid === 0 ? null : { pid, birth: birthOf(pid) }
 }
 
-/** The process of that name that works in that folder; 0: none. Linux only, where /proc tells. */
+/**
+ * The process of that name that works in that folder; 0: none. Linux only, where /proc tells.
+ *
+ * @param {string} dir
+ * @param {string} program
+ */
 function processIn(dir, program) {
   if (process.platform !== 'linux' || !existsSync(dir)) return 0
   const folder = realpathSync(dir)
-  const isIt = (pid) => {
+  const isIt = (/** @type {string} */ pid) => {
     try {
-      const [name] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split(/[\0 ]/)
+      const [name = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split(/[\0 ]/)
       return basename(name) === program && readlinkSync(`/proc/${pid}/cwd`) === folder
     } catch {
       return false // It has ended, or is somebody else's.
@@ -175,12 +194,13 @@ function processIn(dir, program) {
 /**
  * Launches a server that outlives this process; what it prints goes to `logFile`.
  *
- * @param {readonly string[]} command
+ * @param {readonly [string, ...string[]]} command
  * @param {{ cwd: string, logFile: string, env?: NodeJS.ProcessEnv }} options
  * @returns {{ pid: number, problem: () => string | null }}
  */
 export function launchDetached([program, ...args], { cwd, logFile, env = process.env }) {
   const out = openSync(logFile, 'a')
+  /** @type {string | null} */
   let problem = null
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', out, out] })
   closeSync(out)
@@ -192,6 +212,12 @@ export function launchDetached([program, ...args], { cwd, logFile, env = process
   return { pid: child.pid ?? 0, problem: () => problem }
 }
 
+/**
+ * @param {Engine} engine
+ * @param {Running} info
+ * @param {() => string | null} problem
+ * @param {number} deadline
+ */
 async function ready(engine, { pid, port, dir }, problem, deadline) {
   while (!(await engine.isReady(port))) {
     const reason = pid === 0 ? (problem() ?? 'it did not start') : problem()
@@ -214,7 +240,7 @@ async function ready(engine, { pid, port, dir }, problem, deadline) {
 export function answers(port, bytes, judge) {
   return new Promise((resolve) => {
     const socket = connect({ host: HOST, port })
-    const done = (verdict) => {
+    const done = (/** @type {boolean} */ verdict) => {
       socket.destroy()
       resolve(verdict)
     }
@@ -249,7 +275,10 @@ export async function freePort(wanted = 0) {
   throw new Error(`no port from ${PORT_MIN} to ${firstGivenPort() - 1} is free`)
 }
 
-/** @returns {Promise<boolean>} */
+/**
+ * @param {number} port
+ * @returns {Promise<boolean>}
+ */
 function canListen(port) {
   return new Promise((resolve) => {
     const server = createServer()
@@ -293,20 +322,28 @@ export function birthOf(pid) {
   return `${readText('/proc/sys/kernel/random/boot_id')?.trim()} ${fields[19]}`
 }
 
+/**
+ * @param {Engine} engine
+ * @param {string} dir
+ */
 function infoFile(engine, dir) {
   return join(dir, `${engine.name}.json`)
 }
 
-/** @returns {string | null} null when there is no such file */
+/**
+ * @param {string} path
+ * @returns {string | null} null when there is no such file
+ */
 export function readText(path) {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    if (error.code === 'ENOENT' || error.code === 'ESRCH') return null
+    if (['ENOENT', 'ESRCH'].includes(codeOf(error))) return null
     throw error
   }
 }
 
+/** @param {number} ms */
 function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

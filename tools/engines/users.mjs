@@ -30,6 +30,8 @@ const LOOK_MS = 1_000
 const FAILED_MS = 10 * 60_000
 const KEEPER = fileURLToPath(new URL('./keeper.mjs', import.meta.url))
 
+/** @typedef {keyof typeof ENGINES} EngineName */
+
 /** The folder of the engines that the tests of this checkout share. */
 export function sharedFolder() {
   const checkout = createHash('sha256').update(ROOT).digest('hex').slice(0, 8)
@@ -40,7 +42,7 @@ export function sharedFolder() {
  * The running engine of that name, started if need be; it stays while this process lives.
  *
  * @param {string} dir
- * @param {'cassandra' | 'elasticsearch' | 'redis'} name
+ * @param {EngineName} name
  * @returns {Promise<import('./server-process.mjs').Running>}
  * @throws {Error} with a message for people: why it can't run here
  */
@@ -74,12 +76,22 @@ export async function ownFolder(dir) {
   return own
 }
 
-/** Notes that an engine can't run here, so that nobody tries for as long again. */
+/**
+ * Notes that an engine can't run here, so that nobody tries for as long again.
+ *
+ * @param {string} dir
+ * @param {string} name
+ * @param {string} reason
+ */
 export function writeFailure(dir, name, reason) {
   mkdirSync(dir, { recursive: true })
   writeFileSync(failureFile(dir, name), reason)
 }
 
+/**
+ * @param {string} dir
+ * @param {string} name
+ */
 function readFailure(dir, name) {
   const path = failureFile(dir, name)
   const text = readText(path)
@@ -87,6 +99,10 @@ function readFailure(dir, name) {
   return Date.now() - statSync(path).mtimeMs < FAILED_MS ? text : null
 }
 
+/**
+ * @param {string} dir
+ * @param {string} name
+ */
 function failureFile(dir, name) {
   return join(dir, `${name}.failed`)
 }
@@ -112,7 +128,11 @@ export function leave(dir) {
   })
 }
 
-/** And sees to it that a keeper looks after them: users may be killed. */
+/**
+ * And sees to it that a keeper looks after them: users may be killed.
+ *
+ * @param {string} dir
+ */
 function addUser(dir) {
   const users = join(dir, 'users')
   mkdirSync(users, { recursive: true })
@@ -131,29 +151,41 @@ function addUser(dir) {
   }
 }
 
+/** @param {string} text */
 function isUser(text) {
   const [pid, ...birth] = text.split(' ')
   return birthOf(Number(pid)) === birth.join(' ')
 }
 
+/** @param {string} dir */
 function hasUsers(dir) {
   const pids = entries(join(dir, 'users')).filter((name) => /^\d+$/.test(name))
   return pids.some((pid) => lives(dir, pid))
 }
 
-/** True while the user with that process number lives. */
+/**
+ * True while the user with that process number lives.
+ *
+ * @param {string} dir
+ * @param {string} pid
+ */
 function lives(dir, pid) {
   return isUser(`${pid} ${readText(join(dir, 'users', pid)) ?? ''}`)
 }
 
+/** @param {string} dir */
 function entries(dir) {
   return existsSync(dir) ? readdirSync(dir) : []
 }
 
-/** What killed users had for themselves. */
+/**
+ * Ends what killed users had for themselves.
+ *
+ * @param {string} dir
+ */
 async function endOrphans(dir) {
   const own = join(dir, 'own')
-  const orphans = entries(own).filter((name) => !lives(dir, name.split('-')[0]))
+  const orphans = entries(own).filter((name) => !lives(dir, name.replace(/-.*$/, '')))
   await Promise.all(orphans.map((name) => endEngines(join(own, name))))
 }
 
@@ -179,16 +211,23 @@ export async function keep(dir) {
   }
 }
 
+/** @param {string} dir */
 async function endAll(dir) {
   await Promise.all(entries(join(dir, 'own')).map((name) => endEngines(join(dir, 'own', name))))
   await endEngines(dir)
 }
 
+/** @param {string} dir */
 async function endEngines(dir) {
   await Promise.all(Object.values(ENGINES).map((engine) => stop(engine, join(dir, engine.name))))
   rmSync(dir, { recursive: true, force: true })
 }
 
+/**
+ * @template T
+ * @param {string} dir
+ * @param {() => Promise<T>} work
+ */
 function alone(dir, work) {
   return withLock(`${dir}.locks`, work)
 }

@@ -14,10 +14,12 @@ const ABI = '127'
 const { platform, arch } = process
 const OWN_UWS = `uws_${platform}_${arch}_${ABI}.node`
 
+/** @param {string} root */
 function uwsFolder(root) {
   return join(root, 'node_modules', 'uWebSockets.js', 'dist', 'bin')
 }
 
+/** @param {string} folder */
 function binaries(folder) {
   return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.node')) : []
 }
@@ -69,7 +71,11 @@ export function leanForImage(root) {
   }
 }
 
-/** lmdb has a binary for each ABI and C library; one for this ABI is loaded before any other. */
+/**
+ * lmdb has a binary for each ABI and C library; one for this ABI is loaded before any other.
+ *
+ * @param {string} modules
+ */
 function keepOwnLmdb(modules) {
   const folder = join(modules, '@lmdb', `lmdb-${platform}-${arch}`)
   const found = binaries(folder)

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { codeOf } from './error-code.mjs'
 
 const BEAT_MS = 2_000
 const POLL_MS = 100
@@ -23,6 +24,8 @@ const SILENT_HERE_MS_MAX = 10 * 60_000
 /** Replacing a dead holder takes microseconds; a replacement left behind this long ago is void. */
 const TAKEOVER_MS_MAX = 10_000
 const WAIT_MS_MAX = 20 * 60_000
+
+/** @typedef {{ token?: string, host?: string, pids: number[] }} Holder */
 
 /**
  * Runs `work` while this process alone holds the lock of `folder`.
@@ -37,8 +40,10 @@ const WAIT_MS_MAX = 20 * 60_000
 export async function withLock(folder, work) {
   mkdirSync(folder, { recursive: true })
   const path = join(folder, 'lock')
+  /** @type {Holder} */
   const mine = { token: randomUUID(), host: hostname(), pids: [process.pid] }
   await acquire(path, mine)
+  /** @param {(path: string, mine: Holder) => void} act */
   const whenMine = (act) => {
     if (read(path)?.token === mine.token) act(path, mine)
   }
@@ -54,6 +59,10 @@ export async function withLock(folder, work) {
   }
 }
 
+/**
+ * @param {string} path
+ * @param {Holder} mine
+ */
 async function acquire(path, mine) {
   const deadline = Date.now() + WAIT_MS_MAX
   for (let told = false; ; told = true) {
@@ -68,24 +77,39 @@ async function acquire(path, mine) {
   }
 }
 
-/** False when the lock exists. */
+/**
+ * False when the lock exists.
+ *
+ * @param {string} path
+ * @param {Holder} content
+ */
 function create(path, content) {
   try {
     writeFileSync(path, JSON.stringify(content), { flag: 'wx' })
     return true
   } catch (error) {
-    if (error.code === 'EEXIST') return false
+    if (codeOf(error) === 'EEXIST') return false
     throw error
   }
 }
 
+/**
+ * @param {string} path
+ * @param {Holder} content
+ */
 function replace(path, content) {
   const draft = `${path}.${content.token}`
   writeFileSync(draft, JSON.stringify(content))
   renameSync(draft, path)
 }
 
-/** Under a lock of its own and after a second look, so that two can't replace the same holder. */
+/**
+ * Under a lock of its own and after a second look, so that two can't replace the same holder.
+ *
+ * @param {string} path
+ * @param {Holder} dead
+ * @param {Holder} mine
+ */
 function takeOver(path, dead, mine) {
   const guard = `${path}.takeover`
   if (!create(guard, mine)) {
@@ -101,53 +125,65 @@ function takeOver(path, dead, mine) {
   }
 }
 
+/**
+ * @param {string} path
+ * @param {Holder} holder
+ */
 function isDead(path, holder) {
   if (holder.host !== hostname()) return ageMs(path) > SILENT_MS_MAX
   return !holder.pids.some(isAlive) || ageMs(path) > SILENT_HERE_MS_MAX
 }
 
+/** @param {number} pid */
 function isAlive(pid) {
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return error.code === 'EPERM'
+    return codeOf(error) === 'EPERM'
   }
 }
 
+/**
+ * @param {string} path
+ * @returns {Holder | null} null: nobody holds it
+ */
 function read(path) {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    if (error.code === 'ENOENT') return null
+    if (codeOf(error) === 'ENOENT') return null
     // Being written, or cut short by a full disk: dead only once it has been silent for long.
-    if (error instanceof SyntaxError) return { token: undefined, host: undefined, pids: [] }
+    if (error instanceof SyntaxError) return { pids: [] }
     throw error
   }
 }
 
+/** @param {string} path */
 function ageMs(path) {
   try {
     return Date.now() - statSync(path).mtimeMs
   } catch (error) {
-    if (error.code === 'ENOENT') return 0
+    if (codeOf(error) === 'ENOENT') return 0
     throw error
   }
 }
 
+/** @param {string} path */
 function touch(path) {
   try {
     const now = new Date()
     utimesSync(path, now, now)
   } catch (error) {
-    if (error.code !== 'ENOENT') throw error
+    if (codeOf(error) !== 'ENOENT') throw error
   }
 }
 
+/** @param {string} path */
 function remove(path) {
   try {
     unlinkSync(path)
   } catch (error) {
-    if (error.code !== 'ENOENT') throw error
+    if (codeOf(error) !== 'ENOENT') throw error
   }
 }

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { codeOf } from './error-code.mjs'
 import { hasForeignBinary, keepOwnBinary } from './lean.mjs'
 import { withLock } from './lock.mjs'
 
@@ -47,21 +48,50 @@ export async function setUp({ root = ROOT, dev = false } = {}) {
   return { node, env }
 }
 
-/** @typedef {{ root: string, packages: Record<string, any>, hash: string }} Lock */
+/**
+ * What the lock file says of a package.
+ *
+ * @typedef {object} Package
+ * @property {string} [version]
+ * @property {boolean} [dev]
+ * @property {boolean} [optional]
+ * @property {boolean} [devOptional]
+ * @property {boolean} [peer]
+ * @property {string[]} [os]
+ * @property {string[]} [cpu]
+ * @property {string[]} [libc]
+ */
 
-/** @returns {Lock} the lock file of the folder `root` */
+/** @typedef {Record<string, Package>} Packages by their paths */
+/** @typedef {{ root: string, packages: Packages, hash: string }} Lock */
+/** @typedef {(pid: number) => void} Track is told of each process that is started */
+
+/**
+ * @param {string} root
+ * @returns {Lock} the lock file of that folder
+ */
 function readLock(root) {
   const bytes = readFileSync(join(root, 'package-lock.json'))
   const hash = createHash('sha256').update(bytes).digest('hex')
   return { root, packages: JSON.parse(bytes.toString('utf8')).packages, hash }
 }
 
-/** What the stamp says after an install; folders are shared between systems. */
+/**
+ * What the stamp says after an install; folders are shared between systems.
+ *
+ * @param {Lock} lock
+ * @param {boolean} dev
+ */
 function stampOf({ hash }, dev) {
   return `${hash} ${process.platform}-${process.arch}${dev ? '' : ' without development'}`
 }
 
-/** True when node_modules matches the lock file, whoever installed it. */
+/**
+ * True when node_modules matches the lock file, whoever installed it.
+ *
+ * @param {Lock} lock
+ * @param {boolean} dev
+ */
 function isInstalled(lock, dev) {
   const path = join(lock.root, 'node_modules', STAMP)
   const stamp = readText(path)
@@ -73,7 +103,11 @@ function isInstalled(lock, dev) {
   return true
 }
 
-/** Packages of the lock file that this platform needs and that aren't there in that version. */
+/**
+ * Packages of the lock file that this platform needs and that aren't there in that version.
+ *
+ * @param {Lock} lock
+ */
 function missingPackages({ root, packages }) {
   const there = installedPackages(root)
   const missing = []
@@ -87,13 +121,22 @@ function missingPackages({ root, packages }) {
   return missing
 }
 
-/** What npm says that it has installed, by path. */
+/**
+ * What npm says that it has installed.
+ *
+ * @param {string} root
+ * @returns {Packages}
+ */
 function installedPackages(root) {
   const text = readText(join(root, 'node_modules', '.package-lock.json'))
   return text === null ? {} : (JSON.parse(text).packages ?? {})
 }
 
-/** True for a prebuilt package of exactly this platform: npm skips it silently when it fails. */
+/**
+ * True for a prebuilt package of exactly this platform: npm skips it silently when it fails.
+ *
+ * @param {Package} wanted
+ */
 function isForThisPlatform({ os, cpu, libc }) {
   if (os === undefined || cpu === undefined) return false
   if (!os.includes(process.platform) || !cpu.includes(process.arch)) return false
@@ -101,10 +144,18 @@ function isForThisPlatform({ os, cpu, libc }) {
 }
 
 function hasGlibc() {
-  return process.report.getReport().header.glibcVersionRuntime !== undefined
+  /** @type {{ header?: { glibcVersionRuntime?: string } }} */
+  const { header } = process.report.getReport()
+  return header?.glibcVersionRuntime !== undefined
 }
 
-/** Installs what runs, and what tests need where it is asked for or has been installed before. */
+/**
+ * Installs what runs, and what tests need where it is asked for or has been installed before.
+ *
+ * @param {Lock} lock
+ * @param {boolean} dev
+ * @param {Track} track
+ */
 async function install(lock, dev, track) {
   const { root } = lock
   process.stderr.write('Installing packages (once, about half a minute) ...\n')
@@ -132,7 +183,13 @@ async function install(lock, dev, track) {
   process.stderr.write(`Installed in ${((Date.now() - started) / 1000).toFixed(1)} s.\n`)
 }
 
-/** Runs npm on the Node `node`: by the path that an outer npm gives, else by name. */
+/**
+ * Runs npm on the Node `node`: by the path that an outer npm gives, else by name.
+ *
+ * @param {readonly string[]} words
+ * @param {string} node
+ * @param {{ root: string, track: Track }} options
+ */
 function npm(words, node, { root, track }) {
   // --ignore-scripts: everything native comes prebuilt, as a platform package of the lock file.
   const args = [...words, '--ignore-scripts', '--loglevel=error', '--no-audit', '--no-fund']
@@ -143,9 +200,14 @@ function npm(words, node, { root, track }) {
   return run('npm', args, { cwd: root, env, track })
 }
 
-/** Without what an outer npm sets for its own run (`--omit=dev` of somebody else's install). */
+/**
+ * Without what an outer npm sets for its own run (`--omit=dev` of somebody else's install).
+ *
+ * @param {string} node
+ */
 function npmEnvironment(node) {
   const path = [dirname(node), process.env.PATH ?? ''].join(delimiter)
+  /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, PATH: path }
   delete env.NODE_ENV
   for (const name of ['omit', 'only', 'production', 'dry_run']) delete env[`npm_config_${name}`]
@@ -157,9 +219,13 @@ function platformPackages() {
   return [`node-${platform}-${arch}`, `node-bin-${platform}-${arch}`]
 }
 
-/** The Node that runs this when it is a Node 22 that strips types, else the packaged one. */
+/**
+ * The Node that runs this when it is a Node 22 that strips types, else the packaged one.
+ *
+ * @param {string} root
+ */
 function findNode(root) {
-  const [major, minor] = process.versions.node.split('.').map(Number)
+  const [major, minor = 0] = process.versions.node.split('.').map(Number)
   if (major === NODE_MAJOR && minor >= NODE_MINOR_MIN) return process.execPath
   const found = packagedNode(root)
   if (found !== null) return found
@@ -171,6 +237,7 @@ function findNode(root) {
   )
 }
 
+/** @param {string} root */
 function packagedNode(root) {
   for (const name of platformPackages()) {
     const path = join(root, 'node_modules', name, 'bin', 'node')
@@ -179,7 +246,11 @@ function packagedNode(root) {
   return null
 }
 
-/** `node_modules/.bin/node`, for people and for tools that start `node`; older npm forgets it. */
+/**
+ * `node_modules/.bin/node`, for people and for tools that start `node`; older npm forgets it.
+ *
+ * @param {string} root
+ */
 function linkNode(root) {
   const link = join(root, 'node_modules', '.bin', 'node')
   if (existsSync(link)) return
@@ -191,22 +262,39 @@ function linkNode(root) {
   }
 }
 
+/**
+ * @param {string} root
+ * @param {string} node
+ */
 function searchPath(root, node) {
   return [dirname(node), join(root, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter)
 }
 
+/** @param {Lock} lock */
 function isTapBuilt({ root, hash }) {
   return readText(join(root, 'node_modules', TAP_STAMP)) === `${hash}\n`
 }
 
-/** tap is generated for its plugins; the one that it comes with can't run TypeScript 7 sources. */
+/**
+ * tap is generated for its plugins; the one that it comes with can't run TypeScript 7 sources.
+ *
+ * @param {Lock} lock
+ * @param {{ node: string, env: NodeJS.ProcessEnv, track: Track }} options
+ */
 async function buildTap({ root, hash }, { node, env, track }) {
   const tap = join(root, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
   await run(node, [tap, 'build'], { cwd: root, env, track })
   writeStamp(join(root, 'node_modules', TAP_STAMP), hash)
 }
 
-/** Runs a program to its end. What it prints goes to standard error: ours is the program's own. */
+/**
+ * Runs a program to its end. What it prints goes to standard error: ours is the program's own.
+ *
+ * @param {string} program
+ * @param {readonly string[]} args
+ * @param {{ cwd: string, env: NodeJS.ProcessEnv, track: Track }} options
+ * @returns {Promise<void>}
+ */
 function run(program, args, { cwd, env, track }) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
@@ -225,20 +313,26 @@ function run(program, args, { cwd, env, track }) {
   })
 }
 
+/** @param {string} path */
 function readText(path) {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return null
     throw error
   }
 }
 
-/** A stamp only saves time: where node_modules can't be written, the long look is taken again. */
+/**
+ * A stamp only saves time: where node_modules can't be written, the long look is taken again.
+ *
+ * @param {string} path
+ * @param {string} hash
+ */
 function writeStamp(path, hash) {
   try {
     writeFileSync(path, `${hash}\n`)
   } catch (error) {
-    if (!['EROFS', 'EACCES', 'EPERM'].includes(error.code)) throw error
+    if (!['EROFS', 'EACCES', 'EPERM'].includes(codeOf(error))) throw error
   }
 }

@@ -42,6 +42,13 @@ const REQUIRE =
 
 const MANIFEST = 'manifest.json'
 
+/**
+ * @typedef {object} Manifest
+ * @property {string} main path of the packed `node/main.ts`
+ * @property {readonly string[]} files that it was packed from
+ * @property {string} hash of what they held
+ */
+
 /** @param {string} root folder of the project */
 function folderOf(root) {
   // Clones may share their packages.
@@ -55,6 +62,7 @@ function folderOf(root) {
  */
 export function packedMain(root = ROOT) {
   try {
+    /** @type {Manifest} */
     const { main, files, hash } = JSON.parse(readFileSync(join(folderOf(root), MANIFEST), 'utf8'))
     const isSame = hashOf(root, files) === hash
     return isSame && existsSync(main) ? pathToFileURL(main).href : null
@@ -63,7 +71,12 @@ export function packedMain(root = ROOT) {
   }
 }
 
-/** Of what these files hold: their times change with every copy of a folder. */
+/**
+ * Of what these files hold: their times change with every copy of a folder.
+ *
+ * @param {string} root
+ * @param {readonly string[]} files
+ */
 function hashOf(root, files) {
   const hash = createHash('sha1')
   for (const file of files) {
@@ -85,10 +98,11 @@ export async function pack(root = ROOT) {
     await write(root)
     return null
   } catch (error) {
-    return error.message
+    return error instanceof Error ? error.message : String(error)
   }
 }
 
+/** @param {string} root */
 async function write(root) {
   const { build } = await import('esbuild')
   const folder = folderOf(root)
@@ -113,6 +127,7 @@ async function write(root) {
   writeFileSync(join(outdir, 'package.json'), '{"type":"module"}\n')
   const inputs = Object.keys(metafile.inputs).filter((file) => !file.includes('node_modules'))
   const files = [...inputs, 'package-lock.json']
+  /** @type {Manifest} */
   const manifest = { main: join(outdir, 'node', 'main.js'), files, hash: hashOf(root, files) }
   const partly = join(folder, `${name}.json`)
   writeFileSync(partly, JSON.stringify(manifest))
@@ -120,7 +135,13 @@ async function write(root) {
   tidy(folder)
 }
 
-/** A source that asks where it is means its own folder; another entry is meant as it is packed. */
+/**
+ * A source that asks where it is means its own folder; another entry is meant as it is packed.
+ *
+ * @param {string} root
+ * @param {string} outdir
+ * @returns {import('esbuild').Plugin}
+ */
 function places(root, outdir) {
   return {
     name: 'places',
@@ -144,6 +165,7 @@ function places(root, outdir) {
   }
 }
 
+/** @param {string} folder */
 function tidy(folder) {
   const packed = readdirSync(folder, { withFileTypes: true })
     .filter((one) => one.isDirectory())

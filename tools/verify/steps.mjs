@@ -28,7 +28,24 @@ const FOLDERS = [
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  */
 
-/** Suites of real faults, one file at a time: a process that dies is timed by the clock. */
+/**
+ * @typedef {object} Outcome
+ * @property {Counts} counts
+ * @property {string} shown what a person needs to see of the step when it failed
+ */
+
+/**
+ * @typedef {object} Ended
+ * @property {string} output all that the tool has printed, in order
+ * @property {string} errors what of it went to standard error
+ * @property {string | null} problem how the tool failed
+ */
+
+/**
+ * Suites of real faults, one file at a time: a process that dies is timed by the clock.
+ *
+ * @param {...string} names
+ */
 function faults(...names) {
   const files = names.map((name) => `test/cluster/${name}.faults.ts`)
   return `tap --reporter=tap --jobs=1 --timeout=900 ${files.join(' ')}`
@@ -98,8 +115,7 @@ export const STEPS = [
  * @param {Step} step
  * @param {{ cwd: string, env: NodeJS.ProcessEnv, paths?: readonly string[] }} options `paths`: the
  *   tests to run instead of all
- * @returns {Promise<{ counts: Counts, shown: string }>} `shown`: what a person needs to see of it
- *   when it failed
+ * @returns {Promise<Outcome>}
  */
 export async function runStep(step, { cwd, env, paths = [] }) {
   const command = [step.command, ...paths].join(' ')
@@ -108,6 +124,11 @@ export async function runStep(step, { cwd, env, paths = [] }) {
   return step.tap ? judgeTests(ended, env) : judgeCheck(step, ended)
 }
 
+/**
+ * @param {Step} step
+ * @param {Ended} ended
+ * @returns {Outcome}
+ */
 function judgeCheck(step, { output, problem }) {
   const empty = step.expect && !step.expect.test(output) ? `${step.name}: nothing was checked` : ''
   const failed = problem !== null || empty !== ''
@@ -117,6 +138,11 @@ function judgeCheck(step, { output, problem }) {
   }
 }
 
+/**
+ * @param {Ended} ended
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Outcome}
+ */
 function judgeTests({ output, errors, problem }, env) {
   const { passed, failed, skipped, failures, skips } = readTap(output)
   const counts = { passed, failed, skipped }
@@ -136,11 +162,14 @@ function judgeTests({ output, errors, problem }, env) {
 }
 
 /**
- * Runs a tool to its end. `output` is all that it prints, in order, `errors` what of it went to
- * standard error; `problem` says how it failed.
+ * Runs a tool to its end.
+ *
+ * @param {string} command
+ * @param {{ cwd: string, env: NodeJS.ProcessEnv, timeout: number }} options
+ * @returns {Promise<Ended>}
  */
 function run(command, { cwd, env, timeout }) {
-  const [program, ...args] = command.trim().split(/\s+/)
+  const [program = '', ...args] = command.trim().split(/\s+/)
   return new Promise((resolve) => {
     const child = spawn(program, args, {
       cwd,
@@ -148,7 +177,9 @@ function run(command, { cwd, env, timeout }) {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout,
     })
+    /** @type {Buffer[]} */
     const all = []
+    /** @type {Buffer[]} */
     const errors = []
     child.stdout.on('data', (chunk) => all.push(chunk))
     child.stderr.on('data', (chunk) => {
@@ -168,11 +199,16 @@ function run(command, { cwd, env, timeout }) {
   })
 }
 
-/** Without colours: they would stand between the words that `expect` and readTap look for. */
+/**
+ * Without colours: they would stand between the words that `expect` and readTap look for.
+ *
+ * @param {readonly Buffer[]} chunks
+ */
 function plainText(chunks) {
   return stripVTControlCharacters(Buffer.concat(chunks).toString('utf8'))
 }
 
+/** @param {Record<'stdout' | 'stderr', import('node:stream').Readable>} child */
 function closeOutput({ stdout, stderr }) {
   stdout.destroy()
   stderr.destroy()

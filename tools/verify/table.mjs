@@ -2,13 +2,22 @@
 // step that failed the line that runs it alone.
 
 /**
- * @param {readonly { name: string, seconds: string,
- *   counts: { passed: number, failed: number, skipped: number } }[]} rows one a step, in order;
- *   `seconds`: as it is shown
+ * @typedef {object} Row
+ * @property {string} name of the step
+ * @property {string} seconds as it is shown
+ * @property {import('./steps.mjs').Counts} counts
+ */
+
+/** @typedef {[step: string, time: string, tests: string]} Cells */
+
+/**
+ * @param {readonly Row[]} rows one a step, in order
  * @returns {string} lines, each ended
  */
 export function table(rows) {
-  const lines = [['step', 'time', 'tests'], ...rows.map(cells)].map(
+  /** @type {readonly Cells[]} */
+  const all = [['step', 'time', 'tests'], ...rows.map(cells)]
+  const lines = all.map(
     ([step, time, tests]) => `${step.padEnd(8)} ${time.padStart(9)} ${tests.padStart(7)}`,
   )
   const failed = rows.filter(({ counts }) => counts.failed > 0)
@@ -16,6 +25,10 @@ export function table(rows) {
   return ['', ...lines, ...again, ''].join('\n')
 }
 
+/**
+ * @param {Row} row
+ * @returns {Cells}
+ */
 function cells({ name, seconds, counts: { passed, failed, skipped } }) {
   const time = seconds === '-' ? seconds : `${seconds} s`
   return [name, time, String(passed + failed + skipped)]

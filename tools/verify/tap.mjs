@@ -21,7 +21,8 @@ const PASSED = /^\s+ok \d+ /
 export function readTap(output) {
   const lines = output.split('\n')
   const [, summary = ''] = SUMMARY.exec(output) ?? []
-  const count = (name) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
+  const count = (/** @type {string} */ name) =>
+    Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
   return {
     passed: count('pass'),
     failed: count('fail'),
@@ -31,8 +32,11 @@ export function readTap(output) {
   }
 }
 
+/** @param {readonly string[]} lines */
 function failedFiles(lines) {
+  /** @type {string[]} */
   const failures = []
+  /** @type {string[] | null} */
   let block = null
   let failed = false
   const close = () => {

@@ -14,11 +14,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { CannotRun, cacheFolder, maven, needPrograms, once } from '../fetch.mjs'
 import { answers, freePort, launchDetached } from '../server-process.mjs'
 
-const HERE = import.meta.dirname
+const HERE = dirname(fileURLToPath(import.meta.url))
 const POM = join(HERE, 'pom.xml')
 const VERSION = /<cassandra.version>([^<]+)</.exec(readFileSync(POM, 'utf8'))?.[1] ?? ''
 const HOME = join(cacheFolder(), `cassandra-${VERSION}`)
@@ -82,6 +83,7 @@ async function fetchJars() {
   }
 }
 
+/** @param {import('../server-process.mjs').StartOptions} options */
 function javaArgs({ heap = '512m', optimize = false }) {
   return [
     ...lines('jvm17.options'),
@@ -92,12 +94,17 @@ function javaArgs({ heap = '512m', optimize = false }) {
   ]
 }
 
+/**
+ * @param {boolean} archived
+ * @param {string} own path of the archive that is to be written
+ */
 function archiveArgs(archived, own) {
   const quiet = ['-Xlog:cds=off', '-Xlog:cds+dynamic=off', '-Xlog:class+path=off']
   if (archived) return [`-XX:SharedArchiveFile=${ARCHIVE}`, '-Xshare:auto', ...quiet]
   return [`-XX:ArchiveClassesAtExit=${own}`, ...quiet]
 }
 
+/** @param {string} dir */
 function programArgs(dir) {
   const lib = join(HOME, 'lib')
   // No folder may stand on the class path, or classes aren't archived: settings go by their URL.
@@ -111,7 +118,7 @@ function programArgs(dir) {
     '-Dcassandra-foreground=yes',
     '-cp',
     jars
-      .toSorted()
+      .sort()
       .map((file) => join(lib, file))
       .join(':'),
     'org.apache.cassandra.service.CassandraDaemon',
@@ -132,6 +139,7 @@ async function java() {
   )
 }
 
+/** @param {string} file */
 function lines(file) {
   const text = readFileSync(join(HERE, file), 'utf8')
   return text
@@ -140,7 +148,11 @@ function lines(file) {
     .filter((line) => line !== '' && !line.startsWith('#'))
 }
 
-/** As Java's argument files want it. */
+/**
+ * As Java's argument files want it.
+ *
+ * @param {string} text
+ */
 function quoted(text) {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }

