@@ -138,6 +138,18 @@ t.test(
   },
 )
 
+t.test('plain JavaScript runs on every Node that a clone may be set up by', async (t) => {
+  const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    engines: { node: string }
+  }
+  t.equal(engines.node, '>=18')
+  const plain = ALL.filter(({ path }) => path.endsWith('.mjs'))
+  t.ok(plain.length > 10, `${plain.length} files`)
+  const later =
+    /(?<!')import\.meta\.(dirname|filename|main)|\.to(Sorted|Reversed|Spliced)\(|\.with\(/
+  t.strictSame(linesWith(later, plain), [], 'what came after Node 18')
+})
+
 t.test('a rule of the linter is put off for one line at a time, with a reason', async (t) => {
   const disabled = linesWith(/(oxlint|eslint)-disable/)
   const unexplained = disabled.filter((line) => !/-disable-(next-)?line \S.* -- \S/.test(line))

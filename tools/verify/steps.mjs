@@ -73,7 +73,7 @@ export const STEPS = [
   { name: 'dead', command: 'knip --no-progress', minutes: 3 },
   {
     name: 'units',
-    command: 'node tools/verify/units.mjs',
+    command: 'node tools/verify/units.ts',
     tap: true,
     quick: true,
     minutes: 5,

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isPure, unitFiles } from './units.mjs'
+import { isPure, unitFiles } from './units.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 

@@ -1,7 +1,7 @@
 // Runs the unit tests of the pure folders, and the tests of texts, in one process: a process for
 // each file takes four times the work. Only for `npm run check`; `npm test` runs each by itself.
 //
-//     node tools/verify/units.mjs
+//     node tools/run.mjs tools/verify/units.ts
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ const STARTS = /node:(child_process|worker_threads|http|net|tls)'|\/harness\//
 const SETS = /^t\.(setTimeout|before|after|beforeEach|afterEach|teardown|jobs)\b/m
 
 /** Paths from `root` of the tests that are quick and change nothing that their neighbours see. */
-export function unitFiles(root = ROOT) {
+export function unitFiles(root = ROOT): readonly string[] {
   const inFolders = PURE_FOLDERS.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
@@ -28,14 +28,11 @@ export function unitFiles(root = ROOT) {
   return [...inFolders, ...OF_TEXTS]
 }
 
-/**
- * @param {string} text of a test file
- * @returns {boolean}
- */
-export function isPure(text) {
+/** @param text of a test file */
+export function isPure(text: string): boolean {
   return !STARTS.test(text) && !SETS.test(text)
 }
 
-if (process.argv[1] === import.meta.filename) {
+if (import.meta.main) {
   for (const path of unitFiles()) await import(pathToFileURL(join(ROOT, path)).href)
 }
