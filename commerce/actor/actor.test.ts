@@ -243,8 +243,8 @@ t.test('messages and commands are described by what checks them', async (t) => {
     'ShelfMessage',
     'ShelfCommand',
     'ShelfCreateMessage',
-    'AddBoxCommand',
-    'NameBoxCommand',
+    'ShelfAddBoxCommand',
+    'ShelfNameBoxCommand',
   ])
   t.match(schemas['ShelfMessage'], { description: 'A message to a shelf, told by its `type`.' })
   t.match(schemas['ShelfCreateMessage'], {

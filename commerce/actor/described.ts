@@ -8,7 +8,7 @@ import type { CommandShape } from './command.ts'
 
 /** What is described of an actor type. */
 export interface Described {
-  /** Begins the names of the schemas: `Order`. */
+  /** Begins the names of all its schemas, for types may have commands of one name: `Order`. */
   readonly name: string
   /** For texts: `an order`. */
   readonly what: string
@@ -27,7 +27,7 @@ export function describeMessages(of: Described): MessageDescriptions {
   const command = `${name}Command`
   const commands = [...of.commands.values()].map((shape) => ({
     type: shape.type,
-    name: `${capital(shape.type)}Command`,
+    name: `${name}${capital(shape.type)}Command`,
     schema: withType(shape, of.commandExample(shape.type)),
   }))
   const messages = Object.entries(of.bodies).map(([type, body]) => ({

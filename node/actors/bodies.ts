@@ -3,6 +3,7 @@
 // What comes in is checked by actor-request.ts and the behaviours. Source: CONTRACT 0, 1.3.
 
 import { LIMITS } from '../../config/limits.ts'
+import { assert } from '../../protocol/errors.ts'
 import type { Behaviour, MessageDescriptions } from '../../protocol/behaviour.ts'
 
 export interface DescribedBodies {
@@ -38,6 +39,17 @@ export function describeBodies(behaviours: Iterable<Behaviour>): DescribedBodies
       idempotencyKey: { type: ['string', 'null'], maxLength: LIMITS.idempotencyKeyCharsMax },
     },
   }
-  const schemas = described.map((one) => one.schemas)
-  return { messages, line, named: Object.assign({}, ...schemas) as Record<string, object> }
+  return { messages, line, named: together(described) }
+}
+
+/** The schemas of all types. Throws an AssertionError when two types call theirs the same. */
+function together(described: readonly MessageDescriptions[]): Record<string, object> {
+  const named: Record<string, object> = {}
+  for (const { schemas } of described) {
+    for (const [name, schema] of Object.entries(schemas)) {
+      assert(named[name] === undefined, `${name} is the schema of one actor type`)
+      named[name] = schema
+    }
+  }
+  return named
 }
