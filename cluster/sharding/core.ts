@@ -1,6 +1,5 @@
-// What the parts of one shard share: its place in the log, its tables, and what it has from its
-// member. It stands between shard.ts, which routes and commits, and the parts that run turns,
-// answer asks, hold keys, flush and relay.
+// What the parts of one shard share: what it has from its member, and the words between them. What
+// each needs of the shard itself it declares beside its class.
 
 import type { Behaviour, ConfigurationView, Effect } from '../../protocol/behaviour.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
@@ -13,11 +12,6 @@ import type { Clock } from '../clock.ts'
 import type { Activation } from './turn/activation.ts'
 import type { LoadedEntry } from './turn/loading.ts'
 import type { Committer } from './commit/committer.ts'
-import type { SpilledMarks } from './turn/marks.ts'
-import type { ShardSnapshot } from './recovery/shard-snapshot.ts'
-import type { Gate } from './commit/gate.ts'
-import type { KeyTable } from './keys/keys.ts'
-import type { Numbers } from './keys/numbers.ts'
 import type { Work } from './turn/work.ts'
 
 /** Rules of hooks (commerce/README.md "Hooks"); an empty table answers `has` with false. */
@@ -111,31 +105,10 @@ export interface Joining {
  */
 export type ShardState = 'claiming' | 'serving' | 'sealed' | 'stopped'
 
-export interface ShardCore {
-  readonly state: ShardState
-  readonly number: number
-  readonly context: ShardContext
-  readonly gate: Gate
-  readonly keys: KeyTable
-  readonly numbers: Numbers
-  readonly spilled: SpilledMarks
+/** Whose the shard is now. */
+export interface NextOwner {
+  readonly incarnation: string
   readonly epoch: number
-  /** Keys that a turn under way has taken; another that asks for one waits for its end. */
-  readonly reserved: Map<string, Reservation>
-  /** Counts how often the speculative state was dropped: a resumed turn of before is void. */
-  readonly life: number
-  /** "Not mine (any more)", with the owner where it is known. */
-  moved(): WireReply
-  /** The shard's clock, milliseconds (PROTOCOL 3.0). */
-  clockMs(): number
-  /** Gives an entry its offset and puts it into the open group. Returns the offset. */
-  join(joining: Joining): number
-  /** Releases an answer that commits nothing: gate, then lease (PROTOCOL 3.6.5). */
-  releaseRead(offset: number, reply: WireReply, respond: (reply: WireReply) => void): void
-  /** What the shard's own row should hold when everything up to `offset` is flushed. */
-  memory(offset: number): ShardSnapshot
-  /** Entries of an actor that are decided but not yet in the derived rows, oldest first. */
-  unflushed(actorId: string): readonly LoadedEntry[]
 }
 
 export interface Reservation {

@@ -10,8 +10,8 @@ import type { AliasRow, ClaimedShard, Group, Tenure } from '../../storage/journa
 import { Account } from './account.ts'
 import type { Activation } from './turn/activation.ts'
 import type { LoadSource, LoadedEntry } from './turn/loading.ts'
-import { Arrivals } from './turn/arrivals.ts'
-import type { Joining, Reservation, ShardContext, ShardCore, ShardState } from './core.ts'
+import type { Arrivals } from './turn/arrivals.ts'
+import type { Joining, NextOwner, Reservation, ShardContext, ShardState } from './core.ts'
 import { Flusher } from './commit/flusher.ts'
 import { Gate } from './commit/gate.ts'
 import type { OpenEntry } from './commit/gate.ts'
@@ -32,18 +32,14 @@ import { Passivation } from './turn/passivation.ts'
 import { Seal } from './handoff/seal.ts'
 import { transition } from './states.ts'
 import { Suspect } from './turn/suspect.ts'
-import { TurnRunner } from './turn/turns.ts'
+import type { TurnRunner } from './turn/turns.ts'
+import { wire } from './turn/wiring.ts'
+import type { WiringHost } from './turn/wiring.ts'
 
 export type { ShardState } from './core.ts'
 export type { Prefetched } from './recovery/recovery.ts'
 
 type Respond = (reply: WireReply) => void
-
-/** Whose the shard is now. */
-export interface NextOwner {
-  readonly incarnation: string
-  readonly epoch: number
-}
 
 /*
  *                                seal()
@@ -53,15 +49,17 @@ export interface NextOwner {
  *     |                   |     unseal()     |
  *     +-------------------+------------------+--> stopped
  */
-export class Shard implements ShardCore, CommitHost {
+export class Shard implements WiringHost, CommitHost {
   readonly number: number
   readonly context: ShardContext
   readonly keys: KeyTable
   readonly numbers: Numbers
   readonly spilled = new SpilledMarks()
   readonly poison = new PoisonList()
+  /** Keys that a turn under way has taken; another that asks for one waits for its end. */
   readonly reserved = new Map<string, Reservation>()
   gate = new Gate(0)
+  /** Counts how often the speculative state was dropped: a resumed turn of before is void. */
   life = 0
   epoch = 0
   outbox: Outbox
@@ -90,7 +88,6 @@ export class Shard implements ShardCore, CommitHost {
     this.numbers = new Numbers({ shard: number, shards, derived: journal.derived, random })
     this.#commits = new GroupCommits(this)
     this.account = new Account(this)
-    this.turns = new TurnRunner(this)
     this.passivation = new Passivation({ clock, shards, head: () => this.gate.head })
     this.loadSource = {
       ...storedEntries(journal, number),
@@ -99,7 +96,9 @@ export class Shard implements ShardCore, CommitHost {
     }
     this.outbox = new Outbox(this, 0)
     this.flusher = this.#newFlusher(0)
-    this.#arrivals = new Arrivals(this)
+    const { turns, arrivals } = wire(this)
+    this.turns = turns
+    this.#arrivals = arrivals
     this.#stash = new Stash(clock, () => this.moved())
     this.#suspect = new Suspect(this, this.#arrivals, () => this.#deliverHeld())
     this.#seal = new Seal(clock)
@@ -256,6 +255,7 @@ export class Shard implements ShardCore, CommitHost {
     for (const { envelope, respond } of this.#stash.take()) this.receive(envelope, respond)
   }
 
+  /** "Not mine (any more)", with the owner where it is known. */
   moved(): WireReply {
     const owner = this.#nextOwner
     return { outcome: 'moved', shard: this.number, ...(owner ? { owner } : null) }

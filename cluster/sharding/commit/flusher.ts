@@ -12,9 +12,12 @@ import type { AliasRow, AppendOutcome, DerivedRow } from '../../../storage/journ
 import { encodeSnapshot } from '../turn/activation.ts'
 import type { SnapshotCapture } from '../turn/activation.ts'
 import type { LoadedEntry } from '../turn/loading.ts'
-import type { ShardCore } from '../core.ts'
-import { markDay } from '../turn/marks.ts'
-import type { Mark } from '../turn/marks.ts'
+import type { ShardContext } from '../core.ts'
+import type { KeyTable } from '../keys/keys.ts'
+import type { Numbers } from '../keys/numbers.ts'
+import type { ShardSnapshot } from '../recovery/shard-snapshot.ts'
+import { markRow } from '../turn/marks.ts'
+import type { Mark, SpilledMarks } from '../turn/marks.ts'
 import type { PoisonList } from '../turn/poison.ts'
 
 /** What of a committed entry the flusher needs. */
@@ -28,10 +31,16 @@ export interface Flushable {
 }
 
 /** Whose rows are written. */
-export type Flushed = Pick<
-  ShardCore,
-  'context' | 'numbers' | 'keys' | 'spilled' | 'number' | 'epoch' | 'clockMs' | 'memory'
->
+export interface Flushed {
+  readonly number: number
+  readonly epoch: number
+  readonly context: Pick<ShardContext, 'clock' | 'journal' | 'log'>
+  readonly keys: KeyTable
+  readonly numbers: Numbers
+  readonly spilled: SpilledMarks
+  clockMs(): number
+  memory(offset: number): ShardSnapshot
+}
 
 export interface FlusherOptions {
   readonly shard: Flushed
@@ -329,8 +338,6 @@ export class Flusher {
     else this.#tail.set(actorId, tail.slice(tail.findIndex(({ offset }) => offset > upTo)))
   }
 
-  // --- the flush offset -------------------------------------------------------------------
-
   /** Now and then: what lies above is replayed by the next owner. */
   get #isStoreDue(): boolean {
     if (this.flushed === this.#stored) return false
@@ -388,13 +395,6 @@ export class Flusher {
       this.#storeAtRest()
     })
   }
-}
-
-/** The row of a mark that has left its actor's window before its time. */
-export function markRow(actorId: string, mark: Mark, offset: number): DerivedRow {
-  const { messageId } = mark
-  const body = Buffer.from(JSON.stringify(mark))
-  return { kind: 'mark', actorId, day: markDay(mark.clock), messageId, offset, body }
 }
 
 const NONE: readonly LoadedEntry[] = []

@@ -7,14 +7,19 @@ import type { Group } from '../../../storage/journal.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import type { Committing } from './committer.ts'
 import { refused } from '../core.ts'
-import type { ShardCore } from '../core.ts'
+import type { ShardContext } from '../core.ts'
 import type { Flusher } from './flusher.ts'
+import type { Gate } from './gate.ts'
 import { outcomeUnknown, resolveUnknown } from './unknown.ts'
 import type { Resolved, UnknownHost } from './unknown.ts'
 
 /** What its commits have from a shard, and do to it. */
-export interface CommitHost extends UnknownHost, Pick<ShardCore, 'gate' | 'epoch' | 'moved'> {
-  readonly flusher: Flusher
+export interface CommitHost extends UnknownHost {
+  readonly context: Pick<ShardContext, 'clock' | 'committer' | 'journal' | 'log' | 'newUuid'>
+  readonly epoch: number
+  readonly gate: Gate
+  readonly flusher: Pick<Flusher, 'isBehind'>
+  moved(): WireReply
   /** The group in flight is in the log. */
   committed(group: Group): void
   /** Lets out the answers that the outcome has freed. */

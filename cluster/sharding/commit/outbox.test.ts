@@ -10,8 +10,8 @@ import type { WireReply } from '../../../protocol/message.ts'
 import { encodeEntry, joinEntries } from '../../../protocol/entry.ts'
 import type { Entry } from '../../../protocol/entry.ts'
 import { TestClock, seeded } from '../../testing/harness.ts'
-import type { ShardCore } from '../core.ts'
 import { Outbox } from './outbox.ts'
+import type { OutboxHost } from './outbox.ts'
 import { relayOlder } from '../recovery/recovery.ts'
 import { AWAY, NOBODY, Relay, answered, effect, targetOf } from '../testing/relay.ts'
 import type { Sent } from '../testing/relay.ts'
@@ -279,7 +279,7 @@ t.test('whatever takes long, it ends as if one by one had been taken', async () 
 
 t.test('what is handed in later, of before, is not relayed because what came meanwhile is', (t) => {
   const context = { send: () => undefined, behaviours: new Map(), clock: new TestClock() }
-  const outbox = new Outbox({ number: 0, state: 'serving', context } as unknown as ShardCore, 5, 2)
+  const outbox = new Outbox({ number: 0, state: 'serving', context } as unknown as OutboxHost, 5, 2)
   const entry = { e: [effect('#a', '1')], n: 1, b: 'x' } as unknown as Entry
   outbox.sees(5)
   outbox.committed(entry, 6)

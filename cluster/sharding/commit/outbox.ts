@@ -14,7 +14,8 @@ import { assert, isRetryable } from '../../../protocol/errors.ts'
 import { encodeEntry } from '../../../protocol/entry.ts'
 import type { Entry, EntryHead } from '../../../protocol/entry.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
-import type { ShardCore } from '../core.ts'
+import type { Joining, ShardContext, ShardState } from '../core.ts'
+import type { Gate } from './gate.ts'
 import { addressed, begin, isEarlier, nameOf, newLine, placeOf, waitMs } from './outbox-queues.ts'
 import type { Item, Line, Queue } from './outbox-queues.ts'
 
@@ -34,8 +35,19 @@ function isResolution({ n, s }: EntryHead): boolean {
   return n === 0 && s !== undefined
 }
 
+/** What a relay has from its shard. */
+export interface OutboxHost {
+  readonly number: number
+  readonly state: ShardState
+  readonly context: Pick<ShardContext, 'behaviours' | 'clock' | 'send'>
+  readonly gate: Pick<Gate, 'wait'>
+  /** The shard's clock, milliseconds (PROTOCOL 3.0). */
+  clockMs(): number
+  join(joining: Joining): number
+}
+
 export class Outbox {
-  readonly #shard: ShardCore
+  readonly #shard: OutboxHost
   readonly #queues = new Map<string, Queue>()
   readonly #lines = new Map<string, Line>()
   /** Offsets with effects that are not taken yet, and how many of each. */
@@ -56,7 +68,7 @@ export class Outbox {
    * called when `behind` (up to there everything is relayed) is given. Nothing leaves before
    * `sees`.
    */
-  constructor(shard: ShardCore, from: number, behind: number | null = null) {
+  constructor(shard: OutboxHost, from: number, behind: number | null = null) {
     this.#shard = shard
     this.#seen = from
     this.#behind = behind

@@ -5,15 +5,19 @@ import { errorItem } from '../../../protocol/errors.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import type { Maybe } from '../../../storage/journal.ts'
 import { refused } from '../core.ts'
-import type { ShardCore } from '../core.ts'
+import type { ShardContext } from '../core.ts'
+import type { Gate } from './gate.ts'
 
 /** What a read needs of its shard. */
-export interface Readable extends Pick<
-  ShardCore,
-  'gate' | 'context' | 'number' | 'epoch' | 'moved'
-> {
+export interface Readable {
+  readonly number: number
+  readonly epoch: number
+  readonly context: Pick<ShardContext, 'mayRead'>
+  readonly gate: Pick<Gate, 'wait'>
   /** Whether the tenure lasts, as far as this member knows. */
   readonly mayRelease: boolean
+  /** "Not mine (any more)", with the owner where it is known. */
+  moved(): WireReply
 }
 
 /** Releases the answer behind the gate, when the lease allows it then. */

@@ -8,14 +8,17 @@ import { AssertionError, assert, errorItem } from '../../../protocol/errors.ts'
 import type { AppendOutcome, ClaimedShard, Group } from '../../../storage/journal.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import { Outage } from '../../../protocol/outage.ts'
-import type { ShardCore } from '../core.ts'
+import type { ShardContext, ShardState } from '../core.ts'
 
 const RETRY_MS = 100
 
 /** `void`: it is not in the log and never will be, for the shard was claimed again. */
 export type Resolved = AppendOutcome | 'void'
 
-export interface UnknownHost extends Pick<ShardCore, 'context' | 'number' | 'state'> {
+export interface UnknownHost {
+  readonly number: number
+  readonly state: ShardState
+  readonly context: Pick<ShardContext, 'clock' | 'journal' | 'log'>
   /** Answers what waits for the group in flight. */
   failHeld(reply: WireReply): void
   /**

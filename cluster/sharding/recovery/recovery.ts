@@ -13,14 +13,15 @@ import type { AliasRow, ClaimedShard, DerivedRow, Journal } from '../../../stora
 import { Activation } from '../turn/activation.ts'
 import { load } from '../turn/loading.ts'
 import type { LoadSource, LoadedEntry } from '../turn/loading.ts'
-import type { ShardContext, ShardCore } from '../core.ts'
-import { markRow } from '../commit/flusher.ts'
+import type { ShardContext, ShardState } from '../core.ts'
 import type { Flushable } from '../commit/flusher.ts'
 import { idOf } from '../keys/keys.ts'
+import type { KeyTable } from '../keys/keys.ts'
+import type { Numbers } from '../keys/numbers.ts'
 import { entriesBetween, entriesOfRow, lostBehind } from './log-tail.ts'
 import type { Placed } from './log-tail.ts'
-import { fewestToSpill } from '../turn/marks.ts'
-import type { Mark } from '../turn/marks.ts'
+import { fewestToSpill, markRow } from '../turn/marks.ts'
+import type { Mark, SpilledMarks } from '../turn/marks.ts'
 import { NEW_SNAPSHOT, decodeMemory } from './shard-snapshot.ts'
 import type { LastSnapshot, ShardSnapshot } from './shard-snapshot.ts'
 import { isRelayed } from '../commit/outbox.ts'
@@ -50,6 +51,24 @@ export interface Ahead {
   readonly last?: LastSnapshot
 }
 
+/** A shard whose tables are rebuilt. */
+export interface Recovering {
+  readonly number: number
+  readonly context: Pick<ShardContext, 'behaviours' | 'journal' | 'shards'>
+  readonly keys: KeyTable
+  readonly numbers: Numbers
+  readonly spilled: SpilledMarks
+  readonly poison: PoisonList
+}
+
+/** A shard that serves, and reads what it has still to send. */
+export interface Relaying {
+  readonly number: number
+  readonly state: ShardState
+  readonly context: Pick<ShardContext, 'clock' | 'journal' | 'log'>
+  readonly outbox: Pick<Outbox, 'older'>
+}
+
 export interface Recovered {
   readonly memory: ShardSnapshot
   /** Up to here the derived rows are durable. */
@@ -63,7 +82,10 @@ export interface Recovered {
 }
 
 /** Reads a shard's tail and the rows that it goes on from; changes nothing. */
-export async function readAhead(number: number, context: ShardContext): Promise<Prefetched> {
+export async function readAhead(
+  number: number,
+  context: Recovering['context'],
+): Promise<Prefetched> {
   const { log, derived } = context.journal
   const flush = (await derived.consumer(number, 'flush')) ?? 0
   const tail: Placed[] = []
@@ -82,7 +104,7 @@ export async function readAhead(number: number, context: ShardContext): Promise<
 
 /** Rebuilds what the shard remembers, up to the claimed head. */
 export async function recover(
-  shard: ShardCore & { readonly poison: PoisonList },
+  shard: Recovering,
   claimed: ClaimedShard,
   { prefetched, last }: Ahead = NOTHING_AHEAD,
 ): Promise<Recovered> {
@@ -142,10 +164,7 @@ function memoryAt(memory: ShardSnapshot, at: number, tail: readonly Placed[]): S
   return { ...memory, clockMs, logBytes }
 }
 
-interface KeyReader {
-  readonly number: number
-  readonly context: ShardContext
-}
+type KeyReader = Pick<Recovering, 'number' | 'context'>
 
 /** The rows that the tail's changes of keys go on from, as far as they matter. */
 async function readAliases(
@@ -182,7 +201,7 @@ function isOfShard(shard: KeyReader, keyType: string, key: string): boolean {
  * Marks that left the window of an actor in the tail: their rows may not have been written. They
  * are written with the first of the tail, for the flush offset may pass it ahead of the others.
  */
-async function spilledMarks(shard: ShardCore, tail: readonly Placed[]): Promise<DerivedRow[]> {
+async function spilledMarks(shard: Recovering, tail: readonly Placed[]): Promise<DerivedRow[]> {
   const hot = new Map<string, { readonly last: EntryHead; readonly tail: LoadedEntry[] }>()
   const fewest = fewestToSpill()
   for (const { entry } of tail) {
@@ -209,11 +228,7 @@ async function spilledMarks(shard: ShardCore, tail: readonly Placed[]): Promise<
 }
 
 /** Hands out effects of entries in (behind, upTo] that may not have been taken, while it serves. */
-export async function relayOlder(
-  shard: ShardCore & { readonly outbox: Outbox },
-  behind: number,
-  upTo: number,
-): Promise<void> {
+export async function relayOlder(shard: Relaying, behind: number, upTo: number): Promise<void> {
   const { number, context, outbox } = shard
   const { journal, clock, log } = context
   const source = { number, log: journal.log, identity: journal.identity }

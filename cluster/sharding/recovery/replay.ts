@@ -6,15 +6,17 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { ClaimedShard, StoreIdentity } from '../../../storage/journal.ts'
-import type { ShardCore } from '../core.ts'
+import type { ShardContext, ShardState } from '../core.ts'
 import { Flusher } from '../commit/flusher.ts'
 import { isRelayed } from '../commit/outbox.ts'
-import type { PoisonList } from '../turn/poison.ts'
-import { recover, type Recovered } from './recovery.ts'
+import type { Flushed } from '../commit/flusher.ts'
+import { recover } from './recovery.ts'
+import type { Recovered, Recovering } from './recovery.ts'
 
 /** A shard that is being claimed. */
-export interface Replaying extends ShardCore {
-  readonly poison: PoisonList
+export interface Replaying extends Recovering, Omit<Flushed, 'clockMs' | 'memory'> {
+  readonly context: Pick<ShardContext, 'behaviours' | 'clock' | 'journal' | 'log' | 'shards'>
+  readonly state: ShardState
   stepDown(reason: string): void
 }
 

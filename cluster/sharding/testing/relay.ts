@@ -8,7 +8,7 @@ import type { Entry } from '../../../protocol/entry.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import { TestClock } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
-import type { Joining, ShardCore } from '../core.ts'
+import type { Joining, ShardState } from '../core.ts'
 import { Gate } from '../commit/gate.ts'
 import { Outbox } from '../commit/outbox.ts'
 
@@ -46,7 +46,7 @@ export class Relay {
   readonly clock = new TestClock()
   readonly gate = new Gate(0)
   readonly outbox: Outbox
-  state: ShardCore['state'] = 'serving'
+  state: ShardState = 'serving'
   /** Envelopes that nobody has answered yet, oldest first. */
   readonly open: Sent[] = []
   /** Where all envelopes so far have gone. */
@@ -70,7 +70,7 @@ export class Relay {
       clockMs: () => this.clock.monotonicMs(),
       join: (joining: Joining) => this.#join(joining),
     }
-    this.outbox = new Outbox(shard as unknown as ShardCore, 0)
+    this.outbox = new Outbox(shard, 0)
     if (begins) this.outbox.sees(0)
   }
 

@@ -13,11 +13,14 @@ import type { AliasRow, Maybe } from '../../../storage/journal.ts'
 import { Activation } from './activation.ts'
 import { load } from './loading.ts'
 import type { LoadSource } from './loading.ts'
-import { isKeyMessage, onKeyMessage } from '../keys/claims.ts'
+import type { Gate } from '../commit/gate.ts'
+import { isKeyMessage } from '../keys/claims.ts'
+import type { Claims } from '../keys/claims.ts'
 import { refused } from '../core.ts'
-import type { ShardCore } from '../core.ts'
+import type { ShardContext } from '../core.ts'
 import type { HeldEnvelope } from './stash.ts'
 import { holderOf } from '../keys/keys.ts'
+import type { KeyTable } from '../keys/keys.ts'
 import type { Passivation } from './passivation.ts'
 import type { Outbox } from '../commit/outbox.ts'
 import type { TurnRunner } from './turns.ts'
@@ -27,11 +30,26 @@ import type { Work } from './work.ts'
 type Respond = (reply: WireReply) => void
 
 /** What arrivals have from their shard. */
-export interface ArrivalHost extends ShardCore {
-  readonly turns: TurnRunner
-  readonly outbox: Outbox
+export interface ArrivalHost {
+  readonly number: number
+  readonly context: Pick<ShardContext, 'behaviours' | 'clock' | 'log' | 'sendsOnByKey' | 'shards'>
+  readonly gate: Gate
+  readonly keys: KeyTable
+  readonly outbox: Pick<Outbox, 'isFull'>
   readonly passivation: Passivation
   readonly loadSource: LoadSource
+  /** Counts how often the speculative state was dropped: what was read before is void. */
+  readonly life: number
+  moved(): WireReply
+  /** The shard's clock, milliseconds (PROTOCOL 3.0). */
+  clockMs(): number
+  releaseRead(offset: number, reply: WireReply, respond: Respond): void
+}
+
+/** Who takes what has arrived: turns of actors, or the claims of keys. */
+export interface ArrivalParts {
+  readonly turns: TurnRunner
+  readonly claims: Claims
 }
 
 /** Where in the shard an envelope goes. */
@@ -67,10 +85,14 @@ export function systemActorId(type: string, key: string): string {
 
 export class Arrivals {
   readonly #shard: ArrivalHost
+  readonly #turns: TurnRunner
+  readonly #claims: Claims
   readonly #creating = new Map<string, Creating>()
 
-  constructor(shard: ArrivalHost) {
+  constructor(shard: ArrivalHost, { turns, claims }: ArrivalParts) {
     this.#shard = shard
+    this.#turns = turns
+    this.#claims = claims
   }
 
   receive(envelope: Envelope, respond: Respond): void {
@@ -79,7 +101,7 @@ export class Arrivals {
       const text = 'the time of this request was over before it began; nothing was done'
       respond(refused(errorItem('UNAVAILABLE', text)))
     } else if ('key' in to) {
-      if (isKeyMessage(envelope)) onKeyMessage(this.#shard, envelope, respond)
+      if (isKeyMessage(envelope)) this.#claims.receive(envelope, respond)
       else if (this.#shard.context.behaviours.get(to.type)?.home === 'system') {
         this.#deliver(
           { id: systemActorId(to.type, to.key), key: to.key, createKey: null },
@@ -202,7 +224,7 @@ export class Arrivals {
   }
 
   #deliver(to: Delivery, envelope: Envelope, respond: Respond): void {
-    const { passivation, turns, context } = this.#shard
+    const { passivation, context } = this.#shard
     const { id, key, createKey } = to
     let activation = passivation.activations.get(id)
     if (!activation) {
@@ -232,14 +254,15 @@ export class Arrivals {
     }
     const work = makeWork(envelope, respond)
     work.createKey = createKey as Work['createKey']
-    turns.take(activation, work)
+    this.#turns.take(activation, work)
     passivation.touched(activation)
   }
 
   /** Begins to load; returns the answer to the caller when that has failed already. */
   #load(activation: Activation): WireReply | null {
     const shard = this.#shard
-    const { life, passivation, turns, context } = shard
+    const { life, passivation, context } = shard
+    const turns = this.#turns
     const failed = (error: unknown): WireReply => {
       context.log.error({ err: error, actor: activation.id }, 'an actor was not loaded')
       passivation.forget(activation)

@@ -8,18 +8,30 @@ import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { Activation, StashKey } from './activation.ts'
 import { keyEffect } from '../core.ts'
-import type { ShardCore } from '../core.ts'
+import type { ShardContext } from '../core.ts'
 import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
 import { idOf } from '../keys/keys.ts'
+import type { Numbers } from '../keys/numbers.ts'
 import { NO_RECORDS, messageIdOf } from './work.ts'
 import type { Work } from './work.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** What an entry needs of its shard: where it lies, its clock, and its numbers. */
-type Placed = Pick<ShardCore, 'context' | 'number'>
-type Clocked = Pick<ShardCore, 'clockMs'>
-type EntryContext = Placed & Clocked & Pick<ShardCore, 'numbers'>
+/** Where an entry lies. */
+interface Placed {
+  readonly number: number
+  readonly context: Pick<ShardContext, 'shards'>
+}
+
+interface Clocked {
+  /** The shard's clock, milliseconds (PROTOCOL 3.0). */
+  clockMs(): number
+}
+
+/** What an entry needs of its shard. */
+export interface EntryHost extends Placed, Clocked {
+  readonly numbers: Numbers
+}
 
 interface Gathered {
   readonly keys: KeyChange[]
@@ -28,7 +40,7 @@ interface Gathered {
 
 /** The entry of a decision: its records, or the rejection that a repeat must meet again. */
 export function entryOf(
-  shard: EntryContext,
+  shard: EntryHost,
   activation: Activation,
   work: Work,
   decided: { readonly result: MessageResult; readonly decision: Decision<unknown> },

@@ -6,6 +6,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { EntryHead } from '../../../protocol/entry.ts'
+import type { DerivedRow } from '../../../storage/journal.ts'
 
 export interface Mark {
   readonly messageId: string
@@ -52,6 +53,13 @@ export function markOf(entry: EntryHead, offset: number, ownKeys: readonly strin
     bytes: MARK_OVERHEAD_BYTES + keysBytes + (long ? 0 : answerBytes),
     ...(long && entry.r.length === 0 ? PASSING : null),
   }
+}
+
+/** The row of a mark that has left its actor's window before its time. */
+export function markRow(actorId: string, mark: Mark, offset: number): DerivedRow {
+  const { messageId } = mark
+  const body = Buffer.from(JSON.stringify(mark))
+  return { kind: 'mark', actorId, day: markDay(mark.clock), messageId, offset, body }
 }
 
 function jsonBytes(value: unknown): number {

@@ -31,6 +31,9 @@ export interface Poisoned {
 export const POISON = 'poison'
 const REPLAY = 'replay-'
 
+/** Why a message is given up that its owner has died of often enough. */
+export const KILLED = 'each time that it was tried the process that ran it ended'
+
 /** What the sender of a poisoned message is told. */
 export function poisonItem(messageId: string, reason: string): ErrorItem {
   const text = `this message was given up: ${reason}`

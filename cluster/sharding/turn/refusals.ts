@@ -9,7 +9,7 @@ import type { Message, MessageResult } from '../../../protocol/message.ts'
 import type { Activation } from './activation.ts'
 import { ClaimFailed } from '../keys/claims.ts'
 import { refused } from '../core.ts'
-import type { ShardCore } from '../core.ts'
+import type { Joining, ShardContext } from '../core.ts'
 import { refusalOf } from './entry-maker.ts'
 import { failure } from './message-result.ts'
 import { poisonItem } from './poison.ts'
@@ -17,7 +17,12 @@ import { messageIdOf } from './work.ts'
 import type { Work } from './work.ts'
 
 /** What an entry that says no needs of its shard. */
-export type Refusing = Pick<ShardCore, 'context' | 'clockMs' | 'join'>
+export interface Refusing {
+  readonly context: Pick<ShardContext, 'clock' | 'log'>
+  /** The shard's clock, milliseconds (PROTOCOL 3.0). */
+  clockMs(): number
+  join(joining: Joining): number
+}
 
 export class Refusals {
   readonly #shard: Refusing
@@ -50,6 +55,11 @@ export class Refusals {
     }
     const text = 'this message could not be processed because of a mistake in Kontor'
     this.refuse(activation, work, message, [errorItem('INTERNAL_ERROR', text)])
+  }
+
+  /** The end of a message that has waited for too long. */
+  late(activation: Activation, work: Work, message: Message): void {
+    this.refuse(activation, work, message, [errorItem('UNAVAILABLE', LATE)])
   }
 
   /**
@@ -105,6 +115,10 @@ export class Refusals {
     work.results.push(result)
   }
 }
+
+const LATE =
+  `what this message needs was not there within ${LIMITS.turnMs / 1_000} s; ` +
+  'nothing was done, try again'
 
 /** Errors of a refusal that its entry keeps: what an entry holds is bounded. */
 const RECORDED_MAX = 16

@@ -4,8 +4,9 @@ import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import { TestClock } from '../../testing/harness.ts'
-import type { Arrivals, ArrivalHost } from './arrivals.ts'
+import type { Arrivals } from './arrivals.ts'
 import { Suspect } from './suspect.ts'
+import type { SuspectHost } from './suspect.ts'
 
 const MOVED = { outcome: 'moved' } as unknown as WireReply
 const ANSWER = { outcome: 'answered' } as unknown as WireReply
@@ -16,7 +17,7 @@ function makeSuspect() {
     context: { clock },
     state: 'serving',
     gate: { hasOpen: false, isFlying: false },
-    passivation: { activations: new Map([['idle', { running: null, mailbox: [] }]]) },
+    activations: new Map([['idle', { running: null, mailbox: [] }]]),
     moved: () => MOVED,
   }
   /** What runs, by name, until it is answered. */
@@ -28,8 +29,8 @@ function makeSuspect() {
   const replies: (readonly [string, WireReply])[] = []
   const world = { clock, shard, running, replies, ends: 0, suspect: null as unknown as Suspect }
   world.suspect = new Suspect(
-    shard as unknown as ArrivalHost,
-    arrivals as unknown as Arrivals,
+    shard as unknown as SuspectHost,
+    arrivals as unknown as Pick<Arrivals, 'receive'>,
     () => void world.ends++,
   )
   const receive = (name: string, crashes: number = LIMITS.crashesAlone): void => {
@@ -37,7 +38,7 @@ function makeSuspect() {
     world.suspect.receive(envelope, (reply) => void replies.push([name, reply]))
   }
   const setActor = (actor: { running: unknown; mailbox: readonly unknown[] }): void =>
-    void shard.passivation.activations.set('busy', actor as never)
+    void shard.activations.set('busy', actor as never)
   return Object.assign(world, { receive, setActor })
 }
 

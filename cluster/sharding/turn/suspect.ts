@@ -6,21 +6,33 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
-import type { Arrivals, ArrivalHost } from './arrivals.ts'
+import type { ShardContext, ShardState } from '../core.ts'
+import type { Activation } from './activation.ts'
+import type { Arrivals } from './arrivals.ts'
+import type { Gate } from '../commit/gate.ts'
 
 type Respond = (reply: WireReply) => void
 
 /** Between two looks whether what was begun before has ended. */
 const LOOK_MS = 5
 
+/** What a suspect looks at before it runs. */
+export interface SuspectHost {
+  readonly state: ShardState
+  readonly context: Pick<ShardContext, 'clock'>
+  readonly gate: Pick<Gate, 'hasOpen' | 'isFlying'>
+  readonly activations: ReadonlyMap<string, Pick<Activation, 'running' | 'mailbox'>>
+  moved(): WireReply
+}
+
 export class Suspect {
-  readonly #shard: ArrivalHost
-  readonly #arrivals: Arrivals
+  readonly #shard: SuspectHost
+  readonly #arrivals: Pick<Arrivals, 'receive'>
   readonly #onEnd: () => void
   isRunning = false
 
   /** `onEnd`: others may go on. */
-  constructor(shard: ArrivalHost, arrivals: Arrivals, onEnd: () => void) {
+  constructor(shard: SuspectHost, arrivals: Pick<Arrivals, 'receive'>, onEnd: () => void) {
     this.#shard = shard
     this.#arrivals = arrivals
     this.#onEnd = onEnd
@@ -72,9 +84,9 @@ export class Suspect {
   }
 
   get #isAlone(): boolean {
-    const { gate, passivation } = this.#shard
+    const { gate, activations } = this.#shard
     if (gate.hasOpen || gate.isFlying) return false
-    for (const { running, mailbox } of passivation.activations.values()) {
+    for (const { running, mailbox } of activations.values()) {
       if (running !== null || mailbox.length > 0) return false
     }
     return true

@@ -3,35 +3,59 @@
 // between the mailboxes and the open group. Source: PROTOCOL 3.6 (owner, steps 2-5), 3.14.
 
 import { LIMITS } from '../../../config/limits.ts'
-import { turnIds } from '../../../protocol/checkpoint.ts'
-import { RequestError, errorItem } from '../../../protocol/errors.ts'
-import type { Decision, Turn } from '../../../protocol/behaviour.ts'
+import { errorItem } from '../../../protocol/errors.ts'
+import type { Decision } from '../../../protocol/behaviour.ts'
 import { encodeEntry } from '../../../protocol/entry.ts'
 import type { Message, WireReply } from '../../../protocol/message.ts'
 import type { Maybe } from '../../../storage/journal.ts'
 import type { Activation } from './activation.ts'
-import { answerAsk, endReservations, giveBack } from './asks.ts'
+import type { Asks } from './asks.ts'
+import type { Gate } from '../commit/gate.ts'
 import { doubted } from '../core.ts'
-import type { ShardCore } from '../core.ts'
-import { otherBody, recall } from './dedup.ts'
-import type { Recalled } from './dedup.ts'
+import type { ShardContext } from '../core.ts'
+import type { Dedup, Recalled } from './dedup.ts'
 import { entryOf, tooLarge } from './entry-maker.ts'
-import { answerHolds, isQuestion } from '../keys/holds.ts'
+import type { EntryHost } from './entry-maker.ts'
+import { isQuestion } from '../keys/holds.ts'
+import type { Holds } from '../keys/holds.ts'
 import { failure, refusalAt, replyOf, resultFrom } from './message-result.ts'
-import { poisonItem } from './poison.ts'
+import { KILLED, poisonItem } from './poison.ts'
 import { Refusals } from './refusals.ts'
+import type { Refusing } from './refusals.ts'
+import { turnOf } from './turn-of.ts'
 import { outcomeUnknown } from '../commit/unknown.ts'
 import { ageOf, messageIdOf, resumed, TurnAgain } from './work.ts'
 import type { Work } from './work.ts'
 
+/** What turns have from their shard, and do to it. */
+export interface TurnHost extends EntryHost, Refusing {
+  readonly context: Pick<ShardContext, 'mayServe' | 'clock' | 'log' | 'hooks' | 'shards'>
+  readonly gate: Gate
+  moved(): WireReply
+  releaseRead(offset: number, reply: WireReply, respond: (reply: WireReply) => void): void
+}
+
+/** Whom turns ask on their way. */
+export interface TurnParts {
+  readonly asks: Asks
+  readonly dedup: Dedup
+  readonly holds: Holds
+}
+
 export class TurnRunner {
-  readonly #shard: ShardCore
+  readonly #shard: TurnHost
+  readonly #asks: Asks
+  readonly #dedup: Dedup
+  readonly #holds: Holds
   readonly #refusals: Refusals
   /** Turns that took longer than LIMITS.turnSlowMs. */
   slow = 0
 
-  constructor(shard: ShardCore) {
+  constructor(shard: TurnHost, { asks, dedup, holds }: TurnParts) {
     this.#shard = shard
+    this.#asks = asks
+    this.#dedup = dedup
+    this.#holds = holds
     this.#refusals = new Refusals(shard)
   }
 
@@ -110,7 +134,7 @@ export class TurnRunner {
       if (tookMs > LIMITS.turnSlowMs) this.slow++
       work.generator = null
       work.input = undefined
-      endReservations(this.#shard, work)
+      this.#asks.endReservations(work)
     }
     work.i++
   }
@@ -118,10 +142,10 @@ export class TurnRunner {
   /** Starts the turn of a message; false: the message has its result without one. */
   #begin(activation: Activation, work: Work, message: Message): Maybe<boolean> {
     if (isQuestion(work)) {
-      const answered = this.#holds(activation, work)
+      const answered = this.#answerHolds(activation, work)
       return answered instanceof Promise ? answered.then(() => false) : false
     }
-    const other = work.i === 0 ? otherBody(this.#shard, activation, work) : null
+    const other = work.i === 0 ? this.#dedup.otherBody(activation, work) : null
     if (other instanceof Promise) {
       return other.then(
         resumed(work, (is) => (is ? this.#alike(work, is) : this.#look(activation, work, message))),
@@ -151,7 +175,7 @@ export class TurnRunner {
       work.results.push(failure(message, [poisonItem(messageIdOf(work), KILLED)]))
       return false
     }
-    const known = recall(this.#shard, activation, work)
+    const known = this.#dedup.recall(activation, work)
     if (known instanceof Promise) {
       return known.then(
         resumed(work, (recalled) => this.#startNew(activation, work, message, recalled)),
@@ -207,19 +231,7 @@ export class TurnRunner {
     work.startedMs = clock.monotonicMs()
     if (work.age === '') work.age = ageOf(clock.nowMs(), activation.id)
     work.keys = NO_KEYS
-    const messageId = messageIdOf(work)
-    const turn: Turn = {
-      actorId: activation.id,
-      key: activation.key,
-      nowMs: work.nowMs,
-      by: work.envelope.by,
-      ...(work.envelope.session !== undefined && { session: work.envelope.session }),
-      messageId,
-      version: from.version,
-      preview: work.preview !== null,
-      newId: turnIds(messageId, from.version, work.nowMs),
-      hooks,
-    }
+    const turn = turnOf(activation, work, hooks)
     work.generator = activation.behaviour.decide(from.state, message, turn)
     return true
   }
@@ -229,7 +241,7 @@ export class TurnRunner {
     for (;;) {
       const step = work.generator!.next(work.input)
       if (step.done) return step.value
-      const answer = answerAsk(this.#shard, activation, work, step.value)
+      const answer = this.#asks.answer(activation, work, step.value)
       if (answer instanceof Promise) {
         this.#resume(activation, work, answer, (value) => (work.input = value))
         return null
@@ -277,7 +289,7 @@ export class TurnRunner {
     work.isOver = true
     work.generator?.return(undefined as never)
     if (work.isLooking || isQuestion(work)) work.refusal = outcomeUnknown()
-    else this.#refusals.failed(activation, work, message, new RequestError('UNAVAILABLE', LATE))
+    else this.#refusals.late(activation, work, message)
     this.#next(work)
     this.#finish(activation, work)
     activation.questions.delete(work)
@@ -290,7 +302,7 @@ export class TurnRunner {
   #again(activation: Activation, work: Work, until: () => Promise<unknown>): void {
     work.generator = null
     work.input = undefined
-    giveBack(this.#shard, work)
+    this.#asks.giveBack(work)
     this.#resume(activation, work, until(), () => undefined)
   }
 
@@ -307,7 +319,7 @@ export class TurnRunner {
       finish()
     }
     try {
-      const answered = this.#holds(activation, work)
+      const answered = this.#answerHolds(activation, work)
       if (!(answered instanceof Promise)) return finish()
       questions.add(work)
       this.#limit(activation, work)
@@ -317,8 +329,8 @@ export class TurnRunner {
     }
   }
 
-  #holds(activation: Activation, work: Work): Maybe<void> {
-    return answerHolds(this.#shard, activation, work, (error) => {
+  #answerHolds(activation: Activation, work: Work): Maybe<void> {
+    return this.#holds.answer(activation, work, (error) => {
       this.#unlooked(activation, work, error)
     })
   }
@@ -386,7 +398,3 @@ export class TurnRunner {
 }
 
 const NO_KEYS: readonly string[] = []
-const LATE =
-  `what this message needs was not there within ${LIMITS.turnMs / 1_000} s; ` +
-  'nothing was done, try again'
-const KILLED = 'each time that it was tried the process that ran it ended'

@@ -41,10 +41,10 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/turn/dedup.ts',
-        find: '  const messageId = messageIdOf(work)\n  const { relay } = work.envelope',
+        find: '    const messageId = messageIdOf(work)\n    const { relay } = work.envelope',
         replace:
-          '  if (!work.envelope.relay) return null\n' +
-          '  const messageId = messageIdOf(work)\n  const { relay } = work.envelope',
+          '    if (!work.envelope.relay) return null\n' +
+          '    const messageId = messageIdOf(work)\n    const { relay } = work.envelope',
       },
     ],
   },
@@ -148,7 +148,7 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/turn/dedup.ts',
-        find: '  if (relay && wasTaken(activation, relay, work.i)) return relayed(activation)\n',
+        find: '    if (relay && wasTaken(activation, relay, work.i)) return relayed(activation)\n',
         replace: '',
       },
     ],
@@ -160,10 +160,11 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/keys/claims.ts',
-        find: "  const type = key.keyType.split('!')[0]!\n  return internal(",
+        find: "    const type = key.keyType.split('!')[0]!\n    return this.#internal(",
         replace:
-          "  const type = key.keyType.split('!')[0]!\n" +
-          '  if (type) return endClaim(shard, key, claim).then(() => false)\n  return internal(',
+          "    const type = key.keyType.split('!')[0]!\n" +
+          '    if (type) return this.#endClaim(key, claim).then(() => false)\n' +
+          '    return this.#internal(',
       },
     ],
   },

@@ -137,8 +137,8 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/keys/claims.ts',
-        find: '  const age = ageOfHolder(shard, work)\n',
-        replace: '  const age = undefined\n',
+        find: '    const age = ageOfHolder(this.#shard.reserved, work)\n',
+        replace: '    const age = undefined\n',
       },
     ],
   },
@@ -185,7 +185,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/keys/holds.ts',
-        find: '    if (isUnderWay(activation, messageId)) return answer(true)\n',
+        find: '      if (isUnderWay(activation, messageId)) return answer(true)\n',
         replace: '',
       },
     ],

@@ -164,8 +164,8 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/turn/asks.ts',
-        find: '      return shard.context.configuration()\n',
-        replace: "      return { get: () => ({ value: 'yes' }), size: () => 0 }\n",
+        find: '        return context.configuration()\n',
+        replace: "        return { get: () => ({ value: 'yes' }), size: () => 0 }\n",
       },
     ],
   },

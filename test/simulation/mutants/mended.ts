@@ -104,8 +104,8 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/turn/dedup.ts',
-        find: '  return findSpilled(shard, activation, messageId, (spilled) => spilled !== null)\n',
-        replace: '  return false\n',
+        find: '    return this.#findSpilled(activation, messageId, (spilled) => spilled !== null)\n',
+        replace: '    return false\n',
       },
     ],
   },

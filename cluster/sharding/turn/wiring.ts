@@ -1,0 +1,39 @@
+// The parts that run a shard's turns, each with what it needs of the shard and of the others. It
+// stands between the shard and its arrivals. Source: ARCHITECTURE 2.
+
+import { Claims } from '../keys/claims.ts'
+import type { ClaimHost } from '../keys/claims.ts'
+import { Holds } from '../keys/holds.ts'
+import type { HoldsHost } from '../keys/holds.ts'
+import { Arrivals } from './arrivals.ts'
+import type { ArrivalHost } from './arrivals.ts'
+import { Asks } from './asks.ts'
+import type { AskHost } from './asks.ts'
+import { Dedup } from './dedup.ts'
+import type { DedupHost } from './dedup.ts'
+import { History } from './history.ts'
+import type { HistoryHost } from './history.ts'
+import { TurnRunner } from './turns.ts'
+import type { TurnHost } from './turns.ts'
+
+/** A shard to which all of them can be wired; none sees more of it than its own part. */
+export type WiringHost = ArrivalHost &
+  AskHost &
+  ClaimHost &
+  DedupHost &
+  HistoryHost &
+  HoldsHost &
+  TurnHost
+
+export interface Wired {
+  readonly turns: TurnRunner
+  readonly arrivals: Arrivals
+}
+
+export function wire(shard: WiringHost): Wired {
+  const claims = new Claims(shard)
+  const dedup = new Dedup(shard)
+  const asks = new Asks(shard, claims, new History(shard))
+  const turns = new TurnRunner(shard, { asks, dedup, holds: new Holds(shard, dedup) })
+  return { turns, arrivals: new Arrivals(shard, { turns, claims }) }
+}
