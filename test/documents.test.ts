@@ -23,7 +23,7 @@ const DOCUMENTS: readonly Document[] = [
   {
     path: PROTOCOL,
     bytesMax: 110 * KiB,
-    from: ['cluster', 'cluster/sharding', 'storage', 'storage/segment-log'],
+    from: ['cluster', 'cluster/sharding', 'storage', 'storage/segment-log', 'test/cluster'],
   },
   {
     path: ARCHITECTURE,
