@@ -7,9 +7,28 @@ import { LIMITS } from '../../../config/limits.ts'
 import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
 import type { LogRow } from '../../../storage/journal.ts'
 import { decodeMemory } from '../recovery/shard-snapshot.ts'
-import type { Shard } from '../shard.ts'
+import type { Account } from '../account.ts'
+import type { ShardContext, ShardState } from '../core.ts'
+import type { ShardSnapshot } from '../recovery/shard-snapshot.ts'
+import type { Flusher } from './flusher.ts'
+import type { Gate } from './gate.ts'
 
 const READ_BYTES = 4 * 1024 * 1024
+
+/** Whose log is trimmed. */
+export interface Trimmed {
+  readonly number: number
+  readonly epoch: number
+  readonly state: ShardState
+  readonly context: Pick<ShardContext, 'clock' | 'journal' | 'log' | 'shards'>
+  readonly gate: Pick<Gate, 'head'>
+  readonly flusher: Pick<Flusher, 'stored'>
+  readonly account: Pick<Account, 'trimmed' | 'recounted'>
+  /** The shard's account as it was told last. */
+  readonly kept: ShardSnapshot
+  /** The shard's clock, milliseconds (PROTOCOL 3.0). */
+  clockMs(): number
+}
 
 /**
  * Trims one shard by one step. `needed`: the lowest offset that is stored by followers that can't
@@ -17,7 +36,7 @@ const READ_BYTES = 4 * 1024 * 1024
  * to trim.
  */
 export async function trimStep(
-  shard: Shard,
+  shard: Trimmed,
   needed: number,
   wanted: number = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
@@ -46,7 +65,7 @@ export async function trimStep(
 
 /** How far the rows may go now, and their bytes. */
 function reachOf(
-  shard: Shard,
+  shard: Trimmed,
   rows: readonly LogRow[],
   { limit, wanted }: { readonly limit: number; readonly wanted: number },
 ): { readonly upTo: number; readonly bytes: number } {
@@ -70,7 +89,7 @@ function reachOf(
  * The account of the log's bytes is kept with the flush offset: who was killed behind a trim, or an
  * older version, has left one that is too high. What is there is counted then, once.
  */
-async function recount(shard: Shard): Promise<boolean> {
+async function recount(shard: Trimmed): Promise<boolean> {
   const { kept } = shard
   const { head } = shard.gate
   const { journal, clock } = shard.context
@@ -106,7 +125,7 @@ function clockOf(row: LogRow): number {
  * and of two rows at one offset the store keeps which it likes. The epoch is asked for after the
  * row was read: who has claimed the shard since reads this row or a later one.
  */
-async function storedRelay(shard: Shard): Promise<number> {
+async function storedRelay(shard: Trimmed): Promise<number> {
   const { log, derived } = shard.context.journal
   const row = await derived.shard(shard.number)
   const isOurs = (await log.epochNow(shard.number)) === shard.epoch
