@@ -51,6 +51,7 @@ class Followed {
         saveFills: () => Promise.resolve(),
         nowMs: () => 0,
         pause: () => Promise.resolve(),
+        beforeBulk: () => undefined,
       }),
       decodeSnapshot: decodeTestSnapshot,
       shards: 2,

@@ -34,6 +34,7 @@ async function stage(writes: readonly IndexWrite[], bounds?: FinderBounds) {
     saveFills: () => Promise.resolve(),
     nowMs: () => 0,
     pause: () => Promise.resolve(),
+    beforeBulk: () => undefined,
   })
   await writer.apply(writes, [])
   await engine.refresh(Array.from(layout.nodes.keys(), (name) => generations.indexOf(1, name)))

@@ -34,6 +34,7 @@ async function stage() {
     saveFills: () => Promise.resolve(),
     nowMs: () => clock.nowMs,
     pause: () => Promise.resolve(),
+    beforeBulk: () => undefined,
   })
   const index = generations.indexOf(1, 'city')
   const writeAlias = generations.writeAliasOf(1, 'city')

@@ -75,6 +75,7 @@ class WholeIndex implements GraphWriter, GraphReader {
       },
       nowMs: () => 0,
       pause: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+      beforeBulk: () => undefined,
     })
     await writer.apply(writes, offsets, fills)
   }

@@ -50,6 +50,7 @@ function scene(...answers: readonly (readonly BulkResult[] | Error)[]) {
     },
     nowMs: () => 86_400_000,
     pause: async (ms) => void pauses.push(ms),
+    beforeBulk: () => undefined,
   })
   const write = (...actors: readonly string[]) =>
     writer.apply(

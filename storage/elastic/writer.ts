@@ -33,6 +33,8 @@ export interface ElasticWriterOptions {
   /** Wall clock, milliseconds since 1970: the age of removals. */
   readonly nowMs: () => number
   readonly pause: (ms: number) => Promise<void>
+  /** Before each bulk. Throws an IndexAway when what it holds may no longer be the newest. */
+  readonly beforeBulk: () => void
 }
 
 /** An item on its way, and whose it is. */
@@ -132,6 +134,7 @@ export class ElasticWriter implements GraphWriter {
   }
 
   async #bulk(items: readonly BulkItem[]): Promise<readonly BulkResult[]> {
+    this.#options.beforeBulk()
     try {
       return await this.#options.engine.bulk(items, { timeoutMs: LIMITS.indexBulkMs })
     } catch (error) {

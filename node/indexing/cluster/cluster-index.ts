@@ -256,6 +256,7 @@ class MemberIndex implements ClusterIndex {
       registers: this.#registers,
       shards: journal.identity.shards,
       headOf: (shard) => this.#own.get(shard)?.head ?? 0,
+      serves: (shard) => this.#options.serves(shard),
       clock,
       log,
       stats: this.#stats,

@@ -40,6 +40,7 @@ async function makeFeed() {
     /** Steps that have ended well. */
     steps: 0,
     isAwaited: false,
+    isServed: true,
     feed: null as unknown as IndexFeed,
     async gains(shard: number): Promise<void> {
       epochs.set(shard, await store.claim(shard))
@@ -65,6 +66,7 @@ async function makeFeed() {
     recent: new RecentRows(log, 1),
     shards: 2,
     headOf: (shard) => store.heads.get(shard)!,
+    serves: () => scene.isServed,
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
     onApplied: () => void scene.steps++,
     isAwaited: () => scene.isAwaited,
@@ -106,6 +108,32 @@ t.test('an engine that is away is asked ever later, whatever comes meanwhile', a
   await s.clock.advance(GATHER + 8 * LIMITS.projectorRetryMs)
   t.ok(bulks >= 3, `${bulks} times: it begins anew with each outage`)
   s.hooks.beforeBulk = undefined
+})
+
+t.test('without a lease nothing is written, however long it lasts', async (t) => {
+  for (const when of ['before a step', 'in the middle of a write']) {
+    const s = await makeFeed()
+    await s.gains(0)
+    await s.clock.advance(2 * GATHER)
+    let bulks = 0
+    s.hooks.beforeBulk = (items) => {
+      bulks++
+      // The engine has no room, and the member sleeps before it sends them again.
+      s.isServed = false
+      return items.map(() => 'busy')
+    }
+    if (when === 'before a step') s.isServed = false
+    await s.commits([A, opened('a')])
+    await s.clock.advance(20 * GATHER)
+    t.equal(bulks, when === 'before a step' ? 0 : 1, when)
+    t.notOk(s.isAt(0))
+    t.equal(s.stats.failures, 0, 'it is no failure')
+    s.hooks.beforeBulk = undefined
+    s.isServed = true
+    await s.clock.advance(GATHER)
+    t.ok(s.isAt(0), 'it goes on when the lease is back, though nothing comes')
+    await s.feed.stop()
+  }
 })
 
 t.test('with nothing to do it sleeps; what comes then is gathered, if nobody waits', async (t) => {

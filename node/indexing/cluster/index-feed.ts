@@ -18,7 +18,7 @@ import type { SearchEngine } from '../../../storage/elastic/engine.ts'
 import type { Layout } from '../../../storage/elastic/layout.ts'
 import { ElasticWriter } from '../../../storage/elastic/writer.ts'
 import type { DerivedStore } from '../../../storage/journal.ts'
-import { IndexGone } from '../../../storage/search.ts'
+import { IndexAway, IndexGone } from '../../../storage/search.ts'
 import { consumerOf, type IndexRegisters } from './index-registers.ts'
 
 export interface IndexFeedOptions {
@@ -38,6 +38,8 @@ export interface IndexFeedOptions {
   readonly shards: number
   /** Newest committed offset of an own shard. */
   readonly headOf: (shard: number) => number
+  /** An own shard is served, and this member's lease stands: nobody else has committed in it. */
+  readonly serves: (shard: number) => boolean
   readonly clock: Clock
   readonly log: Log
   readonly stats: FeedStats
@@ -60,6 +62,9 @@ export interface FeedStats {
   gone: number
 }
 
+/** One of the shards whose content is written has, or may have, another owner by now. */
+class NotServed extends IndexAway {}
+
 /** Small enough that requests in between don't notice. */
 const BATCH: Partial<ProjectorLimits> = {
   entries: LIMITS.clusterBatchEntries,
@@ -75,6 +80,8 @@ export class IndexFeed {
   readonly #projector: Projector
   /** Shards that are ours; `gone`: this generation can't go on with it. */
   readonly #shards = new Map<number, 'gained' | 'followed' | 'gone'>()
+  /** Of which the step that is under way writes. */
+  #writing: readonly number[] = []
   readonly #loop: ConsumerLoop
   readonly #outage: Outage
   readonly #ended: Promise<void>
@@ -109,6 +116,7 @@ export class IndexFeed {
       writeAliasOf,
       nowMs: () => clock.nowMs(),
       pause: (ms) => this.#loop.pause(ms),
+      beforeBulk: () => this.#checkServed(),
       async saveOffsets(offsets) {
         const save = offsets.map((at) => registers.setOffset(generation, at.shard, at.offset))
         await Promise.all(save)
@@ -192,7 +200,9 @@ export class IndexFeed {
     const startedMs = clock.monotonicMs()
     try {
       await this.#follow()
-      const step = await this.#projector.step(this.#heads())
+      const heads = this.#heads()
+      this.#writing = [...heads.keys()]
+      const step = await this.#projector.step(heads)
       stats.actors += step.actors
       if (step.entries > 0) {
         stats.entries += step.entries
@@ -202,8 +212,9 @@ export class IndexFeed {
         stats.batchMs += clock.monotonicMs() - startedMs
       }
       this.#options.onApplied()
-      return step.next
+      return step.next === 'idle' && this.#isHeld ? 'later' : step.next
     } catch (error) {
+      if (error instanceof NotServed) return 'later'
       await this.#failed(error)
       return 'failed'
     }
@@ -225,10 +236,29 @@ export class IndexFeed {
 
   #heads(): Map<number, number> {
     const heads = new Map<number, number>()
-    for (const [shard, state] of this.#shards) {
-      if (state === 'followed') heads.set(shard, this.#options.headOf(shard))
+    for (const shard of this.#shards.keys()) {
+      if (this.#isServed(shard)) heads.set(shard, this.#options.headOf(shard))
     }
     return heads
+  }
+
+  #isServed(shard: number): boolean {
+    return this.#shards.get(shard) === 'followed' && this.#options.serves(shard)
+  }
+
+  /** A shard is ours and can't be served now: nobody tells when it can. */
+  get #isHeld(): boolean {
+    const { serves } = this.#options
+    return [...this.#shards].some(([shard, is]) => is === 'followed' && !serves(shard))
+  }
+
+  /**
+   * A member that slept for a day would write what another has removed since, and of removals so
+   * old the index may know nothing any more (PROTOCOL 3.13.3).
+   */
+  #checkServed(): void {
+    if (!this.#writing.every((shard) => this.#isServed(shard)))
+      throw new NotServed('a shard is not served here now')
   }
 
   async #failed(error: unknown): Promise<void> {
