@@ -57,6 +57,41 @@ t.test('a write is seen by its token, on its owner and on others', async (t) => 
   await end(t, s)
 })
 
+t.test('who has slept for a day brings back nothing that was removed since', async (t) => {
+  const [s, one, other] = await two()
+  const at = await s.commit([A, opened('one')])
+  t.equal(await s.reached(one, at), true)
+  const { promise: sleep, resolve: wake } = Promise.withResolvers<void>()
+  let isAsleep = false
+  s.hooks.beforeBulk = async (items) => {
+    // The first one has no room for it, and hears of that a day later.
+    if (isAsleep) return null
+    isAsleep = true
+    await sleep
+    return items.map(() => 'busy')
+  }
+  await s.commit([A, noted('n', '1')])
+  t.equal(await s.until(() => isAsleep), true)
+  // Nobody tells the sleeper that another has its shard.
+  one.lease.stands = false
+  one.shards.delete(0)
+  other.shards.add(0)
+  other.index.gained(0, await s.store.claim(0), s.store.heads.get(0)!)
+  const removed = await s.commit([A, erased('n')])
+  await s.store.flush()
+  t.equal(await s.reached(other, removed), true)
+  // A day later nobody knows of the removal any more.
+  for (const { documents } of s.memory.state.values()) {
+    for (const id of documents.keys()) if (id.endsWith(':n')) documents.delete(id)
+  }
+  wake()
+  await s.clock.advance(2 * LIMITS.indexBulkMs)
+  t.strictSame(s.docs(), s.store.expected())
+  one.index.lost(0)
+  one.lease.stands = true
+  await end(t, s)
+})
+
 t.test('who may have lost a shard does not say what was never committed in it', async (t) => {
   const [s, one, other] = await two()
   const at = await s.commit([A, opened('one')])
