@@ -1,7 +1,6 @@
 // A member: one process of the cluster, with its tenures of shards, its edge and the system maps.
-// Embedded it is the only one and has every shard; in a cluster the control rows say which. It
-// stands between the stations, which see it as an ActorSystem, and the journal. Source:
-// ARCHITECTURE 2, PROTOCOL 3.5, 3.6, 3.16.
+// Embedded it is the only one and has every shard; in a cluster the control rows say which.
+// Stations see it as an ActorSystem. Source: ARCHITECTURE 2, PROTOCOL 3.5, 3.6, 3.16.
 
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { LIMITS } from '../config/limits.ts'

@@ -1,7 +1,6 @@
 // Following the `system` shard: the newest image, then the log, then what its owner pushes and what
 // a look into the store twice a second brings. Every member does so before it joins, so that
-// configuration is at hand everywhere. It stands between the log of shard -1 and the maps
-// (system-view.ts). Source: PROTOCOL 3.0 "The system shard".
+// configuration is at hand everywhere. Source: PROTOCOL 3.0 "The system shard".
 
 import { LIMITS } from '../config/limits.ts'
 import type { Entry } from '../protocol/entry.ts'

@@ -1,7 +1,6 @@
-// The maps of the `system` shard: registry, clients, roles, sessions, ... as sorted maps in
-// memory, followed from that shard's log before this member serves. One order of configuration
-// changes, reads without a round trip. It stands between the log of shard -1 and every station
-// that needs configuration at hand. Source: ARCHITECTURE 2, PROTOCOL 3.0 "The system shard".
+// The maps of the `system` shard: registry, clients, roles, sessions, ... as sorted maps in memory,
+// followed from that shard's log before this member serves. One order of configuration changes,
+// reads without a round trip. Source: ARCHITECTURE 2, PROTOCOL 3.0 "The system shard".
 
 import { LIMITS } from '../config/limits.ts'
 import type { Behaviour, SystemState } from '../protocol/behaviour.ts'

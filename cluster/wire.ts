@@ -1,7 +1,7 @@
 // The wire port: envelopes from an edge to the member that owns a shard, the answers back, and
 // hints among members. Delivery is not trusted: anything may be lost, doubled or late, the edge
-// resends and the owner's dedup makes that harmless. It stands between edges and owners. Drivers:
-// memory/ (one process), redis/. Source: PROTOCOL 3.6.
+// resends and the owner's dedup makes that harmless. Drivers: memory/ (one process), redis/.
+// Source: PROTOCOL 3.6.
 
 import type { Entry } from '../protocol/entry.ts'
 import type { Envelope, WireReply } from '../protocol/message.ts'

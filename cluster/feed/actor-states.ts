@@ -1,6 +1,6 @@
 // States of actors as a consumer of the feed has folded them: a bounded cache, filled from the
 // entries that pass by and, for an actor that is not in it, from the derived rows (snapshot, then
-// the entries above it). It stands between the projector and storage. Source: PROTOCOL 3.12, 3.13.
+// the entries above it). Source: PROTOCOL 3.12, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'

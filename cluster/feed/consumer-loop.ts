@@ -1,6 +1,6 @@
 // The life of who consumes the feed: a step when there is something, sleep when there is nothing, a
-// growing pause while what it reads or writes is away. It stands between a consumer, which says
-// what a step is, and the time that passes between its steps. Source: PROTOCOL 3.13.1.
+// growing pause while what it reads or writes is away. The consumer says what a step is. Source:
+// PROTOCOL 3.13.1.
 
 import { LIMITS } from '../../config/limits.ts'
 

@@ -1,6 +1,5 @@
 // Takes the entries of log rows into a batch: folds each into its actor's state, reads actors that
-// are not in memory, and sets aside those that can't be folded. It stands between the projector,
-// which reads rows, and the batch, which writes nodes. Source: PROTOCOL 3.11, 3.13.
+// are not in memory, and sets aside those that can't be folded. Source: PROTOCOL 3.11, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { type AnyEntry, decodeEntry, splitEntries } from '../../protocol/entry.ts'

@@ -1,7 +1,6 @@
 // How far a consumer of the feed is behind, in entries and in time, and how much acknowledgements
-// slow down because of it. It stands between the projector, whose offsets it compares with the
-// heads, and the runtime, which holds answers back for as long as it is told. Source: PROTOCOL
-// 3.10, ARCHITECTURE 8.
+// slow down because of it. It compares the projector's offsets with the heads; the runtime holds
+// answers back for as long as it is told. Source: PROTOCOL 3.10, ARCHITECTURE 8.
 
 import { LIMITS } from '../../config/limits.ts'
 

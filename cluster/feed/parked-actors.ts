@@ -1,6 +1,6 @@
 // Actors whose projection failed: set aside with their reason, so that the others go on, and
-// projected anew from their newest state when they are tried again. It stands between the projector
-// and the owner of the shard, who keeps a row of each. Source: PROTOCOL 3.11.
+// projected anew from their newest state when they are tried again. The shard's owner keeps a row
+// of each. Source: PROTOCOL 3.11.
 
 import type { NodeRef } from '../../protocol/behaviour.ts'
 import { decodeEntry, recordsOf } from '../../protocol/entry.ts'

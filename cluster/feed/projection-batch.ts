@@ -1,6 +1,6 @@
 // One batch of the projector: which nodes the entries touched, each written once with the newest
-// content of its actor, and what could not be projected. It stands between the projector, which
-// fills it from the log, and the index, which takes it whole. Source: PROTOCOL 3.13.1.
+// content of its actor, and what could not be projected. The projector fills it from the log, and
+// the index takes it whole. Source: PROTOCOL 3.13.1.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { NodeDoc, NodeRef } from '../../protocol/behaviour.ts'

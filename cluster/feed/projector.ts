@@ -1,9 +1,9 @@
 // The projector: follows the committed groups of shards from the index's offsets to the given
 // heads, folds the actors' states and writes each touched node once per batch with its newest
-// content. It stands between the journal, which it only reads, and the graph index, where offsets
-// move with the nodes or after them: a crash repeats a batch, and a repeat changes nothing.
-// Embedded it follows all shards of its store; in a cluster those that its member owns, which come
-// and go. Knows no business word. Source: PROTOCOL 3.11, 3.13, ARCHITECTURE 5.
+// content. It only reads the journal. In the index offsets move with the nodes or after them: a
+// crash repeats a batch, and a repeat changes nothing. Embedded it follows all shards of its store;
+// in a cluster those that its member owns, which come and go. Knows no business word. Source:
+// PROTOCOL 3.11, 3.13, ARCHITECTURE 5.
 
 import { placeOfActor, shardOf } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'

@@ -1,6 +1,6 @@
 // Groups that have just been committed here, kept for the consumers of the feed, so that a server's
-// log isn't read again for every order. It stands between the runtime, which commits, and the
-// projector, which reads the log: what is no longer here is read there. Source: PROTOCOL 3.13.1.
+// log isn't read again for every order. What is no longer here is read from the log. Source:
+// PROTOCOL 3.13.1.
 
 import type { LogReader, LogRow, Maybe } from '../../storage/journal.ts'
 

@@ -1,7 +1,7 @@
 // Fills an index with shards of which it has nothing from their actors themselves, when the log no
 // longer reaches down to offset 1: below the trim point the derived rows are the truth. It goes a
 // step at a time and keeps its place, so that no failure, restart or change of owner begins it
-// again. It stands between the projector and the derived rows. Source: PROTOCOL 3.12, 3.13.5.
+// again. Source: PROTOCOL 3.12, 3.13.5.
 
 import { SYSTEM_SHARD, placeOfActor, shardOf } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'

@@ -1,7 +1,6 @@
 // The chain of one store's segments as far as it is known here: where each begins, which are
 // sealed, and so which one holds an offset. Bases and sealed heads never change, so what was once
-// read at the serial level stays true. It stands between the reading of a log and the statics in
-// the store. Source: PROTOCOL 3.5.
+// read at the serial level stays true. Source: PROTOCOL 3.5.
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'

@@ -1,7 +1,6 @@
 // The claim of a log: every segment that an older owner could still write to is fenced, one after
 // the other, until one is found that is open and carries the new epoch; only then its head is
-// final. It stands between a tenure that the control rows have given and the reading of the tail.
-// Source: PROTOCOL 3.5 (claim 2), 3.7 (I2).
+// final. Source: PROTOCOL 3.5 (claim 2), 3.7 (I2).
 
 import { LIMITS } from '../../config/limits.ts'
 import { AssertionError, assert } from '../../protocol/errors.ts'

@@ -1,6 +1,5 @@
-// Reading a log over its chain of segments: rows in order, without holes. It stands between those
-// who follow a shard (a new owner, projectors, the trimmer) and the rows of single segments.
-// Source: PROTOCOL 3.5 (claim 3, trim), 3.7 (I1).
+// Reading a log over its chain of segments: rows in order, without holes. Source: PROTOCOL 3.5
+// (claim 3, trim), 3.7 (I1).
 
 import type { LogRow } from '../../storage/journal.ts'
 import type { SegmentId, SegmentStore } from '../../storage/segments.ts'

@@ -1,6 +1,6 @@
 // The roll: a full segment is sealed at its head, the next one opened, the hint moved, in this
-// order, so that there is never more than one place where a shard's log can grow. It stands between
-// an append that finds its segment full and the next segment. Source: PROTOCOL 3.5 (roll).
+// order, so that there is never more than one place where a shard's log can grow. Source: PROTOCOL
+// 3.5 (roll).
 
 import type { ControlStore, Outcome } from '../../storage/control.ts'
 import type { SegmentId, SegmentStatics, SegmentStore } from '../../storage/segments.ts'

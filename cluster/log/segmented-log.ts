@@ -1,7 +1,7 @@
 // The log of a cluster: the LogStore over segments in an engine whose statements may be late, lost
 // or unheard. It keeps the protocol's order of steps and decides by what the statics say at the
-// serial level; what it keeps itself are only its own tenures and what can't change any more. It
-// stands between cluster/sharding and the SegmentStore. Source: PROTOCOL 3.1, 3.2, 3.5, 3.7.
+// serial level; what it keeps itself are only its own tenures and what can't change any more.
+// Source: PROTOCOL 3.1, 3.2, 3.5, 3.7.
 
 import { LIMITS } from '../../config/limits.ts'
 import { AssertionError, assert } from '../../protocol/errors.ts'

@@ -1,6 +1,5 @@
 // The tail of one shard's log as its owner knows it: the open segment, its head, and the one group
-// that may be in it or not. It stands between the appends of one tenure and the statements that
-// carry them. Source: PROTOCOL 3.1, 3.2, 3.5 (roll).
+// that may be in it or not. Source: PROTOCOL 3.1, 3.2, 3.5 (roll).
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Group } from '../../storage/journal.ts'

@@ -1,7 +1,6 @@
 // The beat of one life: a conditional statement every half second that says "still here" and that
-// fails for ever once somebody has declared this life dead. It stands between a member's lease
-// (membership.ts) and the control store; a node runs it in a thread of its own. Source: PROTOCOL
-// 3.3.2.
+// fails for ever once somebody has declared this life dead. The lease (membership.ts) follows from
+// it. A node runs it in a thread of its own. Source: PROTOCOL 3.3.2.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'

@@ -1,6 +1,5 @@
 // The death watch: reads all shard rows and then all member rows, four times a second, and declares
-// those dead whose beat stands still. It stands between the control store and the member's view of
-// the cluster. Source: PROTOCOL 3.3.3, 3.5 (reading order).
+// those dead whose beat stands still. Source: PROTOCOL 3.3.3, 3.5 (reading order).
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'

@@ -1,6 +1,5 @@
-// How long beats have stood still, on the reader's monotonic clock. It stands between rows as they
-// were read and the declaration of a death, and likewise the taking over of a name by a newcomer.
-// Source: PROTOCOL 3.3.1, 3.3.3, 3.7 (I5).
+// How long beats have stood still, on the reader's monotonic clock. Declarations of a death go by
+// it, and so does a newcomer that takes over a name. Source: PROTOCOL 3.3.1, 3.3.3, 3.7 (I5).
 
 import { LIMITS } from '../../config/limits.ts'
 import type { MemberRow } from '../../storage/control.ts'

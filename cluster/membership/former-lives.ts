@@ -1,6 +1,6 @@
-// What this machine knows of lives of its member's name that began on it. It stands between a
-// process that starts again and the wait for the one before it (joining.ts); how a machine can know
-// is the caller's (node/membership/life-file.ts). Source: PROTOCOL 3.3.1.
+// What this machine knows of lives of its member's name that began on it. A process that starts
+// again asks it before it waits for the one before (joining.ts); node/membership/life-file.ts finds
+// out. Source: PROTOCOL 3.3.1.
 
 export interface FormerLives {
   /** This process is about to begin a life. Kept when it returns. */

@@ -1,5 +1,5 @@
-// Joining: how a new life takes the row of its member's name. It stands between a process that
-// starts (or starts again inside itself) and the control store. Source: PROTOCOL 3.3.1.
+// Joining: how a new life takes the row of its member's name. A process joins when it starts, or
+// starts again inside itself. Source: PROTOCOL 3.3.1.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'

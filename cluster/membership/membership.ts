@@ -1,6 +1,6 @@
 // Membership of one process in the cluster: it joins, beats, holds a lease, watches for deaths and
-// leaves, one incarnation after another. It stands between the control store, which alone decides
-// who lives, and all that asks "may I serve?" and "who else is there?". Source: PROTOCOL 3.3, 3.5.
+// leaves, one incarnation after another. The control store alone decides who lives. Source:
+// PROTOCOL 3.3, 3.5.
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'

@@ -1,6 +1,6 @@
-// The view: who lives and who owns which shard, as the control rows said at one time. It stands
-// between the reading of the rows (death-watch.ts) and all that goes by them: placement, edges, the
-// check of an envelope's sender. Source: PROTOCOL 3.3.1, 3.5.
+// The view: who lives and who owns which shard, as the control rows said at one time.
+// death-watch.ts reads the rows; placement, edges and the check of an envelope's sender go by the
+// view. Source: PROTOCOL 3.3.1, 3.5.
 
 import type { MemberRow, ShardRow } from '../../storage/control.ts'
 

@@ -1,7 +1,6 @@
 // Whose wire is down: what a life says of its own, not at every loss and not at once when it is
 // back; and who counts as cut off because it is down there while it is up elsewhere. A wire that is
-// down for all cuts nobody off. It stands between the wire, the members' rows and the placement.
-// Source: PROTOCOL 3.4 "Cut off".
+// down for all cuts nobody off. Source: PROTOCOL 3.4 "Cut off".
 
 import { LIMITS } from '../../config/limits.ts'
 import type { MemberRow, WireState } from '../../storage/control.ts'

@@ -1,6 +1,5 @@
 // The wire inside one process: what the embedded mode runs on, and the twin of the Redis wire in
-// tests, where it drops, doubles and delays. It stands between edges and owners of one process.
-// Source: PROTOCOL 3.16.
+// tests, where it drops, doubles and delays. Source: PROTOCOL 3.16.
 
 import type { WireReply } from '../../protocol/message.ts'
 import type { Inbox, Notice, Parcel, Wire } from '../wire.ts'

@@ -1,6 +1,6 @@
 // Shards that their owner has announced to this member: for each a shard object is opened that
-// holds what comes for it and reads ahead, until the row has been signed over or the time is up. It
-// stands between the notices of a handoff and the claims of its target. Source: PROTOCOL 3.8.
+// holds what comes for it and reads ahead, until the row has been signed over or the time is up.
+// Source: PROTOCOL 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { ControlStore } from '../../storage/control.ts'

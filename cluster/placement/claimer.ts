@@ -1,7 +1,6 @@
 // Claims: takes shards whose owner is dead, and those that the rows say are ours but that we don't
 // serve. The conditional statement on the shard's row decides; the fence of the log and the replay
-// follow. It stands between a view of the cluster and the tenures of this member.
-// Source: PROTOCOL 3.5 (forced claim, re-claim).
+// follow. Source: PROTOCOL 3.5 (forced claim, re-claim).
 
 import { LIMITS } from '../../config/limits.ts'
 import { AssertionError } from '../../protocol/errors.ts'

@@ -1,6 +1,5 @@
 // Signing shards over unasked: who leaves gives all of them to the others, and so does who is cut
-// off, for nobody can ask him. It stands between the placement and the handoffs of one member.
-// Source: PROTOCOL 3.4 "Cut off", 3.8.
+// off, for nobody can ask him. Source: PROTOCOL 3.4 "Cut off", 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'

@@ -1,7 +1,6 @@
 // Handoff, the owner's side: flushes ahead, has the next owner read ahead, seals the shard, signs
 // it over. No request is lost, for nobody but an edge owns one. Once the signature has been sent
-// the shard stays sealed until the row says what has become of it. It stands between the pacer's
-// (or a stop's) wish and the shard's row. Source: PROTOCOL 3.8.
+// the shard stays sealed until the row says what has become of it. Source: PROTOCOL 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'

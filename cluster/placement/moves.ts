@@ -1,6 +1,5 @@
 // Which shards should move now: the pacing of planned moves, as a pure function of what one member
-// sees. It stands between a view of the cluster and the handoffs that the pacer asks for.
-// Source: PROTOCOL 3.4.
+// sees. Source: PROTOCOL 3.4.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { MemberRow, ShardRow } from '../../storage/control.ts'

@@ -1,6 +1,6 @@
 // Ownership: how a member comes to have shards and knows who has the others. Embedded it has them
-// all (sole.ts); in a cluster the control rows say so (placement.ts). It stands between the member,
-// which routes and answers, and the tenures of its shards. Source: PROTOCOL 3.3-3.5, 3.8, 3.16.
+// all (sole.ts); in a cluster the control rows say so (placement.ts). The member routes and answers
+// by it. Source: PROTOCOL 3.3-3.5, 3.8, 3.16.
 
 import type { MemberRow } from '../../storage/control.ts'
 import type { Maybe, Tenure } from '../../storage/journal.ts'

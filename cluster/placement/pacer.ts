@@ -1,6 +1,6 @@
 // The pacer: the member that ranks first asks the owners to hand shards over to their targets, a
-// few at a time. Every member has one, and it is silent in all but that member. It stands between
-// the views of the cluster and the handoffs of its owners. Source: PROTOCOL 3.4.
+// few at a time. Every member has one, and it is silent in all but that member. Source: PROTOCOL
+// 3.4.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../clock.ts'

@@ -1,8 +1,7 @@
 // Placement: keeps this member's shards as the control rows say. Each new view of the cluster is
 // held against what is served here: shards of the dead are claimed, rows that carry this life are
 // served, tenures that somebody newer has ended are dropped, and the pacer moves shards to their
-// targets. It stands between membership and the tenures of one member. Source: PROTOCOL 3.3-3.5,
-// 3.8.
+// targets. Source: PROTOCOL 3.3-3.5, 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
 import { Outage } from '../../protocol/outage.ts'

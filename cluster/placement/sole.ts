@@ -1,6 +1,5 @@
 // The one owner of a store: embedded, every shard is this member's from its start to its end, and
-// the store alone can end that (another process has opened it). It stands between the member and
-// the epochs of the embedded log. Source: PROTOCOL 3.16.
+// the store alone can end that (another process has opened it). Source: PROTOCOL 3.16.
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { LogStore, Maybe, Tenure } from '../../storage/journal.ts'

@@ -1,6 +1,6 @@
-// One connection to Redis that is made again whenever it is lost. It stands between the reader and
-// the writer of wire.ts and ioredis, whose own ways of queueing and resending are all off: what a
-// lost connection had taken is for the edge to send again. Source: PROTOCOL 3.6.
+// One connection to Redis that is made again whenever it is lost. ioredis' own ways of queueing and
+// resending are all off: what a lost connection had taken is for the edge to send again. Source:
+// PROTOCOL 3.6.
 
 import { isIP } from 'node:net'
 import { Redis } from 'ioredis'

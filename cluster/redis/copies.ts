@@ -1,7 +1,6 @@
 // The copies that this member has sent and that are not answered, by their numbers: an answer finds
-// its asker here. It stands between wire.ts and the edge's callbacks, and bounds what may be on its
-// way: bytes a destination, copies in all; each is forgotten once its budget is over.
-// Source: PROTOCOL 3.6 "Wire", 3.10.
+// its asker here. It bounds what may be on its way: bytes a destination, copies in all. Each is
+// forgotten once its budget is over. Source: PROTOCOL 3.6 "Wire", 3.10.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { WireReply } from '../../protocol/message.ts'

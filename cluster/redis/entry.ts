@@ -1,5 +1,5 @@
-// One entry of an inbox stream: what a member has for another in one tick, as text. It stands
-// between wire.ts and the fields that Redis keeps. Source: PROTOCOL 3.6 "Wire".
+// One entry of an inbox stream: what a member has for another in one tick, as text. Source:
+// PROTOCOL 3.6 "Wire".
 //
 // `v` is the number of the format of `b`, and `h` names the sender and the copies inside: these two
 // stay as they are in every format, so that a member that can't read a newer body can still say so.

@@ -1,6 +1,5 @@
 // Reads the inbox stream of one incarnation, on a connection of its own: makes it, keeps it alive,
-// takes what is in it, and makes it again when Redis has lost it. It stands between a stream and
-// wire.ts. Source: PROTOCOL 3.6 "Wire".
+// takes what is in it, and makes it again when Redis has lost it. Source: PROTOCOL 3.6 "Wire".
 
 import { crc32 } from 'node:zlib'
 import { LIMITS } from '../../config/limits.ts'

@@ -1,5 +1,5 @@
 // The entries that a reader took lately, by what names each of them: what comes again is not taken
-// again. It stands between an inbox's stream and its reader. Source: PROTOCOL 3.6 "Wire".
+// again. Source: PROTOCOL 3.6 "Wire".
 
 /** Remembers at least so many of the ids that it has seen last. */
 export class KnownIds {

@@ -1,6 +1,6 @@
 // The seal of an entry: a keyed digest by which a member knows that another one of this store wrote
 // it, for this inbox, and that it is new. Whoever else can write to Redis could write to any actor
-// without. It stands between entry.ts and the fields that Redis keeps. Source: PROTOCOL 3.6 "Wire".
+// without. Source: PROTOCOL 3.6 "Wire".
 //
 // One digest covers all that a member has for another in one tick, so it costs some microseconds an
 // entry, however many messages are in it. `n` rises with every entry of a sender and begins with

@@ -1,7 +1,7 @@
 // The wire over Redis Streams: one inbox stream per incarnation, read by it alone; what a member
 // has for another in one tick goes as one entry. Redis keeps nothing that may not be lost: the edge
-// owns its request and sends it again. It stands between edges and owners of different processes
-// and a Redis; what a member has for itself is a call. Source: PROTOCOL 3.6 "Wire".
+// owns its request and sends it again. What a member has for itself is a call. Source: PROTOCOL 3.6
+// "Wire".
 
 import { LIMITS } from '../../config/limits.ts'
 import { errorItem } from '../../protocol/errors.ts'

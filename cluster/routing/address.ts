@@ -1,7 +1,6 @@
 // Naming and placing a request: the message id, the actor or key that it goes to, its shard. A
-// create gets an id that lies where its natural key lies, so that both commit in one entry. It
-// stands between a station's request and the edge that sends it. Source: PROTOCOL 3.6 (edge 1),
-// ARCHITECTURE 4, CONTRACT 0 "Idempotency".
+// create gets an id that lies where its natural key lies, so that both commit in one entry. Source:
+// PROTOCOL 3.6 (edge 1), ARCHITECTURE 4, CONTRACT 0 "Idempotency".
 
 import { createHash } from 'node:crypto'
 import { errorItem } from '../../protocol/errors.ts'

@@ -1,8 +1,7 @@
 // Where new actors gather that may lie in any shard: in one shard of this member until its group is
 // taken for an append, then in the next. So creates that arrive together commit as one group, and
 // the log sees a few large appends instead of one for each shard; at rest each create finds a shard
-// with nothing on its way and goes at once. It stands between the edge, which names new actors, and
-// the shards. Source: PROTOCOL 3.6 (edge 1), ARCHITECTURE 4.
+// with nothing on its way and goes at once. Source: PROTOCOL 3.6 (edge 1), ARCHITECTURE 4.
 
 import { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

@@ -1,7 +1,6 @@
 // The edge: owns a caller's request from its first byte to its reply. It sends a copy to the
 // shard's owner, resends when the owner has moved, died or is silent, and says "nothing was done"
-// only when no copy can still run. It stands between the stations and the wire.
-// Source: PROTOCOL 3.6 "Edge", 3.11.
+// only when no copy can still run. Source: PROTOCOL 3.6 "Edge", 3.11.
 
 import { LIMITS } from '../../config/limits.ts'
 import { ReleasingSet } from '../../protocol/releasing-map.ts'

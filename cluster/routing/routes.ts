@@ -1,7 +1,6 @@
 // Routes: which incarnation has a shard, as far as this member knows: from the shard rows that it
 // reads, from answers and from hints. The highest epoch wins, whoever said it; a wrong route costs
-// a round trip, never more. It stands between the edge and everything that hears of owners.
-// Source: PROTOCOL 3.5, 3.6 "Edge".
+// a round trip, never more. Source: PROTOCOL 3.5, 3.6 "Edge".
 
 /** An owner as somebody has told it. */
 export interface Route {

@@ -1,6 +1,6 @@
 // How long silence of an owner is normal: four times the p99 of the answers of late, from one
-// second to five. Resending early would double the work just when the engines are slow. It stands
-// between the edge's answers and its resends. Source: PROTOCOL 3.6 (edge 2).
+// second to five. Resending early would double the work just when the engines are slow. Source:
+// PROTOCOL 3.6 (edge 2).
 
 const SILENCE_MS_MIN = 1_000
 /** One more copy in so long is no burden, and a caller whose copy was lost waits for it. */

@@ -1,7 +1,6 @@
 // Several members in one process on stores in memory, for tests of what members do to each other:
 // one clock that tests move, a wire that can be cut, members that can be stopped, killed and
-// paused. It stands between tests of cluster/ and the member; the seeded simulation is in
-// test/simulation.
+// paused. The seeded simulation is in test/simulation.
 
 import { Member } from '../member.ts'
 import { memoryWire } from '../memory/wire.ts'

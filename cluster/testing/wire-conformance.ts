@@ -1,6 +1,6 @@
 // What every wire does, whatever carries it: the suite that the wire in memory and the one over
-// Redis both pass. It stands between the port (cluster/wire.ts) and its drivers. Whether anything
-// arrives is no promise of the port; here nothing disturbs it, and it does.
+// Redis both pass. The port is cluster/wire.ts. Whether anything arrives is no promise of the port;
+// here nothing disturbs it, and it does.
 
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'

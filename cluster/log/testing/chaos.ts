@@ -1,6 +1,5 @@
 // A seeded scheduler for tests of the log: whatever waits (a statement on its way, an answer, a
-// timer) goes on in random order. It stands between several owners in one process and the engine of
-// engine.ts.
+// timer) goes on in random order.
 
 import type { Clock } from '../../clock.ts'
 

@@ -1,6 +1,6 @@
 // An engine for tests of the log: segments and control rows in memory whose statements are applied
-// without being heard of, lost, or late; an audit of the chain that they leave. It stands between
-// tests of cluster/log and storage/memory. Source: PROTOCOL 3.2, 3.7 (I1), 4.1 (K4).
+// without being heard of, lost, or late; an audit of the chain that they leave. Source: PROTOCOL
+// 3.2, 3.7 (I1), 4.1 (K4).
 
 import { seeded } from '../../testing/harness.ts'
 import type { Outcome } from '../../../storage/control.ts'

@@ -1,5 +1,4 @@
-// An owner of shard 0 on an engine of tests: takes the shard, claims its log, appends to it. It
-// stands between tests of cluster/log and the SegmentedLog.
+// An owner of shard 0 on an engine of tests: takes the shard, claims its log, appends to it.
 
 import { freshUuid, group } from '../../../storage/conformance/journal-samples.ts'
 import type { Group } from '../../../storage/journal.ts'

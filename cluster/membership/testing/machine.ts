@@ -1,7 +1,6 @@
 // A machine for tests of membership: a process with clocks of its own that may run fast or slow,
 // stop (SIGSTOP: time goes on) or be suspended (its monotonic clock stands still), and a connection
-// to the control rows that may be cut. It stands between tests and the store in memory. Source:
-// PROTOCOL 3.3, 3.7 (I5).
+// to the control rows that may be cut. Source: PROTOCOL 3.3, 3.7 (I5).
 
 import type { Log } from '../../../protocol/log.ts'
 import type { ControlStore, Outcome } from '../../../storage/control.ts'

@@ -1,6 +1,5 @@
-// A member without real shards: tenures that say what was asked of them and end as a test
-// wants, for tests of how shards are claimed, announced, handed over and placed. It stands between
-// tests of cluster/placement and the port that its member gives it.
+// A member without real shards: tenures that say what was asked of them and end as a test wants,
+// for tests of how shards are claimed, announced, handed over and placed.
 
 import type { Log } from '../../../protocol/log.ts'
 import type { LogEnd, Tenure } from '../../../storage/journal.ts'

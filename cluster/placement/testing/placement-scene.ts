@@ -1,6 +1,5 @@
 // One member's placement over rows that a test writes, for tests of what it makes of them: its
-// shards do as they are told, the other members are rows that beat. It stands between tests of
-// cluster/placement and the placement.
+// shards do as they are told, the other members are rows that beat.
 
 import type { Test } from 'tap'
 import { seeded } from '../../testing/harness.ts'

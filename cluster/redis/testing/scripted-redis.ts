@@ -1,7 +1,7 @@
 // A Redis of a test's own making inside the process: the few commands that the wire uses, over a
-// real socket, with a clock, ids and answers that a test decides. It stands between tests and the
-// wire's real client: what no real server can be made to do at will (an answer that is cut off, ids
-// that go back, a stream that vanishes between two commands) happens here when it is told to.
+// real socket, with a clock, ids and answers that a test decides. What no real server can be made
+// to do at will (an answer that is cut off, ids that go back, a stream that vanishes between two
+// commands) happens here when it is told to.
 
 import { createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'

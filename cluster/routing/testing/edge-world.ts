@@ -1,5 +1,4 @@
-// An edge alone: what it sends is kept, and tests answer as owners would. It stands between the
-// tests of the edge and the routes, the wire and the clock.
+// An edge alone: what it sends is kept, and tests answer as owners would.
 
 import { errorItem } from '../../../protocol/errors.ts'
 import { uuidMaker } from '../../../protocol/ids.ts'

@@ -1,8 +1,8 @@
 // The committer: takes the groups of shards that have something to commit and appends them, few
 // appends in flight at once. While one is in flight the next groups fill, so under load an append
 // carries hundreds of entries and at rest one entry goes at once (ARCHITECTURE 2). Embedded, one
-// append merges the groups of all shards; on a server each shard's group goes alone, the shard
-// that waits longest first. It stands between cluster/sharding/shard.ts and the LogStore.
+// append merges the groups of all shards; on a server each shard's group goes alone, the shard that
+// waits longest first.
 
 import type { AppendOutcome, Group, LogStore } from '../../../storage/journal.ts'
 import type { Clock } from '../../clock.ts'

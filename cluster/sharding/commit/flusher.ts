@@ -1,8 +1,8 @@
 // The flusher of one shard: writes what is derived from committed entries (the actors' entries,
 // alias rows, spilled marks, snapshots, the shard's own row) and moves the flush offset. One write
 // at a time, in the order of the log, so that whatever is stored, nothing below it is missing; what
-// commits meanwhile goes with the next. Until a row is durable its content stays in memory. It
-// stands between the committed log and the derived store. Source: PROTOCOL 3.12.
+// commits meanwhile goes with the next. Until a row is durable its content stays in memory. Source:
+// PROTOCOL 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { ReleasingMap } from '../../../protocol/releasing-map.ts'

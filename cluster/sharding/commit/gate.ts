@@ -1,6 +1,6 @@
 // The output gate of one shard: entries that have been decided but not committed, and the answers
-// that wait for them. No answer leaves before the newest entry that it was computed on is
-// committed (PROTOCOL 3.6 step 5). It stands between turns and the committer.
+// that wait for them. No answer leaves before the newest entry that it was computed on is committed
+// (PROTOCOL 3.6 step 5).
 
 import { LIMITS } from '../../../config/limits.ts'
 import { assert } from '../../../protocol/errors.ts'

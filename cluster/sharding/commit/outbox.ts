@@ -1,7 +1,7 @@
 // The outbox of one shard: messages to other actors and keys that leave after their entry is
 // committed. What goes to one target goes in log order, one envelope in flight; the target's
-// offsets make a repeat harmless, so it survives restarts without a handshake. It stands between
-// committed entries and the wire. Source: PROTOCOL 3.6 "Outbox".
+// offsets make a repeat harmless, so it survives restarts without a handshake. Source: PROTOCOL 3.6
+// "Outbox".
 //
 // An effect that names its actor by a key first asks who that is, in log order among all effects to
 // actors of that type, for any of them may be for the same one. Who it is stands in the log before

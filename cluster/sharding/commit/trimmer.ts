@@ -1,7 +1,6 @@
 // The trimmer: deletes log rows that are old or too many. Some followers it waits for, whatever the
 // log grows to; one that can be made anew (the graph index) only for so long and so much. Below the
-// trim point the derived rows are the truth. It stands between the shards and the LogStore.
-// Source: PROTOCOL 3.5 "Trim", 3.12.
+// trim point the derived rows are the truth. Source: PROTOCOL 3.5 "Trim", 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'

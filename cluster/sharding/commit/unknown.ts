@@ -1,7 +1,6 @@
 // Unknown outcomes: an append that may be in the log, now or later. All answers of its group are
 // held until the store has said which; the same bytes may be sent again, other bytes only after a
-// re-claim has made the old ones false for ever. It stands between the committer and the shard.
-// Source: PROTOCOL 3.2.
+// re-claim has made the old ones false for ever. Source: PROTOCOL 3.2.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { AssertionError, assert, errorItem } from '../../../protocol/errors.ts'

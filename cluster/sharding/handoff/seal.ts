@@ -1,6 +1,5 @@
 // The seal of a shard on its way to another owner: pending until everything that was decided is in
-// the log, then nothing more is released. It stands between a handoff and the shard's gate. Source:
-// PROTOCOL 3.8 (2).
+// the log, then nothing more is released. Source: PROTOCOL 3.8 (2).
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Clock } from '../../clock.ts'

@@ -1,8 +1,7 @@
-// Keys apart: a natural key whose shard is not its actor's. The actor's turn claims it in the
-// key's shard, its outbox confirms or frees the claim after the commit, and a claim that was left
-// behind is ended only by asking the actor whether it holds the key by that message. It stands
-// between turns, the key tables of other shards and the outbox. Source: ARCHITECTURE 4 "Apart",
-// model-checked as `keys`.
+// Keys apart: a natural key whose shard is not its actor's. The actor's turn claims it in the key's
+// shard, its outbox confirms or frees the claim after the commit, and a claim that was left behind
+// is ended only by asking the actor whether it holds the key by that message. Source: ARCHITECTURE
+// 4 "Apart", model-checked as `keys`.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'

@@ -1,6 +1,6 @@
 // The question `!holds`: whether an actor holds a natural key by a message, asked by the key's
-// shard about an old claim that was never confirmed. It stands between the claims of other shards
-// and the actor's marks and held keys. Source: ARCHITECTURE 4 "Apart", model-checked as `keys`.
+// shard about an old claim that was never confirmed. Source: ARCHITECTURE 4 "Apart", model-checked
+// as `keys`.
 
 import { encodeEntry } from '../../../protocol/entry.ts'
 import type { Entry } from '../../../protocol/entry.ts'

@@ -1,6 +1,6 @@
 // The natural keys of one shard: which actor a key leads to, and how entries change that. Newest
-// rows are in memory until they are flushed; below that one point read answers. It stands between
-// turns that ask for keys and the alias rows of the derived store. Source: ARCHITECTURE 4.
+// rows are in memory until they are flushed; below that one point read answers. Source:
+// ARCHITECTURE 4.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { ReleasingMap } from '../../../protocol/releasing-map.ts'

@@ -1,6 +1,6 @@
 // Finds where numbers are free again behind a stretch that callers have chosen: an import of a
-// million numbers is passed in some dozens of reads, several at a time. It stands between a shard's
-// counters and the rows of keys. Source: ARCHITECTURE 4 "A generated number".
+// million numbers is passed in some dozens of reads, several at a time. Source: ARCHITECTURE 4 "A
+// generated number".
 
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'

@@ -1,8 +1,8 @@
-// Generated numbers of one shard: shard s owns those integers n whose text (prefix + n) hashes to
-// s and takes them in rising order. Unique by construction, found by routing, no lease. How far a
+// Generated numbers of one shard: shard s owns those integers n whose text (prefix + n) hashes to s
+// and takes them in rising order. Unique by construction, found by routing, no lease. How far a
 // prefix has come is a row of its own, read when it is needed: callers choose prefixes, and what
-// they choose costs rows, not memory. It stands between turns that ask for a number and the rows of
-// counters. Source: ARCHITECTURE 4 "A generated number", PROTOCOL 3.0 `alias`.
+// they choose costs rows, not memory. Source: ARCHITECTURE 4 "A generated number", PROTOCOL 3.0
+// `alias`.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError, assert } from '../../../protocol/errors.ts'

@@ -1,5 +1,5 @@
-// Reading a shard's log as entries: dense, in order, each once, whatever rows they are in. It
-// stands between the LogReader and whoever replays or follows. Source: PROTOCOL 3.0 "Offset", 3.5.
+// Reading a shard's log as entries: dense, in order, each once, whatever rows they are in. Source:
+// PROTOCOL 3.0 "Offset", 3.5.
 
 import { assert } from '../../../protocol/errors.ts'
 import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'

@@ -2,8 +2,7 @@
 // is read, the shard's own memory is rebuilt from it, and what the derived rows lack of it is
 // handed to the flusher, which writes it while the shard serves. Reads go together, bounded: a
 // takeover waits for few round trips whatever the tail holds. A next owner that was announced reads
-// most of it ahead. It stands between a claim and the first envelope. Source: PROTOCOL 3.5 (claim,
-// step 3), 3.8, 3.12.
+// most of it ahead. Source: PROTOCOL 3.5 (claim, step 3), 3.8, 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { EntryHead } from '../../../protocol/entry.ts'

@@ -1,8 +1,7 @@
 // A tail that is too long for memory, as of a store that was restored from its log alone: it is
 // replayed in steps, each as by an owner that came, wrote what was derived of so much, and was gone
 // again. So a claim holds a bounded part of the log, and one that ends on its way is gone on with.
-// It stands between a claim and its recovery, which has the last, short tail. Source: PROTOCOL 3.5
-// (claim, step 3), 3.12.
+// Recovery has the last, short tail. Source: PROTOCOL 3.5 (claim, step 3), 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { ClaimedShard, StoreIdentity } from '../../../storage/journal.ts'

@@ -1,5 +1,5 @@
-// What a shard remembers of itself over restarts, kept in its own derived row. It stands between
-// the flusher, which writes it, and a claim, which reads it. Source: PROTOCOL 3.0 `shard_snap`.
+// What a shard remembers of itself over restarts, kept in its own derived row. The flusher writes
+// it, a claim reads it. Source: PROTOCOL 3.0 `shard_snap`.
 
 /** What a shard remembers of itself: its clock, and how far its relay and its log are. */
 export interface ShardSnapshot {

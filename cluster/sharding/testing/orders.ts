@@ -1,5 +1,4 @@
-// Orders on the shards of one member, asked as callers ask, for tests of natural keys. It stands
-// between such tests and the member on a journal in memory.
+// Orders on the shards of one member, asked as callers ask, for tests of natural keys.
 
 import { orderBehaviour } from '../../../commerce/order/order.ts'
 import type { OrderState } from '../../../commerce/order/state/state.ts'

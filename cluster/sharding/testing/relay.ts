@@ -1,6 +1,5 @@
 // An outbox alone on a gate, for tests of when its effects leave: what is committed, what becomes
-// of an append and what each envelope is answered, is up to the test. It stands between such tests
-// and the Outbox.
+// of an append and what each envelope is answered, is up to the test.
 
 import type { Effect } from '../../../protocol/behaviour.ts'
 import { errorItem } from '../../../protocol/errors.ts'

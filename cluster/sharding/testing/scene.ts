@@ -1,6 +1,5 @@
 // One shard with one owner after another on a journal in memory, for tests of what a shard keeps by
 // itself. Its edge is the simplest that is right: it resends on `moved` until there is an answer.
-// It stands between tests of cluster/sharding and the Shard.
 
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { errorItem } from '../../../protocol/errors.ts'

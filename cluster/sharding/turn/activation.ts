@@ -1,6 +1,5 @@
 // An activation: one actor loaded in its shard's owner, with its speculative state (the newest
-// decided one), its marks and its mailbox. It stands between the shard, which routes envelopes
-// here, and the turns; loading.ts fills it. Source: PROTOCOL 3.6, 3.10, 3.12.
+// decided one), its marks and its mailbox. loading.ts fills it. Source: PROTOCOL 3.6, 3.10, 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'

@@ -1,7 +1,6 @@
 // Arrivals: finds the actor that an envelope is for, by its id, by a natural key, or as the create
-// of a new one, makes sure that it is loaded, and puts the work into its mailbox. It stands between
-// the shard, which decides whether it takes envelopes at all, and the turns. Source: PROTOCOL 3.6
-// (owner 2, 3), ARCHITECTURE 4.
+// of a new one, makes sure that it is loaded, and puts the work into its mailbox. The shard decides
+// whether it takes envelopes at all. Source: PROTOCOL 3.6 (owner 2, 3), ARCHITECTURE 4.
 
 import { createHash } from 'node:crypto'
 import { LIMITS } from '../../../config/limits.ts'

@@ -1,6 +1,6 @@
 // Answers to what decide asks for on the way: keys, numbers, effects of rules, history. Only the
-// asking actor waits for an answer that isn't at hand; its shard goes on. It stands between the
-// turn runner and the shard's tables. Source: ARCHITECTURE 2, 4; PROTOCOL 3.6.
+// asking actor waits for an answer that isn't at hand; its shard goes on. Source: ARCHITECTURE 2,
+// 4; PROTOCOL 3.6.
 
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import type { Ask } from '../../../protocol/behaviour.ts'

@@ -1,5 +1,5 @@
-// Dedup: whether a message took effect on an actor before, and what its caller was told then. It
-// stands between an envelope and its turn, before every bound. Source: PROTOCOL 3.6 (owner 2).
+// Dedup: whether a message took effect on an actor before, and what its caller was told then. It is
+// asked before every bound. Source: PROTOCOL 3.6 (owner 2).
 
 import { errorItem } from '../../../protocol/errors.ts'
 import { decodeEntry } from '../../../protocol/entry.ts'

@@ -1,5 +1,5 @@
-// Makes the entry of what a turn decided: records, answer, keys taken and given up, effects. It
-// stands between the turn runner and the open group. Source: PROTOCOL 3.0, ARCHITECTURE 4.
+// Makes the entry of what a turn decided: records, answer, keys taken and given up, effects.
+// Source: PROTOCOL 3.0, ARCHITECTURE 4.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Decision, Effect, NaturalKey } from '../../../protocol/behaviour.ts'

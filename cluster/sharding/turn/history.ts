@@ -1,6 +1,6 @@
 // An actor's past: its entries, its checkpoints, its state as it was. Read from the derived rows
-// and what is decided above them, never kept in the state. It stands between asks of a turn and
-// the derived store. Source: CONTRACT 1.3 (getCheckpoints, rewind), PROTOCOL 3.12.
+// and what is decided above them, never kept in the state. Source: CONTRACT 1.3 (getCheckpoints,
+// rewind), PROTOCOL 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { checkpointId } from '../../../protocol/checkpoint.ts'

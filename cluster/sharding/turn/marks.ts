@@ -1,7 +1,6 @@
-// Marks: the message ids that took effect on an actor, with what their callers were told. They
-// stand between an envelope and its turn: a repeat finds the recorded answer instead of running
-// again. A window lives with the actor's state; what falls out of it before its time is spilled
-// to an own row. Source: PROTOCOL 3.6 "Marks".
+// Marks: the message ids that took effect on an actor, with what their callers were told. A repeat
+// finds the recorded answer instead of running again. A window lives with the actor's state; what
+// falls out of it before its time is spilled to an own row. Source: PROTOCOL 3.6 "Marks".
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { MessageResult } from '../../../protocol/message.ts'

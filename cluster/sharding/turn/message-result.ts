@@ -1,5 +1,5 @@
-// What is answered to a message: by a decision, for a failure, or already by the edge. It stands
-// between the turns and the edge's caller. Source: PROTOCOL 3.6 (owner).
+// What is answered to a message: by a decision, for a failure, or already by the edge. Source:
+// PROTOCOL 3.6 (owner).
 
 import type { Decision } from '../../../protocol/behaviour.ts'
 import type { ErrorItem } from '../../../protocol/errors.ts'

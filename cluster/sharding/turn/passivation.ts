@@ -1,7 +1,6 @@
 // Passivation: which actors of a shard are in memory, how much that is, and when one goes to rest:
 // after some idle time by the clock, at once when it was made and not asked again, sooner when
-// memory runs short. It stands between the shard's routing and its activations. Source: PROTOCOL
-// 3.12.
+// memory runs short. Source: PROTOCOL 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { ReleasingMap } from '../../../protocol/releasing-map.ts'

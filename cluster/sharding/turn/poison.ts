@@ -1,7 +1,6 @@
 // Poison: messages of a shard's actors that were given up because they kept killing their owner, or
 // failed where nobody would repeat them. What their senders were told is in the log; this keeps
-// what a person needs to look at them and to send them again. It stands between the entries of a
-// shard and its rows of `parked`. Source: PROTOCOL 3.11.
+// what a person needs to look at them and to send them again. Source: PROTOCOL 3.11.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'

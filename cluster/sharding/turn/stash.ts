@@ -1,7 +1,7 @@
 // Envelopes that a shard keeps while it can't run them but soon will, or somebody else will: while
 // it is claimed, while it is sealed for its next owner, while a suspect message runs alone. Bounded
 // in number, bytes and time; what is over the bound is answered `moved`, and its edge sends it
-// again. It stands between the wire and the shard's arrivals. Source: PROTOCOL 3.8, 3.11.
+// again. Source: PROTOCOL 3.8, 3.11.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'

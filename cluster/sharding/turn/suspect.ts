@@ -1,8 +1,8 @@
 // A suspect: a message during which its owner's process has ended twice. It runs alone: what was
 // begun in its shard before is committed and answered first, what arrives meanwhile waits, and one
 // suspect runs at a time, the others are sent back. So if the process ends again, hardly anything
-// but the culprit is outstanding with it, and an innocent one is not given up. It stands between
-// the shard and its arrivals. Source: PROTOCOL 3.11.
+// but the culprit is outstanding with it, and an innocent one is not given up. Source: PROTOCOL
+// 3.11.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'

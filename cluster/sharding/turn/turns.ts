@@ -1,6 +1,6 @@
 // The turn runner: takes the works of a mailbox one after the other, each message of a work once,
-// in order; runs decide, answers its asks, and makes an entry of what it decided. It stands
-// between the mailboxes and the open group. Source: PROTOCOL 3.6 (owner, steps 2-5), 3.14.
+// in order; runs decide, answers its asks, and makes an entry of what it decided. Source: PROTOCOL
+// 3.6 (owner, steps 2-5), 3.14.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'

@@ -1,5 +1,4 @@
 // Work: one envelope on its way through an activation, and what its turns have gathered so far.
-// It stands between the mailbox and the turn runner.
 
 import type { ActorRecord, Ask, Decision, NaturalKey } from '../../../protocol/behaviour.ts'
 import type { Envelope, MessageResult, WireReply } from '../../../protocol/message.ts'
