@@ -1,6 +1,6 @@
-// Every actor type of the platform, in one table. It stands between the types (commerce/, the
-// stations) and all who need the whole of them: the runtime, and the worker threads of the graph,
-// which fold and project the same actors. A type that is missing here is parked by the projector.
+// Every actor type of the platform, in one table. The runtime needs the whole of them, and so do
+// the graph's worker threads, which fold and project the same actors. A type that is missing here
+// is parked by the projector.
 
 import type { ChannelView } from '../commerce/order/channels.ts'
 import type { Completion } from '../commerce/order/completion.ts'

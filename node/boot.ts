@@ -1,6 +1,6 @@
-// Which boot of which kernel this is. It stands between the system and what must know whether the
-// machine went down since something was noted: what a process wrote without syncing is there after
-// the process has ended, and may not be after the machine has.
+// Which boot of which kernel this is. It tells whether the machine went down since something was
+// noted: what a process wrote without syncing is there after the process has ended, and may not be
+// after the machine has.
 
 import { readFileSync } from 'node:fs'
 

@@ -1,6 +1,5 @@
 // The foundation of a cluster: this process is one member of many, its journal in Cassandra, its
-// graph in Elasticsearch, its wire over Redis. It stands between the composition root and those
-// drivers. Source: ARCHITECTURE 0, PROTOCOL 3.3, 3.6, 3.13.
+// graph in Elasticsearch, its wire over Redis. Source: ARCHITECTURE 0, PROTOCOL 3.3, 3.6, 3.13.
 
 import { SegmentedLog } from '../cluster/log/segmented-log.ts'
 import { Member } from '../cluster/member.ts'

@@ -1,6 +1,5 @@
 // The embedded foundation: one member on LMDB, its graph on SQLite in worker threads, a wire that
-// is a call. It stands between the composition root and the drivers of storage/embedded. Source:
-// PROTOCOL 3.16, ARCHITECTURE 2.
+// is a call. Source: PROTOCOL 3.16, ARCHITECTURE 2.
 
 import { availableParallelism } from 'node:os'
 import { LIMITS } from '../config/limits.ts'

@@ -1,7 +1,7 @@
 // Work that waits, by who asked for it: groups take turns, and of one group its flows, so that who
 // asks for much waits behind nobody but themselves. Where there is no room the newest of whoever
-// has most waiting has to go (fair queuing with longest-queue drop). It stands between requests and
-// what serves few of them at a time: graph queries, sign-ins. Source: PROTOCOL 3.10.
+// has most waiting has to go (fair queuing with longest-queue drop). For what serves few requests
+// at a time: graph queries, sign-ins. Source: PROTOCOL 3.10.
 
 /** Whose work it is: groups take turns, and within one its flows. */
 export interface Flow {

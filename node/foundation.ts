@@ -1,6 +1,5 @@
 // What the stations stand on: a member on its journal, and the graph's index. Two ways to make it,
-// embedded.ts and clustered.ts, and everything above is the same. It stands between the drivers and
-// the composition root. Source: ARCHITECTURE 0.
+// embedded.ts and clustered.ts, and everything above is the same. Source: ARCHITECTURE 0.
 
 import type { World } from '../cluster/clock.ts'
 import type { Member } from '../cluster/member.ts'

@@ -1,5 +1,4 @@
-// What a person sees when a node is up: where to look, and lines to paste. It stands between
-// main.ts and the terminal.
+// What a person sees when a node is up: where to look, and lines to paste.
 
 import { resolve } from 'node:path'
 import type { Settings } from '../config/settings.ts'

@@ -1,6 +1,5 @@
 // Gives memory back after a burst: V8 keeps what its heap has grown to, and collects only when it
-// needs more. It stands between a thread that has become idle and the system. Under load it does
-// nothing. Target: ARCHITECTURE 8, under 300 MB at rest.
+// needs more. Under load it does nothing. Target: ARCHITECTURE 8, under 300 MB at rest.
 
 import { performance } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'

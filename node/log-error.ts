@@ -1,6 +1,6 @@
-// What the log says of an error. It stands between errors of all makes and the log: drivers hang
-// onto theirs what they were doing, whole commands, statements and requests with passwords and
-// callers' data in them. So an error is told by what is known to be harmless, and nothing else.
+// What the log says of an error. Drivers hang onto their errors what they were doing: whole
+// commands, statements and requests with passwords and callers' data in them. So an error is told
+// by what is known to be harmless, and nothing else.
 
 import { LIMITS } from '../config/limits.ts'
 

@@ -1,6 +1,6 @@
-// Lines on their way out of the process. It stands between the log, which only observes, and a file
-// descriptor that may be a full disk, a pipe whose reader has gone or a terminal that was closed:
-// none of these may end the process or hold it up for long.
+// Lines on their way out of the process. The file descriptor may be a full disk, a pipe whose
+// reader has gone or a terminal that was closed: none of these may end the process or hold it up
+// for long.
 
 import { writeSync } from 'node:fs'
 import { LIMITS } from '../config/limits.ts'

@@ -1,5 +1,5 @@
-// The log for a person at a terminal: a sentence a line. It stands between the parts, which know
-// protocol/log.ts, and a terminal; JSON lines, for everybody else, are made in log.ts.
+// The log for a person at a terminal: a sentence a line. JSON lines, for everybody else, are made in
+// log.ts.
 
 import type { Settings } from '../config/settings.ts'
 import type { Log } from '../protocol/log.ts'

@@ -1,6 +1,5 @@
-// The log of a process, on standard output: sentences at a terminal, JSON lines elsewhere. It
-// stands between the parts, which know protocol/log.ts, and where their lines go; main.ts makes it
-// from the settings.
+// The log of a process, on standard output: sentences at a terminal, JSON lines elsewhere. The
+// parts know protocol/log.ts only; main.ts makes it from the settings.
 
 import { pino } from 'pino'
 import type { Settings } from '../config/settings.ts'

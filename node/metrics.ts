@@ -1,6 +1,6 @@
 // The numbers a member shows about itself: counters, gauges and histograms, cheap enough for the
-// hot path (an increment is one addition), and their text for Prometheus. It stands between the
-// stations that count and GET /metrics. Format: Prometheus text exposition 0.0.4.
+// hot path (an increment is one addition), and their text for Prometheus. Format: Prometheus text
+// exposition 0.0.4.
 
 import { assert } from '../protocol/errors.ts'
 

@@ -1,6 +1,6 @@
-// The composition root: the stations are wired here on a foundation (embedded.ts, clustered.ts). It
-// stands between the settings and a running node; everything else gets what it needs from here. The
-// order of the lines is the order of the walk, from the journal up to the socket.
+// The composition root: the stations are wired here on a foundation (embedded.ts, clustered.ts).
+// Everything else gets what it needs from here. The order of the lines is the order of the walk,
+// from the journal up to the socket.
 
 import { randomFillSync } from 'node:crypto'
 import type { Settings } from '../config/settings.ts'

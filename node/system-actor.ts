@@ -1,8 +1,8 @@
 // Configuration actors: one generic behaviour for all that is kept as a value under a key (registry
-// entries, clients, roles, sessions, ...). It stands between their stations, which check values and
-// serve HTTP, and the system shard, whose log is the one order of such changes. Two messages: `put`
-// writes the whole value, `delete` takes it away; the ETag is the actor's version. Source:
-// ARCHITECTURE 2, PROTOCOL 3.0, CONTRACT 0 "ETags".
+// entries, clients, roles, sessions, ...). Their stations check values and serve HTTP; the log of
+// the system shard is the one order of such changes. Two messages: `put` writes the whole value,
+// `delete` takes it away; the ETag is the actor's version. Source: ARCHITECTURE 2, PROTOCOL 3.0,
+// CONTRACT 0 "ETags".
 
 import type { ActorRequest } from '../cluster/actor-system.ts'
 import { LIMITS } from '../config/limits.ts'

@@ -1,5 +1,5 @@
 // Lets a worker thread yield to the others: what follows the journal must not take the processor
-// from those who wait for an answer. It stands between worker threads and the scheduler.
+// from those who wait for an answer.
 
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'

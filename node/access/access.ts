@@ -1,5 +1,5 @@
-// The access station as node.ts wires it: who calls and what they may do. It stands between the
-// system shard, which keeps clients, roles and sessions, and every operation that wants a token.
+// The access station as node.ts wires it: who calls and what they may do. The system shard keeps
+// clients, roles and sessions.
 
 import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'

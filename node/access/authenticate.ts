@@ -1,8 +1,8 @@
 // Authentication of a request: from the Authorization header to an Identity, out of the system
-// maps, at once as long as these may be believed. It stands between node/http, which calls it for
-// every operation that wants a token, and the sessions. Tokens that were good are kept in a bounded
-// cache, which forgets them when their session, or anything that decides what they may do, changes;
-// a member that can't know of such changes asks neither. Source: CONTRACT 1.11, PROTOCOL 3.0.
+// maps, at once as long as these may be believed. node/http calls it for every operation that wants
+// a token. Tokens that were good are kept in a bounded cache, which forgets them when their
+// session, or anything that decides what they may do, changes; a member that can't know of such
+// changes asks neither. Source: CONTRACT 1.11, PROTOCOL 3.0.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { SystemEntry, SystemView } from '../../cluster/actor-system.ts'

@@ -1,5 +1,5 @@
-// The first identity: a store with none gets the client `bootstrap`, which may do everything. It
-// stands between an empty store and the first token. Source: CONTRACT 0 "Bootstrap".
+// The first identity: a store with none gets the client `bootstrap`, which may do everything. An
+// empty store has no other way to its first token. Source: CONTRACT 0 "Bootstrap".
 //
 // A secret from the settings is the client's bootstrap secret "when set": at a start with another
 // one it replaces the former bootstrap secret (tokens that are out stay good; secrets issued later

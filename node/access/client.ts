@@ -1,6 +1,5 @@
-// Clients: applications with an identity of their own. They stand between the OAuth endpoints,
-// which check their secrets, and the tokens that act for them. Source: specification "Identity
-// resources", CONTRACT 1.8.
+// Clients: applications with an identity of their own. The OAuth endpoints check their secrets;
+// tokens act for them. Source: specification "Identity resources", CONTRACT 1.8.
 
 import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'

@@ -1,6 +1,5 @@
 // What counts as one caller among addresses: of IPv6 a /64, which is one line's or one machine's to
-// choose addresses from (RFC 6177), of IPv4 the address. It stands between addresses as text and
-// the counts of wrong sign-ins.
+// choose addresses from (RFC 6177), of IPv4 the address.
 
 export interface Network {
   /** Counted as one. */

@@ -1,5 +1,5 @@
 // What the OAuth endpoints read and refuse: forms, client credentials, and failures in the form of
-// RFC 6749. It stands between raw requests and oauth.ts.
+// RFC 6749.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { OperationRequest, OperationResponse } from '../http/operation.ts'

@@ -1,6 +1,6 @@
-// The OAuth 2.0 endpoints: tokens by client credentials, revocation, discovery. They stand between
-// applications that sign in and the sessions that their tokens name. Bodies and codes are those of
-// RFC 6749, 7009 and 8414, not the platform's. Source: specification "OAuth", CONTRACT 1.11.
+// The OAuth 2.0 endpoints: tokens by client credentials, revocation, discovery. Bodies and codes
+// are those of RFC 6749, 7009 and 8414, not the platform's. Source: specification "OAuth", CONTRACT
+// 1.11.
 
 import { Type } from '@sinclair/typebox'
 import type { SystemView } from '../../cluster/actor-system.ts'

@@ -1,7 +1,6 @@
 // What the owner of the `system` shard asks before a change of configuration, by its own maps: a
 // member that lags behind, or is wrong, has let the request through, and may not speak for its
-// caller. It stands between the session that an envelope names and the roles that decide. Source:
-// PROTOCOL 3.0 "The system shard", CONTRACT 1.14.
+// caller. Source: PROTOCOL 3.0 "The system shard", CONTRACT 1.14.
 
 import { LIMITS } from '../../config/limits.ts'
 import { narrow, parseScope } from '../../protocol/ace.ts'

@@ -1,6 +1,5 @@
-// Roles: named lists of ACEs. They stand between identities, which carry role keys, and the
-// compiled sets that every request is checked against. Source: specification "Identity resources",
-// CONTRACT 1.8, 1.14.
+// Roles: named lists of ACEs. Identities carry role keys; every request is checked against the
+// compiled sets. Source: specification "Identity resources", CONTRACT 1.8, 1.14.
 
 import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'

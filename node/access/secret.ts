@@ -1,9 +1,8 @@
-// Client secrets: how they are kept and checked. It stands between the token endpoint and the
-// hashes in client records. All are kept as salted scrypt, not as a plain digest, because an
-// operator may choose a short one (KONTOR_BOOTSTRAP_SECRET). A check takes some 50 ms of a pool
-// thread: it never blocks the loop, sign-ins.ts lets few run at once, and a secret that was right
-// is remembered for as long as the process lives, so that a client that asks often costs
-// microseconds.
+// Client secrets: how they are kept and checked. All are kept as salted scrypt, not as a plain
+// digest, because an operator may choose a short one (KONTOR_BOOTSTRAP_SECRET). A check takes some
+// 50 ms of a pool thread: it never blocks the loop, sign-ins.ts lets few run at once, and a secret
+// that was right is remembered for as long as the process lives, so that a client that asks often
+// costs microseconds.
 
 import { createHmac, scrypt, timingSafeEqual } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'

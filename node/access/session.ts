@@ -1,7 +1,6 @@
 // Sessions: what stands behind a token, kept as configuration actors so that every member knows
-// them and restarts don't end them. It stands between the token endpoint and the system shard:
-// issues, revokes, and removes what has expired. Source: specification "Tokens and sessions",
-// CONTRACT 1.11.
+// them and restarts don't end them. It issues and revokes them, and removes what has expired.
+// Source: specification "Tokens and sessions", CONTRACT 1.11.
 
 import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'

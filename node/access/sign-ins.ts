@@ -3,8 +3,7 @@
 // behind those who were not, and of them one is checked at a time; within both lines networks take
 // turns. So a flood of wrong secrets, from one address or from many, doesn't keep right ones
 // waiting, and right ones that this process knows are never in a line. An unknown client and a
-// wrong secret are the same to all of it. It stands between the token endpoint and the hashes.
-// Source: CONTRACT 1.11 "Wrong sign-ins".
+// wrong secret are the same to all of it. Source: CONTRACT 1.11 "Wrong sign-ins".
 
 import { LIMITS } from '../../config/limits.ts'
 import { FairQueue } from '../fair-queue.ts'

@@ -1,6 +1,5 @@
-// Access tokens: base64url(16-byte session UUID ‖ 32 random bytes). They stand between a caller's
-// Authorization header and the session that the first 16 bytes name; the session keeps a SHA-256
-// of the whole, which is enough for 256 random bits. Source: CONTRACT 1.11.
+// Access tokens: base64url(16-byte session UUID ‖ 32 random bytes). The first 16 bytes name the
+// session, which keeps a SHA-256 of the whole: enough for 256 random bits. Source: CONTRACT 1.11.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { formatUuid } from '../../protocol/ids.ts'

@@ -1,7 +1,6 @@
 // How often sign-ins were wrong of late, by client and network and by network, in bounded memory.
 // Only outcomes that were wrong count: who is right is never slowed by them. Each count is a leaky
-// bucket kept as one time (GCRA): when it will be empty. It stands between sign-ins and the clock.
-// Source: CONTRACT 1.11 "Wrong sign-ins".
+// bucket kept as one time (GCRA): when it will be empty. Source: CONTRACT 1.11 "Wrong sign-ins".
 
 import { hash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'

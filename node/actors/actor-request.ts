@@ -1,7 +1,7 @@
 // From an HTTP body to the messages that go to an actor: reads them, asks who may send them, checks
-// their shape. It stands between the routes (and the lines of bulk) and the actor system: what
-// fails here gets its error here, and the rest travels in one request, in order. Source:
-// CONTRACT 0 "Multi-message actor calls", 1.3; PROTOCOL 3.6.
+// their shape. The routes and the lines of bulk make them. What fails here gets its error here, and
+// the rest travels in one request, in order. Source: CONTRACT 0 "Multi-message actor calls", 1.3;
+// PROTOCOL 3.6.
 
 import { hash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'

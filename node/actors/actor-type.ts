@@ -1,5 +1,5 @@
-// Actor types as the HTTP surface knows them: which are served, and what to say of the others. It
-// stands between a path's {type} and its behaviour. Source: CONTRACT 1.3, 1.13.
+// Actor types as the HTTP surface knows them: which are served, and what to say of the others.
+// Source: CONTRACT 1.3, 1.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { RequestError } from '../../protocol/errors.ts'

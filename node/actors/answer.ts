@@ -1,6 +1,6 @@
-// Answers of actors as JSON text, for single requests and for lines of bulk. It stands between the
-// actor system's replies and the wire. Put together by hand: the parts are few and known, and
-// `data`, which may be anything, is written once and used twice. Source: CONTRACT 1.3.
+// Answers of actors as JSON text, for single requests and for lines of bulk. Put together by hand:
+// the parts are few and known, and `data`, which may be anything, is written once and used twice.
+// Source: CONTRACT 1.3.
 
 import type { ErrorItem } from '../../protocol/errors.ts'
 import { statusOf } from '../../protocol/errors.ts'

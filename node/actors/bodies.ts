@@ -1,6 +1,6 @@
 // The bodies of requests to actors, for the OpenAPI document: the messages of all types that are
-// served, as their behaviours describe them. It stands between these and the table of operations.
-// What comes in is checked by actor-request.ts and the behaviours. Source: CONTRACT 0, 1.3.
+// served, as their behaviours describe them. What comes in is checked by actor-request.ts and the
+// behaviours. Source: CONTRACT 0, 1.3.
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'

@@ -1,6 +1,5 @@
 // One line of bulk: `{id, messages, idempotencyKey?}`, read and, when it is no good, refused with
-// its number. It stands between the bytes of a line and the run that sends it. Source: CONTRACT 0
-// "Bulk".
+// its number. Source: CONTRACT 0 "Bulk".
 
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'

@@ -1,7 +1,6 @@
-// Bulk: many lines of messages to many actors in one request. It stands between a streamed body
-// and the actor system: lines to one actor take effect in line order, others run side by side,
-// answers leave in line order, and everything in between is bounded, so that a client that reads
-// slowly slows its own lines down. Source: CONTRACT 0 "Bulk".
+// Bulk: many lines of messages to many actors in one request. Lines to one actor take effect in
+// line order, others run side by side, answers leave in line order. Everything in between is
+// bounded, so a client that reads slowly slows its own lines down. Source: CONTRACT 0 "Bulk".
 //
 // A line that finds its shard too busy (429) is sent again until its time is up, and fewer lines
 // are kept under way for a while: bulk adapts instead of failing.

@@ -1,7 +1,7 @@
 // A bound on what the refused may have remembered. An answer under an idempotency key is kept with
 // its actor for a day, a refusal by permission too: who may do nothing could fill a disk, and the
-// windows of other people's actors, by new keys. It stands between the check of permissions and the
-// owner. Source: CONTRACT 0 "Idempotency", PROTOCOL 3.6 "Marks".
+// windows of other people's actors, by new keys. Source: CONTRACT 0 "Idempotency", PROTOCOL 3.6
+// "Marks".
 
 import { hash } from 'node:crypto'
 import type { World } from '../../cluster/clock.ts'

@@ -1,6 +1,6 @@
 // A body that holds no messages, under an idempotency key: its refusal is kept like any other
-// answer, so that the key belongs to that body. It stands between the reading of a body and the
-// owner. Source: CONTRACT 0 "Idempotency", PROTOCOL 3.6 "Marks".
+// answer, so that the key belongs to that body. Source: CONTRACT 0 "Idempotency", PROTOCOL 3.6
+// "Marks".
 
 import type { ActorRequest } from '../../cluster/actor-system.ts'
 import type { RequestError } from '../../protocol/errors.ts'

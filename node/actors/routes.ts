@@ -1,5 +1,5 @@
-// The actors' HTTP surface: messages to one actor, and bulk. It stands between node/http, which
-// serves this table, and the actor system. Source: specification "Actors", CONTRACT 0, 1.3.
+// The actors' HTTP surface: messages to one actor, and bulk. Source: specification "Actors",
+// CONTRACT 0, 1.3.
 
 import { Type } from '@sinclair/typebox'
 import type { ActorSystem } from '../../cluster/actor-system.ts'

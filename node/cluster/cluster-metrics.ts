@@ -1,5 +1,5 @@
 // The cluster's numbers for GET /metrics: who is there, whose the shards are, how moves and
-// takeovers went. It stands between a member's ownership and the metrics page.
+// takeovers went.
 
 import type { Overview } from '../../cluster/placement/ownership.ts'
 import type { PlacementStats } from '../../cluster/placement/placement-options.ts'

@@ -1,7 +1,6 @@
 // The state of the cluster as an operator asks for it: members, shards with their owners, heads and
 // index lag, planned moves. Its own shards a member knows; the heads of others it reads from the
-// store, at most once a second. It stands between the member, the store and the route.
-// Source: CONTRACT 0 "Operations".
+// store, at most once a second. Source: CONTRACT 0 "Operations".
 
 import type { Clock } from '../../cluster/clock.ts'
 import type { Overview } from '../../cluster/placement/ownership.ts'

@@ -1,6 +1,5 @@
 // The cluster's HTTP surface: what an operator sees of members and shards, and what was set aside.
-// It stands between node/http, which serves this table, and the status. Source: CONTRACT 0
-// "Operations", PROTOCOL 3.11.
+// Source: CONTRACT 0 "Operations", PROTOCOL 3.11.
 
 import { RequestError, statusOf } from '../../protocol/errors.ts'
 import type { Operation, OperationRequest } from '../http/operation.ts'

@@ -1,7 +1,6 @@
 // What was set aside so that the rest could go on: messages that were given up, and actors that the
 // graph can't show. Both lists are derived rows, so any member can read them; a message is sent
-// again to whoever owns its actor now. It stands between the derived rows and the cluster's routes.
-// Source: PROTOCOL 3.11.
+// again to whoever owns its actor now. Source: PROTOCOL 3.11.
 
 import { decodeParked } from '../../cluster/feed/projection-batch.ts'
 import { poisonedOfAll, replayOf } from '../../cluster/sharding/turn/poison.ts'

@@ -1,5 +1,5 @@
-// The first request of somebody who has just started a node, as lines for a shell. It stands
-// between the settings and who shows it: the greeting of a terminal, and the front page.
+// The first request of somebody who has just started a node, as lines for a shell. The greeting of
+// a terminal and the front page show it.
 
 import { resolve } from 'node:path'
 import type { Settings } from '../../config/settings.ts'

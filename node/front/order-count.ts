@@ -1,5 +1,5 @@
-// How many orders there are, for the front page. It stands between the graph, where counting is
-// work, and whoever looks: however many do, the graph is asked once in a while.
+// How many orders there are, for the front page. Counting is work: however many look, the graph is
+// asked once in a while.
 
 import { LIMITS } from '../../config/limits.ts'
 import { OWNER_ACL } from '../../protocol/ace.ts'

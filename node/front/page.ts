@@ -1,5 +1,5 @@
 // The page that a browser gets at the root of a node: one text, without a build, a script or
-// anything from elsewhere. It stands between what is told (routes.ts) and a person.
+// anything from elsewhere.
 
 import { createHash } from 'node:crypto'
 import type { Settings } from '../../config/settings.ts'

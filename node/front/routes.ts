@@ -1,6 +1,6 @@
-// What a node says of itself at its root: a page for a browser, an index for everybody else. It
-// stands between node/http, which serves this table, and the parts that know. Strangers may see it,
-// so it costs little and tells them nothing of the business. Source: CONTRACT 0 "Front page".
+// What a node says of itself at its root: a page for a browser, an index for everybody else.
+// Strangers may see it, so it costs little and tells them nothing of the business. Source: CONTRACT
+// 0 "Front page".
 
 import { Type } from '@sinclair/typebox'
 import type { Settings } from '../../config/settings.ts'

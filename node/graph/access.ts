@@ -1,6 +1,6 @@
-// What a caller may see of the graph: their access control entries as the planner asks for them. It
-// stands between protocol/ace.ts, which knows no nodes, and protocol/graph, which knows no entries.
-// Source: specification "Scopes and ACEs", CONTRACT 1.4 "ACL failures".
+// What a caller may see of the graph: their access control entries as the planner asks for them.
+// protocol/ace.ts knows no nodes, and protocol/graph no entries. Source: specification "Scopes and
+// ACEs", CONTRACT 1.4 "ACL failures".
 
 import type { Acl } from '../../protocol/ace.ts'
 import type { GraphAccess } from '../../protocol/graph/planning.ts'

@@ -1,6 +1,6 @@
 // `query` messages: a graph node object evaluated on one actor's own nodes, inside a turn, so that
-// it sees what the same request has done before it. It stands between the actor runtime, which has
-// the state, and the evaluator in memory. Source: CONTRACT 1.3 "query message".
+// it sees what the same request has done before it. The actor runtime has the state, the evaluator
+// works in memory. Source: CONTRACT 1.3 "query message".
 
 import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
 import { decodeEntry } from '../../protocol/entry.ts'

@@ -1,7 +1,6 @@
 // The token of X-Consistency: what a write hands to its caller and a graph request sends back to
-// see that write. It names the store and a position in each shard concerned, opaque to callers. It
-// stands between the answers of all stations and the graph's waiting for its index. Source:
-// PROTOCOL 3.13.6, CONTRACT 0 "Read your writes".
+// see that write. It names the store and a position in each shard concerned, opaque to callers.
+// Source: PROTOCOL 3.13.6, CONTRACT 0 "Read your writes".
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import { RequestError } from '../../protocol/errors.ts'

@@ -1,5 +1,5 @@
-// What the graph shows of itself on /metrics. It stands between its threads' counters and the page.
-// Source: CONTRACT 0 "Operations" (index lag, heads and applied offsets).
+// What the graph shows of itself on /metrics. Source: CONTRACT 0 "Operations" (index lag, heads and
+// applied offsets).
 
 import type { Metrics, Sample } from '../metrics.ts'
 import type { IndexThread } from '../indexing/embedded/index-thread.ts'

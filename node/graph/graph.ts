@@ -1,8 +1,7 @@
 // The graph as the routes see it: takes navigations with the caller's permissions, waits for the
-// index where a consistency token asks for it, and answers with ready JSON. It stands between HTTP
-// and what runs plans (a reader thread embedded, Elasticsearch in a cluster). Plans are made here,
-// on the main thread: what a caller may not see never leaves it. Source: CONTRACT 0, 1.4, PROTOCOL
-// 3.13.6.
+// index where a consistency token asks for it, and answers with ready JSON. A reader thread runs
+// plans embedded, Elasticsearch in a cluster. Plans are made here, on the main thread: what a
+// caller may not see never leaves it. Source: CONTRACT 0, 1.4, PROTOCOL 3.13.6.
 
 import type { Acl } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'

@@ -1,7 +1,6 @@
-// History nodes (journal and activity entries) out of an actor's entries, newest first. It stands
-// between the executions of a plan and where entries are: the derived rows (graph requests), at
-// hand or on a server, or what a turn has at hand (`query` messages). Source: ARCHITECTURE 5,
-// CONTRACT 1.4.
+// History nodes (journal and activity entries) out of an actor's entries, newest first. Graph
+// requests read the derived rows, at hand or on a server; `query` messages read what a turn has at
+// hand. Source: ARCHITECTURE 5, CONTRACT 1.4.
 
 import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
 import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'

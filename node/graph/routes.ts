@@ -1,5 +1,5 @@
-// The graph over HTTP: queries by POST and GET, and what there is to ask for. It stands between
-// node/http, which serves the table, and the graph. Source: specification "Graph", CONTRACT 1.4.
+// The graph over HTTP: queries by POST and GET, and what there is to ask for. Source: specification
+// "Graph", CONTRACT 1.4.
 
 import { Type } from '@sinclair/typebox'
 import { RequestError } from '../../protocol/errors.ts'

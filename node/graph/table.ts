@@ -1,5 +1,5 @@
 // The actor types as a worker thread gets them: code can't be sent to a thread, the URL of its
-// module can. It stands between the main thread's choice of types and the workers.
+// module can.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
 

@@ -1,5 +1,5 @@
-// The port of the metrics alone, for who keeps it where no caller comes. It stands between the
-// composition root and node/http. Source: CONTRACT 0 "Operations".
+// The port of the metrics alone, for who keeps it where no caller comes. Source: CONTRACT 0
+// "Operations".
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Settings } from '../../config/settings.ts'

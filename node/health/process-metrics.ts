@@ -1,5 +1,5 @@
-// The process's own numbers: CPU, memory, how long the event loop keeps callers waiting. It stands
-// between the runtime and the metrics page; read at a scrape, it costs nothing in between.
+// The process's own numbers: CPU, memory, how long the event loop keeps callers waiting. Read at a
+// scrape, it costs nothing in between.
 
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

@@ -1,7 +1,7 @@
 // The numbers that anybody may see who reaches the port of HTTP: how the process is, and whether it
-// keeps up. It stands between the metrics and GET /metrics without a token. What tells how much is
-// ordered, and in which shard, is not among them; a new number isn't either, unless it is put here.
-// Source: CONTRACT 0 "Operations".
+// keeps up. They are what GET /metrics shows without a token. What tells how much is ordered, and
+// in which shard, is not among them; a new number isn't either, unless it is put here. Source:
+// CONTRACT 0 "Operations".
 
 export const PUBLIC_METRICS: ReadonlySet<string> = new Set([
   'process_cpu_seconds_total',

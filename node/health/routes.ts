@@ -1,6 +1,5 @@
-// What an operator asks a member: is it alive, is it ready, what are its numbers. It stands between
-// the parts that know and a load balancer or Prometheus; none of it asks for a token, but one shows
-// more. Source: CONTRACT 0 "Operations".
+// What an operator asks a member: is it alive, is it ready, what are its numbers. None of it asks
+// for a token, but with one metrics show more. Source: CONTRACT 0 "Operations".
 
 import { RequestError } from '../../protocol/errors.ts'
 import type { Operation, OperationResponse } from '../http/operation.ts'

@@ -1,5 +1,4 @@
-// The runtime's numbers for GET /metrics: commits and what they carried, heads, what waits. It
-// stands between a member and the metrics page.
+// The runtime's numbers for GET /metrics: commits and what they carried, heads, what waits.
 
 import type { Member } from '../../cluster/member.ts'
 import type { Metrics, Sample } from '../metrics.ts'

@@ -1,7 +1,6 @@
 // Shards that stand still: what is committed but does not get on, for longer than anything that is
-// healthy takes. A process that looks alive and does nothing must not count as ready. It stands
-// between the positions of a member's shards and its readiness. Source: PROTOCOL 3.11 "A stuck
-// shard must show".
+// healthy takes. A process that looks alive and does nothing must not count as ready. Source:
+// PROTOCOL 3.11 "A stuck shard must show".
 
 import { LIMITS } from '../../config/limits.ts'
 

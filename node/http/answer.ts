@@ -1,5 +1,5 @@
-// What goes into an answer before it meets a socket: status lines, error bodies, encoders. It
-// stands between an operation's response and the exchange that writes it.
+// What goes into an answer before it meets a socket: status lines, error bodies, encoders. The
+// exchange writes it.
 
 import type { TSchema } from '@sinclair/typebox'
 import fastJson from 'fast-json-stringify'

@@ -1,5 +1,4 @@
-// Bodies that are still arriving: each is counted among those that share its bound. It stands
-// between the steps that gather bodies and lines and the pools of core.ts.
+// Bodies that are still arriving: each is counted among those that share its bound.
 
 import type { BodyPool, HttpCore } from './core.ts'
 

@@ -1,6 +1,5 @@
-// Request bodies: gathered within their bounds, unpacked, and read as what the operation takes. It
-// stands between the bytes of a connection and `OperationRequest.body`. Source:
-// CONTRACT 0 "Bodies".
+// Request bodies: gathered within their bounds, unpacked, and read as what the operation takes.
+// Source: CONTRACT 0 "Bodies".
 
 import { isUtf8 } from 'node:buffer'
 import { RequestError } from '../../protocol/errors.ts'

@@ -1,5 +1,5 @@
-// What all exchanges of one server share: its bounds, clock, log and state. It stands between the
-// server, which owns it, and the exchanges, which count themselves in and out.
+// What all exchanges of one server share: its bounds, clock, log and state. The server owns it;
+// exchanges count themselves in and out.
 
 import type { ReleasingSet, Slotted } from '../../protocol/releasing-map.ts'
 import type { RequestError } from '../../protocol/errors.ts'

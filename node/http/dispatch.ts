@@ -1,5 +1,5 @@
-// A request's way through the server, step by step: route, framing, who, body, operation. It stands
-// between the listener and the table of operations; each step may end the way with a refusal.
+// A request's way through the server, step by step: route, framing, who, body, operation. Each step
+// may end the way with a refusal.
 
 import { RequestError } from '../../protocol/errors.ts'
 import { callerOf } from '../access/identity.ts'

@@ -1,6 +1,5 @@
 // What a request may bring before anything is done for it: one row for each operation, made of the
-// table of operations. It stands between the bounds of config/limits.ts and the steps that gather a
-// body. Source: CONTRACT 0 "Bodies".
+// table of operations. Source: CONTRACT 0 "Bodies".
 
 import type { Door, HttpLimits } from './core.ts'
 import type { Operation } from './operation.ts'

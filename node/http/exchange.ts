@@ -1,6 +1,5 @@
-// One request and its answer. It stands between a uWebSockets.js response, which must not be
-// touched once it has ended or its client has gone, and everybody else: all writing goes through
-// here, and here alone is known whether it still may.
+// One request and its answer. A uWebSockets.js response must not be touched once it has ended or
+// its client has gone. All writing goes through here, and here alone is known whether it still may.
 
 import { RequestError, assert } from '../../protocol/errors.ts'
 import type { Identity } from '../access/identity.ts'

@@ -1,5 +1,5 @@
-// Lines out of chunks: stands between the pieces in which a streamed body arrives and the operation
-// that takes it line by line. A line longer than the bound is told, not kept.
+// Lines out of chunks: a streamed body arrives in pieces, its operation takes it line by line. A
+// line longer than the bound is told, not kept.
 
 export interface Line {
   /** From 1; empty lines count though they are skipped. */

@@ -1,5 +1,4 @@
-// How many files the process may have open. It stands between the system's bound and the cap on
-// connections, each of which is a file.
+// How many files the process may have open. Each connection is a file.
 
 import { readFileSync } from 'node:fs'
 

@@ -1,5 +1,5 @@
 // The OpenAPI document: the table of operations as a description that people and generators read.
-// It stands between the stations' tables and GET /openapi.json. Format: OpenAPI 3.1.
+// Format: OpenAPI 3.1.
 
 import { ERRORS } from '../../protocol/errors.ts'
 import type { Operation } from './operation.ts'

@@ -1,6 +1,6 @@
 // Answers that are being packed with gzip, and how many bytes of them at once: all of them wait for
-// the few threads of the pool, and meanwhile nobody counts them as unread. It stands between
-// exchanges and the pool. Source: CONTRACT 0 "Bodies".
+// the few threads of the pool, and meanwhile nobody counts them as unread. Source: CONTRACT 0
+// "Bodies".
 
 import { promisify } from 'node:util'
 import { constants, gzip, gzipSync } from 'node:zlib'

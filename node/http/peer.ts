@@ -1,6 +1,6 @@
-// Where a caller is: the other end of its connection, or what a proxy says that is trusted to. It
-// stands between uWebSockets.js, which reads a PROXY preamble (version 2) of anybody, at any time,
-// and whoever goes by an address. Source: CONTRACT 0 "Connections"; HAProxy's proxy-protocol.txt.
+// Where a caller is: the other end of its connection, or what a proxy says that is trusted to.
+// uWebSockets.js reads a PROXY preamble (version 2) of anybody, at any time. Source: CONTRACT 0
+// "Connections"; HAProxy's proxy-protocol.txt.
 
 import { BlockList } from 'node:net'
 import type { HttpResponse } from './uws.ts'

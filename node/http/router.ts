@@ -1,6 +1,6 @@
-// The routing tree: stands between a request's method and path and the operation that serves it.
-// Static segments win over `{name}`, which wins over `{**rest}`; a more general path is tried when
-// a more special one doesn't know the method.
+// The routing tree: from a request's method and path to the operation that serves it. Static
+// segments win over `{name}`, which wins over `{**rest}`; a more general path is tried when a more
+// special one doesn't know the method.
 
 import { assert } from '../../protocol/errors.ts'
 

@@ -1,5 +1,4 @@
-// The HTTP server: compiles the table of operations, listens, and closes gracefully. It stands
-// between the composition root, which hands it the stations' tables, and uWebSockets.js.
+// The HTTP server: compiles the table of operations, listens, and closes gracefully.
 
 import { randomFillSync } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'

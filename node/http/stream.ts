@@ -1,7 +1,6 @@
-// Streamed operations: lines in, lines out, with back-pressure both ways. It stands between one
-// connection and `Operation.stream`. The socket is paused while the operation is slow; the
-// operation waits while the client reads slowly; what waits in between is bounded (CONTRACT
-// 0 "Bulk").
+// Streamed operations: lines in, lines out, with back-pressure both ways. The socket is paused
+// while the operation is slow; the operation waits while the client reads slowly; what waits in
+// between is bounded (CONTRACT 0 "Bulk").
 
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'

@@ -1,5 +1,5 @@
 // The look around that ends what hangs: bodies that stall or trickle, operations that never answer.
-// It stands between the set of open exchanges and the clock; one timer serves all of them.
+// One timer serves all open exchanges.
 
 import { RequestError } from '../../protocol/errors.ts'
 import type { HttpCore } from './core.ts'

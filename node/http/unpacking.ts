@@ -1,5 +1,5 @@
-// Bodies that come packed: few are unpacked at once, the others wait, and callers take turns. It
-// stands between whole gzip bodies and the memory that they become. Source: CONTRACT 0 "Bodies".
+// Bodies that come packed: few are unpacked at once, the others wait, and callers take turns.
+// Source: CONTRACT 0 "Bodies".
 
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'

@@ -1,7 +1,7 @@
 // Answers that their clients take slowly: what a socket has no room for waits here, not in
-// uWebSockets.js, which would keep it without a bound. It stands between exchanges that have
-// answered and their sockets. As long as an answer waits the next request of its connection isn't
-// served (uWebSockets.js ends a connection that sends one). Source: CONTRACT 0 "Slow readers".
+// uWebSockets.js, which would keep it without a bound. As long as an answer waits the next request
+// of its connection isn't served (uWebSockets.js ends a connection that sends one). Source:
+// CONTRACT 0 "Slow readers".
 
 import type { HttpResponse } from './uws.ts'
 

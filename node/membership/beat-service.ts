@@ -1,6 +1,5 @@
 // The beat inside its own thread: takes up lives as it is told, and beats for one while the main
-// loop's counter moves, for a wedged loop must not look alive. It stands between the messages of
-// the main thread and the BeatLoop. Source: PROTOCOL 3.3.2.
+// loop's counter moves, for a wedged loop must not look alive. Source: PROTOCOL 3.3.2.
 
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../cluster/clock.ts'

@@ -1,6 +1,5 @@
 // The main thread's side of the beat: a BeatSender that lets a thread of its own do the work, and
-// moves the counter that shows that this loop runs. It stands between a Membership and the worker.
-// Source: PROTOCOL 3.3.2.
+// moves the counter that shows that this loop runs. Source: PROTOCOL 3.3.2.
 
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../cluster/clock.ts'

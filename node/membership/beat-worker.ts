@@ -1,6 +1,5 @@
 // The thread of the beat: a connection to Cassandra of its own, so that neither a busy main loop
-// nor its many statements delay the one that keeps a member alive. It stands between the main
-// thread and the table `member`. Source: PROTOCOL 3.3.2.
+// nor its many statements delay the one that keeps a member alive. Source: PROTOCOL 3.3.2.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Log } from '../../protocol/log.ts'

@@ -1,9 +1,8 @@
 // The lives of a member that began on this machine, in a file of its data directory: which process
 // lived each, told so that no other can be taken for it. A member that crashed and starts again
 // finds that the process before it is no more, and need not wait until its beats have stood still.
-// It stands between Membership and the machine's processes. Linux alone says enough (/proc); where
-// it can't be known, in another container, on another machine, everybody waits. Source: PROTOCOL
-// 3.3.1.
+// Linux alone says enough (/proc); where it can't be known, in another container, on another
+// machine, everybody waits. Source: PROTOCOL 3.3.1.
 
 import { mkdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,6 @@
-// Sales channels as orders ask for them. It stands between the registry, where channels are kept
-// under `channels/<key>`, and the order domain, which checks inventories and countries against
-// them. Kept in a map that follows the registry: a command costs a look-up. Source: CONTRACT 1.1
-// "Channel fields".
+// Sales channels as orders ask for them. The registry keeps channels under `channels/<key>`; the
+// order domain checks inventories and countries against them. Kept in a map that follows the
+// registry: a command costs a look-up. Source: CONTRACT 1.1 "Channel fields".
 
 import type { SystemEntry, SystemView } from '../../cluster/actor-system.ts'
 import type { Channel, ChannelView } from '../../commerce/order/channels.ts'

@@ -1,5 +1,5 @@
-// Registry entries: JSON values under path-like keys. They stand between the registry's HTTP
-// surface and the system shard. Source: specification "Registry entry", CONTRACT 1.1.
+// Registry entries: JSON values under path-like keys. Source: specification "Registry entry",
+// CONTRACT 1.1.
 
 import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'

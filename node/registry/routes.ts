@@ -1,6 +1,5 @@
-// The registry's HTTP surface. It stands between node/http, which serves this table, and the
-// registry entries of the system shard. Reads come out of the maps in memory; writes go through
-// the shard's log. Source: specification "Registry", CONTRACT 1.1.
+// The registry's HTTP surface. Reads come out of the maps in memory; writes go through the shard's
+// log. Source: specification "Registry", CONTRACT 1.1.
 
 import { Type } from '@sinclair/typebox'
 import type { ActorSystem, SystemEntry } from '../../cluster/actor-system.ts'

@@ -1,8 +1,8 @@
 // Secret registry values at rest: encrypted before they leave the member that was given them, and
 // opened where they are used, so the log, what is derived from it, the wire and backups hold them
-// sealed. It stands between the registry's stations and its entries. AES-256-GCM with a random
-// nonce of 96 bits for each value (NIST SP 800-38D 8.2.2) and the entry's key as associated data: a
-// sealed value that is put elsewhere can't be opened. Source: CONTRACT 1.1 "Secrets".
+// sealed. AES-256-GCM with a random nonce of 96 bits for each value (NIST SP 800-38D 8.2.2) and the
+// entry's key as associated data: a sealed value that is put elsewhere can't be opened. Source:
+// CONTRACT 1.1 "Secrets".
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
 import type { SystemEntry } from '../../cluster/actor-system.ts'

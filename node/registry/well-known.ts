@@ -1,7 +1,6 @@
 // Well-known registry keys: what other parts of the platform read from the registry, checked when
-// it is written, so that a mistake shows at once and where it was made. It stands between the
-// registry's POST and the consumers of these keys. Keys that are not listed hold any JSON value.
-// Source: CONTRACT 1.1 "Well-known keys" and the rows below it.
+// it is written, so that a mistake shows at once and where it was made. Keys that are not listed
+// hold any JSON value. Source: CONTRACT 1.1 "Well-known keys" and the rows below it.
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'

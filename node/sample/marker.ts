@@ -1,5 +1,5 @@
-// The sample's marker as a small file in the data directory. It stands between the sample loader
-// and the disk: the state is on the disk before the first order is made.
+// The sample's marker as a small file in the data directory. The state is on the disk before the
+// first order is made.
 
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 // How the main thread has a reader thread stop a plan that others wait for: a cell of shared
 // memory, for a thread at work in SQLite reads no messages. The thread looks at it whenever it
-// looks at its time. It stands between reader-thread.ts and reader-worker.ts.
+// looks at its time.
 
 import { LIMITS } from '../../../config/limits.ts'
 

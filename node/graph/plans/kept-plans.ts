@@ -1,5 +1,5 @@
-// Plans by a text, in bounded memory: a long query makes a plan a hundred times its length. It
-// stands between the caches of plans, of the main thread and of each reader, and their memory.
+// Plans by a text, in bounded memory: a long query makes a plan a hundred times its length. The
+// main thread has such a cache, and so has each reader.
 
 export interface KeptBounds {
   readonly max: number

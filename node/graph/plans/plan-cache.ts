@@ -1,5 +1,5 @@
 // Plans by the text of their query and the permissions they were made under: the same page of the
-// same client is planned once. It stands between the graph and the planner.
+// same client is planned once.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Acl } from '../../../protocol/ace.ts'

@@ -1,6 +1,6 @@
 // Runs plans against the search engine: so many at once, of all callers and of each; more wait, in
 // turns, and past a bound they are told to come back. The engine has no lanes for heavy ones: so
-// none has all places. It stands between the graph and the driver. Source: PROTOCOL 3.10, 3.13.4.
+// none has all places. Source: PROTOCOL 3.10, 3.13.4.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Clock } from '../../../cluster/clock.ts'

@@ -1,6 +1,5 @@
 // The queue of graph requests: who a caller is to it, its bounds, and what is told who is not
-// served. It stands between the graph, the pools that run plans, and fair-queue.ts. Source:
-// PROTOCOL 3.10.
+// served. Source: PROTOCOL 3.10.
 
 import { RequestError } from '../../../protocol/errors.ts'
 import { LIMITS } from '../../../config/limits.ts'

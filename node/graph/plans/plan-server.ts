@@ -1,5 +1,5 @@
 // What a reader thread does with what it is sent: runs plans, one after the other, and answers with
-// ready JSON or with errors. It stands between the thread's messages and the index's reader.
+// ready JSON or with errors.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'

@@ -1,5 +1,4 @@
-// What a pool of threads that run plans asks of each. It stands between reader-pool.ts and
-// reader-thread.ts.
+// What a pool of threads that run plans asks of each.
 
 import { RequestError } from '../../../protocol/errors.ts'
 import type { ReadyPlan } from './plan-cache.ts'

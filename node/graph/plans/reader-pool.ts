@@ -1,5 +1,5 @@
 // Runs plans on a few reader threads, so that nobody's heavy ones keep others waiting, whoever
-// sends them. It stands between the graph and its threads. Source: PROTOCOL 3.10.
+// sends them. Source: PROTOCOL 3.10.
 //
 // - Callers take turns (fair-queue.ts).
 // - A plan that has worked for LIMITS.graphQuantumMs while others wait is stopped, joins the heavy

@@ -1,6 +1,6 @@
 // The main thread's side of one reader thread: its plans, the deadline of each, and a new thread
-// when one is stuck or dies. It stands between the pool, which says whose plan is next, and the
-// thread that reads the index. Source: ARCHITECTURE 5, PROTOCOL 3.10.
+// when one is stuck or dies. The pool says whose plan is next. Source: ARCHITECTURE 5, PROTOCOL
+// 3.10.
 
 import { Worker } from 'node:worker_threads'
 import { type ErrorCode, RequestError, assert } from '../../../protocol/errors.ts'

@@ -1,6 +1,5 @@
 // The reader thread of an embedded node: opens the index and the journal for reading and answers
-// the plans it is sent. It stands between the main thread and the two stores. Source: ARCHITECTURE
-// 5.
+// the plans it is sent. Source: ARCHITECTURE 5.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../../protocol/errors.ts'

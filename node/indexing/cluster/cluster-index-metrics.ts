@@ -1,6 +1,5 @@
 // What the graph of a cluster's member shows of itself on /metrics, under the same names as the
-// embedded one where they mean the same. It stands between the member's index and the page.
-// Source: CONTRACT 0 "Operations".
+// embedded one where they mean the same. Source: CONTRACT 0 "Operations".
 
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import type { Position } from '../../../protocol/ids.ts'

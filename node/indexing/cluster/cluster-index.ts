@@ -1,7 +1,7 @@
 // The graph index of a member in a cluster: follows the shards that it owns into the search engine,
-// waits for what others have written, and runs plans. It stands between the member, which gains and
-// loses shards, and the index driver. All of it runs on the member's own clock and thread: what it
-// costs is bounded by small batches that give way. Source: PROTOCOL 3.11, 3.13.
+// waits for what others have written, and runs plans. The member gains and loses shards. All of it
+// runs on the member's own clock and thread: what it costs is bounded by small batches that give
+// way. Source: PROTOCOL 3.11, 3.13.
 
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import type { GraphSchema } from '../../../protocol/graph/schema.ts'

@@ -1,7 +1,6 @@
 // Fills one generation of the graph index from the shards that a member owns, as a consumer of the
 // feed. While the search engine or the journal is away writes of orders go on, and what comes then
-// is the newest state only. It stands between the member's shards and the projector. Source:
-// PROTOCOL 3.13.1, 3.13.4.
+// is the newest state only. Source: PROTOCOL 3.13.1, 3.13.4.
 
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import type { Log } from '../../../protocol/log.ts'

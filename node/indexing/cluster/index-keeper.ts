@@ -1,8 +1,8 @@
 // Which generation of the graph index is read, and whether it is the right one. Every member looks;
 // the owner of `system` also sees to it: an index that is not there, has a hole, belongs to another
 // store or is made for other node types gets a successor, which is filled beside it and takes its
-// place when it has all that the other had. It stands between the registers in the journal, which
-// decide, and the indexes in the search engine, which may be lost. Source: PROTOCOL 3.13.5.
+// place when it has all that the other had. The registers in the journal decide; the indexes in the
+// search engine may be lost. Source: PROTOCOL 3.13.5.
 
 import type { Log } from '../../../protocol/log.ts'
 import { LIMITS } from '../../../config/limits.ts'

@@ -1,6 +1,5 @@
 // Numbers about the graph index that all members of a cluster share, kept as consumer rows of the
-// journal: registers that only move forward, whoever writes late. It stands between the parts of
-// the index and the journal. Source: PROTOCOL 3.0, 3.13.5.
+// journal: registers that only move forward, whoever writes late. Source: PROTOCOL 3.0, 3.13.5.
 //
 // An index may be lost, be ahead of a restored log, or be made for other node types; generations
 // are numbered here, in the store that outlives it, and never twice. So an offset of one generation

@@ -1,7 +1,6 @@
 // Waiting for the graph index of a cluster: a request that names positions sleeps until the index
 // has come there and was refreshed since. Own shards tell by themselves; those of other members are
-// asked of the journal, where their offsets stand. It stands between the graph and the feeds.
-// Source: PROTOCOL 3.13.6.
+// asked of the journal, where their offsets stand. Source: PROTOCOL 3.13.6.
 
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Position } from '../../../protocol/ids.ts'

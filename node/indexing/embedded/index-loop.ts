@@ -1,6 +1,5 @@
 // The projector in its thread as a consumer of the feed: it tells the main thread how far the index
-// is, and falls asleep so that a commit wakes it. It stands between the projector and the numbers
-// shared with the main thread. Source: PROTOCOL 3.13.
+// is, and falls asleep so that a commit wakes it. Source: PROTOCOL 3.13.
 
 import { ConsumerLoop, type Next } from '../../../cluster/feed/consumer-loop.ts'
 import type { Projector } from '../../../cluster/feed/projector.ts'

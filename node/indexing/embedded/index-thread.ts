@@ -1,6 +1,6 @@
 // The main thread's side of the index: tells the worker of new heads, writes the rows of parked
-// actors for it, starts it again when it dies, and knows how far it is behind. It stands between
-// the runtime's commits and the index's worker thread. Source: PROTOCOL 3.11, 3.13, ARCHITECTURE 8.
+// actors for it, starts it again when it dies, and knows how far it is behind. Source: PROTOCOL
+// 3.11, 3.13, ARCHITECTURE 8.
 
 import { Worker } from 'node:worker_threads'
 import { LIMITS } from '../../../config/limits.ts'

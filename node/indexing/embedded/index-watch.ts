@@ -1,5 +1,5 @@
-// Waiting for the index: requests that name positions sleep until the index has come there. It
-// stands between the graph and the shared numbers of the index's thread. Source: PROTOCOL 3.13.6.
+// Waiting for the index: requests that name positions sleep until the index has come there. Source:
+// PROTOCOL 3.13.6.
 
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Position } from '../../../protocol/ids.ts'

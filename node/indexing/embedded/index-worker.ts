@@ -1,6 +1,6 @@
 // The index's worker thread of an embedded node: opens the journal for reading and the index for
-// writing, and lets the projector follow. It stands between the two stores; the main thread only
-// tells heads. Source: ARCHITECTURE 2, PROTOCOL 3.16.
+// writing, and lets the projector follow. The main thread only tells heads. Source: ARCHITECTURE 2,
+// PROTOCOL 3.16.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../../protocol/errors.ts'

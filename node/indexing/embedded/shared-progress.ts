@@ -1,7 +1,7 @@
 // Numbers that the main thread and the index's worker thread share: heads as they are committed,
-// and how far the index is. It stands between the runtime's commits and the projector, so that a
-// commit costs the main thread a store, and a message only when the worker sleeps. Source: PROTOCOL
-// 3.13, ARCHITECTURE 2 "the main thread tells it just the new head".
+// and how far the index is. A commit costs the main thread a store, and a message only when the
+// worker sleeps. Source: PROTOCOL 3.13, ARCHITECTURE 2 "the main thread tells it just the new
+// head".
 
 import type { Progress } from '../../../cluster/feed/lag.ts'
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
