@@ -1,7 +1,6 @@
 // The control port: the rows that say who lives and who owns which shard, changed by conditional
-// statements alone. It stands between cluster/membership, cluster/placement and the drivers
-// (memory/, cassandra/); the embedded store needs none of it. Every driver passes
-// conformance/control.ts. Source: PROTOCOL 3.0, 3.3, 3.5.
+// statements alone. Drivers: memory/, cassandra/. The embedded store needs none of it. Every driver
+// passes conformance/control.ts. Source: PROTOCOL 3.0, 3.3, 3.5.
 
 /**
  * What became of a conditional statement. `unknown`: it may be applied, now or at any later time

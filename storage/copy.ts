@@ -1,7 +1,7 @@
 // The copy port: everything that a store holds, row by row, for a move into another one. Below the
 // trim point of a log the derived rows are the truth, so a copy takes them all, with their offsets,
-// and the log above. It stands between the drivers that are read (embedded/) and those that are
-// filled (cassandra/). Source: PROTOCOL 3.12, last lines.
+// and the log above. Embedded stores are read, Cassandra is filled. Source: PROTOCOL 3.12, last
+// lines.
 
 import type { DerivedRow, LogRow, StoreIdentity } from './journal.ts'
 

@@ -1,7 +1,6 @@
 // What must hold of a shard's entries, one behind the other: the versions of an actor's records
 // dense, its entries numbered, no message taken twice within its life, relayed messages in the
-// order of their source. Pure. It stands between whoever reads a log and whoever is told. Source:
-// PROTOCOL 3.6, 4.1 (K4).
+// order of their source. Pure. Source: PROTOCOL 3.6, 4.1 (K4).
 
 import { LIMITS } from '../config/limits.ts'
 import { isErased, LOSS_JUMP, type EntryHead } from '../protocol/entry.ts'

@@ -1,7 +1,7 @@
 // The journal port: a log per shard, each append fenced by epoch and head, and the rows that are
-// derived from it. It stands between cluster/sharding and the drivers (memory/, embedded/, later
-// cassandra/). It speaks shards, entries and keys, never the database. Every driver passes
-// conformance/journal.ts. Source: PROTOCOL 3.0, 3.1, 3.12, 3.16.
+// derived from it. Drivers: memory/, embedded/, cassandra/. It speaks shards, entries and keys,
+// never the database. Every driver passes conformance/journal.ts. Source: PROTOCOL 3.0, 3.1, 3.12,
+// 3.16.
 
 /** A value, or the promise of one: embedded reads are answered at once, a server's are not. */
 export type Maybe<T> = T | Promise<T>

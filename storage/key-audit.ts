@@ -1,8 +1,7 @@
 // Natural keys that lead to an actor which doesn't have them: an older version left some behind
-// when one message took and gave up several. It stands between whoever reads a whole store and
-// whoever is told; what keys a state has is said by the behaviours, which it is given. Only what
-// is settled counts: what is still on its way, by the log, is no finding. Source: ARCHITECTURE 4,
-// PROTOCOL 4.1 (aliases = fold).
+// when one message took and gave up several. What keys a state has is said by the behaviours, which
+// it is given. Only what is settled counts: what is still on its way, by the log, is no finding.
+// Source: ARCHITECTURE 4, PROTOCOL 4.1 (aliases = fold).
 
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { decodeEntry, metaOf, recordsOf, type EntryHead } from '../protocol/entry.ts'

@@ -1,7 +1,7 @@
 // What must hold of an actor's stored entries, read in the order of their numbers: nothing with
 // records missing, nothing left over from another history. It is the rule by which actors are read
-// (protocol/succession.ts); entries without records may be missing anywhere. Pure. It stands
-// between whoever reads the rows and whoever is told. Source: PROTOCOL 3.12 "Reading an actor".
+// (protocol/succession.ts); entries without records may be missing anywhere. Pure. Source: PROTOCOL
+// 3.12 "Reading an actor".
 
 import { decodeWholeEntry, type EntryHead } from '../protocol/entry.ts'
 import { moveOver, successionOf, type Standing } from '../protocol/succession.ts'

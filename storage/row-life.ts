@@ -1,8 +1,7 @@
 // Which derived rows stand for a while only, and from when their time counts: one rule for every
-// driver. What is needed to read an actor never goes; what goes only answers somebody who repeats
-// a message, and nobody does so after that time. It stands between the rows as the runtime makes
-// them and the drivers, each of which has its own way to let a row go. Source: PROTOCOL 3.6
-// (dedup), 3.12 "What expires".
+// driver. What is needed to read an actor never goes; what goes only answers somebody who repeats a
+// message, and nobody does so after that time. Each driver has its own way to let a row go. Source:
+// PROTOCOL 3.6 (dedup), 3.12 "What expires".
 
 import { LIMITS } from '../config/limits.ts'
 import { decodeEntry, holdsRecords } from '../protocol/entry.ts'

@@ -1,7 +1,7 @@
-// The graph index port: rows of graph nodes, written by the projector, read by running plans. It
-// stands between node/graph and the drivers (memory/, embedded/ on SQLite, elastic/). Writing and
-// reading are ports of their own: embedded, they live in different worker threads. Every driver
-// passes conformance/search.ts. Source: ARCHITECTURE 5, PROTOCOL 3.13.
+// The graph index port: rows of graph nodes, written by the projector, read by running plans.
+// Drivers: memory/, sqlite/, elastic/. Writing and reading are ports of their own: embedded, they
+// live in different worker threads. Every driver passes conformance/search.ts. Source: ARCHITECTURE
+// 5, PROTOCOL 3.13.
 
 import type { NodeDoc } from '../protocol/behaviour.ts'
 import type { Position } from '../protocol/ids.ts'

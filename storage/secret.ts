@@ -1,5 +1,5 @@
-// The secret of a store, by which its members know each other's words and their own. It stands
-// between the making of a store and its identity (StoreIdentity.secret).
+// The secret of a store, by which its members know each other's words and their own. The store's
+// identity keeps it (StoreIdentity.secret).
 
 import type { FillRandom } from '../protocol/ids.ts'
 

@@ -1,6 +1,5 @@
 // Which key a store's secrets are encrypted with, by its name: all members of a store have the same
-// ones. It stands between the opening of a store, whose identity keeps the name, and the keys of a
-// process. Source: ARCHITECTURE 2 "Secrets at rest".
+// ones. The store's identity keeps the key's name. Source: ARCHITECTURE 2 "Secrets at rest".
 
 /** The keys of a process, by name. */
 export interface SecretsKeyNames {

@@ -1,7 +1,7 @@
 // The segments port: a shard's log as a chain of partitions, each guarded by its statics (epoch,
-// base, head, last commit, sealed). It stands between cluster/log, which keeps the protocol's order
-// of steps, and the drivers (memory/, cassandra/). The embedded store has one LogStore instead.
-// Every driver passes conformance/segments.ts. Source: PROTOCOL 3.0 `log`, 3.1, 3.5.
+// base, head, last commit, sealed). cluster/log keeps the protocol's order of steps. Drivers:
+// memory/, cassandra/. The embedded store has one LogStore instead. Every driver passes
+// conformance/segments.ts. Source: PROTOCOL 3.0 `log`, 3.1, 3.5.
 
 import type { Outcome } from './control.ts'
 import type { Group, LogRow } from './journal.ts'

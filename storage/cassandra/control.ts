@@ -1,6 +1,5 @@
 // The control port in Cassandra: rows of members and shards, changed by conditional statements
-// alone, all at one serial level. It stands between cluster/membership, cluster/placement and the
-// tables `member` and `shard`. Source: PROTOCOL 3.0, 3.3, 3.5.
+// alone, all at one serial level. The tables `member` and `shard`. Source: PROTOCOL 3.0, 3.3, 3.5.
 
 import { assert } from '../../protocol/errors.ts'
 import type {

@@ -1,6 +1,6 @@
-// Derived rows out of Cassandra: one read a question, at quorum. It stands between the reading half
-// of the derived port and the tables. An actor's entries lie in partitions of 256; the last one of
-// each never expires, so that a reader knows where to stop. Source: PROTOCOL 3.0, 3.12.
+// Derived rows out of Cassandra: one read a question, at quorum. An actor's entries lie in
+// partitions of 256; the last one of each never expires, so that a reader knows where to stop.
+// Source: PROTOCOL 3.0, 3.12.
 
 import { LOSS_JUMP } from '../../protocol/entry.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

@@ -1,6 +1,6 @@
 // Derived rows as statements: each a register that only moves forward, for its offset is its
-// timestamp. Pure. It stands between rows as the runtime makes them and the tables. Source:
-// PROTOCOL 3.0 "USING TIMESTAMP <offset>", 3.12 (what expires, what must be there before what).
+// timestamp. Pure. Source: PROTOCOL 3.0 "USING TIMESTAMP <offset>", 3.12 (what expires, what must
+// be there before what).
 
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedRow } from '../journal.ts'

@@ -1,6 +1,6 @@
 // The derived port in Cassandra: registers that move forward by offset, whoever writes late.
-// Nothing here can fence an older owner; its rows lose by their timestamps. It stands between the
-// flusher, the projector and the tables. Source: PROTOCOL 3.0, 3.12.
+// Nothing here can fence an older owner; its rows lose by their timestamps. Source: PROTOCOL 3.0,
+// 3.12.
 
 import type { AppendOutcome, DerivedRow, DerivedStore, StoreIdentity } from '../journal.ts'
 import { CassandraDerivedReader } from './derived-reader.ts'

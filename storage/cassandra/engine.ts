@@ -1,6 +1,6 @@
 // What a Cassandra cluster must be like to be trusted with a journal, asked of every node before a
-// store is opened. It stands between the opening of a store and the operator, who is told the
-// setting's name. Source: PROTOCOL 3.1 "Bounds", "Engine".
+// store is opened. The operator is told the setting's name. Source: PROTOCOL 3.1 "Bounds",
+// "Engine".
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'

@@ -1,6 +1,6 @@
 // Fills one shard's log as segments: groups appended by the same conditional statements that
-// members use, so that a fill that is sent twice, or goes on after a crash, leaves one log. It
-// stands between the copy port and the segments. Source: PROTOCOL 3.1, 3.2, 3.5 "Roll".
+// members use, so that a fill that is sent twice, or goes on after a crash, leaves one log. Source:
+// PROTOCOL 3.1, 3.2, 3.5 "Roll".
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { LIMITS } from '../../config/limits.ts'

@@ -1,7 +1,6 @@
 // Fills a keyspace with what another store holds, under a new generation: the derived rows with
 // their offsets, the log as segments. While it is under way no member opens the store; a fill that
-// was cut short goes on where it was. It stands between the copy port and the tables. Source:
-// PROTOCOL 3.12 (a store that was moved), 3.0.
+// was cut short goes on where it was. Source: PROTOCOL 3.12 (a store that was moved), 3.0.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { LIMITS } from '../../config/limits.ts'

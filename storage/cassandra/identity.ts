@@ -1,7 +1,6 @@
 // What a store in Cassandra is, written once: shards, serial level, data centre, format,
-// generation. A member that is configured as something else is refused, for mixing serial levels
-// is the likeliest way to two owners. It stands between the opening of a store and the table
-// `store`. Source: PROTOCOL 3.0, 3.1.
+// generation. A member that is configured as something else is refused, for mixing serial levels is
+// the likeliest way to two owners. Source: PROTOCOL 3.0, 3.1.
 
 import type { AcceptedLoss, StoreIdentity } from '../journal.ts'
 import { agreedKey, type SecretsKeyNames } from '../secrets-key.ts'

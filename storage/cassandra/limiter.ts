@@ -1,5 +1,5 @@
-// So many at once, the others in the order in which they came. It stands between callers and what
-// one connection or one engine is good for: past its bound a caller is refused, not queued.
+// So many at once, the others in the order in which they came. Past its bound a caller is refused,
+// not queued.
 
 import { RequestError } from '../../protocol/errors.ts'
 

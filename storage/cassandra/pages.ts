@@ -1,5 +1,5 @@
 // Reading by bytes where Cassandra pages by rows: a few rows at first, then as many as the bytes
-// asked for are likely to hold. It stands between stores that bound bytes and the driver's pages.
+// asked for are likely to hold.
 
 import type { Row, Session } from './session.ts'
 

@@ -1,7 +1,6 @@
-// How rows stand in Cassandra's blobs: a format byte, then what no column may carry. Pure. It
-// stands between the ports' rows and the tables: every derived row is one cell, for on equal
-// timestamps Cassandra decides cell by cell, and two columns could come from two writers. Source:
-// PROTOCOL 3.0.
+// How rows stand in Cassandra's blobs: a format byte, then what no column may carry. Pure. Every
+// derived row is one cell: on equal timestamps Cassandra decides cell by cell, and two columns
+// could come from two writers. Source: PROTOCOL 3.0.
 
 import { assert } from '../../protocol/errors.ts'
 import { ENTRIES_TOGETHER } from '../row-life.ts'

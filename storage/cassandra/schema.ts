@@ -1,6 +1,6 @@
 // The keyspace and its tables: numbered files, each applied once, under a lock, so that members
-// that start together don't define the same table twice. It stands between the opening of a store
-// and the files of schema/. Source: PROTOCOL 3.0, ARCHITECTURE 3 "schema changes".
+// that start together don't define the same table twice. Source: PROTOCOL 3.0, ARCHITECTURE 3
+// "schema changes".
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'

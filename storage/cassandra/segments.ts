@@ -1,6 +1,6 @@
 // The segments port in Cassandra: a partition a segment, its statics change by conditional
-// statements alone, a group is one conditional batch with its row. It stands between cluster/log
-// and the table `log`. Source: PROTOCOL 3.0 `log`, 3.1, 3.5.
+// statements alone, a group is one conditional batch with its row. Source: PROTOCOL 3.0 `log`, 3.1,
+// 3.5.
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'

@@ -1,6 +1,6 @@
 // The one way in which statements reach Cassandra: what is conditional is never repeated by the
-// driver and answers applied, refused or unknown; reads and registers may be repeated. It stands
-// between the stores of this folder and cassandra-driver. Source: PROTOCOL 3.1 "Driver".
+// driver and answers applied, refused or unknown; reads and registers may be repeated. Source:
+// PROTOCOL 3.1 "Driver".
 
 import { Client, errors, policies, types, type QueryOptions } from 'cassandra-driver'
 import { faultOf, loginFault } from '../../config/engine-faults.ts'

@@ -1,6 +1,5 @@
 // Opening a store in Cassandra: the keyspace made and brought up to date, the engine looked at, the
-// store's identity compared, every shard given its rows. It stands between the composition root and
-// the three ports of a cluster's store. Source: PROTOCOL 3.0 "First start", 3.1.
+// store's identity compared, every shard given its rows. Source: PROTOCOL 3.0 "First start", 3.1.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { EngineTls } from '../../config/settings.ts'

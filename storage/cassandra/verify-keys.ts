@@ -1,5 +1,5 @@
 // The natural keys of a store in Cassandra, against the actors that they lead to, while members
-// serve. It stands between the tables and the audit of keys. Source: storage/key-audit.ts.
+// serve. Source: storage/key-audit.ts.
 
 import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

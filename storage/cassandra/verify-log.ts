@@ -1,7 +1,6 @@
 // Reads everything that a store in Cassandra holds, while members serve, and says what isn't as it
 // must be: the audit that backups, moves and fault tests rely on. It writes nothing unless it is
-// told to put back what is missing. It stands
-// between the tables and whoever prints its findings. Source: PROTOCOL 4.1 (K4), 3.12.
+// told to put back what is missing. Source: PROTOCOL 4.1 (K4), 3.12.
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Behaviours } from '../key-audit.ts'

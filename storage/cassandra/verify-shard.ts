@@ -1,6 +1,6 @@
 // The audit of one shard's log, on live data: its segments chained, offsets dense, epochs never
-// falling, ids never twice, and what is derived of it the same. It stands between the tables, which
-// it only reads, and whoever prints what isn't as it must be. Source: PROTOCOL 3.0, 3.5, 4.1 (K4).
+// falling, ids never twice, and what is derived of it the same. It only reads the tables. Source:
+// PROTOCOL 3.0, 3.5, 4.1 (K4).
 
 import { LIMITS } from '../../config/limits.ts'
 import { decodeWholeEntry, splitEntries, type EntryHead } from '../../protocol/entry.ts'

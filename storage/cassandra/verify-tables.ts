@@ -1,6 +1,6 @@
 // The audit of the derived tables: every row readable, an actor's entries in order and whole, what
-// names an offset not above the log. It stands between the tables, which it reads page by page, and
-// whoever prints its findings. Source: PROTOCOL 3.0, 3.12, 4.1 (K4).
+// names an offset not above the log. It reads the tables page by page. Source: PROTOCOL 3.0, 3.12,
+// 4.1 (K4).
 
 import { decodeEntry } from '../../protocol/entry.ts'
 import { RequestError } from '../../protocol/errors.ts'

@@ -1,9 +1,9 @@
 // The order of one shard's derived rows on a server that keeps none: a write counts as done when
 // those before it are, and what must not overtake them (snapshots, consumers) waits. Rows that
 // failed are carried along by the next write, so that none is jumped over; a snapshot, which
-// nothing needs, is its own writer's affair, for one that is too large fails for ever. It stands
-// between callers that write groups one behind the other and many single registers. Source:
-// PROTOCOL 3.12 "Order", "flush".
+// nothing needs, is its own writer's affair, for one that is too large fails for ever. Callers
+// write groups one behind the other, and many single registers. Source: PROTOCOL 3.12 "Order",
+// "flush".
 
 import type { DerivedRow } from '../journal.ts'
 

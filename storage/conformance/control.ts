@@ -1,7 +1,6 @@
 // The one suite that every store of control rows passes: who lives and who owns, changed by
-// conditional statements alone. It stands between the port's words (storage/control.ts) and the
-// drivers: a twin may be trusted because it passes what the real one passes. Source: PROTOCOL 3.0,
-// 3.3, 3.5.
+// conditional statements alone. The port is storage/control.ts. A twin may be trusted because it
+// passes what the real one passes. Source: PROTOCOL 3.0, 3.3, 3.5.
 
 import type { Test } from 'tap'
 import { NIL_INCARNATION, type ControlStore, type MemberRow } from '../control.ts'

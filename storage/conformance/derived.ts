@@ -1,6 +1,6 @@
 // The suite of every store of derived rows: registers that move forward by offset. Drivers that
-// share a journal's epochs fence older owners; a server can't, and declares so. It stands between
-// the port's words (storage/journal.ts) and the drivers. Source: PROTOCOL 3.0, 3.12.
+// share a journal's epochs fence older owners; a server can't, and declares so. The port is
+// storage/journal.ts. Source: PROTOCOL 3.0, 3.12.
 
 import type { Test } from 'tap'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

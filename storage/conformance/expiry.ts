@@ -1,6 +1,6 @@
-// The suite of what may go and by which clock: for every store of derived rows, so that each
-// keeps what is needed to read an actor. It stands between the rule (storage/row-life.ts) and the
-// drivers, which let rows go each in its own way. Source: PROTOCOL 3.12 "What expires".
+// The suite of what may go and by which clock: for every store of derived rows, so that each keeps
+// what is needed to read an actor. storage/row-life.ts has the rule; drivers let rows go each in
+// its own way. Source: PROTOCOL 3.12 "What expires".
 
 import type { Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'

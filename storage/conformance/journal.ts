@@ -1,6 +1,6 @@
-// The one suite that every journal driver passes: the memory twin, the embedded one. It stands
-// between the port's words (storage/journal.ts) and the drivers: a twin may be trusted because it
-// passes what the real one passes. Source: PROTOCOL 3.0-3.2, 3.12, 3.16.
+// The one suite that every journal driver passes: the memory twin, the embedded one. The port is
+// storage/journal.ts. A twin may be trusted because it passes what the real one passes. Source:
+// PROTOCOL 3.0-3.2, 3.12, 3.16.
 
 import type { Test } from 'tap'
 import type { DerivedRow } from '../journal.ts'

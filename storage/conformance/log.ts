@@ -1,6 +1,5 @@
-// The one suite that every log passes: the memory twin, the embedded one, that of a cluster.
-// It stands between the words of LogStore (storage/journal.ts) and what keeps it. Source: PROTOCOL
-// 3.0-3.2, 3.5 (trim), 3.16.
+// The one suite that every log passes: the memory twin, the embedded one, that of a cluster. The
+// port is LogStore (storage/journal.ts). Source: PROTOCOL 3.0-3.2, 3.5 (trim), 3.16.
 
 import type { Test } from 'tap'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

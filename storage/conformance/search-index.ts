@@ -1,6 +1,5 @@
 // What the suites of graph indexes share: the index under test, its schema and history, and how a
-// body is asked. It stands between the drivers' tests and the cases of search.ts and
-// search-property.ts.
+// body is asked.
 
 import { LIMITS } from '../../config/limits.ts'
 import { FULL_ACCESS } from '../../protocol/graph/planning.ts'

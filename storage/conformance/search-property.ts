@@ -1,7 +1,6 @@
 // The heart of the graph index suite, a property: whatever was written, in whatever order, any
-// query answers what the plain reference answers, order included. It stands between random worlds
-// (search-nodes.ts, search-queries.ts) and the drivers. Source: ARCHITECTURE 5 and 7, CONTRACT 1.4,
-// PROTOCOL 3.13.
+// query answers what the plain reference answers, order included. Source: ARCHITECTURE 5 and 7,
+// CONTRACT 1.4, PROTOCOL 3.13.
 
 import fc from 'fast-check'
 import type { Test } from 'tap'

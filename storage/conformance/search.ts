@@ -1,6 +1,6 @@
-// The one suite that every graph index driver passes: the memory twin, SQLite, Elasticsearch.
-// It stands between the port's words (storage/search.ts) and the drivers. Its heart is a property
-// (search-property.ts). Source: ARCHITECTURE 5 and 7, CONTRACT 1.4, PROTOCOL 3.13.
+// The one suite that every graph index driver passes: the memory twin, SQLite, Elasticsearch. The
+// port is storage/search.ts. Its heart is a property (search-property.ts). Source: ARCHITECTURE 5
+// and 7, CONTRACT 1.4, PROTOCOL 3.13.
 
 import type { Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'

@@ -1,6 +1,5 @@
 // The one suite that every store of segments passes: a chain of partitions, each guarded by its
-// statics. It stands between the port's words (storage/segments.ts) and the drivers. Source:
-// PROTOCOL 3.0 `log`, 3.1, 3.2, 3.5.
+// statics. The port is storage/segments.ts. Source: PROTOCOL 3.0 `log`, 3.1, 3.2, 3.5.
 
 import type { Test } from 'tap'
 import type { Group } from '../journal.ts'

@@ -1,6 +1,5 @@
-// The one door to Elasticsearch: the words of engine.ts over its client. It stands between the
-// driver of this folder and the server. The client's own retries are off: a bulk that is sent again
-// is ours to decide on. Source: PROTOCOL 3.13, ARCHITECTURE 3.9.
+// The one door to Elasticsearch: the words of engine.ts over its client. The client's own retries
+// are off: a bulk that is sent again is ours to decide on. Source: PROTOCOL 3.13, ARCHITECTURE 3.9.
 
 import { Client, errors } from '@elastic/elasticsearch'
 import { faultOf, loginFault, silentFault } from '../../config/engine-faults.ts'

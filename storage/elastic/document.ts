@@ -1,6 +1,5 @@
 // A node's document as the search engine gets it, and back: known members only, texts no longer
-// than a term may be, members of `dynamic` fields beside. It stands between the node's own document
-// and the index. Source: layout.ts.
+// than a term may be, members of `dynamic` fields beside. Source: layout.ts.
 
 import { createHash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'

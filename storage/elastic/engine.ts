@@ -1,8 +1,8 @@
 // The search engine as the graph index of a cluster needs it: few words, those of Elasticsearch
 // itself, so that its rules (external versions, refresh visibility, soft deletes that have to be
-// ours because its own are forgotten) stay visible. It stands between the index driver of this
-// folder and the client (client.ts) or its twin (memory/search-engine.ts), which is as nasty as
-// Elasticsearch documents itself to be. Source: PROTOCOL 3.13.
+// ours because its own are forgotten) stay visible. The client (client.ts) keeps it, and so does
+// its twin (memory/search-engine.ts), which is as nasty as Elasticsearch documents itself to be.
+// Source: PROTOCOL 3.13.
 
 /** One document of a bulk request. */
 export interface BulkItem {

@@ -1,5 +1,5 @@
-// Finds the nodes of a plan's steps in the search engine. It stands between the shared walk of a
-// plan, which asks for all parents of a level at once, and the engine's searches. What matters:
+// Finds the nodes of a plan's steps in the search engine. The shared walk of a plan asks for all
+// parents of a level at once. What matters:
 //
 // - Where the engine can say the whole condition, a step is one search of as many nodes as it
 //   shows. Else candidates come page by page and are looked at here, in the step's order, until

@@ -1,5 +1,5 @@
-// Graph nodes as they come out of the search engine, and the order in which a step shows them. It
-// stands between hits and the finder. Source: CONTRACT 1.4 "orderBy".
+// Graph nodes as they come out of the search engine, and the order in which a step shows them.
+// Source: CONTRACT 1.4 "orderBy".
 
 import { compareDocs, compareText, placeOf, type Doc } from '../../protocol/graph/evaluate.ts'
 import type { Found, GraphRow } from '../../protocol/graph/execute.ts'

@@ -1,7 +1,7 @@
 // Gates (`require some` / `none`): which nodes have, or have not, a matching node behind an edge.
-// The engine has no joins. It stands between the finder and its searches, and works from both ends:
-// when few children match, they say which parents can pass (one search for the whole step); what is
-// found is then asked a page at a time. Source: CONTRACT 1.4 "require", ARCHITECTURE 5.
+// The engine has no joins. It works from both ends: when few children match, they say which parents
+// can pass (one search for the whole step); what is found is then asked a page at a time. Source:
+// CONTRACT 1.4 "require", ARCHITECTURE 5.
 
 import { gateProbe, type Found, type GraphRow } from '../../protocol/graph/execute.ts'
 import type { NodePlan, Step } from '../../protocol/graph/plan.ts'

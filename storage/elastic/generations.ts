@@ -1,7 +1,7 @@
 // Generations of the graph index: each is a set of indexes, one a node type, filled from the log
 // from its beginning. A new one is filled beside the live one; then the aliases move to it, and the
-// old one goes. It stands between who decides which generation is live (node/graph) and the names,
-// mappings and aliases in the search engine. Source: PROTOCOL 3.13.5.
+// old one goes. node/indexing decides which generation is live; this has the names, mappings and
+// aliases in the search engine. Source: PROTOCOL 3.13.5.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { AliasChange, FieldMapping, IndexInfo, SearchEngine } from './engine.ts'

@@ -1,7 +1,7 @@
 // How graph nodes lie in the search engine: an index for each row-stored node type, with a strict
-// mapping made from the graph schema. It stands between the schema and what writes (writer.ts) and
-// reads (query.ts, finder.ts). A document is the node's own, so that people and tools can read it,
-// and beside it a member `kontor`:
+// mapping made from the graph schema. writer.ts writes by it, query.ts and finder.ts read by it. A
+// document is the node's own, so that people and tools can read it, and beside it a member
+// `kontor`:
 //
 // - `actor`, `id`, `place` (among the actor's nodes of the type), `deleted` and `deletedAt`.
 // - `members`: what `dynamic` fields hold, as one flattened field whose keys are paths and whose

@@ -1,6 +1,6 @@
 // Members of `dynamic` fields as terms: a key for the path, a text for the value that sorts like
-// the value itself, so that one flattened field finds and sorts whatever callers put there. It
-// stands between documents (document.ts) and queries (query.ts): both must say the same.
+// the value itself, so that one flattened field finds and sorts whatever callers put there.
+// Documents (document.ts) and queries (query.ts) must say the same.
 //
 // Keys: a letter for what is there (S a scalar, A a list, O an object), then the path. Values:
 // `b0`, `b1`, `n` and sixteen hex digits that rise with the number, `t` and the text; so booleans

@@ -1,7 +1,6 @@
 // Forgets removed nodes once no write can be older than their removal any more: a day later. What
 // the projector writes is always the newest state, so an older write can only be one that was on
-// its way all that time. It stands between the graph index and what it keeps of removed nodes.
-// Source: PROTOCOL 3.13.3.
+// its way all that time. Source: PROTOCOL 3.13.3.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { BulkItem, SearchEngine, SearchHit } from './engine.ts'

@@ -1,8 +1,8 @@
-// Conditions and sort keys of a plan as queries of the search engine. It stands between plans and
-// finder.ts. A query finds all that can match; `exact` says whether it finds nothing else. What the
-// engine can't say (a field compared with another, a sum, a part of a text in the middle of
-// `dynamic`) is asked of the documents themselves afterwards, among the few that the rest of the
-// condition leaves. Source: CONTRACT 1.4, Appendix A.
+// Conditions and sort keys of a plan as queries of the search engine. A query finds all that can
+// match; `exact` says whether it finds nothing else. What the engine can't say (a field compared
+// with another, a sum, a part of a text in the middle of `dynamic`) is asked of the documents
+// themselves afterwards, among the few that the rest of the condition leaves. Source: CONTRACT 1.4,
+// Appendix A.
 
 import type {
   CompareOperator,

@@ -1,5 +1,5 @@
-// Reading the graph index of a cluster: runs plans against one generation of its indexes. It stands
-// between node/graph and the search engine. Source: ARCHITECTURE 5, CONTRACT 1.4, PROTOCOL 3.13.4.
+// Reading the graph index of a cluster: runs plans against one generation of its indexes. Source:
+// ARCHITECTURE 5, CONTRACT 1.4, PROTOCOL 3.13.4.
 
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'

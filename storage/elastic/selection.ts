@@ -1,6 +1,6 @@
 // What a step selects, as one query: where its nodes lie, which documents can hold them, what is
-// still to be asked of each, and which members of the documents are needed for it. It stands
-// between a plan's step and finder.ts, which runs searches. Source: CONTRACT 1.4, ARCHITECTURE 5.
+// still to be asked of each, and which members of the documents are needed for it. finder.ts runs
+// the searches. Source: CONTRACT 1.4, ARCHITECTURE 5.
 
 import { compileCondition, type Test } from '../../protocol/graph/evaluate.ts'
 import { assert } from '../../protocol/errors.ts'

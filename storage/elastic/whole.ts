@@ -1,7 +1,7 @@
 // Actors as one document holds them: an actor's own node with all its others. Nodes are written one
 // by one and come into sight one by one; what an answer shows of an actor below its own node is
-// taken from that node's document, so that it is one state of the actor. It stands between the
-// finder's searches and the rows that it hands on. Source: PROTOCOL 3.13.7, ARCHITECTURE 5.
+// taken from that node's document, so that it is one state of the actor. Source: PROTOCOL 3.13.7,
+// ARCHITECTURE 5.
 
 import type { Budget, Found, GraphRow } from '../../protocol/graph/execute.ts'
 import { MemoryFinder } from '../../protocol/graph/find-in-memory.ts'

@@ -1,7 +1,7 @@
 // Writing one generation of the graph index of a cluster: documents in bulks, a result for each,
-// then the offsets, which are rows of the journal and never move before the results are there. It
-// stands between the projector and the search engine. Many members write side by side, late ones
-// too: the actor's version decides, never who comes last. Source: PROTOCOL 3.13.1-3.
+// then the offsets, which are rows of the journal and never move before the results are there. Many
+// members write side by side, late ones too: the actor's version decides, never who comes last.
+// Source: PROTOCOL 3.13.1-3.
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'

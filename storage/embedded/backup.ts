@@ -1,8 +1,7 @@
-// A backup of an embedded store: `store.json` and the log, which is all that can't be made anew.
-// It stands between a data directory, which a node may be at work in and which is only read (no
-// lock of it is taken), and a directory that a node can be started on. A backup that is made again
-// copies what is new. What is derived from the log (data.mdb, graph.*) isn't copied. Source:
-// PROTOCOL 3.16.
+// A backup of an embedded store: `store.json` and the log, which is all that can't be made anew. A
+// node may be at work in the directory; it is only read, and no lock of it is taken. A node can be
+// started on the copy. A backup that is made again copies what is new. What is derived from the log
+// (data.mdb, graph.*) isn't copied. Source: PROTOCOL 3.16.
 
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,9 +1,8 @@
 // The lock of a data directory: one process at a time has it, and it ends with that process however
-// it dies. It stands between whoever writes in the directory (a node, `npm run move`,
-// `npm run verify-log -- --repair`, `npm run backup` in the directory that it fills) and a second
-// start of it. The lock is SQLite's on a file of its own, which is the kernel's (fcntl): nothing is
-// left to be cleared after a kill. Beside it stands who holds it, for messages alone. Source:
-// PROTOCOL 3.16.
+// it dies. Whoever writes in the directory takes it: a node, `npm run move`, `npm run verify-log --
+// --repair`, `npm run backup` in the directory that it fills. The lock is SQLite's on a file of its
+// own, which is the kernel's (fcntl): nothing is left to be cleared after a kill. Beside it stands
+// who holds it, for messages alone. Source: PROTOCOL 3.16.
 
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// The word that a move leaves in the directory that it has copied: where the store is now. It
-// stands between `npm run move` and whoever starts a node on that directory again, which would take
-// orders that nobody finds. Source: PROTOCOL 3.16.
+// The word that a move leaves in the directory that it has copied: where the store is now. A node
+// that is started on that directory again would take orders that nobody finds. Source: PROTOCOL
+// 3.16.
 
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The shards of a store. It stands between its identity and whoever goes through all of it.
+// The shards of a store.
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { StoreIdentity } from '../journal.ts'

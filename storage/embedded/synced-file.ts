@@ -1,5 +1,5 @@
 // Small files that must be on the disk before the program goes on: what is in them, and that they
-// are in their folder. It stands between store.json and the file system.
+// are in their folder.
 
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 

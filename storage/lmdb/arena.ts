@@ -1,6 +1,6 @@
 // Memory that rows are encoded into for one transaction, used again for the next: nothing is left
-// to collect at tens of thousands of rows a second. It stands between the writer and LMDB's
-// write thread, which reads these bytes until the transaction ends.
+// to collect at tens of thousands of rows a second. LMDB's write thread reads these bytes until the
+// transaction ends.
 
 import { crc32 } from 'node:zlib'
 import { CRC_BYTES, type Row } from './layout.ts'

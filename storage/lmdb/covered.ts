@@ -1,5 +1,5 @@
 // How far the data file has the log's places, and of which log: two rows that are written with
-// them. It stands between the writer and whoever goes on from there, in any thread.
+// them. For whoever goes on from there, in any thread.
 
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { LogPosition } from '../segment-log/scan.ts'

@@ -1,5 +1,5 @@
 // The LMDB environment of a journal: one data file with a table per kind of row. It is the only
-// door to lmdb and stands between the journal's drivers and that package. Source: PROTOCOL 3.16.
+// door to lmdb. Source: PROTOCOL 3.16.
 //
 // Options, each measured here on two cores with transactions of 20 groups and 50 derived rows:
 // - overlappingSync off: a transaction is seen only once it is on disk, its promise resolves behind

@@ -1,8 +1,8 @@
 // Rows that stand in the data file for a while only, for LMDB has no TTL: each is noted, in the
 // transaction that writes it, in a table by shard and hour of the shard's clock, and is removed
 // when its time is over by that clock. What is looked through is so as small as what has to go,
-// whatever the store holds. It stands between the writer, which writes the notes, and the
-// upkeep that asks for removals. Source: PROTOCOL 3.12 "What expires".
+// whatever the store holds. The writer writes the notes, the upkeep asks for removals. Source:
+// PROTOCOL 3.12 "What expires".
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'

@@ -1,8 +1,7 @@
 // The rows of the journal as bytes: keys whose order is the order of reading, and values that end
-// with a checksum over key and value. It stands between the journal's drivers and the data file. A
-// layout that changes re-reads stored data wrongly: JOURNAL_FORMAT changes with it, and
-// layout.test.ts pins it with golden bytes. The checksum is zlib's CRC-32, which Node
-// computes natively. Source: PROTOCOL 3.0, 3.16.
+// with a checksum over key and value. A layout that changes re-reads stored data wrongly:
+// JOURNAL_FORMAT changes with it, and layout.test.ts pins it with golden bytes. The checksum is
+// zlib's CRC-32, which Node computes natively. Source: PROTOCOL 3.0, 3.16.
 
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'

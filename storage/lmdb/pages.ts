@@ -1,8 +1,7 @@
 // The data file as pages, read without LMDB: whether it is as long as its meta pages say, and
 // whether every page that a tree leads to is there. LMDB itself notices nothing: a file cut to half
-// opens and iterates without an error, or ends the process with a bus error. It stands between the
-// opening of a journal and the file. The layout is lmdb 3.5's (data version 2, little-endian).
-// Source: PROTOCOL 3.16.
+// opens and iterates without an error, or ends the process with a bus error. The layout is lmdb
+// 3.5's (data version 2, little-endian). Source: PROTOCOL 3.16.
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

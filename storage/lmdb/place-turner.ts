@@ -1,7 +1,6 @@
-// The places of the data file turned from files of the log to the one that stands for them. It
-// stands between the replacing of files and the tables: first the groups', by which what is written
-// meanwhile finds its places, then the entries', a bounded part a transaction. All of it can be
-// done again. Source: PROTOCOL 3.16.
+// The places of the data file turned from files of the log to the one that stands for them. First
+// the groups' table, by which what is written meanwhile finds its places, then the entries', a
+// bounded part a transaction. All of it can be done again. Source: PROTOCOL 3.16.
 
 import { crc32 } from 'node:zlib'
 import { LIMITS } from '../../config/limits.ts'

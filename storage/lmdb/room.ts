@@ -1,7 +1,7 @@
-// How much room the data file has to grow. It stands between the writer and the file system, and
-// is asked before each transaction, because LMDB must not be the one to find out: lmdb 3.5.6 writes
-// its message about a failed write (mdb.c, mdb_page_flush) behind the end of the hundred bytes that
-// it has for it, which may end the process. Source: PROTOCOL 3.16.
+// How much room the data file has to grow. It is asked before each transaction, because LMDB must
+// not be the one to find out: lmdb 3.5.6 writes its message about a failed write (mdb.c,
+// mdb_page_flush) behind the end of the hundred bytes that it has for it, which may end the
+// process. Source: PROTOCOL 3.16.
 
 import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { LIMITS } from '../../config/limits.ts'

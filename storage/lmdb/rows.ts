@@ -1,6 +1,5 @@
 // Rows on their way into the data file: where groups lie, heads and the derived rows of the port as
-// key and value in an arena. It stands between the journal port and the writer. Source: PROTOCOL
-// 3.0.
+// key and value in an arena. Source: PROTOCOL 3.0.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { AliasRow, DerivedRow, ShardStatus } from '../journal.ts'

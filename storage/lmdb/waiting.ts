@@ -1,6 +1,5 @@
-// Derived rows that wait for a transaction. It stands between whoever derives rows from the log and
-// the writer: rows that go together share pages and a flush. Its bound is the
-// caller's, who keeps at most LIMITS.unflushedBytesMax above a shard's flush offset.
+// Derived rows that wait for a transaction. Rows that go together share pages and a flush. Its
+// bound is the caller's, who keeps at most LIMITS.unflushedBytesMax above a shard's flush offset.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { AppendOutcome, DerivedRow } from '../journal.ts'

@@ -1,7 +1,6 @@
 // The one way into the data file: a transaction at a time, over the derived rows that wait and the
-// places of the groups that were committed meanwhile. No acknowledgement waits for it. It stands
-// between the journal's stores and the LMDB environment, and decides what a failed transaction
-// means. Source: PROTOCOL 3.12, 3.16.
+// places of the groups that were committed meanwhile. No acknowledgement waits for it. It decides
+// what a failed transaction means. Source: PROTOCOL 3.12, 3.16.
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'

@@ -1,5 +1,5 @@
-// The derived rows in memory: the twin of what drivers keep beside the log. It stands between
-// cluster/sharding and the registers, which outlive it as a disk does. Source: PROTOCOL 3.0, 3.12.
+// The derived rows in memory: the twin of what drivers keep beside the log. The registers outlive
+// it as a disk does. Source: PROTOCOL 3.0, 3.12.
 
 import { assert } from '../../protocol/errors.ts'
 import type {

@@ -1,7 +1,7 @@
 // The journal in memory: the reference twin that every driver is compared with, and the store of
-// tests and simulations. It stands between cluster/sharding and nothing: its state is a plain
-// object that may outlive it, as a disk outlives a process. Hooks make it fail the ways that a real
-// store fails. Source: PROTOCOL 3.0, 3.2, ARCHITECTURE 7.
+// tests and simulations. Its state is a plain object that may outlive it, as a disk outlives a
+// process. Hooks make it fail the ways that a real store fails. Source: PROTOCOL 3.0, 3.2,
+// ARCHITECTURE 7.
 
 import { assert } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

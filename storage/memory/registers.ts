@@ -1,5 +1,5 @@
-// Derived rows in memory: registers that only move forward by offset. It stands between the journal
-// twin and its state. Source: PROTOCOL 3.0 (USING TIMESTAMP <offset>).
+// Derived rows in memory: registers that only move forward by offset. Source: PROTOCOL 3.0 (USING
+// TIMESTAMP <offset>).
 
 import { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

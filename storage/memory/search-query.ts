@@ -1,6 +1,5 @@
-// Queries, sorts and strict mappings as Elasticsearch understands them, on plain sources. It stands
-// between the twin of the search engine (search-engine.ts) and the query language of
-// elastic/engine.ts. Source: PROTOCOL 3.13; the server itself, which passes the same suites.
+// Queries, sorts and strict mappings as Elasticsearch understands them, on plain sources. Source:
+// PROTOCOL 3.13; the server itself, which passes the same suites.
 
 import { compareText } from '../../protocol/graph/evaluate.ts'
 import type { FieldMapping, Query, RangeQuery, Sort, Term } from '../elastic/engine.ts'

@@ -1,7 +1,7 @@
 // Control rows and segments in memory: the twin that the Cassandra driver is compared with, and the
 // store of simulations. Statements are evaluated when they are called; what a real engine does to
-// them (late, twice, unheard) is wrapped around it. It stands between cluster/ and a plain object
-// that outlives it. Source: PROTOCOL 3.0, 3.1, 3.3, 3.5.
+// them (late, twice, unheard) is wrapped around it. Its state is a plain object that outlives it.
+// Source: PROTOCOL 3.0, 3.1, 3.3, 3.5.
 
 import { assert } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'

@@ -1,6 +1,6 @@
-// The file layer as the log of segment files uses it: one folder of flat names. It stands between
-// the log's protocol (what is synced before what) and a disk, the real one or one that forgets.
-// Errors come as the system gives them (`code`: ENOSPC, EEXIST, ENOENT, EMFILE, EIO).
+// The file layer as the log of segment files uses it: one folder of flat names. The disk is the
+// real one or one that forgets. Errors come as the system gives them (`code`: ENOSPC, EEXIST,
+// ENOENT, EMFILE, EIO).
 
 export interface DiskFile {
   /** Length now. */

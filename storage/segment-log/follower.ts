@@ -1,6 +1,5 @@
 // Following the log from one position to a later one, in any thread: whole frames in order, file
-// after file. It stands between the segment files and whoever keeps something that is derived from
-// them. Nothing is read short: what isn't as it was written is JournalDamage.
+// after file. Nothing is read short: what isn't as it was written is JournalDamage.
 
 import type { Disk, DiskFile } from './disk.ts'
 import { bodyIn, decodeParts, readFrame } from './frame.ts'

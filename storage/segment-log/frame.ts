@@ -1,5 +1,5 @@
-// A frame, the unit in which the log is written: all of it is there or nothing is. It stands
-// between what a commit holds (groups, claims) and the bytes in a segment file:
+// A frame, the unit in which the log is written: all of it is there or nothing is. What
+// a commit holds (groups, claims), as bytes in a segment file:
 //
 //     0   checksum of salt, file number, position and the bytes 4-31
 //     4   length, a multiple of 64; with the padding

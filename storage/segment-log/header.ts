@@ -1,6 +1,6 @@
-// The header of a segment file, its first frame. It stands between a file and the one before it:
-// it names that one with its end, so the files are a chain in which none can be missing, swapped
-// or cut short. It holds what every shard is at, so that a start reads the last file only.
+// The header of a segment file, its first frame. It names the file before with its end, so the
+// files are a chain in which none can be missing, swapped or cut short. It holds what every shard
+// is at, so that a start reads the last file only.
 
 import { JournalDamage } from '../embedded/journal/damage.ts'
 import type { ShardStatus } from '../journal.ts'

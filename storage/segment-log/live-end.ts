@@ -1,5 +1,5 @@
 // Where the last file of a log ends, seen from beside its writer: another process may append to it
-// while it is read. It stands between a log at work and whoever copies it.
+// while it is read.
 //
 // One commit is in flight at a time. So what lies behind a frame was written after that frame was
 // whole: where something does, the frame is read again, and only one that still isn't whole is

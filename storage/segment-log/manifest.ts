@@ -1,6 +1,6 @@
-// The log's manifest: which store it is of and what must be there at least. It stands between the
-// segment files, which name one another backwards, and the end of that chain, which no file names:
-// without it a last file that went missing would be a log that is shorter.
+// The log's manifest: which store it is of and what must be there at least. Segment files name one
+// another backwards, and no file names the end of that chain: without it a last file that went
+// missing would be a log that is shorter.
 
 import { crc32 } from 'node:zlib'
 import { JournalDamage } from '../embedded/journal/damage.ts'

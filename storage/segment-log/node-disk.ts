@@ -1,5 +1,4 @@
-// The file layer over the file system of the machine. It stands between the log of segment files
-// and node:fs; errors are passed on as they come.
+// The file layer over the file system of the machine. Errors are passed on as they come.
 
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'

@@ -1,5 +1,4 @@
-// Opening the log for writing. It stands between what the writer before left behind and the file
-// that this one begins; nobody ever appends to a file that somebody else began.
+// Opening the log for writing. Nobody ever appends to a file that somebody else began.
 //
 // The order is the protocol:
 //   1. The next file is taken by a link that fails if it exists. From here on a writer before this

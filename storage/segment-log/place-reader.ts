@@ -1,5 +1,4 @@
-// Bodies by their places. It stands between the rows that say where something lies and the segment
-// files, of which it keeps some open.
+// Bodies by their places. It keeps some of the segment files open.
 
 import { crc32 } from 'node:zlib'
 import { LIMITS } from '../../config/limits.ts'

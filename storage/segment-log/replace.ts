@@ -1,6 +1,5 @@
 // Files of the log replaced by what is left of them: written anew, their places turned, then
-// removed, in this order and so that it can end anywhere. It stands between the files and whoever
-// keeps places in them. Source: PROTOCOL 3.16.
+// removed, in this order and so that it can end anywhere. Source: PROTOCOL 3.16.
 //
 //   1. The new file is on the disk and has its name (rewrite.ts). It and its sources say the same.
 //   2. Whoever keeps places has those of the new file instead, on the disk, and remembers that.

@@ -1,7 +1,6 @@
 // Some files of the log, one behind the other, written anew as one, without what nobody needs any
-// more. It stands between sealed files, which never change, and whoever gives their room back. The
-// new file stands for them: same shards, same offsets, same groups in the same order of each shard,
-// only that a body may have become shorter, or be gone.
+// more. Sealed files never change. The new file stands for them: same shards, same offsets, same
+// groups in the same order of each shard, only that a body may have become shorter, or be gone.
 //
 // The order makes it safe at any point: the file is written under a name that means nothing, and is
 // on the disk, before it gets its own by a link. From then on it is the newest round of its number,

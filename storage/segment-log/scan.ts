@@ -1,6 +1,5 @@
-// Reading the log: the chain of its files, and the end of a log that nobody closed. It stands
-// between the segment files and whoever opens, follows or checks them, in any thread. Nothing is
-// read short: what isn't as it was written is JournalDamage.
+// Reading the log: the chain of its files, and the end of a log that nobody closed. In any thread.
+// Nothing is read short: what isn't as it was written is JournalDamage.
 
 import type { Disk, DiskFile } from './disk.ts'
 import { beginsAt, decodeParts, FRAME_ALIGN, readFrame } from './frame.ts'

@@ -1,6 +1,5 @@
 // Whether one segment file is as it was written, frame by frame: checksums, the sequence, and each
-// shard's groups behind one another. It stands between a file and whoever has to rely on it, such
-// as a copy.
+// shard's groups behind one another. For whoever has to rely on a file, such as a copy.
 
 import type { Disk } from './disk.ts'
 import { LogFollower } from './follower.ts'

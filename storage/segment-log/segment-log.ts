@@ -1,9 +1,8 @@
-// The log of the embedded store as segment files: its writer. It stands between the journal's
-// appends and the disk. A commit is one frame: one write, one sync, one look whether a newer
-// writer has begun a file, and only then it is said that it is in; one is in flight at a time, and
-// what waits meanwhile goes into the next. After a write or sync that failed nothing is written
-// any more. Of an append that is larger than a frame, each frame is a commit of its own.
-// Source: PROTOCOL 3.2, 3.16.
+// The log of the embedded store as segment files: its writer. A commit is one frame: one write, one
+// sync, one look whether a newer writer has begun a file, and only then it is said that it is in;
+// one is in flight at a time, and what waits meanwhile goes into the next. After a write or sync
+// that failed nothing is written any more. Of an append that is larger than a frame, each frame is
+// a commit of its own. Source: PROTOCOL 3.2, 3.16.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { AppendOutcome, Group, ShardStatus } from '../journal.ts'

@@ -1,5 +1,5 @@
-// What each shard of the log is at: epoch, head, last commit. It stands between the frames (read
-// back or about to be written) and the fence: a part that doesn't go on from here is not taken.
+// What each shard of the log is at: epoch, head, last commit. A part that doesn't go on from here
+// is not taken.
 
 import type { Group, ShardStatus } from '../journal.ts'
 import type { Claim } from './frame.ts'

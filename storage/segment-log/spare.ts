@@ -1,5 +1,5 @@
-// The next segment file, filled with zeros ahead. It stands between a log that rolls and the time
-// that filling takes. Each file's name holds its salt, so that two writers never share one.
+// The next segment file, filled with zeros ahead. Each file's name holds its salt, so that two
+// writers never share one.
 
 import { randomBytes } from 'node:crypto'
 import type { Disk, DiskFile } from './disk.ts'

@@ -1,5 +1,4 @@
 // The log with whatever is wrong in it: frames that are whole, and what can't be read between them.
-// It stands between the segment files and whoever has to say what is lost, or to go on without it.
 
 import type { Disk, DiskFile } from './disk.ts'
 import { bodyIn, decodeParts, readFrame } from './frame.ts'

@@ -1,6 +1,6 @@
 // The SQLite file of the graph index: opening it for the writer and for readers, and making it
-// anew. It stands between the data directory and the classes that write and read the index. What is
-// in the file can always be made again from the journal, so a file that can't be used is replaced.
+// anew. What is in the file can always be made again from the journal, so a file that can't be used
+// is replaced.
 
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

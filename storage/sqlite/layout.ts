@@ -1,6 +1,5 @@
 // How graph nodes lie in SQLite: a table for each row-stored node type, made from the graph schema.
-// It stands between the schema and the SQL that writes (writer.ts) and reads
-// (select.ts).
+// writer.ts writes by it, select.ts reads by it.
 //
 // A row's key is `actor number << 20 | number within the actor`: all nodes of one type of one actor
 // are neighbours, so that following an edge inside an actor is a range of the table itself and

@@ -1,6 +1,5 @@
 // Reading the embedded graph index: runs plans on a read-only connection, each on one snapshot of
-// the file. It stands between node/graph's reader thread and SQLite. Source: ARCHITECTURE 5,
-// CONTRACT 1.4.
+// the file. Source: ARCHITECTURE 5, CONTRACT 1.4.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { LIMITS } from '../../config/limits.ts'

@@ -1,5 +1,5 @@
-// Statements that find the nodes of one step of a plan in the embedded graph index. It stands
-// between plans and reader.ts, which runs the statements. Shapes that matter:
+// Statements that find the nodes of one step of a plan in the embedded graph index. reader.ts runs
+// the statements. Shapes that matter:
 //
 // - An edge inside an actor is a range of the table's keys (layout.ts), so nested lists take
 //   one statement per level, run for each parent, and no index.

@@ -1,6 +1,5 @@
-// Pieces of SQL with their parameters, and conditions of a plan written as such. It stands between
-// the plan's typed conditions and the statements of select.ts. Nothing a caller wrote
-// becomes SQL text: names come from the layout, everything else is bound.
+// Pieces of SQL with their parameters, and conditions of a plan written as such. Nothing a caller
+// wrote becomes SQL text: names come from the layout, everything else is bound.
 //
 // SQL knows a third truth, NULL; a plan doesn't. A condition without `not` is TRUE in SQL exactly
 // when it is true in the plan, so it is enough that `not` asks IS NOT TRUE.

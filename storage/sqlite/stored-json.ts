@@ -1,6 +1,5 @@
-// Documents as JSON text in SQLite. It stands between documents and the statements that look into
-// them: for SQLite a name in a JSON path ends at U+0000, so that character is written another way
-// in names of members, with U+0001 as the sign of it.
+// Documents as JSON text in SQLite. For SQLite a name in a JSON path ends at U+0000, so that
+// character is written another way in names of members, with U+0001 as the sign of it.
 
 /** A member's name as the stored text has it. */
 export function storedName(name: string): string {

@@ -1,6 +1,6 @@
 // One node type's table in the embedded graph index, as the writer sees it: finds a node's row,
 // adds it, or changes just the columns that differ, since each index that is touched costs as much
-// as the row. It stands between the writer's transaction and SQLite.
+// as the row.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { assert, AssertionError } from '../../protocol/errors.ts'

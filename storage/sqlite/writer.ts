@@ -1,7 +1,6 @@
 // Writing the embedded graph index: node documents into SQLite rows, with the offsets they bring
-// the index to, in one transaction. It stands between the projector and the file. One writer at a
-// time; readers have connections of their own (reader.ts). Source: ARCHITECTURE 5,
-// PROTOCOL 3.13.
+// the index to, in one transaction. One writer at a time; readers have connections of their own
+// (reader.ts). Source: ARCHITECTURE 5, PROTOCOL 3.13.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { LIMITS } from '../../config/limits.ts'

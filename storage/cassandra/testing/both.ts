@@ -1,5 +1,4 @@
 // Suites that run twice: on the twin, always, and on a real Cassandra where this machine has one.
-// It stands between the tests of this folder and what they run on.
 
 import type { Test } from 'tap'
 import { testCassandra, type TestCassandra } from './test-store.ts'

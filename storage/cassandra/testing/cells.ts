@@ -1,7 +1,7 @@
 // Partitions of the twin's tables by the engine's own rules for a cell: the greater timestamp
 // stays; of two equal ones what was deleted or expires, then the greater value; what was deleted
-// shadows older and equal writes. It stands between the twin's tables and what they hold. Source:
-// PROTOCOL 3.0; Cassandra 5, `db.rows.Cells.resolveRegular`.
+// shadows older and equal writes. Source: PROTOCOL 3.0; Cassandra 5,
+// `db.rows.Cells.resolveRegular`.
 
 export interface Cell {
   readonly stamp: number

@@ -1,6 +1,5 @@
 // The tables of the twin as statements define them: columns with their types, and what a column
-// takes and gives back, as cassandra-driver does it (a bigint is a Long, a uuid is an Uuid). It
-// stands between the schema's statements and the twin's tables.
+// takes and gives back, as cassandra-driver does it (a bigint is a Long, a uuid is an Uuid).
 
 import { errors, types } from 'cassandra-driver'
 

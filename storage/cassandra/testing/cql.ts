@@ -1,6 +1,5 @@
-// As much CQL as the driver's folder and its tests speak, read into parts. Pure. It stands between
-// the statements as they are sent and the twin's tables (tables.ts). What it doesn't know is an
-// error, so that a statement is never half understood.
+// As much CQL as the driver's folder and its tests speak, read into parts. Pure. What it doesn't
+// know is an error, so that a statement is never half understood.
 
 export type Value = { readonly bind: number } | { readonly literal: unknown }
 export type Operator = '=' | '<' | '>' | '<=' | '>='

@@ -1,6 +1,6 @@
 // Takes away every row that carries a TTL, as the engine itself does once that is over: with a
-// tombstone of the row's own timestamp. It stands between tests that can't wait two days and the
-// tables. Source: PROTOCOL 3.12 "What expires".
+// tombstone of the row's own timestamp. For tests that can't wait two days. Source: PROTOCOL 3.12
+// "What expires".
 
 import type { Session } from '../session.ts'
 

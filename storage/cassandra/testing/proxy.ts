@@ -1,5 +1,4 @@
-// A connection to an engine that a test can cut, silence in one direction, and heal. It stands
-// between the driver and a real Cassandra.
+// A connection to an engine that a test can cut, silence in one direction, and heal.
 
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Test } from 'tap'

@@ -1,6 +1,6 @@
 // The tables of a Cassandra in memory: statements of one request, evaluated at once. Conditions see
-// all that was written before them, as on one partition at the serial level. It stands between the
-// twin of the driver's client (twin.ts) and the cells. Source: PROTOCOL 3.0, 3.1.
+// all that was written before them, as on one partition at the serial level. Source: PROTOCOL 3.0,
+// 3.1.
 
 import { types } from 'cassandra-driver'
 import { Partition, MARKER, type Cell, type PartitionRow } from './cells.ts'

@@ -1,5 +1,4 @@
-// Stores for tests on a real Cassandra: a keyspace of its own each, gone when the test is over. It
-// stands between the driver's suites and the engines of test/harness.
+// Stores for tests on a real Cassandra: a keyspace of its own each, gone when the test is over.
 
 import { randomBytes, randomFillSync } from 'node:crypto'
 import type { Test } from 'tap'

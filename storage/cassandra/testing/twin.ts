@@ -1,7 +1,6 @@
 // A Cassandra in memory, behind the driver's own client: whoever connects speaks to it, and all of
 // this folder runs on it without an engine. It is trusted because it passes the suites that a real
-// one passes. Answers can be lost. It stands between the tests of this folder and the twin's
-// tables.
+// one passes. Answers can be lost.
 
 import { randomFillSync } from 'node:crypto'
 import { Client, errors, type types, type QueryOptions } from 'cassandra-driver'

@@ -1,7 +1,6 @@
 // What a start does before the journal serves: it takes the places of what was committed last, and
 // which the data file doesn't have yet, from the log. A data file that has nothing gets all of
-// them, in steps. It stands between the opened log and the tail that reads rely on. Source:
-// PROTOCOL 3.16.
+// them, in steps. Source: PROTOCOL 3.16.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { assert } from '../../../protocol/errors.ts'

@@ -1,6 +1,5 @@
-// What a damaged store is refused with: where the damage is and the ways back. It stands between
-// the checks of a journal and whoever reads the log of a node that doesn't start.
-// Source: PROTOCOL 3.16.
+// What a damaged store is refused with: where the damage is and the ways back. For whoever reads
+// the log of a node that doesn't start. Source: PROTOCOL 3.16.
 
 export interface DamagePlace {
   /** Path of the data file. */

@@ -1,5 +1,5 @@
-// What the store is: its identity in `store.json`, beside the log that it names. It stands between
-// the opening of a journal and that file. Source: PROTOCOL 3.0, 3.16.
+// What the store is: its identity in `store.json`, beside the log that it names. Source: PROTOCOL
+// 3.0, 3.16.
 
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'

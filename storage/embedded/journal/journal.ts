@@ -1,7 +1,7 @@
 // The embedded journal: the port on a log of segment files and one LMDB data file. The log is the
 // store: an entry is written there once and stays; the data file has where it lies, and what is
-// small by nature, and is made anew from the log when it is lost. It stands between
-// cluster/sharding and the data directory. Source: PROTOCOL 3.16, ARCHITECTURE 2.
+// small by nature, and is made anew from the log when it is lost. Source: PROTOCOL 3.16,
+// ARCHITECTURE 2.
 
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

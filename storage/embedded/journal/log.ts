@@ -1,6 +1,5 @@
 // The log of the embedded journal: groups are appended to the segment files, and are found by their
-// offsets in the tail and, once it has their places, in the data file. It stands between the
-// runtime's commits and the log of segment files. Source: PROTOCOL 3.2, 3.16.
+// offsets in the tail and, once it has their places, in the data file. Source: PROTOCOL 3.2, 3.16.
 
 import { assert } from '../../../protocol/errors.ts'
 import type { AppendOutcome, ClaimedShard, Group, LogStore } from '../../journal.ts'

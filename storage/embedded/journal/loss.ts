@@ -1,6 +1,6 @@
 // Going on without what is lost: what of a shard's log can't be read, and the way back that an
-// operator chooses with --accept-loss when there is no backup. It stands between the log of segment
-// files, which can't be read to its end, and the opening of the journal. Source: PROTOCOL 3.16.
+// operator chooses with --accept-loss when there is no backup. The log of segment files can't be
+// read to its end. Source: PROTOCOL 3.16.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { assert } from '../../../protocol/errors.ts'

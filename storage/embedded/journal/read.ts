@@ -1,6 +1,5 @@
-// Reading a journal, from the main thread or from another one. It stands between the data file and
-// the segment files, and the reading half of the journal port; every checksum is compared before
-// anything is handed out, so a damage is an error and never an answer. Source: PROTOCOL 3.0, 3.16.
+// Reading a journal, from the main thread or from another one. Every checksum is compared before
+// anything is handed out: a damage is an error, never an answer. Source: PROTOCOL 3.0, 3.16.
 
 import { crc32 } from 'node:zlib'
 import { LIMITS } from '../../../config/limits.ts'

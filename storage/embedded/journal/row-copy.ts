@@ -1,6 +1,6 @@
-// The embedded store row by row, for a move. It stands between the tables of a data file and the
-// store that is filled from it: every row is checked as it is read. Whoever else has the directory
-// open is fenced first, and found out if it writes all the same. Source: PROTOCOL 3.12, 3.16.
+// The embedded store row by row, for a move. Every row is checked as it is read. Whoever else has
+// the directory open is fenced first, and found out if it writes all the same. Source: PROTOCOL
+// 3.12, 3.16.
 
 import { join } from 'node:path'
 import { SYSTEM_SHARD, type FillRandom } from '../../../protocol/ids.ts'

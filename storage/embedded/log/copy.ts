@@ -1,5 +1,5 @@
-// The log of a store copied beside its writer, file by file. It stands between the segment files of
-// a node, which are only read, and a folder that becomes a log of its own: a backup.
+// The log of a store copied beside its writer, file by file. The node's files are only read; the
+// folder becomes a log of its own: a backup.
 //
 // The order of the reads is what makes it whole:
 //   1. The manifest. A commit goes only into a file that the manifest names, and what it names

@@ -1,6 +1,5 @@
 // Bodies of groups from which entries are gone, as readers of the log get them: with an entry that
-// says nothing in the place of each. It stands between files that were written anew and the log
-// port, whose offsets are dense.
+// says nothing in the place of each. The log port's offsets are dense.
 
 import { ERASED_ENTRY, joinEntries, splitEntries } from '../../../protocol/entry.ts'
 

@@ -1,6 +1,5 @@
-// How fast the log is read and written in the background. It stands between the work that gives
-// room back and the disk that commits wait for: so many bytes a second, a quarter of it while
-// commits come. Source: PROTOCOL 3.16.
+// How fast the log is read and written in the background. Work that gives room back has so many
+// bytes a second of the disk, a quarter of it while commits come. Source: PROTOCOL 3.16.
 
 import { LIMITS } from '../../../config/limits.ts'
 

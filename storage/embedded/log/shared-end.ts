@@ -1,5 +1,5 @@
 // Where the log ends, for the other threads of a process: one number that the writer stores and
-// readers load. It stands between the journal and its readers; what lies before it is on the disk.
+// readers load. What lies before it is on the disk.
 
 import type { LogPosition } from '../../segment-log/scan.ts'
 

@@ -1,5 +1,5 @@
 // The newest groups of the log, by shard and offset: those whose rows the data file may not have
-// yet. It stands between the segment files, which know places only, and whoever asks for offsets.
+// yet. Segment files know places only.
 
 import { splitEntries } from '../../../protocol/entry.ts'
 import type { LogRow } from '../../journal.ts'

@@ -1,7 +1,6 @@
 // Room that the log gives back: sealed files of which enough is dead are written anew, oldest
-// first, and small ones behind one another become one. It stands between the clocks of the shards,
-// which say what has had its time, and the replacing of files. Source: PROTOCOL 3.12 "What
-// expires", 3.16.
+// first, and small ones behind one another become one. The shards' clocks say what has had its
+// time. Source: PROTOCOL 3.12 "What expires", 3.16.
 //
 // A file is read through once its entries' time is over, so about once in its life: what may go is
 // known then for good. Entries of a shard whose clock is behind are seen again when it has caught

@@ -1,6 +1,5 @@
 // The log as a thread beside the writer's sees it: followed frame by frame up to where the writer
-// says that it ends. It stands between the segment files and the reading half of the journal in a
-// worker thread. Source: PROTOCOL 3.16.
+// says that it ends. Source: PROTOCOL 3.16.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { assert } from '../../../protocol/errors.ts'

@@ -1,5 +1,5 @@
 // What is asked of the file system, in order: what was written, what of it was synced, and which
-// names changed. It stands between the tests of what must be on the disk first and node:fs.
+// names changed.
 
 import fs from 'node:fs'
 import fsp from 'node:fs/promises'

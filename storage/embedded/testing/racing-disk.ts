@@ -1,6 +1,5 @@
 // A log's disk as somebody sees it who reads beside its writer: each read finds it some steps later
-// than the one before, and sometimes in the middle of a write. It stands between the recorded steps
-// of a random run and the copy that is made meanwhile; the same seed gives the same.
+// than the one before, and sometimes in the middle of a write. The same seed gives the same.
 
 import type { Disk, DiskFile } from '../../segment-log/disk.ts'
 import { Appends, contents, openLog } from '../../segment-log/testing/log-run.ts'

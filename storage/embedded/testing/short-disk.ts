@@ -1,5 +1,5 @@
-// What the system says of the room on its disks, as a test wants it. It stands between a journal's
-// question for its room and the file system, which has more than enough.
+// What the system says of the room on its disks, as a test wants it. The file system has more than
+// enough.
 
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

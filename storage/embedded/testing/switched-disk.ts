@@ -1,6 +1,5 @@
 // A log as it was, and from some step of its reader on as it is now: what another process gives
-// back while a backup reads. Files that have gone since are cut, also for who has them open. It
-// stands between a copy of a log and two folders.
+// back while a backup reads. Files that have gone since are cut, also for who has them open.
 
 import type { Disk, DiskFile } from '../../segment-log/disk.ts'
 import { NodeDisk } from '../../segment-log/node-disk.ts'

@@ -1,5 +1,5 @@
-// The natural keys of an embedded store, against the actors that they lead to. It stands between
-// the data file and the audit of keys. Source: storage/key-audit.ts.
+// The natural keys of an embedded store, against the actors that they lead to. Source:
+// storage/key-audit.ts.
 
 import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
 import type { AliasRow, StoreIdentity } from '../../journal.ts'

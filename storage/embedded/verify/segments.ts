@@ -1,6 +1,5 @@
 // The log's files, frame by frame: whole, each group behind the one before it, and where the data
-// file says that it lies. It stands between the segment files and whoever is told. Source:
-// PROTOCOL 3.16.
+// file says that it lies. Source: PROTOCOL 3.16.
 
 import type { ShardStatus } from '../../journal.ts'
 import type { Disk } from '../../segment-log/disk.ts'

@@ -1,5 +1,4 @@
-// One shard's log, entry by entry, against the rows of its actors. It stands between the log and
-// the data file, and whoever is told. Source: PROTOCOL 3.12, 4.1 (K4).
+// One shard's log, entry by entry, against the rows of its actors. Source: PROTOCOL 3.12, 4.1 (K4).
 
 import { decodeWholeEntry, splitEntries, type EntryHead } from '../../../protocol/entry.ts'
 import { EntryAudit } from '../../entry-audit.ts'

@@ -1,6 +1,6 @@
 // Reads everything a data directory holds and says what isn't as it must be: the audit that
-// backups, moves and fault tests rely on. It stands between the files, which it only reads, and
-// whoever prints its findings. Source: PROTOCOL 3.16, 3.12, 4.1 (K4).
+// backups, moves and fault tests rely on. It only reads the files. Source: PROTOCOL 3.16, 3.12, 4.1
+// (K4).
 
 import { join } from 'node:path'
 import type { LogReader } from '../../journal.ts'

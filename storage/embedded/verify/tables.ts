@@ -1,5 +1,5 @@
 // The tables of the data file, row by row: whole, and an actor's entries as they are read
-// (row-audit.ts). It stands between the data file and whoever is told. Source: PROTOCOL 3.12.
+// (row-audit.ts). Source: PROTOCOL 3.12.
 
 import type { PlaceReader } from '../../segment-log/place-reader.ts'
 import { RowAudit } from '../../row-audit.ts'

@@ -1,6 +1,5 @@
-// Random runs of a segment log on a disk that forgets. It stands between the tests of crashes and
-// the log: it appends, keeps in a plain list what was acknowledged, and compares what a log that
-// is opened later gives back with that list.
+// Random runs of a segment log on a disk that forgets. It appends, keeps in a plain list what was
+// acknowledged, and compares what a log that is opened later gives back with that list.
 
 import type { Group } from '../../journal.ts'
 import type { Claim, Part } from '../frame.ts'

@@ -1,5 +1,5 @@
 // The mutants of the log of segment files: one rule of it broken each, as patches of the sources.
-// It stands between mutants.test.ts, which has each of them caught, and the process that loads one.
+// mutants.test.ts has each of them caught.
 
 import type { Mutant } from '../../../test/simulation/mutants/mutant.ts'
 

@@ -1,7 +1,6 @@
-// Random runs of a log whose files are replaced while it is appended to, on a disk that forgets. It
-// stands between the tests of crashes and the replacing of files: a table of places, which loses
-// nothing that it has committed, is what leads to the groups, and wherever the run is cut off every
-// place leads to its group, whole or with what is left of it.
+// Random runs of a log whose files are replaced while it is appended to, on a disk that forgets. A
+// table of places, which loses nothing that it has committed, leads to the groups. Wherever the run
+// is cut off, every place leads to its group, whole or with what is left of it.
 
 import type { Group } from '../../journal.ts'
 import type { GroupPart, Place } from '../frame.ts'

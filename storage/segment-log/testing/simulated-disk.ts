@@ -1,7 +1,7 @@
-// A disk that forgets, in memory. It stands between the log and the worst that a file system may
-// do at a crash: of what wasn't synced any subset of sectors survives; names and lengths that
-// weren't synced lag behind or vanish. `crashed` makes the disk as it may be found afterwards, at
-// any operation and without ending the run, so that one run is looked at in many places.
+// A disk that forgets, in memory. Of what wasn't synced any subset of sectors survives a crash;
+// names and lengths that weren't synced lag behind or vanish. `crashed` makes the disk as it may be
+// found afterwards, at any operation and without ending the run, so that one run is looked at in
+// many places.
 
 import type { Disk, DiskFile } from '../disk.ts'
 
