@@ -1,6 +1,6 @@
 // The commands of one message as a batch: run one after another on one draft, so that a refusal
-// leaves nothing of it, with the place of the command in it. It stands between the decisions of an
-// actor type and its commands. Source: commerce/README.md "Messages", CONTRACT 1.13.
+// leaves nothing of it, with the place of the command in it. Source: commerce/README.md "Messages",
+// CONTRACT 1.13.
 
 import type { Ask } from '../../protocol/behaviour.ts'
 import { assert, type ErrorItem, RequestError } from '../../protocol/errors.ts'

@@ -1,6 +1,5 @@
 // The shape of commands, each checked by its own schema at the edge, with messages that say what is
-// wrong, where, and what would be right. It stands between the table of an actor type's commands
-// and the check of its messages. Source: CONTRACT 1.13.
+// wrong, where, and what would be right. Source: CONTRACT 1.13.
 
 import { type ErrorItem, errorItem } from '../../protocol/errors.ts'
 import { suggestion } from '../../protocol/near-names.ts'

@@ -1,5 +1,5 @@
-// What a command of an actor is: a name, the shape of its members, and what it does to a draft. It
-// stands between the files that define commands, and batch.ts, which runs them.
+// What a command of an actor is: a name, the shape of its members, and what it does to a draft.
+// batch.ts runs them.
 
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Ask } from '../../protocol/behaviour.ts'

@@ -1,7 +1,6 @@
 // Messages and commands of an actor type as JSON Schemas with names, for the OpenAPI document: made
-// of the schemas that check them, so that the document can't say anything else. It stands between
-// the checks of a type and whoever describes the API. Format: OpenAPI 3.1, unions with a
-// discriminator.
+// of the schemas that check them, so that the document can't say anything else. Format: OpenAPI
+// 3.1, unions with a discriminator.
 
 import type { MessageDescriptions } from '../../protocol/behaviour.ts'
 import type { CommandShape } from './command.ts'

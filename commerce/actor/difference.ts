@@ -1,5 +1,5 @@
-// What a command really changes: wanted members against those that are there. It stands between
-// commands, which name members to set, and records, which hold before and after of changed ones.
+// What a command really changes: wanted members against those that are there. Commands name members
+// to set; records hold before and after of changed ones.
 
 export interface Difference<P> {
   readonly before: P

@@ -1,6 +1,6 @@
-// A decision under way: a copy of the state that takes the records of a batch one by one, so that
-// a refusal leaves the original as it was. It stands between the commands, which commit records
-// here, and the decision that is made of it. Source: ARCHITECTURE 2.
+// A decision under way: a copy of the state that takes the records of a batch one by one, so that a
+// refusal leaves the original as it was. Commands commit records here, and the decision is made of
+// it. Source: ARCHITECTURE 2.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { ActorRecord, Decision, Effect, RecordMeta, Turn } from '../../protocol/behaviour.ts'

@@ -1,6 +1,6 @@
 // The hooks of an actor type: where rules are asked on the way, and which of their effects count
-// there. It stands between decisions and the rules, which the runtime plays behind the ask
-// `effects`; with an empty hook table none of this runs. Source: commerce/README.md "Hooks".
+// there. The runtime plays rules behind the ask `effects`. With an empty hook table none of this
+// runs. Source: commerce/README.md "Hooks".
 
 import type { Ask, Effect } from '../../protocol/behaviour.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'

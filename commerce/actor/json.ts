@@ -1,6 +1,5 @@
 // Arbitrary JSON inside commands (`dynamic`, `fields`), and its bounds: depth, size, and keys that
-// would reach an object's prototype. It stands between what callers send and what a state keeps.
-// Source: CONTRACT 0 (bodies), commerce/README.md "Values".
+// would reach an object's prototype. Source: CONTRACT 0 (bodies), commerce/README.md "Values".
 
 import { LIMITS } from '../../config/limits.ts'
 

@@ -1,5 +1,4 @@
-// State machines as tables, and the functions that refuse what is not in them. They stand between
-// the commands that move a state and the records that say it moved.
+// State machines as tables, and the functions that refuse what is not in them.
 
 import { invalidState } from './refuse.ts'
 

@@ -1,6 +1,5 @@
-// How a command is refused: one way to say no, with what, where and what would be right. It stands
-// between the rules of a domain and its decisions, which turn a refusal into the whole batch's
-// answer. Source: CONTRACT 1.13.
+// How a command is refused: one way to say no, with what, where and what would be right. A decision
+// turns a refusal into the whole batch's answer. Source: CONTRACT 1.13.
 
 import { type ErrorItem, RequestError } from '../../protocol/errors.ts'
 

@@ -1,5 +1,4 @@
-// The shapes that members of messages and commands have in common. They stand between the
-// definitions of commands and the checks that are compiled of them. Source: commerce/README.md
+// The shapes that members of messages and commands have in common. Source: commerce/README.md
 // "Values".
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'

@@ -1,7 +1,6 @@
 // What a sales channel asks of its orders: its currency, the inventories that it has, the countries
 // that it serves. The rules hold for what a batch leaves, in whichever order its commands came.
-// They look at what the batch changed, so that a channel that changes stops no other command. They
-// stand between decide.ts and the channels.
+// They look at what the batch changed, so that a channel that changes stops no other command.
 // Source: specification "Release-note resources (2026.1)", commerce/README.md "Commands".
 
 import { RequestError } from '../../protocol/errors.ts'

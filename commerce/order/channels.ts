@@ -1,6 +1,6 @@
-// What an order needs to know of sales channels. It stands between the commands that name a
-// channel, an inventory or a country, and wherever channels are kept (the registry). It is asked
-// while a command is checked, never in a replay. Source: commerce/README.md "Commands".
+// What an order needs to know of sales channels. Commands name a channel, an inventory or a
+// country; the registry keeps channels. It is asked while a command is checked, never in a replay.
+// Source: commerce/README.md "Commands".
 
 export interface Channel {
   readonly currencyCode: string

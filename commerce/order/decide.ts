@@ -1,7 +1,6 @@
-// Decides on order messages: what records follow, what is answered, what is asked on the way. It
-// stands between the runtime, which plays the asks and commits, and the domain: commands, totals,
-// hooks. All commands of a message are one batch: one refusal and nothing of it remains.
-// Source: commerce/README.md "Messages", "Hooks"; CONTRACT 1.3.
+// Decides on order messages: what records follow, what is answered, what is asked on the way. The
+// runtime plays the asks and commits. All commands of a message are one batch: one refusal and
+// nothing of it remains. Source: commerce/README.md "Messages", "Hooks"; CONTRACT 1.3.
 
 import type { Ask, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'

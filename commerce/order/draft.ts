@@ -1,5 +1,5 @@
-// A decision on an order under way. It stands between the commands, which look things up and commit
-// records here, and decide.ts, which makes the decision of it. Source: ARCHITECTURE 2.
+// A decision on an order under way. Commands look things up and commit records here; decide.ts
+// makes the decision of it. Source: ARCHITECTURE 2.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Turn } from '../../protocol/behaviour.ts'

@@ -1,6 +1,6 @@
 // The hooks of an order: where rules are asked on the way, and which of their effects count there.
-// It stands between decide.ts and the rules, which the runtime plays behind the ask `effects`; with
-// an empty hook table none of this runs. Source: commerce/README.md "Hooks".
+// The runtime plays rules behind the ask `effects`. With an empty hook table none of this runs.
+// Source: commerce/README.md "Hooks".
 
 import type { Ask, Effect } from '../../protocol/behaviour.ts'
 import { metaOf } from '../actor/draft.ts'

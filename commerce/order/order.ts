@@ -1,5 +1,5 @@
-// The order actor: the one door of this folder. It stands between the actor runtime, which knows
-// behaviours only, and the domain behind it. Source: ARCHITECTURE 2, commerce/README.md.
+// The order actor: the one door of this folder. The actor runtime knows behaviours only. Source:
+// ARCHITECTURE 2, commerce/README.md.
 
 import type { ActorRecord, Behaviour, NaturalKey } from '../../protocol/behaviour.ts'
 import type { Message } from '../../protocol/message.ts'

@@ -1,6 +1,6 @@
 // The lines of an invoice, made of what the order shows: a line and a shipping fee with their
-// discounts, a return as a credit. They stand between the `invoice` command and the record that
-// keeps them for good. Source: commerce/README.md "Machines", "Arithmetic", "Graph".
+// discounts, a return as a credit. The record keeps them for good. Source: commerce/README.md
+// "Machines", "Arithmetic", "Graph".
 
 import { fromUnits, toUnits } from '../../../protocol/money.ts'
 import type { OrderDraft } from '../draft.ts'

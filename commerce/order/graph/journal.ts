@@ -1,6 +1,5 @@
 // The journal and the activity log of an order as people read them: entries made of the records,
-// which alone keep them. It stands between the actor's journal and the graph's history nodes.
-// Source: commerce/README.md "Journal", ARCHITECTURE 5.
+// which alone keep them. Source: commerce/README.md "Journal", ARCHITECTURE 5.
 
 import type { NodeDoc, RecordMeta } from '../../../protocol/behaviour.ts'
 import { checkpointId, derivedId } from '../../../protocol/checkpoint.ts'

@@ -1,7 +1,7 @@
-// The node types that orders bring to the graph: fields, edges, and where they are kept. It stands
-// between project.ts, which makes the docs, and the planner, the index and the metadata endpoint.
-// Edges to payments, promotions, skus, channels and inventories come with those node types.
-// Source: commerce/README.md "Graph", CONTRACT 1.4.
+// The node types that orders bring to the graph: fields, edges, and where they are kept. project.ts
+// makes the docs; the planner, the index and the metadata endpoint go by these. Edges to payments,
+// promotions, skus, channels and inventories come with those node types. Source: commerce/README.md
+// "Graph", CONTRACT 1.4.
 
 import type { EdgeDef, FieldDef, FieldType, NodeType } from '../../../protocol/graph/node-type.ts'
 import {

@@ -1,6 +1,6 @@
-// What the graph shows of an order: the content of each node in a state. It stands between the
-// state and the index rows, live queries and `query` messages. A doc holds the fields that
-// node-types.ts declares, without those that are not set. Source: commerce/README.md "Graph".
+// What the graph shows of an order: the content of each node in a state. Index rows, live queries
+// and `query` messages are made of them. A doc holds the fields that node-types.ts declares,
+// without those that are not set. Source: commerce/README.md "Graph".
 
 import type { NodeDoc, NodeRef } from '../../../protocol/behaviour.ts'
 import { derivedId } from '../../../protocol/checkpoint.ts'

@@ -1,6 +1,6 @@
-// Which row-stored nodes a record adds, changes or removes. It stands between the journal and the
-// projector, which writes exactly these rows from the newest state. The order's own node shows
-// states and sums of its parts, so that what can move them names it too. Source: PROTOCOL 3.13.1.
+// Which row-stored nodes a record adds, changes or removes. The projector writes exactly these rows
+// from the newest state. The order's own node shows states and sums of its parts, so that what can
+// move them names it too. Source: PROTOCOL 3.13.1.
 
 import type { NodeRef } from '../../../protocol/behaviour.ts'
 import { assert } from '../../../protocol/errors.ts'

@@ -1,6 +1,5 @@
-// An order as rules see it: one nested value, with the members that the graph shows. It stands
-// between a draft and the payload of a hook, and is made only where a rule listens.
-// Source: commerce/README.md "Hooks".
+// An order as rules see it: one nested value, with the members that the graph shows. It is made
+// only where a rule listens. Source: commerce/README.md "Hooks".
 
 import type { OrderState } from '../state/state.ts'
 import { project } from './project.ts'

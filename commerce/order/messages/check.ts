@@ -1,6 +1,6 @@
 // The shape of order messages, checked at the edge before anything is decided: body, then each
 // command by its own schema, with messages that say what is wrong, where, and what would be right.
-// It stands between callers and decide.ts, which trusts what passed. Source: CONTRACT 1.13.
+// decide.ts trusts what passed. Source: CONTRACT 1.13.
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'

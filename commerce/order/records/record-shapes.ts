@@ -1,8 +1,8 @@
 // The records of an order by position: which members each kind has, in the order in which they are
-// stored. It stands between records.ts and the bytes of entries. Positions and numbers are stored
-// for good: a member is added at the end of its kind, a kind with the next number; nothing is moved
-// or taken away. A kind that must change otherwise is declared again under a new number, and the
-// old line stays, for old records. Source: PROTOCOL 3.0, commerce/README.md "Journal".
+// stored. Positions and numbers are stored for good: a member is added at the end of its kind, a
+// kind with the next number; nothing is moved or taken away. A kind that must change otherwise is
+// declared again under a new number, and the old line stays, for old records. Source: PROTOCOL 3.0,
+// commerce/README.md "Journal".
 
 import { recordShapes, shapeOf } from '../../../protocol/record-shape.ts'
 import {

@@ -1,7 +1,7 @@
-// The records of an order: every kind of event that its journal can hold. It stands between the
-// commands, which write them, and evolve, touched and the journal view, which read them. They are
-// stored for good: a kind or member may be added, never renamed. Absent members mean "not set";
-// `before` is there for the journal view alone. Source: commerce/README.md "Journal".
+// The records of an order: every kind of event that its journal can hold. Commands write them;
+// evolve, touched and the journal view read them. They are stored for good: a kind or member may be
+// added, never renamed. Absent members mean "not set"; `before` is there for the journal view
+// alone. Source: commerce/README.md "Journal".
 
 import type { JsonObject } from '../../actor/json.ts'
 import type {

@@ -1,6 +1,6 @@
 // Folds records into the state of an order: the one place that changes it, for decisions and for
-// replays alike. It stands between records.ts and state.ts. A record is trusted: it was decided on
-// once, so nothing is checked again, and what can't be is an assertion. Source: ARCHITECTURE 2.
+// replays alike. A record is trusted: it was decided on once, so nothing is checked again, and what
+// can't be is an assertion. Source: ARCHITECTURE 2.
 
 import type { RecordMeta } from '../../../protocol/behaviour.ts'
 import { patch, present } from '../../actor/children.ts'

@@ -1,6 +1,4 @@
-// The state machines of an order, as tables. They stand between the commands that move a state and
-// the records that say it moved.
-// Source: commerce/README.md "Machines".
+// The state machines of an order, as tables. Source: commerce/README.md "Machines".
 
 import type { Moves, Transition } from '../../actor/machine.ts'
 import type { Billable, DeliveryStateName, OrderStateName } from './state.ts'

@@ -1,6 +1,5 @@
-// An order's state as plain JSON and back: for snapshots, and for the record of a rewind. It stands
-// between the maps of state.ts and bytes. FORMAT rises with every change that an older version
-// can't read. Source: PROTOCOL 3.12.
+// An order's state as plain JSON and back: for snapshots, and for the record of a rewind. FORMAT
+// rises with every change that an older version can't read. Source: PROTOCOL 3.12.
 
 import { assert } from '../../../protocol/errors.ts'
 import type { OrderState } from './state.ts'

@@ -1,7 +1,6 @@
-// The state of an order: what its records fold into and its commands decide on. It stands between
-// evolve.ts, the only writer, and everything that reads. Children are replaced when they change,
-// never mutated: a decision works on a copy of the maps and shares the rest. Source:
-// commerce/README.md "Graph".
+// The state of an order: what its records fold into and its commands decide on. evolve.ts is its
+// only writer. Children are replaced when they change, never mutated: a decision works on a copy of
+// the maps and shares the rest. Source: commerce/README.md "Graph".
 
 import type { JsonObject } from '../../actor/json.ts'
 

@@ -1,6 +1,6 @@
 // Plays the asks of order decisions for tests: a small world of one order, with keys, numbers,
-// checkpoints and rules, and the invariants that every decision must keep. It stands between the
-// tests of this folder and the behaviour, in the runtime's place.
+// checkpoints and rules, and the invariants that every decision must keep. It takes the runtime's
+// place in the tests of this folder.
 
 import t from 'tap'
 import type { ActorRecord, Ask, Decision, NodeDoc, Turn } from '../../../protocol/behaviour.ts'

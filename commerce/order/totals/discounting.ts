@@ -1,7 +1,7 @@
-// What discounts take of an order's lines and shipping fees. It stands between totals.ts and the
-// rounding of what was one line. What is invoiced is frozen: it keeps its amounts, and later
-// discounts pass it by. An order discount that was there by then is still reckoned over it, and the
-// others share what is left of the discount. Source: commerce/README.md "Arithmetic".
+// What discounts take of an order's lines and shipping fees. What is invoiced is frozen: it keeps
+// its amounts, and later discounts pass it by. An order discount that was there by then is still
+// reckoned over it, and the others share what is left of the discount. Source: commerce/README.md
+// "Arithmetic".
 
 import { LIMITS } from '../../../config/limits.ts'
 import { portionOf, shareOf, toUnits } from '../../../protocol/money.ts'

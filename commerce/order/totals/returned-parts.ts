@@ -1,8 +1,7 @@
-// Which part of a line each of its returns gives back. It stands between the returns of a line and
-// their amounts: a part is worth what is rounded up to its end less what is rounded up to its
-// beginning, so that the parts of a line add up to the line, in amounts, taxes and discounts.
-// An invoiced credit keeps its part; the others fill what is free, in the order of their creation.
-// Source: commerce/README.md "Arithmetic".
+// Which part of a line each of its returns gives back. A part is worth what is rounded up to its
+// end less what is rounded up to its beginning, so that the parts of a line add up to the line, in
+// amounts, taxes and discounts. An invoiced credit keeps its part; the others fill what is free, in
+// the order of their creation. Source: commerce/README.md "Arithmetic".
 
 import { addDecimals, partOf, portionOf } from '../../../protocol/money.ts'
 import type { OrderLine, OrderState, Return } from '../state/state.ts'

@@ -1,7 +1,6 @@
 // Rounding over the lines that a split made of one. Each part of them is rounded together with
-// those before it, so that the parts add up to what the line was: a split moves no cent. It stands
-// between totals.ts and its roundings; a line that was never split doesn't come here.
-// Source: commerce/README.md "Arithmetic".
+// those before it, so that the parts add up to what the line was: a split moves no cent. A line
+// that was never split doesn't come here. Source: commerce/README.md "Arithmetic".
 
 interface Run {
   before: number

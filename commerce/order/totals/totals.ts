@@ -1,8 +1,7 @@
-// The arithmetic of an order: line bases, discounts and their shares, taxes, totals. It stands
-// between a draft, whose prices and discounts have changed, and the record that says which amounts
-// are others now. Every amount is a whole number of minor units here, rounded half away from zero
-// as it is made, so that a person can add up by hand what is shown. Source: commerce/README.md
-// "Arithmetic".
+// The arithmetic of an order: line bases, discounts and their shares, taxes, totals. The record
+// says which amounts are others now. Every amount is a whole number of minor units here, rounded
+// half away from zero as it is made, so that a person can add up by hand what is shown. Source:
+// commerce/README.md "Arithmetic".
 //
 // What is invoiced is frozen: it keeps its amounts, and later discounts pass it by. An order
 // discount that was there by then is still reckoned over it, and the others share what is left of
