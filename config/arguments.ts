@@ -1,4 +1,4 @@
-// The command line of a node. It stands between the words after `node node/main.ts` and load.ts.
+// The command line of a node.
 
 import { suggestion } from '../protocol/near-names.ts'
 import { SETTING_NAMES, TABLE, type SettingName } from './table.ts'

@@ -1,6 +1,5 @@
 // Which setting a person has to look at when an engine can't be used: a certificate that isn't
-// trusted, a password that is wrong, TLS where there is none. It stands between the errors of
-// drivers and of node:tls and the words of a message.
+// trusted, a password that is wrong, TLS where there is none.
 
 export type EngineName = 'REDIS' | 'CASSANDRA' | 'ELASTICSEARCH'
 

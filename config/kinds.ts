@@ -1,5 +1,5 @@
-// The kinds of values that settings have. Each stands between a text (of the environment, the file
-// or the command line) and a checked value, and says in words what would be right.
+// The kinds of values that settings have. Each reads a text (of the environment, the file or the
+// command line) into a checked value, and says in words what would be right.
 
 import { isIP } from 'node:net'
 

@@ -1,5 +1,5 @@
-// The settings of a cluster's engines: which of them belong together, and what the parts get. It
-// stands between load.ts and the values of cluster-table.ts. Source: CONTRACT 0.
+// The settings of a cluster's engines: which of them belong together, and what the parts get.
+// Source: CONTRACT 0.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { EngineName } from './engine-faults.ts'

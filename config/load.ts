@@ -1,6 +1,5 @@
-// Reads the settings of a process. It stands between the person who starts a node (environment over
-// settings file over `--default`) and the parts that get one checked object: every mistake is named
-// at once, with what was given and what would be right. Source: CONTRACT 0, Settings.
+// Reads the settings of a process. Environment over settings file over `--default`. Every mistake
+// is named at once, with what was given and what would be right. Source: CONTRACT 0, Settings.
 
 import { RequestError } from '../protocol/errors.ts'
 import { parseJson } from '../protocol/json.ts'

@@ -1,5 +1,4 @@
-// The printed reference of the settings, `node node/main.ts --help`. It stands between table.ts and
-// the person at the terminal.
+// The printed reference of the settings, `node node/main.ts --help`.
 
 import { OPTIONS } from './arguments.ts'
 import type { SettingRow } from './setting-row.ts'

@@ -1,4 +1,4 @@
-// What is known of one setting. It stands between the tables of settings and those who read them.
+// What is known of one setting.
 
 import type { Kind } from './kinds.ts'
 

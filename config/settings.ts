@@ -1,5 +1,4 @@
-// The settings of one process: what stands between the person who starts a node and its parts.
-// table.ts has their names and defaults, load.ts reads and checks them. Source: CONTRACT 0.
+// The settings of one process, as its parts get them. Source: CONTRACT 0.
 
 export interface Settings {
   readonly http: {

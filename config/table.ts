@@ -1,6 +1,6 @@
 // Every setting once: its name in the environment, its key in the settings file, what it means,
-// what may be given and what holds when nothing is. It stands between the person who starts a node
-// and load.ts, which reads by it; the printed reference is made of it too. Source: CONTRACT 0.
+// what may be given and what holds when nothing is. load.ts reads by it, and the printed reference
+// is made of it. Source: CONTRACT 0.
 
 import {
   BOOLEAN,

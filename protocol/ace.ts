@@ -1,7 +1,6 @@
-// Access control entries: their grammar, and the compiled set that answers "may they?". It stands
-// between roles and scopes, which are text that people write, and the stations, which ask
-// `acl.covers('actors/order', 'create')` on every request. Source: specification "Scopes and
-// ACEs", CONTRACT 1.14.
+// Access control entries: their grammar, and the compiled set that answers "may they?". Roles and
+// scopes are text that people write; stations ask `acl.covers('actors/order', 'create')` on every
+// request. Source: specification "Scopes and ACEs", CONTRACT 1.14.
 //
 //   ace        := "*" | "*:*" | [attribute "@"] resource *("/" segment) ":" permission
 //   permission := "*" | name *(":" name)            -- sub-names only for graph fields

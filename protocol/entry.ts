@@ -1,8 +1,7 @@
 // Entries as they stand in a shard's log: what one message did to one actor or one key, and their
-// binary form. It stands between the runtime, which makes entries, and the stores, which keep
-// bytes. Members go by position, here for the entry itself, in the actor's type for its records
-// (record-shape.ts); the records come last, and are read only where somebody asks for them.
-// Source: PROTOCOL 3.0.
+// binary form. The runtime makes entries, the stores keep bytes. Members go by position, here for
+// the entry itself, in the actor's type for its records (record-shape.ts); the records come last,
+// and are read only where somebody asks for them. Source: PROTOCOL 3.0.
 
 import type { ActorRecord, Effect, RecordMeta } from './behaviour.ts'
 import type { Address, Message, MessageResult } from './message.ts'

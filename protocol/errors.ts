@@ -1,6 +1,5 @@
-// The error table: every code a caller can meet, with its HTTP status and what the caller should
-// do next. It stands between the stations, which choose a code, and node/http, which turns it into
-// a status line. Source: CONTRACT 1.13.
+// The error table: every code a caller can meet, with its HTTP status and what the caller should do
+// next. Stations choose a code, node/http turns it into a status line. Source: CONTRACT 1.13.
 
 /** What a caller should do with a failure: change the request, try the same one again, or ask. */
 export type Advice = 'change' | 'retry' | 'repeat-with-key'

@@ -1,6 +1,6 @@
 // Identifiers and where they lead: UUIDv7 making, and the pinned hashes that say which shard an
-// actor or a natural key belongs to. It stands between callers' names for things and the shards.
-// Changing a hash or a layout here re-maps stored data: ids.test.ts pins them with golden values.
+// actor or a natural key belongs to. Changing a hash or a layout here re-maps stored data:
+// ids.test.ts pins them with golden values.
 
 const DIGITS = '0123456789abcdef'
 /** Character codes of a byte's two hex digits. */

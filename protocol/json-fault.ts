@@ -1,6 +1,5 @@
-// Where a broken JSON text breaks. It stands between parseJson, which only knows that the parser
-// refused, and the person who has to mend the text; it runs on refused texts only, so it may take
-// its time.
+// Where a broken JSON text breaks. parseJson only knows that the parser refused. This runs on
+// refused texts only, so it may take its time.
 
 /** The first place where a text stops being JSON. */
 export interface SyntaxFault {

@@ -1,7 +1,6 @@
-// JSON from outside, read so that nothing in it can hurt: it stands between bytes that anyone may
-// have sent and the code that takes objects, keys and numbers at their word. Node's own parser does
-// the parsing; one pass over the bytes before it finds what that parser would let through.
-// Source: CONTRACT 0 "Bodies".
+// JSON from outside, read so that nothing in it can hurt the code that takes objects, keys and
+// numbers at their word. Node's own parser does the parsing; one pass over the bytes before it
+// finds what that parser would let through. Source: CONTRACT 0 "Bodies".
 
 import { isUtf8 } from 'node:buffer'
 import { RequestError } from './errors.ts'

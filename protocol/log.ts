@@ -1,5 +1,5 @@
-// What a part of the system needs of a log. It stands between those that have something to tell and
-// node/log.ts, which writes it; tests hand in a recorder. Fields first, as pino takes them.
+// What a part of the system needs of a log. node/log.ts writes it; tests hand in a recorder. Fields
+// first, as pino takes them.
 
 export interface Log {
   debug(fields: object, text: string): void

@@ -1,8 +1,7 @@
-// Money: decimal arithmetic on JSON numbers, and the minor units of currencies. It stands between
-// numbers as callers write them and the amounts that a state keeps. An amount under way is an
-// integer of minor units; big.js is the arithmetic, and where a result provably fits into safe
-// integers they are used instead (money.test.ts holds both against each other).
-// Source: commerce/README.md "Values", ISO 4217.
+// Money: decimal arithmetic on JSON numbers, and the minor units of currencies. An amount under way
+// is an integer of minor units; big.js is the arithmetic, and where a result provably fits into
+// safe integers they are used instead (money.test.ts holds both against each other). Source:
+// commerce/README.md "Values", ISO 4217.
 
 import { Big } from 'big.js'
 import { assert } from './errors.ts'

@@ -1,5 +1,5 @@
-// Names near a misspelt one, for messages that say what would be right. It stands between whatever
-// refuses a name (settings, order commands, the graph planner) and the person who reads why.
+// Names near a misspelt one, for messages that say what would be right. For whatever refuses a
+// name: settings, order commands, the graph planner.
 
 /** At most three of `known`, nearest first: by edits, or because one holds the other. */
 export function nearNames(wrong: string, known: Iterable<string>): string[] {

@@ -1,6 +1,5 @@
 // What is said of an engine that is away: once, then once a minute with how often it has failed,
-// then that it is back. Everybody who asks it fails many times a second meanwhile. It stands
-// between those that ask an engine and the log.
+// then that it is back. Everybody who asks it fails many times a second meanwhile.
 
 import type { Log } from './log.ts'
 

@@ -1,10 +1,10 @@
 // Members by position: which ones a kind of record has, declared beside it, instead of their names
-// in every entry. It stands between the types, which declare, and entries, which are written. A
-// shape is stored for good: members are only added at its end, never moved, renamed or taken away.
-// A record that has not all of them says by a mask which ones are there, so an older record is read
-// as it was; one with more than this version knows is refused. What has no position (an unknown
-// member) goes along by its name. A kind that must change otherwise gets another number: the one
-// that is declared last is written, all are read. Source: PROTOCOL 3.0.
+// in every entry. Types declare them, entries are written by them. A shape is stored for good:
+// members are only added at its end, never moved, renamed or taken away. A record that has not all
+// of them says by a mask which ones are there, so an older record is read as it was; one with more
+// than this version knows is refused. What has no position (an unknown member) goes along by its
+// name. A kind that must change otherwise gets another number: the one that is declared last is
+// written, all are read. Source: PROTOCOL 3.0.
 
 import { assert } from './errors.ts'
 import type { ReadShape, ValueReader } from './value-reader.ts'

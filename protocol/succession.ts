@@ -1,7 +1,7 @@
 // Which stored entry of an actor goes on from those before it. An actor's entries are read in the
 // order of their numbers; those without records may be missing anywhere, for they expire, so only
-// the versions of records say whether anything is missing. It stands between every reader of an
-// actor's entries and what it folds. Pure. Source: PROTOCOL 3.12 "Reading an actor".
+// the versions of records say whether anything is missing. Pure. Source: PROTOCOL 3.12 "Reading an
+// actor".
 
 import { LOSS_JUMP, type EntryHead } from './entry.ts'
 

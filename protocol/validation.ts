@@ -1,5 +1,4 @@
-// Shape checks with messages a person can act on: TypeBox schemas compiled by ajv. It stands
-// between every place where JSON comes in and the code that trusts its shape.
+// Shape checks with messages a person can act on: TypeBox schemas compiled by ajv.
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'

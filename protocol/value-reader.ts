@@ -1,6 +1,5 @@
-// Reads values from their binary form (values.ts). It stands between bytes, which may be damaged,
-// and whoever takes objects at their word: nothing is read outside of them, or nested without a
-// bound.
+// Reads values from their binary form (values.ts). Bytes may be damaged: nothing is read outside of
+// them, or nested without a bound.
 
 import {
   CENTS,

@@ -1,5 +1,5 @@
-// Writes values in their binary form (values.ts). It stands between who has an entry in memory and
-// its bytes. What JSON has no form for is written as JSON.stringify would.
+// Writes values in their binary form (values.ts). What JSON has no form for is written as
+// JSON.stringify would.
 
 import { assert } from './errors.ts'
 import {

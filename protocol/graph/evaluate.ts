@@ -1,6 +1,6 @@
 // Conditions and sort keys evaluated on a node's document, in memory: for `query` messages, history
-// nodes, live queries and the index's memory twin. It stands between plans and plain documents, and
-// says what SQL has to say too. Source: CONTRACT 1.4, Appendix A.
+// nodes, live queries and the index's memory twin. It says what SQL has to say too. Source:
+// CONTRACT 1.4, Appendix A.
 
 import { assert } from '../errors.ts'
 import type {

@@ -1,8 +1,7 @@
 // The walk of a plan that all executions share: level by level, all parents of a level at once, and
-// the shape of the answer. It stands between a plan and a finder, which knows where nodes are kept.
-// History nodes come from the history source, whatever the finder. The walk is a generator that
-// yields what it needs: it runs at once on what is at hand and waits for what is elsewhere. Source:
-// CONTRACT 1.4.
+// the shape of the answer. The finder knows where nodes are kept. History nodes come from the
+// history source, whatever the finder. The walk is a generator that yields what it needs: it runs
+// at once on what is at hand and waits for what is elsewhere. Source: CONTRACT 1.4.
 
 import { RequestError } from '../errors.ts'
 import { compareDocs, compareText, compileCondition, pickFields } from './evaluate.ts'

@@ -1,5 +1,5 @@
 // Field paths resolved against a node type: what a path of the grammar reads and which type it has.
-// It stands between the parser, which knows only names, and the planner. Source: CONTRACT 1.4.
+// The parser knows only names. Source: CONTRACT 1.4.
 
 import type { FieldDef, FieldType } from './node-type.ts'
 import type { PathExpr } from './parser.ts'

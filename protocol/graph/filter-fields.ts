@@ -1,5 +1,4 @@
-// The fields that a condition looks at. It stands between a typed filter and the permissions that
-// its fields may need. Source: CONTRACT 1.4, KONTOR_GRAPH_FILTER_FIELDS.
+// The fields that a condition looks at. Source: CONTRACT 1.4, KONTOR_GRAPH_FILTER_FIELDS.
 
 import type { Condition, FieldPath, Operand } from './plan.ts'
 

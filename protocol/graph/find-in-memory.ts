@@ -1,6 +1,5 @@
-// The finder over nodes in memory: filters, gates, order and limits on plain documents. It stands
-// between the shared walk of a plan and any source of nodes: one actor's own (a `query` message),
-// or the index's memory twin. Source: CONTRACT 1.4.
+// The finder over nodes in memory: filters, gates, order and limits on plain documents. The source
+// is one actor (a `query` message) or the index's twin. Source: CONTRACT 1.4.
 
 import {
   compareDocs,

@@ -1,6 +1,5 @@
 // History nodes: journal and activity entries, which are read from an actor's records and never
-// indexed. It stands between the executions of a plan, which need such nodes, and node/graph, which
-// reads the journal. Source: ARCHITECTURE 5, CONTRACT 1.4.
+// indexed. node/graph reads the journal for them. Source: ARCHITECTURE 5, CONTRACT 1.4.
 
 import type { NodeDoc } from '../behaviour.ts'
 import type { Condition } from './plan.ts'

@@ -1,6 +1,6 @@
 // Timestamps and dates as text: reading what callers write and making the canonical form that nodes
-// hold, so that text order is time order. It stands between literals and typed values.
-// Source: CONTRACT 0 (ISO 8601 UTC with milliseconds; dates YYYY-MM-DD).
+// hold, so that text order is time order. Source: CONTRACT 0 (ISO 8601 UTC with milliseconds; dates
+// YYYY-MM-DD).
 
 export const DAY_MS = 86_400_000
 

@@ -1,5 +1,5 @@
-// Words of the filter language: cuts an expression into tokens with their positions. It stands
-// between the text a caller wrote and the parser. Source: CONTRACT Appendix A.
+// Words of the filter language: cuts an expression into tokens with their positions. Source:
+// CONTRACT Appendix A.
 
 export type TokenKind =
   | 'name'

@@ -1,6 +1,5 @@
 // What there is to ask for: base sets, node types, their fields and edges, as far as a caller may
-// see them. It stands between the graph schema and `GET /resources/graph/meta`. Source: CONTRACT
-// 1.4.
+// see them. Source: CONTRACT 1.4.
 
 import type { FieldDef } from './node-type.ts'
 import type { GraphAccess } from './planning.ts'

@@ -1,5 +1,5 @@
-// What callers send to the graph, as it stands in the body, and the check of its shape. It stands
-// between the JSON of a request and the planner. Source: specification "Graph", CONTRACT 1.4.
+// What callers send to the graph, as it stands in the body, and the check of its shape. Source:
+// specification "Graph", CONTRACT 1.4.
 
 import { Type, type TSchema } from '@sinclair/typebox'
 import { compileShape } from '../validation.ts'

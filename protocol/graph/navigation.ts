@@ -1,7 +1,6 @@
 // The planner: makes the plan of a graph request from the JSON a caller sent, applying every rule
-// of the contract on the way: names, bounds, permissions, filters, order. It stands between
-// node/graph (and `query` messages) and the executions of a plan. Source: specification "Graph",
-// "Scopes and ACEs"; CONTRACT 1.4, Appendix A.
+// of the contract on the way: names, bounds, permissions, filters, order. Source: specification
+// "Graph", "Scopes and ACEs"; CONTRACT 1.4, Appendix A.
 
 import { RequestError } from '../errors.ts'
 import type { ShapeCheck } from '../validation.ts'

@@ -1,6 +1,6 @@
 // Grammar of the filter language: turns tokens into a syntax tree, names not yet resolved. Also
-// reads the field expressions of `fields` and `orderBy`, which are paths of the same grammar. It
-// stands between the lexer and the type checker (typing.ts). Source: CONTRACT Appendix A.
+// reads the field expressions of `fields` and `orderBy`, which are paths of the same grammar.
+// Source: CONTRACT Appendix A.
 
 import { shown, SyntaxMistake, tokens, type Token } from './lexer.ts'
 import type { CompareOperator, TextOperator } from './plan.ts'

@@ -1,7 +1,7 @@
 // The plan of a graph request: what was asked, with every name resolved, every rule of the contract
-// applied and every constant computed. It stands between the planner (navigation.ts), which knows
-// callers and their mistakes, and the executions (SQL, memory, later Elasticsearch), which know
-// none. A plan is plain JSON: it can be sent to a worker thread. Source: CONTRACT 1.4, Appendix A.
+// applied and every constant computed. The planner (navigation.ts) knows callers and their
+// mistakes; the executions (SQL, memory, Elasticsearch) know none. A plan is plain JSON: it can be
+// sent to a worker thread. Source: CONTRACT 1.4, Appendix A.
 
 import type { Storage } from './node-type.ts'
 

@@ -1,6 +1,6 @@
 // The graph schema: all node types by name and by base set, with their fields and edges ready to be
-// looked up. It stands between the node types that actor types declare and all who plan, keep or
-// describe graph nodes. Source: CONTRACT 1.4, commerce/README.md "Graph".
+// looked up. Actor types declare node types; who plans, keeps or describes graph nodes goes by the
+// schema. Source: CONTRACT 1.4, commerce/README.md "Graph".
 
 import { assert } from '../errors.ts'
 import type { EdgeDef, FieldDef, NodeType } from './node-type.ts'

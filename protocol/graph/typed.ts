@@ -1,6 +1,5 @@
 // Typed expressions: what a piece of a filter is (a field, a constant, a sum) and of which type,
-// with arithmetic worked out as far as constants go. It stands between the syntax tree and the
-// conditions of a plan (typing.ts). Source: CONTRACT Appendix A.
+// with arithmetic worked out as far as constants go. Source: CONTRACT Appendix A.
 
 import { isUuid, toUuid } from '../ids.ts'
 import { nearNames } from '../near-names.ts'

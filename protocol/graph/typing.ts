@@ -1,6 +1,5 @@
 // Type checking of filters: turns the syntax tree into a condition over one node type, with every
-// name resolved, quoted values converted and constants computed. It stands between the parser and
-// the planner. Source: CONTRACT Appendix A.
+// name resolved, quoted values converted and constants computed. Source: CONTRACT Appendix A.
 
 import { article } from './fields.ts'
 import { SyntaxMistake } from './lexer.ts'

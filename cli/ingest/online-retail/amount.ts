@@ -1,6 +1,5 @@
 // Quantities and prices of an invoice file as integers: ten-thousandths, so that a row's amount is
-// exact to the penny without a float ever holding a fraction. It stands between the text of a CSV
-// field and the order's numbers. Source: commerce/README.md "Values".
+// exact to the penny without a float ever holding a fraction. Source: commerce/README.md "Values".
 
 /** One unit, in ten-thousandths. */
 export const E4 = 10_000

@@ -1,7 +1,7 @@
-// Country names of the Online Retail files and their ISO 3166-1 codes. It stands between the
-// shop's own spelling and an address's `countryCode`. What names no single country of the standard
-// has no code: `Channel Islands` are two (Guernsey GG and Jersey JE), `European Community` and
-// `Unspecified` are none. A name that is not in the table gives none either, never a guess.
+// Country names of the Online Retail files and their ISO 3166-1 codes. What names no single country
+// of the standard has no code: `Channel Islands` are two (Guernsey GG and Jersey JE), `European
+// Community` and `Unspecified` are none. A name that is not in the table gives none either, never a
+// guess.
 
 const CODES: Readonly<Record<string, string>> = {
   Australia: 'AU',

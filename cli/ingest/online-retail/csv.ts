@@ -1,7 +1,6 @@
-// CSV text in pieces of any length to rows of fields (RFC 4180). It stands between a file's bytes,
-// decoded, and the layout that gives the fields their meaning. The state machine is papaparse's;
-// this file feeds it so that it can be pulled, holds a bounded rest, and says which rows
-// are broken.
+// CSV text in pieces of any length to rows of fields (RFC 4180). The layout gives the fields their
+// meaning. The state machine is papaparse's; this file feeds it so that it can be pulled, holds a
+// bounded rest, and says which rows are broken.
 
 import Papa from 'papaparse'
 

@@ -1,6 +1,6 @@
-// Rows to invoices. The rows of an invoice mostly stand together, but not always (the shop's
-// export mixes invoices of one minute), so an invoice is held until some others have begun after
-// its last row. It stands between rows and the orders made of them.
+// Rows to invoices. The rows of an invoice mostly stand together, but not always (the shop's export
+// mixes invoices of one minute), so an invoice is held until some others have begun after its last
+// row.
 
 import { rowPennies } from './amount.ts'
 import type { InvoiceRow } from './row.ts'

@@ -1,6 +1,6 @@
 // One invoice as one order: the body of the `create` message, and ids that are the same each time
-// the same invoice is read, so that a run can be repeated. It stands between invoices and the
-// order actor. Source: commerce/README.md "Messages", "Commands".
+// the same invoice is read, so that a run can be repeated. Source: commerce/README.md "Messages",
+// "Commands".
 
 import { hash } from 'node:crypto'
 import { formatUuid, stampUuid7 } from '../../../protocol/ids.ts'

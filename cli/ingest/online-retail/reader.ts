@@ -1,6 +1,5 @@
 // The whole way from the text of an Online Retail file to invoices and rejected rows, piece by
-// piece. It stands between whoever has the text (the ingest command, a node's first start) and
-// whoever makes orders; pure, so both read a file alike.
+// piece. The ingest command and a node's first start read a file alike: it is pure.
 
 import { CsvError, CsvReader, type CsvRows } from './csv.ts'
 import { InvoiceGrouper, type Invoice } from './invoice.ts'

@@ -1,6 +1,5 @@
 // One row of the Online Retail layout: the columns, what makes a row an order line, and why it is
-// none. It stands between CSV fields and invoices. Nothing is dropped silently: a row becomes a
-// line or it is rejected with one reason.
+// none. Nothing is dropped silently: a row becomes a line or it is rejected with one reason.
 
 import { toUuid } from '../../../protocol/ids.ts'
 import { parseE4, PRICE_E4_MAX, QUANTITY_E4_MAX } from './amount.ts'
