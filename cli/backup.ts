@@ -1,6 +1,5 @@
 // `npm run backup`: copies the embedded store of a node, which may be at work, to a directory that
-// a node can be started on. It stands between storage/embedded, which only reads the store, and
-// whoever keeps backups. Source: PROTOCOL 3.16.
+// a node can be started on. storage/embedded only reads the store. Source: PROTOCOL 3.16.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { backUp } from '../storage/embedded/backup.ts'

@@ -1,5 +1,5 @@
-// The settings of a cluster's store for commands that open it without being a member. It stands
-// between the environment and settings file that members are started with and storage/cassandra.
+// The settings of a cluster's store for commands that open it without being a member. From the
+// environment and settings file that members are started with.
 
 import { randomFillSync } from 'node:crypto'
 import { loadSettings } from '../config/load.ts'

@@ -1,7 +1,7 @@
-// The nodes of a cluster on this machine as processes: started, waited for, stopped. It stands
-// between cli/cluster.mjs and cli/node.mjs. Each runs in a process group of its own, so that Ctrl-C
-// reaches cli/cluster.mjs alone, which ends them in order; what a killed one has left behind is
-// found by a file in the cluster's folder and ended at the next start.
+// The nodes of a cluster on this machine as processes: started, waited for, stopped. Each runs in a
+// process group of its own, so that Ctrl-C reaches cli/cluster.mjs alone, which ends them in order;
+// what a killed one has left behind is found by a file in the cluster's folder and ended at the
+// next start.
 
 import { spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'

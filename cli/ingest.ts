@@ -1,6 +1,6 @@
-// `npm run ingest`: posts a file of real invoices as orders. It stands between the command line
-// and cli/ingest/run.ts: arguments in, progress and summary out, exit code 0 when every row was
-// accepted or rejected for a reason, 1 when something failed, 2 for wrong arguments.
+// `npm run ingest`: posts a file of real invoices as orders. Arguments in, progress and summary
+// out. Exit code 0 when every row was accepted or rejected for a reason, 1 when something failed, 2
+// for wrong arguments.
 
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'

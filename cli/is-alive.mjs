@@ -1,6 +1,6 @@
 // The health check of the image: ends with 0 when the node of this container is alive. Not when it
 // is ready: an engine that is away makes every member unready, and to start them all again would
-// mend nothing. It stands between whoever runs containers and GET /health/live.
+// mend nothing. It asks GET /health/live, for whoever runs containers.
 
 import { get as plain } from 'node:http'
 import { get as secure } from 'node:https'

@@ -1,7 +1,6 @@
-// `npm run move`: copies the embedded store of a stopped node into the keyspace of a cluster,
-// under a new generation, and looks through what it has written. It stands between
-// storage/embedded, which is only read, and storage/cassandra; members are started afterwards.
-// Source: PROTOCOL 3.12.
+// `npm run move`: copies the embedded store of a stopped node into the keyspace of a cluster, under
+// a new generation, and looks through what it has written. The embedded store is only read; members
+// are started afterwards. Source: PROTOCOL 3.12.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { EXIT_CONFIG } from '../config/load.ts'

@@ -1,6 +1,5 @@
-// Starts the node in this process: packed, when these very sources have been, else from them. It
-// stands between whoever starts a node (npm start, npm run cluster, containers, tests) and
-// node/main.ts.
+// Starts the node in this process: packed, when these very sources have been, else from them. npm
+// start, npm run cluster, containers and tests start a node by it.
 
 import { packedMain } from '../tools/start/packed.mjs'
 

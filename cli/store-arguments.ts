@@ -1,5 +1,5 @@
-// The arguments of the commands that read a whole store. It stands between the command line and
-// move.ts, verify-log.ts and backup.ts, which take the same ones.
+// The arguments of the commands that read a whole store. move.ts, verify-log.ts and backup.ts take
+// the same ones.
 
 import { parseArgs } from 'node:util'
 

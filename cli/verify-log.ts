@@ -1,6 +1,6 @@
-// `npm run verify-log`: reads everything that a store holds and says what is wrong. It stands
-// between storage/, which knows the stores, and the person who has one in doubt: the data directory
-// of a stopped node, or with KONTOR_STORAGE_DRIVER=cluster the keyspace of members that may go on.
+// `npm run verify-log`: reads everything that a store holds and says what is wrong. It reads the
+// data directory of a stopped node, or with KONTOR_STORAGE_DRIVER=cluster the keyspace of members
+// that may go on.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { orderBehaviour } from '../commerce/order/order.ts'

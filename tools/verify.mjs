@@ -1,5 +1,5 @@
-// Every check and every test of the project: `npm test`. It stands between a fresh clone and the
-// one line at the end that says whether all is well; CI runs exactly this.
+// Every check and every test of the project: `npm test`. One line at the end says whether all is
+// well; CI runs exactly this.
 //
 //     node tools/verify.mjs                      all steps
 //     node tools/verify.mjs types lint           these steps

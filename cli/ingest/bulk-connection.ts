@@ -1,6 +1,5 @@
 // One of a run's connections: keeps a window of orders under way, settles them by their answers,
-// and sends them again, with the same keys, when the connection breaks or the node is busy. It
-// stands between the orders of the file and bulk requests.
+// and sends them again, with the same keys, when the connection breaks or the node is busy.
 
 import type { Agent } from 'node:http'
 import { isRetryable, type ErrorItem } from '../../protocol/errors.ts'

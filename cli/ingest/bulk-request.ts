@@ -1,5 +1,5 @@
-// One bulk request: lines out, answers in, at the same time over one connection. It stands between
-// node:http and the connection's window; it knows lines, not orders. Source: CONTRACT 0 (Bulk).
+// One bulk request: lines out, answers in, at the same time over one connection. It knows lines,
+// not orders. Source: CONTRACT 0 (Bulk).
 
 import {
   request as httpRequest,

@@ -1,5 +1,5 @@
-// Order totals as the graph has them. It stands between the orders of a run and the node's query
-// interface: waits until each is there, and tells which total is another than the file's.
+// Order totals as the graph has them. It waits until each order is there, and tells which total is
+// another than the file's.
 
 import { parseE4, E4 } from './online-retail/amount.ts'
 import { FatalError, type Session } from './session.ts'

@@ -1,5 +1,5 @@
-// The ingest command's arguments. It stands between the command line (and the two settings of the
-// environment that name a node's secret) and the run; all mistakes are told at once.
+// The ingest command's arguments. Two settings of the environment name a node's secret. All
+// mistakes are told at once.
 
 import { parseArgs } from 'node:util'
 import { basename } from 'node:path'

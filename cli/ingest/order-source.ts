@@ -1,6 +1,5 @@
-// The orders of a file, one at a time, for several connections that pull. It stands between the
-// pieces of the file and the connections: rejected rows are written and counted on the way, each
-// invoice becomes the line that is posted.
+// The orders of a file, one at a time, for several connections that pull. Rejected rows are written
+// and counted on the way, each invoice becomes the line that is posted.
 
 import type { Invoice } from './online-retail/invoice.ts'
 import { orderCreateBody, orderKey } from './online-retail/order.ts'

@@ -1,6 +1,6 @@
 // The rejects file: every row that is part of no order, with its reason, in the columns of the
-// input behind `Row` and `Reason`, so that a corrected file can be read again. It stands between
-// the run and the disk; made when the first row needs it.
+// input behind `Row` and `Reason`, so that a corrected file can be read again. Made when the first
+// row needs it.
 
 import { closeSync, openSync, writeSync } from 'node:fs'
 import type { ErrorItem } from '../../protocol/errors.ts'

@@ -1,5 +1,4 @@
-// What the user sees: a progress line while the run goes on, the summary at its end. It stands
-// between a run's counts and the terminal.
+// What the user sees: a progress line while the run goes on, the summary at its end.
 
 import { formatPennies } from './online-retail/amount.ts'
 import type { Progress, RunResult } from './run.ts'

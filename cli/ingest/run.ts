@@ -1,6 +1,5 @@
 // A run from the file to the summary: opens the connections, settles orders into the tally, looks
-// at the graph at the end. It stands between the options and the exit code; everything of the
-// world (clock, waiting, output) comes in.
+// at the graph at the end. Everything of the world (clock, waiting, output) comes in.
 
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'

@@ -1,5 +1,5 @@
-// The access token of a run: fetched when it is first needed, again when a node refuses it. It
-// stands between the credentials and every request. Source: CONTRACT 0 (Bootstrap), 1.11.
+// The access token of a run: fetched when it is first needed, again when a node refuses it. Source:
+// CONTRACT 0 (Bootstrap), 1.11.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,5 @@
 // The file as pieces of invoices and rejected rows: bytes from the disk, unpacked and decoded on
-// the way. It stands between the file and the run, which pulls: nothing is read ahead of it but
-// the streams' own buffers.
+// the way. The run pulls: nothing is read ahead of it but the streams' own buffers.
 
 import { createReadStream, statSync } from 'node:fs'
 import { pipeline } from 'node:stream'

@@ -1,6 +1,5 @@
 // What became of every row: the counts of a run and its two lists (failures, and orders to look up
-// in the graph). It stands between the connections, which settle orders, and the summary, whose
-// counts must add up to the rows read.
+// in the graph). Connections settle orders; the summary's counts must add up to the rows read.
 
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Invoice } from './online-retail/invoice.ts'

@@ -1,4 +1,4 @@
-// The engines of a cluster by their names. It stands between the recipes and all that starts them.
+// The engines of a cluster by their names.
 
 import { cassandra } from './cassandra/cassandra.mjs'
 import { elasticsearch } from './elasticsearch/elasticsearch.mjs'

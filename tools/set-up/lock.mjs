@@ -1,5 +1,5 @@
-// A lock file that lets one process at a time install into a folder: it stands between several
-// starts of one clone and node_modules. A holder that died, with what it had started, is replaced.
+// A lock file that lets one process at a time install into a folder: several starts of one clone
+// share node_modules. A holder that died, with what it had started, is replaced.
 
 import { randomUUID } from 'node:crypto'
 import {

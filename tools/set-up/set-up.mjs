@@ -1,6 +1,6 @@
-// The set-up that every npm script passes through: it stands between a fresh clone, on whatever
-// Node the machine has (18 or newer), and Node 22 with the packages of the lock file. Plain
-// JavaScript without packages, for nothing is installed yet when it runs. CONTRACT 0, Settings.
+// The set-up that every npm script passes through: from a fresh clone, on whatever Node the machine
+// has (18 or newer), to Node 22 with the packages of the lock file. Plain JavaScript without
+// packages, for nothing is installed yet when it runs. CONTRACT 0, Settings.
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,5 +1,5 @@
 // The options of Node itself that a node is started with, whoever starts it: npm start, npm run
-// cluster, the bench. It stands between them and V8. What each is worth: bench/README.
+// cluster, the bench. What each is worth: bench/README.
 
 import { availableParallelism } from 'node:os'
 

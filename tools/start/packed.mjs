@@ -1,9 +1,8 @@
 // The packed program: node/main.ts with all that it imports, its packages too, in a few files of
 // plain JavaScript beside the packages. Loading a thousand modules and stripping types is most of a
 // node's start (1.3 s of CPU; packed 0.3), and a member that comes back after a crash is waited
-// for. It stands between the sources, which stay what is worked on, and whoever starts a node: who
-// finds nothing packed, or sources that have changed since, runs the sources. Plain JavaScript, for
-// it runs before anything can be loaded quickly.
+// for. The sources stay what is worked on: who finds nothing packed, or sources that have changed
+// since, runs the sources. Plain JavaScript, for it runs before anything can be loaded quickly.
 //
 //     node tools/start/packed.mjs     packs, for an image
 

