@@ -1,6 +1,6 @@
 // The documents that code cites, held against the tree: a path that they name is there, and none
-// outgrows its bound. It stands between ARCHITECTURE.md, cluster/PROTOCOL.md, docs/style.md and
-// whoever moves or renames what they speak of. Their sections: citations.test.ts.
+// outgrows its bound. Whoever moves or renames what they speak of finds out here. Their sections:
+// citations.test.ts.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

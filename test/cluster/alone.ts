@@ -1,5 +1,5 @@
 // One cluster at a time on a machine, whatever number of test files run: leases and takeovers are
-// measured in milliseconds. It stands between the suites of real processes and the lock.
+// measured in milliseconds.
 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

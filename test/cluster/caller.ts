@@ -1,6 +1,6 @@
 // One attempt of an operation over one member, and what it tells: answered, surely not done, or
-// nobody knows. It stands between the workload and HTTP; what an answer means is CONTRACT 1.13 and
-// PROTOCOL 4.1 (429, 503, 507: nothing was done; 504 and a lost connection: nobody knows).
+// nobody knows. What an answer means is CONTRACT 1.13 and PROTOCOL 4.1 (429, 503, 507: nothing was
+// done; 504 and a lost connection: nobody knows).
 
 import type { Answer, Ask } from '../harness/node-process.ts'
 import { positionOf } from './history.ts'

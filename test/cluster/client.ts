@@ -1,5 +1,5 @@
-// One client of a run: its random choices, its newest write, the marks that it leaves. It stands
-// between the workload, which says what clients do, and the history, which knows them by name.
+// One client of a run: its random choices, its newest write, the marks that it leaves. The workload
+// says what clients do; the history knows them by name.
 
 import type { Operation } from './history.ts'
 import type { Random } from './random.ts'

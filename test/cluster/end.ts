@@ -1,6 +1,5 @@
 // What is there in the end: every order that a run has ever named, asked of its actor and of the
-// graph, once all is quiet and healed. It stands between a cluster and the checkers. Source:
-// PROTOCOL 4.1 (K1, K5, K8).
+// graph, once all is quiet and healed. Source: PROTOCOL 4.1 (K1, K5, K8).
 
 import type { Answer, Ask } from '../harness/node-process.ts'
 import { Patience, tick } from '../harness/patience.ts'

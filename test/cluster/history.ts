@@ -1,7 +1,6 @@
 // The history of a run against real processes: every operation of every client, from its invocation
-// to what its client has come to know of it, and as lines of JSON for a person or a tool. It stands
-// between the workload, which writes it, and the checkers, which see nothing else of the clients.
-// Source: PROTOCOL 4.1.
+// to what its client has come to know of it, and as lines of JSON for a person or a tool. The
+// workload writes it; the checkers see nothing else of the clients. Source: PROTOCOL 4.1.
 
 /** `repeat` sends an earlier operation again under its key, `other-body` another one. */
 export type OperationKind =

@@ -1,6 +1,5 @@
 // How far a shard's log reaches in the store: where it begins and where it ends, read beside the
-// members that serve. It stands between the tests of long lives and the tables. Source: PROTOCOL
-// 3.0, 3.5 "Trim".
+// members that serve. Source: PROTOCOL 3.0, 3.5 "Trim".
 
 import { cassandraOptions } from '../../cli/cassandra-options.ts'
 import { readStore } from '../../storage/cassandra/identity.ts'

@@ -1,7 +1,7 @@
 // Whether this machine gives the processes of a test their time: what its CPUs have left, and how
 // late a timer of the test's own fires that has nothing else to do. Where CPUs are short a figure
-// in milliseconds says little of a cluster whose members have a machine each. It stands between the
-// machine and the bounds of a test.
+// in milliseconds says little of a cluster whose members have a machine each. A test's bounds go by
+// it.
 
 import { cpus } from 'node:os'
 import { quantile } from './probes.ts'

@@ -1,6 +1,5 @@
 // One order in every shard, asked again and again: how long a shard is silent when its owner dies
-// or hands it over, as callers see it. It stands between a cluster and the figures of takeovers and
-// moves. Source: PROTOCOL 4.2 (F1, F24), ARCHITECTURE 8.
+// or hands it over, as callers see it. Source: PROTOCOL 4.2 (F1, F24), ARCHITECTURE 8.
 
 import { create } from '../harness/orders.ts'
 import { Patience, tick } from '../harness/patience.ts'

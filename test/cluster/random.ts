@@ -1,5 +1,4 @@
-// Choices from a seed (mulberry32): the same seed asks for the same operations. It stands between a
-// run's seed and its clients and faults.
+// Choices from a seed (mulberry32): the same seed asks for the same operations.
 
 export class Random {
   #state: number

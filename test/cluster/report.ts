@@ -1,6 +1,5 @@
 // What a run says of itself: how many operations were ok, failed and unknown, errors by second, and
-// latencies. It stands between the history and the person who reads the figures. Source:
-// PROTOCOL 4.1 (K10).
+// latencies. Source: PROTOCOL 4.1 (K10).
 
 import type { History, Operation } from './history.ts'
 import { quantile } from './probes.ts'

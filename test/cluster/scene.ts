@@ -1,7 +1,7 @@
 // The frame of faults under tap: one cluster with a load on it for all the stories of a file, made
-// whole again after each of them, and the judgement when all is quiet. It stands between the files
-// of faults, each some stories in plain verbs, and the stage. One cluster runs at a time on a
-// machine: leases and takeovers are measured in milliseconds. Source: PROTOCOL 4.1, 4.2.
+// whole again after each of them, and the judgement when all is quiet. Files of faults are stories
+// in plain verbs. One cluster runs at a time on a machine: leases and takeovers are measured in
+// milliseconds. Source: PROTOCOL 4.1, 4.2.
 
 import type { Test } from 'tap'
 import { aloneOnThisMachine } from './alone.ts'

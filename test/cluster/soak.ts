@@ -1,7 +1,7 @@
 // Minutes of load on three members with everything that can happen to them: one is killed, one
 // stands still past its death, Redis forgets all and is restarted, Cassandra is restarted,
-// Elasticsearch is away. It stands between the stage and whoever runs it: soak.faults.ts for a
-// short while, `npm run soak` for as long as asked. Source: PROTOCOL 4.2 (F2, F3, F8, F18, F36).
+// Elasticsearch is away. soak.faults.ts runs it for a short while, `npm run soak` for as long as
+// asked. Source: PROTOCOL 4.2 (F2, F3, F8, F18, F36).
 
 import { tick } from '../harness/patience.ts'
 import type { OwnEngines, Owner } from './harness/engines.ts'

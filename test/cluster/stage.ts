@@ -1,6 +1,5 @@
 // A cluster of real processes with a load on it, and the judgement at its end: K1, K2, K3, K4, K5,
-// K7, K8, K9. It stands between whoever plays faults on it (scene.ts under tap, soak.ts for
-// minutes) and the harness. Source: PROTOCOL 4.1.
+// K7, K8, K9. scene.ts plays faults on it under tap, soak.ts for minutes. Source: PROTOCOL 4.1.
 
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -1,8 +1,7 @@
 // Clients that work on orders over all members, so that whatever was lost, doubled, torn or
 // reordered shows: each operation leaves marks of its own, which are order lines with a product
 // number that nobody else uses. They repeat what they don't know under the same key, over another
-// member, and some things that they do know. They stand between a cluster under fault and the
-// history. Source: PROTOCOL 4.1, F30, F31, F34.
+// member, and some things that they do know. Source: PROTOCOL 4.1, F30, F31, F34.
 
 import { randomUUID } from 'node:crypto'
 import { create } from '../harness/orders.ts'

@@ -1,6 +1,5 @@
-// What tests look at in an answer. It stands between the bodies of the contract and the assertions
-// about them: a refusal is right when its status, its code and its words are. Source:
-// CONTRACT 1.13.
+// What tests look at in an answer. A refusal is right when its status, its code and its words are.
+// Source: CONTRACT 1.13.
 
 import type { Test } from 'tap'
 import { ERRORS } from '../../protocol/errors.ts'

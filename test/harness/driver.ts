@@ -1,6 +1,6 @@
 // Which driver the specification's suite runs on: embedded by default, with SPEC_DRIVER=cluster the
 // real engines, where the node that is asked is one of two members, so that about half of what it
-// is asked goes over the wire. It stands between the suite and the engines of a run.
+// is asked goes over the wire.
 
 import { randomBytes } from 'node:crypto'
 import { engine } from './engines.ts'

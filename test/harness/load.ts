@@ -1,6 +1,6 @@
 // A steady load that remembers what it was told: orders made under numbers of their own, each with
-// the answer it got. It stands between tests that break something meanwhile and the check after it,
-// that nothing acknowledged is missing and nothing is there twice.
+// the answer it got. The check after it: nothing acknowledged is missing, and nothing is there
+// twice.
 
 import type { Test } from 'tap'
 import { done } from './answers.ts'

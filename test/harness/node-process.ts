@@ -1,5 +1,5 @@
-// A real node in a process of its own, with plain verbs: start, kill, stop, ask. It stands between
-// whole-system tests and cli/node.mjs. Waiting is polling with a deadline, never a sleep.
+// A real node in a process of its own, with plain verbs: start, kill, stop, ask. Waiting is polling
+// with a deadline, never a sleep.
 
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'

@@ -1,6 +1,5 @@
 // Orders for tests: messages and commands as a caller writes them, and an order that has one of
-// each thing. It stands between tests that need an order and the order domain (commerce/README.md
-// "Messages", "Commands").
+// each thing. For tests that need an order (commerce/README.md "Messages", "Commands").
 
 import { randomUUID } from 'node:crypto'
 import { ORDER_NODE_TYPES } from '../../commerce/order/graph/node-types.ts'

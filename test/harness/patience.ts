@@ -1,6 +1,5 @@
 // Waiting with a deadline that is told by looks, not by the clock: where a machine stands still (a
-// paused virtual machine, a laptop's lid), the test and what it waits for stand still alike. It
-// stands between the tests and everything that takes its time.
+// paused virtual machine, a laptop's lid), the test and what it waits for stand still alike.
 
 /** A single look counts for at most this much of the waiting time. */
 const LOOK_MS_MAX = 250

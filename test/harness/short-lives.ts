@@ -1,7 +1,6 @@
 // Loaded before a node's own program (`--import`): lowers bounds of config/limits.ts, so that what
-// takes days passes within a test, and moves the clocks of the process ahead when it is told to. It
-// stands between NodeProcess, which starts the node from its sources, and every module of it;
-// worker threads load it too.
+// takes days passes within a test, and moves the clocks of the process ahead when it is told to.
+// NodeProcess starts the node from its sources; worker threads load this too.
 
 import { LIMITS } from '../../config/limits.ts'
 

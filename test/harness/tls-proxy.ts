@@ -1,5 +1,5 @@
-// TLS in front of an engine that speaks without: what the engine's own TLS would be to a driver. It
-// stands between a driver under test and a real engine, or a server that stands for one.
+// TLS in front of an engine that speaks without: what the engine's own TLS would be to a driver.
+// The engine behind it is real, or a server that stands for one.
 
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { createServer, type TlsOptions } from 'node:tls'

@@ -1,8 +1,7 @@
 // Bounds small enough that a run meets them all: windows of marks that overflow, logs that roll and
 // are trimmed, snapshots, images, actors that go to rest and such that are full. No two of them
 // that could be taken for one another are equal, and some differ from seed to seed. Some modules
-// reckon with bounds when they are loaded, so this is the first import of whoever makes a world. It
-// stands between config/limits.ts and every simulated member.
+// reckon with bounds when they are loaded, so this is the first import of whoever makes a world.
 
 import { LIMITS } from '../../config/limits.ts'
 import { seeded } from './random.ts'

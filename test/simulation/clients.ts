@@ -1,7 +1,6 @@
 // The clients of a run: each makes one request after the other, over any member, and writes down
 // what it comes to know. They repeat what they don't know, at once or later, over another member,
-// under the same key; also what was rejected. They stand between the seed and the history. Source:
-// PROTOCOL 4.1, F30, F31, F34.
+// under the same key; also what was rejected. Source: PROTOCOL 4.1, F30, F31, F34.
 
 import { errorItem } from '../../protocol/errors.ts'
 import { uuidMaker } from '../../protocol/ids.ts'

@@ -1,7 +1,7 @@
 // The derived rows as a simulated process has them: the Cassandra driver's own store over a session
 // that travels. Rows of one partition are one mutation, each at a time of its own; a mutation that
-// is too large is refused for good; pages are read one after the other. It stands between
-// cluster/sharding and the tables of a run's engine. Source: PROTOCOL 3.0, 3.1, 3.12.
+// is too large is refused for good; pages are read one after the other. Source: PROTOCOL 3.0, 3.1,
+// 3.12.
 
 import type { DerivedStore } from '../../storage/journal.ts'
 import { CassandraDerived } from '../../storage/cassandra/derived.ts'

@@ -1,6 +1,6 @@
 // What clients ask for: messages to ledgers and flags as the seed draws them, many of which are
 // refused by the state, with keys of their own, keys that others use too, and keys that they have
-// used before. It stands between the clients and the seed. Source: PROTOCOL 4.1, F30, F31, F34.
+// used before. Source: PROTOCOL 4.1, F30, F31, F34.
 
 import type { History, Operation, OperationMessage } from './history.ts'
 import type { LedgerBody } from './ledger.ts'

@@ -1,7 +1,7 @@
 // The simulated Cassandra: what the engine keeps (the twins' state) and the way of a statement to
 // it and back. The effect of a statement and its answer are two events: either may be late, lost or
-// doubled, and neither waits for a process that is paused or dead. It stands between the shims that
-// a process has (store.ts) and the twins. Source: PROTOCOL 3.2, 4.1, F13-F16.
+// doubled, and neither waits for a process that is paused or dead. Source: PROTOCOL 3.2, 4.1,
+// F13-F16.
 
 import {
   MemoryControl,

@@ -1,5 +1,5 @@
 // The queue of a simulation's events: the earliest first, and of those that are due at the same
-// moment the one that the seed ranks first. It stands between the scheduler and an array (a heap).
+// moment the one that the seed ranks first.
 
 export type ProcessState = 'running' | 'paused' | 'suspended' | 'dead'
 

@@ -1,6 +1,6 @@
 // Faults of a run, one after the other as the seed has them, each with its end: members are killed,
 // paused, put to sleep, cut off from an engine, stopped as planned, added; clocks jump; engines go
-// away or forget. It stands between the seed and the world. Source: PROTOCOL 4.2.
+// away or forget. Source: PROTOCOL 4.2.
 
 import { LIMITS } from '../../config/limits.ts'
 import { KIND } from './nastiness.ts'

@@ -1,6 +1,6 @@
 // The history of a run: every operation of every client, from its invocation to what its client has
-// come to know of it. It stands between the clients, which write it, and the checkers, which see
-// nothing else of the clients. Source: PROTOCOL 4.1.
+// come to know of it. The clients write it; the checkers see nothing else of the clients. Source:
+// PROTOCOL 4.1.
 
 import type { MessageResult, Reply } from '../../protocol/message.ts'
 import type { Position } from '../../protocol/ids.ts'

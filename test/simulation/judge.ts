@@ -1,6 +1,6 @@
 // The end of a run: all faults are over, everything must answer within ten seconds, the cluster
 // must come to rest, every ledger is read over every member, and the checkers look at all that
-// happened. It stands between a run, seeded or directed, and what was found. Source: PROTOCOL 4.1.
+// happened. The run is seeded or directed. Source: PROTOCOL 4.1.
 
 import { foldLog } from './checkers/fold.ts'
 import { checkGraph, checkLooks, shownDocuments } from './checkers/graph.ts'

@@ -1,8 +1,8 @@
 // The actors of a simulation: a ledger is a list of tokens, each appended by one message, so that
 // its history shows what was lost, doubled or reordered; with a natural key, batches, messages that
 // are rejected depending on the state, messages to other ledgers, and graph nodes. A flag is its
-// like in the `system` shard. It stands between the runtime and the checkers, which fold the same
-// records. Source: PROTOCOL 4.1 (K1, K3, K5, K9).
+// like in the `system` shard. The checkers fold the same records as the runtime. Source: PROTOCOL
+// 4.1 (K1, K3, K5, K9).
 
 import type {
   ActorRecord,

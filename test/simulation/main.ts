@@ -1,6 +1,6 @@
 // The simulation's command: runs seeds, each twice, and says which of them a checker fails, with
-// the command line that runs it again. With a mutant it ends at the first that catches it. It
-// stands between `npm run simulate` and run.ts. Source: PROTOCOL 4.1.
+// the command line that runs it again. With a mutant it ends at the first that catches it. Source:
+// PROTOCOL 4.1.
 //
 //     npm run simulate -- [--seeds N] [--first S] [--mutant NAME] [--trace-hash] [--list-mutants]
 //                         [--directed NAME] [--once] [--show]

@@ -1,6 +1,6 @@
 // Mutants in this process: the sources of one are patched while they are loaded, so that the code
 // itself carries no switches. A patch whose text isn't found exactly once is an error: a mutant
-// can't rot in silence. It stands between `--mutant` and Node's loader. Source: PROTOCOL 4.1.
+// can't rot in silence. Source: PROTOCOL 4.1.
 
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'

@@ -1,6 +1,5 @@
 // How bad a simulated world is: the chances of everything that a store or a wire may do to what it
-// is given. It stands between a seed, which draws one of these, and the shims. Source: PROTOCOL
-// 4.1, F8-F15.
+// is given. A seed draws one of these. Source: PROTOCOL 4.1, F8-F15.
 
 import type { Scheduler } from './scheduler.ts'
 

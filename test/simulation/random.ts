@@ -1,4 +1,4 @@
-// Chance of a simulation: a small seeded generator. It stands between a seed and every choice.
+// Chance of a simulation: a small seeded generator. Every choice is drawn from the seed.
 
 /** mulberry32: numbers in [0, 1), the same for the same seed. */
 export function seeded(seed: number): () => number {

@@ -1,7 +1,7 @@
 // The rests of a run: between two stretches of load hours or weeks pass in which nothing happens
 // but that clocks and lives run down: members are stopped, asleep or shut down, all in one way or
-// each in its own, engines' clocks step, streams and rows expire. It stands between run.ts and the
-// world. Source: PROTOCOL 3.0 (lives of rows), 3.6 (lives of ids), 4.2 (F5-F7).
+// each in its own, engines' clocks step, streams and rows expire. Source: PROTOCOL 3.0 (lives of
+// rows), 3.6 (lives of ids), 4.2 (F5-F7).
 
 import { unowned } from './checkers/liveness.ts'
 import type { Clients } from './clients.ts'

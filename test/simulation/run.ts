@@ -1,6 +1,6 @@
 // One run of the simulation: a seed becomes a cluster, clients and faults; then all faults end, the
 // cluster comes to rest, every ledger is read over every member, and the checkers look at what
-// happened. It stands between a seed and what was found. Source: PROTOCOL 4.1.
+// happened. Source: PROTOCOL 4.1.
 
 import { NOT_THERE, World } from './world.ts' // the first: it makes bounds small
 import { isRetryable } from '../../protocol/errors.ts'

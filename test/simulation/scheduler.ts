@@ -1,8 +1,8 @@
 // The scheduler of a simulation: virtual time and all that happens in it. Timers, deliveries and
 // answers of every simulated process are events of one queue; which of those that are due comes
 // first is drawn from the seed. Between two events everything that promises have made ready runs to
-// its end. It stands between the simulated world (stores, wire, faults) and the code of cluster/,
-// which sees it as the clock and the chance of its process. Source: PROTOCOL 4.1.
+// its end. The code of cluster/ sees it as the clock and the chance of its process. Source:
+// PROTOCOL 4.1.
 
 import type { Clock } from '../../cluster/clock.ts'
 import { seeded } from './random.ts'

@@ -1,6 +1,6 @@
 // The simulated Elasticsearch: the search engine's twin, and the way of a request to it and back. A
-// bulk's effect and its answer are two events; items of it may be told "not now" one by one. It
-// stands between the graph indexes of a run's members and the twin. Source: PROTOCOL 3.13, F18-F20.
+// bulk's effect and its answer are two events; items of it may be told "not now" one by one.
+// Source: PROTOCOL 3.13, F18-F20.
 
 import { EngineAway } from '../../storage/elastic/engine.ts'
 import type {

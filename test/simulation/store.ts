@@ -1,7 +1,6 @@
 // What a simulated process has of the engine: the ports of storage/ over statements that travel.
 // Rows read together are read one by one, derived rows are written one by one, each at a time of
-// its own (derived.ts). It stands between cluster/ and the engine of a run. Source: PROTOCOL 3.0,
-// 3.1, 3.12 (order).
+// its own (derived.ts). Source: PROTOCOL 3.0, 3.1, 3.12 (order).
 
 import type {
   ControlStore,

@@ -1,5 +1,5 @@
 // What the derived tables of a run hold, decoded: rows that are there now, as a reader at quorum
-// would find them. It stands between the tables and the checkers.
+// would find them.
 
 import { decodeBlob } from '../../storage/cassandra/rows.ts'
 import type { AliasClaim, AliasRow, EntryRow } from '../../storage/journal.ts'

@@ -1,9 +1,9 @@
 // The derived tables of the simulated Cassandra, under the engine's own rules for a cell: the
 // greater timestamp stays; of two equal ones what expires or is deleted; what has expired shadows
 // older and equal writes until its grace is over; rows expire by the engine's clock. They take the
-// very statements that the driver sends, and know their keys from the driver's schema. It stands
-// between the engine of a run (whose clock they go by) and the driver's queries. Source: PROTOCOL
-// 3.0; Cassandra 5, `db.rows.Cells.resolveRegular`, `gc_grace_seconds`.
+// very statements that the driver sends, and know their keys from the driver's schema. They go by
+// the clock of a run's engine. Source: PROTOCOL 3.0; Cassandra 5, `db.rows.Cells.resolveRegular`,
+// `gc_grace_seconds`.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'

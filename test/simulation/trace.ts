@@ -1,6 +1,5 @@
 // The trace of a run: a line for everything that happened, as a hash, and as text for whoever looks
-// for a mistake. Two runs of one seed must have the same. It stands between the scheduler and
-// main.ts. Source: PROTOCOL 4.1.
+// for a mistake. Two runs of one seed must have the same. Source: PROTOCOL 4.1.
 
 import { createHash } from 'node:crypto'
 

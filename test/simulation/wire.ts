@@ -1,7 +1,6 @@
 // The simulated Redis: a stream of entries for each incarnation, written by many, read by one. It
 // loses entries, brings old ones back, forgets whole streams, is full or away; its reader skips
-// what it has already taken, as every driver does. It stands between the edges and the owners of a
-// run. Source: PROTOCOL 3.6 "Wire", F8-F12.
+// what it has already taken, as every driver does. Source: PROTOCOL 3.6 "Wire", F8-F12.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { WireReply } from '../../protocol/message.ts'

@@ -1,6 +1,5 @@
 // The witness: what was ever applied in the simulated engine, in its order, also what was deleted
-// since. It stands between the engine and the audit of the store (K4), which must see more than
-// what is left at the end.
+// since. The audit of the store (K4) must see more than what is left at the end.
 
 import type { Group, LogRow } from '../../storage/journal.ts'
 

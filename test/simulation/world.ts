@@ -1,6 +1,5 @@
 // The simulated cluster: members with their stores and wires on one scheduler, what they log, and
-// the verbs by which faults and schedules treat them. It stands between a seed (or a directed
-// schedule) and the code of cluster/. Source: PROTOCOL 4.1.
+// the verbs by which faults and schedules treat them. Source: PROTOCOL 4.1.
 
 import { BOUNDS } from './bounds.ts' // the first: see there
 import type { Clock } from '../../cluster/clock.ts'

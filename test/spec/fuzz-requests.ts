@@ -1,6 +1,6 @@
 // Requests for the fuzz test: right ones, mutated at random places with values that have broken
-// other servers, and bytes that were never a request. They stand between fast-check, which chooses
-// and shrinks, and fuzz.test.ts, which sends them.
+// other servers, and bytes that were never a request. fast-check chooses and shrinks them,
+// fuzz.test.ts sends them.
 
 import fc from 'fast-check'
 import type { SmallOrder } from '../harness/orders.ts'

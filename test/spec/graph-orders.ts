@@ -1,6 +1,5 @@
 // Five orders for the graph's tests: G1 to G5; the odd ones are confirmed and have two lines,
-// totals fall, dynamic fields, tags, customers and addresses differ. They stand between the queries
-// of these tests and a node that begins empty.
+// totals fall, dynamic fields, tags, customers and addresses differ. The node begins empty.
 
 import type { Answer, NodeProcess } from '../harness/node-process.ts'
 import { apply, smallOrder } from '../harness/orders.ts'

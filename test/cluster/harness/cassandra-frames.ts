@@ -1,7 +1,7 @@
 // Frames of Cassandra's native protocol as a proxy sees them, and the one kind that matters most:
-// appends to a log, which are the only logged batches that a member sends. It stands between the
-// proxy, which holds back what it is told to, and tests of unknown outcomes. Source: the native
-// protocol v4 (section 2, 4.1.7), PROTOCOL 3.1, F13.
+// appends to a log, which are the only logged batches that a member sends. The proxy holds back
+// what it is told to, for tests of unknown outcomes. Source: the native protocol v4 (section 2,
+// 4.1.7), PROTOCOL 3.1, F13.
 
 import type { Pick, Splitter } from './proxy.ts'
 

@@ -1,7 +1,7 @@
 // A cluster of real processes on real engines, with plain verbs: start, stop, kill, freeze, thaw,
 // cut, delay, heal, stopEngine, startEngine, flushRedis, addMember. Every member reaches every
-// engine through a proxy of its own. It stands between the tests of faults and node/main.ts;
-// waiting is polling with a deadline, never a sleep. Source: PROTOCOL 4.2.
+// engine through a proxy of its own. Waiting is polling with a deadline, never a sleep. Source:
+// PROTOCOL 4.2.
 
 import { randomUUID } from 'node:crypto'
 import { NodeProcess } from '../../harness/node-process.ts'

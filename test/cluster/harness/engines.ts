@@ -1,6 +1,5 @@
 // The three engines that a cluster of real processes runs on: those that all test files share, or
-// some of this test's own, to stop, restart and empty. It stands between the harness and
-// test/harness/engines.ts.
+// some of this test's own, to stop, restart and empty.
 
 import { connect } from 'node:net'
 import { engine, ownEngine } from '../../harness/engines.ts'

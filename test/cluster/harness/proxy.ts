@@ -1,7 +1,6 @@
 // A TCP proxy between one member and one engine, through which faults of the network are made: cut,
-// one-way, half-open, slow, a request that arrives late, an answer that is never heard. It stands
-// between a member's driver, which knows only its address, and the engine. Source: PROTOCOL 4.2
-// (F13-F17).
+// one-way, half-open, slow, a request that arrives late, an answer that is never heard. The driver
+// knows only its address. Source: PROTOCOL 4.2 (F13-F17).
 //
 // Bytes that a cut holds back are not lost: they arrive when it is healed, as those that TCP sends
 // again do. `break` is what loses them.

@@ -1,6 +1,5 @@
 // The log of a run, folded: what the engine's witness has seen, as entries by shard and by actor,
-// with every state that each actor has had. It stands between the raw rows and the checkers, which
-// compare it with what clients were told.
+// with every state that each actor has had. The checkers compare it with what clients were told.
 
 import { decodeEntry, metaOf, recordsOf, splitEntries } from '../../../protocol/entry.ts'
 import type { StoredEntry } from '../../../protocol/entry.ts'

@@ -1,6 +1,5 @@
 // What one ledger does when its messages come one after the other, nobody else is there and nothing
-// fails: the specification that histories are held against. It stands between the behaviour's fold
-// and the checkers of order and linearizability.
+// fails: the specification that histories are held against.
 
 import type { ActorRecord } from '../../../protocol/behaviour.ts'
 import type { MessageResult } from '../../../protocol/message.ts'

@@ -1,7 +1,7 @@
 // A search for a linearization, after Wing and Gong with Lowe's memory of what was tried: given
 // calls with their times and a sequential specification, is there an order of them that respects
-// time and explains every answer? It knows nothing of ledgers. It stands between histories and the
-// checker K3. Source: PROTOCOL 4.1; Lowe, "Testing for linearizability" (2017).
+// time and explains every answer? It knows nothing of ledgers. Source: PROTOCOL 4.1; Lowe, "Testing
+// for linearizability" (2017).
 
 export interface Call<S> {
   readonly name: string

@@ -1,6 +1,6 @@
 // The stage of a directed schedule: a small cluster in a kind world, and verbs that take single
-// statements out of the engine's hands. It stands between a schedule, which says what happens when,
-// and the world that seeds use too; what it ends in is judged by the same checkers.
+// statements out of the engine's hands. A schedule says what happens when. Seeds use the same
+// world, and the same checkers judge what it ends in.
 
 import { World } from '../world.ts' // the first: it makes bounds small
 import type { SimulatedMember } from '../world.ts'

@@ -1,5 +1,4 @@
-// What a mutant is: patches of sources, and what they break. It stands between the lists of this
-// folder and the loader.
+// What a mutant is: patches of sources, and what they break.
 
 /** A place in a source that must be there exactly once, and what stands there instead. */
 export interface Patch {

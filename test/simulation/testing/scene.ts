@@ -1,5 +1,5 @@
 // Histories and logs by hand, for tests of the checkers: what clients were told, and what a log
-// holds. It stands between a test and the types that a run would have filled.
+// holds.
 
 import { encodeEntry, joinEntries } from '../../../protocol/entry.ts'
 import type { Entry } from '../../../protocol/entry.ts'

@@ -1,5 +1,5 @@
 // The simulation's command as a child process, for tests: mutants are loaded into a process of
-// their own. It stands between tests and main.ts.
+// their own.
 
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'

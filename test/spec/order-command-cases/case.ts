@@ -1,5 +1,5 @@
-// What a case of an order command is, and what the cases have in common. It stands between the
-// tables of cases and order-commands.test.ts, which runs them.
+// What a case of an order command is, and what the cases have in common. order-commands.test.ts
+// runs them.
 
 import { randomUUID } from 'node:crypto'
 import type { ErrorCode } from '../../../protocol/errors.ts'
