@@ -1,5 +1,5 @@
 // The course of a long load: its figures in windows of some seconds, and what was done in between.
-// It stands between a scenario that runs for minutes and the result.
+// For scenarios that run for minutes.
 
 import type { DiskKind } from './target/disk-usage.ts'
 import type { Ending } from './target/own-node.ts'

@@ -1,6 +1,6 @@
-// `npm run bench`: measures the platform beside its floors. It stands between the command line and
-// the rounds: arguments in; table, JSON and page out; exit code 1 when something was not as it
-// must be (an order lost, a request failed), 2 for wrong arguments. Times never fail it.
+// `npm run bench`: measures the platform beside its floors. Arguments in; table, JSON and page out.
+// Exit code 1 when something was not as it must be (an order lost, a request failed), 2 for wrong
+// arguments. Times never fail it.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

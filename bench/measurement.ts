@@ -1,5 +1,5 @@
 // One measured run: readings of CPU, memory and metrics around a load, put together with its
-// latencies. It stands between the server's numbers and the figures of the result.
+// latencies.
 
 import type { LoadResult, Readings } from './load/load.ts'
 import { spread, type RunFigures } from './result.ts'

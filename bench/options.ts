@@ -1,5 +1,4 @@
-// The bench's arguments. It stands between the command line and a plan of scenarios; all mistakes
-// are told at once.
+// The bench's arguments. All mistakes are told at once.
 
 import { parseArgs } from 'node:util'
 import { LONG_SCENARIO_NAMES, SCENARIO_NAMES } from './scenarios/names.ts'

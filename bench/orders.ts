@@ -1,6 +1,6 @@
 // The orders that the load creates: about 900 bytes, one delivery with an address, two lines
-// (ARCHITECTURE 8). It stands between the scenarios and their request bytes; made ahead in a
-// number, all different, so that indexes see values as they come in life.
+// (ARCHITECTURE 8). Made ahead in a number, all different, so that indexes see values as they come
+// in life.
 
 import { newUuid } from './load/requests.ts'
 

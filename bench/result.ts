@@ -1,5 +1,5 @@
 // The result of a bench as its JSON file keeps it, and what is made of several runs: medians and
-// spreads. It stands between the measuring and the reports (table, page, comparison).
+// spreads.
 
 import type { Course } from './course.ts'
 import type { Slice } from './load/recorder.ts'

@@ -1,6 +1,6 @@
 // The rounds of a bench: in each, at each concurrency, the floors and then the scenarios, so that
-// every figure has its floor from the same minute of the same machine. It stands between the
-// scenarios and the result; nodes and floors are started when first needed and live to the end.
+// every figure has its floor from the same minute of the same machine. Nodes and floors are started
+// when first needed and live to the end.
 
 import { closedLoop } from './load/closed-loop.ts'
 import { unsure, type LoadResult } from './load/load.ts'

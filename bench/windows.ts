@@ -1,6 +1,5 @@
 // Windows of a long load: latencies as they come, and readings of CPU, memory, index and disk each
-// second and at each window's end. It stands between a recorder and the course that a scenario
-// reports. Keeps no more than a few numbers a window.
+// second and at each window's end. Keeps no more than a few numbers a window.
 
 import type { RecordableHistogram } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -1,5 +1,5 @@
 // The cluster scenarios of `npm run bench` as a whole: engines, quotas, the scenario, its table,
-// and whether all was as it must be. It stands between main.ts and the scenarios.
+// and whether all was as it must be.
 
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'

@@ -1,6 +1,5 @@
 // What a long load leaves in the engines: Cassandra's files, and tombstones that its reads pass;
-// Redis' memory; Elasticsearch's segments and deleted documents. It stands between the engines
-// and the course of a cluster's soak.
+// Redis' memory; Elasticsearch's segments and deleted documents.
 
 import { readdirSync } from 'node:fs'
 import { createConnection } from 'node:net'

@@ -1,5 +1,5 @@
 // The engines that a cluster under load runs on: started by `cli/engines.mjs` in a folder of their
-// own, outside every quota, and read for their CPU. It stands between the bench and that program.
+// own, outside every quota, and read for their CPU.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

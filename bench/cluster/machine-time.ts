@@ -1,5 +1,5 @@
-// How much of the machine's CPU nobody used, by the kernel's own count (Linux /proc/stat). It
-// stands between a run and the question whether the machine was its limit.
+// How much of the machine's CPU nobody used, by the kernel's own count (Linux /proc/stat). It tells
+// whether the machine was a run's limit.
 
 import { readFileSync } from 'node:fs'
 

@@ -1,5 +1,5 @@
 // A cluster under load: members as processes of their own on engines that they share, each under a
-// CPU quota where one is asked for. It stands between the scenarios of a cluster and node/main.ts.
+// CPU quota where one is asked for.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

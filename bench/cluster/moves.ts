@@ -1,6 +1,6 @@
 // `npm run bench -- handoff` and `takeover`: how long a shard is silent when it moves as planned,
-// and how long until every shard answers when its owner is killed, under a steady load. They stand
-// between the members and the figures. Source: PROTOCOL 3.8, 4.2 (F24); ARCHITECTURE 8.
+// and how long until every shard answers when its owner is killed, under a steady load. Source:
+// PROTOCOL 3.8, 4.2 (F24); ARCHITECTURE 8.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { openLoop } from '../load/open-loop.ts'

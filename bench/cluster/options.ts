@@ -1,4 +1,4 @@
-// Arguments of the bench's cluster scenarios. It stands between the command line and main.ts.
+// Arguments of the bench's cluster scenarios.
 
 import { parseArgs } from 'node:util'
 

@@ -1,6 +1,6 @@
 // A CPU quota for one process and all its threads, by the kernel's cgroups (version 1 or 2): so
 // that members of a cluster on one machine get what machines of their own would give them, and no
-// more. It stands between the bench and /sys/fs/cgroup, which only root may write.
+// more. Only root may write /sys/fs/cgroup.
 
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

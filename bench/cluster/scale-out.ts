@@ -1,7 +1,7 @@
 // `npm run bench -- scale-out`: what 1, 2 and 4 members do when each has the same share of a CPU,
 // engines outside the shares. The share is chosen so that the machine keeps idle time at the most
-// members: a run without that shows the machine's limit, not the cluster's, and doesn't count. It
-// stands between the members and the figures. Source: ARCHITECTURE 8.
+// members: a run without that shows the machine's limit, not the cluster's, and doesn't count.
+// Source: ARCHITECTURE 8.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { closedLoop } from '../load/closed-loop.ts'

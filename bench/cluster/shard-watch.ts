@@ -1,6 +1,5 @@
 // One order in every shard of a cluster, looked at all the time over every member in turn: how long
-// a shard is silent when it moves or its owner dies, as callers see it. It stands between the
-// scenarios and the members.
+// a shard is silent when it moves or its owner dies, as callers see it.
 
 import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'

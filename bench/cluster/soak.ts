@@ -1,7 +1,6 @@
 // `npm run bench -- cluster-soak`: three members at a rate that they carry, for minutes, while the
 // log is trimmed and rolled often: whether latency and what the engines hold stay as they are. The
-// bounds that are lowered are those of a test's long life. It stands between the members and the
-// figures. Source: PROTOCOL 3.12, 4.2.
+// bounds that are lowered are those of a test's long life. Source: PROTOCOL 3.12, 4.2.
 
 import type { Window } from '../course.ts'
 import { openLoop } from '../load/open-loop.ts'

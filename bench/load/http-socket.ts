@@ -1,7 +1,6 @@
 // One keep-alive HTTP/1.1 connection, as cheap as it can be: ready-made request bytes out, status
-// and body end in. It stands between node:net and the load loops. The generator shares two cores
-// with what it measures, so it costs a few microseconds a request: node:http would cost as much
-// as the server.
+// and body end in. The generator shares two cores with what it measures, so it costs a few
+// microseconds a request: node:http would cost as much as the server.
 
 import { connect, type Socket } from 'node:net'
 import type { RequestKind } from './requests.ts'

@@ -1,5 +1,5 @@
-// The connections of a load: opened together, replaced when one breaks. It stands between the
-// loops, which care for requests, and the sockets.
+// The connections of a load: opened together, replaced when one breaks. The loops care for
+// requests.
 
 import { HttpSocket } from './http-socket.ts'
 import type { Recorder } from './recorder.ts'

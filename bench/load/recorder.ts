@@ -1,6 +1,5 @@
-// What a load measured: latencies in a histogram of three significant digits (HdrHistogram, as
-// Node brings it), and the same in slices of time. It stands between the load loops and the
-// figures of the result.
+// What a load measured: latencies in a histogram of three significant digits (HdrHistogram, as Node
+// brings it), and the same in slices of time.
 
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import type { RequestKind } from './requests.ts'

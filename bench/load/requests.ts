@@ -1,5 +1,4 @@
-// Request bytes, made before the clock starts. It stands between what a scenario wants to ask and
-// the sockets, which only copy bytes.
+// Request bytes, made before the clock starts. Sockets only copy bytes.
 
 import { randomFillSync } from 'node:crypto'
 import { uuidMaker } from '../../protocol/ids.ts'

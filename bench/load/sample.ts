@@ -1,6 +1,5 @@
 // Some of a load's answers, kept to be looked at afterwards: evenly over all of it, however long it
-// is, in a bounded number. It stands between the connections and a scenario that reads back what
-// was acknowledged.
+// is, in a bounded number. For a scenario that reads back what was acknowledged.
 
 export class AnswerSample {
   readonly #most: number

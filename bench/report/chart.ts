@@ -1,5 +1,4 @@
 // A line chart as inline SVG: no script, no outside resource, colours by the page's style sheet.
-// It stands between figures and bench/report/html.ts.
 
 export interface Series {
   readonly name: string

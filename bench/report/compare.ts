@@ -1,5 +1,5 @@
 // Two results beside each other: which medians moved, by how much, and whether that is more than
-// the spread of the runs. It stands between two JSON files and a reader who changed something.
+// the spread of the runs. For a reader who changed something.
 
 import { caseKey, spread, type BenchResult, type CaseResult, type RunFigures } from '../result.ts'
 

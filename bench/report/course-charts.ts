@@ -1,4 +1,4 @@
-// The course of a long load drawn over time. It stands between the windows and the page.
+// The course of a long load drawn over time.
 
 import type { Course, Window } from '../course.ts'
 import { DISK_KINDS } from '../target/disk-usage.ts'

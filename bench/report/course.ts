@@ -1,5 +1,5 @@
 // The course of a long load in words and figures: a table of a few rows for the terminal, and the
-// sentences that a change of the store is judged by. It stands between the windows and the table.
+// sentences that a change of the store is judged by.
 
 import type { Course, Restart, SingleCaller, Window } from '../course.ts'
 import { spread, type BenchResult, type CaseResult } from '../result.ts'

@@ -1,6 +1,5 @@
 // The result as one self-contained page: figures as a table, and for each scenario its rate and
-// latency over concurrency and over time. It stands between the JSON and a browser; nothing is
-// loaded from anywhere.
+// latency over concurrency and over time. Nothing is loaded from anywhere.
 
 import { spread, type BenchResult, type CaseResult, type RunFigures } from '../result.ts'
 import { escape, lineChart, type Series } from './chart.ts'

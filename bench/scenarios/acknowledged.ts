@@ -1,5 +1,5 @@
 // What the long loads share: new orders for as long as it takes, and a sample of those that were
-// acknowledged, read back at the end. It stands between soak and growth and the order API.
+// acknowledged, read back at the end.
 
 import type { AnswerSample } from '../load/sample.ts'
 import { inTurn, type PreparedRequest } from '../load/requests.ts'

@@ -1,6 +1,5 @@
 // growth: new orders as fast as they go until the store has millions, the rate of each tenth, a
 // caller by itself before, in the middle and after, and at the end kill -9 and what is there then.
-// It stands between the order API and the rounds.
 
 import type { Restart, SingleCaller } from '../course.ts'
 import { closedLoop } from '../load/closed-loop.ts'

@@ -1,5 +1,5 @@
 // The reading scenarios: an order by its id or number with what belongs to it, and filtered pages
-// of 50 among the preloaded orders. It stands between the graph and the rounds.
+// of 50 among the preloaded orders.
 
 import { post, type Destination, type PreparedRequest } from '../load/requests.ts'
 import type { BenchSettings } from '../options.ts'

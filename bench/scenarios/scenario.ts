@@ -1,5 +1,5 @@
-// What a scenario is: which node it runs on, what it prepares there, and its load. It stands
-// between the rounds of the bench, which know no business word, and the requests.
+// What a scenario is: which node it runs on, what it prepares there, and its load. The rounds of
+// the bench know no business word.
 
 import { closedLoop } from '../load/closed-loop.ts'
 import type { LoadResult, Readings } from '../load/load.ts'

@@ -1,5 +1,5 @@
-// Orders put into a store before a scenario, through bulk. It stands between the scenarios that
-// need a store in use and the platform's own fast way in.
+// Orders put into a store before a scenario, through bulk. For scenarios that need a store in use,
+// by the platform's own fast way in.
 
 import { bulkLoad } from '../load/bulk-load.ts'
 import { newUuid } from '../load/requests.ts'

@@ -1,6 +1,6 @@
 // soak: new orders at a fixed rate for minutes, watched in windows, with a restart of the node in
 // the middle when it is asked for. Shows what a store that grows and tidies up does to a rate that
-// it carries at first. It stands between the order API and the rounds.
+// it carries at first.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Restart } from '../course.ts'

@@ -1,5 +1,5 @@
 // The writing scenarios: creates one by one, at a steady rate, in bulk; commands to one hot order
-// and to many; and the mix of a shop. It stands between the order API and the rounds.
+// and to many; and the mix of a shop.
 
 import { bulkLoad } from '../load/bulk-load.ts'
 import { openLoop } from '../load/open-loop.ts'

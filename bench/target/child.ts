@@ -1,5 +1,5 @@
-// A child process of the bench: a node or a floor. It stands between the bench and what it
-// measures: started with its output in a file, waited for until it serves, ended by its own id.
+// A child process of the bench: a node or a floor. It is started with its output in a file, waited
+// for until it serves, ended by its own id.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'

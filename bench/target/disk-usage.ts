@@ -1,6 +1,5 @@
-// What a node's data directory takes of the disk, by what the files are for. It stands between the
-// directory and the figures. Sizes are blocks that the files really have: a file that was filled
-// ahead counts whole, a hole doesn't count.
+// What a node's data directory takes of the disk, by what the files are for. Sizes are blocks that
+// the files really have: a file that was filled ahead counts whole, a hole doesn't count.
 
 import { readdirSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'

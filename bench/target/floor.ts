@@ -1,6 +1,5 @@
 // A floor under load: a bare server of bench/floors in a process of its own, asked by the same
-// generator with the same bytes as the node. It stands between a round of the bench and the two
-// floor programs.
+// generator with the same bytes as the node.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // The installation under load: a node of our own in a temporary folder, or a running one behind an
-// address. It stands between the scenarios and the platform's API: token, graph counts, readings.
+// address. Token, graph counts, readings.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Destination } from '../load/requests.ts'

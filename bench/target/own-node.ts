@@ -1,5 +1,5 @@
 // A node of the bench's own on a data directory of its own, that can be ended and started again on
-// what it has written. It stands between an installation and the node's process.
+// what it has written.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // CPU and memory of a process as the kernel counts them (Linux /proc): of the server, from the
-// outside. It stands between the measured process and the figures.
+// outside.
 
 import { readFileSync } from 'node:fs'
 
