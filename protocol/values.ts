@@ -1,9 +1,7 @@
 // JSON values in a binary form of their own, for what is written and read with every order: what
 // each byte says. Two things make it faster than a text: numbers are not turned into digits, and
 // the strings of an entry lie side by side, joined and written at once. A value says where it ends,
-// so whoever doesn't know the shape of a record passes over it. Measured on an order with two
-// lines, against JSON by names: 941 bytes instead of 2,048, written in about 70 %, read in about 40
-// % of the time. Source: PROTOCOL 3.0.
+// so whoever doesn't know the shape of a record passes over it. Source: PROTOCOL 3.0.
 //
 //     mark | sizes of the three parts | structure | strings in Latin-1 | other strings in UTF-16
 

@@ -35,9 +35,8 @@ export interface Place {
 
 /**
  * Rows as requests. Of two rows of one register the later one counts, unless it is older. Rows of
- * one partition are one mutation; several partitions share a request within the bounds: measured
- * with rows of 1 KB, ten a request take a quarter less of the engine's CPU and half of the client's
- * than single ones, fifty two fifths less and a quarter.
+ * one partition are one mutation; several partitions share a request within the bounds, which
+ * saves CPU of the engine and of the client (bench/README "Measured choices").
  */
 export function stagesOf(place: Place, rows: readonly DerivedRow[]): Stages {
   const stages: Record<keyof Stages, Map<string, Registers>> = {

@@ -1,14 +1,12 @@
 // The LMDB environment of a journal: one data file with a table per kind of row. It is the only
 // door to lmdb. Source: PROTOCOL 3.16.
 //
-// Options, each measured here on two cores with transactions of 20 groups and 50 derived rows:
+// Options (figures: bench/README "Measured choices"):
 // - overlappingSync off: a transaction is seen only once it is on disk, its promise resolves behind
 //   the flush, and a failed flush leaves nothing behind. With one transaction in flight, the
-//   overlapping kind has nothing to overlap and was a third slower (270 against 378 a second).
+//   overlapping kind has nothing to overlap and is slower.
 // - Pages of 4 KiB: a commit of 32 orders touches some twenty shards' ends of the log, a leaf and
-//   a branch page each, and writes all of both. Once the log has some ten thousand rows an order
-//   costs 11.3 KB of writes, with pages of 8 and 16 KiB 19.0 and 23.0 KB; in transactions of 512
-//   orders 6.9 KB, with pages of 8 KiB 6.4.
+//   a branch page each, and writes all of both. Larger pages mean more bytes.
 // - eventTurnBatching off: what belongs to a transaction is said with `batch`.
 
 import { join } from 'node:path'

@@ -42,7 +42,7 @@ export class Room {
     this.#fileBytesMax = fileBytesMax()
   }
 
-  /** Bytes by which the data file can grow now. Costs about 2 us. */
+  /** Bytes by which the data file can grow now. Cheap: one call of the system. */
   left(): number {
     const { bavail, bsize } = statfsSync(this.#dir)
     const free = bavail * bsize

@@ -7,12 +7,8 @@
 // is a JSON array with a slot for each member, which halves its size. Members people find nodes by
 // (`indexed`) and members that edges go by are columns as well.
 //
-// Measured in CPU time on 2 cores shared with much other work (so only rows of one group compare),
-// an order, its delivery and 2 lines in 19 index entries, JSON included. A stand-in of the table:
-// with WITHOUT ROWID keyed by (actor, id) 56 us, rowid with a unique index on it 49 us; pages of 4
-// / 8 / 16 KiB 44 / 38 / 37 us; a checkpoint every 4 / 16 / 64 MB 53 / 47 / 46 us; 64 / 256 / 1,024
-// orders a transaction 66 / 46 / 38 us. This layout, 1,000 orders a transaction: 48 to 59 us, a
-// further line 9 to 11 us. Documents are half the size of ones with member names.
+// Table, pages, checkpoints and transactions are as they are cheapest: bench/README "Measured
+// choices".
 
 import { createHash } from 'node:crypto'
 import type { FieldDef, NodeType } from '../../protocol/graph/node-type.ts'

@@ -5,8 +5,8 @@
 //   one statement per level, run for each parent, and no index.
 // - A gate (`require`) is EXISTS over that range. When the child's filter can be served by an index
 //   the gate is turned around: the matching children say which parents qualify.
-// - Every 64th actor a scan comes to, it asks whether time is over (0.02 us a row; asking at every
-//   row costs 0.19 us).
+// - Every 64th actor a scan comes to, it asks whether time is over: asking at every row costs more
+//   than the row.
 
 import type { Condition, Operand, Step } from '../../protocol/graph/plan.ts'
 import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './layout.ts'

@@ -48,8 +48,8 @@ const LAST_U32 = 0xffff_ffff
 
 /**
  * A derived row's value as it is now, checked; null when there is none. Throws JournalDamage. The
- * read transaction is a fresh one each time (0.3 us): it would else last until the next timers run,
- * and another thread's or process's commit would be missed.
+ * read transaction is a fresh one each time: it would else last until the next timers run, and
+ * another thread's or process's commit would be missed.
  */
 export function getDerived(env: JournalEnvironment, table: Table, key: Uint8Array) {
   env.root.resetReadTxn()
