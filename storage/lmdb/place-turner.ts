@@ -30,7 +30,7 @@ export interface TurnerOptions {
   readonly places: PlaceReader
   readonly writer: Pick<JournalWriter, 'change'>
   /** Asked before so many bytes of the log are read. */
-  readonly pace: (bytes: number) => Promise<void>
+  readonly throttle: (bytes: number) => Promise<void>
 }
 
 /** The disk has no room for it now, or the journal is being closed. */
@@ -68,13 +68,13 @@ export class PlaceTurner implements PlaceKeeper {
     until: LogPosition,
     use: (groups: readonly GroupPart[], body: FrameParts['body']) => Promise<void>,
   ): Promise<void> {
-    const { disk, generation, pace } = this.#options
+    const { disk, generation, throttle } = this.#options
     const from = { file: until.file, position: 0 }
     const follower = new LogFollower(disk, { generation, from })
     try {
       for (const { parts, body } of follower.to(until)) {
         const groups = parts.filter((part) => part.kind === 'group')
-        await pace(groups.reduce((sum, { place }) => sum + place.length, 0))
+        await throttle(groups.reduce((sum, { place }) => sum + place.length, 0))
         await use(groups, body)
       }
     } finally {

@@ -104,7 +104,7 @@ t.test('of two rounds the newer one is read, whichever is named first', async (t
       const chain = readChain(disk, GENERATION, { first: null, last })
       const header = await rewriteSegments({
         ...{ disk, generation: GENERATION, sources: [chain[1]!], next: chain[2]! },
-        ...{ keep: (_, body) => body, pace: async () => {}, frameBytesMax: 2048, erasedMax: 9 },
+        ...{ keep: (_, body) => body, throttle: async () => {}, frameBytesMax: 2048, erasedMax: 9 },
       })
       t.equal(header.key.file, inRound(2, round))
     }

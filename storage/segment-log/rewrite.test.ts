@@ -36,11 +36,11 @@ async function rewritten(
   { source, next }: { readonly source: Header; readonly next: Header },
   more: Partial<RewriteOptions>,
 ) {
-  const paced: number[] = []
+  const throttled: number[] = []
   const header = await rewriteSegments({
     ...{ disk, generation: GENERATION, sources: [source], next },
     ...{ keep: (_, body) => body, frameBytesMax: 1_000, erasedMax: 3 },
-    pace: async (bytes) => void paced.push(bytes),
+    throttle: async (bytes) => void throttled.push(bytes),
     ...more,
   })
   const { file } = header.key
@@ -53,7 +53,7 @@ async function rewritten(
     ),
   )
   follower.close()
-  return { header, frames, paced, found: readHeader(disk, file, GENERATION) }
+  return { header, frames, throttled, found: readHeader(disk, file, GENERATION) }
 }
 
 t.test(
@@ -98,13 +98,13 @@ t.test('frames get no longer than they may, but for a body that is', async (t) =
     for (let head = 0; head < 6; head++) await log.append([groupOf(head)])
     await log.append([groupOf(6, { body: Buffer.alloc(500, 7) })])
   })
-  const { frames, paced } = await rewritten(disk, files, { frameBytesMax: 300 })
+  const { frames, throttled } = await rewritten(disk, files, { frameBytesMax: 300 })
   const bytes = frames.map((parts) =>
     parts.reduce((sum, part) => sum + (part.length === 5 ? Number(part[4]) : 0), 0),
   )
   t.same(bytes, [300, 300, 500])
   t.equal(
-    paced.reduce((sum, one) => sum + one, 0),
+    throttled.reduce((sum, one) => sum + one, 0),
     1_100,
     'what is read is asked for',
   )
@@ -156,7 +156,7 @@ t.test('one that ends early leaves nothing', async (t) => {
   // Beside them the log fills a file ahead.
   const names = () => disk.list().filter((name) => !name.startsWith('spare-'))
   const before = names().toSorted()
-  const pace = () => Promise.reject(new Error('stopped'))
-  await t.rejects(rewritten(disk, files, { pace }), { message: 'stopped' })
+  const throttle = () => Promise.reject(new Error('stopped'))
+  await t.rejects(rewritten(disk, files, { throttle }), { message: 'stopped' })
   t.same(names().toSorted(), before)
 })

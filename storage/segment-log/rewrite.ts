@@ -30,7 +30,7 @@ export interface RewriteOptions {
   /** What is left of a group's body: itself, a shorter one, or nothing. */
   readonly keep: (group: GroupPart, body: Buffer) => Uint8Array
   /** Asked before so many bytes are read; what it rejects with ends the rewriting. */
-  readonly pace: (bytes: number) => Promise<void>
+  readonly throttle: (bytes: number) => Promise<void>
   /** A frame gets no longer, but by a body that is. */
   readonly frameBytesMax: number
   /** Entries that one group covers without a body: whoever reads it gets one for each. */
@@ -90,12 +90,12 @@ async function carryOver(
   until: LogPosition,
   target: Target,
 ): Promise<void> {
-  const { disk, generation, keep, pace, frameBytesMax, erasedMax } = options
+  const { disk, generation, keep, throttle, frameBytesMax, erasedMax } = options
   const from = { file: until.file, position: 0 }
   const follower = new LogFollower(disk, { generation, from })
   try {
     for (const { parts, body } of follower.to(until)) {
-      await pace(parts.reduce((sum, part) => sum + lengthOf(part), 0))
+      await throttle(parts.reduce((sum, part) => sum + lengthOf(part), 0))
       for (const part of parts) {
         if (part.kind === 'claim') target.claim(part)
         else target.group(part, keep(part, body(part.place)), erasedMax)

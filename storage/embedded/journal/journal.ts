@@ -39,7 +39,7 @@ import { dropLost, identityWithout, lossDamage, lossIn } from './loss.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader, type LogSource } from './read.ts'
 import { Room, roomKept } from '../../lmdb/room.ts'
 import { JournalWriter } from '../../lmdb/writer.ts'
-import { LogPace, UpkeepStopped } from '../log/pace.ts'
+import { UpkeepThrottle, UpkeepStopped } from '../log/upkeep-throttle.ts'
 import { LogTail } from '../log/tail.ts'
 import { LogUpkeep, type UpkeepReport } from '../log/upkeep.ts'
 import { LogView } from '../log/view.ts'
@@ -263,7 +263,7 @@ async function openStores(
   }
   end.store(segments.end)
   let seen = segments.end.position
-  const pace = new LogPace({
+  const throttle = new UpkeepThrottle({
     pause: options.pause ?? pause,
     isBusy: () => {
       const before = seen
@@ -272,12 +272,12 @@ async function openStores(
     },
   })
   const upkeep = new LogUpkeep({
-    ...{ env, disk, identity, places, reader, writer, pace },
+    ...{ env, disk, identity, places, reader, writer, throttle },
     end: () => segments.end,
     mayTake: (bytes) => room.left() - bytes >= roomBytes,
     fileBytes: (segmentBytes ?? LIMITS.logFileBytes).at(-1)!,
   })
-  const parts = { dir, identity, env, places, segments, writer, source, end, upkeep, pace, log }
+  const parts = { dir, identity, env, places, segments, writer, source, end, upkeep, throttle, log }
   return new OpenedJournal(parts)
 }
 
@@ -291,7 +291,7 @@ interface Parts {
   readonly source: LogSource
   readonly end: SharedEnd
   readonly upkeep: LogUpkeep
-  readonly pace: LogPace
+  readonly throttle: UpkeepThrottle
   readonly log: JournalLog
 }
 
@@ -337,8 +337,8 @@ class OpenedJournal implements EmbeddedJournal {
 
   /** Writes what waits, then closes the files. */
   async close(): Promise<void> {
-    const { env, places, segments, writer, pace } = this.#parts
-    pace.stop()
+    const { env, places, segments, writer, throttle } = this.#parts
+    throttle.stop()
     this.#log.end()
     await this.#givingBack?.catch(() => {})
     await segments.close()

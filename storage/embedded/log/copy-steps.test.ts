@@ -94,7 +94,7 @@ class Copying {
     await replaceSegments(
       {
         ...{ disk: this.source, generation: GENERATION, sources: [first!, second!], next: next! },
-        ...{ keep: (_, body) => body, pace: async () => {} },
+        ...{ keep: (_, body) => body, throttle: async () => {} },
         ...{ frameBytesMax: 2_048, erasedMax: 8 },
       },
       { isTurned: () => true, turn: () => Promise.resolve() },

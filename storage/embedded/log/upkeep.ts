@@ -23,7 +23,7 @@ import type { EmbeddedIdentity } from '../journal/identity.ts'
 import { consumerKey, derivedOffset } from '../../lmdb/layout.ts'
 import { getDerived, type EmbeddedLogReader } from '../journal/read.ts'
 import type { JournalWriter } from '../../lmdb/writer.ts'
-import type { LogPace } from './pace.ts'
+import type { UpkeepThrottle } from './upkeep-throttle.ts'
 import { PlaceTurner } from '../../lmdb/place-turner.ts'
 import type { PlaceReader } from '../../segment-log/place-reader.ts'
 
@@ -34,7 +34,7 @@ export interface UpkeepOptions {
   readonly places: PlaceReader
   readonly reader: EmbeddedLogReader
   readonly writer: Pick<JournalWriter, 'change' | 'handFrom'>
-  readonly pace: LogPace
+  readonly throttle: UpkeepThrottle
   /** The log's end, now. */
   readonly end: () => LogPosition
   /** Whether so many bytes may be taken, for a file that then stands for others. */
@@ -79,11 +79,18 @@ export class LogUpkeep {
   readonly #clocks = new Map<number, ReadonlyMap<number, number> | null>()
 
   constructor(options: UpkeepOptions) {
-    const { env, disk, identity, places, writer, pace } = options
+    const { env, disk, identity, places, writer, throttle } = options
     this.#options = options
     this.#begun = options.end().file
     const generation = identity.log
-    this.#turner = new PlaceTurner({ env, disk, generation, places, writer, pace: pace.take })
+    this.#turner = new PlaceTurner({
+      env,
+      disk,
+      generation,
+      places,
+      writer,
+      throttle: throttle.take,
+    })
   }
 
   /**
@@ -225,7 +232,7 @@ export class LogUpkeep {
   }
 
   async #deadIn({ header, bytes }: Sealed, clockOf: ClockOf): Promise<number> {
-    const { disk, identity, pace } = this.#options
+    const { disk, identity, throttle } = this.#options
     const { file } = header.key
     const keep = this.#keep(clockOf)
     const follower = new LogFollower(disk, {
@@ -237,7 +244,7 @@ export class LogUpkeep {
       for (const { parts, body } of follower.to({ file, position: bytes })) {
         for (const part of parts) {
           if (part.kind !== 'group') continue
-          await pace.take(part.place.length)
+          await throttle.take(part.place.length)
           dead += part.place.length - keep(part, body(part.place)).length
         }
       }
@@ -253,13 +260,13 @@ export class LogUpkeep {
     clockOf: ClockOf,
     report: UpkeepReport,
   ): Promise<boolean> {
-    const { disk, identity, pace, mayTake } = this.#options
+    const { disk, identity, throttle, mayTake } = this.#options
     const bytes = sources.reduce((sum, one) => sum + one.bytes, 0)
     if (!mayTake(bytes)) return false
     const headers = sources.map(({ header }) => header)
     const options = {
       ...{ disk, generation: identity.log, sources: headers, next: sources.at(-1)!.next },
-      ...{ keep: this.#keep(clockOf), pace: pace.take },
+      ...{ keep: this.#keep(clockOf), throttle: throttle.take },
       frameBytesMax: LIMITS.rewriteFrameBytes,
       erasedMax: LIMITS.erasedEntriesMax,
     }

@@ -161,7 +161,7 @@ class ReplaceRun {
     this.replaced += count
     const options = {
       ...{ disk: this.#disk, generation: GENERATION, sources, next },
-      ...{ keep: leftOf, pace: async () => {}, frameBytesMax: 1_000, erasedMax: 10 },
+      ...{ keep: leftOf, throttle: async () => {}, frameBytesMax: 1_000, erasedMax: 10 },
     }
     await replaceSegments(options, this.#places)
   }

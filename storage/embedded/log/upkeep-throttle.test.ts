@@ -2,36 +2,36 @@
 
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
-import { LogPace, UpkeepStopped } from './pace.ts'
+import { UpkeepThrottle, UpkeepStopped } from './upkeep-throttle.ts'
 
 t.test('so many bytes a second, and fewer while commits come', async (t) => {
   const pauses: number[] = []
   let isBusy = false
-  const pace = new LogPace({
+  const throttle = new UpkeepThrottle({
     pause: async (ms) => void pauses.push(ms),
     isBusy: () => isBusy,
   })
   const step = LIMITS.upkeepStepBytes
   const msOf = (bytes: number): number => (bytes / LIMITS.upkeepBytesPerSecond) * 1_000
-  await pace.take(step - 1)
+  await throttle.take(step - 1)
   t.same(pauses, [], 'little steps go together')
-  await pace.take(1)
+  await throttle.take(1)
   t.same(pauses, [msOf(step)])
-  await pace.take(step - 1)
+  await throttle.take(step - 1)
   t.equal(pauses.length, 1, 'what was waited for counts no more')
   isBusy = true
-  await pace.take(1 + step)
+  await throttle.take(1 + step)
   t.same(pauses.slice(1), [msOf(2 * step) * LIMITS.upkeepBusyFactor])
 })
 
 t.test('it ends where the journal is closed, also while it waits', async (t) => {
   let goOn = (): void => undefined
   const pause = () => new Promise<void>((resolve) => (goOn = resolve))
-  const pace = new LogPace({ pause, isBusy: () => false })
-  const taken = pace.take(LIMITS.upkeepStepBytes)
-  pace.stop()
+  const throttle = new UpkeepThrottle({ pause, isBusy: () => false })
+  const taken = throttle.take(LIMITS.upkeepStepBytes)
+  throttle.stop()
   goOn()
   const isStopped = (error: unknown): boolean => error instanceof UpkeepStopped
   t.ok(await taken.then(() => false, isStopped))
-  t.ok(await pace.take(1).then(() => false, isStopped))
+  t.ok(await throttle.take(1).then(() => false, isStopped))
 })

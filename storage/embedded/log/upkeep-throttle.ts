@@ -3,7 +3,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 
-export interface PaceOptions {
+export interface UpkeepThrottleOptions {
   /** Resolves after so many milliseconds. */
   readonly pause: (ms: number) => Promise<void>
   /** Something was committed since it was asked last. */
@@ -13,12 +13,12 @@ export interface PaceOptions {
 /** The journal is being closed: what was begun is gone on with by the next one. */
 export class UpkeepStopped extends Error {}
 
-export class LogPace {
-  readonly #options: PaceOptions
+export class UpkeepThrottle {
+  readonly #options: UpkeepThrottleOptions
   #bytes = 0
   #isStopped = false
 
-  constructor(options: PaceOptions) {
+  constructor(options: UpkeepThrottleOptions) {
     this.#options = options
   }
 
