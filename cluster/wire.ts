@@ -24,7 +24,7 @@ export type Notice =
   | { readonly kind: 'owns'; readonly shard: number; readonly epoch: number }
   /** This incarnation has stopped: look at its row now. */
   | { readonly kind: 'stopped' }
-  /** Pacer to owner: hand the shard to that incarnation (PROTOCOL 3.8.1). */
+  /** Rebalancer to owner: hand the shard to that incarnation (PROTOCOL 3.8.1). */
   | {
       readonly kind: 'hand-over'
       readonly shard: number

@@ -86,7 +86,7 @@ export class Handoff {
       await this.#readAhead(tenure, to)
       if (!isUp(to.incarnation) || !isBeating(to.incarnation)) return
       const sealedMs = this.#options.clock.monotonicMs()
-      // It serves again when what was in flight took too long: the pacer will ask once more.
+      // It serves again when what was in flight took too long: the rebalancer will ask once more.
       if (!(await tenure.seal())) return
       await this.#sign(tenure, to, sealedMs)
     } catch (error) {

@@ -1,4 +1,4 @@
-// Pacing as a pure function: who moves, who paces, who claims when.
+// Rebalancing as a pure function: who moves, who rebalances, who claims when.
 
 import t from 'tap'
 import type { Test } from 'tap'
@@ -8,7 +8,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import { makeView } from '../membership/view.ts'
 import { ranked, targets } from '../ring.ts'
-import { claimAfterMs, isPacer, movesAtOnce, movesDue, targetsOf } from './moves.ts'
+import { claimAfterMs, isRebalancer, movesAtOnce, movesDue, targetsOf } from './moves.ts'
 
 function member(name: string, state: MemberState = 'up'): MemberRow {
   return { member: name, incarnation: `inc-${name}`, state, beat: 1, address: '', version: '1' }
@@ -67,11 +67,11 @@ t.test(
 )
 
 t.test(
-  'one pacer; a dead member is claimed by the target at once, by the others in turn',
+  'one rebalancer; a dead member is claimed by the target at once, by the others in turn',
   async (t) => {
     const members = ['a', 'b', 'c'].map((name) => member(name))
     const view = makeView({ readAtMs: 0, shards: shardsOf(Array(8).fill('gone')), members })
-    t.equal(members.filter((row) => isPacer(view, row.member)).length, 1)
+    t.equal(members.filter((row) => isRebalancer(view, row.member)).length, 1)
     for (let shard = 0; shard < 8; shard++) {
       const waits = members
         .map((row) => claimAfterMs(view, shard, row.member)!)
@@ -83,7 +83,7 @@ t.test(
   },
 )
 
-t.test('moves come in the order of their shards, and the first in rank paces', async (t) => {
+t.test('moves come in the order of their shards, and the first in rank rebalances', async (t) => {
   const members = ['a', 'b', 'c'].map((name) => member(name))
   const shards = shardsOf(Array<string>(12).fill('a'))
   for (const rows of [shards, shards.toReversed()]) {
@@ -95,7 +95,7 @@ t.test('moves come in the order of their shards, and the first in rank paces', a
       due.toSorted((one, other) => one - other),
     )
     for (const { member } of members) {
-      t.equal(isPacer(view, member), ranked('pacer', ['a', 'b', 'c'])[0] === member)
+      t.equal(isRebalancer(view, member), ranked('pacer', ['a', 'b', 'c'])[0] === member)
     }
   }
 })

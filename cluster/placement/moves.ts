@@ -1,4 +1,4 @@
-// Which shards should move now: the pacing of planned moves, as a pure function of what one member
+// Which shards should move now: the rebalancing, as a pure function of what one member
 // sees. Source: PROTOCOL 3.4.
 
 import { LIMITS } from '../../config/limits.ts'
@@ -6,7 +6,7 @@ import type { MemberRow, ShardRow } from '../../storage/control.ts'
 import { places, ranked } from '../ring.ts'
 import type { Place } from '../ring.ts'
 
-/** What pacing looks at: `ClusterView` of membership has it. */
+/** What rebalancing looks at: `ClusterView` of membership has it. */
 export interface Placing {
   readonly shards: ReadonlyMap<number, ShardRow>
   live(): readonly MemberRow[]
@@ -47,8 +47,11 @@ export function targetsOf(view: Placing): Map<number, MemberRow> {
   return new Map([...placesOf(view)].map(([shard, { target }]) => [shard, byName.get(target)!]))
 }
 
-/** Whether this member paces the moves: the live one that ranks first. */
-export function isPacer(view: Placing, member: string): boolean {
+/**
+ * Whether this member rebalances: the live one that ranks first. Members of all versions rank by
+ * the same key: with another one there would be two rebalancers.
+ */
+export function isRebalancer(view: Placing, member: string): boolean {
   const names = view.live().map((row) => row.member)
   return ranked('pacer', names)[0] === member
 }

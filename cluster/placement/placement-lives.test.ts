@@ -1,5 +1,5 @@
-// What a member asks of others as the pacer, what one life of it leaves to the next, and how it
-// ends: nothing of an old life is asked, served or waited for by a new one.
+// What a member asks of others as the rebalancer, what one life of it leaves to the next, and how
+// it ends: nothing of an old life is asked, served or waited for by a new one.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
@@ -10,14 +10,14 @@ import { LOOK_MS, makePlacement } from './testing/placement-scene.ts'
 
 type World = ReturnType<typeof makePlacement>
 
-/** A name beside which this member is, or isn't, the pacer. */
-function beside(isPacer: boolean): string {
+/** A name beside which this member is, or isn't, the rebalancer. */
+function beside(isRebalancer: boolean): string {
   const names = ['p', 'q', 'r', 's', 'u', 'v', 'w', 'x', 'y', 'z']
-  return names.find((name) => (ranked('pacer', ['me', name])[0] === 'me') === isPacer)!
+  return names.find((name) => (ranked('pacer', ['me', name])[0] === 'me') === isRebalancer)!
 }
 
-async function startAsPacer(world: World, isPacer: boolean): Promise<string> {
-  const name = beside(isPacer)
+async function startAsRebalancer(world: World, isRebalancer: boolean): Promise<string> {
+  const name = beside(isRebalancer)
   world.rows.member(name, `inc-${name}`, 'up')
   for (const shard of world.rows.state.shards.keys()) world.owner(shard, name, 4)
   await world.start()
@@ -36,10 +36,10 @@ async function die(world: World): Promise<void> {
 }
 
 t.test(
-  'the pacer asks the owner for one move at a time, once, and goes on when told',
+  'the rebalancer asks the owner for one move at a time, once, and goes on when told',
   async (t) => {
     const world = makePlacement(t, 8)
-    const name = await startAsPacer(world, true)
+    const name = await startAsRebalancer(world, true)
     const { placement, clock } = world
     const mine = placement.incarnation
     await clock.advance(LIMITS.moveSettleMs - 300)
@@ -79,15 +79,15 @@ t.test('nothing is given to whose row says up and who is not seen to beat', asyn
   await world.until('a handoff', () => host.did.some((what) => what.startsWith('seal')))
 })
 
-t.test('who is not the pacer asks for nothing', async (t) => {
+t.test('who is not the rebalancer asks for nothing', async (t) => {
   const world = makePlacement(t, 8)
-  await startAsPacer(world, false)
+  await startAsRebalancer(world, false)
   await world.clock.advance(LIMITS.moveSettleMs * 3)
   t.same(asked(world), [])
   t.ok(world.placement.overview().moves.length > 1)
 })
 
-t.test('the pacer hands its own shards over itself, and a word goes a long way', async (t) => {
+t.test('the rebalancer hands its own shards over itself, and a word goes a long way', async (t) => {
   const world = makePlacement(t, 8)
   const name = beside(true)
   await world.start()

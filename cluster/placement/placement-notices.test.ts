@@ -28,7 +28,7 @@ t.test('hand over: only in that epoch, to another that is up, under a lease', as
   t.notOk(await ask(5, 'inc-leaver'))
   rows.member('new', 'inc-new', 'up')
   host.script.prepare = () => new Promise(() => undefined)
-  t.ok(await ask(5, 'inc-new'), 'the pacer has seen it first: the rows are read')
+  t.ok(await ask(5, 'inc-new'), 'the rebalancer has seen it first: the rows are read')
 })
 
 t.test('hand over: not when the lease has ended', async (t) => {
@@ -97,7 +97,7 @@ t.test('handed, and the word is lost: served all the same', async (t) => {
   t.match(host.shards.get(1), { epoch: 5 })
 })
 
-t.test('a notice that a shard is served: believed, and the pacer looks on', async (t) => {
+t.test('a notice that a shard is served: believed, and the rebalancer looks on', async (t) => {
   const world = makePlacement(t)
   await world.startBeside()
   const { placement, host } = world

@@ -137,7 +137,7 @@ t.test('another that is cut off is not asked, and keeps what it has not given', 
   t.match([placement.route(1), placement.isCutOff(1)], [other, false])
 })
 
-t.test('the pacer gives nothing to who says that his wire is down', async (t) => {
+t.test('the rebalancer gives nothing to who says that his wire is down', async (t) => {
   const others = ['a', 'b', 'c', 'd'].filter((name) => ranked('pacer', [name, 'me'])[0] === 'me')
   const world = makeCluster(t, 8, [others[0]!])
   const { all, mine, clock, says, told } = world

@@ -1,7 +1,7 @@
 // Placement: keeps this member's shards as the control rows say. Each new view of the cluster is
 // held against what is served here: shards of the dead are claimed, rows that carry this life are
-// served, tenures that somebody newer has ended are dropped, and the pacer moves shards to their
-// targets. Source: PROTOCOL 3.3-3.5, 3.8.
+// served, tenures that somebody newer has ended are dropped, and the rebalancer moves shards to
+// their targets. Source: PROTOCOL 3.3-3.5, 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
 import { Outage } from '../../protocol/outage.ts'
@@ -16,11 +16,11 @@ import { Announced } from './announced.ts'
 import { Claimer } from './claimer.ts'
 import { Drain } from './drain.ts'
 import { Handoff } from './handoff.ts'
-import { claimAfterMs, isPacer } from './moves.ts'
+import { claimAfterMs, isRebalancer } from './moves.ts'
 import type { Move } from './moves.ts'
 import type { Overview, Ownership } from './ownership.ts'
 import { overviewOf } from './overview.ts'
-import { Pacer } from './pacer.ts'
+import { Rebalancer } from './rebalancer.ts'
 import type { PlacementOptions, PlacementStats } from './placement-options.ts'
 
 interface Unowned {
@@ -37,7 +37,7 @@ export class Placement implements Ownership {
   readonly #announced: Announced
   readonly #drain: Drain
   readonly #outage: Outage
-  readonly #pacer: Pacer
+  readonly #rebalancer: Rebalancer
   readonly #routes = new Routes()
   /** Steps that wait or run, one a shard. */
   readonly #wanted = new Map<number, () => Promise<void>>()
@@ -76,7 +76,12 @@ export class Placement implements Ownership {
     const claimer = new Claimer({ control, clock, log, host, ...own })
     this.#claimer = claimer
     const isBeating = (other: string): boolean => this.membership.isBeating(other)
-    this.#pacer = new Pacer({ clock, member, isBeating, ask: (move) => this.#askFor(move) })
+    this.#rebalancer = new Rebalancer({
+      clock,
+      member,
+      isBeating,
+      ask: (move) => this.#askFor(move),
+    })
     const tell = (to: string, notice: Notice): void =>
       options.wire.tell([to], notice, this.incarnation)
     this.#announced = new Announced({ control, clock, host, claimer, incarnation, tell })
@@ -208,10 +213,10 @@ export class Placement implements Ownership {
     const { host } = this.#options
     switch (notice.kind) {
       case 'owns':
-        this.#pacer.moved(notice.shard)
+        this.#rebalancer.moved(notice.shard)
         this.handoff.served(notice.shard, notice.epoch)
         this.learn(notice.shard, { incarnation: from, epoch: notice.epoch })
-        if (this.#isPacer()) this.#refresh()
+        if (this.#isRebalancer()) this.#refresh()
         return
       case 'stopped':
         this.#refresh()
@@ -254,7 +259,7 @@ export class Placement implements Ownership {
     }
     if (this.#wanted.size === 0 && this.#running.size === 0) this.#outage.answered()
     // Without a wire nobody hears what is asked.
-    if (this.membership.wire.said === 'up') this.#pacer.look(view)
+    if (this.membership.wire.said === 'up') this.#rebalancer.look(view)
     const life = this.incarnation
     const isCutOff = (): boolean => {
       const isOver = this.#stopped || life !== this.incarnation
@@ -271,7 +276,7 @@ export class Placement implements Ownership {
     }
     const gone = [...this.#seen].filter((incarnation) => !living.has(incarnation))
     this.#seen = living
-    this.#pacer.living(living)
+    this.#rebalancer.living(living)
     for (const incarnation of gone) {
       if (incarnation === this.incarnation) continue
       wire.close(incarnation)
@@ -335,9 +340,9 @@ export class Placement implements Ownership {
 
   // --- planned moves ----------------------------------------------------------------------
 
-  #isPacer(): boolean {
+  #isRebalancer(): boolean {
     const { view } = this.membership
-    return view !== null && isPacer(view, this.#options.member)
+    return view !== null && isRebalancer(view, this.#options.member)
   }
 
   #askFor({ shard, epoch, from, to }: Move): void {
@@ -346,7 +351,8 @@ export class Placement implements Ownership {
   }
 
   async #handOver(shard: number, epoch: number, to: string): Promise<void> {
-    // The pacer may have seen the target first: it would ask again only when the move has failed.
+    // The rebalancer may have seen the target first: it would ask again only when the move has
+    // failed.
     if (!this.#isUp(to)) await this.membership.refresh().catch(() => null)
     const tenure = this.#options.host.tenure(shard)
     if (tenure?.epoch !== epoch || to === this.incarnation || !this.mayServe()) return
@@ -372,7 +378,7 @@ export class Placement implements Ownership {
     this.#wanted.clear()
     this.#announced.reset()
     this.#unowned.clear()
-    this.#pacer.reset()
+    this.#rebalancer.reset()
     this.handoff.reset()
     this.#claimer.reset()
     host.abandon()
@@ -417,7 +423,7 @@ export class Placement implements Ownership {
 
   overview(): Overview {
     return overviewOf(this.membership.view, (shard) => {
-      return this.handoff.underWay.has(shard) || this.#pacer.isMoving(shard)
+      return this.handoff.underWay.has(shard) || this.#rebalancer.isMoving(shard)
     })
   }
 }

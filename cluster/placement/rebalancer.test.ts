@@ -1,4 +1,4 @@
-// The pacer: each move is asked for once, few at a time, none to who has just begun.
+// The rebalancer: each move is asked for once, few at a time, none to who has just begun.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
@@ -9,19 +9,19 @@ import { ranked } from '../ring.ts'
 import { TestClock } from '../testing/harness.ts'
 import { movesAtOnce, movesDue } from './moves.ts'
 import type { Move } from './moves.ts'
-import { Pacer } from './pacer.ts'
+import { Rebalancer } from './rebalancer.ts'
 
 const NAMES = ['a', 'b', 'c']
-const [PACER] = ranked('pacer', NAMES)
+const [REBALANCER] = ranked('pacer', NAMES)
 const SHARDS = 60
 
-function makePacer(settled = true) {
+function makeRebalancer(settled = true) {
   const clock = new TestClock()
   const asked: Move[] = []
   const still = new Set<string>()
   const isBeating = (incarnation: string): boolean => !still.has(incarnation)
   const ask = (move: Move): void => void asked.push(move)
-  const pacer = new Pacer({ clock, member: PACER!, isBeating, ask })
+  const rebalancer = new Rebalancer({ clock, member: REBALANCER!, isBeating, ask })
   /** One shard has it all: two thirds of the shards are to move. */
   const rows = new Map<number, ShardRow>()
   for (let shard = 0; shard < SHARDS; shard++) {
@@ -42,23 +42,23 @@ function makePacer(settled = true) {
   }
   const look = (names?: readonly string[]): readonly number[] => {
     asked.length = 0
-    pacer.look(view(names))
+    rebalancer.look(view(names))
     return asked.map(({ shard }) => shard)
   }
   const lives = (...names: string[]): void =>
-    pacer.living(new Set(names.map((name) => `inc-${name}`)))
+    rebalancer.living(new Set(names.map((name) => `inc-${name}`)))
   const start = async (): Promise<void> => {
     lives(...NAMES)
     if (settled) await clock.advance(LIMITS.moveSettleMs)
   }
   const due = (): readonly number[] => movesDue(view()).map(({ shard }) => shard)
-  return { clock, asked, pacer, rows, view, look, lives, start, due, still }
+  return { clock, asked, rebalancer, rows, view, look, lives, start, due, still }
 }
 
 const AT_ONCE = movesAtOnce(SHARDS)
 
 t.test('each move is asked for once, few at a time, the lowest shards first', async (t) => {
-  const { look, start, due, pacer, asked, view } = makePacer()
+  const { look, start, due, rebalancer, asked, view } = makeRebalancer()
   await start()
   const wanted = due()
   t.ok(AT_ONCE > 1 && wanted.length > 4 * AT_ONCE)
@@ -70,17 +70,17 @@ t.test('each move is asked for once, few at a time, the lowest shards first', as
   t.same(first, wanted.slice(0, AT_ONCE))
   t.same(asked, movesDue(view()).slice(0, AT_ONCE))
   t.same(look(), [], 'they are under way')
-  for (const shard of wanted) t.equal(pacer.isMoving(shard), first.includes(shard))
+  for (const shard of wanted) t.equal(rebalancer.isMoving(shard), first.includes(shard))
 })
 
 t.test('who is said to serve makes room for the next', async (t) => {
-  const { look, start, due, pacer, rows, asked } = makePacer()
+  const { look, start, due, rebalancer, rows, asked } = makeRebalancer()
   await start()
   const wanted = due()
   const [first] = look()
   const { to } = asked[0]!
-  pacer.moved(first!)
-  t.notOk(pacer.isMoving(first!))
+  rebalancer.moved(first!)
+  t.notOk(rebalancer.isMoving(first!))
   rows.set(first!, { ...rows.get(first!)!, epoch: 2, owner: to.slice(4), incarnation: to })
   const next = look()
   t.equal(next.length, 1)
@@ -88,18 +88,18 @@ t.test('who is said to serve makes room for the next', async (t) => {
 })
 
 t.test('a row of another epoch is the end of its move, whoever has it now', async (t) => {
-  const { look, start, rows, pacer } = makePacer()
+  const { look, start, rows, rebalancer } = makeRebalancer()
   await start()
   const [first, second] = look()
   rows.set(first!, { ...rows.get(first!)!, epoch: 2 })
   t.same(look(), [first], 'it is due still, in its new epoch')
   rows.delete(second!)
   look()
-  t.notOk(pacer.isMoving(second!), 'a row that is gone')
+  t.notOk(rebalancer.isMoving(second!), 'a row that is gone')
 })
 
 t.test('what has not happened in its time is asked for again', async (t) => {
-  const { look, start, clock } = makePacer()
+  const { look, start, clock } = makeRebalancer()
   await start()
   const first = look()
   await clock.advance(LIMITS.moveMs)
@@ -111,7 +111,7 @@ t.test('what has not happened in its time is asked for again', async (t) => {
 })
 
 t.test('nothing is moved to who has just begun, as its first sight says', async (t) => {
-  const { look, lives, clock, due, view } = makePacer(false)
+  const { look, lives, clock, due, view } = makeRebalancer(false)
   t.same(look(), [], 'of nobody it is known')
   lives('a', 'b')
   await clock.advance(LIMITS.moveSettleMs - 1)
@@ -133,7 +133,7 @@ t.test('nothing is moved to who has just begun, as its first sight says', async 
 })
 
 t.test('nothing is moved to who is up by its row alone', async (t) => {
-  const { look, start, due, still, view } = makePacer()
+  const { look, start, due, still, view } = makeRebalancer()
   await start()
   still.add('inc-b')
   const toC = movesDue(view()).filter(({ to }) => to === 'inc-c')
@@ -143,11 +143,11 @@ t.test('nothing is moved to who is up by its row alone', async (t) => {
     toC.slice(0, AT_ONCE).map(({ shard }) => shard),
   )
   for (const name of NAMES) still.add(`inc-${name}`)
-  t.same(look(['a', 'c', PACER!]), [], 'nobody was heard of')
+  t.same(look(['a', 'c', REBALANCER!]), [], 'nobody was heard of')
 })
 
 t.test('a life that ended and is seen again has begun anew', async (t) => {
-  const { look, lives, clock } = makePacer(false)
+  const { look, lives, clock } = makeRebalancer(false)
   lives(...NAMES)
   await clock.advance(LIMITS.moveSettleMs)
   lives('a')
@@ -158,14 +158,17 @@ t.test('a life that ended and is seen again has begun anew', async (t) => {
   t.equal(look().length, AT_ONCE)
 })
 
-t.test('who is not the pacer asks for nothing, and forgets what it has asked for', async (t) => {
-  const { look, start, pacer } = makePacer()
-  await start()
-  const first = look()
-  const others = NAMES.filter((name) => name !== PACER)
-  t.same(look(others), [])
-  t.notOk(pacer.isMoving(first[0]!))
-  t.same(look(), first, 'it is the pacer again')
-  pacer.reset()
-  t.same(look(), first, 'another life has asked for nothing')
-})
+t.test(
+  'who is not the rebalancer asks for nothing, and forgets what it has asked for',
+  async (t) => {
+    const { look, start, rebalancer } = makeRebalancer()
+    await start()
+    const first = look()
+    const others = NAMES.filter((name) => name !== REBALANCER)
+    t.same(look(others), [])
+    t.notOk(rebalancer.isMoving(first[0]!))
+    t.same(look(), first, 'it is the rebalancer again')
+    rebalancer.reset()
+    t.same(look(), first, 'another life has asked for nothing')
+  },
+)

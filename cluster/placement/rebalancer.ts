@@ -1,14 +1,14 @@
-// The pacer: the member that ranks first asks the owners to hand shards over to their targets, a
-// few at a time. Every member has one, and it is silent in all but that member. Source: PROTOCOL
+// The rebalancer: the member that ranks first asks the owners to hand shards over to their targets,
+// a few at a time. Every member has one, and it is silent in all but that member. Source: PROTOCOL
 // 3.4.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Clock } from '../clock.ts'
 import type { ClusterView } from '../membership/view.ts'
-import { isPacer, movesAtOnce, movesDue } from './moves.ts'
+import { isRebalancer, movesAtOnce, movesDue } from './moves.ts'
 import type { Move } from './moves.ts'
 
-export interface PacerOptions {
+export interface RebalancerOptions {
   readonly clock: Clock
   readonly member: string
   /** Whether that life was seen to beat, and not only its row to say `up`. */
@@ -17,14 +17,14 @@ export interface PacerOptions {
   readonly ask: (move: Move) => void
 }
 
-export class Pacer {
-  readonly #options: PacerOptions
+export class Rebalancer {
+  readonly #options: RebalancerOptions
   /** Moves that were asked for, with the time. */
   readonly #moving = new Map<number, { readonly epoch: number; readonly sinceMs: number }>()
   /** When each life that is up was first seen, by this member's clock. */
   readonly #upSince = new Map<string, number>()
 
-  constructor(options: PacerOptions) {
+  constructor(options: RebalancerOptions) {
     this.#options = options
   }
 
@@ -52,7 +52,7 @@ export class Pacer {
   /** Asks for what is due, when it is this member's to ask. */
   look(view: ClusterView): void {
     const { clock, member, ask } = this.#options
-    if (!isPacer(view, member)) return this.#moving.clear()
+    if (!isRebalancer(view, member)) return this.#moving.clear()
     const nowMs = clock.monotonicMs()
     for (const [shard, { epoch, sinceMs }] of this.#moving) {
       const isOver = view.shards.get(shard)?.epoch !== epoch
