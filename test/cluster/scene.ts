@@ -65,11 +65,11 @@ async function play(
   }
 }
 
-function sceneOf({ cluster, load, probes, others, pace }: Stage, t: Test): Scene {
-  pace.begin()
+function sceneOf({ cluster, load, probes, others, slack }: Stage, t: Test): Scene {
+  slack.begin()
   const took: Scene['took'] = (ms, boundMs, what) => {
-    const bound = pace.bound(boundMs)
-    const idle = `${Math.round(pace.idle * 100)} % of the machine idle`
+    const bound = slack.bound(boundMs)
+    const idle = `${Math.round(slack.idle * 100)} % of the machine idle`
     t.ok(ms < bound, `${what}: ${Math.round(ms)} ms, bound ${bound} ms with ${idle}`)
   }
   return { t, cluster, load, probes, others, took }
@@ -78,7 +78,7 @@ function sceneOf({ cluster, load, probes, others, pace }: Stage, t: Test): Scene
 async function judge(t: Test, stage: Stage): Promise<void> {
   const { report, problems, orders } = await stage.judge()
   for (const line of report) t.comment(line)
-  t.comment(`timers are up to ${stage.pace.lateMs.toFixed(1)} ms late (p90)`)
+  t.comment(`timers are up to ${stage.slack.lateMs.toFixed(1)} ms late (p90)`)
   const first = problems[0]?.slice(0, PROBLEM_CHARS_MAX) ?? ''
   t.equal(problems.length, 0, `of ${orders} orders, none is wrong${first && `: ${first}`}`)
   for (const problem of problems.slice(0, PROBLEMS_SHOWN_MAX)) t.comment(problem)

@@ -15,7 +15,7 @@ import { checkTime } from './checkers/time.ts'
 import { readIndexProblems, readOrders } from './end.ts'
 import { Cluster } from './harness/cluster.ts'
 import type { Engines, Owner } from './harness/engines.ts'
-import { Pace } from './pace.ts'
+import { MachineSlack } from './machine-slack.ts'
 import { Probes } from './probes.ts'
 import { reportOf } from './report.ts'
 import { Workload } from './workload.ts'
@@ -47,7 +47,7 @@ export class Stage {
   readonly load: Workload
   readonly probes: Probes
   readonly seed: number
-  readonly pace = new Pace()
+  readonly slack = new MachineSlack()
   /** Orders and lines that were made beside the load. */
   readonly others = { orders: 0, lines: 0 }
 
@@ -81,19 +81,19 @@ export class Stage {
 
   /** Heals everything, starts who is missing, and waits until all is well again (K8). */
   async restore(): Promise<void> {
-    const { cluster, probes, pace } = this
+    const { cluster, probes, slack } = this
     cluster.heal()
     for (const name of this.#members) await cluster.revive(name)
-    await cluster.settled(pace.bound(HEALED_MS))
-    await probes.allAnswer(pace.bound(HEALED_MS))
+    await cluster.settled(slack.bound(HEALED_MS))
+    await probes.allAnswer(slack.bound(HEALED_MS))
   }
 
   /** Ends the load when all is well, and looks at what there is. */
   async judge(): Promise<Judgement> {
-    const { cluster, load, others, pace } = this
+    const { cluster, load, others, slack } = this
     await this.restore()
     const history = await load.stop()
-    pace.stop()
+    slack.stop()
     // A request whose client has left goes on until its time is over, and may take effect by then.
     const open = history.operations.filter(({ outcome }) => outcome === 'info')
     const sentAt = Math.max(0, ...open.flatMap(({ attempts }) => attempts.map((one) => one.sentAt)))
@@ -115,7 +115,7 @@ export class Stage {
 
   /** Ends whatever still asks, after a failure: it would keep the process. */
   async stop(): Promise<void> {
-    this.pace.stop()
+    this.slack.stop()
     await Promise.all([this.load.stop(), this.probes.stop()])
   }
 

@@ -33,7 +33,7 @@ function cpuTimes(): CpuTimes {
   return { idle, all }
 }
 
-export class Pace {
+export class MachineSlack {
   readonly #lateMs: number[] = []
   readonly #timer: NodeJS.Timeout
   #dueAt = performance.now() + EVERY_MS
