@@ -36,7 +36,7 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       permissions: ['cluster:read'],
       async handle(request) {
         allow(request, 'read')
-        return { status: 200, body: await setAside.poisoned() }
+        return { status: 200, body: await setAside.deadLetters() }
       },
     },
     {

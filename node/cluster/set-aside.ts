@@ -3,8 +3,8 @@
 // again to whoever owns its actor now. Source: PROTOCOL 3.11.
 
 import { decodeParked } from '../../cluster/feed/projection-batch.ts'
-import { poisonedOfAll, replayOf } from '../../cluster/sharding/turn/poison.ts'
-import type { Poisoned } from '../../cluster/sharding/turn/poison.ts'
+import { deadLettersOfAll, replayOf } from '../../cluster/sharding/turn/dead-letters.ts'
+import type { DeadLetter } from '../../cluster/sharding/turn/dead-letters.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Envelope, MessageResult, Reply } from '../../protocol/message.ts'
@@ -18,8 +18,8 @@ export interface SetAsideOptions {
   readonly send: (envelope: Envelope, respond: (reply: Reply) => void) => void
 }
 
-/** A poisoned message as it is shown. */
-export interface PoisonedRow {
+/** A dead letter as it is shown. */
+export interface DeadLetterRow {
   readonly messageId: string
   readonly type: string
   readonly actorId: string
@@ -45,24 +45,24 @@ export class SetAside {
     this.#options = options
   }
 
-  async poisoned(): Promise<readonly PoisonedRow[]> {
-    const all = await this.#poisoned()
+  async deadLetters(): Promise<readonly DeadLetterRow[]> {
+    const all = await this.#deadLetters()
     return all.map(({ messageId, type, actorId, reason, timeMs, by, message }) => {
       const at = new Date(timeMs).toISOString()
       return { messageId, type, actorId, reason, at, by, canBeReplayed: message !== null }
     })
   }
 
-  #poisoned(): Promise<readonly Poisoned[]> {
+  #deadLetters(): Promise<readonly DeadLetter[]> {
     const { derived, identity } = this.#options.journal
-    return poisonedOfAll(derived, identity.shards)
+    return deadLettersOfAll(derived, identity.shards)
   }
 
   /** Sends a message once more. Its result, whatever it is, takes it off the list. */
   async replay(actorId: string, messageId: string): Promise<MessageResult> {
-    const all = await this.#poisoned()
+    const all = await this.#deadLetters()
     const found = all.find((p) => p.actorId === actorId && p.messageId === messageId)
-    if (!found) throw new RequestError('NOT_FOUND', 'there is no such poisoned message')
+    if (!found) throw new RequestError('NOT_FOUND', 'there is no such dead letter')
     const { message } = found
     if (message === null) {
       const text = 'this message was too large to be kept; only its sender can repeat it'

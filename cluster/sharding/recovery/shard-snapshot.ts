@@ -25,10 +25,10 @@ export interface ShardSnapshot {
   readonly trimmedBytes: number
 }
 
-/** What an owner that has closed its log remembers at the head of it. */
+/** What an owner that has closed its log remembers at the head of it. It goes over the wire. */
 export interface LastSnapshot {
   readonly memory: ShardSnapshot
-  /** It has messages that were given up: their rows are to be read. */
+  /** It has dead letters: their rows are to be read. */
   readonly poisoned: boolean
 }
 

@@ -7,7 +7,7 @@ import type { Behaviour } from '../../../protocol/behaviour.ts'
 import type { DerivedRow } from '../../../storage/journal.ts'
 import { ledger } from '../../testing/ledger.ts'
 import type { Ledger } from '../../testing/ledger.ts'
-import { PoisonList } from './poison.ts'
+import { DeadLetters } from './dead-letters.ts'
 import { Scene, code } from '../testing/scene.ts'
 
 /** A ledger whose state takes several times what its entries do. */
@@ -178,7 +178,7 @@ t.test('an entry over its bound never joins a group', async (t) => {
 })
 
 t.test('the list of messages that were given up is bounded in bytes', (t) => {
-  const list = new PoisonList()
+  const list = new DeadLetters()
   let bytes = 0
   for (let n = 1; n <= LIMITS.poisonedMax; n++) {
     const errors = [{ code: 'POISONED', message: 'x', details: { messageId: `m${n}` } }]

@@ -12,7 +12,7 @@ import { refused } from '../core.ts'
 import type { Joining, ShardContext } from '../core.ts'
 import { refusalOf } from './entry-maker.ts'
 import { failure } from './message-result.ts'
-import { poisonItem } from './poison.ts'
+import { deadLetterItem } from './dead-letters.ts'
 import { messageIdOf } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -50,7 +50,7 @@ export class Refusals {
     )
     if (work.envelope.relay) {
       const why = `it could not be processed: ${String(error).slice(0, 1_000)}`
-      this.poison(activation, work, message, why)
+      this.giveUp(activation, work, message, why)
       return
     }
     const text = 'this message could not be processed because of a mistake in Kontor'
@@ -93,12 +93,12 @@ export class Refusals {
    * A message that is given up: it has killed its owner often enough, or nobody would repeat it.
    * What the caller was told is recorded, and the message is kept for a replay (PROTOCOL 3.11).
    */
-  poison(activation: Activation, work: Work, message: Message, why: string): void {
+  giveUp(activation: Activation, work: Work, message: Message, why: string): void {
     this.#shard.context.log.error(
       { actor: activation.id, message: message.type, trace: work.envelope.trace, why },
       'a message was given up',
     )
-    const result = failure(message, [poisonItem(messageIdOf(work), why)])
+    const result = failure(message, [deadLetterItem(messageIdOf(work), why)])
     this.record(activation, work, result, message)
   }
 

@@ -7,7 +7,7 @@ import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import { settle } from '../../testing/harness.ts'
 import { entriesOfRow } from '../recovery/log-tail.ts'
-import { poisonedOfAll, replayOf } from './poison.ts'
+import { deadLettersOfAll, replayOf } from './dead-letters.ts'
 import { Scene, code, data, latch } from '../testing/scene.ts'
 
 const append = (token: string, more: object = {}): [string, object][] => [
@@ -35,15 +35,15 @@ t.test('given up at the third death: recorded, told, listed, not run', async (t)
     { message: { body: { token: 'one' } } },
     { message: { body: { token: 'two' } } },
   ]
-  t.match(scene.shard.poison.all(), listed)
+  t.match(scene.shard.deadLetters.all(), listed)
   t.equal(scene.shard.lastMemory().poisoned, true, 'the next owner is told to read them')
   await scene.clock.advance(LIMITS.flushStoredMs)
-  const stored = await poisonedOfAll(scene.journal.derived, 1)
-  t.same(stored, scene.shard.poison.all(), 'any member can read them')
+  const stored = await deadLettersOfAll(scene.journal.derived, 1)
+  t.same(stored, scene.shard.deadLetters.all(), 'any member can read them')
   scene.journal.hooks.beforeWrite = () => 'unknown'
   await scene.run(scene.ask(id, { say: append('late'), crashes: LIMITS.crashesMax }))
   await scene.restart()
-  t.match(scene.shard.poison.all(), [...listed, { message: { body: { token: 'late' } } }])
+  t.match(scene.shard.deadLetters.all(), [...listed, { message: { body: { token: 'late' } } }])
 })
 
 t.test('the next owner knows what was given up before the handoff', async (t) => {
@@ -61,9 +61,9 @@ t.test('the next owner knows what was given up before the handoff', async (t) =>
   await scene.run(next.claim(undefined, { prefetched, last }))
   await giveUp('after')
   const listed = ['before', 'after'].map((token) => ({ message: { body: { token } } }))
-  t.match(next.poison.all(), listed)
+  t.match(next.deadLetters.all(), listed)
   await scene.clock.advance(LIMITS.flushStoredMs)
-  t.match(await poisonedOfAll(scene.journal.derived, 1), listed, 'nor is it lost in its row')
+  t.match(await deadLettersOfAll(scene.journal.derived, 1), listed, 'nor is it lost in its row')
 })
 
 t.test('what took effect before the death is answered as it was', async (t) => {
@@ -74,10 +74,10 @@ t.test('what took effect before the death is answered as it was', async (t) => {
   await scene.restart()
   const again = { say: append('a'), key: 'k', crashes: LIMITS.crashesMax }
   t.same(await scene.run(scene.ask(id, again)), first)
-  t.same(scene.shard.poison.all(), [])
+  t.same(scene.shard.deadLetters.all(), [])
   const read = await scene.run(scene.ask(id, { crashes: LIMITS.crashesMax }))
   t.equal(code(read), 'POISONED', 'a read is not run either, and leaves nothing')
-  t.same(scene.shard.poison.all(), [])
+  t.same(scene.shard.deadLetters.all(), [])
 })
 
 t.test('replayed: it takes effect as a message of its own, and leaves the list', async (t) => {
@@ -85,17 +85,17 @@ t.test('replayed: it takes effect as a message of its own, and leaves the list',
   await scene.run(scene.shard.claim())
   const id = await scene.made()
   await scene.run(scene.ask(id, { say: append('bad'), key: 'k', crashes: LIMITS.crashesMax }))
-  const [poisoned] = scene.shard.poison.all()
+  const [deadLetter] = scene.shard.deadLetters.all()
   const { send } = scene.shard.context
-  const envelope = replayOf({ ...poisoned!, message: poisoned!.message! })
+  const envelope = replayOf({ ...deadLetter!, message: deadLetter!.message! })
   const replayed = new Promise<WireReply>((resolve) => send(envelope, resolve))
   t.equal(data(await scene.run(replayed)), 2)
   t.same(await scene.tokens(id), ['first', 'bad'])
-  t.same(scene.shard.poison.all(), [], 'it is off the list')
+  t.same(scene.shard.deadLetters.all(), [], 'it is off the list')
   await scene.restart()
-  t.same(scene.shard.poison.all(), [])
+  t.same(scene.shard.deadLetters.all(), [])
   await scene.clock.advance(LIMITS.flushStoredMs)
-  t.same(await poisonedOfAll(scene.journal.derived, 1), [])
+  t.same(await deadLettersOfAll(scene.journal.derived, 1), [])
 })
 
 t.test('the list is bounded: the newest of an actor, and none that is too large', async (t) => {
@@ -106,13 +106,13 @@ t.test('the list is bounded: the newest of an actor, and none that is too large'
     const asking = { say: append(`${i}`), key: `k${i}`, crashes: LIMITS.crashesMax }
     await scene.run(scene.ask(id, asking))
   }
-  const [first] = scene.shard.poison.all()
-  t.equal(scene.shard.poison.all().length, LIMITS.poisonedMax)
+  const [first] = scene.shard.deadLetters.all()
+  t.equal(scene.shard.deadLetters.all().length, LIMITS.poisonedMax)
   t.equal(first?.messageId, 'k4')
   const large = append('x'.repeat(LIMITS.entryBytesMax))
   const asking = { say: large, key: 'large', bodyHash: 'large', crashes: LIMITS.crashesMax }
   await scene.run(scene.ask(id, asking))
-  t.equal(scene.shard.poison.all().at(-1)?.message, null)
+  t.equal(scene.shard.deadLetters.all().at(-1)?.message, null)
 })
 
 t.test('after two deaths it runs alone', async (t) => {
@@ -173,7 +173,7 @@ t.test('a turn that throws: its caller may repeat it, a relay can not', async (t
   t.equal(scene.shard.gate.head, head, 'no entry: a repeat after a repair runs')
   const relay = [3, 1, 0] as const
   t.equal(code(await scene.run(scene.ask(id, { say: crash, relay }))), 'POISONED')
-  t.match(scene.shard.poison.all(), [{ actorId: id, message: { type: 'crash' } }])
+  t.match(scene.shard.deadLetters.all(), [{ actorId: id, message: { type: 'crash' } }])
 })
 
 t.test('a relay whose target can not decide now is tried again, not taken', async (t) => {

@@ -5,21 +5,21 @@ import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'
 import type { Entry } from '../../../protocol/entry.ts'
-import { POISON, PoisonList, poisonItem, replayOf } from './poison.ts'
-import type { Poisoned } from './poison.ts'
+import { DEAD_LETTERS, DeadLetters, deadLetterItem, replayOf } from './dead-letters.ts'
+import type { DeadLetter } from './dead-letters.ts'
 
-function entryOf(p: string, m: string, isPoisoned: boolean, more: Partial<Entry> = {}): Entry {
-  const a = isPoisoned
-    ? { type: 'x', success: false as const, errors: [poisonItem(m, 'it kills')] }
+function entryOf(p: string, m: string, isDeadLetter: boolean, more: Partial<Entry> = {}): Entry {
+  const a = isDeadLetter
+    ? { type: 'x', success: false as const, errors: [deadLetterItem(m, 'it kills')] }
     : { type: 'x', success: true as const }
   return { y: 'ledger', p, v: 1, n: 1, r: [], m, l: 1, a, t: 5, c: 7, b: 'me', ...more }
 }
 
 t.test('what is kept of a message', async (t) => {
-  const list = new PoisonList()
+  const list = new DeadLetters()
   const x = { type: 'append', body: { token: 'x' } }
   const row = list.apply(entryOf('a', 'm1', true, { x, q: 'the key' }), 9)
-  const wanted: Poisoned = {
+  const wanted: DeadLetter = {
     messageId: 'm1',
     type: 'ledger',
     actorId: 'a',
@@ -30,7 +30,7 @@ t.test('what is kept of a message', async (t) => {
     message: x,
   }
   t.same(list.all(), [wanted])
-  t.match(row, { kind: 'parked', consumer: POISON, actorId: 'a', offset: 9 })
+  t.match(row, { kind: 'parked', consumer: DEAD_LETTERS, actorId: 'a', offset: 9 })
   t.same(JSON.parse(Buffer.from((row as { body: Uint8Array }).body).toString()), [wanted])
   list.apply(entryOf('b', 'm2', true), 10)
   t.match(list.all()[1], { actorId: 'b', message: null })
@@ -40,7 +40,7 @@ t.test('what is kept of a message', async (t) => {
 })
 
 t.test('a replay is a message of its own, for the same actor', async (t) => {
-  const poisoned: Poisoned = {
+  const deadLetter: DeadLetter = {
     messageId: 'm1',
     type: 'ledger',
     actorId: 'a',
@@ -49,11 +49,11 @@ t.test('a replay is a message of its own, for the same actor', async (t) => {
     by: 'anna',
     message: { type: 'append', body: 1 },
   }
-  const replay = replayOf({ ...poisoned, message: poisoned.message! })
+  const replay = replayOf({ ...deadLetter, message: deadLetter.message! })
   t.match(replay, {
     messageId: { id: 'replay-m1', kind: 'caller' },
     to: { type: 'ledger', id: 'a' },
-    messages: [poisoned.message],
+    messages: [deadLetter.message],
     by: 'anna',
     virtual: false,
     preview: false,
@@ -61,7 +61,7 @@ t.test('a replay is a message of its own, for the same actor', async (t) => {
     crashes: 0,
     budgetMs: LIMITS.requestBudgetMs,
   })
-  const byKey = replayOf({ ...poisoned, key: 'k', message: poisoned.message! })
+  const byKey = replayOf({ ...deadLetter, key: 'k', message: deadLetter.message! })
   t.same(byKey.to, { type: 'ledger', key: 'k' })
 })
 
@@ -73,7 +73,7 @@ t.test('the list against a plain one, over restarts', async () => {
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
-      let list = new PoisonList()
+      let list = new DeadLetters()
       const rows = new Map<string, Uint8Array | null>()
       const known = new Map<string, string[]>([
         ['a', []],
@@ -81,7 +81,7 @@ t.test('the list against a plain one, over restarts', async () => {
       ])
       for (const [offset, { actor, id, what }] of steps.entries()) {
         if (what === 'restart') {
-          list = new PoisonList()
+          list = new DeadLetters()
           const stored = [...rows].flatMap(([actorId, body]) => (body ? [{ actorId, body }] : []))
           list.load(stored)
           continue
