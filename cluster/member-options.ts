@@ -6,7 +6,7 @@ import type { ControlStore } from '../storage/control.ts'
 import type { Journal } from '../storage/journal.ts'
 import type { World } from './clock.ts'
 import type { BeatSender } from './membership/beat.ts'
-import type { FormerLives } from './membership/former-lives.ts'
+import type { FormerIncarnations } from './membership/former-incarnations.ts'
 import type { ActorQuery, HookTable, OnCommitted } from './sharding/core.ts'
 import type { Wire } from './wire.ts'
 
@@ -16,7 +16,7 @@ export interface ClusterOptions {
   /** Sends the beats from a thread of its own; without it from this one. */
   readonly beat?: BeatSender
   /** What is known of earlier processes of this name; without it each is waited for. */
-  readonly former?: FormerLives
+  readonly former?: FormerIncarnations
 }
 
 export interface MemberOptions {

@@ -187,7 +187,7 @@ export class Member implements ActorSystem {
     this.#options.onReleased?.(shard.number)
   }
 
-  /** This life is over: shards go without a word, callers are told that nobody knows. */
+  /** This incarnation is over: shards go without a word, callers are told that nobody knows. */
   #abandon(): void {
     const tenures = [...this.shards.values()]
     this.shards.clear()

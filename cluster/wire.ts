@@ -56,7 +56,7 @@ export interface Inbox {
 }
 
 export interface Wire {
-  /** Others can be reached, and reach the lives served here; by calls alone it is always so. */
+  /** Others can be reached, and reach the incarnations served here. By calls alone always so. */
   readonly isUp: boolean
   /** Makes this incarnation reachable. */
   serve(incarnation: string, inbox: Inbox): Maybe<void>
@@ -67,6 +67,6 @@ export interface Wire {
   send(to: string, parcel: Parcel, respond: (reply: WireReply) => void): void
   /** Best effort. */
   tell(to: readonly string[], notice: Notice, from: string): void
-  /** Ends a life's inbox: one's own, or that of an incarnation that is dead. */
+  /** Ends an incarnation's inbox: one's own, or that of an incarnation that is dead. */
   close(incarnation: string): void
 }

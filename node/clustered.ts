@@ -24,7 +24,7 @@ import { consumerOf } from './indexing/cluster/index-registers.ts'
 import type { ClusterIndex } from './indexing/cluster/cluster-index.ts'
 import { collectClusterIndexMetrics } from './indexing/cluster/cluster-index-metrics.ts'
 import { BeatThread } from './membership/beat-thread.ts'
-import { LifeFile } from './membership/life-file.ts'
+import { IncarnationFile } from './membership/incarnation-file.ts'
 import type { Check } from './health/routes.ts'
 import { StuckShardWatch } from './health/stuck-shards.ts'
 
@@ -179,7 +179,7 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     cluster: {
       control: parts.store.control,
       beat: parts.beat,
-      former: new LifeFile({ dir: settings.dataDir, member: settings.memberId, log }),
+      former: new IncarnationFile({ dir: settings.dataDir, member: settings.memberId, log }),
     },
     behaviours,
     world,

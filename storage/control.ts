@@ -11,16 +11,16 @@ export type Outcome = 'applied' | 'refused' | 'unknown'
 
 export type MemberState = 'up' | 'leaving' | 'dead' | 'left'
 
-/** Whether a life reaches the others over the wire, as it says itself. */
+/** Whether an incarnation reaches the others over the wire, as it says itself. */
 export type WireState = 'up' | 'down'
 
-/** One member: the name of a process that may live many lives, one incarnation after another. */
+/** One member: the name of a process, whose incarnations follow one another. */
 export interface MemberRow {
   readonly member: string
-  /** UUID of this life. */
+  /** UUID of this incarnation. */
   readonly incarnation: string
   readonly state: MemberState
-  /** Rises by one with every beat of this life. */
+  /** Rises by one with every beat of this incarnation. */
   readonly beat: number
   /** Address of its HTTP service, for people and tools. */
   readonly address: string
@@ -41,7 +41,7 @@ export interface ShardRow {
   readonly segment: number
 }
 
-/** UUID of no life at all: it counts as dead. */
+/** UUID of no incarnation at all: it counts as dead. */
 export const NIL_INCARNATION = '00000000-0000-0000-0000-000000000000'
 
 /** What must hold of a member's row; fields that are left out may be anything. */

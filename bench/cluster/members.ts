@@ -27,7 +27,10 @@ export interface MembersOptions {
 }
 
 /** Loaded before a member's program: lowers bounds. */
-const LIMIT_FLAGS = ['--import', new URL('../../test/harness/short-lives.ts', import.meta.url).href]
+const LIMIT_FLAGS = [
+  '--import',
+  new URL('../../test/harness/lowered-limits.ts', import.meta.url).href,
+]
 
 /** Written by a member that has handed a shard over (cluster/placement/handoff.ts). */
 const HANDED_OVER = 'a shard that was handed over is served'

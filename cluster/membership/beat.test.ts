@@ -1,5 +1,5 @@
-// The beats of one life by themselves: what is told of each, and that nothing is told of a life
-// that is over. Source: PROTOCOL 3.3.2.
+// The beats of one incarnation by themselves: what is told of each, and that nothing is told of an
+// incarnation that is over. Source: PROTOCOL 3.3.2.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
@@ -80,25 +80,28 @@ t.test('a row that can not be read is a beat that has failed', async (t) => {
   t.same(told, ['failed', 'failed', 'failed'], 'what stood still meanwhile proves nothing')
 })
 
-t.test('of a life that was stopped nothing is told, whatever its last beat comes to', async (t) => {
-  for (const how of ['applied', 'refused', 'unknown', 'thrown'] as const) {
-    const scene = beating()
-    const { clock, told } = scene
-    await settle()
-    told.length = 0
-    let end = (): void => undefined
-    scene.outcome = () =>
-      new Promise((resolve, reject) => {
-        end = () => (how === 'thrown' ? reject(new Error('a mistake')) : resolve(how))
-      })
-    await clock.advance(LIMITS.beatEveryMs)
-    scene.loop.stop()
-    end()
-    await clock.advance(5 * LIMITS.beatEveryMs)
-    t.same(told, [], how)
-    t.equal(scene.sentMs.length, 2)
-  }
-})
+t.test(
+  'of an incarnation that was stopped nothing is told, whatever its last beat comes to',
+  async (t) => {
+    for (const how of ['applied', 'refused', 'unknown', 'thrown'] as const) {
+      const scene = beating()
+      const { clock, told } = scene
+      await settle()
+      told.length = 0
+      let end = (): void => undefined
+      scene.outcome = () =>
+        new Promise((resolve, reject) => {
+          end = () => (how === 'thrown' ? reject(new Error('a mistake')) : resolve(how))
+        })
+      await clock.advance(LIMITS.beatEveryMs)
+      scene.loop.stop()
+      end()
+      await clock.advance(5 * LIMITS.beatEveryMs)
+      t.same(told, [], how)
+      t.equal(scene.sentMs.length, 2)
+    }
+  },
+)
 
 t.test('who can not go on beating is told so', async (t) => {
   const scene = beating()

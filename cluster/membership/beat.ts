@@ -1,6 +1,6 @@
-// The beat of one life: a conditional statement every half second that says "still here" and that
-// fails for ever once somebody has declared this life dead. The lease (membership.ts) follows from
-// it. A node runs it in a thread of its own. Source: PROTOCOL 3.3.2.
+// The beat of one incarnation: a conditional statement every half second that says "still here" and
+// that fails for ever once somebody has declared this incarnation dead. The lease (membership.ts)
+// follows from it. A node runs it in a thread of its own. Source: PROTOCOL 3.3.2.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
@@ -10,10 +10,10 @@ import { momentOf } from '../clock.ts'
 import type { Clock, Moment } from '../clock.ts'
 import { LateAnswer, hedged } from './hedge.ts'
 import type { Hedge } from './hedge.ts'
-import { lives } from './view.ts'
+import { isAlive } from './view.ts'
 
-/** A life that has just begun: its row says `up` and beat 0. */
-export interface Life {
+/** An incarnation that has just begun: its row says `up` and beat 0. */
+export interface MemberIncarnation {
   readonly member: string
   readonly incarnation: string
 }
@@ -27,14 +27,14 @@ export interface BeatReport {
   applied(sent: Sent): void
   /** A beat's outcome is unknown, or the row could not be read: the engine may be away. */
   failed(): void
-  /** This life is over: it was declared dead, has left, or its name has a newer one. */
+  /** This incarnation is over: it was declared dead, has left, or its name has a newer one. */
   lost(why: string): void
 }
 
-/** Sends the beats of one life at a time. Times are those of the member's own clock. */
+/** Sends the beats of one incarnation at a time. Times are those of the member's own clock. */
 export interface BeatSender {
-  /** Begins at once, with beat 1. A life that was beaten for before is stopped. */
-  start(life: Life, report: BeatReport): void
+  /** Begins at once, with beat 1. An incarnation that was beaten for before is stopped. */
+  start(own: MemberIncarnation, report: BeatReport): void
   stop(): void
   /** Stops, and ends what it has open. */
   close(): void
@@ -68,10 +68,10 @@ export class BeatLoop implements BeatSender {
     })
   }
 
-  start(life: Life, report: BeatReport): void {
+  start(own: MemberIncarnation, report: BeatReport): void {
     const round = ++this.#round
     const isOver = (): boolean => round !== this.#round
-    this.#run(life, report, isOver).catch((error: unknown) => {
+    this.#run(own, report, isOver).catch((error: unknown) => {
       if (isOver()) return
       this.#options.log.error({ err: error }, 'the beat has failed')
       report.lost('the beat has failed')
@@ -86,7 +86,7 @@ export class BeatLoop implements BeatSender {
     this.stop()
   }
 
-  async #run(life: Life, report: BeatReport, isOver: () => boolean): Promise<void> {
+  async #run(own: MemberIncarnation, report: BeatReport, isOver: () => boolean): Promise<void> {
     const { clock } = this.#options
     // As the join has left the row.
     let beat = 0
@@ -97,11 +97,11 @@ export class BeatLoop implements BeatSender {
       const sent = momentOf(clock)
       // Until beat + 1 is there for certain: later copies count from when the first was sent.
       for (let isThere = false; !isThere;) {
-        const outcome = await this.#send(life, beat, state)
+        const outcome = await this.#send(own, beat, state)
         if (isOver()) return
         if (outcome === 'applied') break
         if (outcome === 'unknown') report.failed()
-        const row = await this.#row(life, report, isOver)
+        const row = await this.#row(own, report, isOver)
         if (row === null) return
         if (row.beat > beat + 1) throw new Error('somebody else beats in its name')
         isThere = row.beat === beat + 1
@@ -119,7 +119,11 @@ export class BeatLoop implements BeatSender {
   }
 
   /** Copies of one statement, while no answer comes: any of them may be the one that is applied. */
-  #send({ member, incarnation }: Life, beat: number, state: MemberState): Promise<Outcome> {
+  #send(
+    { member, incarnation }: MemberIncarnation,
+    beat: number,
+    state: MemberState,
+  ): Promise<Outcome> {
     const { control } = this.#options
     const to = { beat: beat + 1 }
     const send = (): Promise<Outcome> =>
@@ -130,11 +134,11 @@ export class BeatLoop implements BeatSender {
     })
   }
 
-  /** My row while this life lives; null when it is over. Tries until the store answers. */
-  async #row(life: Life, report: BeatReport, isOver: () => boolean) {
+  /** My row while this incarnation lives; null when it is over. Tries until the store answers. */
+  async #row(own: MemberIncarnation, report: BeatReport, isOver: () => boolean) {
     for (;;) {
       const { control } = this.#options
-      const read = hedged(this.#hedge, () => control.member(life.member))
+      const read = hedged(this.#hedge, () => control.member(own.member))
       const row = await read.catch((error: unknown) => {
         this.#outage.failed({ err: error })
         return undefined
@@ -146,10 +150,10 @@ export class BeatLoop implements BeatSender {
         if (isOver()) return null
         continue
       }
-      if (row !== null && row.incarnation === life.incarnation && lives(row)) return row
+      if (row !== null && row.incarnation === own.incarnation && isAlive(row)) return row
       this.stop()
       report.lost(
-        row?.incarnation === life.incarnation
+        row?.incarnation === own.incarnation
           ? `its row says ${row.state}`
           : 'its row carries another incarnation',
       )

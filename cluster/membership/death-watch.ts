@@ -8,7 +8,7 @@ import type { ControlStore, MemberRow } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
 import { hedged } from './hedge.ts'
 import { FailureDetector } from './failure-detector.ts'
-import { lives, makeView } from './view.ts'
+import { isAlive, makeView } from './view.ts'
 import type { ClusterView, ViewRows } from './view.ts'
 import { CutOff } from './wire-states.ts'
 
@@ -68,8 +68,8 @@ export class DeathWatch {
   }
 
   /**
-   * Whether that life's beat was seen to move since these reads began, or began afresh: its row may
-   * say `up` for as long as nobody was there to declare it dead.
+   * Whether that incarnation's beat was seen to move since these reads began, or began afresh: its
+   * row may say `up` for as long as nobody was there to declare it dead.
    */
   isBeating(incarnation: string): boolean {
     return this.#still.hasMoved(incarnation)
@@ -126,7 +126,7 @@ export class DeathWatch {
     this.#still.saw(members, clock.monotonicMs())
     if (!this.#running) return
     for (const row of members) {
-      if (row.member !== member && lives(row) && this.#still.isStill(row.incarnation))
+      if (row.member !== member && isAlive(row) && this.#still.isStill(row.incarnation))
         this.#declare(row)
     }
   }

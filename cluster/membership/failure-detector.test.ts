@@ -28,23 +28,26 @@ t.test('still is a beat that has stood for as long as a death takes, to the mill
   t.end()
 })
 
-t.test('reads that have paused, and a life that was not there in between, count afresh', (t) => {
-  for (const how of ['pause', 'gone', 'left'] as const) {
-    const still = new FailureDetector()
-    let nowMs = 0
-    const see = (ms: number): void => {
-      for (const until = nowMs + ms; nowMs < until;) still.saw([rowOf('a', 7)], (nowMs += EVERY))
+t.test(
+  'reads that have paused, and an incarnation that was not there in between, count afresh',
+  (t) => {
+    for (const how of ['pause', 'gone', 'left'] as const) {
+      const still = new FailureDetector()
+      let nowMs = 0
+      const see = (ms: number): void => {
+        for (const until = nowMs + ms; nowMs < until;) still.saw([rowOf('a', 7)], (nowMs += EVERY))
+      }
+      see(LIMITS.deathMs - EVERY)
+      if (how === 'pause') nowMs += LIMITS.membersPauseMs + 1
+      else still.saw(how === 'gone' ? [] : [rowOf('a', 7, 'left')], (nowMs += EVERY))
+      see(LIMITS.deathMs)
+      t.notOk(still.isStill('inc-a'), how)
+      see(EVERY)
+      t.ok(still.isStill('inc-a'), how)
     }
-    see(LIMITS.deathMs - EVERY)
-    if (how === 'pause') nowMs += LIMITS.membersPauseMs + 1
-    else still.saw(how === 'gone' ? [] : [rowOf('a', 7, 'left')], (nowMs += EVERY))
-    see(LIMITS.deathMs)
-    t.notOk(still.isStill('inc-a'), how)
-    see(EVERY)
-    t.ok(still.isStill('inc-a'), how)
-  }
-  t.end()
-})
+    t.end()
+  },
+)
 
 t.test('moved has a beat that changed under the reader, until it counts afresh', (t) => {
   const still = new FailureDetector()

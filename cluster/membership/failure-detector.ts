@@ -3,7 +3,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { MemberRow } from '../../storage/control.ts'
-import { lives } from './view.ts'
+import { isAlive } from './view.ts'
 
 interface Standing {
   readonly beat: number
@@ -26,7 +26,7 @@ export class FailureDetector {
     this.#readMs = nowMs
     const seen = new Set<string>()
     for (const row of rows) {
-      if (!lives(row)) continue
+      if (!isAlive(row)) continue
       seen.add(row.incarnation)
       const before = this.#standing.get(row.incarnation)
       if (before?.beat === row.beat) continue
@@ -38,13 +38,13 @@ export class FailureDetector {
     }
   }
 
-  /** True when this life's beat, as last read, has stood still for as long as a death takes. */
+  /** True when its beat, as last read, has stood still for as long as a death takes. */
   isStill(incarnation: string): boolean {
     const standing = this.#standing.get(incarnation)
     return standing !== undefined && this.#readMs - standing.sinceMs >= LIMITS.deathMs
   }
 
-  /** True when this life's beat was seen to move since the count was begun. */
+  /** True when its beat was seen to move since the count was begun. */
   hasMoved(incarnation: string): boolean {
     return this.#standing.get(incarnation)?.hasMoved === true
   }

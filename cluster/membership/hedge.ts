@@ -1,6 +1,6 @@
-// Asking again while an answer is late: one silent coordinator must cost a moment, not a life. For
-// statements and reads whose own timeouts are longer than a lease. Whatever is asked here may be
-// asked twice. Source: PROTOCOL 3.3, 4.2 (F14).
+// Asking again while an answer is late: one silent coordinator must cost a moment, not the
+// lease. For statements and reads whose own timeouts are longer than that. Whatever is asked here
+// may be asked twice. Source: PROTOCOL 3.3, 4.2 (F14).
 
 import type { Clock } from '../clock.ts'
 

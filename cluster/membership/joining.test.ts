@@ -1,5 +1,5 @@
-// How a new life takes its member's row: never while the life of before may still answer a read.
-// Source: PROTOCOL 3.3.1.
+// How a new incarnation takes its member's row: never while the incarnation of before may still
+// answer a read. Source: PROTOCOL 3.3.1.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
@@ -38,7 +38,7 @@ function joining(read: (nowMs: number) => MemberRow | null, isOver = () => false
   return { clock, taken, told, done }
 }
 
-t.test('a life of before is over once its beat has stood still for a death', async (t) => {
+t.test('an incarnation of before is over once its beat has stood still for a death', async (t) => {
   const { clock, taken, done } = joining(() => rowOf('old', 7))
   const beganMs = clock.monotonicMs()
   await clock.advance(LIMITS.deathMs - LIMITS.membersReadEveryMs)
@@ -68,7 +68,7 @@ t.test(
   },
 )
 
-t.test('a life that was declared dead before it began is not taken for one', async (t) => {
+t.test('an incarnation that was declared dead before it began is not taken for one', async (t) => {
   for (const [state, isTaken] of [
     ['up', true],
     ['dead', false],
@@ -80,7 +80,7 @@ t.test('a life that was declared dead before it began is not taken for one', asy
   }
 })
 
-t.test('who is closed while its statement is on the way has no life', async (t) => {
+t.test('who is closed while its statement is on the way has no incarnation', async (t) => {
   const { done, taken } = joining(
     () => ({ ...rowOf('old', 7), state: 'dead' }),
     () => taken.length > 0,

@@ -1,14 +1,14 @@
-// Joining: how a new life takes the row of its member's name. A process joins when it starts, or
-// starts again inside itself. Source: PROTOCOL 3.3.1.
+// Joining: how a new incarnation takes the row of its member's name. A process joins when it
+// starts, or starts again inside itself. Source: PROTOCOL 3.3.1.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import { Outage } from '../../protocol/outage.ts'
 import type { ControlStore, MemberRow, Outcome } from '../../storage/control.ts'
 import type { Clock } from '../clock.ts'
-import type { FormerLives } from './former-lives.ts'
+import type { FormerIncarnations } from './former-incarnations.ts'
 import { FailureDetector } from './failure-detector.ts'
-import { lives } from './view.ts'
+import { isAlive } from './view.ts'
 
 export interface JoiningOptions {
   readonly control: Pick<ControlStore, 'member' | 'insertMember' | 'updateMember'>
@@ -17,7 +17,7 @@ export interface JoiningOptions {
   /** The row as it shall be; its incarnation was never used before. */
   readonly row: MemberRow
   /** Absent: nothing is known of earlier processes. */
-  readonly former?: FormerLives
+  readonly former?: FormerIncarnations
   readonly isOver: () => boolean
 }
 
@@ -47,7 +47,7 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
     }
     outage.answered()
     if (found?.incarnation === row.incarnation) return found.state === 'up'
-    if (found !== null && lives(found) && former?.isOver(found.incarnation) !== true) {
+    if (found !== null && isAlive(found) && former?.isOver(found.incarnation) !== true) {
       // It may be merely paused and still answer reads when it goes on.
       still.saw([found], clock.monotonicMs())
       if (!still.isStill(found.incarnation)) {
@@ -76,7 +76,7 @@ function take(
   if (found === null) return control.insertMember(row)
   const { member, ...to } = row
   const { incarnation, state, beat } = found
-  const where = lives(found) ? { incarnation, beat } : { incarnation, state }
+  const where = isAlive(found) ? { incarnation, beat } : { incarnation, state }
   return control.updateMember(member, to, where)
 }
 

@@ -34,7 +34,7 @@ void t.test('time counts while a lease stands, and never backwards', async (t) =
   const more = after - counted
   t.ok(more > 0 && more <= 2_000 + LIMITS.beatEveryMs, 'and it goes on from there')
   membership.close()
-  t.equal(membership.leasedMs(), after, 'a life that is over has its time')
+  t.equal(membership.leasedMs(), after, 'an incarnation that is over has its time')
   await time.advance(1_000)
   t.equal(membership.leasedMs(), after)
 })

@@ -60,11 +60,11 @@ async function fault({ machines, chance }: Run): Promise<void> {
   else if (one.membership.incarnation !== null) void one.membership.startLeaving()
 }
 
-/** A process whose life is over begins another, as its owner does. */
-function live({ machines }: Run, lives: number[]): void {
+/** A process whose incarnation is over begins another, as its owner does. */
+function live({ machines }: Run, incarnations: number[]): void {
   for (const [i, one] of machines.entries()) {
-    if (one.lost.length >= lives[i]!) {
-      lives[i]!++
+    if (one.lost.length >= incarnations[i]!) {
+      incarnations[i]!++
       one.membership.join().catch(() => undefined)
     }
   }
@@ -87,9 +87,9 @@ function check(run: Run): void {
 async function holds(seed: number): Promise<Run> {
   const run = makeRun(seed)
   const { machines, chance, time, state } = run
-  const lives = machines.map(() => 0)
+  const incarnations = machines.map(() => 0)
   for (let step = 0; step < STEPS; step++) {
-    live(run, lives)
+    live(run, incarnations)
     if (chance() < 0.06) await fault(run)
     await time.advance(STEP_MS)
     check(run)
@@ -102,7 +102,7 @@ async function holds(seed: number): Promise<Run> {
     for (const land of one.late.splice(0)) await land()
   }
   for (let ms = 0; ms < CALM_MS; ms += CALM_STEP_MS) {
-    live(run, lives)
+    live(run, incarnations)
     await time.advance(CALM_STEP_MS)
     check(run)
   }
@@ -112,7 +112,7 @@ async function holds(seed: number): Promise<Run> {
     const { incarnation } = serving[0]!.membership
     if (state.members.get(name)!.incarnation !== incarnation) throw new Error('not by its row')
   }
-  run.ended = lives.reduce((sum, n) => sum + n - 1, 0)
+  run.ended = incarnations.reduce((sum, n) => sum + n - 1, 0)
   for (const { membership } of machines) membership.close()
   return run
 }
@@ -125,5 +125,5 @@ void t.test('who may serve, is alive', async (t) => {
     ended += run.ended
   })
   await fc.assert(seeds, { numRuns: 8, endOnFailure: true })
-  t.ok(served > 500 && ended > 8, `${served} times served, ${ended} lives ended`)
+  t.ok(served > 500 && ended > 8, `${served} times served, ${ended} incarnations ended`)
 })

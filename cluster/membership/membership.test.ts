@@ -1,11 +1,11 @@
-// A member's life: it joins, beats, has a lease, leaves, while clocks jump and nobody hears of its
-// statements; and the views that it reads.
+// A member's incarnation: it joins, beats, has a lease, leaves, while clocks jump and nobody hears
+// of its statements; and the views that it reads.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { cluster, once } from './testing/machine.ts'
 
-void t.test('a first life', async (t) => {
+void t.test('a first incarnation', async (t) => {
   const { time, state, machine } = cluster()
   const one = machine('a')
   t.equal(one.membership.incarnation, null)
@@ -29,7 +29,7 @@ void t.test('a first life', async (t) => {
     one.membership.view?.live().map(({ member }) => member),
     ['a'],
   )
-  await t.rejects(one.membership.join(), { message: /a life is over/ })
+  await t.rejects(one.membership.join(), { message: /an incarnation is over/ })
   one.membership.close()
   t.equal(one.membership.mayServe(), false)
   const sent = one.calls.length
@@ -191,7 +191,7 @@ void t.test('leaving', async (t) => {
   }
 })
 
-void t.test('a life that was over before it began', async (t) => {
+void t.test('an incarnation that was over before it began', async (t) => {
   const { time, state, machine, start } = cluster()
   const b = await start('b')
   const a = machine('a')

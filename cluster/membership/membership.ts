@@ -12,10 +12,10 @@ import type { Moment, World } from '../clock.ts'
 import { BeatLoop } from './beat.ts'
 import type { BeatSender } from './beat.ts'
 import { DeathWatch } from './death-watch.ts'
-import type { FormerLives } from './former-lives.ts'
+import type { FormerIncarnations } from './former-incarnations.ts'
 import { hedged } from './hedge.ts'
 import { takeRow } from './joining.ts'
-import { lives } from './view.ts'
+import { isAlive } from './view.ts'
 import type { ClusterView } from './view.ts'
 import { OwnWire } from './wire-states.ts'
 
@@ -31,12 +31,12 @@ export interface MembershipOptions {
   /** Others can be reached over the wire now; without it always. */
   readonly isWireUp?: () => boolean
   /** What is known of earlier processes of this name; without it each is waited for. */
-  readonly former?: FormerLives
+  readonly former?: FormerIncarnations
   /** Sends the beats; without it they are sent from this thread. */
   readonly beat?: BeatSender
   /**
-   * This life is over: every shard is lost, nothing may be answered any more. Called once a life,
-   * after `mayServe` has turned false. The next life begins with `join`.
+   * This incarnation is over: every shard is lost, nothing may be answered any more. Called once a
+   * incarnation, after `mayServe` has turned false. The next incarnation begins with `join`.
    */
   readonly onLost: (why: string) => void
   /** This member has declared another's incarnation dead: whoever does so clears its inbox. */
@@ -81,7 +81,7 @@ export class Membership {
     })
   }
 
-  /** UUID of the present life; null between lives. */
+  /** UUID of the present incarnation; null between two of them. */
   get incarnation(): string | null {
     return this.#incarnation
   }
@@ -103,12 +103,15 @@ export class Membership {
   }
 
   /**
-   * Begins a new life: takes the row of this member's name, beats, and resolves to the incarnation
-   * once its first beat is applied. While an earlier process of this name may still be alive, and
-   * while the engine is away, it waits. Rejects when it is closed meanwhile.
+   * Begins a new incarnation: takes the row of this member's name, beats, and resolves to the
+   * incarnation once its first beat is applied. While an earlier process of this name may still be
+   * alive, and while the engine is away, it waits. Rejects when it is closed meanwhile.
    */
   async join(): Promise<string> {
-    assert(this.#incarnation === null && !this.#joining, 'a life is over before the next begins')
+    assert(
+      this.#incarnation === null && !this.#joining,
+      'an incarnation is over before the next begins',
+    )
     this.#joining = true
     try {
       this.#watch.start()
@@ -132,7 +135,7 @@ export class Membership {
     }
   }
 
-  /** Resolves to false when the life was over before its first beat. */
+  /** Resolves to false when the incarnation was over before its first beat. */
   #firstBeat(incarnation: string): Promise<boolean> {
     const { member } = this.#options
     return new Promise((resolve, reject) => {
@@ -164,19 +167,19 @@ export class Membership {
   }
 
   /**
-   * Whether a life was seen to beat since this lease began, with reads that didn't pause: only then
-   * is something given to it (PROTOCOL 3.8). A row alone may be that of a dead one. False without
-   * a lease: this machine may have slept.
+   * Whether an incarnation was seen to beat since this lease began, with reads that didn't pause:
+   * only then is something given to it (PROTOCOL 3.8). A row alone may be that of a dead one. False
+   * without a lease: this machine may have slept.
    */
   isBeating(incarnation: string): boolean {
     return this.mayServe() && this.#watch.isBeating(incarnation)
   }
 
   /**
-   * True while this life's lease stands: nobody can have declared it dead, so nobody else has
-   * committed in its shards. Cheap enough for every read that is released. Needs monotonic clocks
-   * whose rates differ by less than a quarter, and a wall clock that is not set back, within one
-   * lease, by as much as the machine was suspended.
+   * True while this incarnation's lease stands: nobody can have declared it dead, so nobody else
+   * has committed in its shards. Cheap enough for every read that is released. Needs monotonic
+   * clocks whose rates differ by less than a quarter, and a wall clock that is not set back, within
+   * one lease, by as much as the machine was suspended.
    */
   mayServe(): boolean {
     return isWithin(this.#options.world.clock, LIMITS.leaseMs, this.#leaseFrom)
@@ -195,15 +198,16 @@ export class Membership {
 
   /**
    * Writes that this member leaves: it is nobody's target any more, beats and lease go on. Resolves
-   * when the row says so, when this life is over, or after LIMITS.leaveMs.
+   * when the row says so, when this incarnation is over, or after LIMITS.leaveMs.
    */
   async startLeaving(): Promise<void> {
     await this.#write('leaving')
   }
 
   /**
-   * Ends this life: no lease from now on, then the row says `left` and others may take what is left
-   * at once. Resolves like `startLeaving`; if the row couldn't be written, others see a death.
+   * Ends this incarnation: no lease from now on, then the row says `left` and others may take what
+   * is left at once. Resolves like `startLeaving`; if the row couldn't be written, others see a
+   * death.
    */
   async left(): Promise<void> {
     this.#endLease()
@@ -255,7 +259,7 @@ export class Membership {
     return this.#options.isWireUp?.() ?? true
   }
 
-  /** What this life says of its wire; `wasUp`: it was up once. */
+  /** What this incarnation says of its wire; `wasUp`: it was up once. */
   get wire(): Pick<OwnWire, 'said' | 'wasUp'> {
     return this.#wire
   }
@@ -265,7 +269,7 @@ export class Membership {
     const { control, member, world, log } = this.#options
     const incarnation = this.#incarnation
     const row = view.members.get(member)
-    if (incarnation === null || row?.incarnation !== incarnation || !lives(row)) return
+    if (incarnation === null || row?.incarnation !== incarnation || !isAlive(row)) return
     const before = this.#wire.said
     const wire = this.#wire.look(this.#isWireUp(), world.clock.monotonicMs())
     if (wire !== before) log.warn({ member, wire }, 'what this member says of its wire changes')

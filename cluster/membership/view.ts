@@ -38,7 +38,7 @@ export interface ViewRows {
 }
 
 /** True for a row whose incarnation lives: it is up, or leaving and still there. */
-export function lives(row: MemberRow): boolean {
+export function isAlive(row: MemberRow): boolean {
   return row.state === 'up' || row.state === 'leaving'
 }
 
@@ -47,8 +47,8 @@ export function makeView({ readAtMs, shards, members, cutOff }: ViewRows): Clust
   const up = members.filter(({ state }) => state === 'up').sort(byName)
   const live = up.filter(({ incarnation }) => cutOff?.has(incarnation) !== true)
   const wired = up.filter(({ wire }) => wire !== 'down')
-  const down = new Set(members.filter(({ wire }) => wire === 'down').map(lifeOf))
-  const living = new Set(members.filter(lives).map(lifeOf))
+  const down = new Set(members.filter(({ wire }) => wire === 'down').map(incarnationOf))
+  const living = new Set(members.filter(isAlive).map(incarnationOf))
   return {
     readAtMs,
     shards: new Map(shards.map((row) => [row.shard, row])),
@@ -61,6 +61,6 @@ export function makeView({ readAtMs, shards, members, cutOff }: ViewRows): Clust
   }
 }
 
-function lifeOf({ incarnation }: MemberRow): string {
+function incarnationOf({ incarnation }: MemberRow): string {
   return incarnation
 }

@@ -1,4 +1,4 @@
-// What a life says of its wire, and who is cut off by what all say.
+// What an incarnation says of its wire, and who is cut off by what all say.
 
 import t from 'tap'
 import fc from 'fast-check'
@@ -95,7 +95,7 @@ t.test('an outage for all cuts nobody off, whoever notices it when, and its end'
   )
 })
 
-t.test('the row says what the life says, however often its statement is lost', async (t) => {
+t.test('the row says what the incarnation says, however often its statement is lost', async (t) => {
   const { time, state, start } = cluster()
   const one = await start('a')
   const said = (): WireState | undefined => state.members.get('a')!.wire
@@ -118,7 +118,7 @@ t.test('the row says what the life says, however often its statement is lost', a
   one.membership.close()
 })
 
-t.test('a life that joins without a wire says so in its first row', async (t) => {
+t.test('an incarnation that joins without a wire says so in its first row', async (t) => {
   const { state, machine } = cluster()
   const one = machine('a')
   one.isWireUp = false

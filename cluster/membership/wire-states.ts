@@ -1,14 +1,14 @@
-// Whose wire is down: what a life says of its own, not at every loss and not at once when it is
-// back; and who counts as cut off because it is down there while it is up elsewhere. A wire that is
-// down for all cuts nobody off. Source: PROTOCOL 3.4 "Cut off".
+// Whose wire is down: what an incarnation says of its own, not at every loss and not at once when
+// it is back; and who counts as cut off because it is down there while it is up elsewhere. A wire
+// that is down for all cuts nobody off. Source: PROTOCOL 3.4 "Cut off".
 
 import { LIMITS } from '../../config/limits.ts'
 import type { MemberRow, WireState } from '../../storage/control.ts'
 
-/** What this life says of its wire. Times are monotonic milliseconds. */
+/** What this incarnation says of its wire. Times are monotonic milliseconds. */
 export class OwnWire {
   #said: WireState
-  /** It has been up in this life: that it is up again must last. */
+  /** It has been up in this incarnation: that it is up again must last. */
   #wasUp: boolean
   /** Since when it is otherwise than was said. */
   #otherMs: number | null = null
@@ -70,7 +70,9 @@ export class CutOff {
       return nowMs - sinceMs >= LIMITS.wireApartMs
     })
     if (!lasting.some(([, { wire }]) => wire === 'up')) return NOBODY
-    return new Set(lasting.filter(([, { wire }]) => wire === 'down').map(([life]) => life))
+    return new Set(
+      lasting.filter(([, { wire }]) => wire === 'down').map(([incarnation]) => incarnation),
+    )
   }
 }
 

@@ -18,7 +18,7 @@ function makeAnnounced() {
   const world = {
     host,
     rows,
-    life: 'mine',
+    incarnation: 'mine',
     told: [] as (readonly [string, Notice])[],
     /** What was claimed, and how. */
     claims: [] as (readonly unknown[])[],
@@ -40,7 +40,7 @@ function makeAnnounced() {
     clock: rows.clock,
     host,
     claimer,
-    incarnation: () => world.life,
+    incarnation: () => world.incarnation,
     tell: (to, notice) => void world.told.push([to, notice]),
   })
   return world
@@ -183,16 +183,19 @@ t.test('what no claim has taken goes again, at once', async (t) => {
   t.equal(took.host.shards.get(1)?.state, 'serving')
 })
 
-t.test('a life that ends serves nothing of it, and the next was told nothing', async (t) => {
-  const world = makeAnnounced()
-  world.announced.expect(1, 5, 'owner')
-  const serving = world.announced.serve(1, { epoch: 5 })
-  world.life = 'next'
-  await serving
-  t.same(world.claims, [])
-  world.announced.expect(1, 5, 'owner')
-  world.announced.reset()
-  t.notOk(world.announced.awaits(1, 5))
-  await world.announced.serve(1, { epoch: 5 })
-  t.same(world.claims, [['reclaim', 1, undefined]])
-})
+t.test(
+  'an incarnation that ends serves nothing of it, and the next was told nothing',
+  async (t) => {
+    const world = makeAnnounced()
+    world.announced.expect(1, 5, 'owner')
+    const serving = world.announced.serve(1, { epoch: 5 })
+    world.incarnation = 'next'
+    await serving
+    t.same(world.claims, [])
+    world.announced.expect(1, 5, 'owner')
+    world.announced.reset()
+    t.notOk(world.announced.awaits(1, 5))
+    await world.announced.serve(1, { epoch: 5 })
+    t.same(world.claims, [['reclaim', 1, undefined]])
+  },
+)

@@ -37,7 +37,7 @@ export class Announced {
     this.#options = options
   }
 
-  /** A new life was told nothing yet; what the old one had opened goes with it. */
+  /** A new incarnation was told nothing yet; what the old one had opened goes with it. */
   reset(): void {
     this.#shards.clear()
   }
@@ -76,8 +76,8 @@ export class Announced {
   }
 
   /**
-   * Serves a shard that is this life's, in the object that was opened for it if there is one.
-   * `signed`: what the owner before says of it.
+   * Serves a shard that is this incarnation's, in the object that was opened for it if there is
+   * one. `signed`: what the owner before says of it.
    */
   async serve(shard: number, signed?: Signed): Promise<void> {
     const expected = this.#shards.get(shard)
@@ -91,12 +91,12 @@ export class Announced {
 
   async #serve(shard: number, expected?: Announcement, signed?: Signed): Promise<void> {
     const { claimer, incarnation } = this.#options
-    const life = incarnation()
+    const own = incarnation()
     if (expected !== undefined && expected.epoch === signed?.epoch) {
       const { epoch, end, last } = signed
       // As of then: claims follow the chain of segments from there.
       const segment = end?.segment ?? (await expected.row)?.segment
-      if (life !== incarnation()) return
+      if (own !== incarnation()) return
       if (segment !== undefined) {
         const tenure = { epoch, segment, ...(end && { end }) }
         return claimer.handed(shard, tenure, { ...expected, ...(end && last && { last }) })

@@ -15,7 +15,7 @@ function makeClaimer() {
   const world = {
     host,
     rows,
-    life: 'mine',
+    incarnation: 'mine',
     mayServe: true,
     claimer: null as unknown as Claimer,
     /** A shard that was announced. */
@@ -31,7 +31,7 @@ function makeClaimer() {
     log: QUIET,
     host,
     member: 'me',
-    incarnation: () => world.life,
+    incarnation: () => world.incarnation,
     mayServe: () => world.mayServe,
     outage: new Outage({ log: QUIET, now: () => 0, failing: '', back: '' }),
   })
@@ -44,7 +44,7 @@ t.test('taken from the dead: in the next epoch, from the segment of the row', as
   const ends: (() => void)[] = [
     () => rows.member('other', 'theirs', 'dead'),
     () => rows.member('other', 'theirs', 'left'),
-    () => rows.member('other', 'their next life', 'up'),
+    () => rows.member('other', 'their next incarnation', 'up'),
     () => rows.state.members.delete('other'),
   ]
   for (const [i, end] of ends.entries()) {
@@ -125,21 +125,21 @@ t.test('who was second leaves it alone', async (t) => {
     t.equal(rows.asked.filter((what) => what.startsWith('update')).length, 1)
     t.equal(rows.state.shards.get(0)!.incarnation, 'theirs')
   }
-  // An epoch of its own, but of later: another step of this life has it.
+  // An epoch of its own, but of later: another step of this incarnation has it.
   const later = makeClaimer()
   later.rows.before = () => later.rows.set(0, { epoch: 2, owner: 'me', incarnation: 'mine' })
   await later.claimer.force(0)
   t.same(later.host.did, [])
-  // Refused, for an earlier copy of this life's own has landed meanwhile.
+  // Refused, for an earlier copy of this incarnation's own has landed meanwhile.
   const { rows, host, claimer } = makeClaimer()
   rows.before = () => rows.set(0, { epoch: 1, owner: 'me', incarnation: 'mine' })
   await claimer.force(0)
   t.match(host.shards.get(0), { state: 'serving', epoch: 1 })
 })
 
-t.test('a re-claim serves what the row gives this life, and only that', async (t) => {
+t.test('a re-claim serves what the row gives this incarnation, and only that', async (t) => {
   const { rows, host, claimer } = makeClaimer()
-  rows.set(0, { epoch: 3, owner: 'me', incarnation: 'my life before' })
+  rows.set(0, { epoch: 3, owner: 'me', incarnation: 'my incarnation before' })
   await claimer.reclaim(0)
   t.same(host.did, [])
   rows.set(0, { epoch: 3, incarnation: 'mine', segment: 2 })
@@ -154,7 +154,7 @@ t.test('a re-claim serves what the row gives this life, and only that', async (t
   t.match(host.shards.get(0), { state: 'serving', epoch: 6 }, 'an older tenure is no reason')
 })
 
-t.test('no epoch is served twice in one life', async (t) => {
+t.test('no epoch is served twice in one incarnation', async (t) => {
   const { rows, host, claimer } = makeClaimer()
   rows.set(0, { epoch: 3, owner: 'me', incarnation: 'mine' })
   rows.set(1, { epoch: 3, owner: 'me', incarnation: 'mine' })
@@ -179,7 +179,7 @@ t.test('no epoch is served twice in one life', async (t) => {
   next.claimer.reset()
   next.rows.set(2, { epoch: 8, owner: 'me', incarnation: 'mine' })
   await next.claimer.reclaim(2)
-  t.match(next.host.shards.get(2), { epoch: 8 }, 'a new life has appended nothing')
+  t.match(next.host.shards.get(2), { epoch: 8 }, 'a new incarnation has appended nothing')
 })
 
 t.test(
@@ -213,14 +213,14 @@ t.test('what was opened for it is used while it is still the tenure of its shard
   t.same(host.did, ['open 1', 'serving 1'])
 })
 
-t.test('a life that ends on the way serves nothing', async (t) => {
+t.test('an incarnation that ends on the way serves nothing', async (t) => {
   const reading = makeClaimer()
   let read: (what: never) => void = () => undefined
   const prefetched = new Promise<never>((resolve) => (read = resolve))
   const ahead = { ...reading.expected(0), prefetched }
   const handed = reading.claimer.handed(0, { epoch: 1, segment: 1 }, ahead)
   await settle()
-  reading.life = 'next'
+  reading.incarnation = 'next'
   read(PREFETCHED as never)
   await handed
   t.equal(ahead.shard.state, 'stopped')
@@ -232,12 +232,16 @@ t.test('a life that ends on the way serves nothing', async (t) => {
   claiming.host.script.claim = () => new Promise((resolve) => (claimed = resolve))
   const forced = claiming.claimer.force(0)
   await settle()
-  claiming.life = 'next'
+  claiming.incarnation = 'next'
   claimed()
   await forced
   t.equal(claiming.claimer.served, 0)
   t.equal(claiming.host.tenure(0), null)
-  t.same(claiming.host.did, ['open 0', 'forget 0', 'step down 0: this life of the member is over'])
+  t.same(claiming.host.did, [
+    'open 0',
+    'forget 0',
+    'step down 0: this incarnation of the member is over',
+  ])
 })
 
 t.test('to lose it to somebody newer is no failure', async (t) => {
@@ -247,7 +251,7 @@ t.test('to lose it to somebody newer is no failure', async (t) => {
   t.same([claimer.served, host.tenure(0)], [0, null])
 })
 
-t.test('an epoch is raised only in a row of this life', async (t) => {
+t.test('an epoch is raised only in a row of this incarnation', async (t) => {
   const { rows, claimer } = makeClaimer()
   rows.set(0, { epoch: 3, owner: 'other', incarnation: 'theirs' })
   t.equal(await claimer.raise(rows.state.shards.get(0)!), null)

@@ -42,14 +42,14 @@ export class Claimer {
   /** Shards that this process came to serve. */
   served = 0
   readonly #options: ClaimerOptions
-  /** Epochs in which this life may have appended, by shard: never served twice. */
+  /** Epochs in which this incarnation may have appended, by shard: never served twice. */
   readonly #used = new Map<number, number>()
 
   constructor(options: ClaimerOptions) {
     this.#options = options
   }
 
-  /** A new life has appended nothing yet. */
+  /** A new incarnation has appended nothing yet. */
   reset(): void {
     this.#used.clear()
   }
@@ -64,7 +64,7 @@ export class Claimer {
     if (taken) await this.serve(shard, taken)
   }
 
-  /** Serves a shard whose row carries this life, in an epoch in which it never appended. */
+  /** Serves a shard whose row carries this incarnation, in an epoch in which it never appended. */
   async reclaim(shard: number, expected?: Expected): Promise<void> {
     const row = await this.#options.control.shard(shard)
     if (row.incarnation !== this.#options.incarnation()) return
@@ -75,8 +75,9 @@ export class Claimer {
   }
 
   /**
-   * Serves a shard that its owner says it has signed over to this life, without a look at the row:
-   * it says so only when the row does. Where this life has served in that epoch, the row decides.
+   * Serves a shard that its owner says it has signed over to this incarnation, without a look at
+   * the row: it says so only when the row does. Where this incarnation has served in that epoch,
+   * the row decides.
    */
   async handed(shard: number, tenure: Tenure, expected: Expected): Promise<void> {
     if ((this.#used.get(shard) ?? 0) >= tenure.epoch) return this.reclaim(shard, expected)
@@ -95,15 +96,15 @@ export class Claimer {
   /** Fences the log, replays its tail, serves. What fails is tried again with the next view. */
   async serve(shard: number, tenure: Tenure, expected?: Expected): Promise<void> {
     const { host, log, outage, clock, incarnation } = this.#options
-    const life = incarnation()
+    const own = incarnation()
     const beganMs = clock.monotonicMs()
     this.#used.set(shard, tenure.epoch)
     const next =
       expected && host.tenure(shard) === expected.shard ? expected.shard : host.open(shard)
     try {
       const prefetched = expected ? await expected.prefetched : null
-      // This life may have ended meanwhile, with all that it had opened.
-      if (life !== incarnation()) throw new LostTenure(shard, tenure.epoch)
+      // This incarnation may have ended meanwhile, with all that it had opened.
+      if (own !== incarnation()) throw new LostTenure(shard, tenure.epoch)
       await next.claim(tenure, { prefetched, ...(expected?.last && { last: expected.last }) })
     } catch (error) {
       host.forget(next)
@@ -113,9 +114,9 @@ export class Claimer {
       else log.error({ err: error, shard, epoch: tenure.epoch }, 'a shard was not taken over')
       return
     }
-    if (life !== incarnation()) {
+    if (own !== incarnation()) {
       host.forget(next)
-      next.stepDown('this life of the member is over')
+      next.stepDown('this incarnation of the member is over')
     } else {
       this.served++
       outage.answered()
@@ -125,7 +126,7 @@ export class Claimer {
     }
   }
 
-  /** Marks an epoch as one in which this life may have appended. */
+  /** Marks an epoch as one in which this incarnation may have appended. */
   used(shard: number, epoch: number): void {
     this.#used.set(shard, Math.max(epoch, this.#used.get(shard) ?? 0))
   }
@@ -138,7 +139,7 @@ export class Claimer {
     return owner.state === 'dead' || owner.state === 'left'
   }
 
-  /** The row's next tenure, in this life's hands; null: somebody else was first. */
+  /** The row's next tenure, in this incarnation's hands; null: somebody else was first. */
   async #take(row: ShardRow, owner: string, incarnation: string): Promise<Tenure | null> {
     const { control, clock, mayServe } = this.#options
     const { shard, epoch, segment } = row
@@ -154,7 +155,7 @@ export class Claimer {
       if (outcome === 'refused' || now.epoch !== epoch) return null
       await new Promise<void>((resolve) => void clock.after(LIMITS.wireRetryMs, resolve))
     }
-    // It may land later: then the row carries this life, and a re-claim serves it.
+    // It may land later: then the row carries this incarnation, and a re-claim serves it.
     return null
   }
 }

@@ -17,7 +17,7 @@ function makeHandoff(epoch = 4) {
   const world = {
     host,
     rows,
-    life: 'mine',
+    incarnation: 'mine',
     up: new Set(['theirs', 'mine']),
     beating: new Set(['theirs']),
     wireUp: true,
@@ -45,7 +45,7 @@ function makeHandoff(epoch = 4) {
     log: QUIET,
     host,
     member: 'me',
-    incarnation: () => world.life,
+    incarnation: () => world.incarnation,
     tell: (to, notice) => {
       world.told.push([to, notice])
       if (notice.kind === 'expect' && world.isReady) {
@@ -253,12 +253,12 @@ t.test('a log that is not closed in time, or not at all, is told without its end
   t.same(slow.handed(), plain, 'told once')
 })
 
-t.test('another life tells nothing of what the last one handed over', async (t) => {
+t.test('another incarnation tells nothing of what the last one handed over', async (t) => {
   const world = makeHandoff()
   world.host.script.close = () => new Promise(() => undefined)
   void world.handoff.handOver(1, TARGET)
   await settle()
-  world.life = 'next'
+  world.incarnation = 'next'
   await world.rows.clock.advance(LIMITS.handedAwaitMs)
   t.same(world.handed(), [])
   t.equal(world.handoff.awaited, 1)

@@ -125,18 +125,18 @@ export class Handoff {
   async #sign(tenure: Shard, to: Target, sealedMs: number): Promise<void> {
     const { control, clock, isUp, member, incarnation } = this.#options
     const { number: shard, epoch } = tenure
-    const life = incarnation()
+    const own = incarnation()
     let target = to
     let closing: Promise<LogEnd | null> | undefined
     for (let sent = 0; tenure.state === 'sealed'; sent++) {
       if (!isUp(to.incarnation)) {
         // Nothing has left yet: it was never sealed. Else only a signature of ours can end it.
         if (sent === 0) return tenure.unseal()
-        target = { member, incarnation: life }
+        target = { member, incarnation: own }
       }
       const next = { epoch: epoch + 1, owner: target.member, incarnation: target.incarnation }
       closing ??= this.#close(tenure)
-      const outcome = await control.updateShard(shard, next, { epoch, incarnation: life })
+      const outcome = await control.updateShard(shard, next, { epoch, incarnation: own })
       if (outcome === 'applied') return this.#signed(tenure, next, { sealedMs, closing })
       const row = await this.#read(shard)
       if (row && row.epoch > epoch) return this.#signed(tenure, row, { sealedMs, closing })
@@ -158,7 +158,7 @@ export class Handoff {
     }
   }
 
-  /** The row has a later epoch: whoever it names is the owner, and it may be this life again. */
+  /** The row has a later epoch: whoever it names is the owner, perhaps this incarnation again. */
   #signed(tenure: Shard, row: Omit<ShardRow, 'shard' | 'segment'>, sealed: Sealed): void {
     const { host, learn, log } = this.#options
     const { incarnation, epoch } = row
@@ -179,7 +179,7 @@ export class Handoff {
   /** Waits for the end of the log, not for long: the next owner can fence it itself. */
   async #tellHanded(to: string, { shard, epoch, closing, last }: Handed): Promise<void> {
     const { clock, tell } = this.#options
-    const life = this.#options.incarnation()
+    const own = this.#options.incarnation()
     const end = await new Promise<LogEnd | null>((resolve) => {
       const cancel = clock.after(LIMITS.handedAwaitMs, () => resolve(null))
       void closing.then((closed) => {
@@ -187,11 +187,11 @@ export class Handoff {
         resolve(closed)
       })
     })
-    if (life !== this.#options.incarnation()) return
+    if (own !== this.#options.incarnation()) return
     tell(to, { kind: 'handed', shard, epoch, ...(end && { end, last }) })
   }
 
-  /** Another life has handed nothing over. */
+  /** Another incarnation has handed nothing over. */
   reset(): void {
     this.#signedOver.clear()
   }

@@ -9,7 +9,7 @@ import type { Shard } from '../sharding/shard.ts'
 import type { Notice, Parcel } from '../wire.ts'
 
 export interface Ownership {
-  /** This life of the member. */
+  /** This incarnation of the member. */
   readonly incarnation: string
   /** Takes part: resolves once requests can be routed. */
   start(): Promise<void>
@@ -69,7 +69,7 @@ export interface TenureHost {
   serving(shard: Shard): void
   /** That incarnation will never answer again. */
   died(incarnation: string): void
-  /** This life is over: what is held for callers is answered, everything is dropped. */
+  /** This incarnation is over: what is held for callers is answered, everything is dropped. */
   abandon(): void
   /** Requests of this member's edge that have no answer yet. */
   pending(): number

@@ -143,7 +143,7 @@ t.test('a re-claim raises the epoch, which is not served a second time', async (
   t.equal(await placement.reclaim(2), null, 'another has that')
 })
 
-t.test('declared dead: nothing of that life is left, and another begins', async (t) => {
+t.test('declared dead: nothing of that incarnation is left, and another begins', async (t) => {
   const world = makePlacement(t)
   await world.startBeside()
   const { placement, host, rows, wired } = world
@@ -153,12 +153,12 @@ t.test('declared dead: nothing of that life is left, and another begins', async 
   host.did.length = 0
   const row = rows.state.members.get('me')!
   rows.state.members.set('me', { ...row, state: 'dead' })
-  await world.until('it is another life', () => ![old, ''].includes(placement.incarnation))
+  await world.until('it is another incarnation', () => ![old, ''].includes(placement.incarnation))
   t.ok(host.did.includes('abandon'))
   t.notOk(host.did.includes(`died ${old}`), 'its own end it knows')
   t.equal(wired.filter((what) => what === `close ${old}`).length, 1)
   t.ok(wired.includes(`serve ${placement.incarnation}`))
-  t.equal(placement.stats.lives, 2)
+  t.equal(placement.stats.joins, 2)
   await world.until('its row is served', () => world.serves(1))
   t.match(rows.state.shards.get(1), { epoch: 6, incarnation: placement.incarnation })
 })

@@ -4,7 +4,7 @@ import type { Log } from '../../protocol/log.ts'
 import type { ControlStore } from '../../storage/control.ts'
 import type { World } from '../clock.ts'
 import type { BeatSender } from '../membership/beat.ts'
-import type { FormerLives } from '../membership/former-lives.ts'
+import type { FormerIncarnations } from '../membership/former-incarnations.ts'
 import type { Inbox, Wire } from '../wire.ts'
 import type { TenureHost } from './ownership.ts'
 
@@ -19,7 +19,7 @@ export interface PlacementOptions {
   /** Sends the beats from a thread of its own; without it from this one. */
   readonly beat?: BeatSender
   /** What is known of earlier processes of this name; without it each is waited for. */
-  readonly former?: FormerLives
+  readonly former?: FormerIncarnations
   readonly host: TenureHost
   readonly inbox: Inbox
 }
@@ -30,7 +30,7 @@ export interface PlacementStats {
   readonly claims: number
   readonly handoffs: number
   /** Times that this process joined. */
-  readonly lives: number
+  readonly joins: number
   /** Sum of the times from a shard's seal until its next owner serves, and the last of them. */
   readonly pauseMs: number
   readonly pausesMs: readonly number[]

@@ -18,7 +18,7 @@ t.test('alone it takes what nobody has, its inbox first', async (t) => {
     t.same([incarnation, epoch], [placement.incarnation, 1])
   }
   t.same(placement.stats.claims, 4)
-  t.equal(placement.stats.lives, 1)
+  t.equal(placement.stats.joins, 1)
 })
 
 t.test('of the dead: its own targets at once, the others by its rank', async (t) => {
@@ -79,23 +79,26 @@ t.test('the wait for a shard begins anew with each owner that dies', async (t) =
   await world.until('it is taken', () => world.serves(shard), 3 * LOOK_MS)
 })
 
-t.test('a row that names this life is served; one of before, or of another, is not', async (t) => {
-  const world = makePlacement(t)
-  await world.startBeside()
-  const { rows, placement, host } = world
-  rows.set(1, { epoch: 5, owner: 'me', incarnation: placement.incarnation })
-  await world.look()
-  t.same(host.did, ['open 1', 'serving 1'])
-  await world.look()
-  t.same(host.did, ['open 1', 'serving 1'], 'once')
-  rows.set(1, { epoch: 6 })
-  await world.look()
-  t.equal(host.shards.get(1)!.epoch, 6, 'a newer epoch of its own')
-  host.did.length = 0
-  host.shards.get(1)!.state = 'stopped'
-  await world.look()
-  t.equal(host.shards.get(1)!.epoch, 7, 'one that has stopped is claimed again')
-})
+t.test(
+  'a row that names this incarnation is served; one of before, or of another, is not',
+  async (t) => {
+    const world = makePlacement(t)
+    await world.startBeside()
+    const { rows, placement, host } = world
+    rows.set(1, { epoch: 5, owner: 'me', incarnation: placement.incarnation })
+    await world.look()
+    t.same(host.did, ['open 1', 'serving 1'])
+    await world.look()
+    t.same(host.did, ['open 1', 'serving 1'], 'once')
+    rows.set(1, { epoch: 6 })
+    await world.look()
+    t.equal(host.shards.get(1)!.epoch, 6, 'a newer epoch of its own')
+    host.did.length = 0
+    host.shards.get(1)!.state = 'stopped'
+    await world.look()
+    t.equal(host.shards.get(1)!.epoch, 7, 'one that has stopped is claimed again')
+  },
+)
 
 t.test(
   'a row in somebody newer’s hands ends the tenure, but one that is being moved',
@@ -220,12 +223,12 @@ t.test('a parcel is taken from whom a fresh view shows alive', async (t) => {
   await clock.advance(1)
   const old = from('inc-other')
   t.not(old, true)
-  t.equal(from(placement.incarnation), true, 'this life needs no rows to know itself')
+  t.equal(from(placement.incarnation), true, 'this incarnation needs no rows to know itself')
   await clock.advance(5_000)
   t.equal(await old, false)
 })
 
-t.test('others are all that were seen alive, but this life', async (t) => {
+t.test('others are all that were seen alive, but this incarnation', async (t) => {
   const world = makePlacement(t)
   await world.startBeside()
   world.rows.member('goes', 'inc-goes', 'leaving')

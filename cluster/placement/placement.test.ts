@@ -14,7 +14,7 @@ function owners(all: Members): Map<string, number> {
   return found
 }
 
-/** Every shard is served by the life that its row names. */
+/** Every shard is served by the incarnation that its row names. */
 function isSettled(all: Members, living: readonly OneMember[]): boolean {
   return [...all.state.shards.values()].every(({ shard, incarnation, epoch }) => {
     const one = living.find(({ member }) => member.ownership.incarnation === incarnation)
@@ -92,7 +92,7 @@ t.test('the shards of a killed member are taken over; what it acknowledged is th
   for (const [i, id] of ids.entries()) {
     t.same(ok(await ended(all, a.ask(id, [['read']]))), [`t${i}`, 'late'])
   }
-  // It comes back as a new life and gets its share.
+  // It comes back as a new incarnation and gets its share.
   const again = await all.start('b')
   await all.until('the load is level', () => isLevel(all, [a, again]), 60_000)
   t.same(ok(await ended(all, again.ask(ids[0]!, [['read']]))), ['t0', 'late'])

@@ -1,7 +1,7 @@
 // Placement: keeps this member's shards as the control rows say. Each new view of the cluster is
-// held against what is served here: shards of the dead are claimed, rows that carry this life are
-// served, tenures that somebody newer has ended are dropped, and the rebalancer moves shards to
-// their targets. Source: PROTOCOL 3.3-3.5, 3.8.
+// held against what is served here: shards of the dead are claimed, rows that carry this
+// incarnation are served, tenures that somebody newer has ended are dropped, and the rebalancer
+// moves shards to their targets. Source: PROTOCOL 3.3-3.5, 3.8.
 
 import { LIMITS } from '../../config/limits.ts'
 import { Outage } from '../../protocol/outage.ts'
@@ -45,7 +45,7 @@ export class Placement implements Ownership {
   readonly #unowned = new Map<number, Unowned>()
   /** Lives that were seen up or leaving. */
   #seen = new Set<string>()
-  #lives = 0
+  #joins = 0
   #stopped = false
 
   constructor(options: PlacementOptions) {
@@ -107,12 +107,12 @@ export class Placement implements Ownership {
     await this.#live()
   }
 
-  /** Begins a life: its row first, then its inbox. */
+  /** Begins an incarnation: its row first, then its inbox. */
   async #live(): Promise<void> {
     const { wire, inbox, log, member } = this.#options
     const incarnation = await this.membership.join()
     this.incarnation = incarnation
-    this.#lives++
+    this.#joins++
     await wire.serve(incarnation, inbox)
     if (this.incarnation !== incarnation) return wire.close(incarnation)
     log.info({ member, incarnation }, 'this member takes part')
@@ -260,10 +260,10 @@ export class Placement implements Ownership {
     if (this.#wanted.size === 0 && this.#running.size === 0) this.#outage.answered()
     // Without a wire nobody hears what is asked.
     if (this.membership.wire.said === 'up') this.#rebalancer.look(view)
-    const life = this.incarnation
+    const incarnation = this.incarnation
     const isCutOff = (): boolean => {
-      const isOver = this.#stopped || life !== this.incarnation
-      return !isOver && this.membership.view?.isCutOff(life) === true
+      const isOver = this.#stopped || incarnation !== this.incarnation
+      return !isOver && this.membership.view?.isCutOff(incarnation) === true
     }
     if (isCutOff()) void this.#drain.giveBack(isCutOff)
   }
@@ -366,9 +366,9 @@ export class Placement implements Ownership {
     this.#announced.expect(shard, epoch, from)
   }
 
-  // --- the end of a life ------------------------------------------------------------------
+  // --- the end of an incarnation -----------------------------------------------------------
 
-  /** Declared dead: nothing of this life counts any more; another begins at once. */
+  /** Declared dead: nothing of this incarnation counts any more; another begins at once. */
   #lost(why: string): void {
     const { log, host, wire } = this.#options
     const old = this.incarnation
@@ -395,7 +395,7 @@ export class Placement implements Ownership {
     // Whoever got them says that they are served; that may be lost on the way.
     const servedBy = Math.min(until, world.clock.monotonicMs() + LIMITS.moveServedMs)
     while (world.clock.monotonicMs() < servedBy && this.handoff.awaited > 0) await this.#pause()
-    // Once it has left nobody takes an envelope of this life any more.
+    // Once it has left nobody takes an envelope of this incarnation any more.
     while (world.clock.monotonicMs() < until && host.pending() > 0) await this.#pause()
     for (const tenure of host.tenures()) await tenure.seal()
     await this.membership.left()
@@ -418,7 +418,7 @@ export class Placement implements Ownership {
 
   get stats(): PlacementStats {
     const { pauseMs, pausesMs, count: handoffs } = this.handoff
-    return { claims: this.#claimer.served, handoffs, lives: this.#lives, pauseMs, pausesMs }
+    return { claims: this.#claimer.served, handoffs, joins: this.#joins, pauseMs, pausesMs }
   }
 
   overview(): Overview {

@@ -45,14 +45,14 @@ function makeRebalancer(settled = true) {
     rebalancer.look(view(names))
     return asked.map(({ shard }) => shard)
   }
-  const lives = (...names: string[]): void =>
+  const alive = (...names: string[]): void =>
     rebalancer.living(new Set(names.map((name) => `inc-${name}`)))
   const start = async (): Promise<void> => {
-    lives(...NAMES)
+    alive(...NAMES)
     if (settled) await clock.advance(LIMITS.moveSettleMs)
   }
   const due = (): readonly number[] => movesDue(view()).map(({ shard }) => shard)
-  return { clock, asked, rebalancer, rows, view, look, lives, start, due, still }
+  return { clock, asked, rebalancer, rows, view, look, alive, start, due, still }
 }
 
 const AT_ONCE = movesAtOnce(SHARDS)
@@ -111,11 +111,11 @@ t.test('what has not happened in its time is asked for again', async (t) => {
 })
 
 t.test('nothing is moved to who has just begun, as its first sight says', async (t) => {
-  const { look, lives, clock, due, view } = makeRebalancer(false)
+  const { look, alive, clock, due, view } = makeRebalancer(false)
   t.same(look(), [], 'of nobody it is known')
-  lives('a', 'b')
+  alive('a', 'b')
   await clock.advance(LIMITS.moveSettleMs - 1)
-  lives('a', 'b', 'c')
+  alive('a', 'b', 'c')
   t.same(look(), [])
   await clock.advance(1)
   const toB = movesDue(view()).filter(({ to }) => to === 'inc-b')
@@ -126,8 +126,8 @@ t.test('nothing is moved to who has just begun, as its first sight says', async 
   )
   t.ok(due().length > toB.length)
   // Who was away begins anew; who is seen again and again does not.
-  lives('a', 'c')
-  lives('a', 'b', 'c')
+  alive('a', 'c')
+  alive('a', 'b', 'c')
   await clock.advance(LIMITS.moveSettleMs - 1)
   t.same(look(), [])
 })
@@ -146,12 +146,12 @@ t.test('nothing is moved to who is up by its row alone', async (t) => {
   t.same(look(['a', 'c', REBALANCER!]), [], 'nobody was heard of')
 })
 
-t.test('a life that ended and is seen again has begun anew', async (t) => {
-  const { look, lives, clock } = makeRebalancer(false)
-  lives(...NAMES)
+t.test('an incarnation that ended and is seen again has begun anew', async (t) => {
+  const { look, alive, clock } = makeRebalancer(false)
+  alive(...NAMES)
   await clock.advance(LIMITS.moveSettleMs)
-  lives('a')
-  lives(...NAMES)
+  alive('a')
+  alive(...NAMES)
   await clock.advance(LIMITS.moveSettleMs - 1)
   t.same(look(), [])
   await clock.advance(1)
@@ -169,6 +169,6 @@ t.test(
     t.notOk(rebalancer.isMoving(first[0]!))
     t.same(look(), first, 'it is the rebalancer again')
     rebalancer.reset()
-    t.same(look(), first, 'another life has asked for nothing')
+    t.same(look(), first, 'another incarnation has asked for nothing')
   },
 )

@@ -11,7 +11,7 @@ import type { Move } from './moves.ts'
 export interface RebalancerOptions {
   readonly clock: Clock
   readonly member: string
-  /** Whether that life was seen to beat, and not only its row to say `up`. */
+  /** Whether that incarnation was seen to beat, and not only its row to say `up`. */
   readonly isBeating: (incarnation: string) => boolean
   /** Asks the present owner; what comes of it shows in the rows. */
   readonly ask: (move: Move) => void
@@ -21,7 +21,7 @@ export class Rebalancer {
   readonly #options: RebalancerOptions
   /** Moves that were asked for, with the time. */
   readonly #moving = new Map<number, { readonly epoch: number; readonly sinceMs: number }>()
-  /** When each life that is up was first seen, by this member's clock. */
+  /** When each incarnation that is up was first seen, by this member's clock. */
   readonly #upSince = new Map<string, number>()
 
   constructor(options: RebalancerOptions) {
@@ -42,11 +42,13 @@ export class Rebalancer {
     this.#moving.delete(shard)
   }
 
-  /** The lives that are up or leaving, as of now. */
+  /** The incarnations that are up or leaving, as of now. */
   living(incarnations: ReadonlySet<string>): void {
     const nowMs = this.#options.clock.monotonicMs()
-    for (const life of incarnations) if (!this.#upSince.has(life)) this.#upSince.set(life, nowMs)
-    for (const life of this.#upSince.keys()) if (!incarnations.has(life)) this.#upSince.delete(life)
+    for (const incarnation of incarnations)
+      if (!this.#upSince.has(incarnation)) this.#upSince.set(incarnation, nowMs)
+    for (const incarnation of this.#upSince.keys())
+      if (!incarnations.has(incarnation)) this.#upSince.delete(incarnation)
   }
 
   /** Asks for what is due, when it is this member's to ask. */

@@ -46,17 +46,20 @@ t.test('what goes to one member in one tick is one entry, in its order', async (
   t.same(seen.answers, [])
 })
 
-t.test('each life that sends has an entry of its own, in the order of sending', async (t) => {
-  const { redis, send } = await makeWire(t)
-  for (const [trace, from] of ['one', 'one', 'two', 'one'].entries()) {
-    send('there', `${trace}`, from)
-  }
-  t.ok(await soon(() => written(redis, THERE).length === 3))
-  t.same(
-    written(redis, THERE).map((entry) => (entry as { items: unknown }).items),
-    [['0', '1'], ['2'], ['3']],
-  )
-})
+t.test(
+  'each incarnation that sends has an entry of its own, in the order of sending',
+  async (t) => {
+    const { redis, send } = await makeWire(t)
+    for (const [trace, from] of ['one', 'one', 'two', 'one'].entries()) {
+      send('there', `${trace}`, from)
+    }
+    t.ok(await soon(() => written(redis, THERE).length === 3))
+    t.same(
+      written(redis, THERE).map((entry) => (entry as { items: unknown }).items),
+      [['0', '1'], ['2'], ['3']],
+    )
+  },
+)
 
 t.test('what an older member can not read is an entry of its own, of its format', async (t) => {
   const { redis, wire, send } = await makeWire(t)
@@ -180,7 +183,7 @@ t.test('a destination has room for so many bytes, and again once they are answer
   t.ok(await soon(() => written(redis, THERE).length === 2))
 })
 
-t.test('a life that has ended: nothing of it is kept, and its stream goes', async (t) => {
+t.test('an incarnation that has ended: nothing of it is kept, and its stream goes', async (t) => {
   const { redis, wire, ticks, send, seen, arrive, inbox } = await makeWire(t)
   send('there', 'a')
   t.ok(await soon(() => wire.figures.backlogBytes === 0))

@@ -52,7 +52,7 @@ class Model {
   couldRun = false
   readonly #edge: Edge
   readonly #copiesMax: number
-  #life = 1
+  #incarnation = 1
   #nowMs = 0
   readonly #due: { readonly at: number; readonly run: () => void }[] = []
 
@@ -73,7 +73,7 @@ class Model {
           return () => undefined
         },
       },
-      route: () => ({ incarnation: `life ${this.#life}`, epoch: this.#life }),
+      route: () => ({ incarnation: `incarnation ${this.#incarnation}`, epoch: this.#incarnation }),
       send: ({ incarnation }, _shard, _envelope, respond) => {
         this.copies.push({ to: incarnation, respond, hasRun: false, reply: null, ended: false })
       },
@@ -87,7 +87,7 @@ class Model {
   }
 
   #isWaiting(copy: Copy): boolean {
-    return !copy.hasRun && !copy.ended && copy.to === `life ${this.#life}`
+    return !copy.hasRun && !copy.ended && copy.to === `incarnation ${this.#incarnation}`
   }
 
   /** All that can happen now, in a fixed order. */
@@ -150,9 +150,9 @@ class Model {
   #dies(copy: Copy | null, turns: Turns): void {
     if (copy) this.#run(copy, turns)
     this.isDoubtful = true
-    const life = `life ${this.#life++}`
-    for (const one of this.copies) if (one.to === life) one.ended = true
-    this.#edge.died(life)
+    const incarnation = `incarnation ${this.#incarnation++}`
+    for (const one of this.copies) if (one.to === incarnation) one.ended = true
+    this.#edge.died(incarnation)
   }
 
   #arrives(copy: Copy): void {

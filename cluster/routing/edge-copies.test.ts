@@ -81,7 +81,7 @@ function run(world: World, step: Step, lives: { count: number }): void {
     copy.respond(reply)
   } else if (step.do === 'die') {
     const died = world.owner?.incarnation ?? 'a'
-    world.owner = { incarnation: `life ${++lives.count}`, epoch: lives.count + 1 }
+    world.owner = { incarnation: `incarnation ${++lives.count}`, epoch: lives.count + 1 }
     for (const request of all) {
       const lost = request.copies.filter((copy) => copy.isOpen && copy.to === died)
       for (const copy of lost) copy.isOpen = false
@@ -91,7 +91,7 @@ function run(world: World, step: Step, lives: { count: number }): void {
     }
     edge.died(died)
   } else if (step.do === 'move') {
-    world.owner = { incarnation: `life ${++lives.count}`, epoch: lives.count + 1 }
+    world.owner = { incarnation: `incarnation ${++lives.count}`, epoch: lives.count + 1 }
   } else if (step.do === 'lose') world.owner = null
   else if (step.do === 'resend') edge.resend()
 }
@@ -360,22 +360,25 @@ t.test('each copy has what is left of the budget, by the clock that only goes on
   t.equal(request.replies.length, 1, 'later replies are dropped')
 })
 
-t.test('the end of a life: unknown for what may run, refused for what can not', async (t) => {
-  const world = makeEdge()
-  const codes: string[] = []
-  const note = (request: Request): void => {
-    const [reply] = request.replies
-    codes.push(reply!.outcome === 'answered' ? 'answered' : reply!.error.code)
-  }
-  const open = world.ask(idIn(0))
-  const moved = world.ask(idIn(0))
-  moved.copies[0]!.respond({ outcome: 'moved', shard: 0 })
-  const taken = world.ask(idIn(0))
-  taken.copies[0]!.respond({ outcome: 'moved', shard: 0, taken: true })
-  world.owner = null
-  const nowhere = world.ask(idIn(0))
-  world.edge.abandon()
-  await world.clock.advance(0)
-  for (const request of [open, moved, taken, nowhere]) note(request)
-  t.same(codes, ['OUTCOME_UNKNOWN', 'UNAVAILABLE', 'OUTCOME_UNKNOWN', 'UNAVAILABLE'])
-})
+t.test(
+  'the end of an incarnation: unknown for what may run, refused for what can not',
+  async (t) => {
+    const world = makeEdge()
+    const codes: string[] = []
+    const note = (request: Request): void => {
+      const [reply] = request.replies
+      codes.push(reply!.outcome === 'answered' ? 'answered' : reply!.error.code)
+    }
+    const open = world.ask(idIn(0))
+    const moved = world.ask(idIn(0))
+    moved.copies[0]!.respond({ outcome: 'moved', shard: 0 })
+    const taken = world.ask(idIn(0))
+    taken.copies[0]!.respond({ outcome: 'moved', shard: 0, taken: true })
+    world.owner = null
+    const nowhere = world.ask(idIn(0))
+    world.edge.abandon()
+    await world.clock.advance(0)
+    for (const request of [open, moved, taken, nowhere]) note(request)
+    t.same(codes, ['OUTCOME_UNKNOWN', 'UNAVAILABLE', 'OUTCOME_UNKNOWN', 'UNAVAILABLE'])
+  },
+)

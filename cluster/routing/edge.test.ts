@@ -367,7 +367,7 @@ t.test('a wire that came back gets every open copy again', async (t) => {
   t.equal(sent.length, 2)
 })
 
-t.test('the end of a life: unknown for what was sent', async (t) => {
+t.test('the end of an incarnation: unknown for what was sent', async (t) => {
   const { sent, ask, edge, clock } = makeEdge()
   const asked = ask()
   t.equal(sent.length, 1)

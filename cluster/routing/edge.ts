@@ -265,7 +265,7 @@ export class Edge {
     }
   }
 
-  /** This life of the member is over: what it holds for callers can't be told any more. */
+  /** This incarnation of the member is over: what it holds for callers can't be told any more. */
   abandon(): void {
     for (const asked of this.#pending) {
       if (asked.open === 0 && asked.lostBefore === 0) this.#refuse(asked)

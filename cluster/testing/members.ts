@@ -113,7 +113,7 @@ interface Shared {
 
 function makeOne(shared: Shared, name: string): OneMember {
   const { clock, wire, random } = shared
-  const life: Life = { killed: false, cut: false }
+  const fate: Fate = { killed: false, cut: false }
   const logged: string[] = []
   const released: number[] = []
   const one: { onStatement: OneMember['onStatement'] } = { onStatement: null }
@@ -121,16 +121,16 @@ function makeOne(shared: Shared, name: string): OneMember {
     void logged.push(`${text} ${JSON.stringify(fields)}`)
   const log = { debug: () => undefined, info: say, warn: say, error: say }
   const rule = (statement: string): Outcome | null => one.onStatement?.(statement) ?? null
-  const control = breakable(new MemoryControl(shared.state), life, rule)
+  const control = breakable(new MemoryControl(shared.state), fate, rule)
   const member = new Member({
     memberId: name,
     address: `http://${name}`,
     version: '1',
-    journal: journalOf(shared, { life, rule, control, log }),
+    journal: journalOf(shared, { fate, rule, control, log }),
     cluster: { control },
     behaviours: shared.behaviours,
     world: { clock, random },
-    wire: cuttable(wire, life),
+    wire: cuttable(wire, fate),
     wireDeliversOnce: true,
     log,
     hooks: { has: () => false, effects: () => [] },
@@ -158,8 +158,8 @@ function makeOne(shared: Shared, name: string): OneMember {
     member,
     logged,
     released,
-    kill: () => void (life.killed = true),
-    cutJournal: () => void (life.cut = true),
+    kill: () => void (fate.killed = true),
+    cutJournal: () => void (fate.cut = true),
     ask,
   })
 }
@@ -167,7 +167,7 @@ function makeOne(shared: Shared, name: string): OneMember {
 function journalOf(
   { shards, state, registers, clock }: Shared,
   of: {
-    readonly life: Life
+    readonly fate: Fate
     readonly rule: (statement: string) => Outcome | null
     readonly control: ControlStore
     readonly log: Log
@@ -175,7 +175,7 @@ function journalOf(
 ): Journal {
   const derived = new MemoryDerived({ registers })
   const log = new SegmentedLog({
-    segments: breakable(new MemorySegments(state), of.life, of.rule),
+    segments: breakable(new MemorySegments(state), of.fate, of.rule),
     control: of.control,
     flushOf: async (shard) => derived.consumer(shard, 'flush') ?? 0,
     clock,
@@ -186,7 +186,7 @@ function journalOf(
   return { identity, log, derived, close: () => Promise.resolve() }
 }
 
-interface Life {
+interface Fate {
   killed: boolean
   /** From the journal alone. */
   cut: boolean
@@ -195,7 +195,7 @@ interface Life {
 /** A killed process sends nothing any more, and hears nothing. */
 function breakable<T extends ControlStore | MemorySegments>(
   store: T,
-  life: Readonly<Life>,
+  fate: Readonly<Fate>,
   rule: (statement: string) => Outcome | null,
 ): T {
   return new Proxy(store, {
@@ -203,33 +203,33 @@ function breakable<T extends ControlStore | MemorySegments>(
       const value = Reflect.get(target, name, target) as unknown
       if (typeof value !== 'function') return value
       return (...args: unknown[]) => {
-        if (life.killed || life.cut) return new Promise(() => undefined)
+        if (fate.killed || fate.cut) return new Promise(() => undefined)
         const ruled = rule(`${String(name)} ${JSON.stringify(args)}`)
         if (ruled !== null) return Promise.resolve(ruled)
         const result = (value as (...a: unknown[]) => Promise<unknown>).apply(target, args)
         return result.then((answer) =>
-          life.killed || life.cut ? new Promise(() => undefined) : answer,
+          fate.killed || fate.cut ? new Promise(() => undefined) : answer,
         )
       }
     },
   })
 }
 
-function cuttable(wire: Wire, life: { readonly killed: boolean }): Wire {
+function cuttable(wire: Wire, fate: { readonly killed: boolean }): Wire {
   return {
     get isUp() {
-      return !life.killed && wire.isUp
+      return !fate.killed && wire.isUp
     },
     serve: (incarnation, inbox) =>
       wire.serve(incarnation, {
         receive: (parcel, respond) => {
-          if (!life.killed) inbox.receive(parcel, (reply) => void (life.killed || respond(reply)))
+          if (!fate.killed) inbox.receive(parcel, (reply) => void (fate.killed || respond(reply)))
         },
-        hear: (notice, from) => void (life.killed || inbox.hear(notice, from)),
+        hear: (notice, from) => void (fate.killed || inbox.hear(notice, from)),
       }),
     send: (to, parcel, respond) =>
-      void (life.killed || wire.send(to, parcel, (reply) => void (life.killed || respond(reply)))),
-    tell: (to, notice, from) => void (life.killed || wire.tell(to, notice, from)),
-    close: (incarnation) => void (life.killed || wire.close(incarnation)),
+      void (fate.killed || wire.send(to, parcel, (reply) => void (fate.killed || respond(reply)))),
+    tell: (to, notice, from) => void (fate.killed || wire.tell(to, notice, from)),
+    close: (incarnation) => void (fate.killed || wire.close(incarnation)),
   }
 }

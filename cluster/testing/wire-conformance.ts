@@ -198,5 +198,5 @@ async function closing(t: Test, start: Start): Promise<void> {
 
   const again = randomUUID()
   await b.serve(again, inboxes.b)
-  t.strictSame(await ask(a, again, parcelOf(names.a)), ANSWERED, 'its next life is heard')
+  t.strictSame(await ask(a, again, parcelOf(names.a)), ANSWERED, 'its next incarnation is heard')
 }

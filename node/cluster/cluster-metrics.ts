@@ -27,10 +27,10 @@ function* samples(numbers: ClusterNumbers): Generator<Sample> {
   yield gauge('cluster_shards_unowned', 'Shards without a living owner.', unowned)
   yield gauge('cluster_moves', 'Planned moves under way or due.', moves.length)
   yield gauge('lease_held', '1 while this member may serve.', numbers.mayServe() ? 1 : 0)
-  const { claims, handoffs, lives, pauseMs, pausesMs } = numbers.stats
+  const { claims, handoffs, joins, pauseMs, pausesMs } = numbers.stats
   yield counter('claims_total', 'Shards that this member took over.', claims)
   yield counter('handoffs_total', 'Shards that this member handed over.', handoffs)
-  yield counter('lives_total', 'Times that this process joined the cluster.', lives)
+  yield counter('joins_total', 'Times that this process joined the cluster.', joins)
   yield counter(
     'handoff_pause_seconds_total',
     'Time from their seal until the next owner served.',

@@ -2,7 +2,7 @@
 // `sharedMs`, which is the same clock in every thread of a process.
 
 import type { EngineTls } from '../../config/settings.ts'
-import type { Life, Sent } from '../../cluster/membership/beat.ts'
+import type { MemberIncarnation, Sent } from '../../cluster/membership/beat.ts'
 import type { Credentials } from '../../storage/cassandra/client-options.ts'
 import type { SerialLevel } from '../../storage/cassandra/session.ts'
 
@@ -26,9 +26,9 @@ export interface BeatWorkerData {
   readonly ticks: SharedArrayBuffer
 }
 
-/** `round` counts the lives: what is said of an earlier one is not heard. */
+/** `round` counts the incarnations: what is said of an earlier one is not heard. */
 export type ToBeatWorker =
-  | { readonly kind: 'start'; readonly round: number; readonly life: Life }
+  | { readonly kind: 'start'; readonly round: number; readonly own: MemberIncarnation }
   | { readonly kind: 'stop' }
   | { readonly kind: 'close' }
 

@@ -1,11 +1,11 @@
-// The beat inside its own thread: takes up lives as it is told, and beats for one while the main
-// loop's counter moves, for a wedged loop must not look alive. Source: PROTOCOL 3.3.2.
+// The beat inside its own thread: takes up incarnations as it is told, and beats for one while the
+// main loop's counter moves, for a wedged loop must not look alive. Source: PROTOCOL 3.3.2.
 
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../cluster/clock.ts'
 import type { Clock } from '../../cluster/clock.ts'
 import { BeatLoop } from '../../cluster/membership/beat.ts'
-import type { BeatLoopOptions, Life } from '../../cluster/membership/beat.ts'
+import type { BeatLoopOptions, MemberIncarnation } from '../../cluster/membership/beat.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import { Outage } from '../../protocol/outage.ts'
@@ -33,7 +33,7 @@ export class BeatService {
   readonly #log: Log
   #loop: BeatLoop | null = null
   #connected: BeatControl | null = null
-  #wanted: { readonly round: number; readonly life: Life } | null = null
+  #wanted: { readonly round: number; readonly own: MemberIncarnation } | null = null
   #isClosed = false
   #seen = -1
 
@@ -106,8 +106,8 @@ export class BeatService {
 
   #begin(): void {
     if (this.#loop === null || this.#wanted === null) return
-    const { round, life } = this.#wanted
-    this.#loop.start(life, {
+    const { round, own } = this.#wanted
+    this.#loop.start(own, {
       applied: (sent) => this.#post({ kind: 'applied', round, sent }),
       failed: () => this.#post({ kind: 'failed', round }),
       lost: (why) => this.#post({ kind: 'lost', round, why }),

@@ -93,12 +93,12 @@ void t.test('beats, told in times of this thread', async (t) => {
   heard.thread.close()
 })
 
-void t.test('one life after another', async (t) => {
+void t.test('one incarnation after another', async (t) => {
   const heard = hear()
   heard.begin('a')
   await until(() => heard.applied.length >= 1)
   const { length } = heard.applied
-  // A beat's answer is on its way while the next life begins.
+  // A beat's answer is on its way while the next incarnation begins.
   const sentMs = heard.applied[0]!.sent.monotonicMs
   await until(() => performance.now() > sentMs + LIMITS.beatEveryMs - 50)
   wedge(200)
@@ -111,23 +111,26 @@ void t.test('one life after another', async (t) => {
   const before = beats()
   const end = performance.now() + 4 * LIMITS.beatEveryMs
   await until(() => performance.now() > end)
-  t.ok(beats() <= before + 1, 'nobody beats for a life that was stopped')
+  t.ok(beats() <= before + 1, 'nobody beats for an incarnation that was stopped')
   heard.thread.close()
 })
 
-void t.test('a life that ends before there is a connection is not beaten for', async (t) => {
-  const heard = hear()
-  heard.begin('a')
-  heard.thread.stop()
-  await until(() => heard.logged.some((line) => /no connection/.test(line)))
-  const end = performance.now() + 4 * LIMITS.beatEveryMs
-  await until(() => performance.now() > end)
-  t.match(heard.logged.slice(1), [/^the beat has its connection/], 'once there is one')
-  t.equal(heard.logged.length, 2)
-  heard.begin('b')
-  await until(() => heard.applied.length > 0)
-  heard.thread.close()
-})
+void t.test(
+  'an incarnation that ends before there is a connection is not beaten for',
+  async (t) => {
+    const heard = hear()
+    heard.begin('a')
+    heard.thread.stop()
+    await until(() => heard.logged.some((line) => /no connection/.test(line)))
+    const end = performance.now() + 4 * LIMITS.beatEveryMs
+    await until(() => performance.now() > end)
+    t.match(heard.logged.slice(1), [/^the beat has its connection/], 'once there is one')
+    t.equal(heard.logged.length, 2)
+    heard.begin('b')
+    await until(() => heard.applied.length > 0)
+    heard.thread.close()
+  },
+)
 
 void t.test('a wedged loop does not look alive', async (t) => {
   const heard = hear()
@@ -147,27 +150,30 @@ void t.test('a wedged loop does not look alive', async (t) => {
   heard.thread.close()
 })
 
-void t.test('a life that is over, a thread that ends, an outcome that is unknown', async (t) => {
-  const heard = hear()
-  heard.begin('dead')
-  await until(() => heard.lost.length > 0)
-  t.same(heard.lost, ['its row says dead'])
-  heard.begin('unheard')
-  await until(() => heard.failed > 0)
-  const before = heard.applied.length
-  await until(() => heard.applied.length > before + 1)
-  heard.begin('dies')
-  await until(() => heard.lost.length > 1)
-  t.same(heard.lost.slice(1), ['the thread of the beat has ended'])
-  const { length } = heard.applied
-  heard.begin('again')
-  await until(() => heard.applied.length > length)
-  t.equal(heard.lost.length, 2, 'the next life has a new thread')
-  heard.thread.close()
-  const after = heard.applied.length
-  heard.begin('closed')
-  t.equal(heard.applied.length, after)
-})
+void t.test(
+  'an incarnation that is over, a thread that ends, an outcome that is unknown',
+  async (t) => {
+    const heard = hear()
+    heard.begin('dead')
+    await until(() => heard.lost.length > 0)
+    t.same(heard.lost, ['its row says dead'])
+    heard.begin('unheard')
+    await until(() => heard.failed > 0)
+    const before = heard.applied.length
+    await until(() => heard.applied.length > before + 1)
+    heard.begin('dies')
+    await until(() => heard.lost.length > 1)
+    t.same(heard.lost.slice(1), ['the thread of the beat has ended'])
+    const { length } = heard.applied
+    heard.begin('again')
+    await until(() => heard.applied.length > length)
+    t.equal(heard.lost.length, 2, 'the next incarnation has a new thread')
+    heard.thread.close()
+    const after = heard.applied.length
+    heard.begin('closed')
+    t.equal(heard.applied.length, after)
+  },
+)
 
 const cassandra = await testCassandra()
 if ('skipped' in cassandra) {

@@ -3,7 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../cluster/clock.ts'
-import type { BeatReport, BeatSender, Life } from '../../cluster/membership/beat.ts'
+import type { BeatReport, BeatSender, MemberIncarnation } from '../../cluster/membership/beat.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Log } from '../../protocol/log.ts'
 import { sharedMs } from './beat-messages.ts'
@@ -42,11 +42,11 @@ export class BeatThread implements BeatSender {
     this.#spawn()
   }
 
-  start(life: Life, report: BeatReport): void {
+  start(own: MemberIncarnation, report: BeatReport): void {
     this.#round++
     this.#report = report
     if (this.#worker === null) this.#spawn()
-    this.#post({ kind: 'start', round: this.#round, life })
+    this.#post({ kind: 'start', round: this.#round, own })
   }
 
   stop(): void {
@@ -109,7 +109,7 @@ export class BeatThread implements BeatSender {
     }
   }
 
-  /** Which of its statements may still land nobody knows: this life can't be gone on with. */
+  /** Nobody knows which of its statements may still land: this incarnation is given up. */
   #exited(worker: Worker): void {
     if (this.#worker === worker) this.#worker = null
     const report = this.#report

@@ -44,9 +44,9 @@ async function members(t: Test, makeControl: MakeControl): Promise<void> {
   const where = { incarnation, beat: 0, state: 'up' } as const
   t.equal(await control.updateMember('a', { beat: 1 }, where), 'applied')
   t.same(await control.member('a'), { ...a, beat: 1 }, 'what is not named stays')
-  const life = { incarnation: freshUuid(), state: 'leaving', beat: 0, address: 'x' } as const
-  t.equal(await control.updateMember('a', life, { incarnation }), 'applied')
-  t.same(await control.member('a'), { ...a, ...life })
+  const leaving = { incarnation: freshUuid(), state: 'leaving', beat: 0, address: 'x' } as const
+  t.equal(await control.updateMember('a', leaving, { incarnation }), 'applied')
+  t.same(await control.member('a'), { ...a, ...leaving })
   t.same(await control.member('b'), b, 'others stay')
   for (const wire of ['down', 'up'] as const) {
     t.equal(await control.updateMember('b', { wire }, { incarnation: b.incarnation }), 'applied')

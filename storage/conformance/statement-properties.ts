@@ -22,14 +22,17 @@ export interface RunNames {
 
 type Step = (on: Statements, names: RunNames) => Promise<Outcome>
 
-const LIVES = [NIL_INCARNATION, ...[1, 2, 3].map((i) => NIL_INCARNATION.replace(/.$/, String(i)))]
+const INCARNATIONS = [
+  NIL_INCARNATION,
+  ...[1, 2, 3].map((i) => NIL_INCARNATION.replace(/.$/, String(i))),
+]
 const small = fc.integer({ min: 0, max: 3 })
 const epoch = fc.integer({ min: 0, max: 2 })
-const life = fc.constantFrom(...LIVES)
+const anyIncarnation = fc.constantFrom(...INCARNATIONS)
 const state = fc.constantFrom<MemberState>('up', 'leaving', 'dead', 'left')
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 
-const join = fc.tuple(small, life).map(([i, incarnation]): Step => {
+const join = fc.tuple(small, anyIncarnation).map(([i, incarnation]): Step => {
   const rest = { state: 'up', beat: 0, address: 'a', version: '1' } as const
   return ({ control }, names) =>
     control.insertMember({ member: names.member(i % 2), incarnation, ...rest })
@@ -39,7 +42,7 @@ const change = fc
     i: small,
     beat: small,
     next: state,
-    incarnation: life,
+    incarnation: anyIncarnation,
     was: maybe(state),
     at: maybe(small),
   })
@@ -53,7 +56,7 @@ const change = fc
       control.updateMember(names.member(i % 2), { beat, state: next }, where)
   })
 const sign = fc
-  .record({ i: small, to: epoch, from: epoch, mine: life, theirs: life })
+  .record({ i: small, to: epoch, from: epoch, mine: anyIncarnation, theirs: anyIncarnation })
   .map(({ i, to, from, mine, theirs }): Step => {
     const next = { epoch: to, owner: `owner ${to}`, incarnation: mine }
     const where = { epoch: from, incarnation: theirs }
@@ -76,7 +79,13 @@ const seal = fc.tuple(place, epoch, small).map(([at, e, head]): Step => {
     segments.seal({ shard: names.shard(at.i % 2), segment: at.segment }, { epoch: e, head })
 })
 const append = fc
-  .record({ at: place, e: epoch, head: small, count: fc.integer({ min: 1, max: 2 }), id: life })
+  .record({
+    at: place,
+    e: epoch,
+    head: small,
+    count: fc.integer({ min: 1, max: 2 }),
+    id: anyIncarnation,
+  })
   .map(({ at, e, head, count, id }): Step => {
     return ({ segments }, names) => {
       const body = Buffer.from(`${e} ${head} ${count} ${id}`)

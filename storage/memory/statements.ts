@@ -27,7 +27,7 @@ interface SegmentState {
   rows: LogRow[]
 }
 
-/** What the engine keeps over the lives of members. */
+/** What the engine keeps over the incarnations of members. */
 export interface StatementState {
   readonly members: Map<string, MemberRow>
   readonly shards: Map<number, ShardRow>

@@ -1,7 +1,7 @@
-// A long life in two minutes: periods of days are lowered to seconds, and members are killed,
-// restarted and put to rest over many of them, under a load with refusals among the changes. What
-// was acknowledged is there when everything that may expire has expired. Source: PROTOCOL 3.6,
-// 3.12, 4.2.
+// A long incarnation in two minutes: periods of days are lowered to seconds, and members are
+// killed, restarted and put to rest over many of them, under a load with refusals among the
+// changes. What was acknowledged is there when everything that may expire has expired. Source:
+// PROTOCOL 3.6, 3.12, 4.2.
 
 import t from 'tap'
 import { randomUUID } from 'node:crypto'
@@ -9,7 +9,7 @@ import { apply, create, query } from '../harness/orders.ts'
 import type { Command, Message } from '../harness/orders.ts'
 import type { Answer } from '../harness/node-process.ts'
 import { Patience, tick, until } from '../harness/patience.ts'
-import { LIMITS_VARIABLE } from '../harness/short-lives.ts'
+import { LIMITS_VARIABLE } from '../harness/lowered-limits.ts'
 import type { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD, nextNumberIn, placeOfKey, shardOf } from '../../protocol/ids.ts'
 import { logExtent } from './log-extent.ts'
@@ -97,7 +97,8 @@ faults(
       await cluster.stopEngine('elasticsearch')
       const token = await sleeper.node.token()
       await until('it is known', async () => (await usedOver(sleeper, token)) === 200)
-      // What lay in its sockets meanwhile would be older than its key's life when it is read.
+      // What lay in its sockets meanwhile would be older than its key's incarnation when it is
+      // read.
       sleeper.isLeaving = true
       await tick(PATIENCE_MS)
       cluster.freeze(sleeper.name)

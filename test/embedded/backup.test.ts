@@ -11,7 +11,7 @@ import { Load } from '../harness/load.ts'
 import { NodeProcess } from '../harness/node-process.ts'
 import { Patience, tick } from '../harness/patience.ts'
 import { query } from '../harness/orders.ts'
-import { LIMITS_VARIABLE } from '../harness/short-lives.ts'
+import { LIMITS_VARIABLE } from '../harness/lowered-limits.ts'
 
 const BACKUP = join(import.meta.dirname, '..', '..', 'cli', 'backup.ts')
 const ROUNDS = 3

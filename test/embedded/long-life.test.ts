@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { NodeProcess } from '../harness/node-process.ts'
 import { apply, create } from '../harness/orders.ts'
 import { tick } from '../harness/patience.ts'
-import { LEAP_VARIABLE, LIMITS_VARIABLE } from '../harness/short-lives.ts'
+import { LEAP_VARIABLE, LIMITS_VARIABLE } from '../harness/lowered-limits.ts'
 
 t.setTimeout(120_000)
 

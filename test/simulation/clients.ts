@@ -237,7 +237,7 @@ export class Clients {
   }
 }
 
-/** That a key was used for another body is not recorded: it ends with that one's life. */
+/** That a key was used for another body is not recorded: it ends with that one's incarnation. */
 function isMismatch(result: MessageResult | null): boolean {
   return result?.success === false && result.errors[0]!.code === 'IDEMPOTENCY_MISMATCH'
 }

@@ -20,13 +20,13 @@ type Way = 'stopped' | 'asleep' | 'down'
 
 const WAYS: readonly Way[] = ['stopped', 'asleep', 'down']
 
-/** Around every life that there is: of edges' ids, keys, rows that pass, tombstones. */
+/** Around every incarnation that there is: of edges' ids, keys, rows that pass, tombstones. */
 const RESTS_MS = [
   ...[12 * 60_000, 2 * HOUR_MS, 17 * HOUR_MS, 26 * HOUR_MS],
   ...[50 * HOUR_MS, 4 * DAY_MS, 11 * DAY_MS],
 ]
 
-/** Several such rests are shorter than any row's life. */
+/** Several such rests are shorter than any row's incarnation. */
 const SLEEP_MS = 12 * HOUR_MS
 
 export interface RestsOptions {

@@ -131,9 +131,9 @@ interface Timer {
 }
 
 /**
- * One simulated process (one life: a process that is started again is another object). It sees
- * time through a clock of its own, whose rate differs a little, whose wall part jumps, and which
- * stands still while its machine is suspended.
+ * One simulated process (one incarnation: a process that is started again is another object). It
+ * sees time through a clock of its own, whose rate differs a little, whose wall part jumps, and
+ * which stands still while its machine is suspended.
  */
 export class Process implements Owner {
   readonly name: string

@@ -92,7 +92,7 @@ export class StoreControl implements ControlStore {
   }
 }
 
-/** Some characters of a UUID are enough to tell one life from another. */
+/** Some characters of a UUID are enough to tell one incarnation from another. */
 function brief(fields: object): string {
   return Object.entries(fields)
     .map(([name, value]) => `${name} ${name === 'incarnation' ? String(value).slice(-6) : value}`)

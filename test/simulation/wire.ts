@@ -59,7 +59,7 @@ export class Redis {
     for (const [incarnation, stream] of this.#streams) this.#lose(incarnation, stream)
   }
 
-  /** Nobody has prolonged a stream for longer than its life: it is gone with what is in it. */
+  /** Nobody has prolonged a stream for longer than its time: it is gone with what is in it. */
   expire(passedMs: number): void {
     if (passedMs > LIMITS.wireStreamMs) this.flush()
   }

@@ -3,7 +3,7 @@
 
 import { BOUNDS } from './bounds.ts' // the first: see there
 import type { Clock } from '../../cluster/clock.ts'
-import type { FormerLives } from '../../cluster/membership/former-lives.ts'
+import type { FormerIncarnations } from '../../cluster/membership/former-incarnations.ts'
 import { SegmentedLog } from '../../cluster/log/segmented-log.ts'
 import { Member } from '../../cluster/member.ts'
 import type { ActorRequest } from '../../cluster/actor-system.ts'
@@ -66,8 +66,8 @@ export class World {
   readonly alarms: string[] = []
   /** Members know what has become of earlier processes; so it is in every second seed. */
   isOneMachine: boolean
-  /** Processes by the lives that they have begun. */
-  readonly #lives = new Map<string, Process>()
+  /** Processes by the incarnations that they have begun. */
+  readonly #incarnations = new Map<string, Process>()
   readonly trace: Trace
   /** Days pass, and nobody does anything. */
   isResting = false
@@ -207,13 +207,13 @@ export class World {
   }
 
   /** What the machine knows of the processes of a name. */
-  #formerOf(process: Process): { former?: FormerLives } {
+  #formerOf(process: Process): { former?: FormerIncarnations } {
     if (!this.isOneMachine) return {}
-    const lives = this.#lives
+    const incarnations = this.#incarnations
     return {
       former: {
-        begins: (incarnation) => void lives.set(incarnation, process),
-        isOver: (incarnation) => lives.get(incarnation)?.state === 'dead',
+        begins: (incarnation) => void incarnations.set(incarnation, process),
+        isOver: (incarnation) => incarnations.get(incarnation)?.state === 'dead',
       },
     }
   }

@@ -8,7 +8,7 @@ import { MemoryControl, newStatementState } from '../../../storage/memory/statem
 import type { StatementState } from '../../../storage/memory/statements.ts'
 import type { Clock } from '../../clock.ts'
 import { TestClock, seeded } from '../../testing/harness.ts'
-import type { FormerLives } from '../former-lives.ts'
+import type { FormerIncarnations } from '../former-incarnations.ts'
 import { Membership } from '../membership.ts'
 
 export type Fate = 'heard' | 'unheard' | 'lost' | 'late'
@@ -22,7 +22,7 @@ export interface MachineOptions {
   readonly seed?: number
   /** How fast its monotonic clock goes. */
   readonly rate?: number
-  readonly former?: FormerLives
+  readonly former?: FormerIncarnations
 }
 
 const QUIET: Log = {
@@ -34,7 +34,7 @@ const QUIET: Log = {
 
 export class Machine {
   readonly membership: Membership
-  /** Why each of its lives was over. */
+  /** Why each of its incarnations was over. */
   readonly lost: string[] = []
   /** Names of those that it declared dead. */
   readonly declared: string[] = []
@@ -173,7 +173,7 @@ export class Machine {
 export interface Cluster {
   readonly time: TestClock
   readonly state: StatementState
-  machine(member: string, rate?: number, former?: FormerLives): Machine
+  machine(member: string, rate?: number, former?: FormerIncarnations): Machine
   /** A machine that has joined. */
   start(member: string): Promise<Machine>
 }
@@ -183,7 +183,7 @@ export function cluster(): Cluster {
   const time = new TestClock()
   const state = newStatementState(2)
   let seed = 0
-  const machine = (member: string, rate = 1, former?: FormerLives): Machine =>
+  const machine = (member: string, rate = 1, former?: FormerIncarnations): Machine =>
     new Machine({ member, time, state, rate, seed: ++seed, ...(former && { former }) })
   return {
     time,

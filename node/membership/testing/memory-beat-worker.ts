@@ -1,6 +1,6 @@
-// A beat thread on control rows in memory: its own row is there from the first life on. It tells
-// each beat's number as a line of the log, and stops answering, dies or declares itself dead by the
-// name of the member.
+// A beat thread on control rows in memory: its own row is there from the first incarnation on. It
+// tells each beat's number as a line of the log, and stops answering, dies or declares itself dead
+// by the name of the member.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MemberChange, MemberCondition } from '../../../storage/control.ts'
@@ -14,7 +14,7 @@ let attempts = 0
 
 port.on('message', (message: ToBeatWorker) => {
   if (message.kind !== 'start') return
-  const { member, incarnation } = message.life
+  const { member, incarnation } = message.own
   const row = { incarnation, state: 'up' as const, beat: 0, address: '', version: '1' }
   void control
     .insertMember({ member, ...row })

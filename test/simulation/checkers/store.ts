@@ -74,7 +74,7 @@ function checkSegments({ state }: Engine): string[] {
 
 /**
  * Versions are dense; so are the numbers of entries, but for those of refusals that have passed,
- * which are given out again. Each message is there once within its life.
+ * which are given out again. Each message is there once within its incarnation.
  */
 function checkActor(actor: FoldedActor): string[] {
   const found: string[] = []

@@ -21,7 +21,7 @@ export async function play(stage: Stage): Promise<void> {
   await stage.wait(1_500)
   const views = stage.hold(c!.process, /^(shards|members)/)
   await stage.until('nobody has heard of a for long', () => stage.isDead('a'))
-  await stage.until('a gives its life up', () => !stage.serves(a!, shard))
+  await stage.until('a gives its incarnation up', () => !stage.serves(a!, shard))
   await stage.wait(50)
   views.release()
   await request.done

@@ -21,5 +21,8 @@ export async function play(stage: Stage): Promise<void> {
   old!.process.resume()
   await done
   stage.world.kill(old!)
-  await stage.until('the next life serves', () => stage.ownerOf(shard) === next && next.isReady)
+  await stage.until(
+    'the next incarnation serves',
+    () => stage.ownerOf(shard) === next && next.isReady,
+  )
 }

@@ -1,6 +1,6 @@
 // The answer to a relayed message is lost, and so is every later one until the marks that remember
-// the message have come to the end of their life. Then it is sent again: the pair of shard and
-// offset remembers it for ever (PROTOCOL 3.6 Outbox).
+// the message have come to the end of their incarnation. Then it is sent again: the pair of shard
+// and offset remembers it for ever (PROTOCOL 3.6 Outbox).
 
 import { BOUNDS } from '../bounds.ts'
 import type { Stage } from './stage.ts'

@@ -12,7 +12,7 @@ export async function play(stage: Stage): Promise<void> {
   await stage.must(old!, id, [['open'], ['append', { token: 't0' }]])
   old!.process.pause()
   const next = stage.world.start('a')
-  await stage.until('the next life serves', () => stage.serves(next, shard) && next.isReady)
+  await stage.until('the next incarnation serves', () => stage.serves(next, shard) && next.isReady)
   await stage.must(next, id, [['append', { token: 't1' }]])
   old!.process.resume()
   const { done } = stage.ask(old!, id, [['read']])

@@ -10,7 +10,7 @@ const MEMBERSHIP = 'cluster/membership/membership.ts'
 export const MEMBER_MUTANTS: readonly Mutant[] = [
   {
     name: 'claim-ignores-incarnation',
-    why: 'whether an owner is dead is told by its name: a newer life of it makes the old one live',
+    why: 'whether an owner is dead is told by its name: a newer incarnation of it makes the old one live',
     patches: [
       {
         file: CLAIMER,
@@ -21,8 +21,8 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'claim-by-name',
-    directed: 'two-lives',
-    why: 'a new life serves what the rows say of its name, in the epoch of the old one',
+    directed: 'two-incarnations',
+    why: 'a new incarnation serves what the rows say of its name, in the epoch of the old one',
     patches: [
       {
         file: PLACEMENT,
@@ -39,7 +39,7 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
   {
     name: 'join-without-waiting',
     directed: 'newcomer',
-    why: 'a newcomer takes its name from a life that is merely paused and may still answer reads',
+    why: 'a newcomer takes its name from an incarnation that is merely paused and may still answer reads',
     patches: [
       {
         file: 'cluster/membership/joining.ts',

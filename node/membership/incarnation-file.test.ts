@@ -8,17 +8,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { LifeFile } from './life-file.ts'
+import { IncarnationFile } from './incarnation-file.ts'
 
 const BEGINS = `
-  import { LifeFile } from ${JSON.stringify(join(import.meta.dirname, 'life-file.ts'))}
+  import { IncarnationFile } from ${JSON.stringify(join(import.meta.dirname, 'incarnation-file.ts'))}
   const [dir, incarnation] = process.argv.slice(1)
-  new LifeFile({ dir, member: 'a', log: console }).begins(incarnation)
+  new IncarnationFile({ dir, member: 'a', log: console }).begins(incarnation)
   console.log('begun')
   setInterval(() => {}, 1000)
 `
 
-function place(t: Test): { dir: string; file: string; warnings: string[]; make: () => LifeFile } {
+function place(t: Test): {
+  dir: string
+  file: string
+  warnings: string[]
+  make: () => IncarnationFile
+} {
   const dir = mkdtempSync(join(tmpdir(), 'kontor-lives-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   const warnings: string[] = []
@@ -30,11 +35,11 @@ function place(t: Test): { dir: string; file: string; warnings: string[]; make: 
     warn: (_: object, text: string) => void warnings.push(text),
   }
   const data = join(dir, 'data')
-  const make = (): LifeFile => new LifeFile({ dir: data, member: 'a', log })
+  const make = (): IncarnationFile => new IncarnationFile({ dir: data, member: 'a', log })
   return { dir: data, file: join(data, 'lives-a.json'), warnings, make }
 }
 
-async function life(t: Test, dir: string, incarnation: string) {
+async function noted(t: Test, dir: string, incarnation: string) {
   const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', BEGINS]
   const child = spawn(process.execPath, [...flags, dir, incarnation], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -44,36 +49,36 @@ async function life(t: Test, dir: string, incarnation: string) {
   return child
 }
 
-t.test('a life is over when its process is, not before', async (t) => {
+t.test('an incarnation is over when its process is, not before', async (t) => {
   const { dir, make } = place(t)
-  const child = await life(t, dir, 'one')
-  const lives = make()
-  t.equal(lives.isOver('one'), false, 'it runs')
+  const child = await noted(t, dir, 'one')
+  const incarnations = make()
+  t.equal(incarnations.isOver('one'), false, 'it runs')
   child.kill('SIGSTOP')
-  t.equal(lives.isOver('one'), false, 'it stands still')
+  t.equal(incarnations.isOver('one'), false, 'it stands still')
   child.kill('SIGKILL')
   await once(child, 'exit')
-  t.equal(lives.isOver('one'), true)
-  t.equal(lives.isOver('other'), false, 'of which nobody knows')
+  t.equal(incarnations.isOver('one'), true)
+  t.equal(incarnations.isOver('other'), false, 'of which nobody knows')
   t.equal(make().isOver('one'), true)
 })
 
 t.test('one of this very process goes on', async (t) => {
   const { make } = place(t)
-  const lives = make()
-  lives.begins('mine')
-  t.equal(lives.isOver('mine'), false)
+  const incarnations = make()
+  incarnations.begins('mine')
+  t.equal(incarnations.isOver('mine'), false)
 })
 
 t.test('a number that another process has by now', async (t) => {
   const { file, make } = place(t)
-  const lives = make()
-  lives.begins('mine')
+  const incarnations = make()
+  incarnations.begins('mine')
   const [mine] = JSON.parse(readFileSync(file, 'utf8')) as [{ process: object }]
   const as = (more: object): boolean => {
     const process = { ...mine.process, ...more }
     writeFileSync(file, JSON.stringify([{ incarnation: 'other', process }]))
-    return lives.isOver('other')
+    return incarnations.isOver('other')
   }
   t.equal(as({}), false)
   t.equal(as({ birth: '1' }), true)
@@ -81,23 +86,23 @@ t.test('a number that another process has by now', async (t) => {
   t.equal(as({ birth: '1', namespace: 'pid:[1]' }), false, 'another container')
 })
 
-t.test('eight lives are remembered; what can not be read proves nothing', async (t) => {
+t.test('eight incarnations are remembered; what can not be read proves nothing', async (t) => {
   const { dir, file, warnings, make } = place(t)
-  const child = await life(t, dir, 'one')
+  const child = await noted(t, dir, 'one')
   child.kill('SIGKILL')
   await once(child, 'exit')
-  const lives = make()
-  for (let i = 0; i < 7; i++) lives.begins(`mine-${i}`)
-  t.equal(lives.isOver('one'), true)
-  lives.begins('mine-7')
-  t.equal(lives.isOver('one'), false)
+  const incarnations = make()
+  for (let i = 0; i < 7; i++) incarnations.begins(`mine-${i}`)
+  t.equal(incarnations.isOver('one'), true)
+  incarnations.begins('mine-7')
+  t.equal(incarnations.isOver('one'), false)
   writeFileSync(file, '[{')
-  t.equal(lives.isOver('one'), false)
-  lives.begins('again')
+  t.equal(incarnations.isOver('one'), false)
+  incarnations.begins('again')
   t.match(readFileSync(file, 'utf8'), /again/)
   t.strictSame(warnings, [])
   rmSync(file)
   mkdirSync(file)
-  lives.begins('nowhere')
+  incarnations.begins('nowhere')
   t.match(warnings, [/can not be noted/])
 })

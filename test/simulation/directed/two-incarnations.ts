@@ -1,6 +1,6 @@
 // A member is paused with an append under way, and another process of its name takes its place. The
 // rows still name that member; only a claim by incarnation, with an epoch of its own, fences what
-// the older life has sent (PROTOCOL 3.5, 3.8.4).
+// the older incarnation has sent (PROTOCOL 3.5, 3.8.4).
 
 import type { Stage } from './stage.ts'
 
@@ -14,7 +14,7 @@ export async function play(stage: Stage): Promise<void> {
   await stage.until('the append is under way', () => held.pending.length > 0)
   old!.process.pause()
   const next = stage.world.start('a')
-  await stage.until('the next life serves', () => stage.serves(next, shard) && next.isReady)
+  await stage.until('the next incarnation serves', () => stage.serves(next, shard) && next.isReady)
   await stage.must(next, id, [['read']])
   await held.first.land()
   await stage.must(next, id, [['append', { token: 't2' }]])

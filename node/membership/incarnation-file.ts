@@ -1,17 +1,17 @@
-// The lives of a member that began on this machine, in a file of its data directory: which process
-// lived each, told so that no other can be taken for it. A member that crashed and starts again
-// finds that the process before it is no more, and need not wait until its beats have stood still.
-// Linux alone says enough (/proc); where it can't be known, in another container, on another
+// The incarnations of a member that began on this machine, in a file of its data directory: which
+// process lived each, told so that no other can be taken for it. A member that crashed and starts
+// again finds that the process before it is no more, and need not wait until its beats have stood
+// still. Linux alone says enough (/proc); where it can't be known, in another container, on another
 // machine, everybody waits. Source: PROTOCOL 3.3.1.
 
 import { mkdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { FormerLives } from '../../cluster/membership/former-lives.ts'
+import type { FormerIncarnations } from '../../cluster/membership/former-incarnations.ts'
 import type { Log } from '../../protocol/log.ts'
 import { bootId } from '../boot.ts'
 
 /** Lives that are remembered, the newest first. */
-const LIVES_MAX = 8
+const INCARNATIONS_MAX = 8
 
 /** A process as its machine tells it from all others that it ever ran. */
 interface ProcessMark {
@@ -24,12 +24,12 @@ interface ProcessMark {
   readonly birth: string
 }
 
-interface LivedBy {
+interface NotedIncarnation {
   readonly incarnation: string
   readonly process: ProcessMark
 }
 
-export class LifeFile implements FormerLives {
+export class IncarnationFile implements FormerIncarnations {
   readonly #path: string
   readonly #dir: string
   readonly #log: Log
@@ -44,11 +44,11 @@ export class LifeFile implements FormerLives {
 
   begins(incarnation: string): void {
     if (this.#own === null) return
-    const lives = [{ incarnation, process: this.#own }, ...this.#read()]
+    const incarnations = [{ incarnation, process: this.#own }, ...this.#read()]
     try {
       mkdirSync(this.#dir, { recursive: true })
       const partly = `${this.#path}.${process.pid}`
-      writeFileSync(partly, JSON.stringify(lives.slice(0, LIVES_MAX)))
+      writeFileSync(partly, JSON.stringify(incarnations.slice(0, INCARNATIONS_MAX)))
       renameSync(partly, this.#path)
     } catch (error) {
       this.#log.warn({ err: error }, 'a start after a crash will take longer: it can not be noted')
@@ -57,15 +57,15 @@ export class LifeFile implements FormerLives {
 
   isOver(incarnation: string): boolean {
     const own = this.#own
-    const life = this.#read().find((one) => one.incarnation === incarnation)
-    if (own === null || life === undefined) return false
-    const { boot, namespace } = life.process
-    return boot === own.boot && namespace === own.namespace && hasEnded(life.process)
+    const noted = this.#read().find((one) => one.incarnation === incarnation)
+    if (own === null || noted === undefined) return false
+    const { boot, namespace } = noted.process
+    return boot === own.boot && namespace === own.namespace && hasEnded(noted.process)
   }
 
-  #read(): readonly LivedBy[] {
+  #read(): readonly NotedIncarnation[] {
     try {
-      return JSON.parse(readFileSync(this.#path, 'utf8')) as LivedBy[]
+      return JSON.parse(readFileSync(this.#path, 'utf8')) as NotedIncarnation[]
     } catch {
       return []
     }

@@ -1,5 +1,5 @@
-// What a member asks of others as the rebalancer, what one life of it leaves to the next, and how
-// it ends: nothing of an old life is asked, served or waited for by a new one.
+// What a member asks of others as the rebalancer, what one incarnation of it leaves to the next,
+// and how it ends: nothing of an old incarnation is asked, served or waited for by a new one.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
@@ -32,7 +32,7 @@ async function die(world: World): Promise<void> {
   const { rows, placement } = world
   const old = placement.incarnation
   rows.state.members.set('me', { ...rows.state.members.get('me')!, state: 'dead' })
-  await world.until('another life', () => !['', old].includes(placement.incarnation))
+  await world.until('another incarnation', () => !['', old].includes(placement.incarnation))
 }
 
 t.test(
@@ -43,7 +43,7 @@ t.test(
     const { placement, clock } = world
     const mine = placement.incarnation
     await clock.advance(LIMITS.moveSettleMs - 300)
-    t.same(asked(world), [], 'this life has just begun')
+    t.same(asked(world), [], 'this incarnation has just begun')
     await clock.advance(1_000)
     const moves = placement.overview().moves
     t.equal(moves.filter(({ state }) => state === 'moving').length, 1)
@@ -128,7 +128,7 @@ t.test('one step a shard: a claim that takes long is not begun again', async (t)
   t.same(host.did, ['open 1'], 'nor is it opened while that runs')
 })
 
-t.test('an inbox that is there only when its life is over is closed', async (t) => {
+t.test('an inbox that is there only when its incarnation is over is closed', async (t) => {
   const world = makePlacement(t)
   const { placement, wired } = world
   const inbox = latch()
@@ -146,7 +146,7 @@ t.test('an inbox that is there only when its life is over is closed', async (t) 
   await world.until('the next serves', () => world.serves(1))
 })
 
-t.test('what the last life has signed over the next does not wait for', async (t) => {
+t.test('what the last incarnation has signed over the next does not wait for', async (t) => {
   const world = makePlacement(t)
   await world.startBeside()
   const { placement, rows, host } = world
@@ -161,7 +161,7 @@ t.test('what the last life has signed over the next does not wait for', async (t
   t.equal(placement.handoff.awaited, 0)
 })
 
-t.test('what was announced to the last life, the next was not told of', async (t) => {
+t.test('what was announced to the last incarnation, the next was not told of', async (t) => {
   const world = makePlacement(t)
   await world.startBeside()
   const { placement, rows, host } = world
@@ -176,7 +176,7 @@ t.test('what was announced to the last life, the next was not told of', async (t
   t.not(host.shards.get(1), opened)
 })
 
-t.test('an epoch that the last life has used is a new one to the next', async (t) => {
+t.test('an epoch that the last incarnation has used is a new one to the next', async (t) => {
   const world = makePlacement(t)
   await world.startBeside()
   const { placement, rows, host } = world
@@ -188,7 +188,7 @@ t.test('an epoch that the last life has used is a new one to the next', async (t
   t.equal(host.shards.get(1)!.epoch, 9)
 })
 
-t.test('the wait for the shards of the dead begins anew in each life', async (t) => {
+t.test('the wait for the shards of the dead begins anew in each incarnation', async (t) => {
   const world = makePlacement(t, 4)
   await world.startBeside()
   const { rows, clock, placement } = world
@@ -201,7 +201,7 @@ t.test('the wait for the shards of the dead begins anew in each life', async (t)
   const began = clock.monotonicMs()
   await world.until('taken', () => later.every(world.serves))
   t.ok(clock.monotonicMs() - began >= LIMITS.nextInRankMs / 2)
-  t.equal(placement.stats.lives, 2)
+  t.equal(placement.stats.joins, 2)
 })
 
 t.test('without a lease nothing is read and nothing served', async (t) => {
