@@ -17,7 +17,7 @@ import { trimStep } from './sharding/commit/trimmer.ts'
 import { ledger } from './testing/ledger.ts'
 
 const HOUR_MS = 3_600_000
-const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000
+const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000
 const quiet = () => undefined
 
 const refuse = (code: 'NOT_FOUND' | 'CONFLICT'): Decision<SystemState> => {
@@ -185,17 +185,17 @@ t.test('an order that was refused for days before it was made', async (t) => {
   const refused = () => node.ask(id, 'open', { number: 'N1' })
   for (let tries = 0; tries < 3; tries++) {
     t.equal(await refused(), 'ALREADY_EXISTS')
-    await node.pass(LIFE_MS / 2 - HOUR_MS)
+    await node.pass(EXPIRY_MS / 2 - HOUR_MS)
   }
   t.equal(await node.ask(id, 'open', { number: 'N1' }, 'k'), 'ALREADY_EXISTS')
   await node.ask('N1', 'renumber', { number: 'N9' })
-  await node.pass(LIFE_MS / 2 - HOUR_MS)
+  await node.pass(EXPIRY_MS / 2 - HOUR_MS)
   t.equal(await node.ask(id, 'open', { number: 'N1' }, 'k'), 'ALREADY_EXISTS', 'within its day')
   t.match(await node.ask(id, 'open', { number: 'N2', token: 'x' }), { number: 'N2' })
   for (const token of ['y', 'z']) {
     t.equal(await node.ask(id, 'append', { token: 'no', unless: 'x' }), 'INVALID_STATE')
     t.equal(await node.ask(id, 'append', { token }), token === 'y' ? 2 : 3)
-    await node.pass(2 * LIFE_MS)
+    await node.pass(2 * EXPIRY_MS)
   }
   t.same(await node.numbers(id), [5, 7, 9], 'what changed it')
   await node.restart()
@@ -216,7 +216,7 @@ t.test('a wall clock that is set right by days doubles nothing', async (t) => {
   node.setWall(60 * HOUR_MS)
   await node.pass(60_000)
   t.same(await open(), first)
-  await node.pass(LIFE_MS + HOUR_MS)
+  await node.pass(EXPIRY_MS + HOUR_MS)
   t.notSame(await open(), first, 'by its own clock its time is over')
 })
 
@@ -228,7 +228,7 @@ t.test('a setting that was refused for days before it was made, and again after'
   for (let tries = 0; tries < 3; tries++) {
     t.equal(await node.tell('late', 'delete'), 'NOT_FOUND')
     t.equal(await node.tell('late', 'put', { value: 'no', version: 1 }), 'CONFLICT')
-    await node.pass(LIFE_MS / 2 - HOUR_MS)
+    await node.pass(EXPIRY_MS / 2 - HOUR_MS)
   }
   t.equal(await node.tell('late', 'put', { value: 'x', version: 0 }, 'k'), 1)
   const { actorId } = node.shown('late')!
@@ -238,7 +238,7 @@ t.test('a setting that was refused for days before it was made, and again after'
     t.equal(await node.tell('late', 'put', { value: 'no', version: 9 }), 'CONFLICT')
     t.equal(await node.tell('late', 'put', { value, version: i + 1 }), i + 2)
     t.equal(await node.tell('gone', 'delete'), 'NOT_FOUND')
-    await node.pass(2 * LIFE_MS)
+    await node.pass(2 * EXPIRY_MS)
   }
   t.same(await node.numbers(actorId), [7, 9, 11], 'what changed it, and no refusal')
   const { begin, imageAt } = await node.systemLog()
@@ -247,7 +247,7 @@ t.test('a setting that was refused for days before it was made, and again after'
   await node.restart()
   t.match(node.shown('late'), { actorId, value: 'z', version: 3 })
   t.equal(node.shown('gone'), null)
-  await node.pass(2 * LIFE_MS)
+  await node.pass(2 * EXPIRY_MS)
   t.equal(await node.tell('late', 'put', { value: 'no', version: 2 }), 'CONFLICT')
   t.equal(await node.tell('late', 'put', { value: 'last', version: 3 }), 4)
   t.equal(await node.tell('gone', 'put', { value: 'again', version: 2 }), 3, 'its version rises')

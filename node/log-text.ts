@@ -1,5 +1,5 @@
-// The log for a person at a terminal: a sentence a line. JSON lines, for everybody else, are made in
-// log.ts.
+// The log for a person at a terminal: a sentence a line. log.ts makes JSON lines, for
+// everybody else.
 
 import type { Settings } from '../config/settings.ts'
 import type { Log } from '../protocol/log.ts'

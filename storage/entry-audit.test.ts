@@ -58,7 +58,7 @@ t.test('no other entry has the number of one with records', (t) => {
   t.end()
 })
 
-t.test('an id may come again when its life is over, not a moment before', async (t) => {
+t.test('an id may come again when its time is over, not a moment before', async (t) => {
   const says = (kind: 0 | 1, c: number) => {
     const said: string[] = []
     const audit = new EntryAudit((what) => said.push(what))
@@ -68,12 +68,12 @@ t.test('an id may come again when its life is over, not a moment before', async 
     audit.next(2, { ...fixed, n: 2, a, c })
     return said.join()
   }
-  for (const [kind, lifeMs] of [
+  for (const [kind, markTtlMs] of [
     [0, LIMITS.edgeMarkMs],
     [1, LIMITS.callerMarkMs],
   ] as const) {
-    t.match(says(kind, 5 + lifeMs - 1), /message m was taken at 1 already/)
-    t.equal(says(kind, 5 + lifeMs), '')
+    t.match(says(kind, 5 + markTtlMs - 1), /message m was taken at 1 already/)
+    t.equal(says(kind, 5 + markTtlMs), '')
   }
 })
 
@@ -140,7 +140,7 @@ t.test("the shard's clock never falls, by whichever entry it is told", (t) => {
   t.end()
 })
 
-t.test('of many messages those are forgotten whose life is over, and no others', (t) => {
+t.test('of many messages those are forgotten whose time is over, and no others', (t) => {
   const said: string[] = []
   const audit = new EntryAudit((what) => said.push(what))
   const a = { type: 'append', success: true } as Entry['a']

@@ -1,5 +1,5 @@
 // What must hold of a shard's entries, one behind the other: the versions of an actor's records
-// dense, its entries numbered, no message taken twice within its life, relayed messages in the
+// dense, its entries numbered, no message taken twice within its time, relayed messages in the
 // order of their source. Pure. Source: PROTOCOL 3.6, 4.1 (K4).
 
 import { LIMITS } from '../config/limits.ts'
@@ -23,7 +23,7 @@ interface Taken {
   readonly untilMs: number
 }
 
-/** Ids that are looked through at once for those whose life is over. */
+/** Ids that are looked through at once for those whose time is over. */
 const SWEEP_FROM = 100_000
 
 export class EntryAudit {

@@ -76,12 +76,8 @@ export class Placement implements Ownership {
     const claimer = new Claimer({ control, clock, log, host, ...own })
     this.#claimer = claimer
     const isBeating = (other: string): boolean => this.membership.isBeating(other)
-    this.#rebalancer = new Rebalancer({
-      clock,
-      member,
-      isBeating,
-      ask: (move) => this.#askFor(move),
-    })
+    const requestMove = (move: Move): void => this.#requestMove(move)
+    this.#rebalancer = new Rebalancer({ clock, member, isBeating, requestMove })
     const tell = (to: string, notice: Notice): void =>
       options.wire.tell([to], notice, this.incarnation)
     this.#announced = new Announced({ control, clock, host, claimer, incarnation, tell })
@@ -345,14 +341,13 @@ export class Placement implements Ownership {
     return view !== null && isRebalancer(view, this.#options.member)
   }
 
-  #askFor({ shard, epoch, from, to }: Move): void {
+  #requestMove({ shard, epoch, from, to }: Move): void {
     if (from === this.incarnation) void this.#handOver(shard, epoch, to)
     else this.#options.wire.tell([from], { kind: 'hand-over', shard, epoch, to }, this.incarnation)
   }
 
   async #handOver(shard: number, epoch: number, to: string): Promise<void> {
-    // The rebalancer may have seen the target first: it would ask again only when the move has
-    // failed.
+    // The rebalancer may have seen the target first: it asks again only when a move has failed.
     if (!this.#isUp(to)) await this.membership.refresh().catch(() => null)
     const tenure = this.#options.host.tenure(shard)
     if (tenure?.epoch !== epoch || to === this.incarnation || !this.mayServe()) return

@@ -20,8 +20,8 @@ function makeRebalancer(settled = true) {
   const asked: Move[] = []
   const still = new Set<string>()
   const isBeating = (incarnation: string): boolean => !still.has(incarnation)
-  const ask = (move: Move): void => void asked.push(move)
-  const rebalancer = new Rebalancer({ clock, member: REBALANCER!, isBeating, ask })
+  const requestMove = (move: Move): void => void asked.push(move)
+  const rebalancer = new Rebalancer({ clock, member: REBALANCER!, isBeating, requestMove })
   /** One shard has it all: two thirds of the shards are to move. */
   const rows = new Map<number, ShardRow>()
   for (let shard = 0; shard < SHARDS; shard++) {

@@ -14,7 +14,7 @@ export interface RebalancerOptions {
   /** Whether that incarnation was seen to beat, and not only its row to say `up`. */
   readonly isBeating: (incarnation: string) => boolean
   /** Asks the present owner; what comes of it shows in the rows. */
-  readonly ask: (move: Move) => void
+  readonly requestMove: (move: Move) => void
 }
 
 export class Rebalancer {
@@ -53,7 +53,7 @@ export class Rebalancer {
 
   /** Asks for what is due, when it is this member's to ask. */
   look(view: ClusterView): void {
-    const { clock, member, ask } = this.#options
+    const { clock, member, requestMove } = this.#options
     if (!isRebalancer(view, member)) return this.#moving.clear()
     const nowMs = clock.monotonicMs()
     for (const [shard, { epoch, sinceMs }] of this.#moving) {
@@ -65,7 +65,7 @@ export class Rebalancer {
       if (this.#moving.size >= movesAtOnce(view.shards.size)) return
       if (this.#moving.has(shard) || !this.#hasSettled(to, nowMs) || view.saysDown(to)) continue
       this.#moving.set(shard, { epoch, sinceMs: nowMs })
-      ask(move)
+      requestMove(move)
     }
   }
 

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { LOSS_JUMP } from '../../protocol/entry.ts'
-import { ENTRIES_TOGETHER } from '../row-life.ts'
+import { ENTRIES_TOGETHER } from '../row-expiry.ts'
 import { CassandraDerivedReader } from './derived-reader.ts'
 import { bucketOf, encodeBlob } from './rows.ts'
 import type { Page, Row, Session } from './session.ts'

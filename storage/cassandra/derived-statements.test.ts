@@ -41,7 +41,7 @@ function ttlOf({ query, params }: Statement): number | null {
 void t.test(
   'what expires: rejections, marks, keys of creates, actors that are done with',
   async (t) => {
-    const life = LIMITS.derivedTtlSeconds
+    const expiry = LIMITS.derivedTtlSeconds
     const alias = (keyType: string): DerivedRow => {
       return { kind: 'alias', offset: 1, row: { keyType, key: 'k', claims: [] } }
     }
@@ -51,21 +51,21 @@ void t.test(
     const body = Buffer.of(1)
     const cases: [string, DerivedRow, number | null][] = [
       ['an entry with records', entry(1, 1), null],
-      ['a rejection', entry(2, 0), life],
+      ['a rejection', entry(2, 0), expiry],
       ['a rejection that ends its partition', entry(256, 0), null],
-      ['a mark', { kind: 'mark', actorId: ACTOR, day: 1, messageId: 'm', offset: 1, body }, life],
+      ['a mark', { kind: 'mark', actorId: ACTOR, day: 1, messageId: 'm', offset: 1, body }, expiry],
       ['a key', alias('order'), null],
-      ['a key of a create', alias('order!key'), life],
+      ['a key of a create', alias('order!key'), expiry],
       ['a snapshot', { kind: 'snapshot', actorId: ACTOR, offset: 1, body }, null],
       ['the shard', { kind: 'shard', offset: 1, body }, null],
       ['a consumer', { kind: 'consumer', consumer: 'flush', offset: 1 }, null],
       ['a parked actor', parked(body), null],
-      ['one that is done with', parked(null), life],
+      ['one that is done with', parked(null), expiry],
       ['an image', { kind: 'image', offset: 1, part: 0, body }, null],
     ]
     const kept = stages([entry(2, 0)], WIDE, true).first[0]![0]!
     t.equal(ttlOf(kept), null, 'a rejection in a store that has lost entries')
-    t.equal(life, 2 * 24 * 3_600, 'twice the life of a key')
+    t.equal(expiry, 2 * 24 * 3_600, 'twice the time of a key')
     for (const [name, given, wanted] of cases) {
       const { first, second, aside } = stages([given])
       t.equal(ttlOf([...first, ...second, ...aside][0]![0]!), wanted, name)

@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedRow } from '../journal.ts'
-import { isPassing } from '../row-life.ts'
+import { isPassing } from '../row-expiry.ts'
 import { bucketOf, encodeBlob, encodeParked, encodeTextBlob } from './rows.ts'
 import type { BatchBounds, Statement } from './session.ts'
 

@@ -356,10 +356,10 @@ await onBoth(t, 'moves', async (t, cassandra) => {
       [LOSS_JUMP + 302, 301, 300],
     )
     const session = await cassandra.session(t)
-    const lives = await session.read(
-      `SELECT ttl(body) AS life FROM ${options.keyspace}.actor_entry WHERE pid = ? AND bucket = 0`,
+    const found = await session.read(
+      `SELECT ttl(body) AS expiry FROM ${options.keyspace}.actor_entry WHERE pid = ? AND bucket = 0`,
       [actorId],
     )
-    t.same(new Set(lives.map((row) => row['life'])), new Set([null]), 'all of them stay')
+    t.same(new Set(found.map((row) => row['expiry'])), new Set([null]), 'all of them stay')
   })
 })

@@ -3,7 +3,7 @@
 // could come from two writers. Source: PROTOCOL 3.0.
 
 import { assert } from '../../protocol/errors.ts'
-import { ENTRIES_TOGETHER } from '../row-life.ts'
+import { ENTRIES_TOGETHER } from '../row-expiry.ts'
 
 /** Format number of every blob; a newer one than this is refused with a clear message. */
 export const BLOB_FORMAT = 1
@@ -58,7 +58,7 @@ export function bucketOf(n: number): number {
   return Math.floor((n - 1) / BUCKET_ENTRIES)
 }
 
-/** The last entry of a bucket: it never goes (row-life.ts), for it says that there are more. */
+/** The last entry of a bucket: it never goes (row-expiry.ts), for it says that there are more. */
 export function endsBucket(n: number): boolean {
   return n % BUCKET_ENTRIES === 0
 }

@@ -128,12 +128,12 @@ await onBoth(t, 'statements', async (t, cassandra) => {
     }
     t.equal(await derived.write(0, 1, [entry(1, { t: 'made' }), entry(2)]), 'committed')
     const rows = await session.read(
-      `SELECT n, ttl(body) AS life FROM ${keyspace}.actor_entry WHERE pid = ? AND bucket = 0`,
+      `SELECT n, ttl(body) AS expiry FROM ${keyspace}.actor_entry WHERE pid = ? AND bucket = 0`,
       [ACTOR],
     )
-    const life = rows.map((row) => row['life'] as number | null)
-    t.equal(life[0], null)
-    t.ok(life[1]! > LIMITS.derivedTtlSeconds - 60 && life[1]! <= LIMITS.derivedTtlSeconds)
+    const expiry = rows.map((row) => row['expiry'] as number | null)
+    t.equal(expiry[0], null)
+    t.ok(expiry[1]! > LIMITS.derivedTtlSeconds - 60 && expiry[1]! <= LIMITS.derivedTtlSeconds)
   })
 
   t.test('entries behind rejections that have expired are found', async (t) => {
@@ -184,14 +184,14 @@ await onBoth(t, 'statements', async (t, cassandra) => {
     t.equal((await derived.image())?.offset, 30)
   })
 
-  t.test('two racers for a life and for a shard', async (t) => {
+  t.test('two racers for a name and for a shard', async (t) => {
     const { control } = await stores.make(t)
     const row = { member: 'm', state: 'up', beat: 0, address: '', version: '1' } as const
-    const lives = Array.from({ length: 6 }, () => freshUuid())
+    const incarnations = Array.from({ length: 6 }, () => freshUuid())
     const outcomes = await Promise.all(
-      lives.map((incarnation) => control.insertMember({ ...row, incarnation })),
+      incarnations.map((incarnation) => control.insertMember({ ...row, incarnation })),
     )
-    const winner = lives[outcomes.indexOf('applied')]!
+    const winner = incarnations[outcomes.indexOf('applied')]!
     t.equal(outcomes.filter((outcome) => outcome === 'applied').length, 1)
     t.equal((await control.member('m'))?.incarnation, winner)
     t.equal((await control.members())[0]?.incarnation, winner, 'at quorum, too')

@@ -9,7 +9,7 @@ import type { AcceptedLoss, DerivedReader, EntryRow, LogRow, StoreIdentity } fro
 import { EntryAudit } from '../entry-audit.ts'
 import type { Report } from '../report.ts'
 import { placeOf } from '../row-audit.ts'
-import { isPassing } from '../row-life.ts'
+import { isPassing } from '../row-expiry.ts'
 import type { SegmentStatics, SegmentStore } from '../segments.ts'
 import { Limiter } from './limiter.ts'
 

@@ -7,7 +7,7 @@ import { RequestError } from '../../protocol/errors.ts'
 import { placeOfActor, shardOf, SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Standing } from '../../protocol/succession.ts'
 import { RowAudit } from '../row-audit.ts'
-import { isPassing } from '../row-life.ts'
+import { isPassing } from '../row-expiry.ts'
 import { bucketOf, BUCKET_ENTRIES, decodeBlob, parkedBody, type Blob } from './rows.ts'
 import type { Row, Session } from './session.ts'
 import type { EntryOf, PutBack } from './verify-shard.ts'
@@ -132,11 +132,11 @@ class EntryRows {
     if (bucketOf(entry.n) !== bucket) report(`${name}: stands in another partition than its own`)
     await verifyReach(this.#audit, pid, { name, offset })
     if (row['ttl'] !== null)
-      await this.#verifyLife(row, name, { actorId: pid, n, offset, body: content })
+      await this.#verifyExpiry(row, name, { actorId: pid, n, offset, body: content })
   }
 
   /** Earlier versions let go what is needed to read an actor. */
-  async #verifyLife(row: Row, name: string, entry: EntryOf): Promise<void> {
+  async #verifyExpiry(row: Row, name: string, entry: EntryOf): Promise<void> {
     const { report, keepsRefusals, putBack } = this.#audit
     if (!keepsRefusals && isPassing({ kind: 'entry', ...entry })) return
     // An expiring row wins over one that stays of the same stamp; an entry's row has one content.

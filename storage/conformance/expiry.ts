@@ -1,5 +1,5 @@
 // The suite of what may go and by which clock: for every store of derived rows, so that each keeps
-// what is needed to read an actor. storage/row-life.ts has the rule; drivers let rows go each in
+// what is needed to read an actor. storage/row-expiry.ts has the rule; drivers let rows go each in
 // its own way. Source: PROTOCOL 3.12 "What expires".
 
 import type { Test } from 'tap'
@@ -7,14 +7,14 @@ import { LIMITS } from '../../config/limits.ts'
 import { encodeEntry, type Entry, type KeyChange } from '../../protocol/entry.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { AliasRow, DerivedRow, DerivedStore } from '../journal.ts'
-import { ENTRIES_TOGETHER } from '../row-life.ts'
+import { ENTRIES_TOGETHER } from '../row-expiry.ts'
 import { freshUuid } from './journal-samples.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000
+const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000
 /** A driver may count from the end of an hour, and a mark counts from the end of its day. */
-const OVER_MS = LIFE_MS + DAY_MS + HOUR_MS
+const OVER_MS = EXPIRY_MS + DAY_MS + HOUR_MS
 const ALL = { order: 'ascending', after: 0, bytesMax: 1e9 } as const
 const NEWEST = {
   order: 'descending',
@@ -153,10 +153,10 @@ async function answersGo(t: Test, make: MakeExpiry): Promise<void> {
   ])
   t.equal(written, 'committed')
   if (store.countedBy === 'shard') {
-    await expire(() => LIFE_MS - 1)
+    await expire(() => EXPIRY_MS - 1)
     t.ok(await derived.alias('order!key', 'k'), 'not before')
     t.ok(await derived.mark(actorId, 0, 'm1'))
-    await expire(() => LIFE_MS + DAY_MS - 1)
+    await expire(() => EXPIRY_MS + DAY_MS - 1)
     t.ok(await derived.mark(actorId, 0, 'm1'), 'it is looked for until the end of the next day')
   }
   await over(store)
@@ -175,15 +175,15 @@ async function again(t: Test, make: MakeExpiry): Promise<void> {
   const epoch = await claim(0)
   const put = (row: DerivedRow) => derived.write(0, epoch, [row])
   t.equal(await put(aliasRow('order!key', 'k', 1)), 'committed')
-  t.equal(await put(aliasRow('order!key', 'k', 2, LIFE_MS / 2)), 'committed')
+  t.equal(await put(aliasRow('order!key', 'k', 2, EXPIRY_MS / 2)), 'committed')
   const [actorId] = [freshUuid()]
   t.equal(await put(entryRow(actorId, 1, 3)), 'committed')
   t.equal(await put(entryRow(actorId, 1, 4, { records: 1 })), 'committed')
   if (countedBy === 'shard') {
-    await expire(() => LIFE_MS + HOUR_MS)
+    await expire(() => EXPIRY_MS + HOUR_MS)
     t.ok(await derived.alias('order!key', 'k'), 'the second time')
   }
-  await expire(() => OVER_MS + LIFE_MS / 2)
+  await expire(() => OVER_MS + EXPIRY_MS / 2)
   t.equal(await derived.alias('order!key', 'k'), null)
   t.same(await numbersOf(derived, actorId), [1], 'a number that was given out again stays')
 }
@@ -203,7 +203,7 @@ async function byShard(t: Test, make: MakeExpiry): Promise<void> {
   }
   await expire(() => null)
   t.same(await left(), [true, true], 'a clock that is not known says nothing')
-  await expire((shard) => (shard === 0 ? 0 : late + LIFE_MS - 1))
+  await expire((shard) => (shard === 0 ? 0 : late + EXPIRY_MS - 1))
   t.same(await left(), [true, true])
   await expire((shard) => (shard === 0 ? OVER_MS : late))
   t.same(await left(), [false, true])

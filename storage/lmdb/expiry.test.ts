@@ -17,7 +17,7 @@ import { verifyLog } from '../embedded/verify/store.ts'
 
 const HOUR_MS = 3_600_000
 /** A note counts from the end of its hour. */
-const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000 + HOUR_MS
+const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000 + HOUR_MS
 
 interface Store {
   readonly journal: Journal
@@ -82,7 +82,7 @@ void t.test('a wall clock that is set right takes nothing along', async (t) => {
   await derived.expire!(() => 60_000)
   t.ok(await derived.alias('order!key', 'k'), 'the shard has been there for a minute')
   t.equal((await leftIn(store)).notes, 2)
-  await derived.expire!(() => LIFE_MS)
+  await derived.expire!(() => EXPIRY_MS)
   t.equal(await derived.alias('order!key', 'k'), null)
   t.same(await leftIn(store), { notes: 0, findings: [] })
 })
@@ -94,7 +94,7 @@ void t.test('notes of one hour are kept apart, over restarts too', async (t) => 
   await store.reopen()
   await store.write(alias('after', count + 1))
   t.equal((await leftIn(store)).notes, count + 1)
-  await store.journal.derived.expire!(() => LIFE_MS)
+  await store.journal.derived.expire!(() => EXPIRY_MS)
   t.same(await leftIn(store), { notes: 0, findings: [] })
   for (const key of ['k0', `k${count - 1}`, 'after']) {
     t.equal(await store.journal.derived.alias('order!key', key), null)
@@ -108,7 +108,7 @@ void t.test('so many notes a transaction, whatever is over', async (t) => {
   const env = openEnvironment(store.dir, true)
   t.teardown(() => env.root.close())
   const { identity } = store.journal
-  const pass = new ExpiryPass({ env, identity, clockOf: () => LIFE_MS }, env.lives!, [0])
+  const pass = new ExpiryPass({ env, identity, clockOf: () => EXPIRY_MS }, env.lives!, [0])
   const { notes, rows } = pass.next()!
   t.equal(notes.length, LIMITS.expireRowsMax)
   t.equal(rows.length, LIMITS.expireRowsMax)
@@ -122,7 +122,7 @@ void t.test('the numbers of notes begin anew behind the last one', async (t) => 
   const store = await open(t, Date.now, random)
   await store.write(alias('a', 1), alias('b', 2), alias('c', 3))
   t.equal((await leftIn(store)).notes, 3)
-  await store.journal.derived.expire!(() => LIFE_MS)
+  await store.journal.derived.expire!(() => EXPIRY_MS)
   t.same(await leftIn(store), { notes: 0, findings: [] })
 })
 
@@ -131,9 +131,9 @@ void t.test('a row is there for its whole time, wherever in an hour it was writt
   const { derived } = store.journal
   const writtenMs = 59 * 60_000
   await store.write(alias('k', 1, writtenMs))
-  await derived.expire!(() => LIFE_MS - HOUR_MS + writtenMs - 1)
+  await derived.expire!(() => EXPIRY_MS - HOUR_MS + writtenMs - 1)
   t.ok(await derived.alias('order!key', 'k'), 'a millisecond is left')
-  await derived.expire!(() => LIFE_MS)
+  await derived.expire!(() => EXPIRY_MS)
   t.equal(await derived.alias('order!key', 'k'), null, 'and no more than an hour is added')
 })
 
@@ -147,9 +147,9 @@ void t.test('what is parked no more goes once its shard has told its clock', asy
   t.equal((await leftIn(store)).notes, 0, 'when it was written is not known: it stays')
   await derived.expire!(() => 5 * HOUR_MS)
   await store.write(done(2))
-  await derived.expire!(() => LIFE_MS)
+  await derived.expire!(() => EXPIRY_MS)
   t.equal((await leftIn(store)).notes, 1)
-  await derived.expire!(() => 5 * HOUR_MS + LIFE_MS)
+  await derived.expire!(() => 5 * HOUR_MS + EXPIRY_MS)
   t.same(await leftIn(store), { notes: 0, findings: [] })
 })
 
@@ -160,7 +160,11 @@ void t.test('behind an accepted loss entries stay: they say how far it goes on',
   t.teardown(() => env.root.close())
   const { identity } = store.journal
   const rowsOf = (losses: StoreIdentity['losses']): number | undefined => {
-    const options = { env, identity: { ...identity, losses: losses ?? [] }, clockOf: () => LIFE_MS }
+    const options = {
+      env,
+      identity: { ...identity, losses: losses ?? [] },
+      clockOf: () => EXPIRY_MS,
+    }
     return new ExpiryPass(options, env.lives!, [0]).next()?.rows.length
   }
   t.equal(rowsOf([{ shard: 0, offset: 0, resumedAt: 0 }]), 0)

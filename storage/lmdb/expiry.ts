@@ -7,10 +7,10 @@
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { DerivedRow, StoreIdentity } from '../journal.ts'
-import type { RowLife } from '../row-life.ts'
+import type { RowExpiry } from '../row-expiry.ts'
 import type { Arena } from './arena.ts'
 import type { JournalEnvironment, Table } from './environment.ts'
-import { derivedBody, derivedOffset, isWhole, lifeKey } from './layout.ts'
+import { derivedBody, derivedOffset, isWhole, expiryKey } from './layout.ts'
 import { encodeDerived, type DerivedTableRow } from './rows.ts'
 
 const HOUR_MS = 3_600_000
@@ -30,7 +30,7 @@ export type ClockOf = (shard: number) => number | null
 export interface Noted {
   readonly kind: DerivedRow['kind']
   readonly shard: number
-  readonly life: RowLife
+  readonly expiry: RowExpiry
   readonly row: DerivedTableRow
 }
 
@@ -55,17 +55,17 @@ export class Notes {
   }
 
   /** null: from when its time counts can't be said before a clock was told; it stays. */
-  encode({ kind, shard, life, row }: Noted): DerivedTableRow | null {
+  encode({ kind, shard, expiry, row }: Noted): DerivedTableRow | null {
     const number = TABLE_OF[kind as Kind]
     assert(number !== undefined, `rows of kind ${kind} stay`)
-    const from = life.from ?? this.#told.get(shard)
+    const from = expiry.from ?? this.#told.get(shard)
     if (from === undefined) return null
     const { offset } = row
     const body = Buffer.allocUnsafe(1 + row.key.length)
     body[0] = number
     body.set(row.key, 1)
     const n = (this.#firstN + this.#count++) % NOTES_MAX
-    const key = lifeKey(shard, Math.floor(from / HOUR_MS), n)
+    const key = expiryKey(shard, Math.floor(from / HOUR_MS), n)
     const { key: noteKey, value } = encodeDerived(this.#arena, key, { shard, offset }, body)
     return { table: this.#table, key: noteKey, value, offset, isRegister: false }
   }
@@ -127,7 +127,7 @@ export class ExpiryPass {
     if (hours <= 0) return null
     const notes: Uint8Array[] = []
     const rows: Changes['rows'][number][] = []
-    const range = { start: lifeKey(shard, 0, 0), end: lifeKey(shard, hours, 0) }
+    const range = { start: expiryKey(shard, 0, 0), end: expiryKey(shard, hours, 0) }
     for (const { key, value } of this.#table.getRange({ ...range, limit: LIMITS.expireRowsMax })) {
       notes.push(key)
       const found = isWhole(key, value) ? this.#rowOf(value) : null

@@ -153,7 +153,7 @@ export function imageKey(offset: number, part: number): Buffer {
 }
 
 /** Rows that may go, by shard and by the hour of its clock, then in any order. */
-export function lifeKey(shard: number, hour: number, n: number): Buffer {
+export function expiryKey(shard: number, hour: number, n: number): Buffer {
   const key = Buffer.allocUnsafe(SHARD_KEY_BYTES + 10)
   putShardKey(key, 0, shard)
   key.writeUInt32BE(hour, SHARD_KEY_BYTES)

@@ -8,7 +8,7 @@ import type { FillRandom } from '../../protocol/ids.ts'
 import type { AppendOutcome, DerivedRow, ShardStatus } from '../journal.ts'
 import type { Place } from '../segment-log/frame.ts'
 import type { LogPosition } from '../segment-log/scan.ts'
-import { lifeOf } from '../row-life.ts'
+import { expiryOf } from '../row-expiry.ts'
 import { Arena } from './arena.ts'
 import { putCovered } from './covered.ts'
 import { causeOfFailure, type JournalEnvironment } from './environment.ts'
@@ -242,9 +242,9 @@ export class JournalWriter {
     const place = row.kind === 'entry' ? this.#options.placeOf(shard, row) : null
     const encoded = encodeRow(this.#arena, this.#env, { shard, row, place })
     into.push(encoded)
-    const life = lifeOf(row)
-    if (life === null) return
-    const note = this.#notes.encode({ kind: row.kind, shard, life, row: encoded })
+    const expiry = expiryOf(row)
+    if (expiry === null) return
+    const note = this.#notes.encode({ kind: row.kind, shard, expiry, row: encoded })
     if (note !== null) into.push(note)
   }
 

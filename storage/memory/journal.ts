@@ -55,7 +55,7 @@ interface ShardState {
   readonly rows: LogRow[]
 }
 
-/** What a store keeps over the life of a process. */
+/** What a store keeps beyond a process. */
 export interface MemoryState {
   readonly identity: StoreIdentity
   readonly shards: Map<number, ShardState>

@@ -4,16 +4,16 @@
 import { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { AliasRow, DerivedRow, EntryRange, EntryRow } from '../journal.ts'
-import { lifeOf } from '../row-life.ts'
+import { expiryOf } from '../row-expiry.ts'
 
 interface Register<T> {
   readonly offset: number
   readonly value: T
   /** Of a row that may go. */
-  readonly life?: Life
+  readonly expiry?: Expiry
 }
 
-interface Life {
+interface Expiry {
   readonly shard: number
   /** The shard's clock from which it counts; null: from the next time that the clock is told. */
   from: number | null
@@ -48,8 +48,8 @@ export class MemoryRegisters {
 
   put(shard: number, row: DerivedRow): void {
     const { offset } = row
-    const life = lifeOf(row)
-    const of = life === null ? { offset } : { offset, life: { shard, ...life } }
+    const expiry = expiryOf(row)
+    const of = expiry === null ? { offset } : { offset, expiry: { shard, ...expiry } }
     switch (row.kind) {
       case 'entry': {
         if (!this.#entries.has(row.actorId)) this.#sorted = null
@@ -176,11 +176,11 @@ export class MemoryRegisters {
 }
 
 function dropOver<K, T>(map: Map<K, Register<T>>, clockOf: (shard: number) => number | null): void {
-  for (const [key, { life }] of map) {
-    const clock = life === undefined ? null : clockOf(life.shard)
+  for (const [key, { expiry }] of map) {
+    const clock = expiry === undefined ? null : clockOf(expiry.shard)
     if (clock === null) continue
-    life!.from ??= clock
-    if (clock - life!.from >= LIMITS.derivedTtlSeconds * 1_000) map.delete(key)
+    expiry!.from ??= clock
+    if (clock - expiry!.from >= LIMITS.derivedTtlSeconds * 1_000) map.delete(key)
   }
 }
 

@@ -64,7 +64,7 @@ interface Index {
   seqNo: number
 }
 
-/** What an engine keeps over the life of a process. */
+/** What an engine keeps beyond a process. */
 export type EngineState = Map<string, Index>
 
 export interface MemoryEngineOptions {

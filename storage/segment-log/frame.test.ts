@@ -63,7 +63,7 @@ t.test('a frame is read back with its parts and their places', async (t) => {
   t.same(file.read(place.position, place.length), body)
 })
 
-t.test('a frame elsewhere, in another file or of another life is none', async (t) => {
+t.test('a frame elsewhere, in another file or of another generation is none', async (t) => {
   const bytes = frameOf(PARTS)
   const moved = await fileWith(bytes, AT + 64)
   t.equal(readFrame(moved, KEY, AT + 64).is, 'damaged')

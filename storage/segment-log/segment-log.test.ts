@@ -322,7 +322,7 @@ t.test('a log or a file of another store is refused', async (t) => {
   t.ok(isRefused(found, FIRST, /belongs to store other, not to a-store/))
 })
 
-t.test('a file from another life of the same store is refused', async (t) => {
+t.test('a file from another generation of the same store is refused', async (t) => {
   const other = new SimulatedDisk()
   await (await filled(other, 30)).close()
   const found = await damagedBy((disk) => other.bytesOf(SECOND).copy(disk.bytesOf(SECOND)))

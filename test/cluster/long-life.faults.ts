@@ -44,7 +44,7 @@ const CONFIGURED = 200
 /** A key is sent for the last time so long after the first; its answer comes before its end. */
 const KEYS_LIVE_MS = 9_000
 const PATIENCE_MS = 4_000
-const LIFE_MS = 45_000
+const EXPIRY_MS = 45_000
 const TTL_MS = 20_000
 
 /** A log is trimmed within this, once it may be. */
@@ -77,7 +77,7 @@ faults(
       others.orders += 1
       growing = grow(cluster)
       const random = new Random(load.done)
-      const endAt = performance.now() + LIFE_MS
+      const endAt = performance.now() + EXPIRY_MS
       while (performance.now() < endAt) {
         const name = random.one(['a', 'b', 'c'])
         if (random.share() < 0.5) await cluster.kill(name)

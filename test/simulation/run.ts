@@ -31,7 +31,7 @@ const NAMES = ['a', 'b', 'c']
 const GRAPH_EVERY = 3
 const JOINS_WITHIN_MS = 15_000
 /** At least so much time passes in each run. */
-const LIFE_MS = 30.5 * DAY_MS
+const EXPIRY_MS = 30.5 * DAY_MS
 
 export interface RunOptions {
   /** Gets every line of the trace. */
@@ -80,7 +80,7 @@ export async function runSeed(
   faults.end()
 
   found.push(...(await settle(world, clients)))
-  await rests.last(LIFE_MS)
+  await rests.last(EXPIRY_MS)
   found.push(...(await readAgain(world, clients)))
   if (isJudged) found.push(...judge(world, clients))
   if (weather === 'planned') found.push(...checkUnfailed(clients.history))

@@ -12,7 +12,7 @@ import { ledger } from '../../testing/ledger.ts'
 import { decodeSnapshot } from './activation.ts'
 import { Scene, code, data } from '../testing/scene.ts'
 
-const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000
+const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000
 const ALL = { order: 'ascending', after: 0, bytesMax: 9e9 } as const
 
 async function started(options: ConstructorParameters<typeof Scene>[0] = {}): Promise<Scene> {
@@ -40,7 +40,7 @@ async function flushed(scene: Scene): Promise<void> {
 /** Every row that may go has gone. */
 async function expired(scene: Scene): Promise<void> {
   await flushed(scene)
-  await scene.journal.derived.expire!(() => 100 * LIFE_MS)
+  await scene.journal.derived.expire!(() => 100 * EXPIRY_MS)
 }
 
 function rowsOf(scene: Scene, id: string): readonly EntryRow[] {

@@ -7,7 +7,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Entry } from '../../../protocol/entry.ts'
-import { Marks, SpilledMarks, fewestToSpill, isAlive, lifeMs, markDay, markOf } from './marks.ts'
+import { Marks, SpilledMarks, fewestToSpill, isAlive, markTtlMs, markDay, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 
 const ENTRY: Entry = {
@@ -112,10 +112,10 @@ t.test(
 )
 
 t.test('how long each kind lives, to the millisecond; the day of a clock', async (t) => {
-  t.same([lifeMs(0), lifeMs(1)], [LIMITS.edgeMarkMs, LIMITS.callerMarkMs])
+  t.same([markTtlMs(0), markTtlMs(1)], [LIMITS.edgeMarkMs, LIMITS.callerMarkMs])
   for (const kind of [0, 1] as const) {
-    t.ok(isAlive(mark('a', 50, 1, kind), 50 + lifeMs(kind) - 1))
-    t.notOk(isAlive(mark('a', 50, 1, kind), 50 + lifeMs(kind)))
+    t.ok(isAlive(mark('a', 50, 1, kind), 50 + markTtlMs(kind) - 1))
+    t.notOk(isAlive(mark('a', 50, 1, kind), 50 + markTtlMs(kind)))
   }
   const day = 24 * 3_600_000
   t.same([0, day - 1, day, 3 * day + 5].map(markDay), [0, 0, 1, 3])

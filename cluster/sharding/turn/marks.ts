@@ -13,7 +13,7 @@ export interface Mark {
   readonly bodyHash: string
   /** null: the answer is long; read it from the entry. */
   readonly result: MessageResult | null
-  /** The answer is long, and nothing was changed: its entry may have gone (storage/row-life.ts). */
+  /** Its answer is long, nothing was changed: the entry may have gone (storage/row-expiry.ts). */
   readonly passing?: true
   /** Number of the entry in its actor. */
   readonly n: number
@@ -71,12 +71,12 @@ export function fewestToSpill(): number {
   return 1 + Math.min(LIMITS.marksMax, Math.floor(LIMITS.marksBytesMax / largest))
 }
 
-export function lifeMs(kind: 0 | 1): number {
+export function markTtlMs(kind: 0 | 1): number {
   return kind === 1 ? LIMITS.callerMarkMs : LIMITS.edgeMarkMs
 }
 
 export function isAlive(mark: Mark, clock: number): boolean {
-  return clock - mark.clock < lifeMs(mark.kind)
+  return clock - mark.clock < markTtlMs(mark.kind)
 }
 
 /**
@@ -145,7 +145,7 @@ export class Marks {
       const oldest = this.#list[this.#first++]!
       this.#bytes -= oldest.bytes
       if (this.#byId?.get(oldest.messageId) === oldest) this.#byId.delete(oldest.messageId)
-      if (clock - oldest.clock < lifeMs(oldest.kind)) out.push(oldest)
+      if (clock - oldest.clock < markTtlMs(oldest.kind)) out.push(oldest)
     }
     // What has left is held until it outnumbers what is here: large marks are few, and many leave.
     if (this.#first > this.size) {

@@ -57,11 +57,11 @@ function filesIn(dir: string): number {
   return existsSync(join(dir, 'log')) ? readdirSync(join(dir, 'log')).length : 0
 }
 
-/** What is found is at least so much of one of the lives, and nothing else. */
+/** What is found is at least so much of one of the runs, and nothing else. */
 function isOf({ sent }: History, found: readonly Written[], least: number): boolean {
-  return sent.some((life) => {
-    const isWhole = found.length >= least && found.length <= life.length
-    return isWhole && found.every((part, i) => isSame(part, life[i]))
+  return sent.some((run) => {
+    const isWhole = found.length >= least && found.length <= run.length
+    return isWhole && found.every((part, i) => isSame(part, run[i]))
   })
 }
 

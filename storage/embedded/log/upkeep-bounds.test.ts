@@ -21,7 +21,7 @@ import { NoRoomToTurn } from '../../lmdb/place-turner.ts'
 import { damageOf, flipText, segmentsIn } from '../testing/damaged-store.ts'
 import { journalOptions, QUIET } from '../testing/journal-options.ts'
 import { shortDisk } from '../testing/short-disk.ts'
-import { findings, LIFE_MS, smallSteps, World } from '../testing/upkeep-world.ts'
+import { findings, EXPIRY_MS, smallSteps, World } from '../testing/upkeep-world.ts'
 
 smallSteps(t)
 // On a machine that may be busy with other tests.
@@ -61,7 +61,7 @@ function passing(world: World, shard: number): number {
 t.test('each shard by its own clock, and what one is late with, later', async (t) => {
   const world = await filledWorld(t, 11, 0.9)
   const { journal } = world
-  const over = world.clock + LIFE_MS
+  const over = world.clock + EXPIRY_MS
   await journal.giveBack(() => null)
   t.same([await goneOf(journal, 0), await goneOf(journal, 1)], [0, 0], 'no clock is known')
   await journal.giveBack((shard) => (shard === 0 ? over : world.clock))
@@ -78,7 +78,7 @@ t.test('each shard by its own clock, and what one is late with, later', async (t
 
 t.test('nothing is touched of which derived rows are still to be written', async (t) => {
   const world = await filledWorld(t, 12, 0.9)
-  world.clock += LIFE_MS
+  world.clock += EXPIRY_MS
   await world.journal.close()
   for (const name of [DATA_FILE, 'lock.mdb']) rmSync(join(world.options.dir, name))
   await world.open()
@@ -116,7 +116,7 @@ t.test('behind an accepted loss all of it stays, and is passed over', async (t) 
     t.equal(await journal.derived.write(shard, epoch, [flush]), 'committed')
   }
   const log = await bodiesOf(journal)
-  const { read, replaced } = await journal.giveBack(() => world.clock + LIFE_MS)
+  const { read, replaced } = await journal.giveBack(() => world.clock + EXPIRY_MS)
   t.ok(read > 3 && replaced === 0, `${read} files were read`)
   t.same(await bodiesOf(journal), log)
   await journal.close()
@@ -127,7 +127,7 @@ t.test('a file that stands for others needs room, of which commits keep theirs',
   await world.journal.close()
   const disk = shortDisk(t)
   const journal = await openEmbeddedJournal(world.options)
-  const clockOf = () => world.clock + LIFE_MS
+  const clockOf = () => world.clock + EXPIRY_MS
   disk.left = world.options.roomBytes! + FILE_BYTES[0]! / 2
   const { read, replaced } = await journal.giveBack(clockOf)
   t.ok(read > 0)
@@ -140,7 +140,7 @@ t.test('a file that stands for others needs room, of which commits keep theirs',
 t.test('a disk that fills up while places are turned loses none', async (t) => {
   const world = await filledWorld(t, 15, 0.9)
   const disk = shortDisk(t)
-  world.clock += LIFE_MS
+  world.clock += EXPIRY_MS
   let broken = 0
   for (let steps = 1; steps < 200; steps += 7) {
     let left = steps
@@ -193,7 +193,7 @@ t.test('what a kill has left is finished before anything else', async (t) => {
     cpSync(world.options.dir, dir, { recursive: true })
     images.push(dir)
   }
-  world.clock += LIFE_MS
+  world.clock += EXPIRY_MS
   const clockOf = () => world.clock
   await world.journal.giveBack(clockOf)
   await world.journal.close()
@@ -215,7 +215,7 @@ t.test('of a source whose places are turned nothing is read any more', async (t)
   const world = await filledWorld(t, 21, 0.9)
   const { dir } = world.options
   const before = new Map(segmentsIn(dir).map((path) => [path, readFileSync(path)]))
-  world.clock += LIFE_MS
+  world.clock += EXPIRY_MS
   await world.journal.giveBack(() => world.clock)
   await world.journal.close()
   const cut = [...before].filter(([path]) => statSync(path).size === 0)
@@ -250,7 +250,7 @@ t.test('closing ends it at its next step, and waits for that', async (t) => {
   }
   Object.assign(world.options, { pause })
   await world.open()
-  world.clock += LIFE_MS
+  world.clock += EXPIRY_MS
   const failure: unknown = await world.journal.giveBack(() => world.clock).catch((e: unknown) => e)
   order.push('ended')
   t.ok(failure instanceof UpkeepStopped)
@@ -271,7 +271,7 @@ t.test('an expiry has it done beside it, and what is wrong is told', async (t) =
   const options = { ...world.options, log: { ...QUIET, info: say, error: say } }
   const open = () => openEmbeddedJournal(options)
   let journal = await open()
-  const clockOf = () => world.clock + LIFE_MS
+  const clockOf = () => world.clock + EXPIRY_MS
   let heard = hear()
   await journal.derived.expire!(clockOf)
   const { fields, message } = await heard
@@ -298,7 +298,7 @@ t.test('an expiry has it done beside it, and what is wrong is told', async (t) =
 t.test('asked twice at once, it is done once', async (t) => {
   const world = await filledWorld(t, 17, 0.9)
   const { journal } = world
-  world.clock += LIFE_MS
+  world.clock += EXPIRY_MS
   const clockOf = () => world.clock
   const [one, other] = [journal.giveBack(clockOf), journal.giveBack(clockOf)]
   t.equal(one, other)
@@ -319,7 +319,7 @@ t.test('reading alone keeps to its rate, and leaves most of it to commits', asyn
     await turn()
   }
   Object.assign(world.options, { pause })
-  const clockOf = () => world.clock + LIFE_MS
+  const clockOf = () => world.clock + EXPIRY_MS
   const msOf = (bytes: number): number => (bytes / LIMITS.upkeepBytesPerSecond) * 1_000
   const sum = (): number => waited.reduce((all, ms) => all + ms, 0)
   const bytes = world.written.reduce((all, { body }) => all + body.length, 0)

@@ -20,7 +20,14 @@ import { SwitchedDisk } from '../testing/switched-disk.ts'
 import { DATA_FILE, openEnvironment } from '../../lmdb/environment.ts'
 import { LOG_FOLDER, openEmbeddedJournalReader } from '../journal/journal.ts'
 import { journalOptions } from '../testing/journal-options.ts'
-import { findings, HOUR_MS, LIFE_MS, restored, smallSteps, World } from '../testing/upkeep-world.ts'
+import {
+  findings,
+  HOUR_MS,
+  EXPIRY_MS,
+  restored,
+  smallSteps,
+  World,
+} from '../testing/upkeep-world.ts'
 
 const BEFORE = { ...LIMITS }
 const NO_STATUS = { epoch: 0, head: 0, lastCommit: null }
@@ -52,7 +59,7 @@ for (let seed = 1; seed <= 3; seed++) {
       }
       await world.check()
     }
-    world.clock += 2 * LIFE_MS
+    world.clock += 2 * EXPIRY_MS
     await world.reopen()
     await world.giveBack()
     const gone = await world.check()
@@ -71,7 +78,7 @@ t.test('another thread reads on, whatever it has in hand', async (t) => {
   const reader = openEmbeddedJournalReader(world.journal.access)
   for (let i = 0; i < 60; i++) await world.append(0.6)
   await world.check(reader as never)
-  world.clock += LIFE_MS
+  world.clock += EXPIRY_MS
   let steps = 0
   const checks: Promise<unknown>[] = []
   world.onPause = () => {
@@ -122,7 +129,7 @@ t.test('room is given back while a backup is made, at each of its steps', async 
   const world = new World(t, 31)
   await world.open()
   for (let i = 0; i < 50; i++) await world.append(0.7)
-  world.clock += LIFE_MS
+  world.clock += EXPIRY_MS
   await world.reopen()
   const before = journalOptions(t).dir
   cpSync(join(world.options.dir, LOG_FOLDER), before, { recursive: true })
@@ -156,7 +163,7 @@ t.test('a file with places that are still handed out stays until they are not', 
   await world.open()
   for (let i = 0; i < 60; i++) {
     await world.append(0.8)
-    world.clock += LIFE_MS
+    world.clock += EXPIRY_MS
     await world.giveBack()
     // Written again, as by an owner that has not heard that it was in.
     for (const one of world.written.slice(-20).filter(({ passesAt }) => passesAt === null)) {

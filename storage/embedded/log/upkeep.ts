@@ -2,7 +2,7 @@
 // first, and small ones behind one another become one. The shards' clocks say what has had its
 // time. Source: PROTOCOL 3.12 "What expires", 3.16.
 //
-// A file is read through once its entries' time is over, so about once in its life: what may go is
+// A file is read through once its entries' time is over, so about once in all: what may go is
 // known then for good. Entries of a shard whose clock is behind are seen again when it has caught
 // up: each time the shards that are due have doubled, and when all are.
 
@@ -15,7 +15,7 @@ import { endOf, numberOf, readHeader, roundOf, ROUNDS_MAX } from '../../segment-
 import type { Header } from '../../segment-log/header.ts'
 import { finishReplacing, replaceSegments } from '../../segment-log/replace.ts'
 import { readChain, type LogPosition } from '../../segment-log/scan.ts'
-import { lifeOfLogged } from '../../row-life.ts'
+import { expiryOfLogged } from '../../row-expiry.ts'
 import { getUpkeep, upkeepRow } from '../../lmdb/covered.ts'
 import type { JournalEnvironment } from '../../lmdb/environment.ts'
 import { isOver, type ClockOf } from '../../lmdb/expiry.ts'
@@ -309,8 +309,8 @@ function entriesOf(body: Buffer, count: number): readonly Buffer[] | null {
 
 function isDead(entry: Buffer, clock: number): boolean {
   if (entry.length === 0) return false
-  const life = lifeOfLogged(entry)
-  return life !== null && isOver(life.from!, clock)
+  const expiry = expiryOfLogged(entry)
+  return expiry !== null && isOver(expiry.from!, clock)
 }
 
 /** Clock of the newest entry; of bytes that are no entries, none. */

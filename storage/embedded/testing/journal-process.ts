@@ -27,9 +27,9 @@ function say(what: object): void {
 /** A UUID that only this process gives. */
 function freshUuid(): string {
   made++
-  const life = process.hrtime.bigint().toString(16).slice(-8).padStart(8, '0')
+  const expiry = process.hrtime.bigint().toString(16).slice(-8).padStart(8, '0')
   const pid = (process.pid & 0xffff).toString(16).padStart(4, '0')
-  return `${life}-${pid}-7000-8000-${made.toString(16).padStart(12, '0')}`
+  return `${expiry}-${pid}-7000-8000-${made.toString(16).padStart(12, '0')}`
 }
 
 /** Appends to all shards as fast as it goes, with derived rows on the way; says each commit. */

@@ -11,31 +11,31 @@ export interface Moment {
   readonly disk: SimulatedDisk
   /** Parts that were acknowledged. */
   readonly acknowledged: number
-  /** Index of the life of the disk: each ends by a crash. */
-  readonly life: number
+  /** Index of the run on the disk: each ends by a crash. */
+  readonly run: number
 }
 
 export interface History {
   readonly moments: readonly Moment[]
-  /** What was sent, life by life: each begins with what the crash before it has left. */
+  /** What was sent, run by run: each begins with what the crash before it has left. */
   readonly sent: readonly (readonly Written[])[]
 }
 
 const APPENDS = 24
-const LIVES = 3
+const RUNS = 3
 
 /** Appends, rolls, closes, starts, and crashes that leave a frame cut off. */
 export async function historyOf(draw: () => number): Promise<History> {
   const moments: Moment[] = []
-  const lives: Written[][] = []
+  const runs: Written[][] = []
   let disk = new SimulatedDisk()
   const appends = new Appends(draw)
   let sent: Written[] = []
-  for (let life = 0; life < LIVES; life++) {
+  for (let run = 0; run < RUNS; run++) {
     let acknowledged = sent.length
     const own = disk
-    lives.push(sent)
-    own.before = () => void moments.push({ disk: own.copy(), acknowledged, life })
+    runs.push(sent)
+    own.before = () => void moments.push({ disk: own.copy(), acknowledged, run })
     let log = await openLog(own)
     appends.goOnFrom(log)
     for (let i = 0; i < APPENDS; i++) {
@@ -48,7 +48,7 @@ export async function historyOf(draw: () => number): Promise<History> {
       await log.append(groups, claims)
       acknowledged = sent.length
     }
-    // The last append of a life is still under way when it ends.
+    // The last append of a run is still under way when it ends.
     const { claims, groups } = appends.next()
     sent.push(...claims, ...groups)
     const crashes: { disk: SimulatedDisk; at: number }[] = []
@@ -65,7 +65,7 @@ export async function historyOf(draw: () => number): Promise<History> {
     disk = crash.disk
     sent = await left(disk)
   }
-  return { moments, sent: lives }
+  return { moments, sent: runs }
 }
 
 /** What a start on it finds; it is tried on a copy. */
@@ -141,7 +141,7 @@ export class RacingDisk implements Disk {
     const now = this.#now().open(name).read(position, length)
     const { draw } = this.#options
     const next = this.#moment(1)
-    if (draw() < 0.5 || next.life !== this.#moment(0).life) return now
+    if (draw() < 0.5 || next.run !== this.#moment(0).run) return now
     const then = next.disk.open(name).read(position, length)
     if (then.length !== now.length || then.equals(now)) return now
     const from = then.findIndex((byte, i) => byte !== now[i])

@@ -18,7 +18,7 @@ import { randomFrom } from './damaged-store.ts'
 import { journalOptions, optionsIn } from './journal-options.ts'
 
 export const HOUR_MS = 3_600_000
-export const LIFE_MS = LIMITS.derivedTtlSeconds * 1_000 + HOUR_MS
+export const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000 + HOUR_MS
 const SHARDS = 2
 
 /** Files are small, and every one of them is worked at in many steps. */
@@ -100,7 +100,7 @@ export class World {
       a: { type: 'create', success: !isRefused, ...(isRefused && { errors: [] }) },
     } as unknown as Entry)
     if (!isRefused) actor.version++
-    const passesAt = isRefused ? this.clock + LIFE_MS : null
+    const passesAt = isRefused ? this.clock + EXPIRY_MS : null
     return { shard, offset, actorId: actor.id, n: actor.n, body, passesAt }
   }
 

@@ -128,7 +128,7 @@ const FRAMES: readonly LogMutant[] = [
     name: 'checksum-without-salt',
     by: 'test',
     test: FRAME_TEST,
-    why: 'what a caller sends can look like a frame, and so can the same file of another life',
+    why: 'what a caller sends can look like a frame, and so can the same file of another generation',
     patches: [{ file: FRAME, find: 'crc32(place, crc32(salt))', replace: 'crc32(place)' }],
   },
   {

@@ -6,7 +6,7 @@ import { BOUNDS } from '../bounds.ts'
 import type { Stage } from './stage.ts'
 
 export async function play(stage: Stage): Promise<void> {
-  const lifeMs = BOUNDS.edgeMarkMs
+  const markTtlMs = BOUNDS.edgeMarkMs
   Object.assign(BOUNDS, { edgeMarkMs: 3_000 })
   try {
     const [a, b] = await stage.start('a', 'b')
@@ -23,6 +23,6 @@ export async function play(stage: Stage): Promise<void> {
     stage.world.redis.heal(b!.process)
     await stage.wait(10_000)
   } finally {
-    Object.assign(BOUNDS, { edgeMarkMs: lifeMs })
+    Object.assign(BOUNDS, { edgeMarkMs: markTtlMs })
   }
 }

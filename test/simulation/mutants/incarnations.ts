@@ -28,7 +28,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     why: 'a refusal goes that says where a relayed message came from, or which keys its actor has',
     patches: [
       {
-        file: 'storage/row-life.ts',
+        file: 'storage/row-expiry.ts',
         find: '  return isNeeded ? null : { from: c }',
         replace: '  return isNeeded === null ? null : { from: c }',
       },
@@ -39,7 +39,7 @@ export const LIFE_MUTANTS: readonly Mutant[] = [
     why: 'a row that an actor is made of carries a TTL',
     patches: [
       {
-        file: 'storage/row-life.ts',
+        file: 'storage/row-expiry.ts',
         find: '  if (holdsRecords(body)) return null\n',
         replace: '  if (holdsRecords(body)) return { from: 0 }\n',
       },

@@ -14,7 +14,7 @@ import { CREATE_KEY_SUFFIX, type DerivedRow } from './journal.ts'
 export const ENTRIES_TOGETHER = 256
 
 /** How long a row stands that may go: LIMITS.derivedTtlSeconds, counted from here. */
-export interface RowLife {
+export interface RowExpiry {
   /**
    * The shard's clock, milliseconds; null: the row doesn't say, so from whenever it was seen. Never
    * a wall clock: that may be wrong, and set right.
@@ -23,15 +23,15 @@ export interface RowLife {
 }
 
 /**
- * The life of a row that may go; null: it stays. What may go is an entry that says no more than
+ * The expiry of a row that may go; null: it stays. What may go is an entry that says no more than
  * what its sender was told, a key of a create, an id that has left its actor's window, an actor
  * that is parked no more. In a store with accepted losses entries stay all the same: they say how
  * far the numbers behind a loss go on.
  */
-export function lifeOf(row: DerivedRow): RowLife | null {
+export function expiryOf(row: DerivedRow): RowExpiry | null {
   switch (row.kind) {
     case 'entry':
-      return row.n % ENTRIES_TOGETHER === 0 ? null : lifeOfEntry(row.body)
+      return row.n % ENTRIES_TOGETHER === 0 ? null : expiryOfEntry(row.body)
     case 'alias': {
       const { keyType, claims } = row.row
       if (!keyType.endsWith(CREATE_KEY_SUFFIX)) return null
@@ -52,17 +52,17 @@ export function lifeOf(row: DerivedRow): RowLife | null {
  * may go with its row. One that hands out numbers or has effects stays: who makes the rows anew
  * from the log wants to see it.
  */
-export function lifeOfLogged(body: Uint8Array): RowLife | null {
-  const life = lifeOfEntry(body)
-  if (life === null) return null
+export function expiryOfLogged(body: Uint8Array): RowExpiry | null {
+  const expiry = expiryOfEntry(body)
+  if (expiry === null) return null
   const { n, e, g } = decodeEntry(body)
   const isOneOfMany = n > 0 && n % ENTRIES_TOGETHER === 0
-  return isOneOfMany || e !== undefined || g !== undefined ? null : life
+  return isOneOfMany || e !== undefined || g !== undefined ? null : expiry
 }
 
 /** True for a row that may go after its time. */
 export function isPassing(row: DerivedRow): boolean {
-  return lifeOf(row) !== null
+  return expiryOf(row) !== null
 }
 
 /**
@@ -70,7 +70,7 @@ export function isPassing(row: DerivedRow): boolean {
  * by the entry while there is no snapshot, and so are the keys that an actor holds; the key of a
  * create lives as long as its entry.
  */
-function lifeOfEntry(body: Uint8Array): RowLife | null {
+function expiryOfEntry(body: Uint8Array): RowExpiry | null {
   if (holdsRecords(body)) return null
   const { s, k, c } = decodeEntry(body)
   const isNeeded = s !== undefined || k?.some(({ keyType }) => !keyType.endsWith(CREATE_KEY_SUFFIX))

@@ -5,7 +5,7 @@ import { LIMITS } from '../config/limits.ts'
 import { encodeEntry, type Entry, type KeyChange } from '../protocol/entry.ts'
 import { CREATE_KEY_SUFFIX } from './journal.ts'
 import type { DerivedRow } from './journal.ts'
-import { ENTRIES_TOGETHER, isPassing, lifeOf, lifeOfLogged } from './row-life.ts'
+import { ENTRIES_TOGETHER, isPassing, expiryOf, expiryOfLogged } from './row-expiry.ts'
 
 function alias(keyType: string, ...clocks: readonly number[]): DerivedRow {
   const claims = clocks.map((clock) => {
@@ -15,16 +15,16 @@ function alias(keyType: string, ...clocks: readonly number[]): DerivedRow {
 }
 
 t.test('the key of a create lives from its newest claim on; any other key stays', (t) => {
-  t.same(lifeOf(alias(`order${CREATE_KEY_SUFFIX}`, 5, 9, 7)), { from: 9 })
-  t.same(lifeOf(alias(`order${CREATE_KEY_SUFFIX}`)), { from: 0 }, 'one that is free')
-  t.equal(lifeOf(alias('order', 5)), null)
+  t.same(expiryOf(alias(`order${CREATE_KEY_SUFFIX}`, 5, 9, 7)), { from: 9 })
+  t.same(expiryOf(alias(`order${CREATE_KEY_SUFFIX}`)), { from: 0 }, 'one that is free')
+  t.equal(expiryOf(alias('order', 5)), null)
   t.end()
 })
 
 t.test('a follower that is done with an actor keeps no row for ever', (t) => {
   const parked = { kind: 'parked', consumer: 'index', actorId: 'a', offset: 1 } as const
-  t.same(lifeOf({ ...parked, body: null }), { from: null })
-  t.equal(lifeOf({ ...parked, body: Buffer.from('why') }), null)
+  t.same(expiryOf({ ...parked, body: null }), { from: null })
+  t.equal(expiryOf({ ...parked, body: Buffer.from('why') }), null)
   t.end()
 })
 
@@ -38,7 +38,7 @@ t.test(
       messageId: 'm',
       offset: 1,
     } as unknown as DerivedRow
-    t.same(lifeOf(mark), { from: 5 * LIMITS.callerMarkMs })
+    t.same(expiryOf(mark), { from: 5 * LIMITS.callerMarkMs })
     t.end()
   },
 )
@@ -60,30 +60,30 @@ const EFFECT = [{ to: { type: 'order', key: '2' }, messages: [] }] as unknown as
 >
 
 t.test('an entry stays that is needed to read its actor; a refusal goes by its clock', (t) => {
-  const life = (n: number, more: Partial<Entry> = {}) => {
-    return lifeOf({ kind: 'entry', actorId: 'a', n, offset: 9, body: refusal({ n, ...more }) })
+  const expiry = (n: number, more: Partial<Entry> = {}) => {
+    return expiryOf({ kind: 'entry', actorId: 'a', n, offset: 9, body: refusal({ n, ...more }) })
   }
-  t.same(life(5), { from: 7 })
-  t.same(life(5, { k: [create] }), { from: 7 }, 'with the key of a create')
-  t.equal(life(5, { r: RECORD }), null)
-  t.equal(life(5, { s: [1, 2, 0] }), null, 'it says where a relayed message came from')
-  t.equal(life(5, { k: [create, take('order')] }), null, 'it has taken a key')
-  t.equal(life(ENTRIES_TOGETHER), null, 'there are more behind it')
-  t.same(life(ENTRIES_TOGETHER + 1), { from: 7 })
-  t.same(life(ENTRIES_TOGETHER - 1), { from: 7 })
-  t.same(life(5, { e: EFFECT }), { from: 7 }, 'its effects are in the log')
+  t.same(expiry(5), { from: 7 })
+  t.same(expiry(5, { k: [create] }), { from: 7 }, 'with the key of a create')
+  t.equal(expiry(5, { r: RECORD }), null)
+  t.equal(expiry(5, { s: [1, 2, 0] }), null, 'it says where a relayed message came from')
+  t.equal(expiry(5, { k: [create, take('order')] }), null, 'it has taken a key')
+  t.equal(expiry(ENTRIES_TOGETHER), null, 'there are more behind it')
+  t.same(expiry(ENTRIES_TOGETHER + 1), { from: 7 })
+  t.same(expiry(ENTRIES_TOGETHER - 1), { from: 7 })
+  t.same(expiry(5, { e: EFFECT }), { from: 7 }, 'its effects are in the log')
   t.end()
 })
 
 t.test("what may go of a log: a refusal's bytes, unless the rows are made of them", (t) => {
-  t.same(lifeOfLogged(refusal()), { from: 7 })
-  t.same(lifeOfLogged(refusal({ n: 0, k: [create] })), { from: 7 }, 'an entry of a key alone')
-  t.equal(lifeOfLogged(refusal({ n: ENTRIES_TOGETHER })), null)
-  t.equal(lifeOfLogged(refusal({ e: EFFECT })), null)
-  t.equal(lifeOfLogged(refusal({ g: { 'order/A': 3 } })), null)
-  t.equal(lifeOfLogged(refusal({ r: RECORD })), null)
-  t.equal(lifeOfLogged(refusal({ s: [1, 2, 0] })), null)
-  t.equal(lifeOfLogged(refusal({ k: [take('order')] })), null)
+  t.same(expiryOfLogged(refusal()), { from: 7 })
+  t.same(expiryOfLogged(refusal({ n: 0, k: [create] })), { from: 7 }, 'an entry of a key alone')
+  t.equal(expiryOfLogged(refusal({ n: ENTRIES_TOGETHER })), null)
+  t.equal(expiryOfLogged(refusal({ e: EFFECT })), null)
+  t.equal(expiryOfLogged(refusal({ g: { 'order/A': 3 } })), null)
+  t.equal(expiryOfLogged(refusal({ r: RECORD })), null)
+  t.equal(expiryOfLogged(refusal({ s: [1, 2, 0] })), null)
+  t.equal(expiryOfLogged(refusal({ k: [take('order')] })), null)
   t.end()
 })
 
