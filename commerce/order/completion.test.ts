@@ -120,7 +120,7 @@ t.test('a rewind completes nothing: it brings back what was', async (t) => {
   t.equal(order.state!.returns.size, 0)
 })
 
-// --- any life ------------------------------------------------------------------------------
+// --- any script ------------------------------------------------------------------------------
 
 /** Nothing left to do, as commerce/README.md "Machines" has it. */
 function isDone({ deliveries, lines, returns }: OrderState): boolean {
@@ -156,7 +156,7 @@ const step: fc.Arbitrary<Command> = fc.oneof(
   fc.constant({ type: 'cancelInvoice', invoiceId: 'first' }),
   fc.constant({ type: 'addTag', key: 'x' }),
 )
-const life = fc.record({
+const script = fc.record({
   more: fc.constantFrom([], [{ type: 'createDelivery', deliveryId: TWO }, line(OTHER, TWO)]),
   batches: fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { maxLength: 25, size: 'max' }),
 })
@@ -170,10 +170,10 @@ function apply(order: OrderDriver, batch: readonly Command[]): ReturnType<OrderD
 
 const runs = { numRuns: 400 * Number(process.env['KONTOR_RUNS'] ?? 1) }
 
-t.test('any life: completed by itself exactly when a batch has left nothing to do', async (t) => {
+t.test('any script: completed by itself exactly when a batch has left nothing to do', async (t) => {
   let times = 0
   fc.assert(
-    fc.property(life, ({ more, batches }) => {
+    fc.property(script, ({ more, batches }) => {
       const [order, plain] = [begun('automatic', ...more), begun('manual', ...more)]
       for (const batch of batches) {
         const before = order.state!
@@ -200,7 +200,7 @@ t.test('any life: completed by itself exactly when a batch has left nothing to d
 
 t.test('without the setting no order completes but by command', async () => {
   fc.assert(
-    fc.property(life, ({ more, batches }) => {
+    fc.property(script, ({ more, batches }) => {
       const order = new OrderDriver()
       order.create([...BEGINNING, ...more])
       for (const batch of batches) {

@@ -14,7 +14,7 @@ import {
   copyState,
 } from './state/state.ts'
 import { id, OrderDriver } from './testing/order-driver.ts'
-import { commandArbitrary, lifeArbitrary } from './testing/random-commands.ts'
+import { commandArbitrary, scriptArbitrary } from './testing/random-commands.ts'
 import { calculate } from './totals/totals.ts'
 
 type Command = Readonly<Record<string, unknown>>
@@ -341,7 +341,7 @@ function live(order: OrderDriver, steps: readonly Step[]): void {
 t.test('what must hold of an order always holds', (t) => {
   fc.assert(
     fc.property(
-      lifeArbitrary,
+      scriptArbitrary,
       fc.option(cents, { freq: 1 }),
       fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
       ({ beginning, currencyCode, taxIncluded }, small, steps) => {

@@ -7,7 +7,7 @@ import { minorDigits } from '../../protocol/money.ts'
 import { COMMANDS } from './command-table.ts'
 import type { OrderState } from './state/state.ts'
 import { OrderDriver } from './testing/order-driver.ts'
-import { lifeArbitrary } from './testing/random-commands.ts'
+import { scriptArbitrary } from './testing/random-commands.ts'
 import { oracleTotals } from './testing/totals-oracle.ts'
 
 const RUNS = { numRuns: 100 }
@@ -36,10 +36,10 @@ function begin(order: OrderDriver, { currencyCode, taxIncluded, beginning }: Lif
 }
 
 /** Lives an order through; `look` is called after each batch that was accepted. */
-function live(life: Life, look: (order: OrderDriver, before: OrderState) => void): OrderDriver {
+function live(script: Life, look: (order: OrderDriver, before: OrderState) => void): OrderDriver {
   const order = new OrderDriver()
-  begin(order, life)
-  for (const batch of life.batches) {
+  begin(order, script)
+  for (const batch of script.batches) {
     const before = order.state!
     if (order.apply(...withInvoices(order, batch)).ok) look(order, before)
   }
@@ -49,10 +49,10 @@ function live(life: Life, look: (order: OrderDriver, before: OrderState) => void
 t.test('random lives reach every command, accepted and refused', (t) => {
   const accepted = new Set<unknown>()
   const refused = new Set<unknown>()
-  for (const life of fc.sample(lifeArbitrary, { numRuns: 200, seed: 7 })) {
+  for (const script of fc.sample(scriptArbitrary, { numRuns: 200, seed: 7 })) {
     const order = new OrderDriver()
-    begin(order, life)
-    for (const command of life.batches.flat()) {
+    begin(order, script)
+    for (const command of script.batches.flat()) {
       const one = withInvoices(order, [command])
       const known = order.apply(...one).ok ? accepted : refused
       known.add(command['type'])
@@ -69,8 +69,8 @@ t.test('random lives reach every command, accepted and refused', (t) => {
 t.test('a decision equals the fold of its records, and refusals change nothing', (t) => {
   // The driver itself throws when a decision changes the state that it was given.
   fc.assert(
-    fc.property(lifeArbitrary, (life) => {
-      const order = live(life, (now) => assertSame(now.replay(), now.state))
+    fc.property(scriptArbitrary, (script) => {
+      const order = live(script, (now) => assertSame(now.replay(), now.state))
       assertSame(order.replay(), order.state)
     }),
     RUNS,
@@ -80,8 +80,8 @@ t.test('a decision equals the fold of its records, and refusals change nothing',
 
 t.test('totals equal the plain reckoning', (t) => {
   fc.assert(
-    fc.property(lifeArbitrary, (life) => {
-      live(life, ({ state }) => assertReckoned(state!))
+    fc.property(scriptArbitrary, (script) => {
+      live(script, ({ state }) => assertReckoned(state!))
     }),
     RUNS,
   )
@@ -90,8 +90,8 @@ t.test('totals equal the plain reckoning', (t) => {
 
 t.test('no target goes below 0, and shares add up to their discounts', (t) => {
   fc.assert(
-    fc.property(lifeArbitrary, (life) => {
-      live(life, ({ state }) => {
+    fc.property(scriptArbitrary, (script) => {
+      live(script, ({ state }) => {
         for (const target of [...state!.lines.values(), ...state!.deliveries.values()]) {
           if (target.total < 0 || target.shares.some((share) => share.value <= 0)) {
             throw new Error(JSON.stringify(target))
@@ -111,8 +111,8 @@ t.test('no target goes below 0, and shares add up to their discounts', (t) => {
 
 t.test('what changes in the graph is named by the records, and says when', (t) => {
   fc.assert(
-    fc.property(lifeArbitrary, (life) => {
-      live(life, assertNamed)
+    fc.property(scriptArbitrary, (script) => {
+      live(script, assertNamed)
     }),
     RUNS,
   )
@@ -121,8 +121,8 @@ t.test('what changes in the graph is named by the records, and says when', (t) =
 
 t.test('a snapshot survives the way to bytes and back, and goes on like the original', (t) => {
   fc.assert(
-    fc.property(lifeArbitrary, (life) => {
-      const order = live(life, () => undefined)
+    fc.property(scriptArbitrary, (script) => {
+      const order = live(script, () => undefined)
       const { behaviour } = order
       const bytes = JSON.stringify(behaviour.toSnapshot(order.state!))
       const back = behaviour.fromSnapshot(JSON.parse(bytes))
@@ -138,8 +138,8 @@ t.test('a snapshot survives the way to bytes and back, and goes on like the orig
 
 t.test('a rewind brings the business back, keeps what was issued, and replays', (t) => {
   fc.assert(
-    fc.property(lifeArbitrary, fc.nat(), (life, pick) => {
-      const order = live(life, () => undefined)
+    fc.property(scriptArbitrary, fc.nat(), (script, pick) => {
+      const order = live(script, () => undefined)
       const checkpoints = order.checkpoints()
       const at = pick % checkpoints.length
       const then = order.replay(at + 1)!

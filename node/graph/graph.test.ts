@@ -105,11 +105,18 @@ async function stage(t: Test): Promise<Stage> {
     filterFields: 'any',
     schema,
     runner: {
-      async run(plan, deadlineMs, life) {
+      async run(plan, deadlineMs, generation) {
         made.ran++
         const endsAtMs = clock.monotonicMs() + deadlineMs
         const { json } = plan
-        const sent = { id: 1, plan: json, endsAtMs, life: life(), mayStop: false, round: 0 }
+        const sent = {
+          id: 1,
+          plan: json,
+          endsAtMs,
+          generation: generation(),
+          mayStop: false,
+          round: 0,
+        }
         const answer = server.answer(sent)
         if ('json' in answer) return answer.json
         if (!('errors' in answer)) throw new Error(JSON.stringify(answer))

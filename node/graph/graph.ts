@@ -20,10 +20,16 @@ import type { Caller } from './plans/plan-queue.ts'
 export interface PlanRunner {
   /**
    * The answer as JSON. Rejects with RequestError: TOO_BUSY past the queue's bound, UNAVAILABLE
-   * past the deadline or when the index can't be read now. `life` is asked when the plan's turn has
-   * come: it is IndexWatch.life, or throws what the caller is told where the index can't answer.
+   * past the deadline or when the index can't be read now. `generation` is asked when the plan's turn has
+   * come: it is IndexWatch.generation, or throws what the caller is told where the index can't
+   * answer.
    */
-  run(plan: ReadyPlan, deadlineMs: number, life: () => number, caller: Caller): Promise<string>
+  run(
+    plan: ReadyPlan,
+    deadlineMs: number,
+    generation: () => number,
+    caller: Caller,
+  ): Promise<string>
 }
 
 /** What the graph needs to know of its index. */
@@ -31,7 +37,7 @@ export interface IndexWatch {
   /** Null, or why the index can't answer at all now (it is being filled). */
   unready(): string | null
   /** Changes when the index may have been made anew: who has it open must open it again. */
-  readonly life: number
+  readonly generation: number
   head(shard: number): number
   /** Resolves with true when the index has all of the positions, with false after `waitMs`. */
   reached(positions: readonly Position[], waitMs: number): Promise<boolean> | true
@@ -78,15 +84,15 @@ export class Graph {
     const plan = this.#plan(request)
     const startedMs = monotonicMs()
     if (request.consistency !== '') await this.#await(request, plan)
-    const life = (): number => {
+    const generation = (): number => {
       const unready = index.unready()
       if (unready !== null) throw new RequestError('INDEX_BEHIND', unready)
-      return index.life
+      return index.generation
     }
-    life()
+    generation()
     const leftMs = request.budgetMs - (monotonicMs() - startedMs)
     const deadlineMs = Math.min(leftMs, LIMITS.graphDeadlineMs)
-    return { json: await runner.run(plan, deadlineMs, life, request.caller) }
+    return { json: await runner.run(plan, deadlineMs, generation, request.caller) }
   }
 
   /** What there is to ask for, as far as the entries go (`GET /resources/graph/meta`). */

@@ -208,14 +208,14 @@ async function property(t: Test, make: (t: Test) => UnderTest): Promise<void> {
         maxLength: 20,
       }),
       fc.integer({ min: 1, max: 6 }),
-      async (lives, rounds, entries) => {
-        const orders = lives.map((_, i) => new OrderDriver({ orderId: actorIdOf(i + 1, i % 2) }))
+      async (scripts, rounds, entries) => {
+        const orders = scripts.map((_, i) => new OrderDriver({ orderId: actorIdOf(i + 1, i % 2) }))
         const followed = new Followed(index, orders)
         await index.writer.reset('none')
         for (let at = 0; at < 60; at++) {
           const { event, back } = rounds[at % rounds.length]!
           for (const [i, order] of orders.entries()) {
-            const { beginning, batches, ...body } = lives[i]!
+            const { beginning, batches, ...body } = scripts[i]!
             if (order.state === null) order.create(beginning, body)
             if (order.state === null) order.create([], body)
             const batch = batches[at]

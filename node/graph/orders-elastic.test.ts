@@ -139,38 +139,41 @@ let made = 0
 
 async function live(search: SearchEngine, numRuns: number): Promise<void> {
   await fc.assert(
-    fc.asyncProperty(fc.array(restlessArbitrary, { minLength: 1, maxLength: 2 }), async (lives) => {
-      const followed = new Followed(search, `orders-${process.pid}-${++made}-`)
-      const { store } = followed
-      await followed.start()
-      const orders = lives.map((life, i) => {
-        const driver = new OrderDriver({ orderId: actorIdOf(i + 1, i % 2) })
-        return { driver, life, batches: [life.beginning, ...life.batches] }
-      })
-      const rounds = Math.max(...orders.map(({ batches }) => batches.length))
-      for (let round = 0; round < rounds; round++) {
-        for (const { driver, life, batches } of orders) {
-          const commands = batches[round]
-          if (commands === undefined) continue
-          if (round === 0) driver.create(commands, life)
-          else driver.apply(...commands)
-          if (round % 7 === 6) driver.send('rewind', { checkpointId: driver.checkpoints()[0] })
-          await commitNew(store, driver)
+    fc.asyncProperty(
+      fc.array(restlessArbitrary, { minLength: 1, maxLength: 2 }),
+      async (scripts) => {
+        const followed = new Followed(search, `orders-${process.pid}-${++made}-`)
+        const { store } = followed
+        await followed.start()
+        const orders = scripts.map((script, i) => {
+          const driver = new OrderDriver({ orderId: actorIdOf(i + 1, i % 2) })
+          return { driver, script, batches: [script.beginning, ...script.batches] }
+        })
+        const rounds = Math.max(...orders.map(({ batches }) => batches.length))
+        for (let round = 0; round < rounds; round++) {
+          for (const { driver, script, batches } of orders) {
+            const commands = batches[round]
+            if (commands === undefined) continue
+            if (round === 0) driver.create(commands, script)
+            else driver.apply(...commands)
+            if (round % 7 === 6) driver.send('rewind', { checkpointId: driver.checkpoints()[0] })
+            await commitNew(store, driver)
+          }
+          await followed.follow()
         }
-        await followed.follow()
-      }
-      const { docs, lists } = await followed.held()
-      const expected = store.expected()
-      deepStrictEqual(plain(docs), plain(expected))
-      for (const [list, ids] of lists) {
-        const own = [...expected.keys()].filter((key) => key.startsWith(`${list} `))
-        deepStrictEqual(
-          [...ids],
-          own.map((key) => key.slice(list.length + 1)),
-        )
-      }
-      await followed.clear()
-    }),
+        const { docs, lists } = await followed.held()
+        const expected = store.expected()
+        deepStrictEqual(plain(docs), plain(expected))
+        for (const [list, ids] of lists) {
+          const own = [...expected.keys()].filter((key) => key.startsWith(`${list} `))
+          deepStrictEqual(
+            [...ids],
+            own.map((key) => key.slice(list.length + 1)),
+          )
+        }
+        await followed.clear()
+      },
+    ),
     { numRuns },
   )
 }

@@ -5,7 +5,7 @@ import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
 import { OrderDriver } from '../../commerce/order/testing/order-driver.ts'
-import { lifeArbitrary } from '../../commerce/order/testing/random-commands.ts'
+import { scriptArbitrary } from '../../commerce/order/testing/random-commands.ts'
 import { orderBehaviour } from '../../commerce/order/order.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { Projector } from '../../cluster/feed/projector.ts'
@@ -55,14 +55,14 @@ function plain(docs: ReadonlyMap<string, unknown>): Map<string, unknown> {
 
 t.test('the index holds the nodes of the states', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(lifeArbitrary, { minLength: 1, maxLength: 3 }), async (lives) => {
+    fc.asyncProperty(fc.array(scriptArbitrary, { minLength: 1, maxLength: 3 }), async (scripts) => {
       const store = new FeedStore(behaviour, { shards: 2, generation: 'g' })
       const index = new PlainIndex()
       let projector = projectorOf(store, index)
       await projector.start(store.heads, 'g')
-      const orders = lives.map((life, i) => {
+      const orders = scripts.map((script, i) => {
         const driver = new OrderDriver({ orderId: actorIdOf(i + 1, i % 2) })
-        const { currencyCode, taxIncluded, beginning, batches } = life
+        const { currencyCode, taxIncluded, beginning, batches } = script
         return { driver, batches: [beginning, ...batches], currencyCode, taxIncluded }
       })
       const rounds = Math.max(...orders.map(({ batches }) => batches.length))

@@ -312,7 +312,7 @@ export class World {
     const body = [{ edge: 'ledgers', filter: `ledgerId == '${ledgerId}'`, node }]
     const plan = planNavigations(body, SCHEMA, FULL_ACCESS, { nowMs: 0, limits: BOUNDS })
     const ready = { plan, json: '', usesHistory: false }
-    const json = await runner.run(ready, BOUNDS.graphDeadlineMs, () => watch.life, CALLER)
+    const json = await runner.run(ready, BOUNDS.graphDeadlineMs, () => watch.generation, CALLER)
     const { ledgers } = JSON.parse(json) as Shelf
     const [found] = ledgers
     return found ? { ...found, tokens: found.tokens.map(({ token }) => token) } : null

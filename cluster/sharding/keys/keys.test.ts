@@ -74,8 +74,8 @@ class Scene {
   /** Up to here rows are in the store, and up to here it is known. */
   #written = 0
   #flushed = 0
-  /** The life of the shard: what was asked before a rollback is void. */
-  #life = 0
+  /** The speculation: what was asked before a rollback is void. */
+  #speculation = 0
   /** What the last look found. */
   seen: string | null = null
   wrong: string | null = null
@@ -97,9 +97,9 @@ class Scene {
 
   /** Looks a key up, and decides what rests on it there and then. */
   ask(key: Key, change: Change | null): void {
-    const life = this.#life
+    const speculation = this.#speculation
     const use = (row: AliasRow | null): void => {
-      if (life !== this.#life) return
+      if (speculation !== this.#speculation) return
       const ought = JSON.stringify([...this.#ought(key)].toSorted())
       this.seen = claimsOf(row)
       if (this.seen !== ought) this.wrong ??= `${key} has ${this.seen}, not ${ought}`
@@ -123,7 +123,7 @@ class Scene {
   }
 
   rollBack(): void {
-    this.#life++
+    this.#speculation++
     this.#decided.length = this.#head
     this.#table.dropAbove(this.#head)
   }

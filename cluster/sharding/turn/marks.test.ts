@@ -144,7 +144,7 @@ t.test('the window against a list: the newest that fit, each found while it live
       let hasSpilled = false
       for (const { id, kind, bytes, afterMs } of all) {
         clock += afterMs
-        // An id comes again only after its life: a repeat within it is not run.
+        // An id comes again only after its time: a repeat within it is not run.
         if (window.some((m) => m.messageId === `m${id}` && isAlive(m, clock))) continue
         const added = mark(`m${id}`, clock, bytes, kind)
         window.push(added)

@@ -81,7 +81,7 @@ export function isAlive(mark: Mark, clock: number): boolean {
 
 /**
  * Number of the day, by the shard's clock, under which a spilled mark is kept. A day is as long as
- * the longest life, so that what is alive is of today or of yesterday.
+ * the longest time, so that what is alive is of today or of yesterday.
  */
 export function markDay(clock: number): number {
   return Math.floor(clock / LIMITS.callerMarkMs)

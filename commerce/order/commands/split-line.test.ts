@@ -47,7 +47,7 @@ const price = fc.oneof(
   fc.integer({ min: 0, max: 5_000 }).map((n) => n / 100),
   fc.integer({ min: 0, max: 50_000 }).map((n) => n / 10_000),
 )
-const life = fc.record({
+const script = fc.record({
   taxIncluded: fc.boolean(),
   prices: fc.array(price, { minLength: 3, maxLength: 3 }),
   factor: fc.constantFrom(0.07, 0.19, 0.25),
@@ -76,7 +76,7 @@ const life = fc.record({
   ),
 })
 
-type Life = typeof life extends fc.Arbitrary<infer Value> ? Value : never
+type Life = typeof script extends fc.Arbitrary<infer Value> ? Value : never
 
 /** An invoiced part whose share of the percentage was rounded to nothing. */
 const SHARE_OF_NOTHING: Life = {
@@ -100,7 +100,7 @@ const NO_ROOM_AT_THE_END: Life = {
 
 t.test('any sequence of splits and invoices keeps every total', (t) => {
   fc.assert(
-    fc.property(life, ({ taxIncluded, prices, factor, discounts, steps }) => {
+    fc.property(script, ({ taxIncluded, prices, factor, discounts, steps }) => {
       const order = new OrderDriver()
       const lines = [11, 12].map((n, i) => ({
         type: 'createOrderLine',

@@ -6,7 +6,7 @@ import { instantMs } from '../../../protocol/graph/instants.ts'
 import type { FieldDef, NodeType } from '../../../protocol/graph/node-type.ts'
 import { isUuid } from '../../../protocol/ids.ts'
 import { id, OrderDriver } from '../testing/order-driver.ts'
-import { lifeArbitrary } from '../testing/random-commands.ts'
+import { scriptArbitrary } from '../testing/random-commands.ts'
 import { deliveredOrder } from '../testing/sample-orders.ts'
 import { ORDER_NODE_TYPES } from './node-types.ts'
 
@@ -102,7 +102,7 @@ function checkDoc(node: string, doc: Readonly<Record<string, unknown>>): void {
 
 t.test('docs hold declared fields of their types, and nothing else', (t) => {
   fc.assert(
-    fc.property(lifeArbitrary, ({ beginning, batches, currencyCode, taxIncluded }) => {
+    fc.property(scriptArbitrary, ({ beginning, batches, currencyCode, taxIncluded }) => {
       const order = new OrderDriver()
       if (!order.create(beginning, { currencyCode, taxIncluded }).ok) order.create()
       for (const batch of batches) order.apply(...batch)

@@ -1,5 +1,5 @@
 // The positions of the members of an order's records: what was stored once is read for ever, and
-// no record of any life has a member without a position.
+// no record of any script has a member without a position.
 
 import fc from 'fast-check'
 import { deepStrictEqual } from 'node:assert'
@@ -8,7 +8,7 @@ import { decodeEntry, encodeEntry, type Entry, recordsOf } from '../../../protoc
 import { ValueReader } from '../../../protocol/value-reader.ts'
 import { ValueWriter } from '../../../protocol/value-writer.ts'
 import { OrderDriver } from '../testing/order-driver.ts'
-import { lifeArbitrary } from '../testing/random-commands.ts'
+import { scriptArbitrary } from '../testing/random-commands.ts'
 import { ORDER_SHAPES } from './record-shapes.ts'
 import type { RecordKind } from './records.ts'
 
@@ -113,16 +113,16 @@ t.test('every member stands where it always stood', async (t) => {
   }
 })
 
-t.test('the records of any life are read as they were written, and cost no names', async (t) => {
+t.test('the records of any script are read as they were written, and cost no names', async (t) => {
   const seen = new Set<string>()
   const entry = { y: 'order', p: '', v: 0, n: 1, m: '', l: 0, t: 0, c: 0, b: '' } as const
   const a = { type: 'create', success: true } as const
   fc.assert(
-    fc.property(lifeArbitrary, (life) => {
+    fc.property(scriptArbitrary, (script) => {
       const order = new OrderDriver()
-      const { beginning, currencyCode, taxIncluded } = life
+      const { beginning, currencyCode, taxIncluded } = script
       order.create(beginning, { currencyCode, taxIncluded })
-      for (const batch of life.batches) order.apply(...batch)
+      for (const batch of script.batches) order.apply(...batch)
       for (const { records } of order.entries) {
         const whole: Entry = { ...entry, a, r: records }
         const bytes = encodeEntry(whole, ORDER_SHAPES)

@@ -137,7 +137,7 @@ export const commandArbitrary: fc.Arbitrary<Readonly<Record<string, unknown>>> =
   of('cancelInvoice', { invoiceId: fc.constantFrom('first', 'last') }),
 )
 
-/** What most lives begin with: two deliveries with lines, a discount, often confirmed. */
+/** What most scripts begin with: two deliveries with lines, a discount, often confirmed. */
 const beginning = fc
   .record({
     prices: fc.array(price, { minLength: 6, maxLength: 6 }),
@@ -181,8 +181,8 @@ const beginning = fc
     ]
   })
 
-/** A long life of one order: batches of one command mostly, sometimes of a few. */
-export const lifeArbitrary = fc.record({
+/** A script of one order: many batches of one command mostly, sometimes of a few. */
+export const scriptArbitrary = fc.record({
   currencyCode: fc.constantFrom('EUR', 'JPY', 'KWD'),
   taxIncluded: fc.boolean(),
   beginning,
@@ -209,11 +209,13 @@ const shuffling = fc.oneof(
   of('deleteDiscount', { discountId }),
 )
 
-/** A life in which much comes again. */
-export const restlessArbitrary = lifeArbitrary.chain((life) => {
+/** A script in which much comes again. */
+export const restlessArbitrary = scriptArbitrary.chain((script) => {
   const batch = fc.oneof(
     shuffling.map((command) => [command]),
-    fc.constantFrom(...life.batches),
+    fc.constantFrom(...script.batches),
   )
-  return fc.array(batch, { minLength: 20, maxLength: 60 }).map((batches) => ({ ...life, batches }))
+  return fc
+    .array(batch, { minLength: 20, maxLength: 60 })
+    .map((batches) => ({ ...script, batches }))
 })

@@ -36,7 +36,9 @@ t.test('a reader makes a plan anew that is too long to be kept', (t) => {
   const query = (plan: unknown) => (seen.push(plan), {})
   const server = new PlanServer({ query, close: () => undefined }, () => 0)
   const ask = (plan: string): void =>
-    void server.answer({ id: 1, plan, endsAtMs: 1, life: 1 } as Parameters<typeof server.answer>[0])
+    void server.answer({ id: 1, plan, endsAtMs: 1, generation: 1 } as Parameters<
+      typeof server.answer
+    >[0])
   const long = JSON.stringify({ text: 'a'.repeat(LIMITS.readerPlansCharsMax / 16) })
   for (const plan of ['{"short":1}', '{"short":1}', long, long]) ask(plan)
   t.equal(seen[0], seen[1])

@@ -18,7 +18,7 @@ export interface PlansAtOnce {
 }
 
 export interface PlanPoolOptions {
-  /** Reader of a generation (IndexWatch.life). */
+  /** Reader of a generation (IndexWatch.generation). */
   readonly readerOf: (generation: number) => GraphReader
   readonly clock: Clock
   readonly atOnce?: PlansAtOnce
@@ -68,7 +68,7 @@ export class PlanPool implements PlanRunner {
   async run(
     { plan }: ReadyPlan,
     deadlineMs: number,
-    life: () => number,
+    generation: () => number,
     caller: Caller,
   ): Promise<string> {
     const { clock, readerOf } = this.#options
@@ -79,7 +79,7 @@ export class PlanPool implements PlanRunner {
     try {
       if (startedMs >= endMs) throw neverRun()
       const budgetMs = Math.min(endMs - startedMs, LIMITS.graphWorkMs)
-      return JSON.stringify(await readerOf(life()).query(plan, budgetMs))
+      return JSON.stringify(await readerOf(generation()).query(plan, budgetMs))
     } catch (error) {
       this.stats.failed++
       throw error

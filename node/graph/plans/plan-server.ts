@@ -23,7 +23,7 @@ export class PlanServer {
   readonly #reader: ReaderAtHand
   readonly #nowMs: () => number
   readonly #plans = new KeptPlans<GraphPlan>(KEPT)
-  #life: number | null = null
+  #generation: number | null = null
 
   /** `nowMs`: the clock by which deadlines are given. */
   constructor(reader: ReaderAtHand, nowMs: () => number) {
@@ -32,15 +32,15 @@ export class PlanServer {
   }
 
   /** Never throws: whatever happens is an answer. */
-  answer({ id, plan, endsAtMs, life }: ToReader): PlanAnswer {
+  answer({ id, plan, endsAtMs, generation }: ToReader): PlanAnswer {
     const startedMs = this.#nowMs()
     const us = (): number => Math.round((this.#nowMs() - startedMs) * 1_000)
     try {
       const leftMs = endsAtMs - startedMs
       if (leftMs <= 0) throw neverRun()
       // A reader that is closed opens the index at its next query.
-      if (this.#life !== null && this.#life !== life) this.#reader.close()
-      this.#life = life
+      if (this.#generation !== null && this.#generation !== generation) this.#reader.close()
+      this.#generation = generation
       const json = JSON.stringify(this.#reader.query(this.#plan(plan), leftMs))
       return { id, json, us: us() }
     } catch (error) {

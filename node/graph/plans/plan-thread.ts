@@ -10,7 +10,7 @@ export interface ThreadPlan {
   readonly plan: ReadyPlan
   /** What is left of its time, milliseconds. */
   readonly leftMs: number
-  readonly life: number
+  readonly generation: number
   /** It may be stopped for others. */
   readonly mayStop: boolean
 }

@@ -26,7 +26,7 @@ export interface ToReader {
   /** When the answer is of no use any more, by `threadsMs`. */
   readonly endsAtMs: number
   /** With another one than before the index is opened again. */
-  readonly life: number
+  readonly generation: number
   /** It may be stopped for others (`GiveWay`). */
   readonly mayStop: boolean
   /** Long plans that the thread was heard to have had: what was sent before one comes back. */

@@ -170,10 +170,10 @@ t.test('which index there is, is asked when a plan has its turn', async (t) => {
   await p.send('A', 'h')
   await p.threads[0]!.answer(true)
   await p.send('A', 'a1', 'a2', 'a3', 'a4')
-  p.life = () => 2
+  p.generation = () => 2
   await p.threads[0]!.answer()
-  t.equal(p.threads[0]!.given[0]!.of.life, 2)
-  p.life = () => {
+  t.equal(p.threads[0]!.given[0]!.of.generation, 2)
+  p.generation = () => {
     throw new RequestError('INDEX_BEHIND', 'it is being filled')
   }
   await p.threads[0]!.answer()

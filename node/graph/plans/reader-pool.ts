@@ -33,7 +33,7 @@ interface Job {
   readonly plan: ReadyPlan
   readonly caller: Caller
   readonly endsAtMs: number
-  readonly life: () => number
+  readonly generation: () => number
   readonly resolve: (json: string) => void
   readonly reject: (error: unknown) => void
 }
@@ -84,11 +84,16 @@ export class ReaderPool implements PlanRunner {
     return running + this.#light.size + this.#heavy.size
   }
 
-  run(plan: ReadyPlan, deadlineMs: number, life: () => number, caller: Caller): Promise<string> {
+  run(
+    plan: ReadyPlan,
+    deadlineMs: number,
+    generation: () => number,
+    caller: Caller,
+  ): Promise<string> {
     while (this.#seats.length < this.#options.threads) this.#addSeat()
     const endsAtMs = this.#options.clock.monotonicMs() + deadlineMs
     return new Promise((resolve, reject) => {
-      const job = { plan, caller, endsAtMs, life, resolve, reject }
+      const job = { plan, caller, endsAtMs, generation, resolve, reject }
       this.#enqueue(job, this.#heavyPlans.has(plan) ? this.#heavy : this.#light)
       this.#dispatch()
     })
@@ -204,10 +209,15 @@ export class ReaderPool implements PlanRunner {
 
   async #start(
     thread: PlanThread,
-    { plan, life }: Job,
+    { plan, generation }: Job,
     { leftMs, mayStop }: { readonly leftMs: number; readonly mayStop: boolean },
   ): Promise<PlanOutcome> {
-    return thread.run({ plan, leftMs: Math.min(leftMs, LIMITS.graphWorkMs), life: life(), mayStop })
+    return thread.run({
+      plan,
+      leftMs: Math.min(leftMs, LIMITS.graphWorkMs),
+      generation: generation(),
+      mayStop,
+    })
   }
 
   /** What its time says of the plan and its session. */

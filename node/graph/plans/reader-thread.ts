@@ -75,7 +75,7 @@ export class ReaderThread implements PlanThread {
     return this.#isReady ? 'ready' : 'starting'
   }
 
-  run({ plan, leftMs, life, mayStop }: ThreadPlan): Promise<PlanOutcome> {
+  run({ plan, leftMs, generation, mayStop }: ThreadPlan): Promise<PlanOutcome> {
     assert(this.#worker !== null, 'a plan for a thread that is there')
     const id = this.#nextId++
     const round = this.#round
@@ -83,7 +83,7 @@ export class ReaderThread implements PlanThread {
       id,
       plan: plan.json,
       endsAtMs: threadsMs() + leftMs,
-      life,
+      generation,
       mayStop,
       round,
     }

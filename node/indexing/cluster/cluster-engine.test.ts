@@ -100,7 +100,12 @@ class Scene {
     const schema = graphSchema(this.#behaviour.nodeTypes)
     const plan = planNavigations(body, schema, FULL_ACCESS, options)
     const ready = { plan, json: '', usesHistory: false }
-    const json = await this.index.runner.run(ready, 30_000, () => this.index.watch.life, CALLER)
+    const json = await this.index.runner.run(
+      ready,
+      30_000,
+      () => this.index.watch.generation,
+      CALLER,
+    )
     const { notebooks } = JSON.parse(json) as { notebooks: { title: string }[] }
     return notebooks.map(({ title }) => title).join(' ')
   }
@@ -165,7 +170,7 @@ t.test('an index that is deleted comes back from the journal', async (t) => {
   t.equal(await s.reached(await s.commit([A, opened('one'), noted('n', 'x')])), true)
   await s.store.flush()
   await s.client.deleteIndex(`${s.prefix}note-1`, { timeoutMs: 60_000 })
-  await until('a successor is read', () => s.index.watch.life === 2, 120_000)
+  await until('a successor is read', () => s.index.watch.generation === 2, 120_000)
   t.equal(await s.titles(), 'one')
   const aliases = (await s.client.indexes(s.prefix, { timeoutMs: 60_000 }))
     .filter((index) => index.aliases.includes(`${s.prefix}notebook`))
@@ -195,5 +200,5 @@ t.test('an engine that stops is waited out', async (t) => {
   await until('it has caught up', () => s.index.lag().entries === 0, 60_000)
   t.equal(await s.reached(last), true)
   t.equal(await s.titles(), '49 c49 two')
-  t.equal(s.index.watch.life, 1, 'the same index goes on')
+  t.equal(s.index.watch.generation, 1, 'the same index goes on')
 })

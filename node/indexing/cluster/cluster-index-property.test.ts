@@ -111,7 +111,7 @@ class Play {
     await s.store.flush()
     await s.clock.advance(1_000)
     for (const resolve of this.late) resolve()
-    const isLive = (): boolean => s.members.every(({ index }) => index.watch.life > 0)
+    const isLive = (): boolean => s.members.every(({ index }) => index.watch.generation > 0)
     const isOver = await s.until(() => s.isCaughtUp && isLive() && s.generations().length === 1)
     if (!isOver) throw new Error(`it does not come to an end: ${s.tell()}`)
     const expected = s.store.expected()

@@ -19,7 +19,7 @@ async function titles(s: ClusterScene, member: TestMember): Promise<string> {
 /** A cluster of two, whose index is ready: one has `system` and shard 0, the other shard 1. */
 async function two(s = new ClusterScene()): Promise<[ClusterScene, TestMember, TestMember]> {
   const members = [await s.start(SYSTEM_SHARD, 0), await s.start(1)] as const
-  const isReady = await s.until(() => members.every(({ index }) => index.watch.life > 0))
+  const isReady = await s.until(() => members.every(({ index }) => index.watch.generation > 0))
   if (!isReady) throw new Error(`the index is not ready: ${s.warnings.join('; ')}`)
   return [s, ...members]
 }
@@ -27,7 +27,7 @@ async function two(s = new ClusterScene()): Promise<[ClusterScene, TestMember, T
 /** In the end the index is what the actors are, and nothing was noted on the way but this. */
 async function end(t: Test, s: ClusterScene, ...warnings: RegExp[]): Promise<void> {
   await s.store.flush()
-  const isRead = (): boolean => s.members.every(({ index }) => index.watch.life > 0)
+  const isRead = (): boolean => s.members.every(({ index }) => index.watch.generation > 0)
   t.equal(await s.until(() => s.isCaughtUp && isRead()), true, 'it catches up')
   t.strictSame(s.docs(), s.store.expected())
   const others = s.warnings.filter((text) => !warnings.some((known) => known.test(text)))
@@ -270,7 +270,7 @@ t.test('a hole in the log: a successor is filled while the old one is read', asy
   t.equal(
     await s.until(() => {
       if (one.index.watch.unready() !== null) unready++
-      return one.index.watch.life === 2 && other.index.watch.life === 2
+      return one.index.watch.generation === 2 && other.index.watch.generation === 2
     }),
     true,
   )
@@ -310,7 +310,7 @@ t.test('an index that is ahead of the log is not believed', async (t) => {
   const row = { kind: 'consumer', consumer: 'index-1', offset: 99 } as const
   await s.store.journal.derived.write(1, epoch, [row])
   await s.gives(one, 1)
-  t.equal(await s.until(() => one.index.watch.life === 2), true)
+  t.equal(await s.until(() => one.index.watch.generation === 2), true)
   await end(t, s, /the log ends at 0/)
 })
 
@@ -331,15 +331,15 @@ t.test('other node types: a successor for them, the live one as far as it goes',
   t.equal(await s.reached(other, at), true, 'it writes for those of the old version')
   t.equal(await titles(s, other), 'more two')
   t.equal(await titles(s, newer), 'more two')
-  t.equal(newer.index.watch.life, 1, 'who is in charge has the old version')
+  t.equal(newer.index.watch.generation, 1, 'who is in charge has the old version')
   await s.gives(newer, SYSTEM_SHARD)
   await s.clock.advance(10_000)
-  t.equal(newer.index.watch.life, 1, 'shard 1 is not in the successor yet')
+  t.equal(newer.index.watch.generation, 1, 'shard 1 is not in the successor yet')
   t.strictSame(s.generations(), [1, 2])
   await s.gives(newer, 1)
-  t.equal(await s.until(() => newer.index.watch.life === 2), true)
+  t.equal(await s.until(() => newer.index.watch.generation === 2), true)
   await s.commit([B, opened('too')])
-  t.equal(await s.until(() => one.index.watch.life === 2), true)
+  t.equal(await s.until(() => one.index.watch.generation === 2), true)
   await end(t, s)
 })
 

@@ -21,7 +21,7 @@ const idOf = (i: number): string => actorIdOf(i, i % 2)
 async function two(): Promise<[ClusterScene, TestMember, TestMember]> {
   const s = new ClusterScene()
   const members = [await s.start(SYSTEM_SHARD, 0), await s.start(1)] as const
-  const isReady = await s.until(() => members.every(({ index }) => index.watch.life > 0))
+  const isReady = await s.until(() => members.every(({ index }) => index.watch.generation > 0))
   if (!isReady) throw new Error(`the index is not ready: ${s.warnings.join('; ')}`)
   return [s, ...members]
 }
@@ -62,7 +62,7 @@ const beginOf = async (s: ClusterScene, shard: number): Promise<number> => {
 async function isWhole(t: Test, s: ClusterScene, generation: number): Promise<void> {
   await s.store.flush()
   const isRead = (): boolean =>
-    s.isCaughtUp && s.members.every(({ index }) => index.watch.life === generation)
+    s.isCaughtUp && s.members.every(({ index }) => index.watch.generation === generation)
   t.equal(await s.until(isRead), true, `generation ${generation} is read: ${s.tell()}`)
   t.strictSame(s.docs(), s.store.expected())
 }
@@ -108,7 +108,7 @@ t.test('one that was away for longer is filled anew, and that is told', async (t
   t.equal(one.index.watch.unready(), null, 'what it has is still read')
   s.hooks.beforeBulk = undefined
   await isWhole(t, s, 2)
-  t.equal(other.index.watch.life, 2)
+  t.equal(other.index.watch.generation, 2)
   t.ok(one.index.numbers.feed.actors >= ACTORS / 2)
   await s.close()
 })
@@ -128,7 +128,7 @@ t.test('after a quiet weekend an engine loses all: what fills it is waited for',
   await s.clock.advance(A_WHILE)
   await trim(s)
   t.equal(await beginOf(s, 0), begun)
-  t.equal(one.index.watch.life, 0)
+  t.equal(one.index.watch.generation, 0)
   s.hooks.beforeBulk = undefined
   await isWhole(t, s, 2)
   t.strictSame(s.generations(), [2], 'filled once')

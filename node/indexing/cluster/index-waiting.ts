@@ -77,7 +77,7 @@ export class IndexWaiting implements IndexWatch {
     return this.#waiters.size
   }
 
-  get life(): number {
+  get generation(): number {
     return this.#options.live() ?? 0
   }
 

@@ -157,7 +157,7 @@ export class IndexThread {
       progress: this.progress.buffer,
     }
     this.#startedAtMs = this.#options.clock.monotonicMs()
-    // What another life of the worker said of itself no longer holds.
+    // What another run of the worker said of itself no longer holds.
     this.progress.ready = false
     this.progress.takeAsleep()
     const worker = new Worker(entry ?? new URL('./index-worker.ts', import.meta.url), {
@@ -188,7 +188,7 @@ export class IndexThread {
   #hear(worker: Worker, message: FromIndexWorker): void {
     if (message.kind === 'applied') return this.watch.applied()
     if (message.kind === 'opened') {
-      this.watch.life++
+      this.watch.generation++
       this.#isOpen = true
       for (const resolve of this.#opened) resolve()
       return this.#opened.clear()

@@ -28,7 +28,7 @@ interface Waiter {
 }
 
 export class ProgressWatch implements IndexWatch {
-  life = 1
+  generation = 1
   readonly #options: ProgressWatchOptions
   readonly #waiters: LackingPositions<Waiter>
 

@@ -58,7 +58,7 @@ const after = (ms: number, run: () => void): (() => void) => {
 function onFailure(error: unknown): void {
   post({ kind: 'failed', error: reasonOf(error) })
   if (!isDamage(error)) return
-  // What is in the index can be made again: a new life of this thread begins with a new file.
+  // What is in the index can be made again: a new start of this thread begins with a new file.
   index.abandon()
   discardIndex(dir)
   process.exit(1)

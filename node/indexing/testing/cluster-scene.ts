@@ -166,7 +166,7 @@ export class ClusterScene {
   /** How things stand, for who finds them wrong. */
   tell(): string {
     const members = this.members.map(({ index, shards }) => ({
-      life: index.watch.life,
+      generation: index.watch.generation,
       applied: Object.fromEntries([...shards].map((shard) => [shard, index.applied(shard)])),
     }))
     const [heads, warnings] = [Object.fromEntries(this.store.heads), this.warnings.slice(-3)]
@@ -186,7 +186,9 @@ export class ClusterScene {
     const options = { nowMs: this.clock.nowMs(), limits: LIMITS }
     const plan = planNavigations(body, schema, FULL_ACCESS, options)
     const ready = { plan, json: '', usesHistory: false }
-    const json = await this.during(index.runner.run(ready, 5_000, () => index.watch.life, CALLER))
+    const json = await this.during(
+      index.runner.run(ready, 5_000, () => index.watch.generation, CALLER),
+    )
     return JSON.parse(json) as Record<string, unknown>
   }
 

@@ -80,7 +80,7 @@ export class PoolAtHand {
   readonly threads: ThreadAtHand[] = []
   readonly ended: string[] = []
   readonly pool: ReaderPool
-  #life: () => number = () => 1
+  #generation: () => number = () => 1
   readonly #plans = new Map<string, ReadyPlan>()
 
   constructor(clock: TestClock, threads: number, queue?: QueueBounds) {
@@ -96,8 +96,8 @@ export class PoolAtHand {
     })
   }
 
-  set life(life: () => number) {
-    this.#life = life
+  set generation(generation: () => number) {
+    this.#generation = generation
   }
 
   /** Sends plans of a caller `group` or `group/name`. */
@@ -108,7 +108,7 @@ export class PoolAtHand {
       const plan = this.#plans.get(name) ?? { plan: { steps: [] }, json: name, usesHistory: false }
       this.#plans.set(name, plan)
       this.pool
-        .run(plan, 10_000, () => this.#life(), caller)
+        .run(plan, 10_000, () => this.#generation(), caller)
         .then(
           () => this.ended.push(name),
           (error: unknown) => {
