@@ -5,7 +5,7 @@ import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { Reply } from '../../protocol/message.ts'
-import { bulk, create, gate, note, read, settle } from './testing/bulk-client.ts'
+import { bulk, create, latch, note, read, settle } from './testing/bulk-client.ts'
 
 const UUID = '0198c0de-7000-7abc-8def-0123456789ab'
 
@@ -42,12 +42,12 @@ t.test('what was written holds nothing up', async (t) => {
   client.send(...reads(12, 'a'))
   for (let i = 0; i < 12; i++) await settle()
   t.equal(client.answers.length, 12)
-  const gates = gate(system)
+  const latches = latch(system)
   const notes = ['n0', 'n1', 'n2', 'n3', 'n4']
   client.send(...notes.map((name) => note(name, name))).end()
   await settle()
-  t.same(gates.held, notes, 'they go side by side')
-  for (const name of notes) gates.open(name)
+  t.same(latches.held, notes, 'they go side by side')
+  for (const name of notes) latches.open(name)
   await done
 })
 
@@ -82,19 +82,19 @@ t.test('a line waits for the last one of its name, also when that waited itself'
   const { client, system, done } = bulk()
   client.send(create('A'))
   await settle()
-  const gates = gate(system)
+  const latches = latch(system)
   client.send(note('A', 'a1'), note('A', 'a2'))
   await settle()
-  t.same(gates.held, ['a1'])
-  gates.open('a1')
+  t.same(latches.held, ['a1'])
+  latches.open('a1')
   await settle()
-  t.same(gates.held, ['a2'])
+  t.same(latches.held, ['a2'])
   client.send(note('A', 'a3')).end()
   await settle()
-  t.same(gates.held, ['a2'])
-  gates.open('a2')
+  t.same(latches.held, ['a2'])
+  latches.open('a2')
   await settle()
-  gates.open('a3')
+  latches.open('a3')
   await done
 })
 

@@ -6,7 +6,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { Acl, parseAce } from '../../protocol/ace.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { Reply } from '../../protocol/message.ts'
-import { bulk, create, gate, note, read, settle } from './testing/bulk-client.ts'
+import { bulk, create, latch, note, read, settle } from './testing/bulk-client.ts'
 import type { AnswerLine } from './testing/bulk-client.ts'
 
 const UUID = '0198c0de-7000-7abc-8def-0123456789ab'
@@ -69,21 +69,21 @@ t.test('lines to one actor in line order, others side by side, answers in order'
   const { client, system, done } = bulk()
   client.send(create('A'), create('B'))
   await settle()
-  const gates = gate(system)
+  const latches = latch(system)
   client.send(note('A', 'a1'), note('A', 'a2'), note('B', 'b1'), note('A', 'a3'), note('B', 'b2'))
   await settle()
-  t.same(gates.held, ['a1', 'b1'])
-  gates.open('b1')
+  t.same(latches.held, ['a1', 'b1'])
+  latches.open('b1')
   await settle()
-  t.same(gates.held, ['a1', 'b2'])
+  t.same(latches.held, ['a1', 'b2'])
   t.equal(client.answers.length, 2, 'nothing overtakes the first line')
-  gates.open('a1')
+  latches.open('a1')
   await settle()
   t.equal(client.answers.length, 3)
-  gates.open('b2')
-  gates.open('a2')
+  latches.open('b2')
+  latches.open('a2')
   await settle()
-  gates.open('a3')
+  latches.open('a3')
   client.send(read('A'), read('B')).end()
   await done
   t.same(client.answers.at(-2)!.data, ['a1', 'a2', 'a3'])

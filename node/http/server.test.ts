@@ -14,7 +14,7 @@ import {
   request,
   startServer,
 } from './testing/test-server.ts'
-import { closeGate, later, gate, finished, operations } from './testing/sample-operations.ts'
+import { closeLatch, later, latch, finished, operations } from './testing/sample-operations.ts'
 
 const json = (response: RawResponse): unknown => JSON.parse(response.body.toString())
 
@@ -244,41 +244,41 @@ t.test('keep-alive and pipelining', async (t) => {
 })
 
 t.test('a client that goes away', async (t) => {
-  closeGate()
+  closeLatch()
   const http = await startServer(operations)
   t.teardown(http.stop)
   const gone = http.client()
-  gone.send(request('POST /gate'))
+  gone.send(request('POST /latch'))
   const inFlight = (n: number): boolean =>
     http.metrics.text().includes(`kontor_http_requests_in_flight ${n}\n`)
   await eventually(() => inFlight(1), 'the request has arrived')
   gone.socket.resetAndDestroy()
   await eventually(() => inFlight(0), 'the abort was seen')
   t.equal(finished, 0)
-  gate.resolve()
+  latch.resolve()
   await eventually(() => finished === 1, 'the work went on')
   t.equal((await http.client().send(request('GET /small')).response()).status, 200)
   t.same(http.log, [], 'the dropped answer is no mistake')
 })
 
 t.test('an operation that forgets its deadline', async (t) => {
-  closeGate()
+  closeLatch()
   const limits = { requestBudgetMs: 20, unknownOutcomeMs: 20, bodyIdleMs: 40 }
   const http = await startServer(
     [
       ...operations,
-      operation('GET', '/hang', async () => gate.promise.then(() => ({ status: 200 }))),
+      operation('GET', '/hang', async () => latch.promise.then(() => ({ status: 200 }))),
     ],
     { limits },
   )
   t.teardown(http.stop)
   const c = http.client()
-  const post = await c.send(request('POST /gate')).response()
+  const post = await c.send(request('POST /latch')).response()
   t.equal(post.status, 504)
   t.equal(errorOf(post).code, 'OUTCOME_UNKNOWN')
   const get = await c.send(request('GET /hang')).response()
   t.equal(get.status, 503)
-  gate.resolve()
+  latch.resolve()
   t.equal(
     (await c.send(request('GET /small')).response()).status,
     200,
@@ -287,24 +287,24 @@ t.test('an operation that forgets its deadline', async (t) => {
 })
 
 t.test('too many at once', async (t) => {
-  closeGate()
+  closeLatch()
   const http = await startServer(operations, { limits: { requestsInFlightMax: 1 } })
   t.teardown(http.stop)
-  const first = http.client().send(request('POST /gate'))
+  const first = http.client().send(request('POST /latch'))
   const inFlight = (): boolean => http.metrics.text().includes('kontor_http_requests_in_flight 1\n')
   await eventually(inFlight, 'the first is under way')
-  const second = await http.client().send(request('POST /gate')).response()
+  const second = await http.client().send(request('POST /latch')).response()
   t.equal(second.status, 429)
   t.equal(errorOf(second).code, 'TOO_BUSY')
-  gate.resolve()
+  latch.resolve()
   t.equal((await first.response()).status, 200)
 })
 
 t.test('closing serves what is open, then ends', async (t) => {
-  closeGate()
+  closeLatch()
   const http = await startServer(operations)
   const [busy, idle, active] = [http.client(), http.client(), http.client()]
-  busy.send(request('POST /gate'))
+  busy.send(request('POST /latch'))
   await idle.send(request('GET /small')).response()
   await active.send(request('GET /small')).response()
   const closed = http.server.close(10_000)
@@ -315,7 +315,7 @@ t.test('closing serves what is open, then ends', async (t) => {
   await active.closed()
   const late = http.client()
   await late.closed()
-  gate.resolve()
+  latch.resolve()
   const through = await busy.response()
   t.same(json(through), 'through')
   t.equal(through.headers['connection'], 'close')
@@ -325,9 +325,9 @@ t.test('closing serves what is open, then ends', async (t) => {
 })
 
 t.test('closing waits no longer than it may', async (t) => {
-  closeGate()
+  closeLatch()
   const http = await startServer(operations)
-  const stuck = http.client().send(request('POST /gate'))
+  const stuck = http.client().send(request('POST /latch'))
   const inFlight = (): boolean => http.metrics.text().includes('kontor_http_requests_in_flight 1\n')
   await eventually(inFlight, 'the request has arrived')
   const start = performance.now()
@@ -336,7 +336,7 @@ t.test('closing waits no longer than it may', async (t) => {
   t.ok(performance.now() - start >= 90)
   t.ok(performance.now() - start < 5_000)
   await stuck.closed()
-  gate.resolve()
+  latch.resolve()
 })
 
 t.test('requests are counted by route and status', async (t) => {

@@ -19,7 +19,7 @@ const FLOOD_LINES = 5_000
 
 let read = 0
 let ended = ''
-let gate: PromiseWithResolvers<void> = Promise.withResolvers()
+let latch: PromiseWithResolvers<void> = Promise.withResolvers()
 
 function streamed(
   path: string,
@@ -50,7 +50,7 @@ const operations = [
   streamed('/gated', async (_, { lines, write }) => {
     read = 0
     for await (const line of lines) {
-      await gate.promise
+      await latch.promise
       read += line.bytes.length + 1
     }
     await write(String(read))
@@ -239,7 +239,7 @@ t.test('ends before the body does', async (t) => {
 })
 
 t.test('a slow operation pauses the client', async (t) => {
-  gate = Promise.withResolvers()
+  latch = Promise.withResolvers()
   const http = await startServer(operations, { known: true })
   t.teardown(http.stop)
   const total = 64 * MiB
@@ -252,7 +252,7 @@ t.test('a slow operation pauses the client', async (t) => {
   await stalls(() => c.socket.bytesWritten, 'the client is held back')
   t.ok(sent() < total / 2, `${sent()} bytes were taken`)
   t.ok(process.memoryUsage().arrayBuffers - before < 24 * MiB)
-  gate.resolve()
+  latch.resolve()
   t.equal((await c.response()).body.toString(), `${total}\n`)
 })
 
@@ -313,7 +313,7 @@ t.test('a client that leaves ends the iteration and the writing', async (t) => {
 })
 
 t.test('a silent client is closed, a stream that waits for us is not', async (t) => {
-  gate = Promise.withResolvers()
+  latch = Promise.withResolvers()
   const http = await startServer(operations, {
     known: true,
     limits: { bodyIdleMs: 200, requestBudgetMs: 100 },
@@ -323,7 +323,7 @@ t.test('a silent client is closed, a stream that waits for us is not', async (t)
   const waiting = http.client().send(post('/gated', {}, 'a\n'))
   await silent.closed()
   t.equal(silent.rest.length, 0)
-  gate.resolve()
+  latch.resolve()
   t.equal((await waiting.response()).body.toString(), '2\n')
 })
 

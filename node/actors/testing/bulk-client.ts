@@ -125,8 +125,8 @@ export async function settle(): Promise<void> {
   for (let i = 0; i < 5; i++) await new Promise((next) => setImmediate(next))
 }
 
-/** A gate that holds requests, by the note they carry, until it is opened for them. */
-export function gate(system: ActorSystemTwin): { held: string[]; open(note: string): void } {
+/** A latch that holds requests, by the note they carry, until it is opened for them. */
+export function latch(system: ActorSystemTwin): { held: string[]; open(note: string): void } {
   const held = new Map<string, () => void>()
   system.before = (request) => {
     const { note } = (request.messages[0]!.body ?? {}) as { note?: string }

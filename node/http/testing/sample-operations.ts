@@ -1,4 +1,4 @@
-// Operations that answer in every way there is, for tests of the server; one waits for a gate.
+// Operations that answer in every way there is, for tests of the server; one waits for a latch.
 
 import { Type } from '@sinclair/typebox'
 import { RequestError, assert } from '../../../protocol/errors.ts'
@@ -8,12 +8,12 @@ export const later = <T>(value: T): Promise<T> =>
   new Promise((resolve) => setImmediate(resolve, value))
 const LONG = 'lorem ipsum '.repeat(2000)
 
-export let gate: PromiseWithResolvers<void> = Promise.withResolvers()
+export let latch: PromiseWithResolvers<void> = Promise.withResolvers()
 export let finished = 0
 
-/** Closes the gate for those that come from now on, and counts anew. */
-export function closeGate(): void {
-  gate = Promise.withResolvers()
+/** Closes the latch for those that come from now on, and counts anew. */
+export function closeLatch(): void {
+  latch = Promise.withResolvers()
   finished = 0
 }
 
@@ -75,8 +75,8 @@ export const operations = [
     return { status: 500, body }
   }),
   operation('GET', '/split', () => ({ status: 200, headers: { 'X-A': 'a\r\nX-B: b' }, body: 1 })),
-  operation('POST', '/gate', async () => {
-    await gate.promise
+  operation('POST', '/latch', async () => {
+    await latch.promise
     finished++
     return { status: 200, body: 'through' }
   }),
