@@ -6,8 +6,8 @@ import type { Entry } from '../../protocol/entry.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { memoryJournal } from '../../storage/memory/journal.ts'
-import { Gate } from './commit/gate.ts'
-import type { OpenEntry } from './commit/gate.ts'
+import { OutputGate } from './commit/output-gate.ts'
+import type { OpenEntry } from './commit/output-gate.ts'
 import { KeyTable, holderOf, idOf } from './keys/keys.ts'
 import { Marks, fewestToSpill, markOf } from './turn/marks.ts'
 import type { Mark } from './turn/marks.ts'
@@ -42,7 +42,7 @@ function open(offset: number, size = 10): OpenEntry {
 t.test(
   'gate: an answer leaves when its entry is committed, not before, and only once',
   async (t) => {
-    const gate = new Gate(5)
+    const gate = new OutputGate(5)
     const out: string[] = []
     gate.join(open(6))
     gate.join(open(7))
@@ -65,7 +65,7 @@ t.test(
 )
 
 t.test('gate: groups keep to their bounds, a larger entry goes alone', async (t) => {
-  const gate = new Gate(0)
+  const gate = new OutputGate(0)
   for (let i = 1; i <= LIMITS.groupEntriesMax + 1; i++) gate.join(open(i))
   t.equal(gate.take().length, LIMITS.groupEntriesMax)
   gate.committed()

@@ -3,7 +3,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Clock } from '../../clock.ts'
-import type { Gate } from '../commit/gate.ts'
+import type { OutputGate } from '../commit/output-gate.ts'
 
 export class Seal {
   readonly #clock: Clock
@@ -31,7 +31,7 @@ export class Seal {
   }
 
   /** Ends it once nothing is on its way into the log. */
-  look(gate: Gate): void {
+  look(gate: OutputGate): void {
     if (this.#end !== null && !gate.hasOpen && !gate.isFlying) this.#end(true)
   }
 

@@ -7,8 +7,8 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { Entry } from '../../../protocol/entry.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import type { Activation } from '../turn/activation.ts'
-import { Gate } from './gate.ts'
-import type { OpenEntry } from './gate.ts'
+import { OutputGate } from './output-gate.ts'
+import type { OpenEntry } from './output-gate.ts'
 
 const MOVED: WireReply = { outcome: 'moved', shard: 3 }
 const LATE: WireReply = { outcome: 'moved', shard: 4 }
@@ -54,7 +54,7 @@ t.test('answers leave with their entries, in order, once; groups keep their boun
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40, size: 'max' }), (steps) => {
       let head = 10
-      const gate = new Gate(head)
+      const gate = new OutputGate(head)
       let flying: number[] = []
       let opened: number[] = []
       let freed: number[] = []
@@ -135,7 +135,7 @@ t.test('answers leave with their entries, in order, once; groups keep their boun
 })
 
 t.test('two groups may be committed before their answers leave', async (t) => {
-  const gate = new Gate(0)
+  const gate = new OutputGate(0)
   const out: number[] = []
   for (const offset of [1, 2]) {
     gate.join(open(offset, 1))
@@ -151,7 +151,7 @@ t.test('two groups may be committed before their answers leave', async (t) => {
 
 t.test('256 entries are one group, and not one more', async (t) => {
   for (const more of [0, 1]) {
-    const gate = new Gate(0)
+    const gate = new OutputGate(0)
     for (let i = 1; i <= LIMITS.groupEntriesMax + more; i++) gate.join(open(i, 1))
     t.equal(gate.take().length, LIMITS.groupEntriesMax)
     t.equal(gate.hasOpen, more === 1)
@@ -159,7 +159,7 @@ t.test('256 entries are one group, and not one more', async (t) => {
 })
 
 t.test('bytes of what was taken count no more', async (t) => {
-  const gate = new Gate(0)
+  const gate = new OutputGate(0)
   const half = LIMITS.groupBytesMax / 2
   for (let i = 1; i <= 3; i++) gate.join(open(i, half))
   t.equal(gate.take().length, 2)
@@ -174,7 +174,7 @@ t.test('bytes of what was taken count no more', async (t) => {
 })
 
 t.test('entries join in their order; an answer waits for what was decided', async (t) => {
-  const gate = new Gate(4)
+  const gate = new OutputGate(4)
   t.throws(() => gate.join(open(4, 1)))
   t.throws(() => gate.join(open(6, 1)))
   t.throws(() => gate.wait(5, () => undefined))
@@ -184,7 +184,7 @@ t.test('entries join in their order; an answer waits for what was decided', asyn
 })
 
 t.test('what an actor has on its way, the flying first', async (t) => {
-  const gate = new Gate(0)
+  const gate = new OutputGate(0)
   t.same(gate.openOf('a'), [])
   for (const [i, actor] of ['a', 'b', null, 'a'].entries()) gate.join(open(i + 1, i + 1, actor))
   gate.take()
@@ -207,7 +207,7 @@ t.test('what an actor has on its way, the flying first', async (t) => {
 })
 
 t.test('what is committed while answers leave has its own answers, once', async (t) => {
-  const gate = new Gate(0)
+  const gate = new OutputGate(0)
   const told: number[] = []
   const commit = (offset: number, then: () => void): void => {
     gate.join(open(offset, 1))

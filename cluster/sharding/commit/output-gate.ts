@@ -30,7 +30,7 @@ export interface OpenEntry {
   waiters: Waiter[] | null
 }
 
-export class Gate {
+export class OutputGate {
   /** Offset of the newest committed entry. */
   head: number
   /** Groups that were taken for an append. */
