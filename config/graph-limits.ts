@@ -42,7 +42,7 @@ export const GRAPH_LIMITS = {
   graphLinksTogether: 1_000,
   /** Searches of one request to the engine. */
   graphSearchesTogether: 32,
-  /** Children that a gate is turned around for: they say which parents can pass. */
+  /** Children that a semi-join is turned around for: they say which parents can pass. */
   graphGateChildrenMax: 2_000,
   // Search engine (PROTOCOL 3.13)
   indexBulkBytesMax: 5 * MiB,

@@ -24,7 +24,7 @@ export interface Settings {
   /** Load the sample orders into an empty embedded store; false for every member of a cluster. */
   readonly sample: boolean
   readonly bootstrapSecret: string | null
-  /** Fields that filters, gates and counts of the graph may look at (CONTRACT 1.4). */
+  /** Fields that filters, semi-joins and counts of the graph may look at (CONTRACT 1.4). */
   readonly graphFilterFields: 'any' | 'granted'
   /** Threads that read the embedded graph index, at least 2; null: by the machine's cores. */
   readonly graphReaders: number | null

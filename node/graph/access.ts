@@ -6,7 +6,7 @@ import type { Acl } from '../../protocol/ace.ts'
 import type { GraphAccess } from '../../protocol/graph/planning.ts'
 import type { FieldPath } from '../../protocol/graph/plan.ts'
 
-/** KONTOR_GRAPH_FILTER_FIELDS: on which fields filters, gates and counts may look. */
+/** KONTOR_GRAPH_FILTER_FIELDS: on which fields filters, semi-joins and counts may look. */
 export type FilterFields = 'any' | 'granted'
 
 /** The entries of one identity, for the planner and for the meta document. */

@@ -68,8 +68,8 @@ t.test('fields and nested nodes, from the state at hand', async (t) => {
     navigate: [{ edge: 'notes', orderBy: 'text desc', node: { fields: ['text'] } }],
   }
   t.strictSame(ask(node), { title: 'one', size: 2, notes: [{ text: 'y' }, { text: 'x' }] })
-  const gate = { navigate: [{ edge: 'notes', filter: `text == 'z'`, require: 'some' }] }
-  t.equal(ask(gate), null, 'a gate keeps the node out')
+  const semiJoin = { navigate: [{ edge: 'notes', filter: `text == 'z'`, require: 'some' }] }
+  t.equal(ask(semiJoin), null, 'a semi-join keeps the node out')
 })
 
 t.test('history, newest first, whatever pages the entries come in', async (t) => {

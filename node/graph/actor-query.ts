@@ -44,9 +44,9 @@ export interface ActorQueryOptions {
 
 /**
  * Makes the function that answers `query` messages. Its answer (or the promise of it) is the node,
- * null when a gate (`require`) keeps it out. It throws, or rejects with, RequestError: 400 as the
- * planner does, 403 where the graph would refuse the same caller, 422 INVALID_STATE for an actor
- * type without graph nodes, 503 UNAVAILABLE when it takes too long.
+ * null when a semi-join (`require`) keeps it out. It throws, or rejects with, RequestError: 400 as
+ * the planner does, 403 where the graph would refuse the same caller, 422 INVALID_STATE for an
+ * actor type without graph nodes, 503 UNAVAILABLE when it takes too long.
  */
 export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequest) => unknown {
   const { schema, filterFields, nowMs, monotonicMs } = options

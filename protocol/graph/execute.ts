@@ -34,7 +34,7 @@ export interface Found {
 
 export const NOTHING_FOUND: Found = { rows: [], more: false, count: 0 }
 
-/** Finds the nodes of a step, its filter and the gates below it applied. */
+/** Finds the nodes of a step, its filter and the semi-joins below it applied. */
 export interface NodeFinder {
   /** One Found for each parent, in their order; `parents` null: a base set, exactly one Found. */
   find(step: Step, parents: readonly GraphRow[] | null): readonly Found[]
@@ -195,18 +195,18 @@ function* walkNodes(
   return answers
 }
 
-/** True when every gate (`require some` / `none`) below a node lets it through. */
-function* passesGates(plan: NodePlan, row: GraphRow): Walk<boolean> {
+/** True when every semi-join (`require some` / `none`) below a node lets it through. */
+function* passesSemiJoins(plan: NodePlan, row: GraphRow): Walk<boolean> {
   for (const step of plan.steps) {
     if (step.require === 'any') continue
-    const found = yield* find(gateProbe(step), [row])
+    const found = yield* find(semiJoinProbe(step), [row])
     if (found[0]!.rows.length > 0 !== (step.require === 'some')) return false
   }
   return true
 }
 
-/** One matching child is enough to know whether a gate lets its parent through. */
-export function gateProbe(step: Step): Step {
+/** One matching child is enough to know whether a semi-join lets its parent through. */
+export function semiJoinProbe(step: Step): Step {
   return { ...step, returns: 'nodes', limit: 1, orderBy: [] }
 }
 
@@ -308,7 +308,7 @@ function* collectHistory(
         if (++collected.age % 64 === 0) budget.check()
         const row: GraphRow = { actorId, id, doc }
         if (!keep(row) || (test !== null && !test(doc))) continue
-        if (!(yield* passesGates(step.plan, row))) continue
+        if (!(yield* passesSemiJoins(step.plan, row))) continue
         collected.add(row)
         if (collected.isDone) return collected.found()
       }

@@ -1,5 +1,5 @@
-// The finder over nodes in memory: filters, gates, order and limits on plain documents. The source
-// is one actor (a `query` message) or the index's twin. Source: CONTRACT 1.4.
+// The finder over nodes in memory: filters, semi-joins, order and limits on plain documents. The
+// source is one actor (a `query` message) or the index's twin. Source: CONTRACT 1.4.
 
 import {
   compareDocs,
@@ -25,7 +25,7 @@ export interface NodeSource {
 
 /**
  * Answers a `query` message: a node plan asked of one actor's own node, with that actor's nodes
- * alone. Null when a gate (`require`) doesn't let the node through.
+ * alone. Null when a semi-join (`require`) doesn't let the node through.
  */
 export function queryNode(
   plan: NodePlan,
@@ -77,7 +77,7 @@ export class MemoryFinder implements NodeFinder {
     return (test === null || test(row.doc)) && this.passes(step.plan, row)
   }
 
-  /** True when every gate below a node lets it through. */
+  /** True when every semi-join below a node lets it through. */
   passes(plan: NodePlan, row: GraphRow): boolean {
     return plan.steps.every(
       (step) => step.require === 'any' || this.#hasMatch(step, row) === (step.require === 'some'),

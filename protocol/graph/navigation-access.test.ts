@@ -32,7 +32,7 @@ void t.test('what a token covers', (t) => {
   const nested = body(['name'], {
     node: { fields: ['name'], navigate: [{ edge: 'books', require: 'some' }] },
   })
-  t.equal(refusal(nested, access).code, 'FORBIDDEN_NODE', 'nested ones too, gates included')
+  t.equal(refusal(nested, access).code, 'FORBIDDEN_NODE', 'nested ones too, semi-joins included')
 
   const some: GraphAccess = {
     mayQuery: () => ['b', 'a'],
@@ -108,7 +108,7 @@ void t.test('sorting takes what reading takes, filters what the setting says', (
     const { code, message } = refusal(counted(filter), strict)
     t.equal(code, 'FORBIDDEN_FIELD', `${filter}: ${message}`)
   }
-  const gate = [
+  const semiJoin = [
     {
       edge: 'libraries',
       node: {
@@ -117,8 +117,8 @@ void t.test('sorting takes what reading takes, filters what the setting says', (
       },
     },
   ]
-  t.equal(refusal(gate, library).code === 'FORBIDDEN_FIELD', false)
-  t.equal(refusal(gate, strict).code, 'FORBIDDEN_FIELD', 'gates too')
+  t.equal(refusal(semiJoin, library).code === 'FORBIDDEN_FIELD', false)
+  t.equal(refusal(semiJoin, strict).code, 'FORBIDDEN_FIELD', 'semi-joins too')
   t.end()
 })
 

@@ -73,8 +73,12 @@ void t.test('what comes back', (t) => {
   t.match(nested({ require: false }), { require: 'any', returns: 'nodes' })
   t.match(nested({ require: 'none', count: true }), { require: 'none', returns: 'count' })
   t.match(nested({ require: 'some', node: { fields: ['title'] } }), { returns: 'nodes' })
-  const gates = { navigate: [{ edge: 'leaves', require: 'some' }] }
-  t.match(nested({ require: 'some', node: gates }), { returns: 'nothing' }, 'gates below a gate')
+  const semiJoins = { navigate: [{ edge: 'leaves', require: 'some' }] }
+  t.match(
+    nested({ require: 'some', node: semiJoins }),
+    { returns: 'nothing' },
+    'semi-joins below a semi-join',
+  )
   t.end()
 })
 
@@ -152,7 +156,7 @@ void t.test('shapes and bounds', (t) => {
     [[{ edge: 'libraries', phrase: 'x', orderBy: 'name' }], /exclude each other/],
     [
       [{ edge: 'libraries', node: { navigate: [{ edge: 'visits', require: 'none' }] } }],
-      /visits can't gate its parent/,
+      /visits can't filter its parent/,
     ],
     [Array.from({ length: 33 }, () => ({ edge: 'libraries' })), /more than 32 navigations/],
     [[{ edge: 'libraries', node: { fields: Array(201).fill('name') } }], /at most 200 fields/],
@@ -196,8 +200,8 @@ void t.test('no member of the answer twice', (t) => {
   t.equal(duplicate(named('name')), 'name')
   t.equal(duplicate(named('other')), 'none')
   t.equal(duplicate([one, { ...one, alias: 'librariesHasMore' }]), 'librariesHasMore')
-  const gate = { edge: 'books', require: 'some' }
-  t.equal(duplicate([{ ...one, node: { navigate: [gate, { edge: 'books' }] } }]), 'none')
+  const semiJoin = { edge: 'books', require: 'some' }
+  t.equal(duplicate([{ ...one, node: { navigate: [semiJoin, { edge: 'books' }] } }]), 'none')
   t.end()
 })
 

@@ -220,26 +220,27 @@ function planRequire(require: NavigationBody['require'], spot: StepSpot): Step['
   if (spot.parent === null) {
     throw invalid(
       spot.place,
-      `require ${asked} belongs to a nested navigation: it gates the parent`,
+      `require ${asked} belongs to a nested navigation: it filters the parent`,
     )
   }
   if (spot.node.type.storage.kind === 'history') {
     throw invalid(
       spot.place,
-      `${spot.parent.edge.name} can't gate its parent: they are read from its records, not indexed`,
+      `${spot.parent.edge.name} can't filter its parent: they are read from its records, not indexed`,
     )
   }
   return asked
 }
 
-/** A gate without `node` and `count` brings nothing into the answer. */
+/** A semi-join without `node` and `count` brings nothing into the answer. */
 function planReturns(body: NavigationBody, require: Step['require']): Step['returns'] {
   if (body.count) return body.node ? 'both' : 'count'
   return require === 'any' || body.node ? 'nodes' : 'nothing'
 }
 
 /**
- * A `node` that asks for nothing but gates below it: a gate with such a node is a mere gate too.
+ * A `node` that asks for nothing but semi-joins below it: a semi-join with such a node is a mere
+ * semi-join too.
  */
 function isBare(plan: NodePlan): boolean {
   return plan.fields.length === 0 && plan.steps.every((step) => step.returns === 'nothing')

@@ -43,7 +43,7 @@ export interface Step {
   readonly orderBy: readonly SortKey[]
   /** Most nodes to return; one more sets `<name>HasMore`. */
   readonly limit: number
-  /** What comes back: nodes, their number, both, or nothing (a mere gate). */
+  /** What comes back: nodes, their number, both, or nothing (a mere semi-join). */
   readonly returns: 'nodes' | 'count' | 'both' | 'nothing'
   /** `some` / `none`: the parent counts only with / without a matching child. */
   readonly require: 'any' | 'some' | 'none'

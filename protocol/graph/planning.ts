@@ -14,7 +14,7 @@ export interface GraphAccess {
   mayQuery(node: string): boolean | readonly string[]
   /** `['dynamic', 'x']` is `graph/<node>:field:dynamic:x`. */
   mayField(node: string, path: FieldPath): boolean
-  /** May filters, gates and counts look at the field (KONTOR_GRAPH_FILTER_FIELDS)? */
+  /** May filters, semi-joins and counts look at the field (KONTOR_GRAPH_FILTER_FIELDS)? */
   mayFilter(node: string, path: FieldPath): boolean
 }
 

@@ -75,14 +75,14 @@ function navigationOf(
 ): fc.Arbitrary<RandomNavigation> {
   const { name, type, isSet } = edge
   const isHistory = type.storage.kind === 'history'
-  const gates = isSet || isHistory ? (['any'] as const) : (['any', 'some', 'none'] as const)
+  const semiJoins = isSet || isHistory ? (['any'] as const) : (['any', 'some', 'none'] as const)
   return fc
     .record({
       filter: fc.option(randomFilter(type), { freq: 2 }),
       keys: fc.option(keysOf(type), { nil: [] as RandomKey[] }),
       limit: fc.option(fc.integer({ min: 1, max: 4 }), { freq: 3 }),
       count: fc.boolean(),
-      require: fc.constantFrom(...gates),
+      require: fc.constantFrom(...semiJoins),
       node: fc.option(nodeOf(type, depth + 1), { freq: 6 }),
       actors: fc.uniqueArray(fc.constantFrom(...actorIds.slice(0, 9)), {
         minLength: 1,
@@ -230,11 +230,11 @@ export class Reference {
   }
 
   #passes(node: RandomNode | null, type: NodeType, one: ReferenceNode): boolean {
-    return (node?.navigate ?? []).every((gate) => {
-      if (gate.require === 'any') return true
-      const edge = type.edges.find(({ name }) => name === gate.edge)!
-      const some = this.#matching(gate, one, edge).length > 0
-      return some === (gate.require === 'some')
+    return (node?.navigate ?? []).every((semiJoin) => {
+      if (semiJoin.require === 'any') return true
+      const edge = type.edges.find(({ name }) => name === semiJoin.edge)!
+      const some = this.#matching(semiJoin, one, edge).length > 0
+      return some === (semiJoin.require === 'some')
     })
   }
 
@@ -244,7 +244,7 @@ export class Reference {
     edge: EdgeDef | null,
     answer: Record<string, unknown>,
   ): void {
-    if (isMereGate(navigation)) return
+    if (isMereSemiJoin(navigation)) return
     const { alias, type, count, node } = navigation
     const matching = this.#matching(navigation, parent, edge)
     if (count && (node === null || isBare(node))) {
@@ -279,15 +279,15 @@ export class Reference {
   }
 }
 
-/** A gate that asks for nothing shows nothing. */
-function isMereGate({ require, count, node }: RandomNavigation): boolean {
+/** A semi-join that asks for nothing shows nothing. */
+function isMereSemiJoin({ require, count, node }: RandomNavigation): boolean {
   if (require === 'any' || count) return false
   return node === null || isBare(node)
 }
 
-/** Shows nothing but what gates let through. */
+/** Shows nothing but what semi-joins let through. */
 function isBare({ fields, navigate }: RandomNode): boolean {
-  return fields.length === 0 && navigate.every(isMereGate)
+  return fields.length === 0 && navigate.every(isMereSemiJoin)
 }
 
 function isLinked(parent: ReferenceNode, child: ReferenceNode, edge: EdgeDef): boolean {

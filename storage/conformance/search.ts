@@ -30,7 +30,7 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('nested lists keep their order, cut or not', (t) => nestedOrder(t, make))
   void suite.test('a filter that nothing meets finds nothing', (t) => unmeetable(t, make))
   void suite.test('how far shards are filled is kept', (t) => fills(t, make))
-  void suite.test('a gate with two ways in lets all through', (t) => eitherWay(t, make))
+  void suite.test('a semi-join with two ways in lets all through', (t) => eitherWay(t, make))
   void suite.test('a number is found in lists of any length', (t) => numberLists(t, make))
   void suite.test('an empty text is a text like others', (t) => emptyText(t, make))
   searchKeeping(suite, make)
@@ -319,14 +319,14 @@ async function eitherWay(t: Test, make: MakeIndex): Promise<void> {
     shelf(id, SHELF, 1, { label: ['a', 'b', 'c'][i % 3], builtAt: '2026-03-01T00:00:00.000Z' }),
   ])
   await writer.apply(writes, [])
-  const gates: [filter: string, matches: (i: number) => boolean][] = [
+  const semiJoins: [filter: string, matches: (i: number) => boolean][] = [
     ["label == 'a' or label == 'b'", (i) => i % 3 !== 2],
     ["label in ['a'] or label in ['c', 'd']", (i) => i % 3 !== 1],
     ["builtAt in ['2026-03-01T00:00:00.000Z', 2026-03-01, 2026-01-01]", () => true],
   ]
-  for (const [filter, matches] of gates) {
-    const gate = { edge: 'shelves', filter, require: 'some' }
-    const body = { edge: 'libraries', node: { fields: ['name'], navigate: [gate] } }
+  for (const [filter, matches] of semiJoins) {
+    const semiJoin = { edge: 'shelves', filter, require: 'some' }
+    const body = { edge: 'libraries', node: { fields: ['name'], navigate: [semiJoin] } }
     const { libraries } = await ask(reader, [body])
     const found = (libraries as Doc[]).map(({ name }) => Number(name)).toSorted((a, b) => a - b)
     t.same(found, actorIds.map((_, i) => i).filter(matches), filter)

@@ -17,7 +17,7 @@ import { ElasticReader } from './reader.ts'
 import { ElasticWriter } from './writer.ts'
 
 /** Everything in pieces, each of another size. */
-const PIECES: FinderBounds = { page: 5, wholes: 4, links: 3, searches: 2, gateChildren: 6 }
+const PIECES: FinderBounds = { page: 5, wholes: 4, links: 3, searches: 2, semiJoinChildren: 6 }
 
 async function stage(writes: readonly IndexWrite[], bounds?: FinderBounds) {
   const clock = { ms: 0 }
@@ -125,14 +125,14 @@ t.test('no search asks for more than its bounds', async (t) => {
   })
   const { sent } = await stage([...writes, ...cities], PIECES)
   const shelves = { edge: 'shelves', node: { fields: ['label'] } }
-  const gate = (filter: string) => ({ ...shelves, filter, require: 'some' })
+  const semiJoin = (filter: string) => ({ ...shelves, filter, require: 'some' })
   const across = { edge: 'libraries', limit: 2, node: { fields: ['name'], navigate: [shelves] } }
   const bodies = [
     { edge: 'libraries', node: { fields: ['name'], navigate: [{ edge: 'twinShelves' }] } },
     { edge: 'cities', node: { navigate: [across] } },
     { edge: 'shelves', filter: "label contains 'l'", node: { navigate: [{ edge: 'library' }] } },
-    { edge: 'libraries', node: { navigate: [gate("label == 'both'")] } },
-    { edge: 'libraries', node: { navigate: [gate("label == 'l3'")] } },
+    { edge: 'libraries', node: { navigate: [semiJoin("label == 'both'")] } },
+    { edge: 'libraries', node: { navigate: [semiJoin("label == 'l3'")] } },
     { edge: 'libraries', node: { fields: ['name'], navigate: [{ edge: 'city' }] } },
   ]
   let searches = 0
@@ -143,7 +143,7 @@ t.test('no search asks for more than its bounds', async (t) => {
       for (const { query, size, source } of together) {
         if (source.includes('kontor.nodes')) t.ok(size <= PIECES.wholes, `${size} wholes`)
         for (const values of termsOf(query)) {
-          t.ok(values.length <= PIECES.gateChildren, `${values.length} terms`)
+          t.ok(values.length <= PIECES.semiJoinChildren, `${values.length} terms`)
         }
       }
     }

@@ -8,7 +8,7 @@
 //   leave the actor may lead to very many: few at first together, else one search each.
 // - Steps that stay in an actor whose own node was found are answered from that node's document, so
 //   that they show the state of the actor that the node shows (whole.ts).
-// - A gate (`require`) is asked for a page of nodes at once (gates.ts).
+// - A semi-join (`require`) is asked for a page of nodes at once (semi-joins.ts).
 //
 // Source: ARCHITECTURE 5, CONTRACT 1.4.
 
@@ -24,7 +24,7 @@ import type { Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Query, SearchAnswer, SearchEngine, SearchHit, SearchRequest, Term } from './engine.ts'
 import { elementsOf, Kept, rowOf, type FoundRow } from './found-row.ts'
-import { Gates } from './gates.ts'
+import { SemiJoins } from './semi-joins.ts'
 import type { Own } from './document.ts'
 import { ACTOR, OWN, type Layout } from './layout.ts'
 import type { Asked } from './query.ts'
@@ -41,8 +41,8 @@ export interface FinderBounds {
   readonly links: number
   /** Searches of one request. */
   readonly searches: number
-  /** Children that a gate is turned around for. */
-  readonly gateChildren: number
+  /** Children that a semi-join is turned around for. */
+  readonly semiJoinChildren: number
 }
 
 export const FINDER_BOUNDS: FinderBounds = {
@@ -50,7 +50,7 @@ export const FINDER_BOUNDS: FinderBounds = {
   wholes: LIMITS.graphPageWholes,
   links: LIMITS.graphLinksTogether,
   searches: LIMITS.graphSearchesTogether,
-  gateChildren: LIMITS.graphGateChildrenMax,
+  semiJoinChildren: LIMITS.graphGateChildrenMax,
 }
 
 export interface FinderOptions {
@@ -75,14 +75,14 @@ type Edge = Extract<Step['source'], { kind: 'edge' }>
 
 export class ElasticFinder implements RemoteFinder {
   readonly #options: FinderOptions
-  readonly #gates: Gates
+  readonly #semiJoins: SemiJoins
   readonly #wholes: Wholes
   readonly #selections = new Map<Step, Selection>()
 
   constructor(options: FinderOptions) {
     this.#options = options
     this.#wholes = new Wholes(options.budget)
-    this.#gates = new Gates(options, {
+    this.#semiJoins = new SemiJoins(options, {
       find: (step, parents) => this.find(step, parents),
       inside: (step, parent) => this.#wholes.find(step, parent),
       search: async (request) => (await this.#search([request]))[0]!,
@@ -128,17 +128,17 @@ export class ElasticFinder implements RemoteFinder {
 
   async #select(step: Step, targets: readonly Target[]): Promise<Found[]> {
     const selection = this.#selection(step)
-    const gate = await this.#gates.asked(step, selection.place)
-    const isExact = selection.asked.exact && gate.exact && selection.within === null
+    const semiJoin = await this.#semiJoins.asked(step, selection.place)
+    const isExact = selection.asked.exact && semiJoin.exact && selection.within === null
     const founds: Found[] = []
     if (!isExact) {
-      for (const target of targets) founds.push(await this.#scan(step, target, gate))
+      for (const target of targets) founds.push(await this.#scan(step, target, semiJoin))
       return founds
     }
     const { returns, limit } = step
     const size = returns === 'count' ? 0 : limit + 1
     const requests = targets.map((target) => ({
-      ...this.#request(selection, [gate], target),
+      ...this.#request(selection, [semiJoin], target),
       size: selection.isWhole ? Math.min(size, this.#options.bounds.wholes) : size,
       counts: returns === 'count' || returns === 'both',
     }))
@@ -149,7 +149,7 @@ export class ElasticFinder implements RemoteFinder {
         const hits = await this.#upTo(size, some[i]!, answer)
         const rows = hits.slice(0, limit).map((hit) => this.#rowOf(hit, selection))
         founds.push({
-          rows: rows.filter((row) => this.#gates.stillOpen(step.plan, row)),
+          rows: rows.filter((row) => this.#semiJoins.stillOpen(step.plan, row)),
           more: hits.length > limit,
           count: answer.total ?? 0,
         })
@@ -194,10 +194,10 @@ export class ElasticFinder implements RemoteFinder {
   }
 
   /** Candidates page by page, until what the step shows is known. */
-  async #scan(step: Step, target: Target, gate: Asked): Promise<Found> {
+  async #scan(step: Step, target: Target, semiJoin: Asked): Promise<Found> {
     const selection = this.#selection(step)
     const kept = new Kept(step)
-    const request = this.#request(selection, [gate], target)
+    const request = this.#request(selection, [semiJoin], target)
     for await (const page of this.#pages(request)) {
       const some = this.#candidates(page, step, selection)
       const rows = some.filter((row) => target.keep?.(row) ?? true)
@@ -225,11 +225,11 @@ export class ElasticFinder implements RemoteFinder {
     return rows.flatMap((row) => elementsOf(row, within, step.idField))
   }
 
-  /** Those that the step's filter and the gates below it let through. */
+  /** Those that the step's filter and the semi-joins below it let through. */
   async #matching(step: Step, rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
     const { test } = this.#selection(step)
     const some = test === null ? rows : rows.filter((row) => test(row.doc))
-    return this.#gates.pass(step.plan, some)
+    return this.#semiJoins.pass(step.plan, some)
   }
 
   // --- edges, for many parents at once ----------------------------------------------------

@@ -35,7 +35,7 @@ interface Whole {
 }
 
 /** Everything in pieces: pages, parents, searches. */
-const PIECES: FinderBounds = { page: 2, wholes: 1, links: 2, searches: 2, gateChildren: 2 }
+const PIECES: FinderBounds = { page: 2, wholes: 1, links: 2, searches: 2, semiJoinChildren: 2 }
 
 /** One index over the generations that the suite empties; its searches see all that was written. */
 class WholeIndex implements GraphWriter, GraphReader {
@@ -205,14 +205,14 @@ t.test('what is shown below an own node is of the state that it shows', async (t
   const [own, ...shelves] = shelved(one, 2, ['a', 'x', 'c'])
   await writer.apply(shelves, [])
   t.same(await shown(), as('a', 'b'), 'parts that come into sight before it')
-  const gate = { ...SHELVES, filter: "label == 'x'", require: 'some' }
-  t.same(await shown({}, [gate]), { libraries: [] }, 'what it does not hold opens no gate')
+  const semiJoin = { ...SHELVES, filter: "label == 'x'", require: 'some' }
+  t.same(await shown({}, [semiJoin]), { libraries: [] }, 'what it does not hold opens no semi-join')
   await writer.apply([own!], [])
   t.same(await shown(), as('a', 'x', 'c'))
   const [later] = shelved(one, 3, ['a', 'y', 'c', 'd'])
   await writer.apply([later!], [])
   t.same(await shown(), as('a', 'y', 'c', 'd'), 'parts that come into sight behind it')
-  t.same(await shown({}, [gate]), { libraries: [] }, 'nor does what it does not hold any more')
+  t.same(await shown({}, [semiJoin]), { libraries: [] }, 'nor does what it does not hold any more')
   await writer.apply([{ ...library(one, 4, { area: 2 }), place: 0 }], [])
   const [{ shelves: apart }] = ((await shown()) as { libraries: [{ shelves: object[] }] }).libraries
   t.same(apart, [{ label: 'a' }, { label: 'x' }, { label: 'c' }].map(of2), 'too many: searched for')

@@ -100,7 +100,7 @@ function wholeOf({ plan }: Step): string[] {
   return [NODES, ...Array.from(types, (type) => `${WHOLE}.${type}`), ...new Set(members)]
 }
 
-/** Members whose values the answer, the order, the gates, the links or the test need. */
+/** Members whose values the answer, the order, the semi-joins, the links or the test need. */
 function membersOf(step: Step, within: string | null, isTested: boolean): string[] {
   if (within !== null) return [within]
   const { plan, orderBy, source, position, filter } = step

@@ -31,8 +31,8 @@ export interface Inside {
 }
 
 /**
- * True: the step and the gates below it lead to nodes that the actor keeps as rows, or that those
- * hold.
+ * True: the step and the semi-joins below it lead to nodes that the actor keeps as rows, or that
+ * those hold.
  */
 function staysInside({ source, storage, plan }: Step): boolean {
   if (source.kind === 'set' || !source.sameActor || storage.kind === 'history') return false

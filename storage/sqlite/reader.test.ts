@@ -58,7 +58,7 @@ t.test('a plan sees one state, whatever is written while it runs', (t) => {
   t.end()
 })
 
-t.test('a gate that is asked from its children is stopped, too', (t) => {
+t.test('a semi-join that is asked from its children is stopped, too', (t) => {
   const { writer, hooks, ask } = stage(t)
   const ids = Array.from({ length: 200 }, (_, i) => {
     return `0190b000-0000-7000-8000-${i.toString(16).padStart(12, '0')}`
@@ -75,8 +75,8 @@ t.test('a gate that is asked from its children is stopped, too', (t) => {
   }
   const all = asksOf([])
   t.ok(all > 0)
-  const gate = { edge: 'shelves', filter: "label == 'a'", require: 'some' }
-  t.ok(asksOf([gate]) > all, 'its own rows are counted, besides those that it lets through')
+  const semiJoin = { edge: 'shelves', filter: "label == 'a'", require: 'some' }
+  t.ok(asksOf([semiJoin]) > all, 'its own rows are counted, besides those that it lets through')
   t.end()
 })
 

@@ -3,8 +3,9 @@
 //
 // - An edge inside an actor is a range of the table's keys (layout.ts), so nested lists take
 //   one statement per level, run for each parent, and no index.
-// - A gate (`require`) is EXISTS over that range. When the child's filter can be served by an index
-//   the gate is turned around: the matching children say which parents qualify.
+// - A semi-join (`require`) is EXISTS over that range. When the child's filter can be served by an
+// index
+//   the semi-join is turned around: the matching children say which parents qualify.
 // - Every 64th actor a scan comes to, it asks whether time is over: asking at every row costs more
 //   than the row.
 
@@ -80,7 +81,7 @@ export class StepSelect {
     return sql`FROM ${from(this.relation)} WHERE ${conjunction(terms)}`
   }
 
-  /** What a node must be by itself: there, matching, let through by the gates below it. */
+  /** What a node must be by itself: there, matching, let through by the semi-joins below it. */
   #terms(step: Step, on: Relation): Sql[] {
     const terms: Sql[] = []
     const { filter } = step
@@ -94,8 +95,8 @@ export class StepSelect {
     else if (!(filter !== null && needsContent(filter, on))) {
       terms.push(sql`${on.table}.doc IS NOT NULL`)
     }
-    for (const gate of step.plan.steps) {
-      if (gate.require !== 'any') terms.push(this.#gate(gate, step, on))
+    for (const semiJoin of step.plan.steps) {
+      if (semiJoin.require !== 'any') terms.push(this.#semiJoin(semiJoin, step, on))
     }
     return terms
   }
@@ -143,8 +144,8 @@ export class StepSelect {
     return list([...keys, id, sql`${table}.actor`])
   }
 
-  /** The gate `step` on nodes of `parentStep`. */
-  #gate(step: Step, parentStep: Step, parent: Relation): Sql {
+  /** The semi-join `step` on nodes of `parentStep`. */
+  #semiJoin(step: Step, parentStep: Step, parent: Relation): Sql {
     const child = this.#relation(step)
     const terms = this.#terms(step, child)
     const link = linkSql(step, parent, child)
@@ -205,7 +206,8 @@ export function toldByActor(step: Step, layout: NodeLayout): boolean {
 }
 
 /**
- * Child and parent belong together: for gates, where both are tables. `find`: the side looked for.
+ * Child and parent belong together: for semi-joins, where both are tables. `find`: the side looked
+ * for.
  */
 function linkSql(
   step: Step,

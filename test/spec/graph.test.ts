@@ -1,5 +1,5 @@
 // The heading "Graph" of the specification, over HTTP on a real node: navigations, filters, order,
-// pages, counts, gates, names. Source: specification "Graph nodes", "Graph"; CONTRACT 1.4,
+// pages, counts, semi-joins, names. Source: specification "Graph nodes", "Graph"; CONTRACT 1.4,
 // Appendix A.
 
 import t from 'tap'
@@ -281,7 +281,7 @@ t.test('require: parents by their children', async (t) => {
     ],
     last,
   )
-  t.strictSame(counted, { orders: 3 }, 'a count with gates alone is a number')
+  t.strictSame(counted, { orders: 3 }, 'a count with semi-joins alone is a number')
   refused(t, await ask([{ edge: 'orders', require: 'all' }]), 'INVALID_QUERY', /require/)
 })
 

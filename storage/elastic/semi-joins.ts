@@ -1,9 +1,9 @@
-// Gates (`require some` / `none`): which nodes have, or have not, a matching node behind an edge.
-// The engine has no joins. It works from both ends: when few children match, they say which parents
-// can pass (one search for the whole step); what is found is then asked a page at a time. Source:
-// CONTRACT 1.4 "require", ARCHITECTURE 5.
+// Semi-joins (`require some` / `none`): which nodes have, or have not, a matching node behind an
+// edge. The engine has no joins. It works from both ends: when few children match, they say which
+// parents can pass (one search for the whole step); what is found is then asked a page at a time.
+// Source: CONTRACT 1.4 "require", ARCHITECTURE 5.
 
-import { gateProbe, type Found, type GraphRow } from '../../protocol/graph/execute.ts'
+import { semiJoinProbe, type Found, type GraphRow } from '../../protocol/graph/execute.ts'
 import type { NodePlan, Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Query, SearchAnswer, SearchRequest, Term } from './engine.ts'
@@ -12,15 +12,15 @@ import { ACTOR, OWN, type Layout } from './layout.ts'
 import { ALL, allOf, askOf, type Asked, type Place } from './query.ts'
 import { BY_ID, livingOf, placeOfStep } from './selection.ts'
 
-export interface GatesOptions {
+export interface SemiJoinsOptions {
   readonly layout: Layout
   readonly schema: GraphSchema
   readonly indexOf: (node: string) => string
-  readonly bounds: { readonly gateChildren: number }
+  readonly bounds: { readonly semiJoinChildren: number }
 }
 
-/** What gates need of the finder that they serve. */
-export interface GateFinder {
+/** What semi-joins need of the finder that they serve. */
+export interface SemiJoinFinder {
   find(step: Step, parents: readonly GraphRow[]): Promise<readonly Found[]>
   search(request: SearchRequest): Promise<SearchAnswer>
   /** What the node's own document says; null: nothing. */
@@ -29,17 +29,17 @@ export interface GateFinder {
 
 type Edge = Extract<Step['source'], { kind: 'edge' }>
 
-export class Gates {
-  readonly #options: GatesOptions
-  readonly #finder: GateFinder
+export class SemiJoins {
+  readonly #options: SemiJoinsOptions
+  readonly #finder: SemiJoinFinder
   readonly #probes = new Map<Step, Step>()
 
-  constructor(options: GatesOptions, finder: GateFinder) {
+  constructor(options: SemiJoinsOptions, finder: SemiJoinFinder) {
     this.#options = options
     this.#finder = finder
   }
 
-  /** Rows that every gate below them lets through. */
+  /** Rows that every semi-join below them lets through. */
   async pass(plan: NodePlan, rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
     let passed = rows
     for (const step of plan.steps) {
@@ -51,8 +51,8 @@ export class Gates {
   }
 
   /**
-   * After a search has asked the gates: false when the document that was found says otherwise. Its
-   * actor has changed since the children were looked at, or before they came into sight.
+   * After a search has asked the semi-joins: false when the document that was found says otherwise.
+   * Its actor has changed since the children were looked at, or before they came into sight.
    */
   stillOpen({ steps }: NodePlan, row: FoundRow): boolean {
     return steps.every((step) => {
@@ -65,55 +65,56 @@ export class Gates {
   #probeOf(step: Step): Step {
     const known = this.#probes.get(step)
     if (known !== undefined) return known
-    const probe = gateProbe(step)
+    const probe = semiJoinProbe(step)
     this.#probes.set(step, probe)
     return probe
   }
 
-  /** What the gates below a step say of the documents that can pass them. */
+  /** What the semi-joins below a step say of the documents that can pass them. */
   async asked(step: Step, parent: Place): Promise<Asked> {
     const parts: Asked[] = []
-    for (const gate of step.plan.steps) {
-      if (gate.require !== 'any') parts.push(await this.#askedBy(gate, step, parent))
+    for (const semiJoin of step.plan.steps) {
+      if (semiJoin.require !== 'any') parts.push(await this.#askedBy(semiJoin, step, parent))
     }
     return allOf(parts)
   }
 
-  async #askedBy(gate: Step, step: Step, parent: Place): Promise<Asked> {
-    const { source, filter, storage } = gate
+  async #askedBy(semiJoin: Step, step: Step, parent: Place): Promise<Asked> {
+    const { source, filter, storage } = semiJoin
     const open: Asked = { query: ALL, exact: false }
     if (source.kind === 'set' || filter === null) return open
-    const { layout, ...place } = placeOfStep(gate, this.#options.layout, this.#options.schema)
+    const { layout, ...place } = placeOfStep(semiJoin, this.#options.layout, this.#options.schema)
     const asked = askOf(filter, place)
     if (storage.kind === 'embedded') {
       // Elements of the parent's own document.
       const isHeld = storage.node === step.plan.node && source.sameActor && parent.within === null
-      return isHeld && gate.require === 'some' ? { query: asked.query, exact: false } : open
+      return isHeld && semiJoin.require === 'some' ? { query: asked.query, exact: false } : open
     }
-    const told = this.#isTold(gate, step, parent) && layout.actorMembers.has(source.to)
-    const isExact = told && asked.exact && gate.plan.steps.every(({ require }) => require === 'any')
-    if (gate.require === 'none' && !isExact) return open
-    const links = await this.#linksOf(gate, source, asked)
+    const told = this.#isTold(semiJoin, step, parent) && layout.actorMembers.has(source.to)
+    const isExact =
+      told && asked.exact && semiJoin.plan.steps.every(({ require }) => require === 'any')
+    if (semiJoin.require === 'none' && !isExact) return open
+    const links = await this.#linksOf(semiJoin, source, asked)
     if (links === null) return open
     const field = source.sameActor ? ACTOR : fieldName(source.from, parent)
     const query: Query = { terms: { [field]: links } }
-    if (gate.require === 'some') return { query, exact: isExact }
+    if (semiJoin.require === 'some') return { query, exact: isExact }
     return { query: { bool: { must_not: [query] } }, exact: true }
   }
 
   /** True: the edge leads to nodes of the actor, to all of a type, and says no more. */
-  #isTold(gate: Step, step: Step, parent: Place): boolean {
-    const { source } = gate
+  #isTold(semiJoin: Step, step: Step, parent: Place): boolean {
+    const { source } = semiJoin
     if (source.kind === 'set' || !source.sameActor || parent.within !== null) return false
     const layout = this.#options.layout.nodes.get(step.plan.node)
     return layout?.actorMembers.has(source.from) === true
   }
 
   /** Where the matching children lead back to; null: there are too many of them. */
-  async #linksOf(gate: Step, source: Edge, asked: Asked): Promise<readonly Term[] | null> {
-    const childrenMax = this.#options.bounds.gateChildren
+  async #linksOf(semiJoin: Step, source: Edge, asked: Asked): Promise<readonly Term[] | null> {
+    const childrenMax = this.#options.bounds.semiJoinChildren
     const { hits } = await this.#finder.search({
-      index: this.#options.indexOf(gate.plan.node),
+      index: this.#options.indexOf(semiJoin.plan.node),
       query: livingOf([asked]),
       size: childrenMax + 1,
       sort: BY_ID,
