@@ -8,7 +8,7 @@ import type { ActorRequest } from '../cluster/actor-system.ts'
 import { LIMITS } from '../config/limits.ts'
 import type {
   ActorRecord,
-  Ask,
+  RuntimeCall,
   Behaviour,
   ConfigurationView,
   Decision,
@@ -186,10 +186,10 @@ function* decide<T>(
   state: SystemState<T> | null,
   message: Message,
   turn: Turn,
-): Generator<Ask, Decision<SystemState<T>>, unknown> {
+): Generator<RuntimeCall, Decision<SystemState<T>>, unknown> {
   assert(turn.key !== null, `${type} is an actor of the system shard and has a key`)
   const there = state !== null && !state.deleted
-  const view = (yield { ask: 'configuration' }) as ConfigurationView
+  const view = (yield { call: 'configuration' }) as ConfigurationView
   const before = there ? state.value : null
   const why = permit({ view, turn, message, before })
   if (why !== null) return refuse('FORBIDDEN', why)

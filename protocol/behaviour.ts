@@ -35,29 +35,29 @@ export interface Turn {
   readonly hooks: { has(hook: string): boolean }
 }
 
-/** What decide may ask for on the way. Only this actor waits; its shard goes on. */
-export type Ask =
+/** A call of decide to the runtime on its way. Only this actor waits; its shard goes on. */
+export type RuntimeCall =
   /** Take a natural key for this actor. Answer: `true`, or `false` when another actor has it. */
-  | { readonly ask: 'reserve'; readonly keyType: string; readonly key: string }
+  | { readonly call: 'reserve'; readonly keyType: string; readonly key: string }
   /**
    * The next generated number of this shard with that prefix, already reserved. Answer: the text.
    */
-  | { readonly ask: 'number'; readonly keyType: string; readonly prefix: string }
+  | { readonly call: 'number'; readonly keyType: string; readonly prefix: string }
   /** Effects of the rules of a hook. Answer: `unknown[]`. */
-  | { readonly ask: 'effects'; readonly hook: string; readonly payload: unknown }
+  | { readonly call: 'effects'; readonly hook: string; readonly payload: unknown }
   /**
    * Checkpoints of this actor, oldest first, at most `limit`, newest kept. Answer: `Checkpoint[]`.
    */
-  | { readonly ask: 'checkpoints'; readonly limit: number }
+  | { readonly call: 'checkpoints'; readonly limit: number }
   /** This actor's state as it was right after a checkpoint. Answer: the state, or null: no such. */
-  | { readonly ask: 'state-at'; readonly checkpointId: string }
+  | { readonly call: 'state-at'; readonly checkpointId: string }
   /** Read of the actor's own graph node for `query` inside the turn. Answer: the nested result. */
-  | { readonly ask: 'query'; readonly node: unknown; readonly state: unknown }
+  | { readonly call: 'query'; readonly node: unknown; readonly state: unknown }
   /**
    * The configuration as the owner of its shard has it: all that is committed. Answer:
    * `ConfigurationView`.
    */
-  | { readonly ask: 'configuration' }
+  | { readonly call: 'configuration' }
 
 /** Configuration actors in memory. */
 export interface ConfigurationView {
@@ -167,7 +167,11 @@ export interface Behaviour<S = unknown> {
    */
   mayTake(message: Message): readonly NaturalKey[]
   /** `state` null: the actor is not there (never made). Must not change `state`. */
-  decide(state: S | null, message: Message, turn: Turn): Generator<Ask, Decision<S>, unknown>
+  decide(
+    state: S | null,
+    message: Message,
+    turn: Turn,
+  ): Generator<RuntimeCall, Decision<S>, unknown>
   /** The members of its records by position; without them they are stored by name. */
   readonly shapes?: RecordShapes
   /** Folds one record. May change and return the given state: the caller owns it. */

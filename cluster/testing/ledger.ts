@@ -1,7 +1,7 @@
 // A small actor type for tests of the runtime: a list of tokens with a natural key. Each write
 // appends its token, so a history shows what was lost, doubled or reordered (PROTOCOL 4.1 K1).
 
-import type { Ask, Behaviour, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
+import type { RuntimeCall, Behaviour, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { Address, Message } from '../../protocol/message.ts'
 import { RecordShapes } from '../../protocol/record-shape.ts'
@@ -78,14 +78,14 @@ function* decide(
   state: Ledger | null,
   message: Message,
   turn: Turn,
-): Generator<Ask, Decision<Ledger>, unknown> {
+): Generator<RuntimeCall, Decision<Ledger>, unknown> {
   const body = (message.body ?? {}) as Record<string, string>
   if (message.type === 'open') {
     if (state) return no('ALREADY_EXISTS', 'is open')
     let number = body['number']
     if (number === undefined) {
-      number = (yield { ask: 'number', keyType: 'ledger', prefix: 'L' }) as string
-    } else if (!(yield { ask: 'reserve', keyType: 'ledger', key: number })) {
+      number = (yield { call: 'number', keyType: 'ledger', prefix: 'L' }) as string
+    } else if (!(yield { call: 'reserve', keyType: 'ledger', key: number })) {
       return no('ALREADY_EXISTS', `${number} is taken`)
     }
     const records: LedgerRecord[] = [{ t: 'opened', number }]
@@ -95,14 +95,14 @@ function* decide(
   if (!state || state.deleted) return no('NOT_FOUND', 'is not open')
   switch (message.type) {
     case 'append':
-      if (body['wait']) yield { ask: 'effects', hook: body['wait'], payload: null }
+      if (body['wait']) yield { call: 'effects', hook: body['wait'], payload: null }
       if (body['unless'] && state.tokens.includes(body['unless'])) {
         return no('INVALID_STATE', `has ${body['unless']}`)
       }
       return done(state, [{ t: 'appended', token: body['token']! }], state.tokens.length + 1)
     case 'renumber': {
       const number = body['number']!
-      if (!(yield { ask: 'reserve', keyType: 'ledger', key: number })) {
+      if (!(yield { call: 'reserve', keyType: 'ledger', key: number })) {
         return no('ALREADY_EXISTS', `${number} is taken`)
       }
       if (body['fail']) return no('INVALID_STATE', 'as asked')
@@ -117,11 +117,11 @@ function* decide(
     case 'read':
       return done(state, [], state.tokens)
     case 'checkpoints': {
-      const list = yield { ask: 'checkpoints', limit: 100 }
+      const list = yield { call: 'checkpoints', limit: 100 }
       return done(state, [], list)
     }
     case 'at': {
-      const past = (yield { ask: 'state-at', checkpointId: body['id']! }) as Ledger | null
+      const past = (yield { call: 'state-at', checkpointId: body['id']! }) as Ledger | null
       return past ? done(state, [], past.tokens) : no('NOT_FOUND', 'no such checkpoint')
     }
     case 'crash':

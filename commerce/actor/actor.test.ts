@@ -4,7 +4,7 @@
 import t from 'tap'
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
-import type { Ask, RecordMeta, Turn } from '../../protocol/behaviour.ts'
+import type { RuntimeCall, RecordMeta, Turn } from '../../protocol/behaviour.ts'
 import { batchOf, ruleBatch, run } from './batch.ts'
 import { commandChecks } from './check-commands.ts'
 import { decideCheckpoints, settleMap, stateAt } from './checkpoints.ts'
@@ -51,7 +51,7 @@ class ShelfDraft extends Draft<Shelf, ShelfRecord> {
   }
 }
 
-const { command, askingCommand } = commandMakers<ShelfDraft>()
+const { command, callingCommand } = commandMakers<ShelfDraft>()
 const addBox = command(
   'addBox',
   commandMembers({ id: Key, label: Key, dynamic: Type.Optional(JsonMembers) }),
@@ -61,9 +61,9 @@ const addBox = command(
     draft.commit({ t: 'boxAdded', id, label })
   },
 )
-const nameBox = askingCommand('nameBox', commandMembers({ id: Key }), function* (draft, { id }) {
+const nameBox = callingCommand('nameBox', commandMembers({ id: Key }), function* (draft, { id }) {
   if (!draft.state.boxes.has(id)) invalidState(`there is no box ${id}`)
-  const label = (yield { ask: 'number', keyType: 'box', prefix: 'B' }) as string
+  const label = (yield { call: 'number', keyType: 'box', prefix: 'B' }) as string
   draft.commit({ t: 'boxLabelled', id, label })
 })
 const TABLE: ReadonlyMap<string, CommandDefinition<ShelfDraft>> = new Map(
@@ -84,7 +84,7 @@ const TURN: Turn = {
 }
 
 /** Plays a generator, with the same answer to whatever it asks. */
-function played<T>(asking: Generator<Ask, T, unknown>, answer: unknown): T {
+function played<T>(asking: Generator<RuntimeCall, T, unknown>, answer: unknown): T {
   let step = asking.next()
   while (step.done !== true) step = asking.next(answer)
   return step.value

@@ -2,7 +2,7 @@
 // leaves nothing of it, with the place of the command in it. Source: commerce/README.md "Messages",
 // CONTRACT 1.13.
 
-import type { Ask } from '../../protocol/behaviour.ts'
+import type { RuntimeCall } from '../../protocol/behaviour.ts'
 import { assert, type ErrorItem, RequestError } from '../../protocol/errors.ts'
 import { placed } from './check-commands.ts'
 import type { Command, CommandDefinition, Placed } from './command.ts'
@@ -27,14 +27,14 @@ export function* run<D extends { cause: Placed | null }>(
   draft: D,
   batch: readonly Placed[],
   commands: ReadonlyMap<string, CommandDefinition<D>>,
-): Generator<Ask, void, unknown> {
+): Generator<RuntimeCall, void, unknown> {
   for (const item of batch) {
     const definition = commands.get(item.command.type)
     assert(definition !== undefined, `no such command: ${item.command.type}`)
     draft.cause = item
     try {
-      if (definition.ask === undefined) definition.apply(draft, item.command)
-      else yield* definition.ask(draft, item.command)
+      if (definition.applyCalling === undefined) definition.apply(draft, item.command)
+      else yield* definition.applyCalling(draft, item.command)
     } catch (error) {
       throw located(error, item)
     } finally {

@@ -2,19 +2,22 @@
 // Source: CONTRACT 1.3, PROTOCOL 3.12.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { Ask, Decision, NodeRef } from '../../protocol/behaviour.ts'
+import type { RuntimeCall, Decision, NodeRef } from '../../protocol/behaviour.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { sameJson } from './difference.ts'
 
 /** The message `getCheckpoints`: the newest, oldest first. */
-export function* decideCheckpoints<S>(state: S): Generator<Ask, Decision<S>, unknown> {
-  const data = yield { ask: 'checkpoints', limit: LIMITS.checkpointsMax }
+export function* decideCheckpoints<S>(state: S): Generator<RuntimeCall, Decision<S>, unknown> {
+  const data = yield { call: 'checkpoints', limit: LIMITS.checkpointsMax }
   return { ok: true, records: [], state, data }
 }
 
 /** The state at a checkpoint, or NOT_FOUND. `what` names the actor: `order O1`. */
-export function* stateAt<S>(checkpointId: string, what: string): Generator<Ask, S, unknown> {
-  const then = (yield { ask: 'state-at', checkpointId }) as S | null
+export function* stateAt<S>(
+  checkpointId: string,
+  what: string,
+): Generator<RuntimeCall, S, unknown> {
+  const then = (yield { call: 'state-at', checkpointId }) as S | null
   if (then !== null) return then
   throw new RequestError(
     'NOT_FOUND',

@@ -2,7 +2,7 @@
 // batch.ts runs them.
 
 import type { Static, TObject } from '@sinclair/typebox'
-import type { Ask } from '../../protocol/behaviour.ts'
+import type { RuntimeCall } from '../../protocol/behaviour.ts'
 import { HOLDS_JSON } from './shapes.ts'
 
 /** A command as it came in, its shape checked. */
@@ -29,8 +29,8 @@ export interface CommandShape {
 export interface CommandDefinition<D> extends CommandShape {
   /** Commits records to the draft, or throws a RequestError: then the batch is rejected. */
   apply(draft: D, command: Command): void
-  /** Instead of `apply` where the world must be asked first: a key, a number. */
-  readonly ask?: (draft: D, command: Command) => Generator<Ask, void, unknown>
+  /** Instead of `apply` where the runtime is called first: for a key, a number. */
+  readonly applyCalling?: (draft: D, command: Command) => Generator<RuntimeCall, void, unknown>
 }
 
 /** How the commands of an actor type are defined: the members of a command follow its schema. */
@@ -41,23 +41,23 @@ export interface CommandMakers<D> {
     schema: T,
     apply: (draft: D, command: Static<T>) => void,
   ) => CommandDefinition<D>
-  /** A command that asks on the way. */
-  readonly askingCommand: <T extends TObject>(
+  /** A command that calls the runtime on its way. */
+  readonly callingCommand: <T extends TObject>(
     type: string,
     schema: T,
-    ask: (draft: D, command: Static<T>) => Generator<Ask, void, unknown>,
+    applyCalling: (draft: D, command: Static<T>) => Generator<RuntimeCall, void, unknown>,
   ) => CommandDefinition<D>
 }
 
 export function commandMakers<D>(): CommandMakers<D> {
   return {
     command: (type, schema, apply) => ({ type, schema, json: jsonMembers(schema), apply }),
-    askingCommand: (type, schema, ask) => ({
+    callingCommand: (type, schema, applyCalling) => ({
       type,
       schema,
       json: jsonMembers(schema),
       apply: () => undefined,
-      ask,
+      applyCalling,
     }),
   }
 }

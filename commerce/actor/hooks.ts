@@ -1,8 +1,8 @@
 // The hooks of an actor type: where rules are asked on the way, and which of their effects count
-// there. The runtime plays rules behind the ask `effects`. With an empty hook table none of this
+// there. The runtime plays rules behind the call `effects`. With an empty hook table none of this
 // runs. Source: commerce/README.md "Hooks".
 
-import type { Ask, Effect } from '../../protocol/behaviour.ts'
+import type { RuntimeCall, Effect } from '../../protocol/behaviour.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import { toUuid } from '../../protocol/ids.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -29,11 +29,11 @@ export interface HookOutcome {
 export type AskRules<H extends string> = (
   hook: H,
   payload: object,
-) => Generator<Ask, HookOutcome, unknown>
+) => Generator<RuntimeCall, HookOutcome, unknown>
 
 export function hooksOf<H extends string>(table: HookTable<H>): AskRules<H> {
   return function* (hook, payload) {
-    const answer = yield { ask: 'effects', hook, payload: { hook, ...payload } }
+    const answer = yield { call: 'effects', hook, payload: { hook, ...payload } }
     const commands: Command[] = []
     const effects: Effect[] = []
     for (const item of Array.isArray(answer) ? (answer as unknown[]) : []) {

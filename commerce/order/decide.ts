@@ -1,8 +1,8 @@
 // Decides on order messages: what records follow, what is answered, what is asked on the way. The
-// runtime plays the asks and commits. All commands of a message are one batch: one refusal and
+// runtime plays the calls and commits. All commands of a message are one batch: one refusal and
 // nothing of it remains. Source: commerce/README.md "Messages", "Hooks"; CONTRACT 1.3.
 
-import type { Ask, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
+import type { RuntimeCall, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'
 import {
   assert,
@@ -41,7 +41,7 @@ export interface OrderOptions {
   readonly completion: Completion
 }
 
-export type Deciding = Generator<Ask, Decision<OrderState>, unknown>
+export type Deciding = Generator<RuntimeCall, Decision<OrderState>, unknown>
 
 export function* decide(
   state: OrderState | null,
@@ -77,7 +77,7 @@ function* decideOn(
       return yield* decideCommands(state, commands, turn, options)
     }
     case 'query': {
-      const data = yield { ask: 'query', node: message.body, state }
+      const data = yield { call: 'query', node: message.body, state }
       return { ok: true, records: [], state, data }
     }
     case 'getCheckpoints':
@@ -144,7 +144,7 @@ function* beforeCreated(
   createdMs: number,
   turn: Turn,
   effects: Effect[],
-): Generator<Ask, readonly Command[], unknown> {
+): Generator<RuntimeCall, readonly Command[], unknown> {
   if (!turn.hooks.has('OnOrderBeforeCreated')) return []
   const { currencyCode, taxIncluded, channelKey = null } = body
   const order = newOrderState({
@@ -170,7 +170,7 @@ function takeNumbering(commands: Placed[]): Placed | null {
 function* firstNumber(
   chosen: string | undefined,
   numbering: Placed | null,
-): Generator<Ask, string, unknown> {
+): Generator<RuntimeCall, string, unknown> {
   if (chosen !== undefined) {
     yield* reserveNumber(chosen, 'orderNumber')
     return chosen
@@ -182,7 +182,7 @@ function* firstNumber(
       return number
     }
     const prefix = (numbering?.command['prefix'] as string | undefined) ?? DEFAULT_NUMBER_PREFIX
-    const number = yield { ask: 'number', keyType: ORDER_NUMBER_KEY, prefix }
+    const number = yield { call: 'number', keyType: ORDER_NUMBER_KEY, prefix }
     assert(typeof number === 'string', 'the answer to a number is its text')
     return number
   } catch (error) {
@@ -224,7 +224,7 @@ interface Finish {
 function* finish(
   draft: OrderDraft,
   { before, effects, completion }: Finish,
-): Generator<Ask, void, unknown> {
+): Generator<RuntimeCall, void, unknown> {
   const { hooks } = draft.turn
   const beforeView = (): unknown => (before === null ? null : orderView({ state: before }))
   if (hooks.has('OnOrderCommands')) {

@@ -2,7 +2,7 @@
 // cancelled: an issued document is never unmade. Source: CONTRACT 1.3, commerce/README.md
 // "Messages", "Hooks".
 
-import type { ActorRecord, Ask, Decision, Turn } from '../../protocol/behaviour.ts'
+import type { ActorRecord, RuntimeCall, Decision, Turn } from '../../protocol/behaviour.ts'
 import { metaOf } from '../actor/draft.ts'
 import { invalidState } from '../actor/refuse.ts'
 import { refs } from './graph/project.ts'
@@ -15,7 +15,7 @@ import { copyState, type OrderState } from './state/state.ts'
 export function* decideDelete(
   state: OrderState,
   turn: Turn,
-): Generator<Ask, Decision<OrderState>, unknown> {
+): Generator<RuntimeCall, Decision<OrderState>, unknown> {
   for (const { isCancelled, invoiceNumber } of state.invoices.values()) {
     if (isCancelled) continue
     invalidState(`invoice ${invoiceNumber} is not cancelled: the order can't be deleted`)

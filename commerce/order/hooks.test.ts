@@ -28,7 +28,7 @@ t.test('without rules nothing is asked', (t) => {
   const order = confirmedOrder()
   order.do({ type: 'releaseOrderLineToInvoicing', orderLineId: id(11) }, { type: 'invoice' })
   t.strictSame(
-    order.asks.map((ask) => ask.ask),
+    order.asks.map((call) => call.call),
     ['number'],
   )
   t.end()
@@ -86,7 +86,7 @@ t.test('a rule may give a new order its number', (t) => {
   const order = new OrderDriver({ rules })
   order.create()
   t.equal(order.doc('order')['orderNumber'], 'R1')
-  t.equal(order.asks.filter((ask) => ask.ask === 'number').length, 1)
+  t.equal(order.asks.filter((call) => call.call === 'number').length, 1)
   t.end()
 })
 

@@ -1,8 +1,8 @@
 // The hooks of an order: where rules are asked on the way, and which of their effects count there.
-// The runtime plays rules behind the ask `effects`. With an empty hook table none of this runs.
+// The runtime plays rules behind the call `effects`. With an empty hook table none of this runs.
 // Source: commerce/README.md "Hooks".
 
-import type { Ask, Effect } from '../../protocol/behaviour.ts'
+import type { RuntimeCall, Effect } from '../../protocol/behaviour.ts'
 import { metaOf } from '../actor/draft.ts'
 import { hooksOf } from '../actor/hooks.ts'
 import type { OrderDraft } from './draft.ts'
@@ -33,7 +33,11 @@ export function* journalEffects({
   turn,
   records,
   state,
-}: Pick<OrderDraft, 'turn' | 'records' | 'state'>): Generator<Ask, readonly Effect[], unknown> {
+}: Pick<OrderDraft, 'turn' | 'records' | 'state'>): Generator<
+  RuntimeCall,
+  readonly Effect[],
+  unknown
+> {
   const order = orderView({ state })
   const effects: Effect[] = []
   let version = turn.version

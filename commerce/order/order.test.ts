@@ -28,7 +28,7 @@ t.test('create with a delivery and lines, as the specification shows it', (t) =>
   t.match(order.doc('order'), { orderTotal: 34.97, orderTaxTotal: 5.99, orderState: 'pending' })
   t.match(order.doc('delivery', id(1)), { deliveryNumber: 'O1D1', shippingTotal: 5 })
   t.match(order.doc('orderLine', id(2)), { orderLineNumber: '1', orderLineTotal: 29.97 })
-  t.strictSame(order.asks, [{ ask: 'number', keyType: 'order', prefix: 'O' }])
+  t.strictSame(order.asks, [{ call: 'number', keyType: 'order', prefix: 'O' }])
   t.end()
 })
 
@@ -58,7 +58,7 @@ t.test('create: number and channel of the body, time of birth', (t) => {
   t.equal(order.behaviour.chosenKey({ type: 'create', body: {} }), null)
   t.equal(order.behaviour.chosenKey({ type: 'applyCommands', body }), null)
   order.create([], body)
-  t.strictSame(order.asks, [{ ask: 'reserve', keyType: 'order', key: 'N1' }])
+  t.strictSame(order.asks, [{ call: 'reserve', keyType: 'order', key: 'N1' }])
   t.match(order.doc('order'), {
     orderNumber: 'N1',
     channelKey: 'web',
@@ -267,7 +267,7 @@ t.test('query and getCheckpoints commit nothing', (t) => {
   t.notOk(order.behaviour.isRead('rewind'))
   const answer = order.send('query', { fields: ['orderNumber'] })
   t.match(answer, { ok: true, data: { orderNumber: 'O1' }, records: [] })
-  t.match(order.asks.at(-1), { ask: 'query', node: { fields: ['orderNumber'] } })
+  t.match(order.asks.at(-1), { call: 'query', node: { fields: ['orderNumber'] } })
   t.strictSame(order.send('getCheckpoints'), {
     ok: true,
     data: order.checkpoints(),

@@ -3,7 +3,14 @@
 // Refused past an invoice that is not cancelled. Hooks come after it as after commands.
 // Source: CONTRACT 1.3, commerce/README.md "Messages", "Hooks", PROTOCOL 3.12.
 
-import type { ActorRecord, Ask, Decision, Effect, NodeRef, Turn } from '../../protocol/behaviour.ts'
+import type {
+  ActorRecord,
+  RuntimeCall,
+  Decision,
+  Effect,
+  NodeRef,
+  Turn,
+} from '../../protocol/behaviour.ts'
 import { checkpointId } from '../../protocol/checkpoint.ts'
 import { minorDigits } from '../../protocol/money.ts'
 import { settleMap, stateAt } from '../actor/checkpoints.ts'
@@ -26,14 +33,14 @@ export interface Finishing {
     draft: OrderDraft,
     before: OrderState,
     effects: Effect[],
-  ) => Generator<Ask, void, unknown>
+  ) => Generator<RuntimeCall, void, unknown>
 }
 
 export function* decideRewind(
   state: OrderState,
   body: { readonly checkpointId: string },
   { turn, channels, finish }: Finishing,
-): Generator<Ask, Decision<OrderState>, unknown> {
+): Generator<RuntimeCall, Decision<OrderState>, unknown> {
   const wanted = body.checkpointId.toLowerCase()
   const then = yield* stateAt<OrderState>(wanted, `order ${state.orderNumber}`)
   for (const { invoiceId, invoiceNumber, isCancelled } of state.invoices.values()) {

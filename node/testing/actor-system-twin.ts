@@ -7,7 +7,7 @@ import type {
   SystemEntry,
   SystemView,
 } from '../../cluster/actor-system.ts'
-import type { Ask, Behaviour, SystemState, Turn } from '../../protocol/behaviour.ts'
+import type { RuntimeCall, Behaviour, SystemState, Turn } from '../../protocol/behaviour.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import { turnIds } from '../../protocol/checkpoint.ts'
@@ -164,16 +164,16 @@ export class ActorSystemTwin implements ActorSystem {
       : { type: message.type, success: true, data: decision.data }
   }
 
-  #answer(ask: Ask, actorId: string): unknown {
-    switch (ask.ask) {
+  #answer(call: RuntimeCall, actorId: string): unknown {
+    switch (call.call) {
       case 'reserve': {
-        const taken = this.#keys.get(`${ask.keyType} ${ask.key}`)
+        const taken = this.#keys.get(`${call.keyType} ${call.key}`)
         return taken === undefined || taken === actorId
       }
       case 'configuration':
         return this.system
       case 'number':
-        return `${ask.prefix}${++this.#numbers}`
+        return `${call.prefix}${++this.#numbers}`
       default:
         return []
     }

@@ -1,7 +1,13 @@
 // A very small order for tests of the stations: it has a number, and keeps what it is told. It
 // stands in for commerce/, whose own tests are elsewhere.
 
-import type { ActorRecord, Ask, Behaviour, Decision, Turn } from '../../protocol/behaviour.ts'
+import type {
+  ActorRecord,
+  RuntimeCall,
+  Behaviour,
+  Decision,
+  Turn,
+} from '../../protocol/behaviour.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { ErrorCode, ErrorItem } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -25,16 +31,16 @@ function* decide(
   state: NoteOrder | null,
   message: Message,
   turn: Turn,
-): Generator<Ask, Decision<NoteOrder>, unknown> {
+): Generator<RuntimeCall, Decision<NoteOrder>, unknown> {
   const body = (message.body ?? {}) as Body
   if (body.fail !== undefined) return fail(body.fail, 'as asked')
   if (message.type === 'create') {
     if (state !== null) return fail('ALREADY_EXISTS', 'it is there')
     const chosen = body.orderNumber
-    const ask: Ask =
+    const ask: RuntimeCall =
       chosen === undefined
-        ? { ask: 'number', keyType: 'order', prefix: 'O' }
-        : { ask: 'reserve', keyType: 'order', key: chosen }
+        ? { call: 'number', keyType: 'order', prefix: 'O' }
+        : { call: 'reserve', keyType: 'order', key: chosen }
     const answer = yield ask
     if (answer === false) return fail('ALREADY_EXISTS', 'the number is taken')
     const number = chosen ?? (answer as string)

@@ -2,14 +2,14 @@
 // nobody knows. What an answer means is CONTRACT 1.13 and PROTOCOL 4.1 (429, 503, 507: nothing was
 // done; 504 and a lost connection: nobody knows).
 
-import type { Answer, Ask } from '../harness/node-process.ts'
+import type { Answer, RuntimeCall } from '../harness/node-process.ts'
 import { positionOf } from './history.ts'
 import type { Attempt, Operation, Outcome, Shown } from './history.ts'
 
 /** A member as clients see it. */
 export interface Door {
   readonly name: string
-  ask(path: string, ask: Ask): Promise<Answer>
+  ask(path: string, ask: RuntimeCall): Promise<Answer>
 }
 
 export interface Sending {

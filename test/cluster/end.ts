@@ -1,7 +1,7 @@
 // What is there in the end: every order that a run has ever named, asked of its actor and of the
 // graph, once all is quiet and healed. Source: PROTOCOL 4.1 (K1, K5, K8).
 
-import type { Answer, Ask } from '../harness/node-process.ts'
+import type { Answer, RuntimeCall } from '../harness/node-process.ts'
 import { Patience, tick } from '../harness/patience.ts'
 import { shownOf } from './caller.ts'
 import type { Door, RawOrder } from './caller.ts'
@@ -88,7 +88,7 @@ async function readAll(
 }
 
 /** The answer once there is one: 200 or 404. */
-export async function answered(door: Door, path: string, ask: Ask): Promise<Answer> {
+export async function answered(door: Door, path: string, ask: RuntimeCall): Promise<Answer> {
   const patience = new Patience(ANSWER_MS)
   for (;;) {
     const problem = await door.ask(path, { ...ask, timeoutMs: ANSWER_MS }).then(

@@ -34,7 +34,7 @@ export interface Answer {
   json<T = Record<string, unknown>>(): T
 }
 
-export interface Ask {
+export interface RuntimeCall {
   readonly method?: string
   readonly headers?: Record<string, string>
   readonly body?: unknown
@@ -240,7 +240,7 @@ export class NodeProcess {
   }
 
   /** A request with a token, the owner's by default. Rejects when the connection breaks. */
-  ask(path: string, ask: Ask = {}): Promise<Answer> {
+  ask(path: string, ask: RuntimeCall = {}): Promise<Answer> {
     const { token = this.#token } = ask
     return this.send(path, {
       ...ask,
@@ -249,7 +249,7 @@ export class NodeProcess {
   }
 
   /** A request as it is. */
-  send(path: string, ask: Ask = {}): Promise<Answer> {
+  send(path: string, ask: RuntimeCall = {}): Promise<Answer> {
     const body = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body))
     const headers: Record<string, string> = { ...ask.headers }
     if (body !== undefined) {
@@ -288,7 +288,7 @@ export class NodeProcess {
   }
 
   /** Lines of bulk: texts as they are, anything else as JSON. */
-  bulk(lines: readonly unknown[], ask: Ask = {}): Promise<Answer> {
+  bulk(lines: readonly unknown[], ask: RuntimeCall = {}): Promise<Answer> {
     const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
     return this.ask('/resources/actors/order', {
       raw: text.join('\n'),

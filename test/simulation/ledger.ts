@@ -6,7 +6,7 @@
 
 import type {
   ActorRecord,
-  Ask,
+  RuntimeCall,
   Behaviour,
   ConfigurationView,
   Decision,
@@ -116,11 +116,11 @@ function* decide(
   state: Ledger | null,
   message: Message,
   turn: Turn,
-): Generator<Ask, LedgerDecision, unknown> {
+): Generator<RuntimeCall, LedgerDecision, unknown> {
   const body = (message.body ?? {}) as LedgerBody
   if (message.type === 'open') return yield* open(state, body, turn)
   if (state === null || state.deleted) return no('NOT_FOUND', 'is not open')
-  if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
+  if (body.waits) yield { call: 'effects', hook: 'wait', payload: null }
   const { length } = state.tokens
   if (body.atLeast !== undefined && length < body.atLeast) {
     return no('INVALID_STATE', refusalText(`has ${length} tokens, not ${body.atLeast}`, body))
@@ -176,26 +176,26 @@ function* open(
   state: Ledger | null,
   body: LedgerBody,
   turn: Turn,
-): Generator<Ask, LedgerDecision, unknown> {
+): Generator<RuntimeCall, LedgerDecision, unknown> {
   if (state !== null) return no('ALREADY_EXISTS', 'is open')
   let { number } = body
   if (number === undefined) {
-    number = (yield { ask: 'number', keyType: 'ledger', prefix: 'G' }) as string
-  } else if (!(yield { ask: 'reserve', keyType: 'ledger', key: number })) {
+    number = (yield { call: 'number', keyType: 'ledger', prefix: 'G' }) as string
+  } else if (!(yield { call: 'reserve', keyType: 'ledger', key: number })) {
     return no('ALREADY_EXISTS', `${number} is taken`)
   }
   const taken = yield* reserveAll(body.through ?? [])
   if (taken !== null) return no('ALREADY_EXISTS', `${taken} is taken`)
-  if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
+  if (body.waits) yield { call: 'effects', hook: 'wait', payload: null }
   const opened = { t: 'opened', id: turn.actorId, number }
   const records = [opened, ...(body.through ?? []).map(renumbered), ...marksOf(body).map(appended)]
   return done(null, records, { data: { id: turn.actorId, number } })
 }
 
 /** The first of these numbers that another ledger has. */
-function* reserveAll(numbers: readonly string[]): Generator<Ask, string | null, unknown> {
+function* reserveAll(numbers: readonly string[]): Generator<RuntimeCall, string | null, unknown> {
   for (const key of numbers) {
-    if (!(yield { ask: 'reserve', keyType: 'ledger', key })) return key
+    if (!(yield { call: 'reserve', keyType: 'ledger', key })) return key
   }
   return null
 }
@@ -204,12 +204,15 @@ function renumbered(number: string): ActorRecord {
   return { t: 'renumbered', number }
 }
 
-function* renumber(state: Ledger, body: LedgerBody): Generator<Ask, LedgerDecision, unknown> {
+function* renumber(
+  state: Ledger,
+  body: LedgerBody,
+): Generator<RuntimeCall, LedgerDecision, unknown> {
   const numbers = [...(body.through ?? []), body.number!]
   if (numbers[0] === state.number) return no('INVALID_STATE', 'has that number')
   const taken = yield* reserveAll(numbers)
   if (taken !== null) return no('ALREADY_EXISTS', `${taken} is taken`)
-  if (body.waits) yield { ask: 'effects', hook: 'wait', payload: null }
+  if (body.waits) yield { call: 'effects', hook: 'wait', payload: null }
   return done(state, numbers.map(renumbered))
 }
 
@@ -336,7 +339,7 @@ export const flag: Behaviour<SystemState<string>> = {
     const isDropped = message.type === 'drop'
     const { needs } = message.body as LedgerBody
     if (needs !== undefined) {
-      const view = (yield { ask: 'configuration' }) as ConfigurationView
+      const view = (yield { call: 'configuration' }) as ConfigurationView
       const isAllowed = view.get<string>('flag', needs)?.value === 'yes'
       if (!isAllowed) return no('FORBIDDEN', `${needs} does not say so`)
     }

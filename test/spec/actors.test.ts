@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { done, refused } from '../harness/answers.ts'
 import type { ActorAnswer } from '../harness/answers.ts'
 import { startNode } from '../harness/node-process.ts'
-import type { Answer, Ask } from '../harness/node-process.ts'
+import type { Answer, RuntimeCall } from '../harness/node-process.ts'
 import { apply, create, query, smallOrder } from '../harness/orders.ts'
 
 const node = await startNode(t)
@@ -183,7 +183,7 @@ t.test('a refusal by shape or permission is an answer too: its key is of its bod
   const { orderId } = await smallOrder(node)
   const tag = [apply({ type: 'addTag', key: 'right' })]
   const reader = await node.token('actors/order:query')
-  const wrong: [string, Ask, number][] = [
+  const wrong: [string, RuntimeCall, number][] = [
     ['shape', { body: [apply({ type: 'addTag' })] }, 422],
     ['message', { body: [{ type: 'unheard', body: {} }] }, 400],
     ['JSON', { raw: '[{"type":' }, 400],

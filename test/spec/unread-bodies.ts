@@ -2,13 +2,13 @@
 
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../../protocol/errors.ts'
-import type { Ask } from '../harness/node-process.ts'
+import type { RuntimeCall } from '../harness/node-process.ts'
 import { create } from '../harness/orders.ts'
 
 /** What is asked, the refusal's code and words of its message. */
-export type Case = [what: string, path: string, ask: Ask, code: ErrorCode, words: RegExp]
+export type Case = [what: string, path: string, ask: RuntimeCall, code: ErrorCode, words: RegExp]
 
-export const raw = (text: string | Buffer, headers: Record<string, string> = {}): Ask => ({
+export const raw = (text: string | Buffer, headers: Record<string, string> = {}): RuntimeCall => ({
   method: 'POST',
   raw: text,
   headers,
@@ -16,7 +16,7 @@ export const raw = (text: string | Buffer, headers: Record<string, string> = {})
 export const text = (value: unknown): string => JSON.stringify(value)
 
 /** Bodies that are refused wherever they are sent. */
-export const UNREAD_BODIES: [what: string, ask: Ask, code: ErrorCode, words: RegExp][] = [
+export const UNREAD_BODIES: [what: string, ask: RuntimeCall, code: ErrorCode, words: RegExp][] = [
   [
     'invalid UTF-8',
     raw(Buffer.from([0x5b, 0x22, 0xff, 0xfe, 0x22, 0x5d])),

@@ -82,7 +82,7 @@ t.test('a claim waits for a turn that has taken the key while its row was read',
     ...ledger,
     *decide(...asked: Parameters<typeof ledger.decide>) {
       const decision = yield* ledger.decide(...asked)
-      if (asked[1].type === 'renumber') yield { ask: 'effects', hook: 'wait', payload: null }
+      if (asked[1].type === 'renumber') yield { call: 'effects', hook: 'wait', payload: null }
       return decision
     },
   } as Behaviour

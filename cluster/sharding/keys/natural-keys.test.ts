@@ -93,7 +93,7 @@ t.test('a free key that two want while it is read: one of them has it', async (t
     ...ledger,
     *decide(state, message, turn) {
       const decision = yield* ledger.decide(state, message, turn)
-      if (message.type === 'renumber') yield { ask: 'effects', hook: 'renumbered', payload: null }
+      if (message.type === 'renumber') yield { call: 'effects', hook: 'renumbered', payload: null }
       return decision
     },
   }

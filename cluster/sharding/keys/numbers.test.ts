@@ -137,8 +137,8 @@ const prefixed: Behaviour<Ledger> = {
     const { prefix } = (message.body ?? {}) as { prefix?: string }
     let step = turns.next()
     while (!step.done) {
-      const ask = step.value
-      const answer: unknown = yield ask.ask === 'number' && prefix ? { ...ask, prefix } : ask
+      const call = step.value
+      const answer: unknown = yield call.call === 'number' && prefix ? { ...call, prefix } : call
       step = turns.next(answer)
     }
     return step.value

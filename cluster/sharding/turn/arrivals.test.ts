@@ -21,7 +21,7 @@ t.test('a copy that comes when the first has failed and the second runs', async 
     ...ledger,
     *decide(...asked: Parameters<typeof ledger.decide>) {
       if (asked[1].type === 'open' && ++turns === 1) throw new Error('as asked')
-      if (asked[1].type === 'open') yield { ask: 'effects', hook: 'wait', payload: null }
+      if (asked[1].type === 'open') yield { call: 'effects', hook: 'wait', payload: null }
       return yield* ledger.decide(...asked)
     },
   } as Behaviour

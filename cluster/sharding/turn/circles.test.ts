@@ -23,8 +23,8 @@ const passing = {
   *decide(...asked: Parameters<typeof ledger.decide>) {
     const { through = [] } = (asked[1].body ?? {}) as { through?: string[] }
     for (const key of through) {
-      if (key.startsWith(PAUSE)) yield { ask: 'effects', hook: key, payload: null }
-      else yield { ask: 'reserve', keyType: 'ledger', key }
+      if (key.startsWith(PAUSE)) yield { call: 'effects', hook: key, payload: null }
+      else yield { call: 'reserve', keyType: 'ledger', key }
     }
     return yield* ledger.decide(...asked)
   },
@@ -76,7 +76,7 @@ t.test('what is claimed by a turn that begins again and wants it no more is free
       const more = asked[1].body as { chooses?: string; through: string[] }
       if (!more.chooses) return yield* passing.decide(...asked)
       const [first = []] = [wanted.shift()]
-      yield { ask: 'reserve', keyType: 'ledger', key: more.chooses }
+      yield { call: 'reserve', keyType: 'ledger', key: more.chooses }
       const body = { ...more, through: [...first, ...more.through] }
       return yield* passing.decide(asked[0], { ...asked[1], body }, asked[2])
     },

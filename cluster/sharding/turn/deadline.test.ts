@@ -21,8 +21,8 @@ const holding = {
   ...ledger,
   *decide(...asked: Parameters<typeof ledger.decide>) {
     const { through = [], waits } = (asked[1].body ?? {}) as { through?: string[]; waits?: string }
-    for (const key of through) yield { ask: 'reserve', keyType: 'ledger', key }
-    if (waits) yield { ask: 'effects', hook: waits, payload: null }
+    for (const key of through) yield { call: 'reserve', keyType: 'ledger', key }
+    if (waits) yield { call: 'effects', hook: waits, payload: null }
     return yield* ledger.decide(...asked)
   },
 } as Behaviour

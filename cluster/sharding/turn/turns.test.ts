@@ -159,7 +159,7 @@ t.test('turns that want keys of each other: one gives back what it has, and all 
     ...ledger,
     *decide(...asked: Parameters<typeof ledger.decide>) {
       const { through = [] } = (asked[1].body ?? {}) as { through?: string[] }
-      for (const key of through) yield { ask: 'reserve', keyType: 'ledger', key }
+      for (const key of through) yield { call: 'reserve', keyType: 'ledger', key }
       return yield* ledger.decide(...asked)
     },
   } as Behaviour

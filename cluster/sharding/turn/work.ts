@@ -1,6 +1,6 @@
 // Work: one envelope on its way through an activation, and what its turns have gathered so far.
 
-import type { ActorRecord, Ask, Decision, NaturalKey } from '../../../protocol/behaviour.ts'
+import type { ActorRecord, RuntimeCall, Decision, NaturalKey } from '../../../protocol/behaviour.ts'
 import type { Envelope, MessageResult, WireReply } from '../../../protocol/message.ts'
 import type { AliasRow, Maybe } from '../../../storage/journal.ts'
 
@@ -47,7 +47,7 @@ export interface Work {
   age: string
 
   // The turn under way
-  generator: Generator<Ask, Decision<unknown>, unknown> | null
+  generator: Generator<RuntimeCall, Decision<unknown>, unknown> | null
   input: unknown
   nowMs: number
   startedMs: number

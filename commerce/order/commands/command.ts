@@ -5,4 +5,4 @@ import type { OrderDraft } from '../draft.ts'
 
 export type OrderCommand = CommandDefinition<OrderDraft>
 
-export const { command, askingCommand } = commandMakers<OrderDraft>()
+export const { command, callingCommand } = commandMakers<OrderDraft>()

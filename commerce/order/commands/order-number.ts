@@ -3,13 +3,13 @@
 
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
-import type { Ask } from '../../../protocol/behaviour.ts'
+import type { RuntimeCall } from '../../../protocol/behaviour.ts'
 import { assert, RequestError } from '../../../protocol/errors.ts'
 import { invalidState } from '../../actor/refuse.ts'
 import { commandMembers } from '../../actor/shapes.ts'
 import type { OrderDraft } from '../draft.ts'
 import { OrderNumber } from '../messages/shapes.ts'
-import { askingCommand } from './command.ts'
+import { callingCommand } from './command.ts'
 
 /** Type of the natural key `orderNumber`. */
 export const ORDER_NUMBER_KEY = 'order'
@@ -18,7 +18,7 @@ export const ORDER_NUMBER_KEY = 'order'
  * Another natural key for the order, unique over all orders; pending orders only. The number that
  * it had is given up. Source: commerce/README.md "Commands", ARCHITECTURE 4.
  */
-export const setOrderNumber = askingCommand(
+export const setOrderNumber = callingCommand(
   'setOrderNumber',
   commandMembers({ value: OrderNumber }),
   function* (draft, { value }) {
@@ -33,20 +33,20 @@ export const setOrderNumber = askingCommand(
  * The next number with a prefix of the caller's; pending orders only. As part of a `create` it
  * takes the place of the default number.
  */
-export const generateOrderNumberByPrefix = askingCommand(
+export const generateOrderNumberByPrefix = callingCommand(
   'generateOrderNumberByPrefix',
   commandMembers({ prefix: Type.String({ maxLength: LIMITS.tagCharsMax, format: 'key' }) }),
   function* (draft, { prefix }) {
     checkRenumbering(draft)
-    const number = yield { ask: 'number', keyType: ORDER_NUMBER_KEY, prefix }
+    const number = yield { call: 'number', keyType: ORDER_NUMBER_KEY, prefix }
     assert(typeof number === 'string', 'the answer to a number is its text')
     renumber(draft, number)
   },
 )
 
 /** Takes a chosen number, or refuses the command. */
-export function* reserveNumber(key: string, member: string): Generator<Ask, void, unknown> {
-  const reserved = yield { ask: 'reserve', keyType: ORDER_NUMBER_KEY, key }
+export function* reserveNumber(key: string, member: string): Generator<RuntimeCall, void, unknown> {
+  const reserved = yield { call: 'reserve', keyType: ORDER_NUMBER_KEY, key }
   if (reserved === true) return
   throw new RequestError('ALREADY_EXISTS', `order number ${key} is already used`, { member })
 }

@@ -96,7 +96,7 @@ t.test('setOrderNumber takes the new key in the place of the old one', (t) => {
   order.do({ type: 'setOrderNumber', value: 'N8' })
   t.equal(order.doc('order')['orderNumber'], 'N8')
   t.strictSame(order.naturalKeys, ['order/N8'])
-  t.same(order.asks.at(-1), { ask: 'reserve', keyType: 'order', key: 'N8' })
+  t.same(order.asks.at(-1), { call: 'reserve', keyType: 'order', key: 'N8' })
   t.strictSame(order.do({ type: 'setOrderNumber', value: 'N8' }), [])
   t.match(order.refusal({ type: 'setOrderNumber', value: 'N7' }), {
     code: 'ALREADY_EXISTS',

@@ -14,7 +14,7 @@ import { invoiceAddressProperties } from '../messages/shapes.ts'
 import type { DeliveryMove } from '../records/records.ts'
 import { DELIVERY_MOVES, ORDER_MOVES } from '../state/machines.ts'
 import { INVOICE_ADDRESS_MEMBERS, ORDER_STATES, type OrderStateName } from '../state/state.ts'
-import { askingCommand, command } from './command.ts'
+import { callingCommand, command } from './command.ts'
 
 /** A delivery's id and states in the record, about. */
 const MOVE_CHARS = 64
@@ -146,14 +146,14 @@ export const EXTERNAL_REFERENCE_KEY = 'order!externalReference'
  * The order's name in another system, unique over all orders; null gives it up. Source:
  * commerce/README.md "Commands", ARCHITECTURE 4.
  */
-export const setExternalReference = askingCommand(
+export const setExternalReference = callingCommand(
   'setExternalReference',
   commandMembers({ value: nullable(Key) }),
   function* (draft, { value }) {
     const before = draft.state.externalReference
     if (value === before) return
     if (value !== null) {
-      const reserved = yield { ask: 'reserve', keyType: EXTERNAL_REFERENCE_KEY, key: value }
+      const reserved = yield { call: 'reserve', keyType: EXTERNAL_REFERENCE_KEY, key: value }
       if (reserved !== true) {
         throw new RequestError('ALREADY_EXISTS', `another order has externalReference ${value}`, {
           member: 'value',

@@ -3,7 +3,13 @@
 // place in the tests of this folder.
 
 import t from 'tap'
-import type { ActorRecord, Ask, Decision, NodeDoc, Turn } from '../../../protocol/behaviour.ts'
+import type {
+  ActorRecord,
+  RuntimeCall,
+  Decision,
+  NodeDoc,
+  Turn,
+} from '../../../protocol/behaviour.ts'
 import { checkpointId, turnIds } from '../../../protocol/checkpoint.ts'
 import type { ErrorItem } from '../../../protocol/errors.ts'
 import type { ChannelView } from '../channels.ts'
@@ -42,7 +48,7 @@ export class OrderDriver {
   readonly orderId: string
   state: OrderState | null = null
   readonly entries: Committed[] = []
-  readonly asks: Ask[] = []
+  readonly asks: RuntimeCall[] = []
   readonly effects: unknown[] = []
   nowMs = START_MS
   #messages = 0
@@ -164,7 +170,7 @@ export class OrderDriver {
     }
   }
 
-  #play(deciding: Generator<Ask, Decision<OrderState>, unknown>): Decision<OrderState> {
+  #play(deciding: Generator<RuntimeCall, Decision<OrderState>, unknown>): Decision<OrderState> {
     let step = deciding.next()
     while (!step.done) {
       this.asks.push(step.value)
@@ -173,27 +179,27 @@ export class OrderDriver {
     return step.value
   }
 
-  #answer(ask: Ask): unknown {
-    switch (ask.ask) {
+  #answer(call: RuntimeCall): unknown {
+    switch (call.call) {
       case 'configuration':
         throw new Error('an order asks for no configuration')
       case 'reserve':
-        return !(this.#options.taken ?? []).includes(`${ask.keyType}/${ask.key}`)
+        return !(this.#options.taken ?? []).includes(`${call.keyType}/${call.key}`)
       case 'number': {
-        const next = (this.#counters.get(ask.prefix) ?? 0) + 1
-        this.#counters.set(ask.prefix, next)
-        return `${ask.prefix}${next}`
+        const next = (this.#counters.get(call.prefix) ?? 0) + 1
+        this.#counters.set(call.prefix, next)
+        return `${call.prefix}${next}`
       }
       case 'effects':
-        return structuredClone(this.#options.rules![ask.hook]!(ask.payload as Payload))
+        return structuredClone(this.#options.rules![call.hook]!(call.payload as Payload))
       case 'checkpoints':
         return this.checkpoints()
       case 'state-at': {
-        const at = this.checkpoints().indexOf(ask.checkpointId)
+        const at = this.checkpoints().indexOf(call.checkpointId)
         return at === -1 ? null : this.replay(at + 1)
       }
       case 'query':
-        return this.behaviour.project(ask.state as OrderState, { node: 'order', id: this.orderId })
+        return this.behaviour.project(call.state as OrderState, { node: 'order', id: this.orderId })
           ?.doc
     }
   }

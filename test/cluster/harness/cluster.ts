@@ -5,7 +5,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { NodeProcess } from '../../harness/node-process.ts'
-import type { Answer, Ask } from '../../harness/node-process.ts'
+import type { Answer, RuntimeCall } from '../../harness/node-process.ts'
 import { until } from '../../harness/patience.ts'
 import type { EngineName } from '../../harness/engines.ts'
 import { frames } from './cassandra-frames.ts'
@@ -61,7 +61,7 @@ export class ClusterMember {
     this.ways = ways
   }
 
-  ask(path: string, ask: Ask = {}): Promise<Answer> {
+  ask(path: string, ask: RuntimeCall = {}): Promise<Answer> {
     return this.node.ask(path, ask)
   }
 
