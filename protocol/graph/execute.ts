@@ -8,7 +8,7 @@ import { compareDocs, compareText, compileCondition, pickFields } from './evalua
 import type { NodeDoc } from '../behaviour.ts'
 import {
   ReadAhead,
-  type HistoryAsk,
+  type HistoryRequest,
   type HistoryPiece,
   type HistorySource,
   type RemoteHistory,
@@ -111,11 +111,11 @@ export interface RemoteExecution {
 }
 
 /** What a walk needs on its way. */
-type Ask =
-  | { readonly ask: 'find'; readonly step: Step; readonly parents: readonly GraphRow[] | null }
-  | ({ readonly ask: 'history' } & HistoryAsk)
+type WalkRequest =
+  | { readonly request: 'find'; readonly step: Step; readonly parents: readonly GraphRow[] | null }
+  | ({ readonly request: 'history' } & HistoryRequest)
 
-type Walk<T> = Generator<Ask, T, readonly Found[] | HistoryPiece>
+type Walk<T> = Generator<WalkRequest, T, readonly Found[] | HistoryPiece>
 
 /** Runs a whole request on what is at hand. */
 export function executePlan(plan: GraphPlan, execution: Execution): GraphResult {
@@ -133,7 +133,7 @@ export async function executeRemotely(
     if (next.done) return next.value
     const { value } = next
     next = walk.next(
-      value.ask === 'find'
+      value.request === 'find'
         ? await finder.find(value.step, value.parents)
         : await readAhead.read(value),
     )
@@ -154,7 +154,7 @@ function runNow<T>(walk: Walk<T>, { finder, history }: Execution): T {
     if (next.done) return next.value
     const { value } = next
     next = walk.next(
-      value.ask === 'find' ? finder.find(value.step, value.parents) : pieceNow(history, value),
+      value.request === 'find' ? finder.find(value.step, value.parents) : pieceNow(history, value),
     )
   }
 }
@@ -163,7 +163,7 @@ function runNow<T>(walk: Walk<T>, { finder, history }: Execution): T {
 const PIECE_NODES = 32
 
 /** The rest of a history at hand is its iterator. */
-function pieceNow(history: HistorySource, of: HistoryAsk): HistoryPiece {
+function pieceNow(history: HistorySource, of: HistoryRequest): HistoryPiece {
   const iterator = (of.rest ??
     history.read(of.actorId, of.node)[Symbol.iterator]()) as Iterator<NodeDoc>
   const nodes: NodeDoc[] = []
@@ -211,7 +211,7 @@ export function semiJoinProbe(step: Step): Step {
 }
 
 function* find(step: Step, parents: readonly GraphRow[] | null): Walk<readonly Found[]> {
-  return (yield { ask: 'find', step, parents }) as readonly Found[]
+  return (yield { request: 'find', step, parents }) as readonly Found[]
 }
 
 function* answerStep(
@@ -302,8 +302,8 @@ function* collectHistory(
   const collected = new Collected(step)
   for (const actorId of actors) {
     for (let rest: unknown = null; ;) {
-      const ask = { ask: 'history', actorId, node: step.plan.node, rest, ahead } as const
-      const piece = (yield ask) as HistoryPiece
+      const request = { request: 'history', actorId, node: step.plan.node, rest, ahead } as const
+      const piece = (yield request) as HistoryPiece
       for (const { id, doc } of piece.nodes) {
         if (++collected.age % 64 === 0) budget.check()
         const row: GraphRow = { actorId, id, doc }

@@ -28,7 +28,7 @@ export interface RemoteHistory {
 }
 
 /** A piece of a history that a plan needs. */
-export interface HistoryAsk {
+export interface HistoryRequest {
   readonly actorId: string
   readonly node: string
   readonly rest: unknown
@@ -45,7 +45,7 @@ export class ReadAhead {
     this.#history = history
   }
 
-  read({ actorId, node, rest, ahead }: HistoryAsk): Promise<HistoryPiece> {
+  read({ actorId, node, rest, ahead }: HistoryRequest): Promise<HistoryPiece> {
     if (rest !== null) return this.#history.read(actorId, node, rest)
     const piece = this.#first(actorId, node)
     this.#pieces.delete(`${node} ${actorId}`)

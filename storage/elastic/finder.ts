@@ -27,7 +27,7 @@ import { elementsOf, Kept, rowOf, type FoundRow } from './found-row.ts'
 import { SemiJoins } from './semi-joins.ts'
 import type { Own } from './document.ts'
 import { ACTOR, OWN, type Layout } from './layout.ts'
-import type { Asked } from './query.ts'
+import type { ConditionQuery } from './query.ts'
 import { BY_ID, livingOf, selectionOf, type Selection } from './selection.ts'
 import { Wholes } from './whole.ts'
 
@@ -128,8 +128,8 @@ export class ElasticFinder implements RemoteFinder {
 
   async #select(step: Step, targets: readonly Target[]): Promise<Found[]> {
     const selection = this.#selection(step)
-    const semiJoin = await this.#semiJoins.asked(step, selection.place)
-    const isExact = selection.asked.exact && semiJoin.exact && selection.within === null
+    const semiJoin = await this.#semiJoins.compiled(step, selection.place)
+    const isExact = selection.compiled.exact && semiJoin.exact && selection.within === null
     const founds: Found[] = []
     if (!isExact) {
       for (const target of targets) founds.push(await this.#scan(step, target, semiJoin))
@@ -180,8 +180,12 @@ export class ElasticFinder implements RemoteFinder {
     return row
   }
 
-  #request(selection: Selection, asked: readonly Asked[], { query }: Target): SearchRequest {
-    const parts = [selection.asked, ...asked]
+  #request(
+    selection: Selection,
+    compiled: readonly ConditionQuery[],
+    { query }: Target,
+  ): SearchRequest {
+    const parts = [selection.compiled, ...compiled]
     if (query !== null) parts.push({ query, exact: true })
     return {
       index: this.#options.indexOf(selection.layout.type.name),
@@ -194,7 +198,7 @@ export class ElasticFinder implements RemoteFinder {
   }
 
   /** Candidates page by page, until what the step shows is known. */
-  async #scan(step: Step, target: Target, semiJoin: Asked): Promise<Found> {
+  async #scan(step: Step, target: Target, semiJoin: ConditionQuery): Promise<Found> {
     const selection = this.#selection(step)
     const kept = new Kept(step)
     const request = this.#request(selection, [semiJoin], target)

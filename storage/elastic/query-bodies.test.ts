@@ -12,7 +12,7 @@ import { sourceOf } from './document.ts'
 import type { Query } from './engine.ts'
 import { layoutOf, TERM_CHARS_MAX } from './layout.ts'
 import { keyOf, valueOf } from './members.ts'
-import { askOf, sortsOf, type Place } from './query.ts'
+import { conditionQueryOf, sortsOf, type Place } from './query.ts'
 import { livingOf, placeOfStep, selectionOf } from './selection.ts'
 
 const LAYOUT = layoutOf(SCHEMA)
@@ -24,7 +24,7 @@ const stepOf = (edge: string, filter: string | null, more: object = {}) =>
 const askedOf = (edge: string, filter: string) => {
   const step = stepOf(edge, filter)
   const { layout: _, ...place } = placeOfStep(step, LAYOUT, SCHEMA)
-  return askOf(step.filter!, place)
+  return conditionQueryOf(step.filter!, place)
 }
 
 const term = (field: string, value: string | number | boolean): Query => {
@@ -168,14 +168,14 @@ t.test('the engine takes thirty levels: what nests deeper is looked at here', as
     let condition: Condition = isA
     for (let level = 1; level <= 60; level++) {
       condition = kinds[level % kinds.length]!(condition)
-      const asked = askOf(condition, place)
-      const query = livingOf([asked])
+      const compiled = conditionQueryOf(condition, place)
+      const query = livingOf([compiled])
       if (depthOf(query) > 28) t.fail(`${depthOf(query)} levels`)
-      if (level < 15 && !asked.exact) t.fail(`${level} levels are no more than it takes`)
+      if (level < 15 && !compiled.exact) t.fail(`${level} levels are no more than it takes`)
       const [test, finds] = [compileCondition(condition), compileQuery(query, properties)]
       for (const source of sources) {
         if (test(source) && !finds(source)) t.fail(`not found at ${level} levels`)
-        if (asked.exact && test(source) !== finds(source)) t.fail(`not exact at ${level} levels`)
+        if (compiled.exact && test(source) !== finds(source)) t.fail(`not exact at ${level} levels`)
       }
     }
   }
@@ -216,8 +216,8 @@ t.test('orders, what a step reads, and what is removed', async (t) => {
   )
   t.equal(selection.isWhole, true)
   const removed = term('kontor.deleted', true)
-  t.strictSame(livingOf([selection.asked]), {
-    bool: { filter: [selection.asked.query], must_not: [removed] },
+  t.strictSame(livingOf([selection.compiled]), {
+    bool: { filter: [selection.compiled.query], must_not: [removed] },
   })
   const bare = selectionOf(stepOf('libraries', "name == 'a'"), LAYOUT, SCHEMA)
   t.strictSame(

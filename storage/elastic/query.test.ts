@@ -8,7 +8,7 @@ import { SCHEMA } from '../conformance/search-nodes.ts'
 import { compileQuery } from '../memory/search-query.ts'
 import { sourceOf } from './document.ts'
 import { layoutOf, TERM_CHARS_MAX } from './layout.ts'
-import { askOf } from './query.ts'
+import { conditionQueryOf } from './query.ts'
 
 const ACTOR = '0190b000-0000-7000-8000-000000000001'
 const layout = layoutOf(SCHEMA).nodes.get('library')!
@@ -53,14 +53,14 @@ t.test('texts as long as a term, a little shorter and longer', async (t) => {
   const wrong = new Set<string>()
   for (const value of TEXTS) {
     for (const condition of conditions(value)) {
-      const asked = askOf(condition, place)
+      const compiled = conditionQueryOf(condition, place)
       const [test, matches] = [
         compileCondition(condition),
-        compileQuery(asked.query, layout.properties),
+        compileQuery(compiled.query, layout.properties),
       ]
       const isRight = docs.every((doc, i) => {
         const [is, isFound] = [test(doc), matches(sources[i]!)]
-        return is === isFound || (isFound && !asked.exact)
+        return is === isFound || (isFound && !compiled.exact)
       })
       const told = JSON.stringify(condition, (_, one: unknown) =>
         typeof one === 'string' && one.length > 1_000 ? `${one.length} characters` : one,

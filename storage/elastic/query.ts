@@ -16,7 +16,7 @@ import type { FieldMapping, Query, RangeQuery, Sort, Term } from './engine.ts'
 import { LONG, MEMBERS, TERM_CHARS_MAX } from './layout.ts'
 import { ELEMENT, keyOf, LIST, valueOf } from './members.ts'
 
-export interface Asked {
+export interface ConditionQuery {
   readonly query: Query
   /** True: whatever the query finds matches. */
   readonly exact: boolean
@@ -34,33 +34,33 @@ export interface Place {
 export const ALL: Query = { match_all: {} }
 export const NONE: Query = { match_none: {} }
 
-const EVERYTHING: Asked = { query: ALL, exact: true }
-const NOTHING: Asked = { query: NONE, exact: true }
-const UNKNOWN: Asked = { query: ALL, exact: false }
+const EVERYTHING: ConditionQuery = { query: ALL, exact: true }
+const NOTHING: ConditionQuery = { query: NONE, exact: true }
+const UNKNOWN: ConditionQuery = { query: ALL, exact: false }
 
 /** The engine refuses queries that nest deeper than 30. */
 const DEPTH_MAX = 20
 
-export function askOf(condition: Condition, place: Place, depth = 0): Asked {
-  const asked = depth > DEPTH_MAX ? UNKNOWN : askOfKind(condition, place, depth)
+export function conditionQueryOf(condition: Condition, place: Place, depth = 0): ConditionQuery {
+  const compiled = depth > DEPTH_MAX ? UNKNOWN : queryOfKind(condition, place, depth)
   // What one element has and another has looks like one that has both.
-  return place.within === null || isNothing(asked) ? asked : { ...asked, exact: false }
+  return place.within === null || isNothing(compiled) ? compiled : { ...compiled, exact: false }
 }
 
-const isNothing = ({ query }: Asked): boolean => 'match_none' in query
+const isNothing = ({ query }: ConditionQuery): boolean => 'match_none' in query
 
-function askOfKind(condition: Condition, place: Place, depth: number): Asked {
+function queryOfKind(condition: Condition, place: Place, depth: number): ConditionQuery {
   switch (condition.kind) {
     case 'constant':
       return condition.value ? EVERYTHING : NOTHING
     case 'and':
-      return allOf(condition.of.map((part) => askOf(part, place, depth + 1)))
+      return allOf(condition.of.map((part) => conditionQueryOf(part, place, depth + 1)))
     case 'or':
-      return anyOf(condition.of.map((part) => askOf(part, place, depth + 1)))
+      return anyOf(condition.of.map((part) => conditionQueryOf(part, place, depth + 1)))
     case 'not': {
-      const asked = askOf(condition.of, place, depth + 1)
+      const compiled = conditionQueryOf(condition.of, place, depth + 1)
       // Without what can match, some would be lost that don't.
-      return asked.exact ? exactly({ bool: { must_not: [asked.query] } }) : UNKNOWN
+      return compiled.exact ? exactly({ bool: { must_not: [compiled.query] } }) : UNKNOWN
     }
     case 'compare':
       return compare(condition, place)
@@ -77,17 +77,17 @@ function askOfKind(condition: Condition, place: Place, depth: number): Asked {
   }
 }
 
-const exactly = (query: Query): Asked => ({ query, exact: true })
-const roughly = (query: Query): Asked => ({ query, exact: false })
+const exactly = (query: Query): ConditionQuery => ({ query, exact: true })
+const roughly = (query: Query): ConditionQuery => ({ query, exact: false })
 
-export function allOf(parts: readonly Asked[]): Asked {
+export function allOf(parts: readonly ConditionQuery[]): ConditionQuery {
   const queries = parts.map(({ query }) => query).filter((query) => !('match_all' in query))
   const exact = parts.every((part) => part.exact)
   if (queries.length === 0) return { query: ALL, exact }
   return { query: queries.length === 1 ? queries[0]! : { bool: { filter: queries } }, exact }
 }
 
-function anyOf(parts: readonly Asked[]): Asked {
+function anyOf(parts: readonly ConditionQuery[]): ConditionQuery {
   const queries = parts.map(({ query }) => query).filter((query) => !('match_none' in query))
   const exact = parts.every((part) => part.exact)
   if (queries.length === 0) return { query: NONE, exact }
@@ -171,17 +171,17 @@ const MIRRORED: Readonly<Record<CompareOperator, CompareOperator>> = {
 
 type Compare = Extract<Condition, { kind: 'compare' }>
 
-function compare({ operator, left, right }: Compare, place: Place): Asked {
+function compare({ operator, left, right }: Compare, place: Place): ConditionQuery {
   // That one element has the value says nothing of the others.
   const isOpen = place.within !== null && operator === '!='
-  const asked = isOpen
+  const compiled = isOpen
     ? null
     : right.kind === 'value'
       ? compareConstant(left, operator, right.value, place)
       : left.kind === 'value'
         ? compareConstant(right, MIRRORED[operator], left.value, place)
         : null
-  if (asked !== null) return asked
+  if (compiled !== null) return compiled
   return roughly(allOf([roughly(present(left, place)), roughly(present(right, place))]).query)
 }
 
@@ -191,7 +191,7 @@ function compareConstant(
   operator: CompareOperator,
   value: Scalar,
   place: Place,
-): Asked | null {
+): ConditionQuery | null {
   if (typeof value === 'number' && !Number.isFinite(value)) return null
   if (isLong(value)) return null
   if (typeof value === 'boolean' && operator !== '==' && operator !== '!=') return NOTHING
@@ -218,7 +218,7 @@ function compareField({ name, kind }: Field, operator: CompareOperator, value: S
   }
 }
 
-function compared(name: string, operator: CompareOperator, value: Term): Asked {
+function compared(name: string, operator: CompareOperator, value: Term): ConditionQuery {
   switch (operator) {
     case '==':
       return exactly(term(name, value))
@@ -248,7 +248,7 @@ function compareMember(
   operator: CompareOperator,
   value: Scalar,
   place: Place,
-): Asked | null {
+): ConditionQuery | null {
   if (place.within !== null) return null
   const name = memberField('S', path)
   const own = valueOf(value)
@@ -273,7 +273,7 @@ function compareMillis(
   operator: CompareOperator,
   value: number,
   place: Place,
-): Asked | null {
+): ConditionQuery | null {
   if (operand.kind === 'sum' && operand.right.kind === 'value') {
     const by = operand.right.value as number
     const moved = operand.operator === '+' ? value - by : value + by
@@ -288,7 +288,7 @@ function compareMillis(
   return exactly(at(bound(operator, value)))
 }
 
-function missing(path: FieldPath, place: Place): Asked {
+function missing(path: FieldPath, place: Place): ConditionQuery {
   if (place.within !== null) return UNKNOWN
   const { name, kind } = fieldOf(path, place)
   const mapping = place.properties[path[0]!]
@@ -298,11 +298,11 @@ function missing(path: FieldPath, place: Place): Asked {
     return exactly({ bool: { must_not: some } })
   }
   // A list may be there and empty, an object without members.
-  const asked: Query = kind === 'none' ? ALL : { bool: { must_not: [exists(name)] } }
-  return { query: asked, exact: kind !== 'none' && !place.lists.has(path[0]!) }
+  const compiled: Query = kind === 'none' ? ALL : { bool: { must_not: [exists(name)] } }
+  return { query: compiled, exact: kind !== 'none' && !place.lists.has(path[0]!) }
 }
 
-function among(condition: Extract<Condition, { kind: 'in' }>, place: Place): Asked {
+function among(condition: Extract<Condition, { kind: 'in' }>, place: Place): ConditionQuery {
   const { operand, values } = condition
   if (operand.kind !== 'field' || values.some(isLong)) return roughly(present(operand, place))
   if (operand.type === 'dynamic') {
@@ -315,7 +315,7 @@ function among(condition: Extract<Condition, { kind: 'in' }>, place: Place): Ask
   return fits ? exactly(terms(name, values)) : roughly(exists(name))
 }
 
-function list(condition: Extract<Condition, { kind: 'array' }>, place: Place): Asked {
+function list(condition: Extract<Condition, { kind: 'array' }>, place: Place): ConditionQuery {
   const { operator, path, values } = condition
   if (operator === 'anyof' && values.length === 0) return NOTHING
   const { name, kind } = fieldOf(path, place)
@@ -329,7 +329,7 @@ function list(condition: Extract<Condition, { kind: 'array' }>, place: Place): A
   return allOf(wanted.map((value) => exactly(term(field, value))))
 }
 
-function text(condition: Extract<Condition, { kind: 'text' }>, place: Place): Asked {
+function text(condition: Extract<Condition, { kind: 'text' }>, place: Place): ConditionQuery {
   const { operator, left, right } = condition
   const there = allOf([roughly(present(left, place)), roughly(present(right, place))]).query
   if (left.kind !== 'field' || right.kind !== 'value') return roughly(there)
@@ -359,7 +359,7 @@ function text(condition: Extract<Condition, { kind: 'text' }>, place: Place): As
 /** How `long` names a field: elements are kept whole when any text in them is long. */
 const longName = ({ path }: FieldOperand, { within }: Place): string => within ?? path.join('.')
 
-function truth(operand: Operand, place: Place): Asked {
+function truth(operand: Operand, place: Place): ConditionQuery {
   if (operand.kind !== 'field') return UNKNOWN
   return compareConstant(operand, '==', true, place) ?? roughly(present(operand, place))
 }

@@ -18,14 +18,14 @@ import {
   type Layout,
   type NodeLayout,
 } from './layout.ts'
-import { ALL, allOf, askOf, sortsOf, type Asked, type Place } from './query.ts'
+import { ALL, allOf, conditionQueryOf, sortsOf, type ConditionQuery, type Place } from './query.ts'
 import { insideOf } from './whole.ts'
 
 export interface Selection {
   readonly layout: NodeLayout
   readonly place: Place
   /** Filter of the step; removed nodes are left out by `searchOf`. */
-  readonly asked: Asked
+  readonly compiled: ConditionQuery
   /** To be asked of what is found; null: nothing. */
   readonly test: Test | null
   readonly sort: readonly Sort[]
@@ -43,7 +43,7 @@ export const BY_ID: readonly Sort[] = [
 ]
 
 /** Removed nodes stay as what they were removed by (PROTOCOL 3.13.3). */
-export function livingOf(parts: readonly Asked[]): Query {
+export function livingOf(parts: readonly ConditionQuery[]): Query {
   const { query } = allOf(parts)
   const removed: Query = { term: { [DELETED]: { value: true } } }
   return { bool: { ...(query !== ALL && { filter: [query] }), must_not: [removed] } }
@@ -71,16 +71,17 @@ export function placeOfStep(
 
 export function selectionOf(step: Step, layout: Layout, schema: GraphSchema): Selection {
   const { layout: own, ...place } = placeOfStep(step, layout, schema)
-  const asked = step.filter === null ? { query: ALL, exact: true } : askOf(step.filter, place)
+  const compiled =
+    step.filter === null ? { query: ALL, exact: true } : conditionQueryOf(step.filter, place)
   // Elements of a document that is at hand are found without a search, so without the query.
-  const isSettled = asked.exact && place.within === null
+  const isSettled = compiled.exact && place.within === null
   const test = step.filter === null || isSettled ? null : compileCondition(step.filter)
   const sort = place.within === null ? [...sortsOf(step.orderBy, place), ...BY_ID] : BY_ID
   const whole = place.within === null && own.type.root ? wholeOf(step) : []
   return {
     layout: own,
     place,
-    asked,
+    compiled,
     test,
     sort,
     source: [ACTOR, ID, PLACE, REST, ...membersOf(step, place.within, test !== null), ...whole],

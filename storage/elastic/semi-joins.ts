@@ -9,7 +9,7 @@ import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Query, SearchAnswer, SearchRequest, Term } from './engine.ts'
 import type { FoundRow } from './found-row.ts'
 import { ACTOR, OWN, type Layout } from './layout.ts'
-import { ALL, allOf, askOf, type Asked, type Place } from './query.ts'
+import { ALL, allOf, conditionQueryOf, type ConditionQuery, type Place } from './query.ts'
 import { BY_ID, livingOf, placeOfStep } from './selection.ts'
 
 export interface SemiJoinsOptions {
@@ -71,30 +71,30 @@ export class SemiJoins {
   }
 
   /** What the semi-joins below a step say of the documents that can pass them. */
-  async asked(step: Step, parent: Place): Promise<Asked> {
-    const parts: Asked[] = []
+  async compiled(step: Step, parent: Place): Promise<ConditionQuery> {
+    const parts: ConditionQuery[] = []
     for (const semiJoin of step.plan.steps) {
-      if (semiJoin.require !== 'any') parts.push(await this.#askedBy(semiJoin, step, parent))
+      if (semiJoin.require !== 'any') parts.push(await this.#queryOf(semiJoin, step, parent))
     }
     return allOf(parts)
   }
 
-  async #askedBy(semiJoin: Step, step: Step, parent: Place): Promise<Asked> {
+  async #queryOf(semiJoin: Step, step: Step, parent: Place): Promise<ConditionQuery> {
     const { source, filter, storage } = semiJoin
-    const open: Asked = { query: ALL, exact: false }
+    const open: ConditionQuery = { query: ALL, exact: false }
     if (source.kind === 'set' || filter === null) return open
     const { layout, ...place } = placeOfStep(semiJoin, this.#options.layout, this.#options.schema)
-    const asked = askOf(filter, place)
+    const compiled = conditionQueryOf(filter, place)
     if (storage.kind === 'embedded') {
       // Elements of the parent's own document.
       const isHeld = storage.node === step.plan.node && source.sameActor && parent.within === null
-      return isHeld && semiJoin.require === 'some' ? { query: asked.query, exact: false } : open
+      return isHeld && semiJoin.require === 'some' ? { query: compiled.query, exact: false } : open
     }
     const told = this.#isTold(semiJoin, step, parent) && layout.actorMembers.has(source.to)
     const isExact =
-      told && asked.exact && semiJoin.plan.steps.every(({ require }) => require === 'any')
+      told && compiled.exact && semiJoin.plan.steps.every(({ require }) => require === 'any')
     if (semiJoin.require === 'none' && !isExact) return open
-    const links = await this.#linksOf(semiJoin, source, asked)
+    const links = await this.#linksOf(semiJoin, source, compiled)
     if (links === null) return open
     const field = source.sameActor ? ACTOR : fieldName(source.from, parent)
     const query: Query = { terms: { [field]: links } }
@@ -111,11 +111,15 @@ export class SemiJoins {
   }
 
   /** Where the matching children lead back to; null: there are too many of them. */
-  async #linksOf(semiJoin: Step, source: Edge, asked: Asked): Promise<readonly Term[] | null> {
+  async #linksOf(
+    semiJoin: Step,
+    source: Edge,
+    compiled: ConditionQuery,
+  ): Promise<readonly Term[] | null> {
     const childrenMax = this.#options.bounds.semiJoinChildren
     const { hits } = await this.#finder.search({
       index: this.#options.indexOf(semiJoin.plan.node),
-      query: livingOf([asked]),
+      query: livingOf([compiled]),
       size: childrenMax + 1,
       sort: BY_ID,
       source: source.sameActor ? [ACTOR] : [source.to],
