@@ -61,10 +61,10 @@ export function stuckShardCheck(
     const { outages } = index
     positions.push({ follower: 'graph index', shard, head, applied: index.applied(shard), outages })
   }
-  const still = watch.look(positions)
-  return still.length === 0
+  const stuck = watch.look(positions)
+  return stuck.length === 0
     ? { name: 'progress', ok: true }
-    : { name: 'progress', ok: false, reason: still.join('; ') }
+    : { name: 'progress', ok: false, reason: stuck.join('; ') }
 }
 
 /** Rules join later; until then no hook has one (commerce/README.md "Hooks"). */

@@ -90,7 +90,7 @@ async function fenceOnce(
 /** Asks until there is an answer, the store failing or not; rejects when time is up. */
 export async function patiently<T>(
   { clock, outage, untilMs }: Patience,
-  ask: () => Promise<T | typeof UNDECIDED>,
+  attempt: () => Promise<T | typeof UNDECIDED>,
 ): Promise<T> {
   for (
     let waitMs: number = LIMITS.claimRetryMs;
@@ -98,7 +98,7 @@ export async function patiently<T>(
     waitMs = Math.min(2 * waitMs, LIMITS.claimRetryMsMax)
   ) {
     try {
-      const answer = await ask()
+      const answer = await attempt()
       outage.answered()
       if (answer !== UNDECIDED) return answer
     } catch (error) {

@@ -27,7 +27,7 @@ export interface DeathWatchOptions {
 
 export class DeathWatch {
   readonly #options: DeathWatchOptions
-  readonly #still = new FailureDetector()
+  readonly #detector = new FailureDetector()
   readonly #cutOff = new CutOff()
   readonly #declaring = new Set<string>()
   #reading: Promise<ClusterView> | null = null
@@ -72,12 +72,12 @@ export class DeathWatch {
    * row may say `up` for as long as nobody was there to declare it dead.
    */
   isBeating(incarnation: string): boolean {
-    return this.#still.hasMoved(incarnation)
+    return this.#detector.hasMoved(incarnation)
   }
 
   /** The watcher's own beat has failed: what stood still meanwhile proves nothing. */
   restart(): void {
-    this.#still.restart()
+    this.#detector.restart()
   }
 
   #look(): void {
@@ -122,11 +122,11 @@ export class DeathWatch {
   #judge(members: readonly MemberRow[]): void {
     const { clock, mayJudge, member } = this.#options
     // Nobody's beats may have got through while mine did not.
-    if (!mayJudge()) this.#still.restart()
-    this.#still.saw(members, clock.monotonicMs())
+    if (!mayJudge()) this.#detector.restart()
+    this.#detector.saw(members, clock.monotonicMs())
     if (!this.#running) return
     for (const row of members) {
-      if (row.member !== member && isAlive(row) && this.#still.isStill(row.incarnation))
+      if (row.member !== member && isAlive(row) && this.#detector.isTimedOut(row.incarnation))
         this.#declare(row)
     }
   }

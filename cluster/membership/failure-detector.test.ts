@@ -13,18 +13,18 @@ function rowOf(member: string, beat: number, state: MemberState = 'up'): MemberR
 }
 
 t.test('still is a beat that has stood for as long as a death takes, to the millisecond', (t) => {
-  const still = new FailureDetector()
-  const isStill = (): boolean => still.isStill('inc-a')
+  const detector = new FailureDetector()
+  const isTimedOut = (): boolean => detector.isTimedOut('inc-a')
   let nowMs = 0
   for (; nowMs < LIMITS.deathMs; nowMs += EVERY) {
-    still.saw([rowOf('a', 7)], nowMs)
-    t.notOk(isStill(), `${nowMs} ms`)
+    detector.saw([rowOf('a', 7)], nowMs)
+    t.notOk(isTimedOut(), `${nowMs} ms`)
   }
-  still.saw([rowOf('a', 7)], LIMITS.deathMs)
-  t.ok(isStill())
-  still.saw([rowOf('a', 8)], LIMITS.deathMs + EVERY)
-  t.notOk(isStill(), 'it beats again')
-  t.notOk(still.isStill('inc-b'), 'nobody knows of it')
+  detector.saw([rowOf('a', 7)], LIMITS.deathMs)
+  t.ok(isTimedOut())
+  detector.saw([rowOf('a', 8)], LIMITS.deathMs + EVERY)
+  t.notOk(isTimedOut(), 'it beats again')
+  t.notOk(detector.isTimedOut('inc-b'), 'nobody knows of it')
   t.end()
 })
 
@@ -32,34 +32,35 @@ t.test(
   'reads that have paused, and an incarnation that was not there in between, count afresh',
   (t) => {
     for (const how of ['pause', 'gone', 'left'] as const) {
-      const still = new FailureDetector()
+      const detector = new FailureDetector()
       let nowMs = 0
       const see = (ms: number): void => {
-        for (const until = nowMs + ms; nowMs < until;) still.saw([rowOf('a', 7)], (nowMs += EVERY))
+        for (const until = nowMs + ms; nowMs < until;)
+          detector.saw([rowOf('a', 7)], (nowMs += EVERY))
       }
       see(LIMITS.deathMs - EVERY)
       if (how === 'pause') nowMs += LIMITS.membersPauseMs + 1
-      else still.saw(how === 'gone' ? [] : [rowOf('a', 7, 'left')], (nowMs += EVERY))
+      else detector.saw(how === 'gone' ? [] : [rowOf('a', 7, 'left')], (nowMs += EVERY))
       see(LIMITS.deathMs)
-      t.notOk(still.isStill('inc-a'), how)
+      t.notOk(detector.isTimedOut('inc-a'), how)
       see(EVERY)
-      t.ok(still.isStill('inc-a'), how)
+      t.ok(detector.isTimedOut('inc-a'), how)
     }
     t.end()
   },
 )
 
 t.test('moved has a beat that changed under the reader, until it counts afresh', (t) => {
-  const still = new FailureDetector()
+  const detector = new FailureDetector()
   let nowMs = 0
   const moved = (beat: number, afterMs: number = EVERY): boolean => {
-    still.saw([rowOf('a', beat)], (nowMs += afterMs))
-    return still.hasMoved('inc-a')
+    detector.saw([rowOf('a', beat)], (nowMs += afterMs))
+    return detector.hasMoved('inc-a')
   }
-  t.notOk(still.hasMoved('inc-a'), 'nobody knows of it')
+  t.notOk(detector.hasMoved('inc-a'), 'nobody knows of it')
   t.same([moved(7), moved(7), moved(8), moved(8)], [false, false, true, true])
   t.same([moved(9, LIMITS.membersPauseMs + 1), moved(9), moved(10)], [false, false, true])
-  still.restart()
+  detector.restart()
   t.same([moved(11), moved(12)], [false, true])
   t.end()
 })

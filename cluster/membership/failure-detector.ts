@@ -39,7 +39,7 @@ export class FailureDetector {
   }
 
   /** True when its beat, as last read, has stood still for as long as a death takes. */
-  isStill(incarnation: string): boolean {
+  isTimedOut(incarnation: string): boolean {
     const standing = this.#standing.get(incarnation)
     return standing !== undefined && this.#readMs - standing.sinceMs >= LIMITS.deathMs
   }

@@ -24,20 +24,20 @@ export class LateAnswer extends Error {
  * The first answer, whichever asking it is to. Rejects when all that are under way have failed, and
  * with LateAnswer when the last has not answered in time either.
  */
-export function hedged<T>({ clock, everyMs, times }: Hedge, ask: () => Promise<T>): Promise<T> {
+export function hedged<T>({ clock, everyMs, times }: Hedge, attempt: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    let asked = 0
+    let attempts = 0
     let open = 0
     let cancel = (): void => undefined
     const next = (): void => {
-      if (asked === times) {
+      if (attempts === times) {
         reject(new LateAnswer())
         return
       }
-      asked++
+      attempts++
       open++
       cancel = clock.after(everyMs, next)
-      ask().then(
+      attempt().then(
         (answer) => {
           cancel()
           resolve(answer)

@@ -28,7 +28,7 @@ export interface JoiningOptions {
  */
 export async function takeRow(options: JoiningOptions): Promise<boolean> {
   const { control, clock, log, row, former, isOver } = options
-  const still = new FailureDetector()
+  const detector = new FailureDetector()
   let waitsFor: string | null = null
   former?.begins(row.incarnation)
   const now = (): number => clock.monotonicMs()
@@ -41,7 +41,7 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
     })
     if (isOver()) return false
     if (found === undefined) {
-      still.restart()
+      detector.restart()
       await pause(clock, LIMITS.beatRetryMs)
       continue
     }
@@ -49,8 +49,8 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
     if (found?.incarnation === row.incarnation) return found.state === 'up'
     if (found !== null && isAlive(found) && former?.isOver(found.incarnation) !== true) {
       // It may be merely paused and still answer reads when it goes on.
-      still.saw([found], clock.monotonicMs())
-      if (!still.isStill(found.incarnation)) {
+      detector.saw([found], clock.monotonicMs())
+      if (!detector.isTimedOut(found.incarnation)) {
         if (waitsFor !== found.incarnation) {
           log.info({ member: row.member }, 'waiting for an earlier process of this name to be over')
         }

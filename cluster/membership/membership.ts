@@ -240,9 +240,9 @@ export class Membership {
   }
 
   /** One answer, or none in time. */
-  #soon<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  #soon<T>(attempt: () => Promise<T>): Promise<T | undefined> {
     const hedge = { clock: this.#options.world.clock, everyMs: LIMITS.beatAnswerMs, times: 1 }
-    return hedged(hedge, ask).catch(() => undefined)
+    return hedged(hedge, attempt).catch(() => undefined)
   }
 
   #endLease(): void {

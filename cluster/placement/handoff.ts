@@ -169,7 +169,7 @@ export class Handoff {
     }
     log.info({ shard, epoch, to: row.owner }, 'signed a shard over')
     learn(shard, { incarnation, epoch })
-    const last = tenure.lastMemory()
+    const last = tenure.lastSnapshot()
     host.forget(tenure)
     tenure.signedOver({ incarnation, epoch })
     const closing = epoch === tenure.epoch + 1 ? sealed.closing : NOT_CLOSED

@@ -63,9 +63,9 @@ t.test('nothing is given to whose row says up and who is not seen to beat', asyn
   const world = makePlacement(t, 8)
   const name = beside(true)
   await world.start()
-  const { placement, host, rows, still } = world
+  const { placement, host, rows, silent } = world
   await world.until('it serves', () => [...rows.state.shards.keys()].every(world.serves))
-  still.add(name)
+  silent.add(name)
   rows.member(name, `inc-${name}`, 'up')
   host.did.length = 0
   await world.look()
@@ -74,7 +74,7 @@ t.test('nothing is given to whose row says up and who is not seen to beat', asyn
   await world.until('it is dead', () => rows.state.members.get(name)!.state === 'dead')
   const did = [`prepare ${shard}`, `died inc-${name}`]
   t.same(host.did, did, 'asked by another it looks, and calls it off')
-  still.clear()
+  silent.clear()
   rows.member(name, `inc-${name}2`, 'up')
   await world.until('a handoff', () => host.did.some((what) => what.startsWith('seal')))
 })

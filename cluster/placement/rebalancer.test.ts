@@ -18,8 +18,8 @@ const SHARDS = 60
 function makeRebalancer(settled = true) {
   const clock = new TestClock()
   const asked: Move[] = []
-  const still = new Set<string>()
-  const isBeating = (incarnation: string): boolean => !still.has(incarnation)
+  const silent = new Set<string>()
+  const isBeating = (incarnation: string): boolean => !silent.has(incarnation)
   const requestMove = (move: Move): void => void asked.push(move)
   const rebalancer = new Rebalancer({ clock, member: REBALANCER!, isBeating, requestMove })
   /** One shard has it all: two thirds of the shards are to move. */
@@ -52,7 +52,7 @@ function makeRebalancer(settled = true) {
     if (settled) await clock.advance(LIMITS.moveSettleMs)
   }
   const due = (): readonly number[] => movesDue(view()).map(({ shard }) => shard)
-  return { clock, asked, rebalancer, rows, view, look, alive, start, due, still }
+  return { clock, asked, rebalancer, rows, view, look, alive, start, due, silent }
 }
 
 const AT_ONCE = movesAtOnce(SHARDS)
@@ -133,16 +133,16 @@ t.test('nothing is moved to who has just begun, as its first sight says', async 
 })
 
 t.test('nothing is moved to who is up by its row alone', async (t) => {
-  const { look, start, due, still, view } = makeRebalancer()
+  const { look, start, due, silent, view } = makeRebalancer()
   await start()
-  still.add('inc-b')
+  silent.add('inc-b')
   const toC = movesDue(view()).filter(({ to }) => to === 'inc-c')
   t.ok(due().length > toC.length)
   t.same(
     look(),
     toC.slice(0, AT_ONCE).map(({ shard }) => shard),
   )
-  for (const name of NAMES) still.add(`inc-${name}`)
+  for (const name of NAMES) silent.add(`inc-${name}`)
   t.same(look(['a', 'c', REBALANCER!]), [], 'nobody was heard of')
 })
 

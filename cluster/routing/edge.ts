@@ -110,7 +110,7 @@ export class Edge {
   }
 
   #begin(envelope: Envelope, shard: number, done: (reply: Reply) => void): void {
-    const asked: PendingRequest = {
+    const pending: PendingRequest = {
       envelope,
       shard,
       deadlineMs: this.#options.clock.monotonicMs() + envelope.budgetMs,
@@ -125,60 +125,60 @@ export class Edge {
       againAtMs: Infinity,
       slot: -1,
     }
-    this.#pending.add(asked)
+    this.#pending.add(pending)
     this.#inFlight.set(shard, (this.#inFlight.get(shard) ?? 0) + 1)
-    this.#copy(asked)
+    this.#copy(pending)
     this.#tick()
   }
 
-  #copy(asked: PendingRequest): void {
+  #copy(pending: PendingRequest): void {
     const { clock, route, send, deliversOnce } = this.#options
     const nowMs = clock.monotonicMs()
-    const to = route(asked.shard)
+    const to = route(pending.shard)
     if (to === null) {
-      asked.againAtMs = nowMs + MOVED_WAIT_MS
+      pending.againAtMs = nowMs + MOVED_WAIT_MS
       return
     }
-    const number = asked.copies.length
-    let { envelope } = asked
+    const number = pending.copies.length
+    let { envelope } = pending
     if (number > 0 || (envelope.fresh && !deliversOnce(to.incarnation))) {
       const { fresh: _, ...rest } = envelope
-      envelope = { ...rest, copy: number, budgetMs: Math.max(0, asked.deadlineMs - nowMs) }
+      envelope = { ...rest, copy: number, budgetMs: Math.max(0, pending.deadlineMs - nowMs) }
     }
-    asked.lastSentMs = nowMs
-    asked.againAtMs = Infinity
-    asked.open++
+    pending.lastSentMs = nowMs
+    pending.againAtMs = Infinity
+    pending.open++
     const copy: Copy = { to: to.incarnation, sentMs: nowMs, isOpen: true }
-    asked.copies.push(copy)
-    send(to, asked.shard, envelope, (reply) => this.#answered(asked, copy, reply))
+    pending.copies.push(copy)
+    send(to, pending.shard, envelope, (reply) => this.#answered(pending, copy, reply))
   }
 
-  #answered(asked: PendingRequest, copy: Copy, reply: WireReply): void {
-    if (asked.ended || !copy.isOpen) return
+  #answered(pending: PendingRequest, copy: Copy, reply: WireReply): void {
+    if (pending.ended || !copy.isOpen) return
     copy.isOpen = false
-    asked.open--
-    if (reply.outcome !== 'unsent' || !reply.away) asked.awaySinceMs = Infinity
+    pending.open--
+    if (reply.outcome !== 'unsent' || !reply.away) pending.awaySinceMs = Infinity
     const nowMs = this.#options.clock.monotonicMs()
     switch (reply.outcome) {
       case 'answered':
       case 'unknown':
         this.#silence.answered(nowMs - copy.sentMs)
-        if (isFinal(reply)) this.#end(asked, reply)
-        else this.#refused(asked, copy, reply)
+        if (isFinal(reply)) this.#end(pending, reply)
+        else this.#refused(pending, copy, reply)
         return
       case 'moved':
-        if (reply.taken) asked.lostBefore = asked.copies.length
-        this.#moved(asked, copy, reply)
+        if (reply.taken) pending.lostBefore = pending.copies.length
+        this.#moved(pending, copy, reply)
         return
       case 'unsent':
-        this.#unsent(asked, reply.away === true)
+        this.#unsent(pending, reply.away === true)
         return
       case 'see':
-        if (asked.envelope.relay) this.#end(asked, leadsTo(reply.actorId))
-        else this.#seeOther(asked, reply.actorId)
+        if (pending.envelope.relay) this.#end(pending, leadsTo(reply.actorId))
+        else this.#seeOther(pending, reply.actorId)
         return
       case 'refused':
-        this.#refused(asked, copy, reply)
+        this.#refused(pending, copy, reply)
     }
   }
 
@@ -187,53 +187,53 @@ export class Edge {
    * or can still run (PROTOCOL 3.6 Edge 3). Who refuses for want of room or of a store has not
    * looked for what a copy of before may have done: it is asked again.
    */
-  #refused(asked: PendingRequest, copy: Copy, reply: Reply): void {
-    asked.kept = together(asked.kept, reply)
-    if (isFinal(asked.kept)) return this.#end(asked, asked.kept)
-    const isLater = asked.copies.indexOf(copy) >= asked.lostBefore
-    if (isLater && hasLooked(reply)) asked.lostBefore = 0
-    if (asked.open > 0) return
-    if (asked.lostBefore === 0) this.#end(asked, asked.kept)
-    else if (isLater) asked.againAtMs = this.#options.clock.monotonicMs() + LIMITS.wireRetryMs
-    else this.#copy(asked)
+  #refused(pending: PendingRequest, copy: Copy, reply: Reply): void {
+    pending.kept = together(pending.kept, reply)
+    if (isFinal(pending.kept)) return this.#end(pending, pending.kept)
+    const isLater = pending.copies.indexOf(copy) >= pending.lostBefore
+    if (isLater && hasLooked(reply)) pending.lostBefore = 0
+    if (pending.open > 0) return
+    if (pending.lostBefore === 0) this.#end(pending, pending.kept)
+    else if (isLater) pending.againAtMs = this.#options.clock.monotonicMs() + LIMITS.wireRetryMs
+    else this.#copy(pending)
   }
 
   /** Without the wire nobody else can be asked: its callers shall not wait for long. */
-  #unsent(asked: PendingRequest, away: boolean): void {
+  #unsent(pending: PendingRequest, away: boolean): void {
     const nowMs = this.#options.clock.monotonicMs()
-    asked.againAtMs = nowMs + LIMITS.wireRetryMs
+    pending.againAtMs = nowMs + LIMITS.wireRetryMs
     if (!away) return
-    asked.awaySinceMs = Math.min(asked.awaySinceMs, nowMs)
-    if (nowMs - asked.awaySinceMs < LIMITS.wireAwayMs) return
-    if (asked.open === 0 && asked.lostBefore === 0) this.#refuse(asked)
+    pending.awaySinceMs = Math.min(pending.awaySinceMs, nowMs)
+    if (nowMs - pending.awaySinceMs < LIMITS.wireAwayMs) return
+    if (pending.open === 0 && pending.lostBefore === 0) this.#refuse(pending)
   }
 
   /** To another owner at once, to the same one a bit later. */
-  #moved(asked: PendingRequest, copy: Copy, { shard, owner }: Moved): void {
+  #moved(pending: PendingRequest, copy: Copy, { shard, owner }: Moved): void {
     // Of the shard that the copy went to: the request may have gone on to another one since.
     if (owner) this.#options.learn(shard, owner)
-    const next = this.#options.route(asked.shard)
-    if (next !== null && next.incarnation !== copy.to && asked.open === 0) this.#copy(asked)
-    else asked.againAtMs = this.#options.clock.monotonicMs() + MOVED_WAIT_MS
+    const next = this.#options.route(pending.shard)
+    if (next !== null && next.incarnation !== copy.to && pending.open === 0) this.#copy(pending)
+    else pending.againAtMs = this.#options.clock.monotonicMs() + MOVED_WAIT_MS
   }
 
   /**
    * Where the key leads to: the request stays with that actor. No copy of before has done anything,
    * and none that comes from now on asks for the key again.
    */
-  #seeOther(asked: PendingRequest, actorId: string): void {
-    if ('id' in asked.envelope.to) {
+  #seeOther(pending: PendingRequest, actorId: string): void {
+    if ('id' in pending.envelope.to) {
       // A copy of before it was known: it may be what the last word has waited for.
-      if (asked.open > 0 || asked.againAtMs !== Infinity) return
-      if (asked.kept !== null && asked.lostBefore === 0) this.#end(asked, asked.kept)
-      else this.#copy(asked)
+      if (pending.open > 0 || pending.againAtMs !== Infinity) return
+      if (pending.kept !== null && pending.lostBefore === 0) this.#end(pending, pending.kept)
+      else this.#copy(pending)
       return
     }
-    this.#leave(asked.shard)
-    asked.envelope = { ...asked.envelope, to: { type: asked.envelope.to.type, id: actorId } }
-    asked.shard = shardOf(placeOfActor(actorId), this.#options.shards)
-    this.#inFlight.set(asked.shard, (this.#inFlight.get(asked.shard) ?? 0) + 1)
-    this.#copy(asked)
+    this.#leave(pending.shard)
+    pending.envelope = { ...pending.envelope, to: { type: pending.envelope.to.type, id: actorId } }
+    pending.shard = shardOf(placeOfActor(actorId), this.#options.shards)
+    this.#inFlight.set(pending.shard, (this.#inFlight.get(pending.shard) ?? 0) + 1)
+    this.#copy(pending)
   }
 
   /**
@@ -241,35 +241,35 @@ export class Edge {
    * one of them that killed it, so they count (PROTOCOL 3.11).
    */
   died(incarnation: string): void {
-    for (const asked of this.#pending) {
+    for (const pending of this.#pending) {
       let lost = 0
-      for (const copy of asked.copies) {
+      for (const copy of pending.copies) {
         if (!copy.isOpen || copy.to !== incarnation) continue
         copy.isOpen = false
         lost++
       }
       if (lost === 0) continue
-      asked.open -= lost
-      asked.envelope = { ...asked.envelope, crashes: asked.envelope.crashes + 1 }
-      asked.lostBefore = asked.copies.length
-      if (asked.open === 0) this.#copy(asked)
+      pending.open -= lost
+      pending.envelope = { ...pending.envelope, crashes: pending.envelope.crashes + 1 }
+      pending.lostBefore = pending.copies.length
+      if (pending.open === 0) this.#copy(pending)
     }
   }
 
   /** The wire may have lost what was on its way: everything that is open goes once more. */
   resend(): void {
-    for (const asked of this.#pending) {
-      if (asked.copies.some((copy) => copy.isOpen && !this.#options.deliversOnce(copy.to))) {
-        this.#copy(asked)
+    for (const pending of this.#pending) {
+      if (pending.copies.some((copy) => copy.isOpen && !this.#options.deliversOnce(copy.to))) {
+        this.#copy(pending)
       }
     }
   }
 
   /** This incarnation of the member is over: what it holds for callers can't be told any more. */
   abandon(): void {
-    for (const asked of this.#pending) {
-      if (asked.open === 0 && asked.lostBefore === 0) this.#refuse(asked)
-      else this.#unknown(asked)
+    for (const pending of this.#pending) {
+      if (pending.open === 0 && pending.lostBefore === 0) this.#refuse(pending)
+      else this.#unknown(pending)
     }
   }
 
@@ -279,11 +279,11 @@ export class Edge {
     else this.#inFlight.set(shard, left)
   }
 
-  #end(asked: PendingRequest, reply: Reply): void {
-    asked.ended = true
-    this.#pending.delete(asked)
-    this.#leave(asked.shard)
-    asked.done(reply)
+  #end(pending: PendingRequest, reply: Reply): void {
+    pending.ended = true
+    this.#pending.delete(pending)
+    this.#leave(pending.shard)
+    pending.done(reply)
   }
 
   /** One timer for all requests, running only while there are some. */
@@ -293,12 +293,12 @@ export class Edge {
     this.#options.clock.after(TICK_MS, () => {
       this.#ticking = false
       const nowMs = this.#options.clock.monotonicMs()
-      for (const asked of this.#pending) {
-        if (nowMs >= asked.deadlineMs) this.#expired(asked)
-        else if (nowMs >= asked.againAtMs) this.#copy(asked)
-        else if (asked.open > 0) {
-          const silentMs = nowMs - asked.lastSentMs
-          if (silentMs >= this.#silence.againMs(asked.copies.length)) this.#copy(asked)
+      for (const pending of this.#pending) {
+        if (nowMs >= pending.deadlineMs) this.#expired(pending)
+        else if (nowMs >= pending.againAtMs) this.#copy(pending)
+        else if (pending.open > 0) {
+          const silentMs = nowMs - pending.lastSentMs
+          if (silentMs >= this.#silence.againMs(pending.copies.length)) this.#copy(pending)
         }
       }
       this.#tick()
@@ -306,30 +306,30 @@ export class Edge {
   }
 
   /** Budget over: with a copy open nobody knows; else nothing was done. */
-  #expired(asked: PendingRequest): void {
-    if (asked.open > 0 || asked.lostBefore > 0) this.#unknown(asked)
-    else this.#refuse(asked)
+  #expired(pending: PendingRequest): void {
+    if (pending.open > 0 || pending.lostBefore > 0) this.#unknown(pending)
+    else this.#refuse(pending)
   }
 
-  #unknown(asked: PendingRequest): void {
+  #unknown(pending: PendingRequest): void {
     const text = 'no answer in time: this may have taken effect; repeat it with the same key'
-    const details = { messageId: asked.envelope.messageId.id }
-    this.#end(asked, { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text, details) })
+    const details = { messageId: pending.envelope.messageId.id }
+    this.#end(pending, { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text, details) })
   }
 
   /** No copy has done, or can do, more than what is kept says. */
-  #refuse(asked: PendingRequest): void {
-    const { kept } = asked
+  #refuse(pending: PendingRequest): void {
+    const { kept } = pending
     if (kept !== null && (kept.outcome === 'answered' || isRetryable(kept.error.code))) {
-      this.#end(asked, kept)
+      this.#end(pending, kept)
       return
     }
     const isWireDown =
-      asked.awaySinceMs !== Infinity || this.#options.isCutOff?.(asked.shard) === true
+      pending.awaySinceMs !== Infinity || this.#options.isCutOff?.(pending.shard) === true
     const text = isWireDown
       ? 'the wire to the member that serves this shard is down; nothing was done, try again'
       : 'no member serves this shard at the moment; nothing was done, try again'
-    this.#end(asked, { outcome: 'refused', error: errorItem('UNAVAILABLE', text) })
+    this.#end(pending, { outcome: 'refused', error: errorItem('UNAVAILABLE', text) })
   }
 }
 

@@ -31,9 +31,9 @@ export class Account {
   }
 
   /** Goes on from what the owner before remembers. */
-  inherit(memory: ShardSnapshot): void {
-    this.kept = memory
-    this.#clockBase = memory.clockMs
+  inherit(snapshot: ShardSnapshot): void {
+    this.kept = snapshot
+    this.#clockBase = snapshot.clockMs
     this.#clockFrom = this.#shard.context.servedMs()
   }
 

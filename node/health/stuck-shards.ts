@@ -35,7 +35,7 @@ export class StuckShardWatch {
   /** What stands still, in words; looked at as often as readiness is asked for. */
   look(positions: Iterable<Position>): readonly string[] {
     const nowMs = this.#clock.monotonicMs()
-    const still: string[] = []
+    const stuck: string[] = []
     const seen = new Map<string, Seen>()
     for (const { follower, shard, head, applied, outages } of positions) {
       if (head <= applied) continue
@@ -47,9 +47,9 @@ export class StuckShardWatch {
       const ms = nowMs - now.sinceMs
       if (ms < LIMITS.stuckShardMs) continue
       const place = `at offset ${applied} of ${head} for ${Math.floor(ms / 1_000)} s`
-      still.push(`the ${follower} of shard ${shard} stand still ${place}`)
+      stuck.push(`the ${follower} of shard ${shard} stand still ${place}`)
     }
     this.#seen = seen
-    return still
+    return stuck
   }
 }

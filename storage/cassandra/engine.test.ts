@@ -25,7 +25,7 @@ function nodes(...all: { version?: string; settings?: Record<string, string | nu
   })
   return {
     hosts: () => hosts,
-    ask(host: Host) {
+    askHost(host: Host) {
       const settings = { ...SAFE, ...all[hosts.indexOf(host)]!.settings }
       const rows = Object.entries(settings).map(([name, value]) => ({ name, value }))
       return Promise.resolve(rows as unknown as readonly Row[])

@@ -43,7 +43,7 @@ export interface EngineFit {
 
 /** Throws EngineUnfit when a node is too old or refuses what a group may weigh. */
 export async function checkEngine(
-  session: Pick<Session, 'hosts' | 'ask'>,
+  session: Pick<Session, 'hosts' | 'askHost'>,
   log: Log,
 ): Promise<EngineFit> {
   let serverMs = 0
@@ -77,10 +77,10 @@ function checkVersion(host: Host): void {
   }
 }
 
-async function settingsOf(session: Pick<Session, 'ask'>, host: Host): Promise<NodeSettings> {
+async function settingsOf(session: Pick<Session, 'askHost'>, host: Host): Promise<NodeSettings> {
   const names = SETTINGS.map((name) => `'${name}'`).join(', ')
   const query = `SELECT name, value FROM system_views.settings WHERE name IN (${names})`
-  const rows = await session.ask(host, query)
+  const rows = await session.askHost(host, query)
   return new Map(rows.map((row) => [row['name'] as string, row['value'] as string | null]))
 }
 

@@ -240,7 +240,7 @@ export class Session {
   }
 
   /** One node's answer, for what every node has of its own. */
-  async ask(host: Host, query: string): Promise<readonly Row[]> {
+  async askHost(host: Host, query: string): Promise<readonly Row[]> {
     return (await this.#client.execute(query, [], { host, readTimeout: this.#timeoutMs })).rows
   }
 

@@ -23,7 +23,7 @@ await onBoth(t, 'statements', async (t, cassandra) => {
     const entry = group({ shard: 0, epoch: 0, body: Buffer.alloc(LIMITS.entryBytesMax + 100) })
     t.equal(await segments.append(1, entry), 'applied', 'the largest entry goes')
     const session = await cassandra.session(t)
-    const [row] = await session.ask(
+    const [row] = await session.askHost(
       session.hosts()[0]!,
       "SELECT value FROM system_views.settings WHERE name = 'max_mutation_size'",
     )

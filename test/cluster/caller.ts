@@ -3,8 +3,8 @@
 // done; 504 and a lost connection: nobody knows).
 
 import type { Answer, RuntimeCall } from '../harness/node-process.ts'
-import { positionOf } from './history.ts'
-import type { Attempt, Operation, Outcome, Shown } from './history.ts'
+import { positionOf } from './operation-history.ts'
+import type { Attempt, Operation, Outcome, Shown } from './operation-history.ts'
 
 /** A member as clients see it. */
 export interface Door {

@@ -1,7 +1,7 @@
 // One client of a run: its random choices, its newest write, the marks that it leaves. The workload
 // says what clients do; the history knows them by name.
 
-import type { Operation } from './history.ts'
+import type { Operation } from './operation-history.ts'
 import type { Random } from './random.ts'
 
 /** An order that was made, as far as its clients know. */

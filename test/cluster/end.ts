@@ -7,7 +7,7 @@ import { shownOf } from './caller.ts'
 import type { Door, RawOrder } from './caller.ts'
 import { checkIndex } from './checkers/index.ts'
 import type { Orders } from './checkers/marks.ts'
-import type { History, Shown } from './history.ts'
+import type { OperationHistory, Shown } from './operation-history.ts'
 import { SHOWN_FIELDS } from './workload.ts'
 
 const ASKED_AT_ONCE = 12
@@ -15,7 +15,7 @@ const ASKED_AT_ONCE = 12
 const ANSWER_MS = 10_000
 
 /** Every order of the history by its actor, asked over all doors in turn. */
-export function readOrders(history: History, doors: readonly Door[]): Promise<Orders> {
+export function readOrders(history: OperationHistory, doors: readonly Door[]): Promise<Orders> {
   const body = [{ type: 'query', body: SHOWN_FIELDS }]
   return readAll(numbersOf(history), async (number, i) => {
     const path = `/resources/actors/order/${number}`
@@ -29,7 +29,7 @@ export function readOrders(history: History, doors: readonly Door[]): Promise<Or
  * No other orders may be in the store than those of the history.
  */
 export async function readIndexProblems(
-  history: History,
+  history: OperationHistory,
   orders: Orders,
   doors: readonly Door[],
   { ms = 30_000, others = { orders: 0, lines: 0 } } = {},
@@ -67,7 +67,7 @@ export async function indexedCounts(door: Door): Promise<{ orders: number; lines
   return { orders, lines: orderLines }
 }
 
-function numbersOf({ operations }: History): string[] {
+function numbersOf({ operations }: OperationHistory): string[] {
   return [...new Set(operations.map(({ orderNumber }) => orderNumber))]
 }
 

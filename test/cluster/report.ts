@@ -1,10 +1,10 @@
 // What a run says of itself: how many operations were ok, failed and unknown, errors by second, and
 // latencies. Source: PROTOCOL 4.1 (K10).
 
-import type { History, Operation } from './history.ts'
+import type { OperationHistory, Operation } from './operation-history.ts'
 import { quantile } from './probes.ts'
 
-export function reportOf(history: History): string[] {
+export function reportOf(history: OperationHistory): string[] {
   const { operations } = history
   const attempts = operations.flatMap((operation) => operation.attempts)
   const took = attempts.filter(({ outcome }) => outcome === 'ok').map(({ tookMs }) => tookMs)
@@ -30,7 +30,7 @@ function kindsOf(operations: readonly Operation[]): [string, Operation[]][] {
 }
 
 /** Attempts that were not answered, by second and how. */
-function errorsOf({ operations }: History): string[] {
+function errorsOf({ operations }: OperationHistory): string[] {
   const bad = operations
     .flatMap(({ attempts }) => attempts)
     .filter(({ outcome }) => outcome !== 'ok')

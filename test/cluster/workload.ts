@@ -11,8 +11,8 @@ import { Caller } from './caller.ts'
 import type { Door, Sending } from './caller.ts'
 import { Client } from './client.ts'
 import type { KnownOrder } from './client.ts'
-import { History } from './history.ts'
-import type { Attempt, Operation } from './history.ts'
+import { OperationHistory } from './operation-history.ts'
+import type { Attempt, Operation } from './operation-history.ts'
 import { Random } from './random.ts'
 
 export interface WorkloadOptions {
@@ -63,7 +63,7 @@ export const SHOWN_FIELDS = {
 }
 
 export class Workload {
-  readonly history: History
+  readonly history: OperationHistory
   readonly caller: Caller
   /** Milliseconds since the run began, as in the history. */
   readonly now: () => number
@@ -83,7 +83,7 @@ export class Workload {
     )
     const began = performance.now()
     this.now = () => Math.round((performance.now() - began) * 1_000) / 1_000
-    this.history = new History(this.now)
+    this.history = new OperationHistory(this.now)
     this.caller = new Caller(this.now, this.#o.patienceMs)
   }
 
@@ -95,7 +95,7 @@ export class Workload {
   }
 
   /** No operation is begun any more; resolves when those under way have ended. */
-  async stop(): Promise<History> {
+  async stop(): Promise<OperationHistory> {
     this.#stopped = true
     await Promise.all(this.#workers)
     return this.history

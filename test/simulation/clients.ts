@@ -7,8 +7,8 @@ import { uuidMaker } from '../../protocol/ids.ts'
 import type { MessageResult, Refusals, Reply } from '../../protocol/message.ts'
 import { FORBIDDEN } from './checkers/sequential.ts'
 import { Draws } from './draws.ts'
-import { History } from './history.ts'
-import type { Attempt, Operation } from './history.ts'
+import { OperationHistory } from './operation-history.ts'
+import type { Attempt, Operation } from './operation-history.ts'
 import type { SimulatedMember, World } from './world.ts'
 
 export interface ClientsOptions {
@@ -29,7 +29,7 @@ const ATTEMPTS_MAX = 8
 const REPEATED_WITHIN_MS = 18 * 3_600_000
 
 export class Clients {
-  readonly history = new History()
+  readonly history = new OperationHistory()
   readonly #world: World
   readonly #options: ClientsOptions
   /** UUIDs of ledgers that were opened, or that somebody tries to open. */

@@ -2,7 +2,7 @@
 // refused by the state, with keys of their own, keys that others use too, and keys that they have
 // used before. Source: PROTOCOL 4.1, F30, F31, F34.
 
-import type { History, Operation, OperationMessage } from './history.ts'
+import type { OperationHistory, Operation, OperationMessage } from './operation-history.ts'
 import type { LedgerBody } from './ledger.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -20,7 +20,7 @@ export interface Drawn {
 interface Known {
   /** UUIDs of ledgers. */
   readonly ledgers: readonly string[]
-  readonly history: History
+  readonly history: OperationHistory
 }
 
 /** Two bytes a character: what is bounded by bytes is not bounded by characters. */

@@ -8,7 +8,7 @@ import { drawBounds } from './bounds.ts'
 import { Clients } from './clients.ts'
 import { Faults } from './faults.ts'
 import type { Weather } from './faults.ts'
-import type { History } from './history.ts'
+import type { OperationHistory } from './operation-history.ts'
 import { judge, readAgain, settle } from './judge.ts'
 import { KIND, drawNastiness } from './nastiness.ts'
 import { DAY_MS, Rests } from './rests.ts'
@@ -106,7 +106,7 @@ function allReady(world: World): boolean {
 }
 
 /** Planned moves fail no request (F24); who finds nobody at an address asks at another. */
-function checkUnfailed({ operations }: History): string[] {
+function checkUnfailed({ operations }: OperationHistory): string[] {
   const found: string[] = []
   for (const { id, attempts } of operations) {
     for (const { reply, member } of attempts) {
@@ -119,7 +119,7 @@ function checkUnfailed({ operations }: History): string[] {
   return found
 }
 
-function countsOf({ operations }: History): RunResult['operations'] {
+function countsOf({ operations }: OperationHistory): RunResult['operations'] {
   const count = (outcome: string): number =>
     operations.filter((operation) => operation.outcome === outcome).length
   return { ok: count('ok'), fail: count('fail'), info: count('info') }

@@ -74,7 +74,7 @@ export class FakeShard {
     this.state = 'serving'
   }
 
-  lastMemory(): unknown {
+  lastSnapshot(): unknown {
     return MEMORY
   }
 

@@ -19,13 +19,13 @@ function drawn(seed: number): (bytes: Uint8Array) => void {
 }
 
 /** The other members go on beating, but for those that are still. */
-function beatOthers(rows: ReturnType<typeof makeRows>, still: ReadonlySet<string>): void {
+function beatOthers(rows: ReturnType<typeof makeRows>, silent: ReadonlySet<string>): void {
   const { members } = rows.state
   for (const row of members.values()) {
     const lives = row.member !== 'me' && (row.state === 'up' || row.state === 'leaving')
-    if (lives && !still.has(row.member)) members.set(row.member, { ...row, beat: row.beat + 1 })
+    if (lives && !silent.has(row.member)) members.set(row.member, { ...row, beat: row.beat + 1 })
   }
-  rows.clock.after(LOOK_MS, () => beatOthers(rows, still))
+  rows.clock.after(LOOK_MS, () => beatOthers(rows, silent))
 }
 
 export function makePlacement(t: Test, shards = 3, log = QUIET) {
@@ -57,8 +57,8 @@ export function makePlacement(t: Test, shards = 3, log = QUIET) {
     host,
     inbox: INBOX,
   })
-  const still = new Set<string>()
-  beatOthers(rows, still)
+  const silent = new Set<string>()
+  beatOthers(rows, silent)
   const world = {
     placement,
     wire,
@@ -68,7 +68,7 @@ export function makePlacement(t: Test, shards = 3, log = QUIET) {
     told,
     wired,
     /** Names of those whose rows say `up`, and nobody beats there. */
-    still,
+    silent,
     owner: (shard: number, member: string, epoch: number) =>
       rows.set(shard, { owner: member, incarnation: `inc-${member}`, epoch }),
     /** Time goes on until it holds. */

@@ -97,7 +97,7 @@ t.test(
     await scene.clock.advance(LIMITS.relayRetryMsMax * 3)
     const prefetched = await scene.run(scene.shard.prefetch())
     t.ok(await scene.run(scene.shard.seal()))
-    const last = scene.shard.lastMemory()
+    const last = scene.shard.lastSnapshot()
     scene.shard.flusher.stop()
     await scene.run(scene.open().claim(undefined, { prefetched, last }))
     t.equal(await trim(scene), relayed)

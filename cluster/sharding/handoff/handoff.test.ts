@@ -268,7 +268,7 @@ t.test('told what the owner before remembered, a claim reads nothing', async (t)
   await scene.run(scene.shard.prepareHandoff(), 1)
   const prefetched = await scene.run(scene.shard.prefetch())
   t.ok(await scene.run(scene.shard.seal()))
-  const last = scene.shard.lastMemory()
+  const last = scene.shard.lastSnapshot()
   t.equal(last.poisoned, false)
   const before = scene.reads.sum
   const next = scene.open()
@@ -295,7 +295,7 @@ t.test(
       const flush = await scene.journal.derived.consumer(0, 'flush')
       t.ok(prefetched.flush < flush!, 'it was read ahead from below')
       t.ok(await scene.run(scene.shard.seal()))
-      const last = isTold ? { last: scene.shard.lastMemory() } : {}
+      const last = isTold ? { last: scene.shard.lastSnapshot() } : {}
       scene.shard.outbox.stop()
       const next = scene.open()
       await scene.run(next.claim(undefined, { prefetched, ...last }))

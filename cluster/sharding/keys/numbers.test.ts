@@ -11,7 +11,7 @@ import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { seeded } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
 import type { Ledger } from '../../testing/ledger.ts'
-import { NEW_SNAPSHOT, decodeMemory } from '../recovery/shard-snapshot.ts'
+import { NEW_SNAPSHOT, decodeShardSnapshot } from '../recovery/shard-snapshot.ts'
 import type { ShardSnapshot } from '../recovery/shard-snapshot.ts'
 import { Numbers, seriesOf } from './numbers.ts'
 import { Scene, code, data } from '../testing/scene.ts'
@@ -233,12 +233,12 @@ t.test('counters that an older version left in the row of the shard go on', asyn
   await scene.journal.derived.write(0, scene.shard.epoch, [old])
   scene.journal.hooks.beforeWrite = () => 'unknown'
   await scene.restart()
-  t.same(scene.shard.lastMemory().memory.counters, { 'ledger/L': 41 }, 'the next owner is told')
-  t.same(scene.shard.lastMemory().memory.countersTold, {}, 'and that no row of its own has it')
+  t.same(scene.shard.lastSnapshot().memory.counters, { 'ledger/L': 41 }, 'the next owner is told')
+  t.same(scene.shard.lastSnapshot().memory.countersTold, {}, 'and that no row of its own has it')
   scene.journal.hooks.beforeWrite = undefined
   await scene.restart()
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
-  const { counters, countersTold } = scene.shard.lastMemory().memory
+  const { counters, countersTold } = scene.shard.lastSnapshot().memory
   t.same({ counters, countersTold }, { counters: { 'ledger/L': 41 }, countersTold: counters })
   t.equal(scene.shard.flusher.flushed, offset, 'their rows are of the head')
   await scene.restart()
@@ -255,7 +255,7 @@ async function opened(scene: Scene): Promise<string> {
 
 async function shardRow(scene: Scene): Promise<ShardSnapshot> {
   await scene.clock.advance(LIMITS.flushStoredMs * 2)
-  return decodeMemory((await scene.journal.derived.shard(0))!.body)
+  return decodeShardSnapshot((await scene.journal.derived.shard(0))!.body)
 }
 
 /** The row of the shard as an older version writes it: what it doesn't know it leaves as it is. */
@@ -294,7 +294,7 @@ t.test(
       { 'ledger/L': 2 },
       'also where the next owner used none',
     )
-    t.same(scene.shard.lastMemory().memory.counters, { 'ledger/L': 2 }, 'and it is told so')
+    t.same(scene.shard.lastSnapshot().memory.counters, { 'ledger/L': 2 }, 'and it is told so')
   },
 )
 
@@ -319,7 +319,7 @@ t.test('a counter that an older version began anew does not go back', async (t) 
     await scene.restart()
     if (isUsedFirst) t.equal(await opened(scene), 'L42')
     await scene.clock.advance(LIMITS.flushStoredMs * 2)
-    t.same(scene.shard.lastMemory().memory.counters, { 'ledger/L': isUsedFirst ? 42 : 41 })
+    t.same(scene.shard.lastSnapshot().memory.counters, { 'ledger/L': isUsedFirst ? 42 : 41 })
     t.equal(await storedCounter(scene), isUsedFirst ? '42' : '41')
     await scene.restart()
     t.equal(await opened(scene), isUsedFirst ? 'L43' : 'L42')

@@ -50,18 +50,18 @@ function entriesIn(
 
 /** Writes what is derived of the step, and that it is. */
 async function write(shard: Replaying, found: Recovered, upTo: number): Promise<void> {
-  const { flush, memory, tail } = found
+  const { flush, snapshot, tail } = found
   const { context, numbers, keys, spilled, number, epoch } = shard
-  const isTaken = memory.relayed >= flush && !tail.some(({ entry }) => isRelayed(entry))
+  const isTaken = snapshot.relayed >= flush && !tail.some(({ entry }) => isRelayed(entry))
   // Effects leave once the shard serves; until then it remembers where the first of them is.
-  const relayed = isTaken ? upTo : memory.relayed
+  const relayed = isTaken ? upTo : snapshot.relayed
   const flusher = new Flusher({
     shard: {
-      ...{ context, numbers, keys, spilled, number, epoch, clockMs: () => memory.clockMs },
-      memory: (offset) => ({
-        ...memory,
+      ...{ context, numbers, keys, spilled, number, epoch, clockMs: () => snapshot.clockMs },
+      snapshot: (offset) => ({
+        ...snapshot,
         ...numbers.told(),
-        ...(memory.counted !== undefined && { counted: upTo }),
+        ...(snapshot.counted !== undefined && { counted: upTo }),
         relayed: Math.min(relayed, offset),
       }),
     },

@@ -43,6 +43,6 @@ export const NEW_SNAPSHOT: ShardSnapshot = {
 }
 
 /** The content of a shard's own row. */
-export function decodeMemory(body: Uint8Array): ShardSnapshot {
+export function decodeShardSnapshot(body: Uint8Array): ShardSnapshot {
   return JSON.parse(Buffer.from(body).toString()) as ShardSnapshot
 }

@@ -36,7 +36,7 @@ t.test('given up at the third death: recorded, told, listed, not run', async (t)
     { message: { body: { token: 'two' } } },
   ]
   t.match(scene.shard.deadLetters.all(), listed)
-  t.equal(scene.shard.lastMemory().poisoned, true, 'the next owner is told to read them')
+  t.equal(scene.shard.lastSnapshot().poisoned, true, 'the next owner is told to read them')
   await scene.clock.advance(LIMITS.flushStoredMs)
   const stored = await deadLettersOfAll(scene.journal.derived, 1)
   t.same(stored, scene.shard.deadLetters.all(), 'any member can read them')
@@ -56,7 +56,7 @@ t.test('the next owner knows what was given up before the handoff', async (t) =>
   await scene.run(scene.shard.prepareHandoff(), 1)
   const prefetched = await scene.run(scene.shard.prefetch())
   t.ok(await scene.run(scene.shard.seal()))
-  const last = scene.shard.lastMemory()
+  const last = scene.shard.lastSnapshot()
   const next = scene.open()
   await scene.run(next.claim(undefined, { prefetched, last }))
   await giveUp('after')

@@ -12,7 +12,7 @@ import type { Written } from '../../segment-log/testing/log-run.ts'
 import { drawsOf, SimulatedDisk } from '../../segment-log/testing/simulated-disk.ts'
 import { JOURNAL_FORMAT } from '../../lmdb/layout.ts'
 import { copyLog, type LogCopyReport } from './copy.ts'
-import { historyOf, RacingDisk, type History } from '../testing/racing-disk.ts'
+import { recordRun, RacingDisk, type RecordedRun } from '../testing/racing-disk.ts'
 
 const SEEDS = 30
 const COPIES = 6
@@ -58,7 +58,7 @@ function filesIn(dir: string): number {
 }
 
 /** What is found is at least so much of one of the runs, and nothing else. */
-function isOf({ sent }: History, found: readonly Written[], least: number): boolean {
+function isOf({ sent }: RecordedRun, found: readonly Written[], least: number): boolean {
   return sent.some((run) => {
     const isWhole = found.length >= least && found.length <= run.length
     return isWhole && found.every((part, i) => isSame(part, run[i]))
@@ -73,8 +73,8 @@ interface Ran {
 /** Copies at moments of one run, each into what the one before has left. */
 async function seedHolds(t: Test, seed: number): Promise<Ran> {
   const draw = drawsOf(seed)
-  const history = await historyOf(draw)
-  const { moments } = history
+  const recorded = await recordRun(draw)
+  const { moments } = recorded
   const dir = folderFor(t)
   const ran = { files: 0, brokenOff: 0 }
   let least: number | null = null
@@ -86,7 +86,7 @@ async function seedHolds(t: Test, seed: number): Promise<Ran> {
     const stepsMax = draw() < 0.3 ? 1 : 1 + Math.floor(draw() * 4)
     const endsAfter =
       draw() < 0.6 ? filesIn(dir) * READS_OF_ONE + Math.floor(draw() * 15) : Infinity
-    const disk = new RacingDisk({ history, draw, at, stepsMax })
+    const disk = new RacingDisk({ recorded, draw, at, stepsMax })
     try {
       const { copied } = await copy(disk, dir, endsAfter)
       least = moments[begun]!.acknowledged
@@ -98,7 +98,7 @@ async function seedHolds(t: Test, seed: number): Promise<Ran> {
     at = disk.at
     if (least === null) continue
     const found = await contentsOf(dir)
-    if (!isOf(history, found, least)) {
+    if (!isOf(recorded, found, least)) {
       throw new Error(`seed ${seed}, copy ${i}: ${found.length} found, of ${least} at least`)
     }
   }

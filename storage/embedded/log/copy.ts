@@ -106,7 +106,7 @@ async function copyOnce(
   const { folder, keep } = options
   const { identity, pieces } = readPlan(options)
   const { log: generation } = identity
-  refuseOtherHistory(folder, generation, pieces)
+  refuseOtherTimeline(folder, generation, pieces)
   keep(identity)
   rmSync(options.incoming, { recursive: true, force: true })
   const target = new NodeDisk(folder)
@@ -164,23 +164,23 @@ function readPlan({ source, identity: identityNow }: LogCopyOptions): Plan {
 }
 
 /** Files of the folder are those of the source, or the source was once set back: throws Error. */
-function refuseOtherHistory(folder: string, generation: string, pieces: readonly Piece[]): void {
+function refuseOtherTimeline(folder: string, generation: string, pieces: readonly Piece[]): void {
   if (!existsSync(folder)) return
   const target = new NodeDisk(folder)
   for (const name of target.list()) {
     const file = fileOfName(name)
     if (file === null) continue
     const salt = readHeader(target, file, generation)?.salt
-    if (salt !== undefined && isOfHistory(pieces, file, salt)) continue
+    if (salt !== undefined && isOfTimeline(pieces, file, salt)) continue
     throw new Error(
       `${folder}/${fileName(file)} is not of the store as it is now: it holds what came after, or ` +
-        'another history of it. Nothing was changed: name another directory',
+        'another timeline of it. Nothing was changed: name another directory',
     )
   }
 }
 
 /** It is one of the files, or what one of them was made from. */
-function isOfHistory(pieces: readonly Piece[], file: number, salt: string): boolean {
+function isOfTimeline(pieces: readonly Piece[], file: number, salt: string): boolean {
   const number = numberOf(file)
   const piece = pieces.find(({ header }) => numberOf(header.key.file) >= number)?.header
   if (piece === undefined || firstOf(piece) > number) return false

@@ -15,7 +15,7 @@ export interface Moment {
   readonly run: number
 }
 
-export interface History {
+export interface RecordedRun {
   readonly moments: readonly Moment[]
   /** What was sent, run by run: each begins with what the crash before it has left. */
   readonly sent: readonly (readonly Written[])[]
@@ -25,7 +25,7 @@ const APPENDS = 24
 const RUNS = 3
 
 /** Appends, rolls, closes, starts, and crashes that leave a frame cut off. */
-export async function historyOf(draw: () => number): Promise<History> {
+export async function recordRun(draw: () => number): Promise<RecordedRun> {
   const moments: Moment[] = []
   const runs: Written[][] = []
   let disk = new SimulatedDisk()
@@ -75,7 +75,7 @@ async function left(disk: SimulatedDisk): Promise<Written[]> {
 }
 
 export interface RacingOptions {
-  readonly history: History
+  readonly recorded: RecordedRun
   readonly draw: () => number
   /** Index of the moment at which it begins. */
   readonly at: number
@@ -97,7 +97,7 @@ export class RacingDisk implements Disk {
 
   /** So many steps of the writer go by. */
   wait(steps: number): void {
-    this.at = Math.min(this.at + steps, this.#options.history.moments.length - 1)
+    this.at = Math.min(this.at + steps, this.#options.recorded.moments.length - 1)
   }
 
   #now(): SimulatedDisk {
@@ -108,7 +108,7 @@ export class RacingDisk implements Disk {
   }
 
   #moment(ahead: number): Moment {
-    const { moments } = this.#options.history
+    const { moments } = this.#options.recorded
     return moments[Math.min(this.at + ahead, moments.length - 1)]!
   }
 

@@ -2,10 +2,10 @@
 // body under the same key not at all; a number goes to one order of all that ask for it; nothing
 // that can be done is rejected. Source: PROTOCOL 4.2 (F30, F31, F34), CONTRACT 0 "Idempotency".
 
-import type { History, Operation } from '../history.ts'
+import type { OperationHistory, Operation } from '../operation-history.ts'
 import { groupBy } from './time.ts'
 
-export function checkAnswers(history: History): string[] {
+export function checkAnswers(history: OperationHistory): string[] {
   const { operations } = history
   const found: string[] = []
   const made = new Map<string, number>()

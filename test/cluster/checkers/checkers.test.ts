@@ -2,8 +2,8 @@
 // one. Source: PROTOCOL 4.1.
 
 import t from 'tap'
-import { History, positionOf } from '../history.ts'
-import type { Operation, Shown } from '../history.ts'
+import { OperationHistory, positionOf } from '../operation-history.ts'
+import type { Operation, Shown } from '../operation-history.ts'
 import { consistencyTokens } from '../../../node/graph/consistency.ts'
 import { checkAnswers } from './answers.ts'
 import { checkIndex } from './index.ts'
@@ -21,9 +21,9 @@ const end = (marks: string[] | null): ReadonlyMap<string, Shown | null> =>
   new Map([['N', marks && shown(marks)]])
 
 /** A history of one order, in which every operation takes a millisecond after the last. */
-function historyOf(...operations: Partial<Operation>[]): History {
+function historyOf(...operations: Partial<Operation>[]): OperationHistory {
   now = 0
-  const history = new History(() => now)
+  const history = new OperationHistory(() => now)
   for (const change of operations) {
     now++
     const begun = history.begin({ process: 'c', op: 'mark', pid: 'P', orderNumber: 'N' })

@@ -1,7 +1,7 @@
 // K5: once all is quiet the graph index shows every order as its own actor does, and no order that
 // isn't there. Source: PROTOCOL 4.1.
 
-import type { Shown } from '../history.ts'
+import type { Shown } from '../operation-history.ts'
 import type { Orders } from './marks.ts'
 
 /** `indexed`: every order of the run as the graph shows it; null: it doesn't. */

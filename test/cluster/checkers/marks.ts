@@ -3,12 +3,12 @@
 // there once at most; a batch is there whole or not at all, in the end and in all that anybody was
 // shown; an order's total is the sum of its lines. Source: PROTOCOL 4.1.
 
-import type { History, Operation, Shown } from '../history.ts'
+import type { OperationHistory, Operation, Shown } from '../operation-history.ts'
 
 /** Every order of a run as it is in the end, by its number; null: there is none. */
 export type Orders = ReadonlyMap<string, Shown | null>
 
-export function checkMarks(history: History, orders: Orders): string[] {
+export function checkMarks(history: OperationHistory, orders: Orders): string[] {
   const found: string[] = []
   const places = placesOf(orders)
   const sent = new Set<string>()
@@ -83,7 +83,7 @@ function checkWhole(who: string, shown: Shown, batches: Batches): string[] {
 /** By mark: the marks that come with it or not at all. */
 export type Batches = ReadonlyMap<string, readonly string[]>
 
-function batchesOf(history: History): Batches {
+function batchesOf(history: OperationHistory): Batches {
   const batches = new Map<string, readonly string[]>()
   for (const { marks } of history.operations) {
     if (marks.length > 1) for (const mark of marks) batches.set(mark, marks)
@@ -92,7 +92,7 @@ function batchesOf(history: History): Batches {
 }
 
 /** K9 over all that anybody was shown, by actors and by the graph, and the orders in the end. */
-export function checkBatches(history: History, orders: Orders): string[] {
+export function checkBatches(history: OperationHistory, orders: Orders): string[] {
   const batches = batchesOf(history)
   const found: string[] = []
   for (const { id, op, shown } of history.operations) {

@@ -3,14 +3,14 @@
 // list that only grows its beginnings tell it all), and by what the graph showed to somebody who
 // named a write (K7). Source: PROTOCOL 4.1.
 
-import type { History, Operation } from '../history.ts'
+import type { OperationHistory, Operation } from '../operation-history.ts'
 
-export function checkTime(history: History): string[] {
+export function checkTime(history: OperationHistory): string[] {
   return [...checkOffsets(history), ...checkReads(history), ...checkSessions(history)]
 }
 
 /** If A had returned before B was invoked, A stands before B; no two stand in one place. */
-function checkOffsets({ operations }: History): string[] {
+function checkOffsets({ operations }: OperationHistory): string[] {
   const found: string[] = []
   for (const [shard, placed] of groupBy(operations.filter(isPlaced), (one) => one.shard!)) {
     placed.sort((a, b) => a.offset! - b.offset!)
@@ -41,7 +41,7 @@ function isPlaced({ op, outcome, offset }: Operation): boolean {
   return writes && outcome === 'ok' && offset !== null
 }
 
-function checkReads({ operations }: History): string[] {
+function checkReads({ operations }: OperationHistory): string[] {
   const found: string[] = []
   for (const [, all] of groupBy(operations, ({ orderNumber }) => orderNumber)) {
     const reads = all.filter(({ op, shown }) => op === 'read' && shown !== null)
@@ -96,7 +96,7 @@ function checkRead(
 }
 
 /** Who names a write sees it, and what stands before it in its order. */
-function checkSessions({ operations }: History): string[] {
+function checkSessions({ operations }: OperationHistory): string[] {
   const found: string[] = []
   const writes = groupBy(
     operations.filter((one) => isPlaced(one) && !one.rejected),

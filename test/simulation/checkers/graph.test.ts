@@ -2,7 +2,7 @@
 // must find.
 
 import t from 'tap'
-import type { Look, ShownLedger } from '../history.ts'
+import type { Look, ShownLedger } from '../operation-history.ts'
 import type { Ledger } from '../ledger.ts'
 import { nodesOfLedger, projectLedger } from '../ledger.ts'
 import { LEDGER, OPENED, appended, entry, logOf } from '../testing/scene.ts'

@@ -6,7 +6,7 @@
 import { docOf } from '../../../storage/elastic/document.ts'
 import { OWN } from '../../../storage/elastic/layout.ts'
 import type { MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
-import type { Look, ShownLedger } from '../history.ts'
+import type { Look, ShownLedger } from '../operation-history.ts'
 import { nodesOfLedger, projectLedger } from '../ledger.ts'
 import type { Ledger } from '../ledger.ts'
 import { finalState } from './fold.ts'

@@ -3,7 +3,7 @@
 // also be beginnings of one another. Source: PROTOCOL 4.1.
 
 import type { MessageResult } from '../../../protocol/message.ts'
-import type { History, Operation, OperationMessage } from '../history.ts'
+import type { OperationHistory, Operation, OperationMessage } from '../operation-history.ts'
 import { marksOf, relayedTokens } from '../ledger.ts'
 import type { Ledger } from '../ledger.ts'
 import { answerOf, FORBIDDEN, nextState } from './sequential.ts'
@@ -16,7 +16,7 @@ interface Told {
   readonly i: number
 }
 
-export function checkLinearizable(history: History): string[] {
+export function checkLinearizable(history: OperationHistory): string[] {
   const found: string[] = []
   for (const [actorId, told] of byLedger(history)) {
     found.push(...checkReads(actorId, told))
@@ -34,7 +34,7 @@ export function checkLinearizable(history: History): string[] {
 }
 
 /** What each ledger was asked for, as far as its clients know which ledger it was. */
-function byLedger(history: History): Map<string, Told[]> {
+function byLedger(history: OperationHistory): Map<string, Told[]> {
   const found = new Map<string, Told[]>()
   const anywhere: Told[] = []
   for (const operation of history.operations) {
@@ -93,7 +93,7 @@ function isReadLast(told: readonly Told[]): boolean {
 }
 
 /** Tokens that other ledgers have sent here come in at some time after they were sent. */
-function addRelays(actorId: string, told: Told[], history: History): void {
+function addRelays(actorId: string, told: Told[], history: OperationHistory): void {
   const relays = history.operations.flatMap((operation) =>
     operation.outcome === 'fail'
       ? []

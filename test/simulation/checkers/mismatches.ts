@@ -1,9 +1,9 @@
 // A key is its caller's own: that it was used with another body is said only to who has done so
 // himself, for the same type of actor. Source: CONTRACT 0 "Idempotency".
 
-import type { History, Operation } from '../history.ts'
+import type { OperationHistory, Operation } from '../operation-history.ts'
 
-export function checkMismatches({ operations }: History): string[] {
+export function checkMismatches({ operations }: OperationHistory): string[] {
   const byKey = Map.groupBy(
     operations.filter(({ key }) => key !== null),
     ({ client, type, key }) => `${client} ${type} ${key}`,

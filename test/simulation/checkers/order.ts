@@ -2,12 +2,12 @@
 // and each was answered as its place in the log says. It trusts the offsets that clients were told,
 // and is quick. Source: PROTOCOL 4.1.
 
-import type { History, Operation } from '../history.ts'
+import type { OperationHistory, Operation } from '../operation-history.ts'
 import { stateAround } from './fold.ts'
 import type { FoldedLog } from './fold.ts'
 import { answerOf, FORBIDDEN } from './sequential.ts'
 
-export function checkOrder(history: History, log: FoldedLog): string[] {
+export function checkOrder(history: OperationHistory, log: FoldedLog): string[] {
   const found: string[] = []
   const byActor = new Map<string, Operation[]>()
   for (const operation of history.operations) {

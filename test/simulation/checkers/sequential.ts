@@ -3,7 +3,7 @@
 
 import type { ActorRecord } from '../../../protocol/behaviour.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
-import type { OperationMessage } from '../history.ts'
+import type { OperationMessage } from '../operation-history.ts'
 import { foldLedger, marksOf, refusalText, sizeData } from '../ledger.ts'
 import type { Ledger } from '../ledger.ts'
 

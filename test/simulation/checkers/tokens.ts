@@ -4,7 +4,7 @@
 // once. Source: PROTOCOL 4.1.
 
 import type { MessageResult } from '../../../protocol/message.ts'
-import type { History, Operation } from '../history.ts'
+import type { OperationHistory, Operation } from '../operation-history.ts'
 import type { Ledger } from '../ledger.ts'
 import { marksOf, relayedTokens } from '../ledger.ts'
 import { finalState } from './fold.ts'
@@ -27,7 +27,7 @@ export function placesOf(log: FoldedLog): Places {
 }
 
 /** K1 over the tokens as they are in the end. */
-export function checkTokens(history: History, places: Places): string[] {
+export function checkTokens(history: OperationHistory, places: Places): string[] {
   const found: string[] = []
   const expected = new Set<string>()
   for (const operation of history.operations) {
@@ -82,7 +82,7 @@ function problemsOf(
 }
 
 /** What is read in the end of a ledger, over any member, is what its log says. */
-export function checkLastReads(history: History, log: FoldedLog): string[] {
+export function checkLastReads(history: OperationHistory, log: FoldedLog): string[] {
   const found: string[] = []
   for (const { id, client, actorId, results, attempts } of history.operations) {
     const shown = client === AT_LAST ? shownTokens(results[0] ?? null) : null
@@ -102,7 +102,7 @@ export function checkLastReads(history: History, log: FoldedLog): string[] {
 export const AT_LAST = 'at last'
 
 /** K9 over everything that a client was ever shown: a batch stands together, or isn't there. */
-export function checkBatches(history: History): string[] {
+export function checkBatches(history: OperationHistory): string[] {
   const batches = new Map<string, number>()
   for (const { messages } of history.operations) {
     for (const { body } of messages) {

@@ -106,12 +106,12 @@ class Search<S> {
     const next = call.step(this.#state)
     if (next === null || this.#isIdle(event.call, next)) return false
     this.#done.add(event.call)
-    const memory = `${this.#done.text()} ${this.#key(next)}`
-    if (this.#seen.has(memory)) {
+    const configuration = `${this.#done.text()} ${this.#key(next)}`
+    if (this.#seen.has(configuration)) {
       this.#done.remove(event.call)
       return false
     }
-    this.#seen.add(memory)
+    this.#seen.add(configuration)
     this.#put(event, next, false)
     return true
   }

@@ -43,7 +43,7 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/membership/joining.ts',
-        find: '      if (!still.isStill(found.incarnation)) {',
+        find: '      if (!detector.isTimedOut(found.incarnation)) {',
         replace: '      if (false) {',
       },
     ],

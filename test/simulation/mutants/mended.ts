@@ -68,8 +68,8 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/routing/edge.ts',
-        find: '    if (isLater && hasLooked(reply)) asked.lostBefore = 0',
-        replace: '    if (isLater) asked.lostBefore = 0',
+        find: '    if (isLater && hasLooked(reply)) pending.lostBefore = 0',
+        replace: '    if (isLater) pending.lostBefore = 0',
       },
     ],
   },
@@ -164,7 +164,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/membership/death-watch.ts',
-        find: '    if (!mayJudge()) this.#still.restart()\n',
+        find: '    if (!mayJudge()) this.#detector.restart()\n',
         replace: '    mayJudge()\n',
       },
     ],

@@ -10,8 +10,8 @@ import type { DerivedRow } from '../../../storage/journal.ts'
 import { foldLog } from '../checkers/fold.ts'
 import type { FoldedLog } from '../checkers/fold.ts'
 import type { Engine } from '../engine.ts'
-import { History } from '../history.ts'
-import type { Operation, OperationMessage } from '../history.ts'
+import { OperationHistory } from '../operation-history.ts'
+import type { Operation, OperationMessage } from '../operation-history.ts'
 import type { AppliedRow } from '../witness.ts'
 
 export const LEDGER = '019b76da-a800-7aea-8f20-3101f073f8bb'
@@ -23,8 +23,8 @@ export type Told = Partial<Operation> & {
 }
 
 /** A history of operations on one ledger; what isn't said is answered, without a key. */
-export function historyOf(...told: readonly Told[]): History {
-  const history = new History()
+export function historyOf(...told: readonly Told[]): OperationHistory {
+  const history = new OperationHistory()
   for (const { at, messages, ...more } of told) {
     const operation = history.begin({
       client: 'client',

@@ -82,7 +82,7 @@ export interface ShownLedger {
   readonly tokens: readonly string[]
 }
 
-export class History {
+export class OperationHistory {
   readonly operations: Operation[] = []
   readonly looks: Look[] = []
 

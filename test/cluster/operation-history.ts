@@ -74,7 +74,7 @@ export interface Operation {
 export type Begin = Pick<Operation, 'process' | 'op' | 'pid' | 'orderNumber'> &
   Partial<Pick<Operation, 'marks' | 'key' | 'of' | 'token'>>
 
-export class History {
+export class OperationHistory {
   readonly operations: Operation[] = []
   readonly #now: () => number
 
