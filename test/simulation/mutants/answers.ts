@@ -116,9 +116,9 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
       {
         file: 'cluster/routing/edge.ts',
         find:
-          '    if (isLater && hasLooked(reply)) asked.lostBefore = 0\n' +
-          '    if (asked.open > 0) return\n',
-        replace: '    if (isLater && hasLooked(reply)) asked.lostBefore = 0\n',
+          '    if (isLater && hasLooked(reply)) pending.lostBefore = 0\n' +
+          '    if (pending.open > 0) return\n',
+        replace: '    if (isLater && hasLooked(reply)) pending.lostBefore = 0\n',
       },
     ],
   },
