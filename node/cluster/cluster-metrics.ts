@@ -33,12 +33,12 @@ function* samples(numbers: ClusterNumbers): Generator<Sample> {
   yield counter('joins_total', 'Times that this process joined the cluster.', joins)
   yield counter(
     'handoff_pause_seconds_total',
-    'Time from their seal until the next owner served.',
+    'Time from the seal of a shard until its next owner served.',
     pauseMs / 1e3,
   )
   const sorted = pausesMs.toSorted((a, b) => a - b)
   const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? 0
-  yield gauge('handoff_pause_seconds_p99', 'The same, p99 of the last 1,000.', p99 / 1e3)
+  yield gauge('handoff_pause_p99_seconds', 'Pause of a handoff, p99 of the last 1,000.', p99 / 1e3)
 }
 
 /** What went over Redis; `unanswered` is now, the others since the start. */
@@ -50,7 +50,7 @@ export function collectWireMetrics(metrics: Metrics, wire: RedisWire): void {
       counter('wire_parcels_total', 'Envelopes sent to other members.', parcels),
       counter('wire_replies_total', 'Answers sent to other members.', replies),
       counter('wire_unsent_total', 'Envelopes that certainly have not left.', unsent),
-      counter('wire_dropped_total', 'Answers and hints dropped for Redis was away.', dropped),
+      counter('wire_dropped_total', 'Answers and hints dropped while Redis was away.', dropped),
       counter('wire_losses_total', 'Times that a connection or a stream was lost.', losses),
       gauge('wire_unanswered', 'Envelopes on their way.', unanswered),
       gauge('wire_up', '1 while Redis can be used.', wire.isUp ? 1 : 0),

@@ -23,7 +23,7 @@ function* graphSamples(index: IndexThread, reader: ReaderPool): Generator<Sample
   for (const [shard, head] of heads) {
     const labels = { shard: String(shard) }
     yield {
-      name: 'kontor_journal_head',
+      name: 'kontor_journal_head_offset',
       help: 'Newest committed offset.',
       type: 'gauge',
       labels,
@@ -47,11 +47,16 @@ function indexNumbers(index: IndexThread): Measure[] {
     ['index_lag_entries', 'Committed entries not in the graph index.', 'gauge', lag.entries],
     ['index_lag_seconds', 'Age of the oldest entry not in it.', 'gauge', lag.ageMs / 1_000],
     ['index_ready', '0 while the index is filled anew.', 'gauge', progress.ready ? 1 : 0],
-    ['index_throttle_seconds', 'Delay of acks for its lag.', 'gauge', index.throttleMs() / 1_000],
+    [
+      'index_throttle_seconds',
+      'Delay of answers for its lag.',
+      'gauge',
+      index.throttleMs() / 1_000,
+    ],
     ['index_entries_total', 'Entries taken into the index.', 'counter', count('entries')],
     ['index_rows_total', 'Rows written to the index.', 'counter', count('writes')],
     ['index_batches_total', 'Batches written to the index.', 'counter', count('batches')],
-    ['index_batch_seconds_total', 'Time spent on them.', 'counter', count('batchUs') / 1e6],
+    ['index_batch_seconds_total', 'Time spent on batches.', 'counter', count('batchUs') / 1e6],
     [
       'index_failures_total',
       'Batches that failed and were repeated.',
@@ -60,7 +65,7 @@ function indexNumbers(index: IndexThread): Measure[] {
     ],
     [
       'index_rebuilds_total',
-      'Times the index was emptied and refilled.',
+      'Times that the index was emptied and refilled.',
       'counter',
       count('resets'),
     ],
@@ -73,11 +78,11 @@ function indexNumbers(index: IndexThread): Measure[] {
 function readerNumbers({ stats, waiting }: ReaderPool): Measure[] {
   return [
     ['graph_queries_total', 'Graph queries run.', 'counter', stats.queries],
-    ['graph_query_seconds_total', 'Time spent on them.', 'counter', stats.queryUs / 1e6],
+    ['graph_query_seconds_total', 'Time spent on queries.', 'counter', stats.queryUs / 1e6],
     ['graph_queries_refused_total', 'Queries refused, queue full.', 'counter', stats.refused],
     ['graph_queries_failed_total', 'Queries that ended with an error.', 'counter', stats.failed],
     ['graph_queries_waiting', 'Queries on their way.', 'gauge', waiting],
-    ['graph_queries_gave_way_total', 'Stops of one for others.', 'counter', stats.gaveWay],
+    ['graph_queries_preempted_total', 'Stops of one for others.', 'counter', stats.gaveWay],
     ['graph_reader_restarts_total', 'Restarts of reader threads.', 'counter', stats.restarts],
   ]
 }

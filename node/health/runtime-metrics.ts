@@ -15,11 +15,11 @@ function* totals(member: Member): Generator<Sample> {
     type: 'counter',
     value,
   })
-  yield counter('commits_total', 'Appends to the journal, each one flush.', stats.commits)
+  yield counter('commits_total', 'Appends to the journal, a flush each.', stats.commits)
   yield counter('commit_groups_total', 'Groups of shards in those appends.', stats.groups)
   yield counter('commit_entries_total', 'Entries in those appends.', stats.entries)
   yield counter('commit_bytes_total', 'Bytes of those groups.', stats.bytes)
-  yield counter('commit_seconds_total', 'Time in appends.', stats.appendMs / 1_000)
+  yield counter('commit_seconds_total', 'Time spent in appends.', stats.appendMs / 1_000)
   yield counter(
     'commit_throttled_seconds_total',
     'Time that appends were held back because the graph index was behind.',
@@ -41,10 +41,10 @@ function* shards(member: Member): Generator<Sample> {
   for (const [number, shard] of member.shards) {
     const labels = { shard: String(number) }
     const { head } = shard.gate
-    yield gauge('shard_head', 'Newest committed offset.', head, labels)
+    yield gauge('shard_head_offset', 'Newest committed offset.', head, labels)
     yield gauge(
-      'shard_flushed',
-      'Derived rows are written up to here.',
+      'shard_flushed_offset',
+      'Offset up to which derived rows are written.',
       shard.flusher.flushed,
       labels,
     )
@@ -58,7 +58,7 @@ function* shards(member: Member): Generator<Sample> {
   yield gauge('outbox_entries', 'Entries with effects that are not taken yet.', outbox)
   yield gauge('unflushed_bytes', 'Committed entries whose derived rows are not durable.', unflushed)
   yield {
-    name: 'kontor_turns_slow_total',
+    name: 'kontor_slow_turns_total',
     help: 'Turns that took longer than 50 ms.',
     type: 'counter',
     value: slow,

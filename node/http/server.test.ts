@@ -350,5 +350,5 @@ t.test('requests are counted by route and status', async (t) => {
   t.match(text, 'kontor_http_requests_total{route="GET /things/{id}",status="200"} 2\n')
   t.match(text, 'kontor_http_requests_total{route="none",status="404"} 1\n')
   t.match(text, 'kontor_http_requests_total{route="GET /busy",status="429"} 1\n')
-  t.match(text, 'kontor_http_request_seconds_count{route="GET /things/{id}"} 2\n')
+  t.match(text, 'kontor_http_request_duration_seconds_count{route="GET /things/{id}"} 2\n')
 })

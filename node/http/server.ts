@@ -148,7 +148,7 @@ function countsOf(metrics: Metrics, route: string): RouteCounts {
   const byStatus: (Counter | undefined)[] = []
   return {
     seconds: metrics.histogram(
-      'kontor_http_request_seconds',
+      'kontor_http_request_duration_seconds',
       { help: 'Time from the head of a request to its answer.', bounds: SECONDS },
       { route },
     ),

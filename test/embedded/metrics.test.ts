@@ -1,5 +1,6 @@
 // Who may see which numbers of a node: how it is, anybody; how much is ordered, and in which shard,
-// who may see the cluster; all of them who reaches the port that they have for themselves.
+// who may see the cluster; all of them who reaches the port that they have for themselves. Names
+// follow Prometheus: counters end in _total, units are base units.
 // Source: CONTRACT 0 "Operations".
 
 import t from 'tap'
@@ -36,12 +37,16 @@ t.test('a stranger sees how the node is, and nothing of its business', async (t)
   t.strictSame([...namesOf(text)].sort(), expected.sort())
   const all = await node.ask('/metrics')
   t.equal(all.status, 200)
-  t.match(all.text, /^kontor_journal_head\{shard="0"\} \d+$/m)
-  for (const name of ['kontor_shard_head', 'kontor_commit_entries_total', ...expected]) {
+  t.match(all.text, /^kontor_journal_head_offset\{shard="0"\} \d+$/m)
+  for (const name of ['kontor_shard_head_offset', 'kontor_commit_entries_total', ...expected]) {
     t.ok(namesOf(all.text).has(name), name)
   }
+  for (const [, name, kind] of all.text.matchAll(/^# TYPE (\S+) (\S+)/gm)) {
+    t.equal(name!.endsWith('_total'), kind === 'counter', `${name} is a ${kind}`)
+    t.notMatch(name, /_(ms|us|milliseconds|kib|mib)(_|$)/, `${name} has a base unit`)
+  }
   const reader = await node.token('cluster:read')
-  t.match((await node.ask('/metrics', { token: reader })).text, 'kontor_journal_head')
+  t.match((await node.ask('/metrics', { token: reader })).text, 'kontor_journal_head_offset')
   const other = await node.ask('/metrics', { token: await node.token('registry:read') })
   t.equal(other.status, 403)
   t.match(other.text, 'cluster:read')
@@ -59,7 +64,7 @@ t.test('on a port of their own they are for whoever reaches it, and nowhere else
   t.notOk('metrics' in (await node.send('/')).json<{ links: object }>().links)
   const page = await fetch(`${at}/metrics`)
   t.equal(page.status, 200)
-  t.match(await page.text(), 'kontor_journal_head')
+  t.match(await page.text(), 'kontor_journal_head_offset')
   for (const path of ['/health/live', '/resources/cluster', '/oauth/token', '/']) {
     t.equal((await fetch(at + path)).status, 404, path)
   }

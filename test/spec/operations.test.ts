@@ -120,10 +120,10 @@ t.test('metrics are Prometheus text, and move', async (t) => {
     'kontor_commit_entries_total',
     'kontor_index_lag_entries',
     'kontor_index_lag_seconds',
-    'kontor_journal_head',
+    'kontor_journal_head_offset',
     'kontor_index_applied_offset',
     'kontor_http_requests_total',
-    'kontor_http_request_seconds',
+    'kontor_http_request_duration_seconds',
     'process_cpu_seconds_total',
   ]) {
     t.ok(told.has(name), name)

@@ -24,7 +24,7 @@ function* samples(index: ClusterIndex, heads: Iterable<Position>): Generator<Sam
     if (shard === SYSTEM_SHARD) continue
     const labels = { shard: String(shard) }
     yield {
-      name: 'kontor_journal_head',
+      name: 'kontor_journal_head_offset',
       help: 'Newest committed offset.',
       type: 'gauge',
       labels,
@@ -52,14 +52,14 @@ function measures(index: ClusterIndex): Measure[] {
     ['index_entries_total', 'Entries taken into the index.', 'counter', feed.entries],
     ['index_rows_total', 'Rows written to the index.', 'counter', feed.writes],
     ['index_batches_total', 'Batches written to the index.', 'counter', feed.batches],
-    ['index_batch_seconds_total', 'Time spent on them.', 'counter', feed.batchMs / 1e3],
+    ['index_batch_seconds_total', 'Time spent on batches.', 'counter', feed.batchMs / 1e3],
     ['index_failures_total', 'Batches that failed and were repeated.', 'counter', feed.failures],
     ['index_filled_actors_total', 'Actors looked at to fill it.', 'counter', feed.actors],
     ['index_rebuilds_total', 'Shards for which it had to be made anew.', 'counter', feed.gone],
     ['index_parked_actors', 'Actors that can not be projected.', 'gauge', parked],
     ['index_waiting_requests', 'Requests waiting for the index.', 'gauge', waiting],
     ['graph_queries_total', 'Graph queries run.', 'counter', plans.queries],
-    ['graph_query_seconds_total', 'Time spent on them.', 'counter', plans.queryMs / 1e3],
+    ['graph_query_seconds_total', 'Time spent on queries.', 'counter', plans.queryMs / 1e3],
     ['graph_queries_refused_total', 'Queries refused, queue full.', 'counter', plans.refused],
     ['graph_queries_failed_total', 'Queries that ended with an error.', 'counter', plans.failed],
     ['graph_queries_waiting', 'Queries on their way.', 'gauge', planned],

@@ -180,7 +180,7 @@ t.test('its numbers are on the metrics page', async (t) => {
   collectGraphMetrics(metrics, { index, reader })
   const text = metrics.text()
   t.match(text, /^kontor_index_applied_offset\{shard="0"\} 3$/m)
-  t.match(text, /^kontor_journal_head\{shard="1"\} 0$/m)
+  t.match(text, /^kontor_journal_head_offset\{shard="1"\} 0$/m)
   t.match(text, /^kontor_index_lag_entries 0$/m)
   t.match(text, /^kontor_graph_queries_total 0$/m)
 })
