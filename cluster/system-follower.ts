@@ -256,7 +256,7 @@ export class SystemFollower {
       if (await this.#writeImage(epoch, offset)) await this.#options.journal.derived.trimImages()
       else log.warn({ offset }, 'an image of the system maps was given up: a part was not written')
     } catch (error) {
-      log.error({ err: error }, 'an image of the system maps was not written')
+      log.error({ err: error }, 'an image of the system maps could not be written')
     } finally {
       this.#imaging = false
     }

@@ -151,7 +151,7 @@ function makeJournal(
     // The log says what can't be: that shard stops, and a person has to look (PROTOCOL 3.2.4). Not
     // the process: a hole in the store would take one member after the other along.
     onBug: (shard, alarm) => {
-      log.error({ shard, alarm }, "the log says what can't be; this member is not ready any more")
+      log.error({ shard, alarm }, 'the log contradicts itself; this member is no longer ready')
       alarms.add(`shard ${shard}: ${alarm}`)
     },
   })

@@ -247,7 +247,7 @@ async function fillSample(member: Member, { settings, log, tell }: NodeOptions):
   if (outcome.outcome === 'loaded') {
     tell(`Loaded ${outcome.orders} sample orders (KONTOR_SAMPLE=false leaves them out).`)
   } else if (outcome.outcome === 'failed') {
-    log.error({ why: outcome.reason }, 'the sample orders are not in')
+    log.error({ why: outcome.reason }, 'the sample orders could not be loaded')
   }
   return outcome.outcome !== 'failed'
 }

@@ -145,7 +145,9 @@ export class DeathWatch {
         onDeclared(row)
         return this.refresh()
       })
-      .catch((error: unknown) => log.warn({ err: error, member }, 'a death was not looked at'))
+      .catch((error: unknown) =>
+        log.warn({ err: error, member }, 'could not check whether a member is dead'),
+      )
       .finally(() => this.#declaring.delete(incarnation))
   }
 }

@@ -272,7 +272,8 @@ export class Membership {
     if (incarnation === null || row?.incarnation !== incarnation || !isAlive(row)) return
     const before = this.#wire.said
     const wire = this.#wire.look(this.#isWireUp(), world.clock.monotonicMs())
-    if (wire !== before) log.warn({ member, wire }, 'what this member says of its wire changes')
+    if (wire !== before)
+      log.warn({ member, wire }, 'this member tells the others another state of its wire')
     if ((row.wire ?? 'up') === wire || this.#isTelling) return
     this.#isTelling = true
     void this.#soon(() => control.updateMember(member, { wire }, { incarnation })).finally(

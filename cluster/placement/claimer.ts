@@ -111,7 +111,7 @@ export class Claimer {
       next.stepDown('the claim has failed')
       if (error instanceof LostTenure) log.info({ shard, epoch: tenure.epoch }, error.message)
       else if (!(error instanceof AssertionError)) outage.failed({ err: error, shard })
-      else log.error({ err: error, shard, epoch: tenure.epoch }, 'a shard was not taken over')
+      else log.error({ err: error, shard, epoch: tenure.epoch }, 'a shard could not be taken over')
       return
     }
     if (own !== incarnation()) {

@@ -48,7 +48,7 @@ export class Drain {
   async giveBack(isCutOff: () => boolean): Promise<void> {
     if (this.#isGivingBack || this.#serving().length === 0) return
     this.#isGivingBack = true
-    this.#options.log.warn({}, 'gives its shards to members whose wire is up')
+    this.#options.log.warn({}, 'giving its shards to members whose wire is up')
     try {
       while (isCutOff() && (await this.some()));
     } finally {

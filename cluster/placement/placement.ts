@@ -69,7 +69,7 @@ export class Placement implements Ownership {
     this.#outage = new Outage({
       log,
       now: () => clock.monotonicMs(),
-      failing: 'shards were not taken over; they are tried again',
+      failing: 'shards could not be taken over; they are tried again',
       back: 'no shard is left to be taken over',
     })
     const own = { member, incarnation, mayServe, outage: this.#outage }
@@ -111,7 +111,7 @@ export class Placement implements Ownership {
     this.#joins++
     await wire.serve(incarnation, inbox)
     if (this.incarnation !== incarnation) return wire.close(incarnation)
-    log.info({ member, incarnation }, 'this member takes part')
+    log.info({ member, incarnation }, 'this member has joined the cluster')
     // If the control rows can't be read now, the death watch tells, and reads them again.
     await this.membership.refresh().catch(() => null)
   }

@@ -137,7 +137,7 @@ class StreamWire implements RedisWire {
     this.#readers.set(incarnation, reader)
     reader.start()
     await this.#upOrLate()
-    if (!this.isUp) log.warn({}, 'this member starts without Redis, and goes on trying')
+    if (!this.isUp) log.warn({}, 'this member starts without Redis and goes on trying')
   }
 
   close(incarnation: string): void {
@@ -344,7 +344,10 @@ class StreamWire implements RedisWire {
           try {
             this.#takeItem(mine, entry.from, item, ageMs)
           } catch (error) {
-            this.#options.log.error({ err: error, from: entry.from }, 'a message was not taken')
+            this.#options.log.error(
+              { err: error, from: entry.from },
+              'a message of another member could not be taken',
+            )
           }
         }
     }

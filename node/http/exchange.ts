@@ -296,7 +296,10 @@ export class Exchange implements OperationRequest, Arriving {
 
   logFault(error: unknown): void {
     const { requestId, method, path } = this
-    this.core.log.error({ err: error, requestId, method, path }, 'request failed by our mistake')
+    this.core.log.error(
+      { err: error, requestId, method, path },
+      'a request failed by a fault of this node',
+    )
   }
 
   private writeOwnHeaders(response: OperationResponse, encoding: string | null): void {

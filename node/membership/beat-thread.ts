@@ -85,7 +85,7 @@ export class BeatThread implements BeatSender {
     })
     this.#worker = worker
     worker.on('message', (message: FromBeatWorker) => this.#hear(message))
-    worker.on('error', (err) => log.error({ err }, 'the thread of the beat has failed'))
+    worker.on('error', (err) => log.error({ err }, 'the beat thread has failed'))
     worker.on('exit', () => this.#exited(worker))
   }
 

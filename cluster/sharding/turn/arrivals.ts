@@ -205,7 +205,7 @@ export class Arrivals {
     const wait = { isLate: false, callOff: (): void => undefined }
     const fail = (error: unknown): void => {
       wait.callOff()
-      shard.context.log.warn({ err: error, shard: shard.number, key }, 'a key was not read')
+      shard.context.log.warn({ err: error, shard: shard.number, key }, 'a key could not be read')
       failed(unavailable(error))
     }
     const looking = shard.keys.lookup(type, key, (row) => {
@@ -263,7 +263,7 @@ export class Arrivals {
     const { life, passivation, context } = shard
     const turns = this.#turns
     const failed = (error: unknown): WireReply => {
-      context.log.error({ err: error, actor: activation.id }, 'an actor was not loaded')
+      context.log.error({ err: error, actor: activation.id }, 'an actor could not be loaded')
       passivation.forget(activation)
       return unavailable(error)
     }

@@ -191,7 +191,7 @@ export class TurnRunner {
    */
   #unlooked(activation: Activation, work: Work, error: unknown): false {
     const { log } = this.#shard.context
-    log.warn({ err: error, actor: activation.id }, 'whether a message is known could not be read')
+    log.warn({ err: error, actor: activation.id }, 'could not read whether a message is known')
     const moved: WireReply = { outcome: 'moved', shard: this.#shard.number }
     work.refusal = work.position > 0 ? { ...moved, taken: true } : moved
     return false

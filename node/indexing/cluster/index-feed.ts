@@ -283,7 +283,7 @@ export class IndexFeed {
         if (only !== null && this.#shards.has(shard)) this.#shards.set(shard, 'gone')
       }
     } catch (error) {
-      log.warn({ err: error, generation }, 'that the graph index is gone could not be told')
+      log.warn({ err: error, generation }, 'could not tell that the graph index is gone')
     }
   }
 
