@@ -1,7 +1,7 @@
 // A whole cluster on this machine, without containers: `npm run cluster` starts Redis, Cassandra,
 // Elasticsearch and three nodes, prints where they are and lines to paste, and stops all of them on
-// Ctrl-C. Its data stay in data/cluster: started again it goes on with what it had. It stands
-// between a person who wants to see a cluster and the recipes of tools/engines.
+// Ctrl-C. Its data stay in data/cluster: started again it goes on with what it had. The recipes of
+// tools/engines start the engines.
 
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'

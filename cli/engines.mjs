@@ -1,6 +1,6 @@
-// Real engines on this machine, without containers: `npm run engines -- start | stop | status`.
-// It stands between a developer who wants a Cassandra, an Elasticsearch or a Redis and the recipes
-// of tools/engines, which fetch and start them.
+// Real engines on this machine, without containers: `npm run engines -- start | stop | status`. For
+// a developer who wants a Cassandra, an Elasticsearch or a Redis; the recipes of tools/engines
+// fetch and start them.
 //
 //     npm run engines -- start                     all three, on free ports
 //     npm run engines -- start redis --port 6379   one, on that port

@@ -1,7 +1,7 @@
 // Starts a TypeScript program of this project: `node tools/run.mjs [node options] file.ts [args]`;
-// `--as-node` among the options stands for those that a node is started with.
-// It stands between `npm start` on any Node and the program on Node 22, and passes on everything:
-// environment, arguments, standard streams, signals and the exit code.
+// `--as-node` among the options stands for those that a node is started with. It runs on any
+// Node and the program on Node 22, and passes on everything: environment, arguments, standard
+// streams, signals and the exit code.
 
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'

@@ -1,5 +1,4 @@
-// The bundled sample file: invented orders, made by tools/generate/sample.ts. It stands between the
-// sample loader and the disk.
+// The bundled sample file: invented orders, made by tools/generate/sample.ts.
 
 import { readFileSync } from 'node:fs'
 

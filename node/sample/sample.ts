@@ -1,7 +1,7 @@
 // The sample orders of a first start: creates the orders of the bundled file through the actor
-// system. It stands between node/sample/orders.jsonl and the order actors. A load that was cut off
-// by a crash goes on at the next start: a marker says that it had begun, and each order's
-// idempotency key and number make repeats harmless. Source: CONTRACT 0 (KONTOR_SAMPLE).
+// system. A load that was cut off by a crash goes on at the next start: a marker says that it had
+// begun, and each order's idempotency key and number make repeats harmless. Source: CONTRACT 0
+// (KONTOR_SAMPLE).
 
 import { hash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'

@@ -1,6 +1,6 @@
 // Real engines for tests: one server of each kind for all test files of a run, and servers of its
-// own for a test that stops or empties them. It stands between the suites of the drivers and the
-// recipes of tools/engines. A test keeps to a keyspace, index prefix or stream prefix of its own.
+// own for a test that stops or empties them. A test keeps to a keyspace, index prefix or stream
+// prefix of its own.
 
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,5 +1,5 @@
-// The keeper of the engines that several processes share, as a process of its own. It stands
-// between users.mjs, which starts it with their folder, and servers that nobody else would end.
+// The keeper of the engines that several processes share, as a process of its own:
+// users.mjs starts it with their folder, for servers that nobody else would end.
 
 import { keep } from './users.mjs'
 

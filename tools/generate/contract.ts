@@ -1,5 +1,5 @@
-// Writes the list of operations into protocol/CONTRACT.md, between its two marks. It stands between
-// the tables that the node serves and the document: neither can change without the other.
+// Writes the list of operations into protocol/CONTRACT.md, between its two marks. Neither the
+// node's tables nor the document can change without the other.
 // `node tools/run.mjs tools/generate/contract.ts`
 
 import { readFileSync, writeFileSync } from 'node:fs'

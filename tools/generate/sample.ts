@@ -1,7 +1,6 @@
 // Makes the sample that `npm start` loads into an empty store: about 300 invented orders of a
-// kitchen and garden shop. It stands between a seed and node/sample/orders.jsonl: the seed gives a
-// file in the Online Retail layout, and that the orders, as `npm run ingest` would post them.
-// `node tools/run.mjs tools/generate/sample.ts`
+// kitchen and garden shop. A seed gives a file in the Online Retail layout, and that the orders, as
+// `npm run ingest` would post them. `node tools/run.mjs tools/generate/sample.ts`
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// The code of a system error, like `ENOENT`. It stands between what is caught, which may be
-// anything, and those who go on after some errors. Plain JavaScript without packages.
+// The code of a system error, like `ENOENT`, of what is caught, which may be anything. Plain JavaScript without packages.
 
 /**
  * @param {unknown} error

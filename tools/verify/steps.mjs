@@ -1,5 +1,4 @@
-// The checks and tests of the project as a table, and how one step of it is run and judged. It
-// stands between tools/verify.mjs, which goes through it, and the tools that do the work.
+// The checks and tests of the project as a table, and how one step of it is run and judged.
 
 import { spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'

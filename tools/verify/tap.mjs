@@ -1,5 +1,5 @@
-// Reads what tap prints: it stands between the Test Anything Protocol (version 14, as tap's `tap`
-// reporter writes it) and the counts and failures that tools/verify.mjs shows.
+// Reads what tap prints: from the Test Anything Protocol (version 14, as tap's `tap` reporter
+// writes it) to the counts and failures that tools/verify.mjs shows.
 
 const SUMMARY = /^# (\{ total: .*\})$/m
 const FILE_OPENS = /^# Subtest: /
