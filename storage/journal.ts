@@ -89,8 +89,8 @@ export interface LogReader {
    * Rows with offset > after, in order, at most about `bytesMax` (at least one row). Where older
    * ones were trimmed the first begins higher than behind `after`, or there is none although the
    * head (`status`) is higher: no row doesn't mean no news. Rows are dense from there on. Of
-   * entries that have had their time (row-expiry.ts) a driver may give the bytes back: each reads as
-   * `ERASED_ENTRY` then, in a row that may cover several of those that were appended.
+   * entries that have had their time (row-expiry.ts) a driver may give the bytes back: each reads
+   * as `ERASED_ENTRY` then, in a row that may cover several of those that were appended.
    */
   read(shard: number, after: number, bytesMax: number): Maybe<readonly LogRow[]>
 }
@@ -244,10 +244,10 @@ export interface DerivedStore extends DerivedReader {
   /** Deletes older images than the newest but one. */
   trimImages(): Promise<void>
   /**
-   * Deletes passing rows (row-expiry.ts) whose time is over, where the store doesn't do so by itself:
-   * what was written when its shard's clock (PROTOCOL 3.0) stood at c goes once that clock is at
-   * c + LIMITS.derivedTtlSeconds or later, never by a wall clock. `clockOf`: the clock of a shard
-   * now; null: it isn't known here, and nothing of that shard goes.
+   * Deletes passing rows (row-expiry.ts) whose time is over, where the store doesn't do so by
+   * itself: what was written when its shard's clock (PROTOCOL 3.0) stood at c goes once that clock
+   * is at c + LIMITS.derivedTtlSeconds or later, never by a wall clock. `clockOf`: the clock of a
+   * shard now; null: it isn't known here, and nothing of that shard goes.
    */
   expire?(clockOf: (shard: number) => number | null): Promise<void>
 }

@@ -20,9 +20,9 @@ import type { Caller } from './plans/plan-queue.ts'
 export interface PlanRunner {
   /**
    * The answer as JSON. Rejects with RequestError: TOO_BUSY past the queue's bound, UNAVAILABLE
-   * past the deadline or when the index can't be read now. `generation` is asked when the plan's turn has
-   * come: it is IndexWatch.generation, or throws what the caller is told where the index can't
-   * answer.
+   * past the deadline or when the index can't be read now. `generation` is asked when the plan's
+   * turn has come: it is IndexWatch.generation, or throws what the caller is told where the index
+   * can't answer.
    */
   run(
     plan: ReadyPlan,

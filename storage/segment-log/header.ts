@@ -25,7 +25,7 @@ export interface SegmentEnd {
   readonly file: number
   readonly end: number
   readonly sequence: number
-  /** Hexadecimal: a file of the same number from another generation of the store has another one. */
+  /** Hexadecimal: a file of the same number from another generation of it has another one. */
   readonly salt: string
 }
 

@@ -1,4 +1,5 @@
-// The code of a system error, like `ENOENT`, of what is caught, which may be anything. Plain JavaScript without packages.
+// The code of a system error, like `ENOENT`, of what is caught, which may be anything. Plain
+// JavaScript without packages.
 
 /**
  * @param {unknown} error
