@@ -33,7 +33,8 @@ export interface Place {
  * The target owner of each shard: shards in the order of their numbers go each to the live member
  * of the highest weight that has room. Each has floor(shards / members), and as many as the
  * division leaves over have one more. The `system` shard weighs next to nothing and takes nobody's
- * room. Empty when nobody lives. One weight a shard and member, and a round more for `system`.
+ * room. Empty when no member is alive. One weight a shard and member, and a round more for
+ * `system`.
  */
 export function places(shards: readonly number[], members: readonly string[]): Map<number, Place> {
   const placed = new Map<number, Place>()

@@ -18,7 +18,7 @@ interface Followed {
 }
 
 interface TypeMap {
-  /** What lives: a deleted one's own rows keep its version, a later `put` the whole value. */
+  /** What is not deleted. A deleted one's own rows keep its version, a later `put` its value. */
   byKey: Map<string, Followed>
   /** Its keys in order; null: must be sorted again. */
   sorted: string[] | null

@@ -56,7 +56,7 @@ export interface Inbox {
 }
 
 export interface Wire {
-  /** Others can be reached, and reach the incarnations served here. By calls alone always so. */
+  /** True while others can be reached, and reach the incarnations served here. */
   readonly isUp: boolean
   /** Makes this incarnation reachable. */
   serve(incarnation: string, inbox: Inbox): Maybe<void>

@@ -15,7 +15,7 @@ export interface Standing {
 
 /**
  * `next`: it goes on from what was read, or has no records and may stand anywhere. `stray`: its
- * offset is not above that of records before it: a leftover of a history that was left, whatever
+ * offset is not above that of records before it: a leftover of an abandoned timeline, whatever
  * its version says; it is passed over. `gap`: entries with records are missing before it.
  */
 export type Succession = 'next' | 'stray' | 'gap'

@@ -6,13 +6,13 @@ import type { Clock } from '../clock.ts'
 
 export interface Hedge {
   readonly clock: Clock
-  /** Without an answer for so long it is asked once more. */
+  /** Milliseconds without an answer after which another attempt is made. */
   readonly everyMs: number
-  /** Times it is asked at most. */
+  /** Attempts at most. */
   readonly times: number
 }
 
-/** However often it was asked, no answer has come. */
+/** No attempt was answered in time. */
 export class LateAnswer extends Error {
   constructor() {
     super('the store has not answered in time')
@@ -21,8 +21,8 @@ export class LateAnswer extends Error {
 }
 
 /**
- * The first answer, whichever asking it is to. Rejects when all that are under way have failed, and
- * with LateAnswer when the last has not answered in time either.
+ * Returns the first answer, of whichever attempt. Rejects when all attempts under way have failed,
+ * and with LateAnswer when the last one is not answered in time either.
  */
 export function hedged<T>({ clock, everyMs, times }: Hedge, attempt: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

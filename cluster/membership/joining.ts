@@ -14,7 +14,7 @@ export interface JoiningOptions {
   readonly control: Pick<ControlStore, 'member' | 'insertMember' | 'updateMember'>
   readonly clock: Clock
   readonly log: Log
-  /** The row as it shall be; its incarnation was never used before. */
+  /** The row to be written; its incarnation was never used before. */
   readonly row: MemberRow
   /** Absent: nothing is known of earlier processes. */
   readonly former?: FormerIncarnations

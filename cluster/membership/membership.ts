@@ -28,7 +28,7 @@ export interface MembershipOptions {
   readonly version: string
   readonly world: World
   readonly log: Log
-  /** Others can be reached over the wire now; without it always. */
+  /** Whether others can be reached over the wire now; absent: always. */
   readonly isWireUp?: () => boolean
   /** What is known of earlier processes of this name; without it each is waited for. */
   readonly former?: FormerIncarnations
@@ -239,7 +239,7 @@ export class Membership {
     log.warn({ member, state }, 'the row of this member could not be written in time')
   }
 
-  /** One answer, or none in time. */
+  /** Returns one answer, or undefined when none comes in time. */
   #soon<T>(attempt: () => Promise<T>): Promise<T | undefined> {
     const hedge = { clock: this.#options.world.clock, everyMs: LIMITS.beatAnswerMs, times: 1 }
     return hedged(hedge, attempt).catch(() => undefined)

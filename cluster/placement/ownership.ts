@@ -11,11 +11,11 @@ import type { Notice, Parcel } from '../wire.ts'
 export interface Ownership {
   /** This incarnation of the member. */
   readonly incarnation: string
-  /** Takes part: resolves once requests can be routed. */
+  /** Joins. Resolves once requests can be routed. */
   start(): Promise<void>
-  /** The owner of a shard as far as is known; null: none that lives. */
+  /** Returns the owner of a shard as far as is known, or null when none is alive. */
   route(shard: number): Route | null
-  /** Its owner lives and can't be reached from here, nor from anybody (PROTOCOL 3.4). */
+  /** True when its owner is alive and nobody can reach it (PROTOCOL 3.4). */
   isCutOff(shard: number): boolean
   learn(shard: number, route: Route): void
   /** Whether an answer that commits nothing may leave now (PROTOCOL 3.6 Owner 5). */
@@ -24,12 +24,12 @@ export interface Ownership {
   mayServe(): boolean
   /** Milliseconds for which turns might begin; by these the clocks of shards go. Never falls. */
   servedMs(): number
-  /** Whether a parcel may be taken: its edge lives (PROTOCOL 3.6 Owner 1). */
+  /** Whether a parcel may be taken: its edge is alive (PROTOCOL 3.6 Owner 1). */
   admits(parcel: Parcel): Maybe<boolean>
   hear(notice: Notice, from: string): void
-  /** Lives of other members that were seen up or leaving. */
+  /** Incarnations of other members that were seen up or leaving. */
   others(): readonly string[]
-  /** A shard that was served has stepped down. */
+  /** Called when a shard that was served has stepped down. */
   steppedDown(shard: number, why: string): void
   /** A new epoch for a shard of ours, so that what was sent in the old one is false (3.2.5). */
   reclaim(shard: number): Promise<Tenure | null>
@@ -65,7 +65,7 @@ export interface TenureHost {
   tenures(): Iterable<Shard>
   /** Forgets a tenure that is over, if it is still the present one. */
   forget(shard: Shard): void
-  /** It serves from now on. */
+  /** Called when the shard serves. */
   serving(shard: Shard): void
   /** That incarnation will never answer again. */
   died(incarnation: string): void

@@ -43,7 +43,7 @@ export class Placement implements Ownership {
   readonly #wanted = new Map<number, () => Promise<void>>()
   readonly #running = new Set<number>()
   readonly #unowned = new Map<number, Unowned>()
-  /** Lives that were seen up or leaving. */
+  /** Incarnations that were seen up or leaving. */
   #seen = new Set<string>()
   #joins = 0
   #stopped = false

@@ -17,7 +17,7 @@ import { Silence } from './silence.ts'
 
 export interface EdgeOptions extends PlacingOptions {
   readonly clock: Clock
-  /** The present owner of a shard; null: none that we know lives. */
+  /** Returns the present owner of a shard, or null when none is known to be alive. */
   readonly route: (shard: number) => Route | null
   /** `route` is null because the owner is there and its wire is down; without it never. */
   readonly isCutOff?: (shard: number) => boolean

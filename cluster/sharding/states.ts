@@ -10,7 +10,7 @@ const NEXT: Readonly<Record<ShardState, readonly ShardState[]>> = {
   stopped: [],
 }
 
-/** Returns the new state. Throws an AssertionError when a shard can't go from one to the other. */
+/** Returns the new state. Throws an AssertionError when no step leads from one to the other. */
 export function transition(from: ShardState, to: ShardState): ShardState {
   assert(NEXT[from].includes(to), 'a shard goes only where its states lead')
   return to

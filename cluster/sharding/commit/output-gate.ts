@@ -119,7 +119,7 @@ export class OutputGate {
     return group
   }
 
-  /** Lets out the answers of committed entries, in the order of their offsets. */
+  /** Releases the answers of committed entries, in the order of their offsets. */
   release(): void {
     const freed = this.#freed
     this.#freed = []
@@ -147,7 +147,7 @@ export class OutputGate {
     }
   }
 
-  /** Nothing that is not committed will be: its answers fail. */
+  /** Fails the answers of all that is not committed: it never will be. */
   drop(failure: WireReply): void {
     const lost = [...this.#flying, ...this.#open]
     this.#flying = []

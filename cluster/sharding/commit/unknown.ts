@@ -32,7 +32,7 @@ export function outcomeUnknown(): WireReply {
   return { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text) }
 }
 
-/** What became of the group. Stash answers turn to 504 after LIMITS.unknownOutcomeMs. */
+/** What became of the group. Held answers turn to 504 after LIMITS.unknownOutcomeMs. */
 export async function resolveUnknown(shard: UnknownHost, group: Group): Promise<Resolved> {
   const { clock, log } = shard.context
   const began = clock.monotonicMs()

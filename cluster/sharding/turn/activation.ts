@@ -75,7 +75,7 @@ export class Activation {
    * go on, and so does the count of what is recorded of it.
    */
   quarantined: string | null = null
-  /** Offsets of records that were passed over: leftovers of a history that was left. */
+  /** Offsets of records that were passed over: leftovers of an abandoned timeline. */
   readonly strays: number[] = []
 
   /** Entries waiting for their turn. */
