@@ -53,7 +53,7 @@ export class FairQueue<T> {
     return dropped
   }
 
-  /** Whose turn it is, of those who may have one now; null: nobody. */
+  /** Returns whose turn it is, of those who may have one now, or null. */
   take(mayGo: (flow: Flow) => boolean = () => true): T | null {
     for (const [group, line] of this.#lines) {
       for (const [name, items] of line.flows) {

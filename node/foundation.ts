@@ -35,7 +35,7 @@ export interface Foundation {
   readonly member: Member
   readonly watch: IndexWatch
   readonly runner: PlanRunner
-  /** Offset that the index holds of a shard; null: nobody has said. */
+  /** Offset up to which the index holds a shard; null: unknown. */
   readonly applied: (shard: number) => Maybe<number | null>
   /** Consumer under which the index that is read keeps its parked actors. */
   readonly parkedBy: () => string

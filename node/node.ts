@@ -92,7 +92,7 @@ export async function startNode(given: NodeOptions): Promise<KontorNode> {
 interface Phase {
   checks: () => readonly Check[]
   authenticate: Authenticate
-  /** How many there are; null: nobody can say. */
+  /** How many there are; null: unknown. */
   orders: () => Promise<number | null>
   /** It was told to stop, and serves on for a moment. */
   isLeaving: boolean

@@ -34,7 +34,7 @@ export interface MemberRow {
 export interface ShardRow {
   readonly shard: number
   readonly epoch: number
-  /** Name of the owner, for people; the incarnation decides. Empty: nobody yet. */
+  /** Name of the owner, for people; the incarnation decides. Empty: none yet. */
   readonly owner: string
   readonly incarnation: string
   /** A hint: the log's open segment is this one or a later one. */

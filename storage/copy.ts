@@ -26,7 +26,7 @@ export interface StoreSource {
   readonly extents: readonly ShardExtent[]
   log(shard: number): Iterable<LogRow>
   derived(): Iterable<DerivedOf>
-  /** Throws when somebody has written to the store since it was opened: the copy isn't whole. */
+  /** Throws when the store was written to since it was opened: the copy isn't whole. */
   assertUnchanged(): void
   close(): Promise<void>
 }

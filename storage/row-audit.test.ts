@@ -44,7 +44,7 @@ t.test('entries with records are missing: told once', (t) => {
   t.end()
 })
 
-t.test('each leftover of a history that was left is told, and nothing goes on from it', (t) => {
+t.test('each leftover of an abandoned timeline is told, and nothing goes on from it', (t) => {
   const left = (n: number): string =>
     `entry ${n} was acknowledged and is left out: entry 2 before it is a later one, of offset 9`
   t.same(told([1, 1, 0, 1], [2, 9, 1, 1], [3, 3, 2, 1], [4, 4, 3, 1], [5, 10, 2, 1]), [

@@ -1,5 +1,5 @@
 // What must hold of an actor's stored entries, read in the order of their numbers: nothing with
-// records missing, nothing left over from another history. It is the rule by which actors are read
+// records missing, nothing left over from another timeline. It is the rule by which actors are read
 // (protocol/succession.ts); entries without records may be missing anywhere. Pure. Source: PROTOCOL
 // 3.12 "Reading an actor".
 

@@ -113,7 +113,7 @@ export class RefusedWrites extends Error {
   }
 }
 
-/** The index takes nothing now, whoever's it is: the same writes again, later. */
+/** The index takes nothing now, of any writer: send the same writes later. */
 export class IndexAway extends Error {
   constructor(why: string, options?: ErrorOptions) {
     super(`the graph index can't be used now: ${why}`, options)

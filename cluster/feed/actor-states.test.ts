@@ -59,7 +59,7 @@ t.test('entries without records may be missing: they expire', async (t) => {
   t.match(await statesOf({ a: rows }, { snapshot }).load('a'), { version: 2 })
 })
 
-t.test('leftovers of a history that was left are passed over', async (t) => {
+t.test('leftovers of an abandoned timeline are passed over', async (t) => {
   const snapshot = { type: 'notebook', version: 1, n: 1, state: snapshotOf('x') }
   // By its number it comes last, by its offset before what was recorded.
   const rows = [entry('a', 1, 'y'), { ...entry('a', 2, 'left'), n: 3 }]

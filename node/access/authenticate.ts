@@ -31,7 +31,7 @@ export type Ready = () => boolean | Promise<boolean>
 interface Known {
   readonly token: Buffer
   readonly identity: Identity
-  /** From then on the maps are asked. */
+  /** From then on the maps decide. */
   readonly untilMs: number
 }
 

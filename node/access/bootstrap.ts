@@ -32,7 +32,7 @@ export interface BootstrapOptions {
   readonly isTerminal: boolean
 }
 
-/** Makes sure that there is somebody to begin with. Throws when the store refuses. */
+/** Makes the first identity where there is none. Throws when the store refuses. */
 export async function bootstrap(options: BootstrapOptions): Promise<void> {
   const { system } = options.actorSystem
   if (system.size('client') === 0 && system.size('principal') === 0) {

@@ -14,7 +14,7 @@ export interface ClusterStatusOptions {
   /** Tenures of this member. */
   readonly tenures: ReadonlyMap<number, Pick<Shard, 'epoch' | 'state' | 'gate'>>
   readonly log: Pick<LogReader, 'status'>
-  /** Offset that the graph index holds of a shard; null: nobody has said. */
+  /** Offset up to which the graph index holds a shard; null: unknown. */
   readonly applied: (shard: number) => Maybe<number | null>
   readonly clock: Clock
 }

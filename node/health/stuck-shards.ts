@@ -32,7 +32,7 @@ export class StuckShardWatch {
     this.#clock = clock
   }
 
-  /** What stands still, in words; looked at as often as readiness is asked for. */
+  /** Returns what is stuck, in words; called whenever readiness is asked for. */
   look(positions: Iterable<Position>): readonly string[] {
     const nowMs = this.#clock.monotonicMs()
     const stuck: string[] = []

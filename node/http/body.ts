@@ -115,7 +115,7 @@ function tooLarge(bytesMax: number): RequestError {
   return new RequestError('TOO_LARGE', `the body is larger than ${bytesMax} bytes`, { bytesMax })
 }
 
-/** Refuses a body that is too large: its client may still be sending, so it is asked to close. */
+/** Refuses a body that is too large. Its client may still be sending, so it is told to close. */
 function failTooLarge(x: Exchange): void {
   const headers = x.closesAfter ? undefined : { Connection: 'close' }
   x.fail(tooLarge(x.route!.door.bytesMax), headers)

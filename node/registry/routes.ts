@@ -149,7 +149,7 @@ class RegistryStation {
     return this.#written(reply, { ETag: etagOf(data.version) })
   }
 
-  /** What was secret stays so until somebody says otherwise. */
+  /** What was secret stays so until a write says otherwise. */
   async #write(request: OperationRequest, key: string): Promise<Reply> {
     const condition = conditionOf(request)
     const put = (isSecret: boolean, more: WriteCondition = {}): Promise<Reply> => {

@@ -219,7 +219,7 @@ export class CassandraDerivedReader implements DerivedReader {
     return found
   }
 
-  /** The blob of one row that is asked for by its whole key. */
+  /** Returns the blob of the row with this whole key. */
   async #one(query: string, params: readonly unknown[]): Promise<Blob | null> {
     const [row] = await this.session.read(query, params)
     return row === undefined ? null : blobOf(row, query)

@@ -23,7 +23,7 @@ export interface IdentityOptions {
   readonly generation: string
   /** Secret for a store that has none. */
   readonly secret: string
-  /** null: whoever opens it reads no secrets. */
+  /** null: secrets are not read. */
   readonly secretsKeys?: SecretsKeyNames | null
 }
 

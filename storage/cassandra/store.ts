@@ -33,7 +33,7 @@ export interface CassandraOptions {
   readonly serial?: SerialLevel | null
   /** null: Cassandra asks for none. */
   readonly credentials?: Credentials | null
-  /** null, the default: whoever opens it reads no secrets. */
+  /** null, the default: secrets are not read. */
   readonly secretsKeys?: SecretsKeyNames | null
   /** null: it is spoken to in the clear. */
   readonly tls?: EngineTls | null

@@ -199,7 +199,7 @@ void t.test('a store that was moved is moved in its backup, too', async (t) => {
   t.ok((await restored(t, to)).length > 0)
 })
 
-void t.test('a store that was set back is another history: its backup stays', async (t) => {
+void t.test('a store that was set back is another timeline: its backup stays', async (t) => {
   const { dir } = await filledStore(t)
   const to = target(t)
   await backup(dir, to)
@@ -211,11 +211,11 @@ void t.test('a store that was set back is another history: its backup stays', as
   await backup(dir, to)
   const bodies = await restored(t, to)
 
-  await t.rejects(backup(old, to), /what came after, or another history/, 'it is an older one')
+  await t.rejects(backup(old, to), /what came after, or another timeline/, 'it is an older one')
   const set = await openEmbeddedJournal(smallSegments(old))
   await append(set, 0, 5)
   await set.close()
-  await t.rejects(backup(old, to), /what came after, or another history/, 'it has gone on')
+  await t.rejects(backup(old, to), /what came after, or another timeline/, 'it has gone on')
   t.strictSame(await restored(t, to), bodies)
 })
 

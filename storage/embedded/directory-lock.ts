@@ -78,7 +78,7 @@ function inUse(dir: string): string {
   return `${dir} is in use by ${who}: stop it first, or name another directory (KONTOR_DATA_DIR)`
 }
 
-/** Who has written its name last; null: nobody has yet, or it can't be read. */
+/** Returns who wrote its name last, or null when there is none or it can't be read. */
 function holderOf(dir: string): { readonly pid: number; readonly what: string } | null {
   try {
     const { pid, what } = JSON.parse(readFileSync(join(dir, HOLDER_FILE), 'utf8')) as {

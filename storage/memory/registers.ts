@@ -27,7 +27,7 @@ function advance<K, T>(map: Map<K, Register<T>>, key: K, next: Register<T>): voi
   if (there === undefined || there.offset <= next.offset) map.set(key, next)
 }
 
-/** The map of a key, made when it is asked for to write. */
+/** The map of a key, made by the first write. */
 function inner<K, T>(map: Map<K, T>, key: K, make: () => T): T {
   let found = map.get(key)
   if (found === undefined) map.set(key, (found = make()))

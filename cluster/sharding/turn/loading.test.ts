@@ -128,7 +128,7 @@ t.test('the answer of a refusal that has gone is not another entry of its number
 
 // What a store holds in which an earlier version has read an actor only as far as its entries were
 // dense, and went on from there.
-t.test('a left history is passed over, and its numbers are not given out again', async (t) => {
+t.test('an abandoned timeline is passed over, and its numbers are not given out again', async (t) => {
   const scene = await started()
   const id = await scene.made()
   t.equal(await append(scene, id, 'second'), 'success')
@@ -150,7 +150,7 @@ t.test('a left history is passed over, and its numbers are not given out again',
   await flushed(scene)
   await scene.restart()
   t.same(await scene.tokens(id), ['first', 'second', 'newer', 'next'])
-  t.same(numbers(scene, id), [1, 2, 3, 4, 5, 6], 'both histories are there to be looked at')
+  t.same(numbers(scene, id), [1, 2, 3, 4, 5, 6], 'both timelines are there to be looked at')
 })
 
 t.test('a refusal that took the place of another hides nothing behind it', async (t) => {

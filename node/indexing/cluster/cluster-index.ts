@@ -39,7 +39,7 @@ export interface ClusterIndexOptions {
   readonly log: Log
   /** Offset up to which an own shard's derived rows are written; null: not an own one. */
   readonly flushed: (shard: number) => number | null
-  /** This member serves the shard and has its lease: nobody else can have committed in it. */
+  /** True while this member serves the shard under its lease: nobody else can have committed. */
   readonly serves: (shard: number) => boolean
   /** How snapshots are read; the runtime's own by default. */
   readonly decodeSnapshot?: DecodeSnapshot
@@ -60,7 +60,7 @@ export interface ClusterIndex {
   applied(shard: number): number
   /** An own shard's log may be trimmed up to here for all that they need of it (PROTOCOL 3.12). */
   doneWith(shard: number): number
-  /** Offset up to which the index that is read holds any shard; null: nobody has said. */
+  /** Offset up to which the index that is read holds any shard; null: unknown. */
   indexed(shard: number): Maybe<number | null>
   readonly watch: IndexWatch
   readonly runner: PlanRunner

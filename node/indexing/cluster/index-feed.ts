@@ -70,7 +70,7 @@ const BATCH: Partial<ProjectorLimits> = {
   ms: LIMITS.clusterBatchMs,
 }
 
-/** How often it is looked whether somebody has begun to wait. */
+/** How often the feed looks whether a request has begun to wait. */
 const GATHER_STEP_MS = 10
 
 export class IndexFeed {

@@ -35,7 +35,7 @@ interface Waiter {
 /** What those who wait want of a shard. */
 interface Wanted {
   positions: number
-  /** The highest offset since somebody wants any. */
+  /** The highest offset that a waiting request wants. */
   highest: number
 }
 
@@ -58,7 +58,7 @@ export class IndexWaiting implements IndexWatch {
   #known: Known = { generation: 0, stored: new Map(), refreshed: new Map() }
   /** Shards whose stored offsets are being read. */
   readonly #reading = new Set<number>()
-  /** One look serves all who wait; it is over when nobody does. */
+  /** One look serves all that wait, and ends when none does. */
   #isLooking = false
   #isRefreshDue = false
   #refreshedAtMs = Number.NEGATIVE_INFINITY

@@ -26,7 +26,7 @@ export interface IndexLoopOptions {
   readonly defer: (run: () => void) => void
 }
 
-/** How often it is looked whether somebody has begun to wait. */
+/** How often the loop looks whether a request has begun to wait. */
 const GATHER_STEP_MS = 5
 
 export class IndexLoop {

@@ -25,7 +25,7 @@ export type ToIndexWorker =
 export type FromIndexWorker =
   /** The index is open: it has its tables, and readers may open it. */
   | { readonly kind: 'opened' }
-  /** The index has moved; said only while somebody waits for it. */
+  /** The index has moved; sent only while a request waits for it. */
   | { readonly kind: 'applied' }
   /** Please write (`parked`) or clear (null) the row, and tell when it is durable. */
   | {

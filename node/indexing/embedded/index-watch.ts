@@ -10,7 +10,7 @@ import type { IndexWatch } from '../../graph/graph.ts'
 import { LackingPositions } from '../lacking-positions.ts'
 import type { SharedProgress } from './shared-progress.ts'
 
-/** How often the derived rows are asked how far they are, while somebody waits for them. */
+/** How often the flush offset is read while a request waits for it. */
 const RECORDED_POLL_MS = 5
 
 export interface ProgressWatchOptions {

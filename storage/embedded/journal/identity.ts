@@ -89,7 +89,7 @@ export interface NewStore {
   readonly shards: number | null
   readonly newUuid: () => string
   readonly newSecret: () => string
-  /** null: whoever opens it reads no secrets. */
+  /** null: secrets are not read. */
   readonly secretsKeys?: SecretsKeyNames | null
   /** Before it is a store, so that one without a log has lost it. */
   readonly beginLog: (identity: EmbeddedIdentity) => Promise<void>

@@ -63,7 +63,7 @@ export interface EmbeddedJournalOptions {
   readonly dir: string
   /** null: as the store says, 32 for a new one. */
   readonly shards: number | null
-  /** null, the default: whoever opens it reads no secrets. */
+  /** null, the default: secrets are not read. */
   readonly secretsKeys?: SecretsKeyNames | null
   readonly log: JournalLog
   readonly random: FillRandom

@@ -224,7 +224,7 @@ t.test('a copy that is not what was copied is told, and not kept', async (t) => 
   it.check(t)
 })
 
-t.test('files that stand for those of another history are refused', async (t) => {
+t.test('files that stand for those of another timeline are refused', async (t) => {
   const one = await Copying.of(t)
   await one.append(8)
   t.equal(one.chain().length, 2)
@@ -233,7 +233,7 @@ t.test('files that stand for those of another history are refused', async (t) =>
   const other = await Copying.of(t, one.dir)
   await other.append(20)
   await other.rewrite()
-  await t.rejects(other.copy(), /what came after, or another history/)
+  await t.rejects(other.copy(), /what came after, or another timeline/)
   const after = one.segments().map((name) => readFileSync(join(one.folder, name)))
   t.same(after, before)
 })

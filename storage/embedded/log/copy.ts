@@ -83,7 +83,7 @@ interface Plan {
 
 /**
  * Copies what the folder doesn't have yet. Throws JournalDamage for what is damaged in the source,
- * and Error where the folder has another history of the store; then what was there is as it was.
+ * and Error where the folder has another timeline of the store; then what was there is as it was.
  */
 export async function copyLog(options: LogCopyOptions): Promise<LogCopyReport> {
   const copied = { files: 0, bytes: 0, groups: 0, entries: 0 }
