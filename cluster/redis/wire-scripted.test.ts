@@ -249,7 +249,7 @@ t.test('one message that throws keeps nobody from the others', async (t) => {
   arrive([item('bad'), { kind: 'notice', notice }, item('good')])
   t.ok(await soon(() => inbox.parcels.length === 2))
   t.same(inbox.notices, [[notice, 'there']])
-  t.equal(seen.told.filter((text) => text.includes('not taken')).length, 1)
+  t.equal(seen.told.filter((text) => text.includes('could not be taken')).length, 1)
 })
 
 t.test('an entry of a newer Kontor: each of its copies is refused', async (t) => {

@@ -128,30 +128,33 @@ t.test('the answer of a refusal that has gone is not another entry of its number
 
 // What a store holds in which an earlier version has read an actor only as far as its entries were
 // dense, and went on from there.
-t.test('an abandoned timeline is passed over, and its numbers are not given out again', async (t) => {
-  const scene = await started()
-  const id = await scene.made()
-  t.equal(await append(scene, id, 'second'), 'success')
-  await refused(t, scene, id)
-  for (const token of ['third', 'fourth']) t.equal(await append(scene, id, token), 'success')
-  const later = await scene.made()
-  await expired(scene)
-  const [last] = rowsOf(scene, later)
-  const r = [{ t: 'appended', token: 'newer' }]
-  const over: Entry = { ...decodeEntry(rowsOf(scene, id)[1]!.body), v: 3, n: 3, m: 'newer', r }
-  await scene.journal.derived.write(0, scene.shard.epoch, [
-    { kind: 'entry', actorId: id, n: 3, offset: last!.offset, body: encodeEntry(over) },
-  ])
-  t.same(numbers(scene, id), [1, 2, 3, 4, 5])
-  await scene.restart()
-  t.same(await scene.tokens(id), ['first', 'second', 'newer'])
-  t.match(scene.logged.join(), /entries at offsets 4, 5 are passed over/)
-  t.equal(await append(scene, id, 'next'), 'success')
-  await flushed(scene)
-  await scene.restart()
-  t.same(await scene.tokens(id), ['first', 'second', 'newer', 'next'])
-  t.same(numbers(scene, id), [1, 2, 3, 4, 5, 6], 'both timelines are there to be looked at')
-})
+t.test(
+  'an abandoned timeline is passed over, and its numbers are not given out again',
+  async (t) => {
+    const scene = await started()
+    const id = await scene.made()
+    t.equal(await append(scene, id, 'second'), 'success')
+    await refused(t, scene, id)
+    for (const token of ['third', 'fourth']) t.equal(await append(scene, id, token), 'success')
+    const later = await scene.made()
+    await expired(scene)
+    const [last] = rowsOf(scene, later)
+    const r = [{ t: 'appended', token: 'newer' }]
+    const over: Entry = { ...decodeEntry(rowsOf(scene, id)[1]!.body), v: 3, n: 3, m: 'newer', r }
+    await scene.journal.derived.write(0, scene.shard.epoch, [
+      { kind: 'entry', actorId: id, n: 3, offset: last!.offset, body: encodeEntry(over) },
+    ])
+    t.same(numbers(scene, id), [1, 2, 3, 4, 5])
+    await scene.restart()
+    t.same(await scene.tokens(id), ['first', 'second', 'newer'])
+    t.match(scene.logged.join(), /entries at offsets 4, 5 are passed over/)
+    t.equal(await append(scene, id, 'next'), 'success')
+    await flushed(scene)
+    await scene.restart()
+    t.same(await scene.tokens(id), ['first', 'second', 'newer', 'next'])
+    t.same(numbers(scene, id), [1, 2, 3, 4, 5, 6], 'both timelines are there to be looked at')
+  },
+)
 
 t.test('a refusal that took the place of another hides nothing behind it', async (t) => {
   const scene = await started()
