@@ -3,7 +3,7 @@
 
 export type EngineName = 'REDIS' | 'CASSANDRA' | 'ELASTICSEARCH'
 
-/** Where it is said how an engine is spoken to. */
+/** The settings that say how an engine is reached. */
 const ADDRESS = {
   REDIS: 'KONTOR_REDIS_URL: redis:// or rediss://',
   CASSANDRA: 'KONTOR_CASSANDRA_TLS',

@@ -96,7 +96,7 @@ function readSecret(
   }
 }
 
-/** Kubernetes and Docker links set these for a service that is called kontor; nobody meant them. */
+/** Kubernetes and Docker links set these for a service called kontor; they are not settings. */
 function isServiceLink(name: string, text: string): boolean {
   if (/_SERVICE_(HOST|PORT(_\w+)?)$/.test(name)) return true
   if (/_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true

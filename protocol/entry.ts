@@ -33,7 +33,7 @@ export interface KeyChange {
   readonly by?: string
 }
 
-/** Short names, for they are in every line that handles entries; absent members are left out. */
+/** Names are short, for every line that handles entries has them. Absent members are left out. */
 export interface Entry extends EntryHead {
   readonly r: readonly ActorRecord[]
 }
@@ -61,7 +61,7 @@ export interface EntryHead {
   readonly r: { readonly length: number }
   /** Message id. */
   readonly m: string
-  /** Its life: 1 = the caller's key (24 h), 0 = made at the edge (10 min). */
+  /** How long it is kept: 1 = the caller's key (24 h), 0 = made at the edge (10 min). */
   readonly l: 0 | 1
   /** Hash of the request body. */
   readonly h?: string

@@ -181,7 +181,7 @@ export function placeOfKey(type: string, key: string): number {
   return (h ^ (h >>> 16)) & 0xffff
 }
 
-/** The keys that are a prefix and a number, and the shard of `shards` that they should lie in. */
+/** Keys made of a prefix and a number, and the shard of `shards` in which they should lie. */
 export interface NumberKeys {
   readonly type: string
   readonly prefix: string

@@ -13,7 +13,7 @@ export interface SyntaxFault {
   readonly expected: string
 }
 
-/** A person looks no further; a text of megabytes is read by nobody. */
+/** No person looks further in a text of megabytes. */
 const EXPLAINED_CHARS_MAX = 256 * 1024
 
 /**

@@ -191,7 +191,7 @@ class Scan {
     return length
   }
 
-  /** The code unit of four hex digits; 0 when they are none: the parser will say so. */
+  /** Returns the code unit of four hex digits, or 0 when they are none: the parser says so. */
   private hex4(at: number): number {
     let unit = 0
     for (let i = at; i < at + 4; i++) {

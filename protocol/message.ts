@@ -105,7 +105,7 @@ export type Reply =
   /** Unknown outcome: 504 (PROTOCOL 3.2.6). */
   | { readonly outcome: 'unknown'; readonly error: ErrorItem }
 
-/** What an owner answers on the wire: a reply, or where to ask instead. */
+/** An answer of an owner on the wire: a reply, or where the request belongs. */
 export type WireReply =
   | Reply
   /**
@@ -118,7 +118,7 @@ export type WireReply =
       readonly taken?: true
       readonly owner?: { readonly incarnation: string; readonly epoch: number }
     }
-  /** This copy has not left, for certain: nobody runs it. `away`: the wire itself is away. */
+  /** This copy has certainly not left: no owner runs it. `away`: the wire itself is away. */
   | { readonly outcome: 'unsent'; readonly away?: true }
-  /** The key leads to an actor of another shard: ask there. */
+  /** The key leads to an actor of another shard: send it there. */
   | { readonly outcome: 'see'; readonly actorId: string }

@@ -99,7 +99,7 @@ export function addDecimals(a: number, b: number): number {
   return fromUnits(toUnits(a, PRICE_DECIMALS) + toUnits(b, PRICE_DECIMALS), PRICE_DECIMALS)
 }
 
-/** A factor as it is kept: what lies beyond 18 decimals is noise and rounded away. */
+/** Returns a factor as it is kept, rounded to 18 decimals: what lies beyond is noise. */
 export function roundFactor(factor: number): number {
   return scaledFactor(factor) === null ? roundDecimals(factor, 18) : factor
 }
@@ -157,7 +157,7 @@ function divideRounded(n: number, d: number): number {
   return rest >= d - rest ? floor + 1 : floor
 }
 
-/** The factor in millionths when it is exactly that, else null. */
+/** Returns the factor in millionths when it is a whole number of them, else null. */
 function scaledFactor(factor: number): number | null {
   const scaled = Math.round(factor * FACTOR_SCALE)
   return scaled / FACTOR_SCALE === factor && scaled < EXACT_MAX ? scaled : null

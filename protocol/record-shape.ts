@@ -140,7 +140,7 @@ function compile(members: readonly Member[], apart: Apart | null): Shape {
   return { write: write(shapes, restOf), read: read(shapes, newer) }
 }
 
-/** Members of an object that are not among its shape's are seldom: they are counted first. */
+/** Members beyond an object's shape are rare: they are counted first. */
 function writeSource(
   names: readonly string[],
   shapes: readonly (Shape | null)[],

@@ -104,7 +104,7 @@ function explain(error: ErrorObject): ShapeError {
   }
 }
 
-/** Members that are told to who wrote another one; of more than these none are. */
+/** Known members that a message lists beside an unknown one; where there are more it lists none. */
 const NAMES_SHOWN_MAX = 24
 
 function unknownHere(error: ErrorObject): string {

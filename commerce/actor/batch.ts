@@ -43,7 +43,7 @@ export function* run<D extends { cause: Placed | null }>(
   }
 }
 
-/** Puts the command's place into a refusal; anything else is passed on as it is. */
+/** Puts the command's place into a refusal; passes on anything else unchanged. */
 export function located(error: unknown, { command, index }: Placed): unknown {
   if (!(error instanceof RequestError)) return error
   return new Refused(

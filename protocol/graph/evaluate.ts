@@ -196,7 +196,7 @@ function ofKind(value: unknown, as: Kind): Scalar | undefined {
 
 const RANK: Readonly<Record<string, number>> = { boolean: 0, number: 1, string: 2 }
 
-/** Order of two documents by sort keys, 0 when they are equal in all: the caller breaks the tie. */
+/** Compares two documents by sort keys. Returns 0 when all are equal: the caller breaks the tie. */
 export function compareDocs(keys: readonly SortKey[], a: Doc, b: Doc): number {
   for (const { path, direction, as } of keys) {
     const x = ofKind(readPath(a, path), as)

@@ -284,7 +284,7 @@ const HISTORIES_AHEAD = 15
 interface Collecting {
   readonly keep: (row: GraphRow) => boolean
   readonly budget: Budget
-  /** Actors whose history is asked for next. */
+  /** Actors whose history is read next. */
   readonly ahead: readonly string[]
 }
 

@@ -32,7 +32,7 @@ export interface HistoryRequest {
   readonly actorId: string
   readonly node: string
   readonly rest: unknown
-  /** Actors whose history is asked for next: worth reading ahead. */
+  /** Actors whose history is read next: worth reading ahead. */
   readonly ahead: readonly string[]
 }
 

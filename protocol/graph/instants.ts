@@ -8,7 +8,7 @@ const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 const TIMESTAMP =
   /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(?:Z|([+-])(\d{2}):?(\d{2}))$/i
 
-/** Milliseconds of a timestamp (digits past them are dropped), or null when it is none. */
+/** Returns the milliseconds of a timestamp, further digits dropped, or null when it is none. */
 export function instantMs(text: string): number | null {
   const match = TIMESTAMP.exec(text)
   if (!match) return null

@@ -10,7 +10,7 @@ export interface GraphPlan {
   readonly steps: readonly Step[]
 }
 
-/** What is asked of one node: for `query` messages, and inside every step that returns nodes. */
+/** The plan of one node: of a `query` message, and inside every step that returns nodes. */
 export interface NodePlan {
   /** Name of the node type. */
   readonly node: string

@@ -44,7 +44,7 @@ export function graphSchema(types: readonly NodeType[]): GraphSchema {
   return { nodes, sets }
 }
 
-/** History is an actor's own, so what it is read through is the actor's own node. */
+/** History belongs to an actor, so it is read through the actor's own node. */
 function historyParents(types: readonly NodeType[]): ReadonlySet<string> {
   const parents = new Set<string>()
   for (const { storage } of types) if (storage.kind === 'history') parents.add(storage.parent)

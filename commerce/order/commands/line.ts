@@ -234,7 +234,7 @@ export const deleteOrderLine = command(
 
 type Wanted = { readonly [K in keyof OrderLinePatch]?: OrderLinePatch[K] | undefined }
 
-/** Commits the members of `wanted` that differ; `undefined` leaves one as it is. */
+/** Commits the members of `wanted` that differ; `undefined` leaves a member unchanged. */
 function changeLine(draft: OrderDraft, line: OrderLine, wanted: Wanted): void {
   const changed = difference<OrderLinePatch>(line, wanted)
   if (changed === null) return

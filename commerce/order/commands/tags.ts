@@ -4,7 +4,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import { commandMembers, Id, Tag } from '../../actor/shapes.ts'
 import { command } from './command.ts'
 
-/** A tag on the order; one that is there already stays where it is. */
+/** Adds a tag to the order; one that is there already keeps its place. */
 export const addTag = command('addTag', commandMembers({ key: Tag }), (draft, { key }) => {
   if (draft.state.tags.includes(key)) return
   draft.room(draft.state.tags.length, LIMITS.tagsMax, 'tags')

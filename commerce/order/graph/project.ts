@@ -34,7 +34,7 @@ export function refs(state: OrderState): NodeRef[] {
   return found
 }
 
-/** A node's content, or null when it is not (or no longer) there. */
+/** Returns a node's content, or null when there is no such node (any more). */
 export function project(state: OrderState, ref: NodeRef): NodeDoc | null {
   const doc = state.deleted ? null : docOf(state, ref)
   return doc === null ? null : { node: ref.node, id: ref.id, doc }

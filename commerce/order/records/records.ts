@@ -104,7 +104,7 @@ export interface DeliveryDeleted {
   readonly discounts?: readonly string[]
 }
 
-/** A line as it is made: what was given, nothing that is reckoned. */
+/** A new line: what was given, nothing that is computed. */
 export interface NewLine {
   readonly orderLineId: string
   readonly deliveryId: string
@@ -268,7 +268,7 @@ export interface TotalsChanged {
   readonly discounts?: readonly (readonly [discountId: string, calculatedTotal: number])[]
   readonly returns?: readonly (readonly [returnId: string, returnTotal: number])[]
 }
-/** The fourth is left out when the shares are what they were. */
+/** The fourth is absent when the shares have not changed. */
 export type TargetTotals = readonly [
   id: string,
   total: number,

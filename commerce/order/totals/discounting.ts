@@ -224,7 +224,7 @@ function sharingOf(target: Target, families: Map<string, Sharing>, sharings: Sha
   return sharing
 }
 
-/** A share to those who share it: mostly one. */
+/** Divides a share among those who have it together: mostly one. */
 function divide(referenceId: string, { open, left }: Sharing, share: number): void {
   if (open.length === 1) return take(open[0]!, referenceId, share)
   if (left === 0) return

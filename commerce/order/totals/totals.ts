@@ -34,7 +34,7 @@ export function checkLineBase(quantity: number, unitPrice: number, digits: numbe
   bounded(priceUnits(quantity, unitPrice, digits), digits, 'quantity * unitPrice')
 }
 
-/** Amounts that are others than in the state, or null when all are as they were. */
+/** Returns the amounts that differ from the state, or null when none does. */
 export function calculate(state: OrderState, digits: number): TotalsChanged | null {
   const rounding = new FamilyRounding()
   const lines = lineTargets(state, digits, rounding)
@@ -188,7 +188,7 @@ function equalShares(
   return true
 }
 
-/** Step 7; null when all are as they were. */
+/** Step 7; null when nothing has changed. */
 function orderTotals(
   state: OrderState,
   lines: readonly Target[],
