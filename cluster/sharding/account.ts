@@ -1,7 +1,7 @@
 // A shard's account of itself while it is served: its clock, the bytes of its log, how far its
 // relay is. Source: PROTOCOL 3.0 `shard_snap`, 3.5 "Trim".
 
-import type { Gate } from './commit/gate.ts'
+import type { OutputGate } from './commit/output-gate.ts'
 import type { ShardContext } from './core.ts'
 import type { Numbers } from './keys/numbers.ts'
 import { NEW_SNAPSHOT } from './recovery/shard-snapshot.ts'
@@ -11,7 +11,7 @@ import type { Outbox } from './commit/outbox.ts'
 /** What the account goes by. */
 export interface Accounted {
   readonly context: Pick<ShardContext, 'servedMs'>
-  readonly gate: Pick<Gate, 'head'>
+  readonly gate: Pick<OutputGate, 'head'>
   readonly numbers: Pick<Numbers, 'told'>
   readonly outbox: Pick<Outbox, 'relayed'>
   /** The shard's clock, milliseconds (PROTOCOL 3.0). */

@@ -13,8 +13,8 @@ import type { LoadSource, LoadedEntry } from './turn/loading.ts'
 import type { Arrivals } from './turn/arrivals.ts'
 import type { Joining, NextOwner, Reservation, ShardContext, ShardState } from './core.ts'
 import { Flusher } from './commit/flusher.ts'
-import { Gate } from './commit/gate.ts'
-import type { OpenEntry } from './commit/gate.ts'
+import { OutputGate } from './commit/output-gate.ts'
+import type { OpenEntry } from './commit/output-gate.ts'
 import { GroupCommits } from './commit/group-commits.ts'
 import type { CommitHost } from './commit/group-commits.ts'
 import { Stash } from './turn/stash.ts'
@@ -23,7 +23,7 @@ import { SpilledMarks } from './turn/marks.ts'
 import type { LastSnapshot, ShardSnapshot } from './recovery/shard-snapshot.ts'
 import { Numbers } from './keys/numbers.ts'
 import { Outbox } from './commit/outbox.ts'
-import { PoisonList } from './turn/poison.ts'
+import { DeadLetters } from './turn/dead-letters.ts'
 import { releaseRead } from './commit/read-release.ts'
 import { readAhead, recover, relayOlder, storedEntries } from './recovery/recovery.ts'
 import type { Ahead, Prefetched } from './recovery/recovery.ts'
@@ -55,12 +55,12 @@ export class Shard implements WiringHost, CommitHost {
   readonly keys: KeyTable
   readonly numbers: Numbers
   readonly spilled = new SpilledMarks()
-  readonly poison = new PoisonList()
+  readonly deadLetters = new DeadLetters()
   /** Keys that a turn under way has taken; another that asks for one waits for its end. */
   readonly reserved = new Map<string, Reservation>()
-  gate = new Gate(0)
+  gate = new OutputGate(0)
   /** Counts how often the speculative state was dropped: a resumed turn of before is void. */
-  life = 0
+  speculation = 0
   epoch = 0
   outbox: Outbox
   flusher: Flusher
@@ -147,18 +147,18 @@ export class Shard implements WiringHost, CommitHost {
   async #claim(tenure: Tenure | undefined, ahead: Ahead | undefined): Promise<void> {
     const claimed = await this.context.journal.log.claim(this.number, tenure)
     this.epoch = claimed.epoch
-    this.gate = new Gate(claimed.head)
+    this.gate = new OutputGate(claimed.head)
     const left = await replayLong(this, claimed)
     // What was read ahead is of the whole tail.
     const found = await recover(this, left, left === claimed ? ahead : undefined)
     if (this.state !== 'claiming') throw new LostTenure(this.number, this.epoch)
-    this.account.inherit(found.memory)
+    this.account.inherit(found.snapshot)
     this.outbox = new Outbox(this, found.flush, found.behind)
     this.flusher = this.#newFlusher(found.flush)
     this.#enter('serving')
     this.flusher.replayed(found.tail, found.marks, claimed.head)
     for (const { entry, offset } of found.tail) {
-      if (offset > found.memory.relayed) this.outbox.committed(entry, offset)
+      if (offset > found.snapshot.relayed) this.outbox.committed(entry, offset)
     }
     this.outbox.sees(claimed.head)
     if (found.behind !== null) void relayOlder(this, found.behind, found.flush)
@@ -168,7 +168,7 @@ export class Shard implements WiringHost, CommitHost {
   #newFlusher(flush: number): Flusher {
     return new Flusher({
       shard: this,
-      poison: this.poison,
+      deadLetters: this.deadLetters,
       flush,
       onRefused: (outcome) => {
         // While it is claimed again the store may know the new epoch before the shard does.
@@ -178,13 +178,13 @@ export class Shard implements WiringHost, CommitHost {
     })
   }
 
-  memory(offset: number): ShardSnapshot {
+  snapshot(offset: number): ShardSnapshot {
     return this.account.at(offset)
   }
 
   /** For the next owner, once the log is closed where it ends now. */
-  lastMemory(): LastSnapshot {
-    return { memory: this.memory(this.gate.head), poisoned: this.poison.all().length > 0 }
+  lastSnapshot(): LastSnapshot {
+    return { memory: this.snapshot(this.gate.head), poisoned: this.deadLetters.all().length > 0 }
   }
 
   get kept(): ShardSnapshot {
@@ -210,7 +210,7 @@ export class Shard implements WiringHost, CommitHost {
   seal(): Promise<boolean> {
     if (this.state !== 'serving') return Promise.resolve(false)
     this.#enter('sealed')
-    this.life++
+    this.speculation++
     this.#endReservations()
     // Turns that have not decided begin again later, here or elsewhere: their ids stay the same.
     for (const activation of this.activations.values()) {
@@ -350,7 +350,7 @@ export class Shard implements WiringHost, CommitHost {
 
   /** Back to the committed state: what was decided above it never happened. */
   rollBack(reply: WireReply): void {
-    this.life++
+    this.speculation++
     this.#commits.drop()
     this.#endReservations()
     this.gate.drop(reply)

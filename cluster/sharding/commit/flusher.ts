@@ -18,7 +18,7 @@ import type { Numbers } from '../keys/numbers.ts'
 import type { ShardSnapshot } from '../recovery/shard-snapshot.ts'
 import { markRow } from '../turn/marks.ts'
 import type { Mark, SpilledMarks } from '../turn/marks.ts'
-import type { PoisonList } from '../turn/poison.ts'
+import type { DeadLetters } from '../turn/dead-letters.ts'
 
 /** What of a committed entry the flusher needs. */
 export interface Flushable {
@@ -39,12 +39,12 @@ export interface Flushed {
   readonly numbers: Numbers
   readonly spilled: SpilledMarks
   clockMs(): number
-  memory(offset: number): ShardSnapshot
+  snapshot(offset: number): ShardSnapshot
 }
 
 export interface FlusherOptions {
   readonly shard: Flushed
-  readonly poison: PoisonList
+  readonly deadLetters: DeadLetters
   /** Up to here the derived rows are durable. */
   readonly flush: number
   /** The store refused: the epoch is another's, or the disk is full. It is tried again. */
@@ -204,7 +204,7 @@ export class Flusher {
     if (entry.g) for (const counter in entry.g) batch.counters.add(counter)
     for (const mark of spilled) rows.push(markRow(entry.p, mark, offset))
     if (snapshot) this.#snapshot(snapshot, entry.p, batch)
-    const parked = this.#options.poison.apply(entry, offset)
+    const parked = this.#options.deadLetters.apply(entry, offset)
     if (parked) rows.push(parked)
     batch.flushing.push({ actorId, offset, aliases })
   }
@@ -353,7 +353,7 @@ export class Flusher {
     const { shard } = this.#options
     const offset = this.flushed
     this.#storedAtMs = this.#nowMs()
-    const body = Buffer.from(JSON.stringify(shard.memory(offset)))
+    const body = Buffer.from(JSON.stringify(shard.snapshot(offset)))
     if (!(await this.#written([{ kind: 'shard', offset, body }]))) return false
     if (!(await this.#written([{ kind: 'consumer', consumer: 'flush', offset }]))) return false
     this.#stored = offset

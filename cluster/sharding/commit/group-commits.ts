@@ -9,7 +9,7 @@ import type { Committing } from './committer.ts'
 import { refused } from '../core.ts'
 import type { ShardContext } from '../core.ts'
 import type { Flusher } from './flusher.ts'
-import type { Gate } from './gate.ts'
+import type { OutputGate } from './output-gate.ts'
 import { outcomeUnknown, resolveUnknown } from './unknown.ts'
 import type { Resolved, UnknownHost } from './unknown.ts'
 
@@ -17,7 +17,7 @@ import type { Resolved, UnknownHost } from './unknown.ts'
 export interface CommitHost extends UnknownHost {
   readonly context: Pick<ShardContext, 'clock' | 'committer' | 'journal' | 'log' | 'newUuid'>
   readonly epoch: number
-  readonly gate: Gate
+  readonly gate: OutputGate
   readonly flusher: Pick<Flusher, 'isBehind'>
   moved(): WireReply
   /** The group in flight is in the log. */

@@ -15,7 +15,7 @@ import { encodeEntry } from '../../../protocol/entry.ts'
 import type { Entry, EntryHead } from '../../../protocol/entry.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import type { Joining, ShardContext, ShardState } from '../core.ts'
-import type { Gate } from './gate.ts'
+import type { OutputGate } from './output-gate.ts'
 import { addressed, begin, isEarlier, nameOf, newLine, placeOf, waitMs } from './outbox-queues.ts'
 import type { Item, Line, Queue } from './outbox-queues.ts'
 
@@ -40,7 +40,7 @@ export interface OutboxHost {
   readonly number: number
   readonly state: ShardState
   readonly context: Pick<ShardContext, 'behaviours' | 'clock' | 'send'>
-  readonly gate: Pick<Gate, 'wait'>
+  readonly gate: Pick<OutputGate, 'wait'>
   /** The shard's clock, milliseconds (PROTOCOL 3.0). */
   clockMs(): number
   join(joining: Joining): number

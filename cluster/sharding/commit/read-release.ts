@@ -6,14 +6,14 @@ import type { WireReply } from '../../../protocol/message.ts'
 import type { Maybe } from '../../../storage/journal.ts'
 import { refused } from '../core.ts'
 import type { ShardContext } from '../core.ts'
-import type { Gate } from './gate.ts'
+import type { OutputGate } from './output-gate.ts'
 
 /** What a read needs of its shard. */
 export interface Readable {
   readonly number: number
   readonly epoch: number
   readonly context: Pick<ShardContext, 'mayRead'>
-  readonly gate: Pick<Gate, 'wait'>
+  readonly gate: Pick<OutputGate, 'wait'>
   /** Whether the tenure lasts, as far as this member knows. */
   readonly mayRelease: boolean
   /** "Not mine (any more)", with the owner where it is known. */

@@ -5,12 +5,12 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
 import type { LogRow } from '../../../storage/journal.ts'
-import { decodeMemory } from '../recovery/shard-snapshot.ts'
+import { decodeShardSnapshot } from '../recovery/shard-snapshot.ts'
 import type { Account } from '../account.ts'
 import type { ShardContext, ShardState } from '../core.ts'
 import type { ShardSnapshot } from '../recovery/shard-snapshot.ts'
 import type { Flusher } from './flusher.ts'
-import type { Gate } from './gate.ts'
+import type { OutputGate } from './output-gate.ts'
 
 const READ_BYTES = 4 * 1024 * 1024
 
@@ -20,7 +20,7 @@ export interface Trimmed {
   readonly epoch: number
   readonly state: ShardState
   readonly context: Pick<ShardContext, 'clock' | 'journal' | 'log' | 'shards'>
-  readonly gate: Pick<Gate, 'head'>
+  readonly gate: Pick<OutputGate, 'head'>
   readonly flusher: Pick<Flusher, 'stored'>
   readonly account: Pick<Account, 'trimmed' | 'recounted'>
   /** The shard's account as it was told last. */
@@ -128,5 +128,5 @@ async function storedRelay(shard: Trimmed): Promise<number> {
   const { log, derived } = shard.context.journal
   const row = await derived.shard(shard.number)
   const isOurs = (await log.epochNow(shard.number)) === shard.epoch
-  return row !== null && isOurs ? decodeMemory(row.body).relayed : 0
+  return row !== null && isOurs ? decodeShardSnapshot(row.body).relayed : 0
 }

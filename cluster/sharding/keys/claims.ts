@@ -10,7 +10,7 @@ import type { Entry, KeyChange } from '../../../protocol/entry.ts'
 import type { Address, Envelope, Message, WireReply } from '../../../protocol/message.ts'
 import type { AliasClaim, AliasRow, Maybe } from '../../../storage/journal.ts'
 import type { Activation } from '../turn/activation.ts'
-import type { Gate } from '../commit/gate.ts'
+import type { OutputGate } from '../commit/output-gate.ts'
 import type { Joining, Reservation, ShardContext } from '../core.ts'
 import { refused } from '../core.ts'
 import { holderOf, idOf } from './keys.ts'
@@ -69,12 +69,12 @@ export function mayWait(age: string | undefined, held: Reservation): boolean {
 /** What claims have from a shard: of its own keys, and as one whose turns want another's. */
 export interface ClaimHost {
   readonly context: Pick<ShardContext, 'clock' | 'newUuid' | 'send'>
-  readonly gate: Gate
+  readonly gate: OutputGate
   readonly keys: KeyTable
   /** Keys that a turn under way has taken; another that asks for one waits for its end. */
   readonly reserved: ReadonlyMap<string, Reservation>
   /** Counts how often the speculative state was dropped: what was read before is void. */
-  readonly life: number
+  readonly speculation: number
   moved(): WireReply
   /** The shard's clock, milliseconds (PROTOCOL 3.0). */
   clockMs(): number
@@ -139,9 +139,9 @@ export class Claims {
     const to = envelope.to as { readonly type: string; readonly key: string }
     const key: Key = { keyType: to.type, key: to.key }
     const id = idOf(key.keyType, key.key)
-    const { life } = shard
+    const { speculation } = shard
     const again = (isDropped: boolean): void => {
-      if (isDropped || shard.life !== life) respond(shard.moved())
+      if (isDropped || shard.speculation !== speculation) respond(shard.moved())
       else this.receive(envelope, respond)
     }
     const wait = (held: Reservation): void => {
@@ -150,7 +150,7 @@ export class Claims {
       else respond(answered(type, AGAIN))
     }
     const run = (base: AliasRow | null): Maybe<void> => {
-      if (shard.life !== life) return respond(shard.moved())
+      if (shard.speculation !== speculation) return respond(shard.moved())
       // A turn may have reserved the key while its row was read.
       const held = shard.reserved.get(id)
       if (held) wait(held)
@@ -172,10 +172,10 @@ export class Claims {
   /** The actor said no: the claim goes, by an entry of the key. */
   #endClaim(key: Key, claim: AliasClaim): Promise<void> {
     const shard = this.#shard
-    const { life } = shard
+    const { speculation } = shard
     return new Promise((resolve, reject) => {
       const end = (base: AliasRow | null): void => {
-        if (shard.life !== life) return reject(new ClaimFailed(shard.moved()))
+        if (shard.speculation !== speculation) return reject(new ClaimFailed(shard.moved()))
         const change: KeyChange = {
           ...key,
           change: 'free',
@@ -248,9 +248,9 @@ export class Claims {
       if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) {
         return answer(shard.gate.newest, false)
       }
-      const { life } = shard
+      const { speculation } = shard
       return this.inquire(key, holder).then((holds) => {
-        if (holds && shard.life === life) answer(shard.gate.newest, false)
+        if (holds && shard.speculation === speculation) answer(shard.gate.newest, false)
         else again(false)
       })
     }

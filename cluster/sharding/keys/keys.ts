@@ -118,7 +118,7 @@ export class KeyTable {
 /**
  * What is durable stands in the store: nobody goes back to it here, and a key that changes all the
  * time would keep ever more of it. A read that was sent before it was durable is void if what is
- * above is dropped (`Shard.life`).
+ * above is dropped (`Shard.speculation`).
  */
 function forgetBelow(newest: Unflushed, offset: number): void {
   let oldest = newest

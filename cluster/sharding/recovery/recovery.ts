@@ -21,12 +21,12 @@ import { entriesBetween, entriesOfRow, lostBehind } from './log-tail.ts'
 import type { Placed } from './log-tail.ts'
 import { fewestToSpill, markRow } from '../turn/marks.ts'
 import type { Mark, SpilledMarks } from '../turn/marks.ts'
-import { NEW_SNAPSHOT, decodeMemory } from './shard-snapshot.ts'
+import { NEW_SNAPSHOT, decodeShardSnapshot } from './shard-snapshot.ts'
 import type { LastSnapshot, ShardSnapshot } from './shard-snapshot.ts'
 import { isRelayed } from '../commit/outbox.ts'
 import type { Outbox } from '../commit/outbox.ts'
-import { POISON } from '../turn/poison.ts'
-import type { PoisonList } from '../turn/poison.ts'
+import { DEAD_LETTERS } from '../turn/dead-letters.ts'
+import type { DeadLetters } from '../turn/dead-letters.ts'
 
 const READ_BYTES = 1024 * 1024
 const AHEAD_ENTRIES_MAX = 4 * LIMITS.flushStoredEntries
@@ -57,7 +57,7 @@ export interface Recovering {
   readonly keys: KeyTable
   readonly numbers: Numbers
   readonly spilled: SpilledMarks
-  readonly poison: PoisonList
+  readonly deadLetters: DeadLetters
 }
 
 /** A shard that serves, and reads what it has still to send. */
@@ -69,7 +69,7 @@ export interface Relaying {
 }
 
 export interface Recovered {
-  readonly memory: ShardSnapshot
+  readonly snapshot: ShardSnapshot
   /** Up to here the derived rows are durable. */
   readonly flush: number
   /** Entries above it, with what of them has to be written. */
@@ -101,7 +101,7 @@ export async function readAhead(
   return { flush, tail, upTo, aliases: await readAliases({ number, context }, tail, new Map()) }
 }
 
-/** Rebuilds what the shard remembers, up to the claimed head. */
+/** Rebuilds the shard's state up to the claimed head. */
 export async function recover(
   shard: Recovering,
   claimed: ClaimedShard,
@@ -118,27 +118,27 @@ export async function recover(
       tail.push(placed)
     }
   }
-  const [row, poisoned] = await Promise.all([
+  const [row, deadLetters] = await Promise.all([
     last ? null : derived.shard(number),
-    last?.poisoned === false ? NO_ROWS : derived.parked(number, POISON),
+    last?.poisoned === false ? NO_ROWS : derived.parked(number, DEAD_LETTERS),
     readTail(),
   ])
-  shard.poison.load(poisoned)
-  const memory = last?.memory ?? (row ? decodeMemory(row.body) : NEW_SNAPSHOT)
+  shard.deadLetters.load(deadLetters)
+  const snapshot = last?.memory ?? (row ? decodeShardSnapshot(row.body) : NEW_SNAPSHOT)
   const aliases = await readAliases(shard, tail, known?.aliases ?? new Map())
   const marks = await spilledMarks(shard, tail)
-  shard.numbers.inherit(memory, flush)
+  shard.numbers.inherit(snapshot, flush)
   const flushables = tail.map(({ entry, offset, body }): Flushable => {
     if (entry.g) shard.numbers.replayed(entry.g, offset)
     const rows = entry.k ? shard.keys.apply(entry, offset, aliases) : NO_ALIASES
     return { entry, bytes: body, offset, aliases: rows, spilled: NO_MARKS, snapshot: null }
   })
   return {
-    memory: last ? memory : memoryAt(memory, row?.offset ?? 0, tail),
+    snapshot: last ? snapshot : snapshotAt(snapshot, row?.offset ?? 0, tail),
     flush,
     tail: flushables,
     marks,
-    behind: memory.relayed < flush ? memory.relayed : null,
+    behind: snapshot.relayed < flush ? snapshot.relayed : null,
   }
 }
 
@@ -151,16 +151,16 @@ function isUseful(ahead: Prefetched | null, claimed: ClaimedShard): ahead is Pre
   )
 }
 
-/** The shard's memory with what its tail says: bytes of the log since the row, its clock. */
-function memoryAt(memory: ShardSnapshot, at: number, tail: readonly Placed[]): ShardSnapshot {
-  let { clockMs, logBytes } = memory
+/** Returns the shard's snapshot as its tail has moved it: bytes of the log, the clock. */
+function snapshotAt(snapshot: ShardSnapshot, at: number, tail: readonly Placed[]): ShardSnapshot {
+  let { clockMs, logBytes } = snapshot
   // The row was written below the head that its bytes were counted up to.
-  const counted = memory.counted ?? at
+  const counted = snapshot.counted ?? at
   for (const { entry, offset, rowBytes } of tail) {
     clockMs = Math.max(clockMs, entry.c)
     if (offset > counted) logBytes += rowBytes
   }
-  return { ...memory, clockMs, logBytes }
+  return { ...snapshot, clockMs, logBytes }
 }
 
 type KeyReader = Pick<Recovering, 'number' | 'context'>

@@ -13,7 +13,7 @@ import { recover } from './recovery.ts'
 import type { Recovered, Recovering } from './recovery.ts'
 
 /** A shard that is being claimed. */
-export interface Replaying extends Recovering, Omit<Flushed, 'clockMs' | 'memory'> {
+export interface Replaying extends Recovering, Omit<Flushed, 'clockMs' | 'snapshot'> {
   readonly context: Pick<ShardContext, 'behaviours' | 'clock' | 'journal' | 'log' | 'shards'>
   readonly state: ShardState
   stepDown(reason: string): void
@@ -65,7 +65,7 @@ async function write(shard: Replaying, found: Recovered, upTo: number): Promise<
         relayed: Math.min(relayed, offset),
       }),
     },
-    poison: shard.poison,
+    deadLetters: shard.deadLetters,
     flush,
     onRefused: (outcome) => {
       if (outcome === 'fenced') shard.stepDown('another owner has this shard')

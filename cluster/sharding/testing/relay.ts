@@ -8,7 +8,7 @@ import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import { TestClock } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
 import type { Joining, ShardState } from '../core.ts'
-import { Gate } from '../commit/gate.ts'
+import { OutputGate } from '../commit/output-gate.ts'
 import { Outbox } from '../commit/outbox.ts'
 
 export const NOBODY = refusal('NOT_FOUND')
@@ -43,7 +43,7 @@ export function targetOf({ envelope: { to } }: Sent): string {
 
 export class Relay {
   readonly clock = new TestClock()
-  readonly gate = new Gate(0)
+  readonly gate = new OutputGate(0)
   readonly outbox: Outbox
   state: ShardState = 'serving'
   /** Envelopes that nobody has answered yet, oldest first. */

@@ -12,7 +12,7 @@ import type { AliasRow, Maybe } from '../../../storage/journal.ts'
 import { Activation } from './activation.ts'
 import { load } from './loading.ts'
 import type { LoadSource } from './loading.ts'
-import type { Gate } from '../commit/gate.ts'
+import type { OutputGate } from '../commit/output-gate.ts'
 import { isKeyMessage } from '../keys/claims.ts'
 import type { Claims } from '../keys/claims.ts'
 import { refused } from '../core.ts'
@@ -32,13 +32,13 @@ type Respond = (reply: WireReply) => void
 export interface ArrivalHost {
   readonly number: number
   readonly context: Pick<ShardContext, 'behaviours' | 'clock' | 'log' | 'sendsOnByKey' | 'shards'>
-  readonly gate: Gate
+  readonly gate: OutputGate
   readonly keys: KeyTable
   readonly outbox: Pick<Outbox, 'isFull'>
   readonly passivation: Passivation
   readonly loadSource: LoadSource
   /** Counts how often the speculative state was dropped: what was read before is void. */
-  readonly life: number
+  readonly speculation: number
   moved(): WireReply
   /** The shard's clock, milliseconds (PROTOCOL 3.0). */
   clockMs(): number
@@ -201,7 +201,7 @@ export class Arrivals {
     failed: Respond,
   ): void {
     const shard = this.#shard
-    const { life } = shard
+    const { speculation } = shard
     const wait = { isLate: false, callOff: (): void => undefined }
     const fail = (error: unknown): void => {
       wait.callOff()
@@ -211,7 +211,7 @@ export class Arrivals {
     const looking = shard.keys.lookup(type, key, (row) => {
       if (wait.isLate) return
       wait.callOff()
-      if (shard.life === life) found(row)
+      if (shard.speculation === speculation) found(row)
       else failed(shard.moved())
     })
     if (!(looking instanceof Promise)) return
@@ -260,7 +260,7 @@ export class Arrivals {
   /** Begins to load; returns the answer to the caller when that has failed already. */
   #load(activation: Activation): WireReply | null {
     const shard = this.#shard
-    const { life, passivation, context } = shard
+    const { speculation, passivation, context } = shard
     const turns = this.#turns
     const failed = (error: unknown): WireReply => {
       context.log.error({ err: error, actor: activation.id }, 'an actor could not be loaded')
@@ -277,7 +277,7 @@ export class Arrivals {
       let isOver = false
       const end = (use: () => void): void => {
         callOff()
-        if (!isOver && shard.life === life) use()
+        if (!isOver && shard.speculation === speculation) use()
         isOver = true
       }
       const fail = (error: unknown): void => {

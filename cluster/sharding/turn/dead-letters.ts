@@ -1,6 +1,6 @@
-// Poison: messages of a shard's actors that were given up because they kept killing their owner, or
-// failed where nobody would repeat them. What their senders were told is in the log; this keeps
-// what a person needs to look at them and to send them again. Source: PROTOCOL 3.11.
+// Dead letters: messages of a shard's actors that were given up because they kept killing their
+// owner, or failed where nobody would repeat them. What their senders were told is in the log; this
+// keeps what a person needs to look at them and to send them again. Source: PROTOCOL 3.11.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'
@@ -11,7 +11,7 @@ import type { Envelope, Message } from '../../../protocol/message.ts'
 import type { DerivedReader, DerivedRow } from '../../../storage/journal.ts'
 
 /** One message that was given up. */
-export interface Poisoned {
+export interface DeadLetter {
   readonly messageId: string
   readonly type: string
   readonly actorId: string
@@ -27,25 +27,25 @@ export interface Poisoned {
 }
 
 /** Consumer under which the rows are kept. */
-export const POISON = 'poison'
+export const DEAD_LETTERS = 'poison'
 const REPLAY = 'replay-'
 
 /** Why a message is given up that its owner has died of often enough. */
 export const KILLED = 'each time that it was tried the process that ran it ended'
 
-/** What the sender of a poisoned message is told. */
-export function poisonItem(messageId: string, reason: string): ErrorItem {
+/** What the sender of a dead letter is told: the code is the contract's. */
+export function deadLetterItem(messageId: string, reason: string): ErrorItem {
   const text = `this message was given up: ${reason}`
   return errorItem('POISONED', text, { messageId })
 }
 
-function isPoisoned({ a }: EntryHead): boolean {
+function isDeadLetter({ a }: EntryHead): boolean {
   return !a.success && a.errors[0]?.code === 'POISONED'
 }
 
 /** The list of one shard, as its log leaves it. */
-export class PoisonList {
-  readonly #actors = new Map<string, readonly Poisoned[]>()
+export class DeadLetters {
+  readonly #actors = new Map<string, readonly DeadLetter[]>()
 
   /** Rows as they are stored; what the tail has above them is applied again. */
   load(rows: readonly { readonly actorId: string; readonly body: Uint8Array }[]): void {
@@ -56,24 +56,24 @@ export class PoisonList {
   apply(entry: EntryHead, offset: number): DerivedRow | null {
     const isReplay = entry.m.startsWith(REPLAY)
     // A replay that is given up as well leaves the first on the list.
-    if (isReplay === isPoisoned(entry)) return null
+    if (isReplay === isDeadLetter(entry)) return null
     const actorId = entry.p
     const replayed = isReplay ? entry.m.slice(REPLAY.length) : entry.m
     const others = (this.#actors.get(actorId) ?? []).filter((p) => p.messageId !== replayed)
-    const next = isReplay ? others : bounded([...others, poisonedOf(entry)])
+    const next = isReplay ? others : bounded([...others, deadLetterOf(entry)])
     if (next.length > 0) this.#actors.set(actorId, next)
     else this.#actors.delete(actorId)
     const body = next.length > 0 ? Buffer.from(JSON.stringify(next)) : null
-    return { kind: 'parked', consumer: POISON, actorId, body, offset }
+    return { kind: 'parked', consumer: DEAD_LETTERS, actorId, body, offset }
   }
 
-  all(): readonly Poisoned[] {
+  all(): readonly DeadLetter[] {
     return [...this.#actors.values()].flat()
   }
 }
 
 /** The newest ones; of those, the newest messages that a row has room for. */
-function bounded(all: readonly Poisoned[]): readonly Poisoned[] {
+function bounded(all: readonly DeadLetter[]): readonly DeadLetter[] {
   const newest = all.slice(-LIMITS.poisonedMax)
   let left = LIMITS.poisonedBytesMax
   return newest
@@ -93,7 +93,7 @@ function bytesOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value)) + 1
 }
 
-function poisonedOf(entry: EntryHead): Poisoned {
+function deadLetterOf(entry: EntryHead): DeadLetter {
   const { details, message } = (entry.a as { errors: readonly ErrorItem[] }).errors[0]!
   return {
     messageId: (details?.['messageId'] as string | undefined) ?? entry.m,
@@ -107,16 +107,16 @@ function poisonedOf(entry: EntryHead): Poisoned {
   }
 }
 
-function decode(body: Uint8Array): readonly Poisoned[] {
-  return JSON.parse(Buffer.from(body).toString()) as readonly Poisoned[]
+function decode(body: Uint8Array): readonly DeadLetter[] {
+  return JSON.parse(Buffer.from(body).toString()) as readonly DeadLetter[]
 }
 
 /**
- * A poisoned message once more, as a message of its own: the recorded answer of the first stays.
+ * A dead letter once more, as a message of its own: the recorded answer of the first stays.
  * Its entry, whatever it says, takes the message off the list.
  */
-export function replayOf(poisoned: Poisoned & { readonly message: Message }): Envelope {
-  const { type, actorId, key, messageId, by, message } = poisoned
+export function replayOf(deadLetter: DeadLetter & { readonly message: Message }): Envelope {
+  const { type, actorId, key, messageId, by, message } = deadLetter
   return {
     messageId: { id: REPLAY + messageId, kind: 'caller' },
     to: key === undefined ? { type, id: actorId } : { type, key },
@@ -132,15 +132,15 @@ export function replayOf(poisoned: Poisoned & { readonly message: Message }): En
   }
 }
 
-/** The poisoned messages of every shard as the derived rows have them, by any member. */
-export async function poisonedOfAll(
+/** The dead letters of every shard as the derived rows have them, by any member. */
+export async function deadLettersOfAll(
   derived: DerivedReader,
   shards: number,
-): Promise<readonly Poisoned[]> {
+): Promise<readonly DeadLetter[]> {
   const numbers = [SYSTEM_SHARD, ...Array(shards).keys()]
-  const lists: Poisoned[] = []
+  const lists: DeadLetter[] = []
   for (const shard of numbers) {
-    for (const { body } of await derived.parked(shard, POISON)) lists.push(...decode(body))
+    for (const { body } of await derived.parked(shard, DEAD_LETTERS)) lists.push(...decode(body))
   }
   return lists
 }

@@ -1,14 +1,14 @@
-// Answers to what decide asks for on the way: keys, numbers, effects of rules, history. Only the
-// asking actor waits for an answer that isn't at hand; its shard goes on. Source: ARCHITECTURE 2,
+// Plays what decide calls for on its way: keys, numbers, effects of rules, history. Only the
+// calling actor waits for an answer that isn't at hand; its shard goes on. Source: ARCHITECTURE 2,
 // 4; PROTOCOL 3.6.
 
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
-import type { Ask } from '../../../protocol/behaviour.ts'
+import type { RuntimeCall } from '../../../protocol/behaviour.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { AliasRow, Maybe } from '../../../storage/journal.ts'
 import type { Activation } from './activation.ts'
-import type { Gate } from '../commit/gate.ts'
+import type { OutputGate } from '../commit/output-gate.ts'
 import { ageOfHolder, mayWait } from '../keys/claims.ts'
 import type { Claims } from '../keys/claims.ts'
 import type { Reservation, ShardContext } from '../core.ts'
@@ -20,22 +20,22 @@ import type { Numbers, Series } from '../keys/numbers.ts'
 import { resumed, TurnAgain } from './work.ts'
 import type { Work } from './work.ts'
 
-interface KeyAsk {
+interface KeyCall {
   readonly keyType: string
   readonly key: string
 }
 
-interface NumberAsk {
+interface NumberCall {
   readonly series: Series
   /** How often a stretch of taken numbers was passed over already. */
   readonly searches: number
 }
 
-/** What the asks of a turn are answered from. */
-export interface AskHost {
+/** What the calls of a turn are answered from. */
+export interface RuntimeCallHost {
   readonly number: number
   readonly context: Pick<ShardContext, 'shards' | 'hooks' | 'configuration' | 'query'>
-  readonly gate: Gate
+  readonly gate: OutputGate
   readonly keys: KeyTable
   readonly numbers: Numbers
   /** Keys that a turn under way has taken; another that asks for one waits for its end. */
@@ -44,61 +44,61 @@ export interface AskHost {
   clockMs(): number
 }
 
-export class Asks {
-  readonly #shard: AskHost
+export class RuntimeCalls {
+  readonly #shard: RuntimeCallHost
   readonly #claims: Claims
   readonly #history: History
 
-  constructor(shard: AskHost, claims: Claims, history: History) {
+  constructor(shard: RuntimeCallHost, claims: Claims, history: History) {
     this.#shard = shard
     this.#claims = claims
     this.#history = history
   }
 
   /** The answer, or the promise of it. */
-  answer(activation: Activation, work: Work, ask: Ask): Maybe<unknown> {
+  answer(activation: Activation, work: Work, call: RuntimeCall): Maybe<unknown> {
     const { context } = this.#shard
-    switch (ask.ask) {
+    switch (call.call) {
       case 'reserve':
-        return this.#reserve(activation, work, ask)
+        return this.#reserve(activation, work, call)
       case 'number':
         return this.#nextNumber(activation, work, {
-          series: seriesOf(ask.keyType, ask.prefix),
+          series: seriesOf(call.keyType, call.prefix),
           searches: 0,
         })
       case 'effects':
-        return context.hooks.effects(ask.hook, ask.payload)
+        return context.hooks.effects(call.hook, call.payload)
       case 'checkpoints':
         return this.#history.checkpointsOf(
           activation,
           work,
-          Math.min(ask.limit, LIMITS.checkpointsMax),
+          Math.min(call.limit, LIMITS.checkpointsMax),
         )
       case 'configuration':
         return context.configuration()
       case 'state-at':
-        return this.#history.stateAt(activation, work, ask.checkpointId)
+        return this.#history.stateAt(activation, work, call.checkpointId)
       case 'query':
         return context.query({
           behaviour: activation.behaviour,
-          state: ask.state,
+          state: call.state,
           actorId: activation.id,
-          node: ask.node,
+          node: call.node,
           aces: work.envelope.graphAces ?? [],
           entries: () => this.#history.entriesOf(activation, work),
         })
     }
   }
 
-  #reserve(activation: Activation, work: Work, ask: KeyAsk): Maybe<boolean> {
+  #reserve(activation: Activation, work: Work, call: KeyCall): Maybe<boolean> {
     const shard = this.#shard
-    const id = idOf(ask.keyType, ask.key)
+    const id = idOf(call.keyType, call.key)
     // What the actor has already it keeps by the message that took it.
-    if (work.taken.has(id) || activation.holding(ask.keyType, ask.key)) return true
-    const home = shardOf(placeOfKey(ask.keyType, ask.key), shard.context.shards)
+    if (work.taken.has(id) || activation.holding(call.keyType, call.key)) return true
+    const home = shardOf(placeOfKey(call.keyType, call.key), shard.context.shards)
     if (home !== shard.number) {
-      if (work.preview) return this.#claims.apart(ask, { work, activation, look: true })
-      return this.#claims.apart(ask, { work, activation, look: false })
+      if (work.preview) return this.#claims.apart(call, { work, activation, look: true })
+      return this.#claims.apart(call, { work, activation, look: false })
     }
     const other = shard.reserved.get(id)
     if (other && other.work !== work) {
@@ -106,12 +106,12 @@ export class Asks {
         other.waiting.push((isDropped) => void (isDropped || resolve()))
       })
       if (!mayWait(ageOfHolder(shard.reserved, work), other)) throw new TurnAgain(() => ended)
-      return ended.then(resumed(work, () => this.#reserve(activation, work, ask)))
+      return ended.then(resumed(work, () => this.#reserve(activation, work, call)))
     }
     const found = shard.keys.lookup(
-      ask.keyType,
-      ask.key,
-      resumed(work, (row) => this.#take(activation, work, { ask, row })),
+      call.keyType,
+      call.key,
+      resumed(work, (row) => this.#take(activation, work, { call, row })),
     )
     if (found instanceof Promise && !work.preview) this.#hold(work, id)
     return found
@@ -120,24 +120,24 @@ export class Asks {
   #take(
     activation: Activation,
     work: Work,
-    found: { readonly ask: KeyAsk; readonly row: AliasRow | null },
+    found: { readonly call: KeyCall; readonly row: AliasRow | null },
   ): Maybe<boolean> {
     const shard = this.#shard
-    const { ask, row } = found
+    const { call, row } = found
     const clock = shard.clockMs()
     const holder = holderOf(row, clock)
-    const id = idOf(ask.keyType, ask.key)
+    const id = idOf(call.keyType, call.key)
     work.gate = Math.max(work.gate, work.preview ? shard.gate.newest : 0)
     if (holder && holder.actorId !== activation.id) {
       if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) return false
       return this.#claims
-        .inquire(ask, holder)
-        .then(resumed(work, (holds) => (holds ? false : this.#reserve(activation, work, ask))))
+        .inquire(call, holder)
+        .then(resumed(work, (holds) => (holds ? false : this.#reserve(activation, work, call))))
     }
     if (work.preview) return true
     this.#hold(work, id)
     work.bases.set(id, row)
-    work.taken.set(id, { keyType: ask.keyType, key: ask.key, isApart: false })
+    work.taken.set(id, { keyType: call.keyType, key: call.key, isApart: false })
     return true
   }
 
@@ -147,7 +147,7 @@ export class Asks {
     if (!reserved.has(id)) reserved.set(id, { work, waiting: [] })
   }
 
-  #nextNumber(activation: Activation, work: Work, { series, searches }: NumberAsk): Maybe<string> {
+  #nextNumber(activation: Activation, work: Work, { series, searches }: NumberCall): Maybe<string> {
     const { numbers, reserved } = this.#shard
     const { keyType, counter } = series
     const again = (after: Promise<void>, times: number): Promise<string> =>

@@ -9,7 +9,7 @@ import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import type { ShardContext, ShardState } from '../core.ts'
 import type { Activation } from './activation.ts'
 import type { Arrivals } from './arrivals.ts'
-import type { Gate } from '../commit/gate.ts'
+import type { OutputGate } from '../commit/output-gate.ts'
 
 type Respond = (reply: WireReply) => void
 
@@ -20,7 +20,7 @@ const LOOK_MS = 5
 export interface SuspectHost {
   readonly state: ShardState
   readonly context: Pick<ShardContext, 'clock'>
-  readonly gate: Pick<Gate, 'hasOpen' | 'isFlying'>
+  readonly gate: Pick<OutputGate, 'hasOpen' | 'isFlying'>
   readonly activations: ReadonlyMap<string, Pick<Activation, 'running' | 'mailbox'>>
   moved(): WireReply
 }

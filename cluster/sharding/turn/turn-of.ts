@@ -1,5 +1,5 @@
-// What a behaviour is told of its turn: whose it is, when, and for which message. It stands between
-// the turn runner and `decide`. Source: ARCHITECTURE 2.
+// What a behaviour is told of its turn: whose it is, when, and for which message. Source:
+// ARCHITECTURE 2.
 
 import type { Turn } from '../../../protocol/behaviour.ts'
 import { turnIds } from '../../../protocol/checkpoint.ts'

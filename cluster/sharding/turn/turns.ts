@@ -1,5 +1,5 @@
 // The turn runner: takes the works of a mailbox one after the other, each message of a work once,
-// in order; runs decide, answers its asks, and makes an entry of what it decided. Source: PROTOCOL
+// in order; runs decide, plays its calls, and makes an entry of what it decided. Source: PROTOCOL
 // 3.6 (owner, steps 2-5), 3.14.
 
 import { LIMITS } from '../../../config/limits.ts'
@@ -9,8 +9,8 @@ import { encodeEntry } from '../../../protocol/entry.ts'
 import type { Message, WireReply } from '../../../protocol/message.ts'
 import type { Maybe } from '../../../storage/journal.ts'
 import type { Activation } from './activation.ts'
-import type { Asks } from './asks.ts'
-import type { Gate } from '../commit/gate.ts'
+import type { RuntimeCalls } from './runtime-calls.ts'
+import type { OutputGate } from '../commit/output-gate.ts'
 import { doubted } from '../core.ts'
 import type { ShardContext } from '../core.ts'
 import type { Dedup, Recalled } from './dedup.ts'
@@ -19,7 +19,7 @@ import type { EntryHost } from './entry-maker.ts'
 import { isQuestion } from '../keys/holds.ts'
 import type { Holds } from '../keys/holds.ts'
 import { failure, refusalAt, replyOf, resultFrom } from './message-result.ts'
-import { KILLED, poisonItem } from './poison.ts'
+import { KILLED, deadLetterItem } from './dead-letters.ts'
 import { Refusals } from './refusals.ts'
 import type { Refusing } from './refusals.ts'
 import { turnOf } from './turn-of.ts'
@@ -30,30 +30,30 @@ import type { Work } from './work.ts'
 /** What turns have from their shard, and do to it. */
 export interface TurnHost extends EntryHost, Refusing {
   readonly context: Pick<ShardContext, 'mayServe' | 'clock' | 'log' | 'hooks' | 'shards'>
-  readonly gate: Gate
+  readonly gate: OutputGate
   moved(): WireReply
   releaseRead(offset: number, reply: WireReply, respond: (reply: WireReply) => void): void
 }
 
 /** Whom turns ask on their way. */
 export interface TurnParts {
-  readonly asks: Asks
+  readonly calls: RuntimeCalls
   readonly dedup: Dedup
   readonly holds: Holds
 }
 
 export class TurnRunner {
   readonly #shard: TurnHost
-  readonly #asks: Asks
+  readonly #calls: RuntimeCalls
   readonly #dedup: Dedup
   readonly #holds: Holds
   readonly #refusals: Refusals
   /** Turns that took longer than LIMITS.turnSlowMs. */
   slow = 0
 
-  constructor(shard: TurnHost, { asks, dedup, holds }: TurnParts) {
+  constructor(shard: TurnHost, { calls, dedup, holds }: TurnParts) {
     this.#shard = shard
-    this.#asks = asks
+    this.#calls = calls
     this.#dedup = dedup
     this.#holds = holds
     this.#refusals = new Refusals(shard)
@@ -134,7 +134,7 @@ export class TurnRunner {
       if (tookMs > LIMITS.turnSlowMs) this.slow++
       work.generator = null
       work.input = undefined
-      this.#asks.endReservations(work)
+      this.#calls.endReservations(work)
     }
     work.i++
   }
@@ -172,7 +172,7 @@ export class TurnRunner {
         return false
       }
       if (work.envelope.crashes < LIMITS.crashesMax) return this.#start(activation, work, message)
-      work.results.push(failure(message, [poisonItem(messageIdOf(work), KILLED)]))
+      work.results.push(failure(message, [deadLetterItem(messageIdOf(work), KILLED)]))
       return false
     }
     const known = this.#dedup.recall(activation, work)
@@ -212,7 +212,7 @@ export class TurnRunner {
       return false
     }
     if (work.envelope.crashes >= LIMITS.crashesMax) {
-      this.#refusals.poison(activation, work, message, KILLED)
+      this.#refusals.giveUp(activation, work, message, KILLED)
       return false
     }
     const refusal = refusalAt(work)
@@ -241,7 +241,7 @@ export class TurnRunner {
     for (;;) {
       const step = work.generator!.next(work.input)
       if (step.done) return step.value
-      const answer = this.#asks.answer(activation, work, step.value)
+      const answer = this.#calls.answer(activation, work, step.value)
       if (answer instanceof Promise) {
         this.#resume(activation, work, answer, (value) => (work.input = value))
         return null
@@ -302,7 +302,7 @@ export class TurnRunner {
   #again(activation: Activation, work: Work, until: () => Promise<unknown>): void {
     work.generator = null
     work.input = undefined
-    this.#asks.giveBack(work)
+    this.#calls.giveBack(work)
     this.#resume(activation, work, until(), () => undefined)
   }
 

@@ -1,5 +1,5 @@
-// The parts that run a shard's turns, each with what it needs of the shard and of the others. It
-// stands between the shard and its arrivals. Source: ARCHITECTURE 2.
+// The parts that run a shard's turns, each with what it needs of the shard and of the others.
+// Source: ARCHITECTURE 2.
 
 import { Claims } from '../keys/claims.ts'
 import type { ClaimHost } from '../keys/claims.ts'
@@ -7,8 +7,8 @@ import { Holds } from '../keys/holds.ts'
 import type { HoldsHost } from '../keys/holds.ts'
 import { Arrivals } from './arrivals.ts'
 import type { ArrivalHost } from './arrivals.ts'
-import { Asks } from './asks.ts'
-import type { AskHost } from './asks.ts'
+import { RuntimeCalls } from './runtime-calls.ts'
+import type { RuntimeCallHost } from './runtime-calls.ts'
 import { Dedup } from './dedup.ts'
 import type { DedupHost } from './dedup.ts'
 import { History } from './history.ts'
@@ -18,7 +18,7 @@ import type { TurnHost } from './turns.ts'
 
 /** A shard to which all of them can be wired; none sees more of it than its own part. */
 export type WiringHost = ArrivalHost &
-  AskHost &
+  RuntimeCallHost &
   ClaimHost &
   DedupHost &
   HistoryHost &
@@ -33,7 +33,7 @@ export interface Wired {
 export function wire(shard: WiringHost): Wired {
   const claims = new Claims(shard)
   const dedup = new Dedup(shard)
-  const asks = new Asks(shard, claims, new History(shard))
-  const turns = new TurnRunner(shard, { asks, dedup, holds: new Holds(shard, dedup) })
+  const calls = new RuntimeCalls(shard, claims, new History(shard))
+  const turns = new TurnRunner(shard, { calls, dedup, holds: new Holds(shard, dedup) })
   return { turns, arrivals: new Arrivals(shard, { turns, claims }) }
 }

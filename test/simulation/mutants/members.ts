@@ -163,7 +163,7 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     why: 'what an edge has let through by what it has not yet heard to be withdrawn is done',
     patches: [
       {
-        file: 'cluster/sharding/turn/asks.ts',
+        file: 'cluster/sharding/turn/runtime-calls.ts',
         find: '        return context.configuration()\n',
         replace: "        return { get: () => ({ value: 'yes' }), size: () => 0 }\n",
       },
