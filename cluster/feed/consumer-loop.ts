@@ -1,4 +1,4 @@
-// The life of who consumes the feed: a step when there is something, sleep when there is nothing, a
+// Runs a consumer of the feed: a step when there is something, sleep when there is nothing, a
 // growing pause while what it reads or writes is away. The consumer says what a step is. Source:
 // PROTOCOL 3.13.1.
 

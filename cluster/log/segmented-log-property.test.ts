@@ -59,7 +59,7 @@ function makeWorld(seed: number, bad: number): World {
   }
 }
 
-/** An owner's life: takes the shard, appends until it is fenced or tired of it, and again. */
+/** An owner: takes the shard, appends until it is fenced or tired of it, and again. */
 async function live(world: World, log: SegmentedLog): Promise<void> {
   for (let tenure = 0; tenure < TENURES; tenure++) {
     await world.chaos.pause()
@@ -121,8 +121,8 @@ async function holds(seed: number, bad: number): Promise<void> {
     if (late.length > 0) await late.splice(below(late.length), 1)[0]!()
   }
   let isOver = false
-  const lives = Array.from({ length: OWNERS }, () => live(world, world.open(bad)))
-  const owners = Promise.all(lives).then(() => void (isOver = true))
+  const runs = Array.from({ length: OWNERS }, () => live(world, world.open(bad)))
+  const owners = Promise.all(runs).then(() => void (isOver = true))
   const followed = follow(world, world.open(0), () => isOver)
   const all = Promise.all([owners, followed])
   const [, seen] = await chaos.run(all, lateLands)

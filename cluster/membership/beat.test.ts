@@ -9,7 +9,7 @@ import { BeatLoop } from './beat.ts'
 import type { BeatReport } from './beat.ts'
 
 const nothing = (): void => undefined
-const LIFE = { member: 'a', incarnation: 'inc-a' }
+const INCARNATION = { member: 'a', incarnation: 'inc-a' }
 
 /** Beats on a row that a test changes; statements and reads end as it says. */
 function beating() {
@@ -22,7 +22,7 @@ function beating() {
     logged,
     clock,
     told,
-    row: { ...LIFE, state: 'up', beat: 0, address: '', version: '' } as MemberRow,
+    row: { ...INCARNATION, state: 'up', beat: 0, address: '', version: '' } as MemberRow,
     /** When statements were sent. */
     sentMs: [] as number[],
     /** Instead of what a statement comes to. */
@@ -53,7 +53,7 @@ function beating() {
       },
     },
   })
-  scene.loop.start(LIFE, report)
+  scene.loop.start(INCARNATION, report)
   return scene
 }
 

@@ -7,7 +7,7 @@ import { ANSWER_MUTANTS } from './mutants/answers.ts'
 import { DERIVED_MUTANTS } from './mutants/derived.ts'
 import { GRAPH_MUTANTS } from './mutants/graph.ts'
 import type { Mutant } from './mutants/mutant.ts'
-import { LIFE_MUTANTS } from './mutants/incarnations.ts'
+import { EXPIRY_MUTANTS } from './mutants/incarnations.ts'
 import { MEMBER_MUTANTS } from './mutants/members.ts'
 import { MENDED_MUTANTS } from './mutants/mended.ts'
 import { STORE_MUTANTS } from './mutants/store.ts'
@@ -19,5 +19,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...DERIVED_MUTANTS,
   ...GRAPH_MUTANTS,
   ...MENDED_MUTANTS,
-  ...LIFE_MUTANTS,
+  ...EXPIRY_MUTANTS,
 ]

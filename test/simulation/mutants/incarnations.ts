@@ -9,7 +9,7 @@ const LOADING = 'cluster/sharding/turn/loading.ts'
 const EDGE = 'cluster/routing/edge.ts'
 const TURNS = 'cluster/sharding/turn/turns.ts'
 
-export const LIFE_MUTANTS: readonly Mutant[] = [
+export const EXPIRY_MUTANTS: readonly Mutant[] = [
   {
     name: 'refusals-expire-in-the-middle',
     why: 'an actor is read as far as its entries are dense: behind a refusal that has gone is a hole',
