@@ -76,10 +76,10 @@ const script = fc.record({
   ),
 })
 
-type Life = typeof script extends fc.Arbitrary<infer Value> ? Value : never
+type Script = typeof script extends fc.Arbitrary<infer Value> ? Value : never
 
 /** An invoiced part whose share of the percentage was rounded to nothing. */
-const SHARE_OF_NOTHING: Life = {
+const SHARE_OF_NOTHING: Script = {
   taxIncluded: false,
   prices: [0.01, 0, 0],
   factor: 0.07,
@@ -90,7 +90,7 @@ const SHARE_OF_NOTHING: Life = {
   ],
 }
 /** A last part that has no room for its share of the second amount. */
-const NO_ROOM_AT_THE_END: Life = {
+const NO_ROOM_AT_THE_END: Script = {
   taxIncluded: false,
   prices: [0.03, 2.85, 0],
   factor: 0.07,
