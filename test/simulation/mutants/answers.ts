@@ -160,11 +160,10 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/keys/claims.ts',
-        find: "    const type = key.keyType.split('!')[0]!\n    return this.#internal(",
+        find: '    const body = { ...key, messageId, claim }\n',
         replace:
-          "    const type = key.keyType.split('!')[0]!\n" +
-          '    if (type) return this.#endClaim(key, claim).then(() => false)\n' +
-          '    return this.#internal(',
+          "    if (claim === 'old') return this.#endClaim(key, { actorId, messageId }).then(() => false)\n" +
+          '    const body = { ...key, messageId, claim }\n',
       },
     ],
   },
