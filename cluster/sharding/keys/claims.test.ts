@@ -115,37 +115,6 @@ t.test('a young claim is not asked about: its message may be on its way', async 
   t.equal(code(await renumber()), 'success', 'an old one is: its actor does not have it')
 })
 
-t.test('a key that was given up is free before the word that frees it arrives', async (t) => {
-  for (const isConfirmed of [true, false]) {
-    const scene = new Scene({ shards: SHARDS })
-    await scene.run(scene.shard.claim())
-    // Its shard is another one than that of the keys, as far as they can tell.
-    const [id, other] = [await scene.made('a', 3), await scene.made('b', 3)]
-    const [number, next] = [numberOf(1), numberOf(2)]
-    const late: (() => void)[] = []
-    const { context } = scene.shard
-    const { send } = context
-    const kept = isConfirmed ? ['!free'] : ['!free', '!confirm']
-    Object.assign(context, {
-      send: (...sent: Parameters<typeof send>) => {
-        if (kept.includes(sent[0].messages[0]!.type)) late.push(() => send(...sent))
-        else send(...sent)
-      },
-    })
-    const renumber = (who: string, to: string) =>
-      scene.run(scene.ask(who, { say: [['renumber', { number: to }]] }))
-    t.equal(code(await renumber(id, number)), 'success')
-    t.equal(code(await renumber(other, number)), 'ALREADY_EXISTS', 'it has it')
-    t.equal(code(await renumber(id, next)), 'success')
-    t.equal(code(await renumber(other, number)), 'success', 'it has given it up')
-    for (const arrive of late) arrive()
-    await scene.clock.advance(LIMITS.claimAgeMs + LIMITS.flushStoredMs)
-    const row = await scene.journal.derived.alias('ledger', number)
-    t.match(row?.claims, [{ actorId: other }], 'a late word frees nothing of another')
-    t.equal(code(await renumber(id, number)), 'ALREADY_EXISTS')
-  }
-})
-
 t.test('each message of an actor has a claim of its own', async (t) => {
   const scene = new Scene()
   await scene.run(scene.shard.claim())

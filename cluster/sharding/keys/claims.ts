@@ -6,16 +6,13 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'
 import { encodeEntry } from '../../../protocol/entry.ts'
-import { placeOfActor, shardOf } from '../../../protocol/ids.ts'
 import type { Entry, KeyChange } from '../../../protocol/entry.ts'
 import type { Address, Envelope, Message, WireReply } from '../../../protocol/message.ts'
-import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
 import type { AliasClaim, AliasRow, Maybe } from '../../../storage/journal.ts'
 import type { Activation } from '../turn/activation.ts'
 import type { OutputGate } from '../commit/output-gate.ts'
 import type { Joining, Reservation, ShardContext } from '../core.ts'
 import { refused } from '../core.ts'
-import type { ClaimAge } from './holds.ts'
 import { holderOf, idOf } from './keys.ts'
 import type { KeyTable } from './keys.ts'
 import type { Work } from '../turn/work.ts'
@@ -71,8 +68,7 @@ export function mayWait(age: string | undefined, held: Reservation): boolean {
 
 /** What claims have from a shard: of its own keys, and as one whose turns want another's. */
 export interface ClaimHost {
-  readonly number: number
-  readonly context: Pick<ShardContext, 'clock' | 'newUuid' | 'send' | 'shards'>
+  readonly context: Pick<ShardContext, 'clock' | 'newUuid' | 'send'>
   readonly gate: OutputGate
   readonly keys: KeyTable
   /** Keys that a turn under way has taken; another that asks for one waits for its end. */
@@ -124,32 +120,15 @@ export class Claims {
     )
   }
 
-  /**
-   * Whether another actor's claim stands: its actor is asked, for the word that frees a key comes
-   * behind the commit that gave it up (PROTOCOL 3.6 "How a claim ends otherwise"). A claim that
-   * does not is ended before this resolves.
-   */
-  stands(key: Key, claim: AliasClaim): Maybe<boolean> {
-    if (claim.confirmed && this.#isSettled(key, claim)) return true
-    const isYoung = this.#shard.clockMs() - claim.clock < LIMITS.claimAgeMs
-    return this.#inquire(key, claim, claim.confirmed ? 'confirmed' : isYoung ? 'young' : 'old')
-  }
-
-  /** A create's key is never given up, and an actor of this shard frees its keys in its entry. */
-  #isSettled({ keyType }: Key, { actorId }: AliasClaim): boolean {
-    const { number, context } = this.#shard
-    return (
-      keyType.endsWith(CREATE_KEY_SUFFIX) ||
-      shardOf(placeOfActor(actorId), context.shards) === number
-    )
-  }
-
-  #inquire(key: Key, { actorId, messageId }: AliasClaim, claim: ClaimAge): Promise<boolean> {
+  /** Asks the actor of an old unconfirmed claim whether it holds the key by that message. */
+  inquire(key: Key, claim: AliasClaim): Promise<boolean> {
     const type = key.keyType.split('!')[0]!
-    const body = { ...key, messageId, claim }
-    return this.#internal({ type, id: actorId }, { type: '!holds', body }).then(async (answer) => {
+    return this.#internal(
+      { type, id: claim.actorId },
+      { type: '!holds', body: { ...key, messageId: claim.messageId } },
+    ).then(async (answer) => {
       const holds = answer === true
-      if (!holds) await this.#endClaim(key, { actorId, messageId })
+      if (!holds) await this.#endClaim(key, claim)
       return holds
     })
   }
@@ -191,7 +170,7 @@ export class Claims {
   }
 
   /** The actor said no: the claim goes, by an entry of the key. */
-  #endClaim(key: Key, claim: Pick<AliasClaim, 'actorId' | 'messageId'>): Promise<void> {
+  #endClaim(key: Key, claim: AliasClaim): Promise<void> {
     const shard = this.#shard
     const { speculation } = shard
     return new Promise((resolve, reject) => {
@@ -266,13 +245,14 @@ export class Claims {
     }
     const holder = holderOf(base, clock)
     if (holder && holder.actorId !== actorId) {
-      const { speculation } = shard
-      const stands = this.stands(key, holder)
-      const told = (is: boolean): void => {
-        if (is && shard.speculation === speculation) answer(shard.gate.newest, false)
-        else again(false)
+      if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) {
+        return answer(shard.gate.newest, false)
       }
-      return stands instanceof Promise ? stands.then(told) : told(stands)
+      const { speculation } = shard
+      return this.inquire(key, holder).then((holds) => {
+        if (holds && shard.speculation === speculation) answer(shard.gate.newest, false)
+        else again(false)
+      })
     }
     if (type === '!look' || known) return answer(shard.gate.newest, true)
     answer(this.#join({ ...key, change: 'claim', actorId }, base, messageId), true)

@@ -1,6 +1,6 @@
-// The question `!holds`: whether an actor holds a natural key by a message. The key's shard asks
-// it about another actor's claim before it refuses or frees the key. Source: ARCHITECTURE 4
-// "Apart", PROTOCOL 3.6 "How a claim ends otherwise"; model-checked as `keys`.
+// The question `!holds`: whether an actor holds a natural key by a message, asked by the key's
+// shard about an old claim that was never confirmed. Source: ARCHITECTURE 4 "Apart", model-checked
+// as `keys`.
 
 import { encodeEntry } from '../../../protocol/entry.ts'
 import type { Entry } from '../../../protocol/entry.ts'
@@ -21,15 +21,7 @@ interface KeyQuestion {
   readonly keyType: string
   readonly key: string
   readonly messageId: string
-  /** An older version says none, and means an old claim. */
-  readonly claim?: ClaimAge
 }
-
-/**
- * Of the claim that is asked about: `old` and never confirmed, whose message is voided when it
- * isn't known; `young`, whose message may be on its way; or `confirmed`, whose message took effect.
- */
-export type ClaimAge = 'old' | 'young' | 'confirmed'
 
 export function isQuestion({ envelope }: Work): boolean {
   return envelope.messages[0]!.type === HOLDS
@@ -53,25 +45,22 @@ export class Holds {
   }
 
   /**
-   * Gives the work its result; "no" about an old claim voids its message. While the message is
-   * under way it may come to hold the key: yes, as for a young claim whose message isn't known.
-   * `unread`: told when the store was away.
+   * Gives the work its result; "no" voids the message. While the message is under way it may come
+   * to hold the key: yes, as for a claim that is young. `unread`: told when the store was away.
    */
   answer(activation: Activation, work: Work, unread: (error: unknown) => void): Maybe<void> {
-    const question = work.envelope.messages[0]!.body as KeyQuestion
-    const { keyType, key, messageId, claim = 'old' } = question
+    const { keyType, key, messageId } = work.envelope.messages[0]!.body as KeyQuestion
     const { n } = activation
     const holds = activation.held.get(idOf(keyType, key))?.messageId === messageId
     const answer = (data: boolean): void => {
       work.gate = Math.max(work.gate, activation.newest)
       work.results.push({ type: HOLDS, success: true, data })
     }
-    if (claim === 'confirmed') return answer(holds || mayHold(activation, keyType, key))
     const decide = (wasTaken: boolean): Maybe<void> => {
       // Something was decided while the store was asked: all is looked at again.
       if (activation.n !== n) return this.answer(activation, work, unread)
       if (wasTaken) return answer(holds)
-      if (claim === 'young' || isUnderWay(activation, messageId)) return answer(true)
+      if (isUnderWay(activation, messageId)) return answer(true)
       this.#makeVoid(activation, work, messageId)
       answer(false)
     }
@@ -93,13 +82,6 @@ export class Holds {
     const { state } = activation
     shard.join({ entry, bytes: encodeEntry(entry), activation, state, bases: work.bases })
   }
-}
-
-/** Whether the actor has the key by any message, or its state can't tell. */
-function mayHold(activation: Activation, keyType: string, key: string): boolean {
-  const { behaviour, held, quarantined, state } = activation
-  if (state === null || quarantined !== null || held.has(idOf(keyType, key))) return true
-  return behaviour.naturalKeys(state).some((one) => one.keyType === keyType && one.key === key)
 }
 
 /** Whether the message is one of a request that runs, or waits for its turn. */

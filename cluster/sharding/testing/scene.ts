@@ -194,8 +194,8 @@ export class Scene {
   }
 
   /** A new ledger with one token. */
-  async made(token = 'first', place = 0): Promise<string> {
-    const id = this.newUuid(place)
+  async made(token = 'first'): Promise<string> {
+    const id = this.newUuid(0)
     const reply = await this.run(this.ask(id, { say: [['open', { token }]] }))
     if (reply.outcome !== 'answered') throw new Error(JSON.stringify(reply))
     return id

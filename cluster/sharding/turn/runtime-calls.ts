@@ -129,10 +129,10 @@ export class RuntimeCalls {
     const id = idOf(call.keyType, call.key)
     work.gate = Math.max(work.gate, work.preview ? shard.gate.newest : 0)
     if (holder && holder.actorId !== activation.id) {
-      const stands = this.#claims.stands(call, holder)
-      const told = (is: boolean): Maybe<boolean> =>
-        is ? false : this.#reserve(activation, work, call)
-      return stands instanceof Promise ? stands.then(resumed(work, told)) : told(stands)
+      if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) return false
+      return this.#claims
+        .inquire(call, holder)
+        .then(resumed(work, (holds) => (holds ? false : this.#reserve(activation, work, call))))
     }
     if (work.preview) return true
     this.#hold(work, id)

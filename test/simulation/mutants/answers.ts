@@ -160,10 +160,11 @@ export const ANSWER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/keys/claims.ts',
-        find: '    const body = { ...key, messageId, claim }\n',
+        find: "    const type = key.keyType.split('!')[0]!\n    return this.#internal(",
         replace:
-          "    if (claim === 'old') return this.#endClaim(key, { actorId, messageId }).then(() => false)\n" +
-          '    const body = { ...key, messageId, claim }\n',
+          "    const type = key.keyType.split('!')[0]!\n" +
+          '    if (type) return this.#endClaim(key, claim).then(() => false)\n' +
+          '    return this.#internal(',
       },
     ],
   },

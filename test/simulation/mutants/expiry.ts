@@ -185,8 +185,8 @@ export const EXPIRY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/keys/holds.ts',
-        find: "if (claim === 'young' || isUnderWay(activation, messageId)) return answer(true)\n",
-        replace: "if (claim === 'young') return answer(true)\n",
+        find: '      if (isUnderWay(activation, messageId)) return answer(true)\n',
+        replace: '',
       },
     ],
   },
