@@ -11,7 +11,7 @@ export interface ActorRequest {
   /** UUID, natural key, or a virtual id (`new`). */
   readonly id: string
   /**
-   * 1 to LIMITS.messagesMax messages, already shape-checked with `Behaviour.check`. Under an
+   * 1 to LIMITS.actors.messagesMax messages, already shape-checked with `Behaviour.check`. Under an
    * `idempotencyKey` all that the caller has sent.
    */
   readonly messages: readonly Message[]

@@ -42,7 +42,7 @@ export function isWithin(clock: Clock, ms: number, since: Moment): boolean {
   const passedMs = clock.monotonicMs() - since.monotonicMs
   if (passedMs >= ms) return false
   const byWallMs = clock.nowMs() - since.wallMs
-  return byWallMs < ms && Math.abs(byWallMs - passedMs) <= LIMITS.clockJumpMs
+  return byWallMs < ms && Math.abs(byWallMs - passedMs) <= LIMITS.cluster.clockJumpMs
 }
 
 /** The machine's own clock. */

@@ -27,11 +27,11 @@ t.test('cut off from the journal alone: for 2 s, whatever the wire brings', asyn
   const cut = others[0]!
   t.ok(cut.member.knowsConfiguration)
   cut.cutJournal()
-  await clock.advance(LIMITS.systemStaleMs)
+  await clock.advance(LIMITS.cluster.systemStaleMs)
   t.notOk(cut.member.knowsConfiguration)
   t.ok(owner.member.knowsConfiguration)
   const learning = cut.member.learnConfiguration()
-  await clock.advance(LIMITS.systemFollowMs)
+  await clock.advance(LIMITS.cluster.systemFollowMs)
   t.notOk(await learning)
   await until('it is dead', () => owner.member.ownership.others().length === 1)
   t.notOk(cut.member.knowsConfiguration)
@@ -40,7 +40,7 @@ t.test('cut off from the journal alone: for 2 s, whatever the wire brings', asyn
 t.test('the owner of `system`: as long as its lease stands, then another has it', async (t) => {
   const { clock, owner, others, until } = await three()
   owner.cutJournal()
-  await clock.advance(LIMITS.leaseMs)
+  await clock.advance(LIMITS.membership.leaseMs)
   t.notOk(owner.member.ownership.mayServe())
   t.notOk(owner.member.knowsConfiguration, 'at once, not when it hears of a new one')
   await until('another has it', () => others.some(has))
@@ -54,7 +54,7 @@ t.test('the owner of `system` whose reads fail knows what it has committed', asy
     if (statement.startsWith('rows')) throw new Error('away')
     return null
   }
-  await clock.advance(2 * LIMITS.systemStaleMs)
+  await clock.advance(2 * LIMITS.cluster.systemStaleMs)
   t.ok(owner.member.ownership.mayServe())
   t.ok(owner.member.knowsConfiguration)
   owner.member.system.offset--
@@ -111,7 +111,7 @@ t.test('embedded: another process has the store', async (t) => {
   await first.clock.advance(60_000)
   t.ok(first.member.knowsConfiguration, 'nobody asks it anything, and it looks all the same')
   const second = await first.restart()
-  await first.clock.advance(LIMITS.systemReadEveryMs)
+  await first.clock.advance(LIMITS.cluster.systemReadEveryMs)
   t.notOk(first.member.knowsConfiguration)
   t.notOk(await first.member.learnConfiguration())
   t.ok(first.lost.length > 0, 'and the process is told to end')
@@ -134,11 +134,11 @@ t.test('a journal that is away while a member starts is waited for, each read of
     throw new RequestError('UNAVAILABLE', 'away')
   }
   for (const what of ['rows', 'shards', 'members']) {
-    const untilMs = clock.monotonicMs() + LIMITS.engineWaitMs / 2
+    const untilMs = clock.monotonicMs() + LIMITS.cluster.engineWaitMs / 2
     const one = await start(what, (statement) =>
       statement.startsWith(what) && clock.monotonicMs() < untilMs ? away() : null,
     )
-    await clock.advance(LIMITS.engineWaitMs)
+    await clock.advance(LIMITS.cluster.engineWaitMs)
     t.ok(one.member.ownership.mayServe(), what)
     t.ok(one.member.knowsConfiguration, what)
   }

@@ -3,6 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { LIMITS } from '../config/limits.ts'
+import { overrideLimits } from '../config/testing/override-limits.ts'
 import type { Behaviour, Decision, SystemState } from '../protocol/behaviour.ts'
 import { errorItem } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
@@ -17,7 +18,7 @@ import { trimStep } from './sharding/commit/trimmer.ts'
 import { ledger } from './testing/ledger.ts'
 
 const HOUR_MS = 3_600_000
-const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000
+const EXPIRY_MS = LIMITS.storage.derivedTtlSeconds * 1_000
 const quiet = () => undefined
 
 const refuse = (code: 'NOT_FOUND' | 'CONFLICT'): Decision<SystemState> => {
@@ -221,9 +222,7 @@ t.test('a wall clock that is set right by days doubles nothing', async (t) => {
 })
 
 t.test('a setting that was refused for days before it was made, and again after', async (t) => {
-  const { systemImageEntries } = LIMITS
-  t.teardown(() => void Object.assign(LIMITS, { systemImageEntries }))
-  Object.assign(LIMITS, { systemImageEntries: 4 })
+  t.teardown(overrideLimits({ 'cluster.systemImageEntries': 4 }))
   const node = await start(t)
   for (let tries = 0; tries < 3; tries++) {
     t.equal(await node.tell('late', 'delete'), 'NOT_FOUND')

@@ -40,8 +40,8 @@ t.test('a store that has no TTL is asked to remove what is over', async (t) => {
     told.push([clockOf(0), clockOf(SYSTEM_SHARD), clockOf(99)])
   }
   const { clock } = await startMember({ expire })
-  await clock.advance(3 * LIMITS.expireEveryMs)
-  const times = [1, 2, 3].map((i) => i * LIMITS.expireEveryMs)
+  await clock.advance(3 * LIMITS.storage.expireEveryMs)
+  const times = [1, 2, 3].map((i) => i * LIMITS.storage.expireEveryMs)
   t.same(
     told,
     times.map((ms) => [ms, ms, null]),

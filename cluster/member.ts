@@ -157,18 +157,18 @@ export class Member implements ActorSystem {
     if (cluster === null) await wire.serve(this.ownership.incarnation, this.#inbox())
     await this.ownership.start()
     await this.#follower.start()
-    this.#every(LIMITS.trimEveryMs, () => this.#trim())
-    this.#every(LIMITS.sweepEveryMs, async () => {
+    this.#every(LIMITS.sharding.trimEveryMs, () => this.#trim())
+    this.#every(LIMITS.sharding.sweepEveryMs, async () => {
       for (const shard of this.shards.values()) shard.sweep(true)
     })
     const { derived } = this.#options.journal
     if (derived.expire) {
       const clockOf = (shard: number): number | null => this.shards.get(shard)?.clockMs() ?? null
-      this.#every(LIMITS.expireEveryMs, async () => derived.expire!(clockOf))
+      this.#every(LIMITS.storage.expireEveryMs, async () => derived.expire!(clockOf))
     }
     // What fails of it the follower tells.
     const follow = (): Promise<void> => this.#follower.read().catch(() => undefined)
-    this.#every(LIMITS.systemReadEveryMs, follow)
+    this.#every(LIMITS.cluster.systemReadEveryMs, follow)
   }
 
   // --- tenures ----------------------------------------------------------------------------

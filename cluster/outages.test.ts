@@ -91,10 +91,10 @@ t.test('claims that wait for their fence', async (t) => {
   const ask = (): Promise<string> =>
     isAway ? Promise.reject(new Error('away')) : Promise.resolve('there')
   for (let i = 0; i < 25; i++) {
-    const untilMs = clock.monotonicMs() + LIMITS.claimMs
+    const untilMs = clock.monotonicMs() + LIMITS.log.claimMs
     const eight = Array.from({ length: 8 }, () => patiently({ clock, outage, untilMs }, ask))
     const over = Promise.allSettled(eight)
-    await clock.advance(LIMITS.claimMs)
+    await clock.advance(LIMITS.log.claimMs)
     await over
   }
   t.equal(lines.length, 3, 'of some two thousand failures')
@@ -126,7 +126,7 @@ t.test('rows of committed entries', async (t) => {
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.logged.length = 0
   scene.journal.hooks.beforeWrite = () => {
     throw new Error('the store is away')
@@ -137,9 +137,9 @@ t.test('rows of committed entries', async (t) => {
   t.equal(of(/derived rows are not written/).length, 3)
   const away = scene.journal.hooks.beforeWrite
   scene.journal.hooks.beforeWrite = undefined
-  await scene.clock.advance(LIMITS.flushRetryMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushRetryMs * 2)
   scene.journal.hooks.beforeWrite = away
   await scene.run(scene.ask(id, { say: [['append', { token: 'y' }]] }))
-  await scene.clock.advance(LIMITS.flushRetryMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushRetryMs * 2)
   t.match(of(/derived rows are not written/).slice(3), [/ 1$/], 'the next one is told at once')
 })

@@ -45,7 +45,7 @@ t.test('fresh: nothing is read', async (t) => {
 t.test('after a while without a CPU: read again, and nothing is new', async (t) => {
   const { clock, follower, reads } = scene()
   await follower.read()
-  await clock.advance(LIMITS.systemStaleMs + 1)
+  await clock.advance(LIMITS.cluster.systemStaleMs + 1)
   t.notOk(follower.isFresh)
   t.ok(await follower.stands())
   t.equal(reads.count, 2)
@@ -56,7 +56,7 @@ t.test('a read that began before it says too little', async (t) => {
   let answer = (): void => undefined
   reads.next = () => new Promise((resolve) => (answer = () => resolve([])))
   void follower.read()
-  await clock.advance(LIMITS.systemStaleMs + 1)
+  await clock.advance(LIMITS.cluster.systemStaleMs + 1)
   const stands = follower.stands()
   reads.next = () => Promise.resolve([])
   answer()
@@ -79,14 +79,14 @@ t.test('it can not be read, or not in time, or too many wait', async (t) => {
   t.notOk(await follower.stands())
   reads.next = () => new Promise(() => undefined)
   const ended: boolean[] = []
-  for (let i = 0; i < LIMITS.systemAskingMax; i++) {
+  for (let i = 0; i < LIMITS.cluster.systemAskingMax; i++) {
     void follower.stands().then((stands) => ended.push(stands))
   }
   t.notOk(await follower.stands())
-  await clock.advance(LIMITS.systemFollowMs - 1)
+  await clock.advance(LIMITS.cluster.systemFollowMs - 1)
   t.same(ended, [])
   await clock.advance(1)
-  t.equal(ended.length, LIMITS.systemAskingMax)
+  t.equal(ended.length, LIMITS.cluster.systemAskingMax)
   t.notOk(ended.includes(true))
 })
 
@@ -235,7 +235,7 @@ t.test('an empty log is news only as far as its head', async (t) => {
   await commit('a', 1)
   const one = follower()
   await one.follower.read()
-  await clock.advance(LIMITS.systemStaleMs)
+  await clock.advance(LIMITS.cluster.systemStaleMs)
   await commit('a', null)
   await trim()
   await t.rejects(one.follower.read(), /trimmed/)

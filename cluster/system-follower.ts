@@ -55,7 +55,7 @@ export class SystemFollower {
 
   /** The log's tail was read with success not long ago: what the maps say may be gone by. */
   get isFresh(): boolean {
-    return isWithin(this.#options.clock, LIMITS.systemStaleMs, this.#readAt)
+    return isWithin(this.#options.clock, LIMITS.cluster.systemStaleMs, this.#readAt)
   }
 
   /**
@@ -75,7 +75,7 @@ export class SystemFollower {
    */
   freshens(): Promise<boolean> {
     const { clock } = this.#options
-    if (this.#asking >= LIMITS.systemAskingMax) return Promise.resolve(false)
+    if (this.#asking >= LIMITS.cluster.systemAskingMax) return Promise.resolve(false)
     this.#asking++
     return new Promise((resolve) => {
       let isOver = false
@@ -86,7 +86,7 @@ export class SystemFollower {
         this.#asking--
         resolve(isFresh)
       }
-      const cancel = clock.after(LIMITS.systemFollowMs, () => end(false))
+      const cancel = clock.after(LIMITS.cluster.systemFollowMs, () => end(false))
       const look = (): void => {
         if (this.isFresh) end(true)
         else if (!isOver) this.read().then(look, () => end(false))
@@ -98,18 +98,20 @@ export class SystemFollower {
   /**
    * Reads what the maps lack. Engines and members are started together, and an engine may be
    * restarted meanwhile: a journal that is away is asked again. Throws the RequestError of a read
-   * when it is away for longer than LIMITS.engineWaitMs.
+   * when it is away for longer than LIMITS.cluster.engineWaitMs.
    */
   async start(): Promise<void> {
     const { clock } = this.#options
-    const untilMs = clock.monotonicMs() + LIMITS.engineWaitMs
+    const untilMs = clock.monotonicMs() + LIMITS.cluster.engineWaitMs
     for (;;) {
       try {
         return await this.read()
       } catch (error) {
         const isAway = error instanceof RequestError && error.errors[0]!.code === 'UNAVAILABLE'
         if (!isAway || clock.monotonicMs() >= untilMs) throw error
-        await new Promise<void>((resolve) => void clock.after(LIMITS.engineRetryMs, resolve))
+        await new Promise<void>(
+          (resolve) => void clock.after(LIMITS.cluster.engineRetryMs, resolve),
+        )
       }
     }
   }
@@ -203,13 +205,13 @@ export class SystemFollower {
     this.#wake()
   }
 
-  /** Resolves once the maps have come to an offset, or after LIMITS.systemFollowMs. */
+  /** Resolves once the maps have come to an offset, or after LIMITS.cluster.systemFollowMs. */
   reached(offset: number): Promise<void> | null {
     if (this.#options.maps.offset >= offset) return null
     return new Promise((resolve) => {
       const waiter = { offset, resolve }
       this.#waiting.push(waiter)
-      this.#options.clock.after(LIMITS.systemFollowMs, () => {
+      this.#options.clock.after(LIMITS.cluster.systemFollowMs, () => {
         this.#waiting = this.#waiting.filter((other) => other !== waiter)
         resolve()
       })
@@ -249,7 +251,7 @@ export class SystemFollower {
     const { maps, log } = this.#options
     const { offset } = maps
     const before = Math.max(this.#imageAt, this.#imageTriedAt)
-    if (this.#imaging || offset - before < LIMITS.systemImageEntries) return
+    if (this.#imaging || offset - before < LIMITS.cluster.systemImageEntries) return
     this.#imaging = true
     this.#imageTriedAt = offset
     try {

@@ -19,7 +19,7 @@ function mapsOf(count: number, value: unknown): SystemMaps {
     const a = { type: 'put', success: true as const }
     maps.follow({ ...fixed, p: `actor ${i}`, q: `${i}`, r: [{ t: 'put', value }], a }, i)
   }
-  maps.offset = LIMITS.systemImageEntries
+  maps.offset = LIMITS.cluster.systemImageEntries
   return maps
 }
 
@@ -43,7 +43,7 @@ t.test(
   'an image larger than the longest text is written, a part in flight at a time',
   async (t) => {
     const values = 600
-    const maps = mapsOf(values, 'x'.repeat(LIMITS.registryValueBytesMax))
+    const maps = mapsOf(values, 'x'.repeat(LIMITS.registry.valueBytesMax))
     const kinds: string[] = []
     let largest = 0
     const { follower, errors } = imaging(maps, (rows) => {
@@ -57,7 +57,7 @@ t.test(
     await follower.writeImage(1)
     t.same(errors, [])
     t.same(kinds, [...Array.from({ length: values }, (_, part) => `part ${part}`), 'consumer'])
-    t.ok(largest < 1.1 * LIMITS.registryValueBytesMax)
+    t.ok(largest < 1.1 * LIMITS.registry.valueBytesMax)
   },
 )
 
@@ -80,7 +80,7 @@ t.test(
     t.equal(unwritten.errors.length, 1)
     t.equal(writes, 1, 'what follows a part that is not in is not written')
     next = 'committed'
-    maps.offset += LIMITS.systemImageEntries - 1
+    maps.offset += LIMITS.cluster.systemImageEntries - 1
     await unwritten.follower.writeImage(1)
     t.equal(writes, 1, 'nor is the whole of it begun again with each entry')
     maps.offset++
@@ -97,7 +97,7 @@ t.test('an image whose last word is not in is none: the log stays', async (t) =>
     isIn || row!.kind === 'image' ? 'committed' : 'unknown',
   )
   const next = (): Promise<void> => {
-    maps.offset += LIMITS.systemImageEntries
+    maps.offset += LIMITS.cluster.systemImageEntries
     return follower.writeImage(1)
   }
   const first = maps.offset
@@ -120,7 +120,7 @@ t.test('no image is begun beside another that takes long', async (t) => {
     return new Promise((resolve) => (end = () => resolve('committed')))
   })
   const slow = follower.writeImage(1)
-  maps.offset += LIMITS.systemImageEntries
+  maps.offset += LIMITS.cluster.systemImageEntries
   await follower.writeImage(1)
   t.equal(writes, 1)
   for (let i = 0; i < 2; i++) {
@@ -139,7 +139,7 @@ t.test('parts of an image are cut by bytes, and all of them are one moment', (t)
     parts.push(part)
     if (parts.length === 1) maps.load(maps.offset + 1, [])
   }
-  t.ok(parts.every(({ length }) => length <= LIMITS.imageChunkBytes))
+  t.ok(parts.every(({ length }) => length <= LIMITS.storage.imageChunkBytes))
   const found = new SystemMaps(BEHAVIOURS)
   found.load(1, parts)
   t.same(all(found), all(mapsOf(40, 'ä'.repeat(50_000))))

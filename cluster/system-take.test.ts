@@ -67,7 +67,7 @@ t.test('who waits for an offset goes on with it, and not for ever', async (t) =>
   follower.take([entry('b')], 9)
   await settle()
   t.same(told, ['8', '9'])
-  await clock.advance(LIMITS.systemFollowMs - 1)
+  await clock.advance(LIMITS.cluster.systemFollowMs - 1)
   t.same(told, ['8', '9'])
   await clock.advance(1)
   t.same(told, ['8', '9', '10'])

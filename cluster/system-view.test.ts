@@ -155,12 +155,19 @@ t.test('an image is of one moment, in parts that are filled', (t) => {
   }
   const all = parts.reduce((sum, { length }) => sum + length, 0)
   t.ok(parts.length > 1)
-  t.ok(parts.every(({ length }) => length <= LIMITS.imageChunkBytes))
-  t.equal(parts.length, Math.ceil(all / LIMITS.imageChunkBytes), 'no more than there have to be')
+  t.ok(parts.every(({ length }) => length <= LIMITS.storage.imageChunkBytes))
+  t.equal(
+    parts.length,
+    Math.ceil(all / LIMITS.storage.imageChunkBytes),
+    'no more than there have to be',
+  )
   const found = new SystemMaps(BEHAVIOURS)
   found.load(600, parts)
   t.equal(found.size('setting'), 600)
-  const large = mapsOf([put('a', 0, 'x'), put('b', 0, 'x'.repeat(2 * LIMITS.imageChunkBytes))])
+  const large = mapsOf([
+    put('a', 0, 'x'),
+    put('b', 0, 'x'.repeat(2 * LIMITS.storage.imageChunkBytes)),
+  ])
   t.equal([...large.image()].length, 2, 'a larger item is a part of its own')
   t.end()
 })

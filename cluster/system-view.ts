@@ -113,9 +113,9 @@ export class SystemMaps implements SystemView {
   }
 
   /**
-   * The maps as they are now, in parts of LIMITS.imageChunkBytes; an item that is larger is a part
-   * of its own. A part is made when it is asked for: all of them need not fit into memory, or one
-   * text, and whatever happens between them has its turn.
+   * The maps as they are now, in parts of LIMITS.storage.imageChunkBytes; an item that is larger is
+   * a part of its own. A part is made when it is asked for: all of them need not fit into memory,
+   * or one text, and whatever happens between them has its turn.
    */
   image(): Iterable<Buffer> {
     const moment: ImageItem[] = []
@@ -135,7 +135,7 @@ export class SystemMaps implements SystemView {
       const state = this.#behaviours.get(item.type)!.toSnapshot(item.state)
       const text = JSON.stringify({ ...item, state })
       const own = Buffer.byteLength(text) + LIST_BYTES
-      if (texts.length > 0 && bytes + own > LIMITS.imageChunkBytes) {
+      if (texts.length > 0 && bytes + own > LIMITS.storage.imageChunkBytes) {
         yield partOf(texts)
         texts = []
         bytes = 0

@@ -118,7 +118,7 @@ export const TABLE = {
   KONTOR_BOOTSTRAP_SECRET: row<string | null>({
     key: 'bootstrapSecret',
     what: 'Secret of the first client, `bootstrap`, in a store without identities.',
-    kind: plainText(1_000, LIMITS.secretCharsMin),
+    kind: plainText(1_000, LIMITS.access.secretCharsMin),
     initial: null,
     initially: 'random, written to bootstrap.json in the data folder',
     secret: true,
@@ -151,9 +151,9 @@ export const TABLE = {
   KONTOR_GRAPH_READERS: row<number | null>({
     key: 'graphReaders',
     what: 'Threads that read the embedded graph index; heavy queries have all but one.',
-    kind: integer(2, LIMITS.graphReadersMax, 'a number of threads'),
+    kind: integer(2, LIMITS.graph.readersMax, 'a number of threads'),
     initial: null,
-    initially: `one a core, at least 2 and at most ${LIMITS.graphReadersDefaultMax}`,
+    initially: `one a core, at least 2 and at most ${LIMITS.graph.readersDefaultMax}`,
   }),
   KONTOR_ORDER_COMPLETION: row<'manual' | 'automatic'>({
     key: 'orderCompletion',
@@ -179,13 +179,13 @@ export const TABLE = {
     key: 'shutdownMs',
     what: 'Longest time from SIGTERM to the end, draining included.',
     kind: integer(0, 600_000, 'milliseconds'),
-    initial: LIMITS.shutdownMs,
+    initial: LIMITS.node.shutdownMs,
   }),
   KONTOR_SHUTDOWN_NOTICE_MS: row({
     key: 'shutdownNoticeMs',
     what: 'How long /health/ready says 503 on SIGTERM, all else going on, before draining begins.',
     kind: integer(0, 600_000, 'milliseconds'),
-    initial: LIMITS.shutdownNoticeMs,
+    initial: LIMITS.node.shutdownNoticeMs,
   }),
   KONTOR_ACCESS_TOKEN_MS: row({
     key: 'accessTokenMs',

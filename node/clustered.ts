@@ -95,7 +95,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
 async function openStore(options: FoundationOptions): Promise<CassandraStore> {
   const { log, world } = options
   const now = (): number => world.clock.monotonicMs()
-  const untilMs = now() + LIMITS.engineWaitMs
+  const untilMs = now() + LIMITS.cluster.engineWaitMs
   const failing = 'Cassandra can not be used yet; it is tried again'
   const outage = new Outage({ log, now, failing, back: 'Cassandra is there' })
   for (;;) {
@@ -106,7 +106,7 @@ async function openStore(options: FoundationOptions): Promise<CassandraStore> {
     } catch (error) {
       if (!isAway(error) || now() >= untilMs) throw error
       outage.failed({ err: error })
-      await new Promise<void>((resolve) => void setTimeout(resolve, LIMITS.engineRetryMs))
+      await new Promise<void>((resolve) => void setTimeout(resolve, LIMITS.cluster.engineRetryMs))
     }
   }
 }

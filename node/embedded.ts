@@ -75,7 +75,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
 
 /** One a core; at least two, for heavy plans have all but one. */
 function readersBy(cores: number): number {
-  return Math.min(Math.max(2, cores), LIMITS.graphReadersDefaultMax)
+  return Math.min(Math.max(2, cores), LIMITS.graph.readersDefaultMax)
 }
 
 function makeMember(

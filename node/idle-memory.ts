@@ -29,7 +29,7 @@ export function giveMemoryBackWhenIdle(): () => void {
     if (share > IDLE_SHARE || heapTotal < WORTH_BYTES || heapTotal <= collectedAt) return
     collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
     collectedAt = getHeapStatistics().total_heap_size * 1.1
-  }, LIMITS.idleMemoryMs)
+  }, LIMITS.node.idleMemoryMs)
   timer.unref()
   return () => clearInterval(timer)
 }

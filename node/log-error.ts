@@ -28,7 +28,7 @@ export interface ErrorFields {
 
 /** An error as a line of the log shows it; anything else that was thrown, as text. */
 export function errorFields(error: unknown): ErrorFields {
-  return fieldsOf(error, LIMITS.logCausesMax)
+  return fieldsOf(error, LIMITS.node.logCausesMax)
 }
 
 function fieldsOf(error: unknown, left: number): ErrorFields {
@@ -48,7 +48,9 @@ function fieldsOf(error: unknown, left: number): ErrorFields {
     if (error.cause !== undefined) fields['cause'] = fieldsOf(error.cause, left - 1)
     const several = severalOf(members)
     if (several.length > 0) {
-      fields['errors'] = several.slice(0, LIMITS.logCausesMax).map((one) => fieldsOf(one, left - 1))
+      fields['errors'] = several
+        .slice(0, LIMITS.node.logCausesMax)
+        .map((one) => fieldsOf(one, left - 1))
     }
   }
   return fields as ErrorFields
@@ -70,7 +72,7 @@ function plain(thrown: unknown): string {
  * credentials in an address, and what Redis was sent with a command that it doesn't know.
  */
 export function harmless(text: string): string {
-  const cut = text.slice(0, LIMITS.logTextCharsMax)
+  const cut = text.slice(0, LIMITS.node.logTextCharsMax)
   return cut
     .replaceAll(/\/\/[^/\s@]*@/g, '//***@')
     .replaceAll(/with args beginning with:.*/g, 'with args ***')

@@ -44,11 +44,11 @@ t.test('a line that was cut does not run into the next one', async (t) => {
 })
 
 t.test('a pipe that nobody reads is waited for once', async (t) => {
-  const full = Array.from({ length: LIMITS.logWaitMs + 1 + 3 }, () => 'EAGAIN')
+  const full = Array.from({ length: LIMITS.node.logWaitMs + 1 + 3 }, () => 'EAGAIN')
   const { said, ...to } = outlet(...full)
   const writer = lineWriter(to)
   for (let n = 0; n < 4; n++) writer.write('lost\n')
-  t.equal(said.pauses, LIMITS.logWaitMs)
+  t.equal(said.pauses, LIMITS.node.logWaitMs)
   t.equal(said.tries, full.length)
   writer.write('here again\n')
   t.equal(said.text, 'here again\n')

@@ -29,13 +29,13 @@ export function outletOf(fd: number): Outlet {
 export function lineWriter({ put, pause }: Outlet): LineWriter {
   let isTorn = false
   // A full pipe is waited for once; until something goes through, what follows is dropped at once.
-  let patience: number = LIMITS.logWaitMs
+  let patience: number = LIMITS.node.logWaitMs
   const writeAll = (bytes: Buffer): void => {
     let left = bytes
     while (left.length > 0) {
       try {
         left = left.subarray(put(left))
-        patience = LIMITS.logWaitMs
+        patience = LIMITS.node.logWaitMs
       } catch (error) {
         const isFull = (error as NodeJS.ErrnoException).code === 'EAGAIN'
         if (!isFull || patience === 0) {

@@ -145,8 +145,8 @@ t.test('expired sessions leave the maps', async (t) => {
   for (let i = 0; i < 5; i++) await one.token()
   t.equal(one.world.member.system.size('session'), 5)
   // By the wall clock alone: a day of the other one has hundreds of thousands of timers.
-  one.world.clock.stepWall(3_600_000 + LIMITS.sessionKeptMs)
-  await one.world.clock.advance(LIMITS.sessionSweepMs)
+  one.world.clock.stepWall(3_600_000 + LIMITS.access.sessionKeptMs)
+  await one.world.clock.advance(LIMITS.access.sessionSweepMs)
   t.equal(one.world.member.system.size('session'), 0)
 })
 

@@ -81,7 +81,7 @@ function systemRequest(type: string, id: string, message: Message, origin: Origi
     by: origin.by,
     ...(origin.session !== undefined && { session: origin.session }),
     preview: false,
-    budgetMs: LIMITS.requestBudgetMs,
+    budgetMs: LIMITS.sharding.requestBudgetMs,
     trace: origin.trace,
   }
 }

@@ -69,8 +69,8 @@ t.test('an id may come again when its time is over, not a moment before', async 
     return said.join()
   }
   for (const [kind, markTtlMs] of [
-    [0, LIMITS.edgeMarkMs],
-    [1, LIMITS.callerMarkMs],
+    [0, LIMITS.storage.edgeMarkMs],
+    [1, LIMITS.storage.callerMarkMs],
   ] as const) {
     t.match(says(kind, 5 + markTtlMs - 1), /message m was taken at 1 already/)
     t.equal(says(kind, 5 + markTtlMs), '')
@@ -150,7 +150,7 @@ t.test('of many messages those are forgotten whose time is over, and no others',
     const fixed = { y: 'ledger', p: 'actor', l: 0, t: 0, b: 'x' } as const
     audit.next(n, { ...fixed, v: n - 1, n, r: [{ t: 'appended' }], m, a, c })
   }
-  const lateMs = LIMITS.edgeMarkMs
+  const lateMs = LIMITS.storage.edgeMarkMs
   take('early', 0)
   take('kept', 1)
   for (let i = 0; i < 110_000; i++) take(`m${i}`, 2)

@@ -94,7 +94,7 @@ export class EntryAudit {
     }
     this.#messages.set(id, {
       offset,
-      untilMs: c + (l === 1 ? LIMITS.callerMarkMs : LIMITS.edgeMarkMs),
+      untilMs: c + (l === 1 ? LIMITS.storage.callerMarkMs : LIMITS.storage.edgeMarkMs),
     })
     if (this.#messages.size < this.#sweepAt) return
     for (const [old, { untilMs }] of this.#messages) if (untilMs <= c) this.#messages.delete(old)

@@ -246,8 +246,8 @@ export interface DerivedStore extends DerivedReader {
   /**
    * Deletes passing rows (row-expiry.ts) whose time is over, where the store doesn't do so by
    * itself: what was written when its shard's clock (PROTOCOL 3.0) stood at c goes once that clock
-   * is at c + LIMITS.derivedTtlSeconds or later, never by a wall clock. `clockOf`: the clock of a
-   * shard now; null: it isn't known here, and nothing of that shard goes.
+   * is at c + LIMITS.storage.derivedTtlSeconds or later, never by a wall clock. `clockOf`: the
+   * clock of a shard now; null: it isn't known here, and nothing of that shard goes.
    */
   expire?(clockOf: (shard: number) => number | null): Promise<void>
 }

@@ -38,7 +38,7 @@ t.test(
       messageId: 'm',
       offset: 1,
     } as unknown as DerivedRow
-    t.same(expiryOf(mark), { from: 5 * LIMITS.callerMarkMs })
+    t.same(expiryOf(mark), { from: 5 * LIMITS.storage.callerMarkMs })
     t.end()
   },
 )

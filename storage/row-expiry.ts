@@ -13,7 +13,7 @@ import { CREATE_KEY_SUFFIX, type DerivedRow } from './journal.ts'
  */
 export const ENTRIES_TOGETHER = 256
 
-/** How long a row stands that may go: LIMITS.derivedTtlSeconds, counted from here. */
+/** How long a row stands that may go: LIMITS.storage.derivedTtlSeconds, counted from here. */
 export interface RowExpiry {
   /**
    * The shard's clock, milliseconds; null: the row doesn't say, so from whenever it was seen. Never
@@ -39,7 +39,7 @@ export function expiryOf(row: DerivedRow): RowExpiry | null {
     }
     case 'mark':
       // Looked for under its day and the next one.
-      return { from: (row.day + 1) * LIMITS.callerMarkMs }
+      return { from: (row.day + 1) * LIMITS.storage.callerMarkMs }
     case 'parked':
       return row.body === null ? { from: null } : null
     default:

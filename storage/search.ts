@@ -26,7 +26,7 @@ export interface IndexWrite {
   /**
    * Of an actor's own node (its id is the actor's), with places: all its other nodes that are kept
    * as rows, in its order. Who reads that one document then reads the actor in one state. Absent
-   * where there are more than LIMITS.indexWholeNodesMax.
+   * where there are more than LIMITS.storage.indexWholeNodesMax.
    */
   readonly whole?: readonly NodeDoc[]
 }
@@ -88,10 +88,10 @@ export interface GraphReader {
   /**
    * Runs a plan: on one consistent state of the index where there are transactions, else each of
    * its steps on a state that is no older than when the plan began; an actor's own node and what is
-   * reached from it inside the actor are of one state of it (up to LIMITS.indexWholeNodesMax nodes
-   * and LIMITS.indexWholeCharsMax). Throws RequestError: 503
-   * UNAVAILABLE when it takes longer than `budgetMs` or the index is away, 400 INVALID_QUERY past
-   * LIMITS.graphResultNodesMax.
+   * reached from it inside the actor are of one state of it (up to
+   * LIMITS.storage.indexWholeNodesMax nodes and LIMITS.storage.indexWholeCharsMax). Throws
+   * RequestError: 503 UNAVAILABLE when it takes longer than `budgetMs` or the index is away, 400
+   * INVALID_QUERY past LIMITS.graph.resultNodesMax.
    */
   query(plan: GraphPlan, budgetMs: number): Maybe<GraphResult>
   close(): Maybe<void>

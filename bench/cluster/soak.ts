@@ -41,14 +41,14 @@ const CATCH_UP_MS = 120_000
 
 /** What is minutes to days in production is seconds to minutes here. */
 const LIMITS = {
-  edgeMarkMs: 60_000,
-  callerMarkMs: 90_000,
-  derivedTtlSeconds: 120,
-  flushStoredMs: 2_000,
-  trimEveryMs: 5_000,
-  feedRetentionMs: 20_000,
-  segmentRowsMax: 1_000,
-  passivateMs: 20_000,
+  'storage.edgeMarkMs': 60_000,
+  'storage.callerMarkMs': 90_000,
+  'storage.derivedTtlSeconds': 120,
+  'sharding.flushStoredMs': 2_000,
+  'sharding.trimEveryMs': 5_000,
+  'sharding.feedRetentionMs': 20_000,
+  'storage.segmentRowsMax': 1_000,
+  'sharding.passivateMs': 20_000,
 }
 
 export async function clusterSoak(options: ClusterSoakOptions): Promise<ClusterSoak> {

@@ -111,9 +111,9 @@ t.test('drops what was used longest ago, by number and by weight', async (t) => 
 t.test('what it weighs is bounded as a state is, and gone when it goes', async (t) => {
   const states = statesOf({})
   const one = states.begin('a', 'notebook')
-  states.fold(one, entry('a', 0, 'x'), LIMITS.stateBytesMax)
-  states.fold(one, entry('a', 1, 'y'), LIMITS.stateBytesMax)
-  t.equal(states.bytes, LIMITS.stateBytesMax)
+  states.fold(one, entry('a', 0, 'x'), LIMITS.sharding.stateBytesMax)
+  states.fold(one, entry('a', 1, 'y'), LIMITS.sharding.stateBytesMax)
+  t.equal(states.bytes, LIMITS.sharding.stateBytesMax)
   states.drop('a')
   t.equal(states.bytes, 0)
   states.touch(one)

@@ -61,8 +61,8 @@ export class ActorStates {
     this.#behaviours = options.behaviours
     this.#derived = options.derived
     this.#decodeSnapshot = options.decodeSnapshot
-    this.#actorsMax = options.actorsMax ?? LIMITS.projectorActorsMax
-    this.#bytesMax = options.bytesMax ?? LIMITS.projectorActorsBytesMax
+    this.#actorsMax = options.actorsMax ?? LIMITS.feed.projectorActorsMax
+    this.#bytesMax = options.bytesMax ?? LIMITS.feed.projectorActorsBytesMax
   }
 
   get size(): number {
@@ -107,7 +107,7 @@ export class ActorStates {
       )
     }
     actor.version += entry.r.length
-    const weight = Math.min(actor.bytes + bytes, LIMITS.stateBytesMax)
+    const weight = Math.min(actor.bytes + bytes, LIMITS.sharding.stateBytesMax)
     this.#bytes += weight - actor.bytes
     actor.bytes = weight
   }
@@ -189,7 +189,7 @@ export class ActorStates {
       throw new ProjectionError(`the snapshot can't be read: ${String(error)}`, { cause: error })
     }
     const { version } = snapshot
-    const weight = Math.min(bytes, LIMITS.stateBytesMax)
+    const weight = Math.min(bytes, LIMITS.sharding.stateBytesMax)
     const actor: FoldedActor = { actorId, behaviour, state, version, bytes: weight }
     this.#actors.set(actorId, actor)
     this.#bytes += weight

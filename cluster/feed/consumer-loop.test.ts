@@ -77,7 +77,7 @@ void t.test('what fails is tried again after longer and longer, up to a bound', 
   await until(() => s.steps === 15)
   s.loop.stop()
   await done
-  const { projectorRetryMs: first, projectorRetryMsMax: most } = LIMITS
+  const { retryMs: first, retryMsMax: most } = LIMITS.storage
   const growing = Array.from({ length: 12 }, (_, i) => Math.min(first * 2 ** i, most))
   t.same(s.waits, [...growing, first], 'success begins anew')
 })
@@ -87,7 +87,7 @@ void t.test('a step that has to wait comes again after a while', async (t) => {
   s.script.push('later', 'later')
   void s.loop.run()
   await until(() => s.steps === 3)
-  t.same(s.waits, [LIMITS.projectorRetryMs, LIMITS.projectorRetryMs])
+  t.same(s.waits, [LIMITS.storage.retryMs, LIMITS.storage.retryMs])
 })
 
 void t.test('it begins before its first step, as often as it takes', async (t) => {
@@ -96,7 +96,7 @@ void t.test('it begins before its first step, as often as it takes', async (t) =
   void s.loop.run()
   await until(() => s.steps === 1)
   t.equal(begun, 3)
-  t.same(s.waits, [LIMITS.projectorRetryMs, 2 * LIMITS.projectorRetryMs])
+  t.same(s.waits, [LIMITS.storage.retryMs, 2 * LIMITS.storage.retryMs])
 })
 
 void t.test('woken, it lets some more come together, unless somebody waits for it', async (t) => {
@@ -108,12 +108,12 @@ void t.test('woken, it lets some more come together, unless somebody waits for i
   await until(() => s.steps === 2)
   t.same(
     s.waits,
-    Array.from({ length: LIMITS.projectorGatherMs / 10 }, () => 10),
+    Array.from({ length: LIMITS.feed.projectorGatherMs / 10 }, () => 10),
   )
   s.awaited = true
   s.loop.wake()
   await until(() => s.steps === 3)
-  t.equal(s.waits.length, LIMITS.projectorGatherMs / 10, 'no further wait')
+  t.equal(s.waits.length, LIMITS.feed.projectorGatherMs / 10, 'no further wait')
 })
 
 void t.test('what came as it fell asleep wakes it', async (t) => {

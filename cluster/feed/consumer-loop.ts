@@ -37,7 +37,7 @@ export class ConsumerLoop {
   #wake: (() => void) | null = null
   #woken = false
   #stopped = false
-  #failureMs: number = LIMITS.projectorRetryMs
+  #failureMs: number = LIMITS.storage.retryMs
 
   constructor(options: ConsumerLoopOptions) {
     this.#options = options
@@ -57,8 +57,8 @@ export class ConsumerLoop {
         await this.#backOff()
         continue
       }
-      this.#failureMs = LIMITS.projectorRetryMs
-      if (next === 'later') await this.pause(LIMITS.projectorRetryMs)
+      this.#failureMs = LIMITS.storage.retryMs
+      if (next === 'later') await this.pause(LIMITS.storage.retryMs)
       else if (next === 'idle') {
         await this.#sleep()
         await this.#gather()
@@ -96,7 +96,7 @@ export class ConsumerLoop {
   /** Waits longer each time, as long as nothing gets better. */
   async #backOff(): Promise<void> {
     const ms = this.#failureMs
-    this.#failureMs = Math.min(ms * 2, LIMITS.projectorRetryMsMax)
+    this.#failureMs = Math.min(ms * 2, LIMITS.storage.retryMsMax)
     await this.pause(ms)
   }
 
@@ -115,7 +115,7 @@ export class ConsumerLoop {
    */
   async #gather(): Promise<void> {
     const { consumer, gatherStepMs } = this.#options
-    for (let waited = 0; waited < LIMITS.projectorGatherMs; waited += gatherStepMs) {
+    for (let waited = 0; waited < LIMITS.feed.projectorGatherMs; waited += gatherStepMs) {
       if (consumer.isAwaited() || this.#stopped) return
       await this.pause(gatherStepMs)
     }

@@ -49,34 +49,34 @@ t.test('a head never falls', async (t) => {
 })
 
 const lagOf = fc.record({
-  entries: fc.nat(LIMITS.indexLagEntriesMax * 5),
-  ageMs: fc.nat(LIMITS.indexLagMs * 5),
+  entries: fc.nat(LIMITS.feed.indexLagEntriesMax * 5),
+  ageMs: fc.nat(LIMITS.feed.indexLagMs * 5),
 })
 
 t.test('the brake: nothing within the bounds, bounded above, rising without a jump', async () => {
   fc.assert(
     fc.property(lagOf, lagOf, (a, b) => {
       const [delayA, delayB] = [ackDelayMs(a), ackDelayMs(b)]
-      const isMany = a.entries >= LIMITS.indexLagEntriesMin
-      if (a.entries <= LIMITS.indexLagEntriesMax && a.ageMs <= LIMITS.indexLagMs) {
+      const isMany = a.entries >= LIMITS.feed.indexLagEntriesMin
+      if (a.entries <= LIMITS.feed.indexLagEntriesMax && a.ageMs <= LIMITS.feed.indexLagMs) {
         if (delayA !== 0) throw new Error('within the bounds')
-      } else if ((isMany && delayA <= 0) || delayA < 0 || delayA > LIMITS.ackDelayMsMax)
+      } else if ((isMany && delayA <= 0) || delayA < 0 || delayA > LIMITS.feed.ackDelayMsMax)
         throw new Error('out of range')
       if (a.entries <= b.entries && a.ageMs <= b.ageMs && delayA > delayB) {
         throw new Error('more lag, less delay')
       }
       const next = ackDelayMs({ ...a, entries: a.entries + 1 })
-      if (Math.abs(next - delayA) > LIMITS.ackDelayMsMax / 50) throw new Error('a jump')
+      if (Math.abs(next - delayA) > LIMITS.feed.ackDelayMsMax / 50) throw new Error('a jump')
     }),
     { numRuns: 2_000 },
   )
 })
 
 t.test('the brake: a few old entries wait for their turn, and nobody with them', async (t) => {
-  const few = LIMITS.indexLagEntriesMin / 10
-  t.equal(ackDelayMs({ entries: few, ageMs: 9 * LIMITS.indexLagMs }), 0, 'of a busy machine')
-  const half = ackDelayMs({ entries: few, ageMs: 15 * LIMITS.indexLagMs })
-  t.ok(Math.abs(half - LIMITS.ackDelayMsMax / 2) < 1e-6, 'of a consumer that stands still')
-  const many = { entries: LIMITS.indexLagEntriesMin, ageMs: 1.5 * LIMITS.indexLagMs }
-  t.equal(ackDelayMs(many), LIMITS.ackDelayMsMax / 2)
+  const few = LIMITS.feed.indexLagEntriesMin / 10
+  t.equal(ackDelayMs({ entries: few, ageMs: 9 * LIMITS.feed.indexLagMs }), 0, 'of a busy machine')
+  const half = ackDelayMs({ entries: few, ageMs: 15 * LIMITS.feed.indexLagMs })
+  t.ok(Math.abs(half - LIMITS.feed.ackDelayMsMax / 2) < 1e-6, 'of a consumer that stands still')
+  const many = { entries: LIMITS.feed.indexLagEntriesMin, ageMs: 1.5 * LIMITS.feed.indexLagMs }
+  t.equal(ackDelayMs(many), LIMITS.feed.ackDelayMsMax / 2)
 })

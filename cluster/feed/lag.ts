@@ -13,16 +13,20 @@ export interface Lag {
 
 /**
  * How long an acknowledgement is held back, milliseconds: 0 within both bounds, then in proportion
- * to how far the worse of them is passed, up to LIMITS.ackDelayMsMax at twice the bound. Callers
- * that wait for their answers send less by it, until both rates agree; none gets an error. The age
- * of less than LIMITS.indexLagEntriesMin counts in part: a consumer that could take them in one go
- * waits for a processor or a disk that others have, and gets neither by callers sending less.
+ * to how far the worse of them is passed, up to LIMITS.feed.ackDelayMsMax at twice the bound.
+ * Callers that wait for their answers send less by it, until both rates agree; none gets an error.
+ * The age of less than LIMITS.feed.indexLagEntriesMin counts in part: a consumer that could take
+ * them in one go waits for a processor or a disk that others have, and gets neither by callers
+ * sending less.
  */
 export function ackDelayMs({ entries, ageMs }: Lag): number {
-  const share = Math.min(entries / LIMITS.indexLagEntriesMin, 1)
-  const over = Math.max(entries / LIMITS.indexLagEntriesMax, (share * ageMs) / LIMITS.indexLagMs)
+  const share = Math.min(entries / LIMITS.feed.indexLagEntriesMin, 1)
+  const over = Math.max(
+    entries / LIMITS.feed.indexLagEntriesMax,
+    (share * ageMs) / LIMITS.feed.indexLagMs,
+  )
   if (over <= 1) return 0
-  return Math.min(over - 1, 1) * LIMITS.ackDelayMsMax
+  return Math.min(over - 1, 1) * LIMITS.feed.ackDelayMsMax
 }
 
 /** Where the consumer stands. Offsets never fall. */

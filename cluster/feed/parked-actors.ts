@@ -64,8 +64,8 @@ export class ParkedActors {
   /** Sets an actor aside. Its row is written by `save`, before any offset moves over it. */
   add(parked: ParkedActor): void {
     assert(
-      this.#parked.size < LIMITS.projectorParkedMax,
-      `${LIMITS.projectorParkedMax} actors can't be projected; the newest: ${parked.reason}`,
+      this.#parked.size < LIMITS.feed.projectorParkedMax,
+      `${LIMITS.feed.projectorParkedMax} actors can't be projected; the newest: ${parked.reason}`,
     )
     this.#states.drop(parked.actorId)
     this.#returning.delete(parked.actorId)

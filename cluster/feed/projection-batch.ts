@@ -284,7 +284,7 @@ function docsOf(
   { behaviour, state }: FoldedActor,
   refs: readonly NodeRef[],
 ): ReadonlyMap<string, NodeDoc> | null {
-  if (refs.length > LIMITS.indexWholeNodesMax) return null
+  if (refs.length > LIMITS.storage.indexWholeNodesMax) return null
   const docs = new Map<string, NodeDoc>()
   for (const ref of refs) {
     const found = behaviour.project(state, ref)

@@ -17,11 +17,11 @@ export interface ProjectorLimits {
 }
 
 export const PROJECTOR_DEFAULTS: ProjectorLimits = {
-  entries: LIMITS.projectorBatchEntries,
-  bytes: LIMITS.projectorBatchBytes,
-  ms: LIMITS.projectorBatchMs,
-  actors: LIMITS.projectorActorsMax,
-  actorsBytes: LIMITS.projectorActorsBytesMax,
+  entries: LIMITS.feed.projectorBatchEntries,
+  bytes: LIMITS.feed.projectorBatchBytes,
+  ms: LIMITS.feed.projectorBatchMs,
+  actors: LIMITS.feed.projectorActorsMax,
+  actorsBytes: LIMITS.feed.projectorActorsBytesMax,
 }
 
 export interface ProjectorOptions {

@@ -4,14 +4,14 @@
 import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
-import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import type { ProjectorLimits } from './projector-options.ts'
 import { actorIdOf } from './testing/feed-store.ts'
 import { type Scene, erased, follow, noted, opened, scene, started } from './testing/scene.ts'
 
 // An index is filled an actor at a step, so that anything may come in between.
-Object.assign(LIMITS, { projectorBatchEntries: 1, refillReadsTogether: 1 })
-Object.assign(LIMITS, { refillStepMs: 0, refillKeptMs: 0, trimEveryMs: 0 })
+overrideLimits({ 'feed.projectorBatchEntries': 1, 'feed.refillReadsTogether': 1 })
+overrideLimits({ 'feed.refillStepMs': 0, 'feed.refillKeptMs': 0, 'sharding.trimEveryMs': 0 })
 
 interface Act {
   readonly kind: 'write' | 'flush' | 'snapshot' | 'trim' | 'step' | 'restart' | 'fail'

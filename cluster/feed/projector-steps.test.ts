@@ -1,12 +1,12 @@
 // How far one step of a projector goes, and what ends it at once. Source: PROTOCOL 3.13.
 
 import t from 'tap'
-import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { IndexAway, IndexGone } from '../../storage/search.ts'
 import { actorIdOf } from './testing/feed-store.ts'
 import { A, C, follow, noted, opened, scene, started } from './testing/scene.ts'
 
-Object.assign(LIMITS, { projectorBatchEntries: 4, refillReadsTogether: 2 })
+overrideLimits({ 'feed.projectorBatchEntries': 4, 'feed.refillReadsTogether': 2 })
 
 t.test('an index that is said to be ahead of the log is of another store', async (t) => {
   const s = scene()

@@ -270,7 +270,7 @@ export class Projector {
   }
 
   #most(limit: number): number {
-    return this.#options.isAwaited?.() === true ? limit * LIMITS.projectorAwaitedShare : limit
+    return this.#options.isAwaited?.() === true ? limit * LIMITS.feed.projectorAwaitedShare : limit
   }
 
   /** Parked rows first, then nodes and offsets in one step; answers the number of writes. */
@@ -365,7 +365,7 @@ export class Projector {
       return nothingDone('now')
     }
     const { clock, pause, isAwaited } = this.#options
-    const untilMs = clock() + LIMITS.refillStepMs
+    const untilMs = clock() + LIMITS.feed.refillStepMs
     let [entries, writes, actors] = [0, 0, 0]
     for (let step = await this.#refill.step(heads); step !== null;) {
       for (const { shard, begun } of step.filled) {

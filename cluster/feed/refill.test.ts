@@ -3,13 +3,18 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { IndexAway, IndexGone, type Fill } from '../../storage/search.ts'
 import { Projector } from './projector.ts'
 import { FeedStore, PlainIndex, actorIdOf, decodeTestSnapshot } from './testing/feed-store.ts'
 import { notebookBehaviour } from './testing/notebook.ts'
 import { erased, noted, opened } from './testing/scene.ts'
 
-Object.assign(LIMITS, { projectorBatchEntries: 40, refillReadsTogether: 4, refillStepMs: 0 })
+overrideLimits({
+  'feed.projectorBatchEntries': 40,
+  'feed.refillReadsTogether': 4,
+  'feed.refillStepMs': 0,
+})
 
 const ACTORS = 300
 /** Each has a notebook and a note. */
@@ -124,7 +129,7 @@ t.test('another process goes on where the one before was', async (t) => {
   const first = f.projector(false)
   await first.start(f.store.heads, 'g1')
   await f.until(first, NODES / 2)
-  f.nowMs += LIMITS.refillKeptMs
+  f.nowMs += LIMITS.feed.refillKeptMs
   await first.step(f.store.heads)
   const before = f.written
   // What is removed and changed in between is in the log only.
@@ -144,7 +149,7 @@ t.test('a new owner goes on where the one before was, among shards that just beg
   const heads = (shard: number) => new Map([[shard, f.store.heads.get(shard)!]])
   await one.gained(0, null, heads(0).get(0)!)
   await f.until(one, NODES / 4, heads(0))
-  f.nowMs += LIMITS.refillKeptMs
+  f.nowMs += LIMITS.feed.refillKeptMs
   await one.step(heads(0))
   const fill = f.index.fills().get(0)!
   t.not(fill.after, null)
@@ -157,7 +162,7 @@ t.test('a new owner goes on where the one before was, among shards that just beg
   await f.run(two)
   t.strictSame(f.index.docs(), f.store.expected())
   t.ok(f.written <= NODES + 60, `${f.written} documents for ${NODES}, ${written} before it came`)
-  const alone = Math.ceil(NODES / LIMITS.projectorBatchEntries)
+  const alone = Math.ceil(NODES / LIMITS.feed.projectorBatchEntries)
   t.ok(f.pages - pages <= alone + 3, `${f.pages - pages} steps: they meet and go on together`)
 })
 

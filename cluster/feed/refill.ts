@@ -117,7 +117,7 @@ export class Refill {
       return await this.#step(group)
     } catch (error) {
       // However long it lasts: the log may be gone by then.
-      if (this.#options.clock() >= this.#lookedAtMs + LIMITS.trimEveryMs) {
+      if (this.#options.clock() >= this.#lookedAtMs + LIMITS.sharding.trimEveryMs) {
         for (const shard of this.#fills.keys()) this.#doubted.add(shard)
       }
       throw error
@@ -155,7 +155,7 @@ export class Refill {
       after: names[count - 1]!,
       step: fill.step + 1,
     }))
-    if (clock() >= this.#keptAtMs + LIMITS.refillKeptMs) {
+    if (clock() >= this.#keptAtMs + LIMITS.feed.refillKeptMs) {
       await index.apply([], [], further)
       this.#keptAtMs = clock()
     }
@@ -176,8 +176,8 @@ export class Refill {
     const offsets = new Map(group.map(({ shard, begun }) => [shard, begun]))
     const found: Found[] = []
     let [count, pending] = [0, 0]
-    while (count < names.length && pending < LIMITS.projectorBatchEntries) {
-      const some = names.slice(count, count + LIMITS.refillReadsTogether)
+    while (count < names.length && pending < LIMITS.feed.projectorBatchEntries) {
+      const some = names.slice(count, count + LIMITS.feed.refillReadsTogether)
       count += some.length
       for (const own of await Promise.all(some.map((id) => this.#nodesOf(id, offsets)))) {
         if (own === null) continue

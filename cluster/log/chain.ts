@@ -46,7 +46,7 @@ export class SegmentChain {
     }
     known.set(segment, { base, head, sealed })
     // The one that was noted first: it can be looked at again.
-    if (known.size > LIMITS.segmentsKnownMax) known.delete(known.keys().next().value!)
+    if (known.size > LIMITS.log.segmentsKnownMax) known.delete(known.keys().next().value!)
   }
 
   /** A row of this segment ends at `offset`. */

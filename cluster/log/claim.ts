@@ -93,9 +93,9 @@ export async function patiently<T>(
   attempt: () => Promise<T | typeof UNDECIDED>,
 ): Promise<T> {
   for (
-    let waitMs: number = LIMITS.claimRetryMs;
+    let waitMs: number = LIMITS.log.claimRetryMs;
     ;
-    waitMs = Math.min(2 * waitMs, LIMITS.claimRetryMsMax)
+    waitMs = Math.min(2 * waitMs, LIMITS.log.claimRetryMsMax)
   ) {
     try {
       const answer = await attempt()

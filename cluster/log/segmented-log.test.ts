@@ -239,12 +239,12 @@ void t.test('a claim asks again soon, and then in steps that have a bound', asyn
   }
   const claim = one.log.claim(0, tenure)
   claim.catch(() => undefined)
-  for (let i = 0; i < 300; i++) await one.clock.advance(LIMITS.claimRetryMs / 2)
+  for (let i = 0; i < 300; i++) await one.clock.advance(LIMITS.log.claimRetryMs / 2)
   await t.rejects(claim, { message: /in time/ })
   const gaps = asked.slice(1).map((at, i) => at - asked[i]!)
-  t.equal(gaps[0], LIMITS.claimRetryMs)
-  t.equal(gaps[1], 2 * LIMITS.claimRetryMs)
-  t.equal(Math.max(...gaps), LIMITS.claimRetryMsMax)
+  t.equal(gaps[0], LIMITS.log.claimRetryMs)
+  t.equal(gaps[1], 2 * LIMITS.log.claimRetryMs)
+  t.equal(Math.max(...gaps), LIMITS.log.claimRetryMsMax)
 })
 
 void t.test('a claim of a log that can not be ends at once', async (t) => {
@@ -280,7 +280,7 @@ void t.test(
     await t.rejects(patiently(one, one.log.claim(0, tenure)), {
       message: /has not answered in time/,
     })
-    t.ok(one.clock.monotonicMs() - began <= LIMITS.claimMs + 200)
+    t.ok(one.clock.monotonicMs() - began <= LIMITS.log.claimMs + 200)
     const again = one.log.claim(0, tenure)
     await one.clock.advance(1_000)
     one.engine.pause = null

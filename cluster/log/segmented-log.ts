@@ -78,7 +78,7 @@ export class SegmentedLog implements LogStore {
 
   /**
    * Fences the log for this tenure. Rejects with LostTenure when somebody newer is met, and when
-   * the store has not answered within LIMITS.claimMs; then the tenure may be claimed again.
+   * the store has not answered within LIMITS.log.claimMs; then the tenure may be claimed again.
    */
   async claim(shard: number, tenure?: Tenure): Promise<ClaimedShard> {
     assert(tenure !== undefined, 'in a cluster the control rows issue the epochs')
@@ -86,7 +86,7 @@ export class SegmentedLog implements LogStore {
     const outage = this.#claims
     if (tenure.end) return this.#goOn(shard, tenure.epoch, tenure.end)
     const { epoch } = tenure
-    const patience = { clock, outage, untilMs: clock.monotonicMs() + LIMITS.claimMs }
+    const patience = { clock, outage, untilMs: clock.monotonicMs() + LIMITS.log.claimMs }
     // At once with the fence: an older owner may move it on meanwhile, never above the final head.
     const reading = patiently(patience, () => this.#options.flushOf(shard))
     reading.catch(() => undefined)

@@ -14,9 +14,9 @@ export interface SegmentLimits {
 }
 
 const PRODUCT_LIMITS: SegmentLimits = {
-  rowsMax: LIMITS.segmentRowsMax,
-  bytesMax: LIMITS.segmentBytesMax,
-  entriesMax: LIMITS.segmentEntriesMax,
+  rowsMax: LIMITS.storage.segmentRowsMax,
+  bytesMax: LIMITS.storage.segmentBytesMax,
+  entriesMax: LIMITS.storage.segmentEntriesMax,
 }
 
 export interface TailOptions {

@@ -63,8 +63,8 @@ t.test('a beat behind a change of the own row goes at once', async (t) => {
   const began = clock.monotonicMs()
   t.same(told.splice(0), [`applied ${began}`])
   Object.assign(scene.row, { state: 'leaving' })
-  await clock.advance(LIMITS.beatEveryMs)
-  const at = began + LIMITS.beatEveryMs
+  await clock.advance(LIMITS.membership.beatEveryMs)
+  const at = began + LIMITS.membership.beatEveryMs
   t.same(sentMs, [began, at, at], 'the one that was refused is not waited with')
   t.same(told, [`applied ${at}`])
 })
@@ -76,7 +76,7 @@ t.test('a row that can not be read is a beat that has failed', async (t) => {
   told.length = 0
   scene.outcome = () => Promise.resolve('refused')
   scene.isAway = true
-  await clock.advance(LIMITS.beatEveryMs + 2 * LIMITS.beatRetryMs)
+  await clock.advance(LIMITS.membership.beatEveryMs + 2 * LIMITS.membership.beatRetryMs)
   t.same(told, ['failed', 'failed', 'failed'], 'what stood still meanwhile proves nothing')
 })
 
@@ -93,10 +93,10 @@ t.test(
         new Promise((resolve, reject) => {
           end = () => (how === 'thrown' ? reject(new Error('a mistake')) : resolve(how))
         })
-      await clock.advance(LIMITS.beatEveryMs)
+      await clock.advance(LIMITS.membership.beatEveryMs)
       scene.loop.stop()
       end()
-      await clock.advance(5 * LIMITS.beatEveryMs)
+      await clock.advance(5 * LIMITS.membership.beatEveryMs)
       t.same(told, [], how)
       t.equal(scene.sentMs.length, 2)
     }
@@ -108,7 +108,7 @@ t.test('who can not go on beating is told so', async (t) => {
   await settle()
   scene.told.length = 0
   scene.outcome = () => Promise.reject(new Error('a mistake'))
-  await scene.clock.advance(LIMITS.beatEveryMs)
+  await scene.clock.advance(LIMITS.membership.beatEveryMs)
   t.same(scene.told, ['lost: the beat has failed'])
 })
 
@@ -118,10 +118,10 @@ t.test('a store that is away is told of once a minute, and that it is back', asy
   await settle()
   scene.outcome = () => Promise.resolve('refused')
   scene.isAway = true
-  for (let i = 0; i < 650; i++) await clock.advance(LIMITS.beatRetryMs)
+  for (let i = 0; i < 650; i++) await clock.advance(LIMITS.membership.beatRetryMs)
   t.same(logged.splice(0), Array(2).fill("the member's own row could not be read"))
   scene.isAway = false
   scene.outcome = null
-  await clock.advance(2 * LIMITS.beatEveryMs)
+  await clock.advance(2 * LIMITS.membership.beatEveryMs)
   t.same(logged, ["the member's own row can be read again"])
 })

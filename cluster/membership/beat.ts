@@ -58,7 +58,7 @@ export class BeatLoop implements BeatSender {
 
   constructor(options: BeatLoopOptions) {
     this.#options = options
-    const { beatAnswerMs: everyMs, beatCopiesMax: times } = LIMITS
+    const { beatAnswerMs: everyMs, beatCopiesMax: times } = LIMITS.membership
     this.#hedge = { clock: options.clock, everyMs, times }
     this.#outage = new Outage({
       log: options.log,
@@ -112,7 +112,7 @@ export class BeatLoop implements BeatSender {
       beat++
       this.#outage.answered()
       report.applied(sent)
-      const wait = sent.monotonicMs + LIMITS.beatEveryMs - clock.monotonicMs()
+      const wait = sent.monotonicMs + LIMITS.membership.beatEveryMs - clock.monotonicMs()
       if (wait > 0) await new Promise<void>((resolve) => void clock.after(wait, resolve))
       if (isOver()) return
     }
@@ -162,6 +162,8 @@ export class BeatLoop implements BeatSender {
   }
 
   #pause(): Promise<void> {
-    return new Promise((resolve) => void this.#options.clock.after(LIMITS.beatRetryMs, resolve))
+    return new Promise(
+      (resolve) => void this.#options.clock.after(LIMITS.membership.beatRetryMs, resolve),
+    )
   }
 }

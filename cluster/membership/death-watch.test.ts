@@ -62,7 +62,7 @@ void t.test('stopped past its lease', async (t) => {
   t.equal(a.membership.mayServe(), false, 'before it has done anything')
   a.resume()
   t.equal(a.membership.mayServe(), false)
-  await time.advance(LIMITS.beatEveryMs)
+  await time.advance(LIMITS.membership.beatEveryMs)
   t.same(a.lost, ['its row says dead'])
   t.equal(a.membership.incarnation, null)
   const began = time.monotonicMs()
@@ -282,19 +282,19 @@ void t.test('who has no lease declares nobody dead, and counts afresh once it ha
   const { time, state, start } = cluster()
   const a = await start('a')
   a.stop()
-  const every = LIMITS.membersReadEveryMs
+  const every = LIMITS.membership.membersReadEveryMs
   let mayJudge = false
   const { declared, watch } = watching(time, state, { mayJudge: () => mayJudge })
   watch.start()
-  await time.advance(LIMITS.deathMs * 3)
+  await time.advance(LIMITS.membership.deathMs * 3)
   t.same([declared, state.members.get('a')!.state], [[], 'up'])
   mayJudge = true
-  await time.advance(LIMITS.deathMs - 2 * every)
+  await time.advance(LIMITS.membership.deathMs - 2 * every)
   t.same(declared, [], 'what stood still before proves nothing')
   mayJudge = false
   await time.advance(every)
   mayJudge = true
-  await time.advance(LIMITS.deathMs - 2 * every)
+  await time.advance(LIMITS.membership.deathMs - 2 * every)
   t.same(declared, [], 'nor does it behind a lease that was over in between')
   await time.advance(3 * every)
   t.same([declared, state.members.get('a')!.state], [['a'], 'dead'])
@@ -329,7 +329,7 @@ void t.test(
     await time.advance(1_000)
     t.ok(counted.views >= 4 && counted.views <= 5, `${counted.views} views in a second`)
     a.stop()
-    for (let at = 0; at < LIMITS.deathMs + 500; at += 100) {
+    for (let at = 0; at < LIMITS.membership.deathMs + 500; at += 100) {
       if (at === 500) watch.stop()
       await time.advance(100)
       if (at >= 500) await watch.refresh()
@@ -353,7 +353,7 @@ void t.test('it judges itself never, and another once while that is on its way',
     })
   own.watch.start()
   other.watch.start()
-  await time.advance(LIMITS.deathMs + 2_000)
+  await time.advance(LIMITS.membership.deathMs + 2_000)
   t.same([own.statements, other.statements], [0, 1])
   const { reads } = other
   end()

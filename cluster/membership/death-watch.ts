@@ -87,7 +87,7 @@ export class DeathWatch {
         (error: unknown) => this.#outage.failed({ err: error }),
       )
       .finally(() => {
-        this.#options.clock.after(LIMITS.membersReadEveryMs, () => {
+        this.#options.clock.after(LIMITS.membership.membersReadEveryMs, () => {
           if (this.#running) this.#look()
         })
       })
@@ -110,7 +110,11 @@ export class DeathWatch {
       const shards = await control.shards()
       return { readAtMs, shards, members: await control.members() }
     }
-    const hedge = { clock, everyMs: LIMITS.beatAnswerMs, times: LIMITS.beatCopiesMax }
+    const hedge = {
+      clock,
+      everyMs: LIMITS.membership.beatAnswerMs,
+      times: LIMITS.membership.beatCopiesMax,
+    }
     const rows = await hedged(hedge, read)
     const cutOff = this.#cutOff.saw(rows.members, clock.monotonicMs())
     const view = makeView({ ...rows, cutOff })

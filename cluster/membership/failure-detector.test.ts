@@ -6,7 +6,7 @@ import type { MemberRow, MemberState } from '../../storage/control.ts'
 import { FailureDetector } from './failure-detector.ts'
 import { makeView } from './view.ts'
 
-const EVERY = LIMITS.membersReadEveryMs
+const EVERY = LIMITS.membership.membersReadEveryMs
 
 function rowOf(member: string, beat: number, state: MemberState = 'up'): MemberRow {
   return { member, incarnation: `inc-${member}`, state, beat, address: '', version: '' }
@@ -16,13 +16,13 @@ t.test('still is a beat that has stood for as long as a death takes, to the mill
   const detector = new FailureDetector()
   const isTimedOut = (): boolean => detector.isTimedOut('inc-a')
   let nowMs = 0
-  for (; nowMs < LIMITS.deathMs; nowMs += EVERY) {
+  for (; nowMs < LIMITS.membership.deathMs; nowMs += EVERY) {
     detector.saw([rowOf('a', 7)], nowMs)
     t.notOk(isTimedOut(), `${nowMs} ms`)
   }
-  detector.saw([rowOf('a', 7)], LIMITS.deathMs)
+  detector.saw([rowOf('a', 7)], LIMITS.membership.deathMs)
   t.ok(isTimedOut())
-  detector.saw([rowOf('a', 8)], LIMITS.deathMs + EVERY)
+  detector.saw([rowOf('a', 8)], LIMITS.membership.deathMs + EVERY)
   t.notOk(isTimedOut(), 'it beats again')
   t.notOk(detector.isTimedOut('inc-b'), 'nobody knows of it')
   t.end()
@@ -38,10 +38,10 @@ t.test(
         for (const until = nowMs + ms; nowMs < until;)
           detector.saw([rowOf('a', 7)], (nowMs += EVERY))
       }
-      see(LIMITS.deathMs - EVERY)
-      if (how === 'pause') nowMs += LIMITS.membersPauseMs + 1
+      see(LIMITS.membership.deathMs - EVERY)
+      if (how === 'pause') nowMs += LIMITS.membership.membersPauseMs + 1
       else detector.saw(how === 'gone' ? [] : [rowOf('a', 7, 'left')], (nowMs += EVERY))
-      see(LIMITS.deathMs)
+      see(LIMITS.membership.deathMs)
       t.notOk(detector.isTimedOut('inc-a'), how)
       see(EVERY)
       t.ok(detector.isTimedOut('inc-a'), how)
@@ -59,7 +59,10 @@ t.test('moved has a beat that changed under the reader, until it counts afresh',
   }
   t.notOk(detector.hasMoved('inc-a'), 'nobody knows of it')
   t.same([moved(7), moved(7), moved(8), moved(8)], [false, false, true, true])
-  t.same([moved(9, LIMITS.membersPauseMs + 1), moved(9), moved(10)], [false, false, true])
+  t.same(
+    [moved(9, LIMITS.membership.membersPauseMs + 1), moved(9), moved(10)],
+    [false, false, true],
+  )
   detector.restart()
   t.same([moved(11), moved(12)], [false, true])
   t.end()

@@ -22,7 +22,7 @@ export class FailureDetector {
    * afresh: an engine, or a reader, that was away must not make everyone look dead.
    */
   saw(rows: readonly MemberRow[], nowMs: number): void {
-    if (nowMs - this.#readMs > LIMITS.membersPauseMs) this.restart()
+    if (nowMs - this.#readMs > LIMITS.membership.membersPauseMs) this.restart()
     this.#readMs = nowMs
     const seen = new Set<string>()
     for (const row of rows) {
@@ -41,7 +41,7 @@ export class FailureDetector {
   /** True when its beat, as last read, has stood still for as long as a death takes. */
   isTimedOut(incarnation: string): boolean {
     const standing = this.#standing.get(incarnation)
-    return standing !== undefined && this.#readMs - standing.sinceMs >= LIMITS.deathMs
+    return standing !== undefined && this.#readMs - standing.sinceMs >= LIMITS.membership.deathMs
   }
 
   /** True when its beat was seen to move since the count was begun. */

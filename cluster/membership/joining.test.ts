@@ -41,17 +41,17 @@ function joining(read: (nowMs: number) => MemberRow | null, isOver = () => false
 t.test('an incarnation of before is over once its beat has stood still for a death', async (t) => {
   const { clock, taken, done } = joining(() => rowOf('old', 7))
   const beganMs = clock.monotonicMs()
-  await clock.advance(LIMITS.deathMs - LIMITS.membersReadEveryMs)
+  await clock.advance(LIMITS.membership.deathMs - LIMITS.membership.membersReadEveryMs)
   t.same(taken, [])
-  await clock.advance(2 * LIMITS.membersReadEveryMs)
+  await clock.advance(2 * LIMITS.membership.membersReadEveryMs)
   t.equal(await done, true)
-  t.ok(taken[0]! - beganMs >= LIMITS.deathMs)
+  t.ok(taken[0]! - beganMs >= LIMITS.membership.deathMs)
 })
 
 t.test(
   'a read that fails makes the count begin anew, however soon the next one comes',
   async (t) => {
-    const failing = Math.floor(LIMITS.deathMs / LIMITS.membersReadEveryMs)
+    const failing = Math.floor(LIMITS.membership.deathMs / LIMITS.membership.membersReadEveryMs)
     let reads = 0
     let failedMs = 0
     const { clock, taken } = joining((nowMs) => {
@@ -59,12 +59,12 @@ t.test(
       failedMs = nowMs
       throw new Error('away')
     })
-    await clock.advance(LIMITS.deathMs + 2 * LIMITS.membersReadEveryMs)
+    await clock.advance(LIMITS.membership.deathMs + 2 * LIMITS.membership.membersReadEveryMs)
     t.ok(reads > failing, 'one has failed')
     t.same(taken, [], 'its beats may have failed as the read did')
-    await clock.advance(LIMITS.deathMs)
+    await clock.advance(LIMITS.membership.deathMs)
     t.equal(taken.length, 1)
-    t.ok(taken[0]! - failedMs >= LIMITS.deathMs)
+    t.ok(taken[0]! - failedMs >= LIMITS.membership.deathMs)
   },
 )
 
@@ -98,7 +98,7 @@ t.test('for whom it waits is told once for each', async (t) => {
   })
   await clock.advance(2_000)
   t.equal(told.length, 2)
-  await clock.advance(LIMITS.deathMs + 500)
+  await clock.advance(LIMITS.membership.deathMs + 500)
   t.equal(await done, true)
   t.equal(told.length, 2)
 })

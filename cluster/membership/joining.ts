@@ -42,7 +42,7 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
     if (isOver()) return false
     if (found === undefined) {
       detector.restart()
-      await pause(clock, LIMITS.beatRetryMs)
+      await pause(clock, LIMITS.membership.beatRetryMs)
       continue
     }
     outage.answered()
@@ -55,7 +55,7 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
           log.info({ member: row.member }, 'waiting for an earlier process of this name to be over')
         }
         waitsFor = found.incarnation
-        await pause(clock, LIMITS.membersReadEveryMs)
+        await pause(clock, LIMITS.membership.membersReadEveryMs)
         if (isOver()) return false
         continue
       }
@@ -64,7 +64,7 @@ export async function takeRow(options: JoiningOptions): Promise<boolean> {
     if (isOver()) return false
     if (outcome === 'applied') return true
     // The row says what became of it, or who was faster.
-    if (outcome === 'unknown') await pause(clock, LIMITS.beatRetryMs)
+    if (outcome === 'unknown') await pause(clock, LIMITS.membership.beatRetryMs)
   }
 }
 

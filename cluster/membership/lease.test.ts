@@ -27,12 +27,12 @@ void t.test('time counts while a lease stands, and never backwards', async (t) =
   one.isAway = true
   await time.advance(60_000)
   const counted = membership.leasedMs()
-  t.ok(counted - began <= 4_000 + LIMITS.leaseMs, String(counted - began))
+  t.ok(counted - began <= 4_000 + LIMITS.membership.leaseMs, String(counted - began))
   one.isAway = false
   await time.advance(2_000)
   const after = membership.leasedMs()
   const more = after - counted
-  t.ok(more > 0 && more <= 2_000 + LIMITS.beatEveryMs, 'and it goes on from there')
+  t.ok(more > 0 && more <= 2_000 + LIMITS.membership.beatEveryMs, 'and it goes on from there')
   membership.close()
   t.equal(membership.leasedMs(), after, 'an incarnation that is over has its time')
   await time.advance(1_000)
@@ -51,15 +51,15 @@ void t.test('a lease counts from when its beat was first sent', async (t) => {
     once(one, 'beat', fate)
     while (beats() === before) await time.advance(1)
     const sentAt = time.monotonicMs()
-    await time.advance(LIMITS.beatRetryMs + 260)
+    await time.advance(LIMITS.membership.beatRetryMs + 260)
     for (const land of one.late.splice(0)) await land()
     one.isAway = true
     t.equal(beats() - before, fate === 'heard' || fate === 'unheard' ? 1 : 2)
     const end = time.monotonicMs() + (await leaseLeft(time, one))
-    t.ok(Math.abs(end - sentAt - LIMITS.leaseMs) <= 11, `${fate}: ${end - sentAt}`)
+    t.ok(Math.abs(end - sentAt - LIMITS.membership.leaseMs) <= 11, `${fate}: ${end - sentAt}`)
     t.same(one.lost, [], 'over, not lost')
     one.isAway = false
-    await time.advance(LIMITS.beatEveryMs)
+    await time.advance(LIMITS.membership.beatEveryMs)
     t.equal(one.membership.mayServe(), true, 'and it comes back')
   }
 })
@@ -122,7 +122,7 @@ void t.test('a wall clock that jumps', async (t) => {
   ] as const) {
     one.wallOffsetMs += jump
     t.equal(one.membership.mayServe(), may, `by ${jump} ms`)
-    await time.advance(LIMITS.beatEveryMs)
+    await time.advance(LIMITS.membership.beatEveryMs)
     t.equal(one.membership.mayServe(), true, 'the next beat goes by the new time')
   }
   t.same(one.lost, [])
@@ -141,5 +141,5 @@ void t.test('suspensions too short to be told from a drift do not prolong a leas
     await time.advance(10)
   }
   const leftMs = await leaseLeft(time, one)
-  t.ok(time.monotonicMs() - began <= LIMITS.leaseMs, `${leftMs} ms were left`)
+  t.ok(time.monotonicMs() - began <= LIMITS.membership.leaseMs, `${leftMs} ms were left`)
 })

@@ -23,7 +23,7 @@ void t.test('a first incarnation', async (t) => {
     version: '1',
     wire: 'up',
   })
-  await time.advance(LIMITS.beatEveryMs * 4)
+  await time.advance(LIMITS.membership.beatEveryMs * 4)
   t.equal(state.members.get('a')!.beat, 5)
   t.same(
     one.membership.view?.live().map(({ member }) => member),
@@ -52,7 +52,7 @@ void t.test('two newcomers of one name', async (t) => {
     const joined = [one, two].filter((each) => each.membership.incarnation !== null)
     t.equal(joined.length, 1, `after ${before}: one of them`)
     joined[0]!.stop()
-    await time.advance(LIMITS.deathMs + 1_000)
+    await time.advance(LIMITS.membership.deathMs + 1_000)
     const other = joined[0] === one ? two : one
     t.not(other.membership.incarnation, null, 'the other, once the first is over')
     joined[0]!.resume()
@@ -77,8 +77,8 @@ void t.test('a newcomer waits for an earlier process that may merely be stopped'
     if (!isOld) takenAt = time.monotonicMs()
     t.ok(isOld || !old.membership.mayServe())
   }
-  t.ok(takenAt >= seenAt + LIMITS.deathMs, `after ${takenAt - seenAt} ms`)
-  t.ok(takenAt <= seenAt + LIMITS.deathMs + 500)
+  t.ok(takenAt >= seenAt + LIMITS.membership.deathMs, `after ${takenAt - seenAt} ms`)
+  t.ok(takenAt <= seenAt + LIMITS.membership.deathMs + 500)
   await joining
   old.resume()
   await time.advance(1_000)
@@ -86,7 +86,7 @@ void t.test('a newcomer waits for an earlier process that may merely be stopped'
   // And again: the names are the same, the incarnations never.
   const third = old.membership.join()
   newcomer.stop()
-  await time.advance(LIMITS.deathMs + 1_000)
+  await time.advance(LIMITS.membership.deathMs + 1_000)
   newcomer.resume()
   await time.advance(1_000)
   t.same(newcomer.lost, ['its row carries another incarnation'])
@@ -231,7 +231,7 @@ void t.test('leaving while the engine is away ends in time', async (t) => {
     .startLeaving()
     .then(() => a.membership.left())
     .then(() => (isDone = true))
-  await time.advance(2 * LIMITS.leaveMs + 500)
+  await time.advance(2 * LIMITS.membership.leaveMs + 500)
   t.equal(isDone, true)
   t.equal(a.membership.mayServe(), false)
   await time.advance(3_000)

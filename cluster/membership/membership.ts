@@ -182,7 +182,7 @@ export class Membership {
    * one lease, by as much as the machine was suspended.
    */
   mayServe(): boolean {
-    return isWithin(this.#options.world.clock, LIMITS.leaseMs, this.#leaseFrom)
+    return isWithin(this.#options.world.clock, LIMITS.membership.leaseMs, this.#leaseFrom)
   }
 
   /**
@@ -193,12 +193,12 @@ export class Membership {
   leasedMs(atMs: number = this.#options.world.clock.monotonicMs()): number {
     if (this.#leaseFrom === NEVER) return this.#leasedMs
     const sinceMs = atMs - this.#leaseFrom.monotonicMs
-    return this.#leasedMs + Math.max(0, Math.min(sinceMs, LIMITS.leaseMs))
+    return this.#leasedMs + Math.max(0, Math.min(sinceMs, LIMITS.membership.leaseMs))
   }
 
   /**
    * Writes that this member leaves: it is nobody's target any more, beats and lease go on. Resolves
-   * when the row says so, when this incarnation is over, or after LIMITS.leaveMs.
+   * when the row says so, when this incarnation is over, or after LIMITS.membership.leaveMs.
    */
   async startLeaving(): Promise<void> {
     await this.#write('leaving')
@@ -221,7 +221,7 @@ export class Membership {
     const { clock } = this.#options.world
     const incarnation = this.#incarnation
     if (incarnation === null) return
-    const until = clock.monotonicMs() + LIMITS.leaveMs
+    const until = clock.monotonicMs() + LIMITS.membership.leaveMs
     let from: MemberState = 'up'
     while (clock.monotonicMs() < until && !this.#closed) {
       const where = { incarnation, state: from }
@@ -229,7 +229,9 @@ export class Membership {
       if (outcome === 'applied') return
       const row = await this.#soon(() => control.member(member))
       if (row === undefined || outcome !== 'refused') {
-        await new Promise<void>((resolve) => void clock.after(LIMITS.beatRetryMs, resolve))
+        await new Promise<void>(
+          (resolve) => void clock.after(LIMITS.membership.beatRetryMs, resolve),
+        )
       }
       if (row === undefined) continue
       const isMine = row?.incarnation === incarnation && row.state !== 'dead'
@@ -241,7 +243,11 @@ export class Membership {
 
   /** Returns one answer, or undefined when none comes in time. */
   #soon<T>(attempt: () => Promise<T>): Promise<T | undefined> {
-    const hedge = { clock: this.#options.world.clock, everyMs: LIMITS.beatAnswerMs, times: 1 }
+    const hedge = {
+      clock: this.#options.world.clock,
+      everyMs: LIMITS.membership.beatAnswerMs,
+      times: 1,
+    }
     return hedged(hedge, attempt).catch(() => undefined)
   }
 

@@ -7,7 +7,7 @@ import type { MemberRow, WireState } from '../../storage/control.ts'
 import { cluster } from './testing/machine.ts'
 import { CutOff, OwnWire } from './wire-states.ts'
 
-const LOOK_MS = LIMITS.membersReadEveryMs
+const LOOK_MS = LIMITS.membership.membersReadEveryMs
 
 function rows(wires: Readonly<Record<string, WireState | 'leaving'>>): readonly MemberRow[] {
   return Object.entries(wires).map(([member, wire]) => ({
@@ -35,15 +35,15 @@ function watching() {
 t.test('a loss is told when it lasts, and so is its end', async (t) => {
   const own = new OwnWire(true)
   t.equal(own.look(false, 0), 'up')
-  t.equal(own.look(false, LIMITS.wireDownMs - 1), 'up')
-  t.equal(own.look(true, LIMITS.wireDownMs), 'up', 'a loss that has ended')
+  t.equal(own.look(false, LIMITS.membership.wireDownMs - 1), 'up')
+  t.equal(own.look(true, LIMITS.membership.wireDownMs), 'up', 'a loss that has ended')
   t.equal(own.look(false, 10_000), 'up')
-  t.equal(own.look(false, 10_000 + LIMITS.wireDownMs), 'down')
+  t.equal(own.look(false, 10_000 + LIMITS.membership.wireDownMs), 'down')
   t.equal(own.look(true, 20_000), 'down')
-  t.equal(own.look(true, 20_000 + LIMITS.wireUpMs - 1), 'down')
+  t.equal(own.look(true, 20_000 + LIMITS.membership.wireUpMs - 1), 'down')
   t.equal(own.look(false, 25_000), 'down')
   t.equal(own.look(true, 30_000), 'down', 'it counts afresh')
-  t.equal(own.look(true, 30_000 + LIMITS.wireUpMs), 'up')
+  t.equal(own.look(true, 30_000 + LIMITS.membership.wireUpMs), 'up')
 })
 
 t.test('who begins without a wire says so at once, and at once that there is one', async (t) => {
@@ -55,7 +55,7 @@ t.test('who begins without a wire says so at once, and at once that there is one
 })
 
 t.test('cut off: down there, up elsewhere, each for so long', async (t) => {
-  const { wireApartMs: ms } = LIMITS
+  const { wireApartMs: ms } = LIMITS.membership
   const world = watching()
   t.same(world.for(ms, { a: 'down', b: 'up' }), [])
   t.same(world.for(LOOK_MS, { a: 'down', b: 'up' }), ['a'])
@@ -68,21 +68,21 @@ t.test('cut off: down there, up elsewhere, each for so long', async (t) => {
 
 t.test('reads that pause prove nothing of what was up meanwhile', async (t) => {
   const world = watching()
-  world.for(LIMITS.wireApartMs - LOOK_MS, { a: 'down', b: 'up' })
+  world.for(LIMITS.membership.wireApartMs - LOOK_MS, { a: 'down', b: 'up' })
   world.nowMs += 60_000
-  t.same(world.for(LIMITS.wireApartMs, { a: 'down', b: 'up' }), [])
+  t.same(world.for(LIMITS.membership.wireApartMs, { a: 'down', b: 'up' }), [])
   t.same(world.for(LOOK_MS, { a: 'down', b: 'up' }), ['a'])
 })
 
 t.test('an outage for all cuts nobody off, whoever notices it when, and its end', async () => {
-  const within = fc.integer({ min: 0, max: LIMITS.wireApartMs - LOOK_MS })
+  const within = fc.integer({ min: 0, max: LIMITS.membership.wireApartMs - LOOK_MS })
   const member = fc.record({ downMs: within, upMs: within })
   const outage = fc.array(member, { minLength: 2, maxLength: 5 })
-  const lasts = fc.integer({ min: LIMITS.wireApartMs, max: 120_000 })
+  const lasts = fc.integer({ min: LIMITS.membership.wireApartMs, max: 120_000 })
   fc.assert(
     fc.property(outage, lasts, (members, lastsMs) => {
       const cutOff = new CutOff()
-      for (let nowMs = 0; nowMs < lastsMs + 2 * LIMITS.wireApartMs; nowMs += LOOK_MS) {
+      for (let nowMs = 0; nowMs < lastsMs + 2 * LIMITS.membership.wireApartMs; nowMs += LOOK_MS) {
         const wires = members.map(({ downMs, upMs }, i): [string, WireState] => {
           const isDown = nowMs >= downMs && nowMs < lastsMs + upMs
           return [`m${i}`, isDown ? 'down' : 'up']
@@ -101,10 +101,10 @@ t.test('the row says what the incarnation says, however often its statement is l
   const said = (): WireState | undefined => state.members.get('a')!.wire
   t.equal(said(), 'up')
   one.isWireUp = false
-  await time.advance(LIMITS.wireDownMs - LOOK_MS)
+  await time.advance(LIMITS.membership.wireDownMs - LOOK_MS)
   t.equal(said(), 'up')
   one.fate = (statement) => (statement === 'wire' ? 'lost' : 'heard')
-  await time.advance(LIMITS.wireDownMs)
+  await time.advance(LIMITS.membership.wireDownMs)
   t.same([said(), one.membership.wire.said], ['up', 'down'])
   one.fate = null
   await time.advance(3 * LOOK_MS)
@@ -113,7 +113,7 @@ t.test('the row says what the incarnation says, however often its statement is l
   await time.advance(5_000)
   t.equal(one.calls.filter((call) => call === 'wire').length, before, 'once it is there, no more')
   one.isWireUp = true
-  await time.advance(LIMITS.wireUpMs + 3 * LOOK_MS)
+  await time.advance(LIMITS.membership.wireUpMs + 3 * LOOK_MS)
   t.equal(said(), 'up')
   one.membership.close()
 })

@@ -33,7 +33,11 @@ export class OwnWire {
       return this.#said
     }
     this.#otherMs ??= nowMs
-    const afterMs = isUp ? (this.#wasUp ? LIMITS.wireUpMs : 0) : LIMITS.wireDownMs
+    const afterMs = isUp
+      ? this.#wasUp
+        ? LIMITS.membership.wireUpMs
+        : 0
+      : LIMITS.membership.wireDownMs
     if (nowMs - this.#otherMs >= afterMs) {
       this.#otherMs = null
       this.#said = isUp ? 'up' : 'down'
@@ -54,11 +58,12 @@ export class CutOff {
   #lookedMs = -Infinity
 
   /**
-   * Incarnations whose wire has been down for LIMITS.wireApartMs, while that of another one has
-   * been up for as long. It begins afresh when reads have paused: nobody could say anything then.
+   * Incarnations whose wire has been down for LIMITS.membership.wireApartMs, while that of another
+   * one has been up for as long. It begins afresh when reads have paused: nobody could say anything
+   * then.
    */
   saw(members: readonly MemberRow[], nowMs: number): ReadonlySet<string> {
-    const before = nowMs - this.#lookedMs > LIMITS.membersPauseMs ? null : this.#seen
+    const before = nowMs - this.#lookedMs > LIMITS.membership.membersPauseMs ? null : this.#seen
     this.#lookedMs = nowMs
     this.#seen = new Map()
     for (const { incarnation, state, wire = 'up' } of members) {
@@ -67,7 +72,7 @@ export class CutOff {
       this.#seen.set(incarnation, known?.wire === wire ? known : { wire, sinceMs: nowMs })
     }
     const lasting = [...this.#seen].filter(([, { sinceMs }]) => {
-      return nowMs - sinceMs >= LIMITS.wireApartMs
+      return nowMs - sinceMs >= LIMITS.membership.wireApartMs
     })
     if (!lasting.some(([, { wire }]) => wire === 'up')) return NOBODY
     return new Set(

@@ -75,7 +75,7 @@ t.test('what has not come in its time is let go, with what it held', async (t) =
   const { host, announced, rows } = makeAnnounced()
   announced.expect(1, 5, 'owner')
   const opened = host.shards.get(1)!
-  await rows.clock.advance(LIMITS.moveMs - 1)
+  await rows.clock.advance(LIMITS.placement.moveMs - 1)
   t.equal(host.tenure(1), opened.real)
   await rows.clock.advance(1)
   t.equal(host.tenure(1), null)
@@ -86,10 +86,10 @@ t.test('what has not come in its time is let go, with what it held', async (t) =
 t.test('announced anew: only the last one counts, and for its own time', async (t) => {
   const { host, announced, rows } = makeAnnounced()
   announced.expect(1, 5, 'owner')
-  await rows.clock.advance(LIMITS.moveMs / 2)
+  await rows.clock.advance(LIMITS.placement.moveMs / 2)
   announced.expect(1, 6, 'owner')
   const second = host.shards.get(1)!
-  await rows.clock.advance(LIMITS.moveMs / 2)
+  await rows.clock.advance(LIMITS.placement.moveMs / 2)
   t.equal(host.tenure(1), second.real)
   t.equal(second.state, 'claiming')
   t.ok(announced.awaits(1, 6))
@@ -99,14 +99,14 @@ t.test('one that serves, or is another tenure by now, is not let go', async (t) 
   const serves = makeAnnounced()
   serves.announced.expect(1, 5, 'owner')
   serves.host.shards.get(1)!.state = 'serving'
-  await serves.rows.clock.advance(LIMITS.moveMs)
+  await serves.rows.clock.advance(LIMITS.placement.moveMs)
   t.equal(serves.host.shards.get(1)?.state, 'serving')
 
   const other = makeAnnounced()
   other.announced.expect(1, 5, 'owner')
   const opened = other.host.shards.get(1)!
   const next = other.host.open(1)
-  await other.rows.clock.advance(LIMITS.moveMs)
+  await other.rows.clock.advance(LIMITS.placement.moveMs)
   t.equal(other.host.tenure(1), next)
   t.equal(opened.state, 'claiming', 'it is nobody any more')
 })
@@ -119,7 +119,7 @@ t.test('the word of the owner before is waited for, not for long', async (t) => 
   t.notOk(announced.awaits(1, 6), 'another epoch than was announced')
   await rows.clock.advance(3_000)
   t.ok(announced.awaits(1, 5), 'from when its row is first seen')
-  await rows.clock.advance(LIMITS.handedAwaitMs - 1)
+  await rows.clock.advance(LIMITS.placement.handedAwaitMs - 1)
   t.ok(announced.awaits(1, 5))
   await rows.clock.advance(1)
   t.notOk(announced.awaits(1, 5))
@@ -179,7 +179,7 @@ t.test('what no claim has taken goes again, at once', async (t) => {
   took.announced.expect(1, 5, 'owner')
   await took.announced.serve(1)
   t.equal(took.host.shards.get(1)?.state, 'serving')
-  await took.rows.clock.advance(LIMITS.moveMs)
+  await took.rows.clock.advance(LIMITS.placement.moveMs)
   t.equal(took.host.shards.get(1)?.state, 'serving')
 })
 

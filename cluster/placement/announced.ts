@@ -56,7 +56,7 @@ export class Announced {
     void Promise.all([expected.prefetched, expected.row]).then(() =>
       tell(from, { kind: 'ready', shard, epoch }),
     )
-    clock.after(LIMITS.moveMs, () => {
+    clock.after(LIMITS.placement.moveMs, () => {
       if (this.#shards.get(shard) !== expected) return
       this.#shards.delete(shard)
       this.#release(opened)
@@ -72,7 +72,7 @@ export class Announced {
     if (expected?.epoch !== epoch) return false
     const nowMs = this.#options.clock.monotonicMs()
     expected.signedMs ??= nowMs
-    return nowMs - expected.signedMs < LIMITS.handedAwaitMs
+    return nowMs - expected.signedMs < LIMITS.placement.handedAwaitMs
   }
 
   /**

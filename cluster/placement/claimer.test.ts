@@ -83,7 +83,7 @@ t.test('the lease is looked at before each statement', async (t) => {
   own.rows.fates.push('lost')
   own.rows.before = () => void (own.mayServe = false)
   const forcing = own.claimer.force(0)
-  await own.rows.clock.advance(LIMITS.wireRetryMs)
+  await own.rows.clock.advance(LIMITS.routing.retryMs)
   await forcing
   t.equal(own.rows.asked.filter((what) => what.startsWith('update')).length, 1)
   t.equal(own.rows.state.shards.get(0)!.epoch, 0)
@@ -99,7 +99,7 @@ t.test('an unknown outcome is looked up, and asked again while nothing has chang
   const lost = makeClaimer()
   lost.rows.fates.push('lost', 'lost')
   const forcing = lost.claimer.force(0)
-  await lost.rows.clock.advance(LIMITS.wireRetryMs * 2 - 1)
+  await lost.rows.clock.advance(LIMITS.routing.retryMs * 2 - 1)
   t.equal(lost.rows.state.shards.get(0)!.epoch, 0)
   await lost.rows.clock.advance(1)
   await forcing
@@ -111,7 +111,7 @@ t.test('an unknown outcome is looked up, and asked again while nothing has chang
   await silent.rows.clock.advance(60_000)
   await giving
   const sent = silent.rows.asked.filter((what) => what.startsWith('update'))
-  t.equal(sent.length, LIMITS.claimAttemptsMax)
+  t.equal(sent.length, LIMITS.storage.claimAttemptsMax)
   t.same(silent.host.did, [])
 })
 

@@ -144,7 +144,7 @@ export class Claimer {
     const { control, clock, mayServe } = this.#options
     const { shard, epoch, segment } = row
     const to = { epoch: epoch + 1, owner, incarnation }
-    for (let attempt = 0; attempt < LIMITS.claimAttemptsMax; attempt++) {
+    for (let attempt = 0; attempt < LIMITS.storage.claimAttemptsMax; attempt++) {
       if (!mayServe()) return null
       const outcome = await control.updateShard(shard, to, { epoch, incarnation: row.incarnation })
       if (outcome === 'applied') return { epoch: to.epoch, segment }
@@ -153,7 +153,7 @@ export class Claimer {
         return { epoch: to.epoch, segment: now.segment }
       }
       if (outcome === 'refused' || now.epoch !== epoch) return null
-      await new Promise<void>((resolve) => void clock.after(LIMITS.wireRetryMs, resolve))
+      await new Promise<void>((resolve) => void clock.after(LIMITS.routing.retryMs, resolve))
     }
     // It may land later: then the row carries this incarnation, and a re-claim serves it.
     return null

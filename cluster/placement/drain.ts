@@ -34,7 +34,7 @@ export class Drain {
     if (!view || mine.length === 0 || view.live().length === 0) return false
     const next = targetsOf(view)
     await Promise.all(
-      mine.slice(0, LIMITS.handoffsInFlightMax).map(({ number }) => {
+      mine.slice(0, LIMITS.placement.handoffsInFlightMax).map(({ number }) => {
         const to = next.get(number)
         return to ? handoff.handOver(number, to) : Promise.resolve()
       }),
@@ -62,7 +62,7 @@ export class Drain {
 
   #pause(): Promise<void> {
     return new Promise((resolve) => {
-      this.#options.clock.after(LIMITS.beatRetryMs, resolve)
+      this.#options.clock.after(LIMITS.membership.beatRetryMs, resolve)
     })
   }
 }

@@ -34,7 +34,7 @@ function makeHandoff(epoch = 4) {
       void world.handoff.handOver(1, TARGET).finally(() => (handing.isOver = true))
       for (let i = 0; i < 400 && !handing.isOver; i++) await rows.clock.advance(50)
       if (!handing.isOver) throw new Error('it does not end')
-      await rows.clock.advance(LIMITS.handedAwaitMs)
+      await rows.clock.advance(LIMITS.placement.handedAwaitMs)
     },
   }
   rows.set(1, { epoch, owner: 'me', incarnation: 'mine' })
@@ -66,7 +66,7 @@ t.test('without a wire nobody is waited for who would read ahead', async (t) => 
   const beganMs = world.rows.clock.monotonicMs()
   await world.handOver()
   t.equal(world.row().incarnation, 'theirs')
-  t.ok(world.rows.clock.monotonicMs() - beganMs < LIMITS.readAheadMs)
+  t.ok(world.rows.clock.monotonicMs() - beganMs < LIMITS.placement.readAheadMs)
   t.same(
     world.told.map(([, { kind }]) => kind),
     ['handed'],
@@ -99,7 +99,7 @@ t.test('it serves until its target has read ahead, or a second has passed', asyn
   t.ok(handoff.underWay.has(1))
   handoff.ready(1, 4)
   handoff.ready(2, 5)
-  await rows.clock.advance(LIMITS.readAheadMs - 1)
+  await rows.clock.advance(LIMITS.placement.readAheadMs - 1)
   t.same(host.did, ['prepare 1'])
   await rows.clock.advance(1)
   t.equal(host.did[1], 'seal 1')
@@ -200,7 +200,7 @@ t.test('a signature without an answer: the row says what has become of it', asyn
   void lost.handoff.handOver(1, TARGET)
   await settle()
   t.equal(lost.host.shards.get(1)!.state, 'sealed')
-  await lost.rows.clock.advance(LIMITS.beatRetryMs * 2 - 1)
+  await lost.rows.clock.advance(LIMITS.membership.beatRetryMs * 2 - 1)
   t.equal(lost.row().epoch, 4)
   await lost.rows.clock.advance(1)
   t.match(lost.row(), { epoch: 5, incarnation: 'theirs' })
@@ -214,7 +214,7 @@ t.test('a signature without an answer: the row says what has become of it', asyn
   void away.handoff.handOver(1, TARGET)
   await settle()
   away.rows.isAway = false
-  await away.rows.clock.advance(LIMITS.beatRetryMs)
+  await away.rows.clock.advance(LIMITS.membership.beatRetryMs)
   t.match(away.row(), { epoch: 5, incarnation: 'theirs' }, 'a row that can not be read')
 })
 
@@ -244,10 +244,11 @@ t.test('a log that is not closed in time, or not at all, is told without its end
   const slow = makeHandoff()
   slow.host.script.close = () =>
     new Promise(
-      (resolve) => void slow.rows.clock.after(LIMITS.handedAwaitMs + 1, () => resolve(END)),
+      (resolve) =>
+        void slow.rows.clock.after(LIMITS.placement.handedAwaitMs + 1, () => resolve(END)),
     )
   void slow.handoff.handOver(1, TARGET)
-  await slow.rows.clock.advance(LIMITS.handedAwaitMs - 1)
+  await slow.rows.clock.advance(LIMITS.placement.handedAwaitMs - 1)
   t.same(slow.handed(), [])
   await slow.rows.clock.advance(5)
   t.same(slow.handed(), plain, 'told once')
@@ -259,7 +260,7 @@ t.test('another incarnation tells nothing of what the last one handed over', asy
   void world.handoff.handOver(1, TARGET)
   await settle()
   world.incarnation = 'next'
-  await world.rows.clock.advance(LIMITS.handedAwaitMs)
+  await world.rows.clock.advance(LIMITS.placement.handedAwaitMs)
   t.same(world.handed(), [])
   t.equal(world.handoff.awaited, 1)
   world.handoff.reset()

@@ -110,7 +110,7 @@ export class Handoff {
         this.#readers.delete(shard)
         resolve()
       }
-      const cancel = clock.after(LIMITS.readAheadMs, end)
+      const cancel = clock.after(LIMITS.placement.readAheadMs, end)
       this.#readers.set(shard, { epoch: epoch + 1, end })
       tell(to.incarnation, { kind: 'expect', shard, epoch: epoch + 1 })
     })
@@ -140,7 +140,7 @@ export class Handoff {
       if (outcome === 'applied') return this.#signed(tenure, next, { sealedMs, closing })
       const row = await this.#read(shard)
       if (row && row.epoch > epoch) return this.#signed(tenure, row, { sealedMs, closing })
-      await new Promise<void>((resolve) => void clock.after(LIMITS.beatRetryMs, resolve))
+      await new Promise<void>((resolve) => void clock.after(LIMITS.membership.beatRetryMs, resolve))
     }
   }
 
@@ -181,7 +181,7 @@ export class Handoff {
     const { clock, tell } = this.#options
     const own = this.#options.incarnation()
     const end = await new Promise<LogEnd | null>((resolve) => {
-      const cancel = clock.after(LIMITS.handedAwaitMs, () => resolve(null))
+      const cancel = clock.after(LIMITS.placement.handedAwaitMs, () => resolve(null))
       void closing.then((closed) => {
         cancel()
         resolve(closed)

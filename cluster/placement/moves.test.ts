@@ -76,7 +76,7 @@ t.test(
       const waits = members
         .map((row) => claimAfterMs(view, shard, row.member)!)
         .sort((a, b) => a - b)
-      t.same(waits, [0, LIMITS.nextInRankMs, 2 * LIMITS.nextInRankMs])
+      t.same(waits, [0, LIMITS.placement.nextInRankMs, 2 * LIMITS.placement.nextInRankMs])
       t.equal(claimAfterMs(view, shard, targetsOf(view).get(shard)!.member), 0)
     }
     t.equal(claimAfterMs(view, 0, 'stranger'), null)
@@ -105,7 +105,7 @@ function claimAfterByRule(names: readonly string[], shards: number[], of: number
   if (!names.includes(who)) return null
   const target = targets(shards, names).get(of)
   const others = ranked(`shard-${of}`, names).filter((name) => name !== target)
-  return who === target ? 0 : (others.indexOf(who) + 1) * LIMITS.nextInRankMs
+  return who === target ? 0 : (others.indexOf(who) + 1) * LIMITS.placement.nextInRankMs
 }
 
 t.test('who claims when is the same for every shard as reckoned for it alone', async () => {

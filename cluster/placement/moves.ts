@@ -23,7 +23,10 @@ export interface Move {
 
 /** How many shards may move at once. */
 export function movesAtOnce(shards: number): number {
-  return Math.max(1, Math.min(LIMITS.movesMax, Math.floor(shards * LIMITS.movesShare)))
+  return Math.max(
+    1,
+    Math.min(LIMITS.placement.movesMax, Math.floor(shards * LIMITS.placement.movesShare)),
+  )
 }
 
 const RECKONED = new WeakMap<Placing, ReadonlyMap<number, Place>>()
@@ -86,5 +89,5 @@ export function claimAfterMs(view: Placing, shard: number, member: string): numb
   if (member === target) return 0
   // The target comes first wherever it ranks: it may have got what nobody above had room for.
   const ahead = names.slice(0, names.indexOf(member)).filter((name) => name !== target)
-  return (ahead.length + 1) * LIMITS.nextInRankMs
+  return (ahead.length + 1) * LIMITS.placement.nextInRankMs
 }

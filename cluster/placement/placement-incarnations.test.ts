@@ -42,7 +42,7 @@ t.test(
     const name = await startAsRebalancer(world, true)
     const { placement, clock } = world
     const mine = placement.incarnation
-    await clock.advance(LIMITS.moveSettleMs - 300)
+    await clock.advance(LIMITS.placement.moveSettleMs - 300)
     t.same(asked(world), [], 'this incarnation has just begun')
     await clock.advance(1_000)
     const moves = placement.overview().moves
@@ -82,7 +82,7 @@ t.test('nothing is given to whose row says up and who is not seen to beat', asyn
 t.test('who is not the rebalancer asks for nothing', async (t) => {
   const world = makePlacement(t, 8)
   await startAsRebalancer(world, false)
-  await world.clock.advance(LIMITS.moveSettleMs * 3)
+  await world.clock.advance(LIMITS.placement.moveSettleMs * 3)
   t.same(asked(world), [])
   t.ok(world.placement.overview().moves.length > 1)
 })
@@ -105,7 +105,7 @@ t.test('the rebalancer hands its own shards over itself, and a word goes a long 
   placement.hear({ kind: 'ready', shard: shard!, epoch: 2 }, `inc-${name}`)
   await settle()
   t.ok(host.did.includes(`seal ${shard}`), 'its target has read ahead')
-  t.ok(clock.monotonicMs() - began < LIMITS.readAheadMs)
+  t.ok(clock.monotonicMs() - began < LIMITS.placement.readAheadMs)
   await settle()
   t.equal(placement.handoff.awaited, 1)
   placement.hear({ kind: 'owns', shard: shard!, epoch: 2 }, `inc-${name}`)
@@ -200,7 +200,7 @@ t.test('the wait for the shards of the dead begins anew in each incarnation', as
   await die(world)
   const began = clock.monotonicMs()
   await world.until('taken', () => later.every(world.serves))
-  t.ok(clock.monotonicMs() - began >= LIMITS.nextInRankMs / 2)
+  t.ok(clock.monotonicMs() - began >= LIMITS.placement.nextInRankMs / 2)
   t.equal(placement.stats.joins, 2)
 })
 
@@ -211,7 +211,7 @@ t.test('without a lease nothing is read and nothing served', async (t) => {
   t.same([placement.mayServe(), placement.mayRead()], [true, true])
   rows.state.members.delete('me')
   rows.isAway = true
-  await clock.advance(LIMITS.leaseMs + 500)
+  await clock.advance(LIMITS.membership.leaseMs + 500)
   t.same([placement.mayServe(), placement.mayRead()], [false, false])
 })
 
@@ -261,7 +261,7 @@ t.test('leaving looks at the rows now and then while nothing comes of it', async
   await settle()
   t.ok(placement.handoff.underWay.has(1))
   const leaveMs = 3_000
-  const most = leaveMs / LIMITS.beatRetryMs + leaveMs / LOOK_MS + 5
+  const most = leaveMs / LIMITS.membership.beatRetryMs + leaveMs / LOOK_MS + 5
   let views = 0
   placement.membership.onView(() => {
     // Nothing is left to be signed over: it ends.

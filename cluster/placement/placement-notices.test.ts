@@ -40,7 +40,7 @@ t.test('hand over: not when the lease has ended', async (t) => {
   host.did.length = 0
   // The machine was asleep for so long.
   const { nowMs } = clock
-  clock.nowMs = () => nowMs.call(clock) + LIMITS.leaseMs
+  clock.nowMs = () => nowMs.call(clock) + LIMITS.membership.leaseMs
   t.equal(placement.mayServe(), false)
   placement.hear({ kind: 'hand-over', shard: 1, epoch: 5, to: 'inc-other' }, 'inc-other')
   await settle()
@@ -186,8 +186,8 @@ t.test('leaving: nobody’s target, its shards go over, then it says so', async 
   t.equal(rows.state.members.get('me')!.state, 'leaving')
   const isOver = (): boolean => [0, 1, 2].every((n) => rows.state.shards.get(n)!.owner === 'other')
   await world.until('they are signed over', isOver, 10_000)
-  t.equal(most, LIMITS.handoffsInFlightMax, 'two side by side')
-  await clock.advance(LIMITS.moveServedMs * 2)
+  t.equal(most, LIMITS.placement.handoffsInFlightMax, 'two side by side')
+  await clock.advance(LIMITS.placement.moveServedMs * 2)
   t.equal(rows.state.members.get('me')!.state, 'leaving', 'a request is open yet')
   host.pendingRequests = 0
   await world.until('it has left', () => left, 5_000)
@@ -206,11 +206,11 @@ t.test('leaving waits a second for the word that its shards are served', async (
   leave()
   await world.until('signed over', () => rows.state.shards.get(1)!.owner === 'other', 10_000)
   const signedMs = clock.monotonicMs()
-  await clock.advance(LIMITS.moveServedMs / 2)
+  await clock.advance(LIMITS.placement.moveServedMs / 2)
   t.equal(leftMs, 0)
   placement.hear({ kind: 'owns', shard: 1, epoch: 6 }, 'inc-other')
-  await world.until('it has left', () => leftMs > 0, LIMITS.moveServedMs)
-  t.ok(leftMs - signedMs < LIMITS.moveServedMs, 'at that word')
+  await world.until('it has left', () => leftMs > 0, LIMITS.placement.moveServedMs)
+  t.ok(leftMs - signedMs < LIMITS.placement.moveServedMs, 'at that word')
 })
 
 t.test('leaving with nobody to take its shards: they are sealed, and it leaves', async (t) => {

@@ -46,8 +46,14 @@ t.test('of the dead: its own targets at once, the others by its rank', async (t)
     const others = ranked(`shard-${shard}`, names).filter((name) => name !== target.get(shard))
     const rank = target.get(shard) === 'me' ? 0 : others.indexOf('me') + 1
     const tookMs = servedMs.get(shard)! - diedMs
-    t.ok(tookMs >= rank * LIMITS.nextInRankMs - LOOK_MS, `${shard}: rank ${rank}, ${tookMs} ms`)
-    t.ok(tookMs <= rank * LIMITS.nextInRankMs + 3 * LOOK_MS, `${shard}: rank ${rank}, ${tookMs} ms`)
+    t.ok(
+      tookMs >= rank * LIMITS.placement.nextInRankMs - LOOK_MS,
+      `${shard}: rank ${rank}, ${tookMs} ms`,
+    )
+    t.ok(
+      tookMs <= rank * LIMITS.placement.nextInRankMs + 3 * LOOK_MS,
+      `${shard}: rank ${rank}, ${tookMs} ms`,
+    )
   }
   t.equal(world.wired.filter((what) => what === 'close inc-gone').length, 1)
   t.equal(host.did.filter((what) => what === 'died inc-gone').length, 1)
@@ -64,17 +70,17 @@ t.test('the wait for a shard begins anew with each owner that dies', async (t) =
   rows.member('x', 'inc-x', 'dead')
   rows.member('y', 'inc-y', 'dead')
   world.owner(shard, 'x', 5)
-  await clock.advance(LIMITS.nextInRankMs - LOOK_MS)
+  await clock.advance(LIMITS.placement.nextInRankMs - LOOK_MS)
   world.owner(shard, 'y', 6)
-  await clock.advance(LIMITS.nextInRankMs - LOOK_MS)
+  await clock.advance(LIMITS.placement.nextInRankMs - LOOK_MS)
   t.notOk(world.serves(shard), 'the second has not been dead for so long')
   world.owner(shard, 'x', 7)
-  await clock.advance(LIMITS.nextInRankMs - LOOK_MS)
+  await clock.advance(LIMITS.placement.nextInRankMs - LOOK_MS)
   t.notOk(world.serves(shard), 'nor the third')
   world.owner(shard, 'other', 8)
   await world.look()
   world.owner(shard, 'y', 9)
-  await clock.advance(LIMITS.nextInRankMs - LOOK_MS)
+  await clock.advance(LIMITS.placement.nextInRankMs - LOOK_MS)
   t.notOk(world.serves(shard), 'nor has it after somebody had it in between')
   await world.until('it is taken', () => world.serves(shard), 3 * LOOK_MS)
 })
@@ -142,9 +148,9 @@ t.test('claims run eight side by side, one a shard', async (t) => {
     claiming--
   }
   await world.start()
-  await world.until('as many as may', () => claiming === LIMITS.claimsInFlightMax)
+  await world.until('as many as may', () => claiming === LIMITS.placement.claimsInFlightMax)
   await world.look()
-  t.equal(claiming, LIMITS.claimsInFlightMax)
+  t.equal(claiming, LIMITS.placement.claimsInFlightMax)
   const opened = host.did.filter((what) => what.startsWith('open'))
   t.equal(new Set(opened).size, opened.length, 'no shard twice')
   waiting.shift()!()
@@ -155,7 +161,7 @@ t.test('claims run eight side by side, one a shard', async (t) => {
     await world.clock.advance(25)
   }
   t.equal(host.did.filter((what) => what.startsWith('serving')).length, 21)
-  t.equal(most, LIMITS.claimsInFlightMax)
+  t.equal(most, LIMITS.placement.claimsInFlightMax)
 })
 
 t.test('a claim that fails is tried again', async (t) => {
@@ -218,7 +224,7 @@ t.test('a parcel is taken from whom a fresh view shows alive', async (t) => {
   // Rows that were read too long ago prove nothing.
   rows.isAway = true
   const { readAtMs } = placement.membership.view!
-  await clock.advance(LIMITS.leaseMs - (clock.monotonicMs() - readAtMs))
+  await clock.advance(LIMITS.membership.leaseMs - (clock.monotonicMs() - readAtMs))
   t.equal(from('inc-other'), true)
   await clock.advance(1)
   const old = from('inc-other')

@@ -7,7 +7,7 @@ import type { WireState } from '../../storage/control.ts'
 import { ranked, targets } from '../ring.ts'
 import { LOOK_MS, makePlacement } from './testing/placement-scene.ts'
 
-const { wireApartMs, wireDownMs, wireUpMs } = LIMITS
+const { wireApartMs, wireDownMs, wireUpMs } = LIMITS.membership
 /** From a loss until it counts, with the looks that see it. */
 const APART_MS = wireDownMs + wireApartMs + 4 * LOOK_MS
 
@@ -107,7 +107,7 @@ t.test('the dead one of three: the one that is cut off leaves it to the other', 
   const mineByRank = [...targets(all, ['a', 'me'])].filter(([, name]) => name === 'me')
   t.ok(mineByRank.length > 0)
   rows.member('dead', 'inc-dead', 'dead')
-  await clock.advance(2 * LIMITS.nextInRankMs + 4 * LOOK_MS)
+  await clock.advance(2 * LIMITS.placement.nextInRankMs + 4 * LOOK_MS)
   t.same(mine(), [])
   says('a', 'down')
   await world.until('nobody is reached: each takes its own', () => mine().length > 0, 5_000)
@@ -144,7 +144,7 @@ t.test('the rebalancer gives nothing to who says that his wire is down', async (
   says(others[0]!, 'down')
   await world.start()
   await world.until('it has all', () => mine().length === all.length)
-  await clock.advance(LIMITS.moveSettleMs + wireApartMs - 10 * LOOK_MS)
+  await clock.advance(LIMITS.placement.moveSettleMs + wireApartMs - 10 * LOOK_MS)
   t.notOk(told.some(([, { kind }]) => kind === 'expect'))
   says(others[0]!, 'up')
   await world.until('the first one moves', () => mine().length < all.length, 3_000)

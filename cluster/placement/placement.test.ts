@@ -212,10 +212,13 @@ t.test('a shard is served where it is until its target has read ahead', async (t
     kinds,
     kinds.toSorted((one, other) => one - other),
   )
-  t.ok(at.get('handed')! - at.get('expect')! < LIMITS.readAheadMs / 2)
+  t.ok(at.get('handed')! - at.get('expect')! < LIMITS.placement.readAheadMs / 2)
   const deaf = await move(false)
   const waitedMs = deaf.get('handed')! - deaf.get('expect')!
-  t.ok(waitedMs >= LIMITS.readAheadMs, `not for ever: its word may be lost; ${waitedMs} ms`)
+  t.ok(
+    waitedMs >= LIMITS.placement.readAheadMs,
+    `not for ever: its word may be lost; ${waitedMs} ms`,
+  )
 })
 
 t.test('who may lie anywhere begins where it was received', async (t) => {

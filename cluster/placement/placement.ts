@@ -180,7 +180,7 @@ export class Placement implements Ownership {
     const { view } = this.membership
     if (!view) return false
     const ageMs = this.#options.world.clock.monotonicMs() - view.readAtMs
-    return ageMs <= LIMITS.leaseMs && this.#seen.has(incarnation)
+    return ageMs <= LIMITS.membership.leaseMs && this.#seen.has(incarnation)
   }
 
   #isUp(incarnation: string): boolean {
@@ -320,7 +320,7 @@ export class Placement implements Ownership {
 
   #pump(): void {
     for (const [shard, step] of this.#wanted) {
-      if (this.#stopped || this.#running.size >= LIMITS.claimsInFlightMax) return
+      if (this.#stopped || this.#running.size >= LIMITS.placement.claimsInFlightMax) return
       if (this.#running.has(shard)) continue
       this.#wanted.delete(shard)
       if (this.handoff.underWay.has(shard)) continue
@@ -388,7 +388,7 @@ export class Placement implements Ownership {
     await this.membership.refresh().catch(() => null)
     while (world.clock.monotonicMs() < until && (await this.#drain.some()));
     // Whoever got them says that they are served; that may be lost on the way.
-    const servedBy = Math.min(until, world.clock.monotonicMs() + LIMITS.moveServedMs)
+    const servedBy = Math.min(until, world.clock.monotonicMs() + LIMITS.placement.moveServedMs)
     while (world.clock.monotonicMs() < servedBy && this.handoff.awaited > 0) await this.#pause()
     // Once it has left nobody takes an envelope of this incarnation any more.
     while (world.clock.monotonicMs() < until && host.pending() > 0) await this.#pause()
@@ -400,7 +400,7 @@ export class Placement implements Ownership {
 
   #pause(): Promise<void> {
     return new Promise((resolve) => {
-      this.#options.world.clock.after(LIMITS.beatRetryMs, resolve)
+      this.#options.world.clock.after(LIMITS.membership.beatRetryMs, resolve)
     })
   }
 

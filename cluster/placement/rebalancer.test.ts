@@ -49,7 +49,7 @@ function makeRebalancer(settled = true) {
     rebalancer.living(new Set(names.map((name) => `inc-${name}`)))
   const start = async (): Promise<void> => {
     alive(...NAMES)
-    if (settled) await clock.advance(LIMITS.moveSettleMs)
+    if (settled) await clock.advance(LIMITS.placement.moveSettleMs)
   }
   const due = (): readonly number[] => movesDue(view()).map(({ shard }) => shard)
   return { clock, asked, rebalancer, rows, view, look, alive, start, due, silent }
@@ -102,11 +102,11 @@ t.test('what has not happened in its time is asked for again', async (t) => {
   const { look, start, clock } = makeRebalancer()
   await start()
   const first = look()
-  await clock.advance(LIMITS.moveMs)
+  await clock.advance(LIMITS.placement.moveMs)
   t.same(look(), [], 'its time is not over')
   await clock.advance(1)
   t.same(look(), first)
-  await clock.advance(LIMITS.moveMs)
+  await clock.advance(LIMITS.placement.moveMs)
   t.same(look(), [], 'it counts from when it was asked for last')
 })
 
@@ -114,7 +114,7 @@ t.test('nothing is moved to who has just begun, as its first sight says', async 
   const { look, alive, clock, due, view } = makeRebalancer(false)
   t.same(look(), [], 'of nobody it is known')
   alive('a', 'b')
-  await clock.advance(LIMITS.moveSettleMs - 1)
+  await clock.advance(LIMITS.placement.moveSettleMs - 1)
   alive('a', 'b', 'c')
   t.same(look(), [])
   await clock.advance(1)
@@ -128,7 +128,7 @@ t.test('nothing is moved to who has just begun, as its first sight says', async 
   // Who was away begins anew; who is seen again and again does not.
   alive('a', 'c')
   alive('a', 'b', 'c')
-  await clock.advance(LIMITS.moveSettleMs - 1)
+  await clock.advance(LIMITS.placement.moveSettleMs - 1)
   t.same(look(), [])
 })
 
@@ -149,10 +149,10 @@ t.test('nothing is moved to who is up by its row alone', async (t) => {
 t.test('an incarnation that ended and is seen again has begun anew', async (t) => {
   const { look, alive, clock } = makeRebalancer(false)
   alive(...NAMES)
-  await clock.advance(LIMITS.moveSettleMs)
+  await clock.advance(LIMITS.placement.moveSettleMs)
   alive('a')
   alive(...NAMES)
-  await clock.advance(LIMITS.moveSettleMs - 1)
+  await clock.advance(LIMITS.placement.moveSettleMs - 1)
   t.same(look(), [])
   await clock.advance(1)
   t.equal(look().length, AT_ONCE)

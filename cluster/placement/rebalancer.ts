@@ -58,7 +58,7 @@ export class Rebalancer {
     const nowMs = clock.monotonicMs()
     for (const [shard, { epoch, sinceMs }] of this.#moving) {
       const isOver = view.shards.get(shard)?.epoch !== epoch
-      if (isOver || nowMs - sinceMs > LIMITS.moveMs) this.#moving.delete(shard)
+      if (isOver || nowMs - sinceMs > LIMITS.placement.moveMs) this.#moving.delete(shard)
     }
     for (const move of movesDue(view)) {
       const { shard, epoch, to } = move
@@ -75,6 +75,6 @@ export class Rebalancer {
    */
   #hasSettled(incarnation: string, nowMs: number): boolean {
     if (!this.#options.isBeating(incarnation)) return false
-    return nowMs - (this.#upSince.get(incarnation) ?? nowMs) >= LIMITS.moveSettleMs
+    return nowMs - (this.#upSince.get(incarnation) ?? nowMs) >= LIMITS.placement.moveSettleMs
   }
 }

@@ -62,7 +62,7 @@ t.test('a server that is reached and can not be used is tried ever later', async
   const redis = await server(t)
   const scene = connecting(t, redis.url, ({ connection }) => connection.drop())
   t.ok(await soon(() => scene.waits.length >= 9))
-  const most = LIMITS.wireReconnectMsMax
+  const most = LIMITS.redis.reconnectMsMax
   t.same(scene.waits.slice(0, 9), [20, 40, 80, 160, 320, 640, most, most, most])
   t.equal(scene.told, 1, 'that is told once a minute')
 })
@@ -70,7 +70,7 @@ t.test('a server that is reached and can not be used is tried ever later', async
 t.test('one that was used for a while is tried again soon, and its loss is told', async (t) => {
   const redis = await server(t)
   const scene = connecting(t, redis.url, (scene) => {
-    scene.nowMs += LIMITS.wireReconnectMsMax
+    scene.nowMs += LIMITS.redis.reconnectMsMax
     scene.connection.drop()
   })
   t.ok(await soon(() => scene.waits.length >= 4))

@@ -65,8 +65,8 @@ export class Connection {
       lazyConnect: true,
       protocol: 2,
       disableClientInfo: true,
-      connectTimeout: LIMITS.wireSilentMs,
-      socketTimeout: LIMITS.wireSilentMs,
+      connectTimeout: LIMITS.redis.silentMs,
+      socketTimeout: LIMITS.redis.silentMs,
       retryStrategy: null,
       maxRetriesPerRequest: null,
       enableOfflineQueue: false,
@@ -106,7 +106,7 @@ export class Connection {
     if (this.#stopped) return
     const nowMs = clock.monotonicMs()
     // One that could be reached but not used is no better than one that can't be reached.
-    if (wasUp && nowMs - this.#upMs >= LIMITS.wireReconnectMsMax) {
+    if (wasUp && nowMs - this.#upMs >= LIMITS.redis.reconnectMsMax) {
       this.#attempts = 0
       this.#toldMs = -Infinity
     }
@@ -118,7 +118,7 @@ export class Connection {
       log.warn(fields, `${text}${wasUp ? '' : reasonOf(problem, url)}`)
     }
     if (wasUp) onDown()
-    const waitMs = Math.min(RECONNECT_MS * 2 ** this.#attempts, LIMITS.wireReconnectMsMax)
+    const waitMs = Math.min(RECONNECT_MS * 2 ** this.#attempts, LIMITS.redis.reconnectMsMax)
     this.#attempts++
     clock.after(waitMs, () => (this.#stopped ? undefined : this.start()))
   }

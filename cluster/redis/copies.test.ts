@@ -38,13 +38,13 @@ t.test('who answers within an answer is not heard', async (t) => {
 t.test('a copy is forgotten once its budget is over, and makes room', async (t) => {
   const clock = new TestClock()
   const copies = new Copies(clock)
-  const half = LIMITS.wireBytesMax / 2
+  const half = LIMITS.redis.bytesMax / 2
   const never = () => t.fail('nobody answers')
   copies.add('a', half, 1_000, never)
   copies.add('a', half, 5_000, never)
   t.equal(clock.timers, 1)
   t.notOk(copies.hasRoom('a', 1))
-  t.ok(copies.hasRoom('b', LIMITS.wireBytesMax * 2), 'a large one goes alone')
+  t.ok(copies.hasRoom('b', LIMITS.redis.bytesMax * 2), 'a large one goes alone')
   await clock.advance(3_000)
   t.equal(copies.size, 1)
   t.ok(copies.hasRoom('a', half))
@@ -52,14 +52,14 @@ t.test('a copy is forgotten once its budget is over, and makes room', async (t) 
   await clock.advance(4_000)
   t.equal(copies.size, 0)
   t.equal(clock.timers, 0, 'nothing is looked for when there is none')
-  t.ok(copies.hasRoom('a', LIMITS.wireBytesMax * 2))
+  t.ok(copies.hasRoom('a', LIMITS.redis.bytesMax * 2))
 })
 
 t.test('copies to one that has ended are forgotten', async (t) => {
   const copies = new Copies(new TestClock())
   const answered: string[] = []
   for (const to of ['a', 'b', 'a'])
-    copies.add(to, LIMITS.wireBytesMax, 1e6, () => answered.push(to))
+    copies.add(to, LIMITS.redis.bytesMax, 1e6, () => answered.push(to))
   copies.forgetAllTo('a')
   t.equal(copies.size, 1)
   t.ok(copies.hasRoom('a', 1))
@@ -69,7 +69,7 @@ t.test('copies to one that has ended are forgotten', async (t) => {
 
 t.test('there is a bound for all', async (t) => {
   const copies = new Copies(new TestClock())
-  for (let i = 0; i < LIMITS.wireCopiesMax; i++) copies.add(`to ${i}`, 1, 1e6, () => undefined)
+  for (let i = 0; i < LIMITS.redis.copiesMax; i++) copies.add(`to ${i}`, 1, 1e6, () => undefined)
   t.notOk(copies.hasRoom('another', 1))
 })
 
@@ -140,7 +140,7 @@ t.test('the table against a plain list, whatever is done to it', async () => {
           const mine = known.filter((copy) => copy.to === to)
           const sum = mine.reduce((all, { bytes }) => all + bytes, 0)
           for (const bytes of [1, MiB, 5 * MiB, 20 * MiB]) {
-            const hasRoom = mine.length === 0 || sum + bytes <= LIMITS.wireBytesMax
+            const hasRoom = mine.length === 0 || sum + bytes <= LIMITS.redis.bytesMax
             if (copies.hasRoom(to, bytes) !== hasRoom) return false
           }
         }

@@ -38,9 +38,9 @@ export class Copies {
 
   /** True while a copy of that size may go; one larger than the bound goes alone. */
   hasRoom(to: string, bytes: number): boolean {
-    if (this.#copies.size >= LIMITS.wireCopiesMax) return false
+    if (this.#copies.size >= LIMITS.redis.copiesMax) return false
     const before = this.#bytesTo.get(to) ?? 0
-    return before === 0 || before + bytes <= LIMITS.wireBytesMax
+    return before === 0 || before + bytes <= LIMITS.redis.bytesMax
   }
 
   /** Notes the copy that has the number `next`. */

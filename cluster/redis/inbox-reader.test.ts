@@ -60,15 +60,15 @@ t.test('a stream that is not there is made, once, and kept alive', async (t) => 
   t.ok(await soon(() => reader.isUp))
   await roundsMore(redis, 2)
   t.same(redis.commands.slice(0, 3), [
-    ['pexpire', KEY, String(LIMITS.wireStreamMs)],
+    ['pexpire', KEY, String(LIMITS.redis.streamMs)],
     ['xadd', KEY, '*', ...EMPTY_ENTRY],
-    ['pexpire', KEY, String(LIMITS.wireStreamMs)],
+    ['pexpire', KEY, String(LIMITS.redis.streamMs)],
   ])
   t.equal(redis.sentTo(KEY, 'xadd').length, 1)
   t.equal(seen.ups, 1)
   const [, , third] = redis.commands.filter(([name]) => name === 'xread')
-  const block = ['BLOCK', String(LIMITS.wireReadBlockMs)]
-  const count = ['COUNT', String(LIMITS.wireReadEntriesMax)]
+  const block = ['BLOCK', String(LIMITS.redis.readBlockMs)]
+  const count = ['COUNT', String(LIMITS.redis.readEntriesMax)]
   t.same(third, ['xread', ...count, ...block, 'STREAMS', KEY, '0-0'])
   t.ok(redis.sentTo(KEY, 'pexpire').length >= rounds(redis), 'each round')
 })
@@ -105,7 +105,7 @@ t.test('what was taken is trimmed, and nothing else', async (t) => {
 })
 
 t.test('more than one round brings: all, in their order, each once', async (t) => {
-  const wanted = Array.from({ length: LIMITS.wireReadEntriesMax * 2 + 5 }, (_, i) => `e${i}`)
+  const wanted = Array.from({ length: LIMITS.redis.readEntriesMax * 2 + 5 }, (_, i) => `e${i}`)
   const { took, names } = await makeReader(t, (redis) => {
     for (const name of wanted) redis.add(KEY, ['v', name])
   })
@@ -115,8 +115,8 @@ t.test('more than one round brings: all, in their order, each once', async (t) =
 t.test('how old each is, by the clock of Redis; too old is dropped', async (t) => {
   const { seen, took } = await makeReader(t, (redis) => {
     const at = (ageMs: number): string => `${redis.nowMs - ageMs}-1`
-    redis.add(KEY, ['v', 'too old'], at(LIMITS.wireEntryAgeMs + 1))
-    redis.add(KEY, ['v', 'old'], at(LIMITS.wireEntryAgeMs))
+    redis.add(KEY, ['v', 'too old'], at(LIMITS.redis.entryAgeMs + 1))
+    redis.add(KEY, ['v', 'old'], at(LIMITS.redis.entryAgeMs))
     redis.add(KEY, ['v', 'young'], at(750))
     redis.add(KEY, ['v', 'now'], at(0))
     redis.add(KEY, ['v', 'ahead'], at(-5_000))

@@ -38,7 +38,7 @@ const CHECKED_CHARS = 1_024
 export class InboxReader {
   readonly #options: InboxOptions
   readonly #connection: Connection
-  readonly #known = new KnownIds(LIMITS.wireEntriesKnownMax)
+  readonly #known = new KnownIds(LIMITS.redis.entriesKnownMax)
   #stopped = false
   #isThere = false
 
@@ -94,7 +94,7 @@ export class InboxReader {
 
   async #makeStream(client: Redis): Promise<void> {
     const { key, onUp } = this.#options
-    const keep = () => client.pexpire(key, LIMITS.wireStreamMs)
+    const keep = () => client.pexpire(key, LIMITS.redis.streamMs)
     if ((await keep()) === 0) {
       await client.xadd(key, '*', ...EMPTY_ENTRY)
       await keep()
@@ -110,11 +110,11 @@ export class InboxReader {
     if (taken !== null) pipeline.xtrim(key, 'MINID', following(taken))
     const first = pipeline.length
     pipeline.xread(
-      ...(['COUNT', LIMITS.wireReadEntriesMax, 'BLOCK', LIMITS.wireReadBlockMs] as const),
+      ...(['COUNT', LIMITS.redis.readEntriesMax, 'BLOCK', LIMITS.redis.readBlockMs] as const),
       ...(['STREAMS', key, '0-0'] as const),
     )
     // Behind the wait: whether the stream is still there is known as soon as it is over.
-    pipeline.pexpire(key, LIMITS.wireStreamMs)
+    pipeline.pexpire(key, LIMITS.redis.streamMs)
     pipeline.time()
     const answers = ((await pipeline.exec()) ?? []) as Answers
     for (const [error] of answers) if (error) throw error
@@ -131,7 +131,7 @@ export class InboxReader {
       // A failover to a Redis whose clock is behind gives ids out again, for other entries.
       if (!this.#known.isNew(`${id} ${checksumOf(fields)}`)) continue
       const ageMs = Math.max(0, nowMs - Number(id.slice(0, id.indexOf('-'))))
-      if (ageMs <= LIMITS.wireEntryAgeMs) take(fields, ageMs)
+      if (ageMs <= LIMITS.redis.entryAgeMs) take(fields, ageMs)
     }
   }
 

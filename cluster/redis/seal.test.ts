@@ -57,7 +57,7 @@ t.test('anything else is not', async (t) => {
 t.test('nor what was held back for long', async (t) => {
   const { of, time } = seals()
   const sealed = of().close('in:a', fields)
-  time.ms += LIMITS.wireSealAgeMs + 1
+  time.ms += LIMITS.redis.sealAgeMs + 1
   t.match(of().fault('in:a', sealed), /was sealed 600 s ago/)
 })
 
@@ -65,22 +65,22 @@ t.test('senders are remembered within a bound', async (t) => {
   const { of } = seals()
   const [sender, reader] = [of(), of()]
   let taken = 0
-  for (let i = 0; i < LIMITS.wireSendersMax + 10; i++) {
+  for (let i = 0; i < LIMITS.redis.sendersMax + 10; i++) {
     const one = entryFields(`sender ${i}`, [], [], 1)
     taken += reader.fault('in:a', sender.close('in:a', one)) === null ? 1 : 0
   }
-  t.equal(taken, LIMITS.wireSendersMax + 10)
-  t.equal(reader.senders, LIMITS.wireSendersMax)
+  t.equal(taken, LIMITS.redis.sendersMax + 10)
+  t.equal(reader.senders, LIMITS.redis.sendersMax)
 })
 
 t.test('those that were silent for longest are forgotten first', async (t) => {
   const { of } = seals()
   const [sender, reader] = [of(), of()]
   const close = (i: number) => sender.close('in:a', entryFields(`sender ${i}`, [], [], 1))
-  const first = Array.from({ length: LIMITS.wireSendersMax }, (_, i) => close(i))
+  const first = Array.from({ length: LIMITS.redis.sendersMax }, (_, i) => close(i))
   for (const sealed of first) reader.fault('in:a', sealed)
   t.equal(reader.fault('in:a', close(0)), null)
-  t.equal(reader.fault('in:a', close(LIMITS.wireSendersMax)), null)
+  t.equal(reader.fault('in:a', close(LIMITS.redis.sendersMax)), null)
   t.match(reader.fault('in:a', first[0]!), /here already/, 'it has written since')
   t.equal(reader.fault('in:a', first[1]!), null)
 })

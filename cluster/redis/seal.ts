@@ -86,10 +86,10 @@ export class Seal {
     const last = this.#seen.get(sender) ?? 0
     if (n <= last) return 'it was here already, or a later one was'
     const ageMs = this.#options.nowMs() - n / STEPS_A_MS
-    if (ageMs > LIMITS.wireSealAgeMs) return `it was sealed ${Math.round(ageMs / 1_000)} s ago`
+    if (ageMs > LIMITS.redis.sealAgeMs) return `it was sealed ${Math.round(ageMs / 1_000)} s ago`
     this.#seen.delete(sender)
     this.#seen.set(sender, n)
-    if (this.#seen.size > LIMITS.wireSendersMax) {
+    if (this.#seen.size > LIMITS.redis.sendersMax) {
       this.#seen.delete(this.#seen.keys().next().value!)
     }
     return null

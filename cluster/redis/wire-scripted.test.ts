@@ -170,7 +170,7 @@ t.test('without Redis: unsent at once, never inside the call; the rest is droppe
 
 t.test('a destination has room for so many bytes, and again once they are answered', async (t) => {
   const { redis, wire, seen, send, arrive, answers } = await makeWire(t)
-  const messages = [{ type: 'create', body: 'x'.repeat(LIMITS.wireBytesMax) }]
+  const messages = [{ type: 'create', body: 'x'.repeat(LIMITS.redis.bytesMax) }]
   wire.send('there', parcelOf(ME, 'large', { messages }), () => void seen.answers.push('large'))
   send('there', 'b')
   t.ok(await answers(['b', UNSENT]), 'the wire itself is not away')
@@ -294,7 +294,7 @@ t.test('up is who can write, and read every inbox; the edge is told once of a lo
   t.equal(seen.reconnects, 1, 'of three connections at once')
   const began = performance.now()
   await wire.serve('third', new RecordingInbox())
-  t.ok(performance.now() - began < LIMITS.wireServeMs, 'it waits no longer than it must')
+  t.ok(performance.now() - began < LIMITS.redis.serveMs, 'it waits no longer than it must')
   t.equal(seen.reconnects, 1, 'nothing was lost since')
   t.equal(wire.figures.losses, 3)
 })
@@ -305,7 +305,7 @@ t.test('an inbox that can not be made holds its member up for a second only', as
   const began = performance.now()
   await wire.serve('next', new RecordingInbox())
   const tookMs = performance.now() - began
-  t.ok(tookMs >= LIMITS.wireServeMs - 5, `${tookMs} ms`)
+  t.ok(tookMs >= LIMITS.redis.serveMs - 5, `${tookMs} ms`)
   t.ok(seen.told.some((text) => text.includes('without Redis')))
   for (const go of redis.held.splice(0)) go()
 })

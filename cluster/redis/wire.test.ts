@@ -133,7 +133,7 @@ t.test('the stream of an incarnation goes with it, whoever closes it', { skip },
   const next = randomUUID()
   await a.wire.serve(next, new RecordingInbox())
   t.ok(await insist(a.wire, names.b, next), 'b only seemed dead')
-  t.ok((await client.pttl(`in:${names.b}`)) > LIMITS.wireStreamMs / 2)
+  t.ok((await client.pttl(`in:${names.b}`)) > LIMITS.redis.streamMs / 2)
   t.ok(b.wire.isUp)
 })
 
@@ -147,7 +147,7 @@ t.test('a full destination takes no more, and takes again', { skip }, async (t) 
   const outcomes: string[] = []
   const send = (bytes: number) =>
     a.wire.send(names.b, large(bytes), ({ outcome }) => outcomes.push(outcome))
-  send(LIMITS.wireBytesMax + 1)
+  send(LIMITS.redis.bytesMax + 1)
   t.ok(await eventually(() => inboxes.b.parcels.length === 1), 'a larger one goes alone')
   send(1)
   t.ok(await eventually(() => outcomes.length === 1))
@@ -170,7 +170,7 @@ t.test('time in the stream is taken off the budget; too old is dropped', { skip 
       ...sealed(names.b, ...fields, 'b', body),
     )
   }
-  await entry(LIMITS.wireEntryAgeMs + 10_000, 'old')
+  await entry(LIMITS.redis.entryAgeMs + 10_000, 'old')
   await entry(10_000, 'waited')
   // An old master's stream comes back with what was in it.
   await client.rename(`in:${names.b}x`, `in:${names.b}`)
@@ -317,7 +317,7 @@ t.test('Redis stands still: it counts as away, and is found again', { skip }, as
   server.freeze()
   a.wire.send(names.b, parcelOf(names.a), () => undefined)
   const bothLost = () => a.wire.figures.losses === 2
-  t.ok(await eventually(bothLost, LIMITS.wireSilentMs * 2))
+  t.ok(await eventually(bothLost, LIMITS.redis.silentMs * 2))
   t.match(await ask(a.wire, names.b, parcelOf(names.a), 500), { outcome: 'unsent', away: true })
   server.thaw()
   t.ok(await insist(a.wire, names.b, names.a, 10_000))
@@ -328,8 +328,8 @@ t.test('what Redis has not taken yet is bounded', { skip }, async (t) => {
   const { a, names } = await pair(t, server)
   t.ok(await insist(a.wire, names.b, names.a))
   server.freeze()
-  const messages = [{ type: 'create', body: 'x'.repeat(LIMITS.wireBytesMax) }]
-  const count = LIMITS.wireBacklogBytesMax / LIMITS.wireBytesMax + 2
+  const messages = [{ type: 'create', body: 'x'.repeat(LIMITS.redis.bytesMax) }]
+  const count = LIMITS.redis.backlogBytesMax / LIMITS.redis.bytesMax + 2
   const outcomes: string[] = []
   for (let i = 0; i < count; i++) {
     const parcel = parcelOf(names.a, 'large', { messages, budgetMs: 60_000 })

@@ -163,7 +163,7 @@ class StreamWire implements RedisWire {
     return this.#inTime((done) => {
       if (this.isUp) done()
       else this.#onUp.push(done)
-    }, LIMITS.wireServeMs)
+    }, LIMITS.redis.serveMs)
   }
 
   #inTime(begin: (done: () => void) => void, ms = STOP_MS): Promise<void> {
@@ -239,7 +239,7 @@ class StreamWire implements RedisWire {
   }
 
   get #takesMore(): boolean {
-    return this.#writer.client !== null && this.#backlogBytes < LIMITS.wireBacklogBytesMax
+    return this.#writer.client !== null && this.#backlogBytes < LIMITS.redis.backlogBytesMax
   }
 
   #unsent(respond: Respond, reply: WireReply): void {

@@ -110,10 +110,10 @@ t.test('a round that names shards which have gone is gone on from', async (t) =>
 t.test('not for long, and not too many: a shard that stands still holds up few', async (t) => {
   const { gathering, clock } = makeShards([0, 1])
   const shard = gathering.next()!
-  for (let i = 1; i < LIMITS.gatherActorsMax; i++) t.equal(gathering.next(), shard)
+  for (let i = 1; i < LIMITS.routing.gatherActorsMax; i++) t.equal(gathering.next(), shard)
   t.equal(gathering.next(), 1 - shard, 'after so many')
   clock.stepWall(-3_600_000)
-  await clock.advance(LIMITS.gatherMs - 1)
+  await clock.advance(LIMITS.routing.gatherMs - 1)
   t.equal(gathering.next(), 1 - shard)
   await clock.advance(1)
   t.equal(gathering.next(), shard, 'after so long')

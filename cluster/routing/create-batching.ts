@@ -47,8 +47,8 @@ export class CreateBatching {
       this.#at = this.#choose()
       if (this.#at === null) return null
       this.#taken = this.#at.gate.taken
-      this.#left = LIMITS.gatherActorsMax
-      this.#untilMs = nowMs + LIMITS.gatherMs
+      this.#left = LIMITS.routing.gatherActorsMax
+      this.#untilMs = nowMs + LIMITS.routing.gatherMs
     }
     this.#left--
     return this.#at!.number

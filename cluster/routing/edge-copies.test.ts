@@ -12,7 +12,7 @@ import type { Request, World } from './testing/edge-world.ts'
 
 /** What is asked for in that shard is taken until the bound is reached, and no further. */
 async function roomIn(world: World, shard: number): Promise<number> {
-  for (let taken = 0; taken <= LIMITS.shardInFlightMax; taken++) {
+  for (let taken = 0; taken <= LIMITS.routing.shardInFlightMax; taken++) {
     const { copies } = world.ask(idIn(shard), { budgetMs: 1e6 })
     if (copies.length === 0) return taken
   }
@@ -150,8 +150,8 @@ t.test('a shard has room for a thousand, counted where each request is now', asy
     t.match(copies[1], { shard: 1, envelope: { to: { type: 'ledger', id: idIn(1) } } })
   }
   byKey[0]!.copies[1]!.respond(answered)
-  t.equal(await roomIn(world, 0), LIMITS.shardInFlightMax - 3)
-  t.equal(await roomIn(world, 1), LIMITS.shardInFlightMax - 2)
+  t.equal(await roomIn(world, 0), LIMITS.routing.shardInFlightMax - 3)
+  t.equal(await roomIn(world, 1), LIMITS.routing.shardInFlightMax - 2)
   await world.clock.advance(0)
   const refused = [...world.requests.values()].filter(({ replies }) => {
     const [reply] = replies
@@ -160,13 +160,13 @@ t.test('a shard has room for a thousand, counted where each request is now', asy
   t.equal(refused.length, 2)
   world.edge.abandon()
   t.equal(world.edge.pending, 0)
-  t.equal(await roomIn(world, 0), LIMITS.shardInFlightMax, 'and nothing is left of them')
+  t.equal(await roomIn(world, 0), LIMITS.routing.shardInFlightMax, 'and nothing is left of them')
 })
 
 t.test('what the runtime sends is not bounded as callers are, but counted', async (t) => {
   const world = makeEdge()
   const one = world.ask(idIn(0))
-  t.equal(await roomIn(world, 0), LIMITS.shardInFlightMax - 1)
+  t.equal(await roomIn(world, 0), LIMITS.routing.shardInFlightMax - 1)
   const envelope = { ...one.copies[0]!.envelope, budgetMs: 1_000 }
   let reply: Reply | null = null
   world.edge.send(envelope, (said) => (reply = said))
@@ -305,18 +305,18 @@ t.test('without the wire: counted from when no copy left, anew after one has', a
     const request = world.ask(idIn(0), { budgetMs: 20_000 })
     const reply = (said: WireReply): void => request.copies.at(-1)!.respond(said)
     reply({ outcome: 'unsent', away: true })
-    await world.clock.advance(LIMITS.wireRetryMs + 50)
+    await world.clock.advance(LIMITS.routing.retryMs + 50)
     t.equal(request.copies.length, 2)
-    await world.clock.advance(LIMITS.wireAwayMs)
+    await world.clock.advance(LIMITS.routing.wireAwayMs)
     reply(between)
-    await world.clock.advance(LIMITS.wireRetryMs + 50)
+    await world.clock.advance(LIMITS.routing.retryMs + 50)
     reply({ outcome: 'unsent', away: true })
-    await world.clock.advance(LIMITS.wireRetryMs + 50)
+    await world.clock.advance(LIMITS.routing.retryMs + 50)
     t.same(request.replies, [], 'the wire was there in between')
     t.ok(request.copies.length > 3)
     for (let i = 0; i < 4; i++) {
       reply({ outcome: 'unsent', away: true })
-      await world.clock.advance(LIMITS.wireRetryMs + 50)
+      await world.clock.advance(LIMITS.routing.retryMs + 50)
     }
     t.match(request.replies, [{ outcome: 'refused', error: { code: 'UNAVAILABLE' } }])
   }
@@ -329,9 +329,9 @@ t.test(
     const request = world.ask(idIn(0), { budgetMs: 5_000 })
     world.owner = { incarnation: 'b', epoch: 2 }
     world.edge.died('a')
-    for (let ms = 0; ms < 3 * LIMITS.wireAwayMs; ms += LIMITS.wireRetryMs) {
+    for (let ms = 0; ms < 3 * LIMITS.routing.wireAwayMs; ms += LIMITS.routing.retryMs) {
       request.copies.at(-1)!.respond({ outcome: 'unsent', away: true })
-      await world.clock.advance(LIMITS.wireRetryMs + 50)
+      await world.clock.advance(LIMITS.routing.retryMs + 50)
     }
     t.same(request.replies, [], 'the one that died may have done it')
     await world.clock.advance(5_000)

@@ -24,7 +24,7 @@ function said(...results: MessageResult[]): Reply & { readonly outcome: 'answere
 t.test('who has moved, and who could not be reached, is asked again after a while', async (t) => {
   for (const [reply, waitMs] of [
     [{ outcome: 'moved', shard: 0 }, TICK_MS],
-    [{ outcome: 'unsent' }, LIMITS.wireRetryMs],
+    [{ outcome: 'unsent' }, LIMITS.routing.retryMs],
   ] satisfies [WireReply, number][]) {
     const { clock, ask } = makeEdge()
     const { copies } = ask(idIn(0))
@@ -39,7 +39,7 @@ t.test('who has moved, and who could not be reached, is asked again after a whil
 
 t.test('how long a silence is normal is learnt from the answers', async (t) => {
   const world = makeEdge()
-  const slowMs = LIMITS.wireRetryMs * 4
+  const slowMs = LIMITS.routing.retryMs * 4
   for (let i = 0; i < 128; i++) {
     const { copies } = world.ask(idIn(0))
     await world.clock.advance(slowMs)
@@ -68,9 +68,9 @@ t.test('without the wire for long, while a copy is with its owner: it is waited 
   const { copies, replies } = world.ask(idIn(0))
   world.edge.resend()
   const [first] = copies
-  for (let ms = 0; ms < 3 * LIMITS.wireAwayMs; ms += LIMITS.wireRetryMs) {
+  for (let ms = 0; ms < 3 * LIMITS.routing.wireAwayMs; ms += LIMITS.routing.retryMs) {
     copies.at(-1)!.respond(away)
-    await world.clock.advance(LIMITS.wireRetryMs + TICK_MS)
+    await world.clock.advance(LIMITS.routing.retryMs + TICK_MS)
   }
   t.same(replies, [], 'it may be done yet')
   first!.respond(answered)

@@ -97,8 +97,8 @@ export class Edge {
     const placed = place(this.#options, request)
     if ('outcome' in placed) return Promise.resolve(placed)
     const { envelope, shard } = placed
-    if ((this.#inFlight.get(shard) ?? 0) >= LIMITS.shardInFlightMax) {
-      const text = `${LIMITS.shardInFlightMax} requests are waiting for this shard; try again`
+    if ((this.#inFlight.get(shard) ?? 0) >= LIMITS.routing.shardInFlightMax) {
+      const text = `${LIMITS.routing.shardInFlightMax} requests are waiting for this shard; try again`
       return Promise.resolve({ outcome: 'refused', error: errorItem('TOO_BUSY', text) })
     }
     return new Promise((resolve) => this.#begin(envelope, shard, resolve))
@@ -194,17 +194,17 @@ export class Edge {
     if (isLater && hasLooked(reply)) pending.lostBefore = 0
     if (pending.open > 0) return
     if (pending.lostBefore === 0) this.#end(pending, pending.kept)
-    else if (isLater) pending.againAtMs = this.#options.clock.monotonicMs() + LIMITS.wireRetryMs
+    else if (isLater) pending.againAtMs = this.#options.clock.monotonicMs() + LIMITS.routing.retryMs
     else this.#copy(pending)
   }
 
   /** Without the wire nobody else can be asked: its callers shall not wait for long. */
   #unsent(pending: PendingRequest, away: boolean): void {
     const nowMs = this.#options.clock.monotonicMs()
-    pending.againAtMs = nowMs + LIMITS.wireRetryMs
+    pending.againAtMs = nowMs + LIMITS.routing.retryMs
     if (!away) return
     pending.awaySinceMs = Math.min(pending.awaySinceMs, nowMs)
-    if (nowMs - pending.awaySinceMs < LIMITS.wireAwayMs) return
+    if (nowMs - pending.awaySinceMs < LIMITS.routing.wireAwayMs) return
     if (pending.open === 0 && pending.lostBefore === 0) this.#refuse(pending)
   }
 

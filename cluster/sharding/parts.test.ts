@@ -66,10 +66,10 @@ t.test(
 
 t.test('gate: groups keep to their bounds, a larger entry goes alone', async (t) => {
   const gate = new OutputGate(0)
-  for (let i = 1; i <= LIMITS.groupEntriesMax + 1; i++) gate.join(open(i))
-  t.equal(gate.take().length, LIMITS.groupEntriesMax)
+  for (let i = 1; i <= LIMITS.storage.groupEntriesMax + 1; i++) gate.join(open(i))
+  t.equal(gate.take().length, LIMITS.storage.groupEntriesMax)
   gate.committed()
-  gate.join(open(gate.newest + 1, LIMITS.groupBytesMax * 2))
+  gate.join(open(gate.newest + 1, LIMITS.storage.groupBytesMax * 2))
   t.equal(gate.take().length, 1)
   gate.committed()
   t.equal(gate.take().length, 1, 'the large one')
@@ -84,22 +84,24 @@ t.test('marks: the window is bounded, what leaves it early is handed out', async
   const marks = new Marks()
   const spilled: Mark[] = []
   for (let n = 0; n < 2_500; n++) spilled.push(...marks.add(mark(n, n)))
-  t.equal(marks.size, LIMITS.marksMax)
+  t.equal(marks.size, LIMITS.sharding.marksMax)
   t.equal(spilled.length, 1_500)
   t.equal(marks.find('m2499', 2_500)?.n, 2_499)
   t.equal(marks.find('m10', 2_500), null)
   t.ok(marks.spilled)
-  for (let n = 0; n < 10; n++) marks.add(mark(9_000 + n, 2_500, LIMITS.marksBytesMax / 4))
+  for (let n = 0; n < 10; n++) marks.add(mark(9_000 + n, 2_500, LIMITS.sharding.marksBytesMax / 4))
   t.ok(marks.size <= 4)
 })
 
 function largest(n: number): Mark {
   const errors = [errorItem('INVALID_STATE', 'x')]
-  const spare = LIMITS.markAnswerBytesMax - JSON.stringify(errors).length
+  const spare = LIMITS.sharding.markAnswerBytesMax - JSON.stringify(errors).length
   errors[0] = errorItem('INVALID_STATE', 'x'.repeat(1 + spare))
   const base = { y: 'ledger', p: 'a', v: 0, r: [], l: 1, t: 0, c: 0, b: 'x' } as const
   const a = { type: 'append', success: false, errors } as const
-  return markOf({ ...base, n, m: `m${n}`, a }, n, ['k'.repeat(LIMITS.markKeysBytesMax - 4)])
+  return markOf({ ...base, n, m: `m${n}`, a }, n, [
+    'k'.repeat(LIMITS.sharding.markKeysBytesMax - 4),
+  ])
 }
 
 t.test('marks: as few as are said can fill the window, and no fewer', async (t) => {
@@ -124,10 +126,10 @@ t.test('marks: a mark weighs what a snapshot holds of it, in bytes', async (t) =
   const long = {
     type: 'x',
     success: true,
-    data: 'ж'.repeat(LIMITS.markAnswerBytesMax / 2),
+    data: 'ж'.repeat(LIMITS.sharding.markAnswerBytesMax / 2),
   } as const
   t.equal(markOf({ ...base, n: 1, m, a: long }, 1, []).result, null, 'read from its entry')
-  const keys = ['ж'.repeat(LIMITS.markKeysBytesMax)]
+  const keys = ['ж'.repeat(LIMITS.sharding.markKeysBytesMax)]
   t.same(markOf({ ...base, n: 1, m, a: { type: 'x', success: true } }, 1, keys).keys, [])
 })
 
@@ -135,10 +137,10 @@ t.test('marks: each kind lives as long as it must', async (t) => {
   const marks = new Marks()
   marks.add(mark(1, 0, 100, 0))
   marks.add(mark(2, 0, 100, 1))
-  t.ok(marks.find('m1', LIMITS.edgeMarkMs - 1))
-  t.equal(marks.find('m1', LIMITS.edgeMarkMs), null)
-  t.ok(marks.find('m2', LIMITS.callerMarkMs - 1))
-  t.equal(marks.find('m2', LIMITS.callerMarkMs), null)
+  t.ok(marks.find('m1', LIMITS.storage.edgeMarkMs - 1))
+  t.equal(marks.find('m1', LIMITS.storage.edgeMarkMs), null)
+  t.ok(marks.find('m2', LIMITS.storage.callerMarkMs - 1))
+  t.equal(marks.find('m2', LIMITS.storage.callerMarkMs), null)
 })
 
 t.test('keys: newest row first, dropped entries never happened', async (t) => {
@@ -165,7 +167,7 @@ t.test('keys: newest row first, dropped entries never happened', async (t) => {
 
 t.test('keys: a create is forgotten after a day, a number never', async (t) => {
   const claims = [{ actorId: 'a', messageId: 'm', confirmed: true, clock: 0 }]
-  const late = LIMITS.callerMarkMs
+  const late = LIMITS.storage.callerMarkMs
   t.equal(holderOf({ keyType: 'order!key', key: 'k', claims }, late), null)
   t.equal(holderOf({ keyType: 'order', key: 'k', claims }, late)?.actorId, 'a')
 })

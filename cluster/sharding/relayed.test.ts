@@ -3,9 +3,10 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { Scene, code } from './testing/scene.ts'
 
-Object.assign(LIMITS, { snapshotEntriesMin: 2, snapshotEntryBytesMin: 1 })
+overrideLimits({ 'sharding.snapshotEntriesMin': 2, 'sharding.snapshotEntryBytesMin': 1 })
 
 t.test('an effect that comes again behind a snapshot has been taken', async (t) => {
   const scene = new Scene()
@@ -16,7 +17,7 @@ t.test('an effect that comes again behind a snapshot has been taken', async (t) 
     return scene.run(scene.tell(scene.envelope(id, { say, relay: [3, offset, 0] })))
   }
   t.equal(code(await relayed(7)), 'success')
-  await scene.clock.advance(LIMITS.edgeMarkMs * 2)
+  await scene.clock.advance(LIMITS.storage.edgeMarkMs * 2)
   t.ok(await scene.journal.derived.snapshot(id))
   await scene.restart()
   t.equal(code(await relayed(7)), 'success', 'its source is told that it was taken')

@@ -198,14 +198,14 @@ export class Shard implements WiringHost, CommitHost {
    * the next owner replays little. Snapshots aren't needed for that: replay is bounded by weight.
    */
   prepareHandoff(): Promise<void> {
-    return this.flusher.storedTo(this.gate.head, LIMITS.handoffPrepareMs)
+    return this.flusher.storedTo(this.gate.head, LIMITS.sharding.handoffPrepareMs)
   }
 
   /**
    * No more turns, and what has been decided is committed and answered; what arrives, and turns
    * that were under way, are kept for whoever serves next. Resolves to true once nothing is decided
    * any more and no read will be released: it may be signed over. False: it could not be sealed
-   * within LIMITS.sealedHeldMs and serves again, or its tenure is over.
+   * within LIMITS.sharding.sealedHeldMs and serves again, or its tenure is over.
    */
   seal(): Promise<boolean> {
     if (this.state !== 'serving') return Promise.resolve(false)
@@ -243,10 +243,10 @@ export class Shard implements WiringHost, CommitHost {
 
   receive(envelope: Envelope, respond: Respond): void {
     if (this.state === 'serving' && !this.#suspect.isRunning) {
-      if (envelope.crashes < LIMITS.crashesAlone) this.#arrivals.receive(envelope, respond)
+      if (envelope.crashes < LIMITS.sharding.crashesAlone) this.#arrivals.receive(envelope, respond)
       else this.#suspect.receive(envelope, respond)
     } else if (this.state === 'stopped') respond(this.moved())
-    else if (envelope.crashes >= LIMITS.crashesAlone) respond(this.moved())
+    else if (envelope.crashes >= LIMITS.sharding.crashesAlone) respond(this.moved())
     else this.#stash.add(envelope, respond)
   }
 
@@ -272,7 +272,7 @@ export class Shard implements WiringHost, CommitHost {
   join(joining: Joining): number {
     assert(this.state === 'serving', 'nothing is decided in a shard that is not served')
     const { entry, bytes, activation, state, bases } = joining
-    assert(bytes.length <= LIMITS.entryBytesMax, 'an entry is within its bound')
+    assert(bytes.length <= LIMITS.protocol.entryBytesMax, 'an entry is within its bound')
     const offset = this.gate.newest + 1
     if (entry.g) this.numbers.heard(entry.g, offset)
     const aliases = entry.k ? this.keys.apply(entry, offset, bases) : NO_ALIASES

@@ -4,6 +4,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
 import { Scene, code, data } from './testing/scene.ts'
 
@@ -15,7 +16,10 @@ t.test('what is done, refused or given up while the clock is set back', async (t
   const refused = { token: 'b', unless: 'a' }
   t.equal(code(await scene.run(scene.ask(id, { say: [['append', { token: 'a' }]] }))), 'success')
   t.equal(code(await scene.run(scene.ask(id, { say: [['append', refused]] }))), 'INVALID_STATE')
-  const killing = { say: [['append', { token: 'c' }]] as const, crashes: LIMITS.crashesMax }
+  const killing = {
+    say: [['append', { token: 'c' }]] as const,
+    crashes: LIMITS.sharding.crashesMax,
+  }
   t.equal(code(await scene.run(scene.ask(id, killing))), 'POISONED')
   const rows = await scene.journal.log.read(0, 0, 9e9)
   const times = rows.flatMap((row) => splitEntries(row.body).map((one) => decodeEntry(one).t))
@@ -25,13 +29,13 @@ t.test('what is done, refused or given up while the clock is set back', async (t
 })
 
 t.test('... and behind a snapshot, at the next owner', async (t) => {
-  Object.assign(LIMITS, { snapshotEntriesMin: 2, snapshotEntryBytesMin: 1 })
+  overrideLimits({ 'sharding.snapshotEntriesMin': 2, 'sharding.snapshotEntryBytesMin': 1 })
   const scene = new Scene()
   await scene.run(scene.shard.claim())
   const id = await scene.made()
   const append = (token: string) => scene.run(scene.ask(id, { say: [['append', { token }]] }))
   await append('a')
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   t.ok(await scene.journal.derived.snapshot(id))
   await scene.restart()
   scene.clock.nowMs = () => 5

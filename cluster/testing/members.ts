@@ -55,7 +55,7 @@ export interface MembersOptions {
 }
 
 const STEP_MS = 50
-const START_MS_MAX = 2 * LIMITS.engineWaitMs
+const START_MS_MAX = 2 * LIMITS.cluster.engineWaitMs
 
 export function makeMembers(options: MembersOptions = {}): Members {
   const shards = options.shards ?? 4

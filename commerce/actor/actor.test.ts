@@ -152,7 +152,7 @@ t.test('a refusal names the command and its place; one of a rule has none', asyn
 
 t.test('what a batch repeats of its state is bounded', async (t) => {
   const draft = new ShelfDraft({ birth: { t: 'made' } })
-  draft.copies(LIMITS.entryBytesMax)
+  draft.copies(LIMITS.protocol.entryBytesMax)
   t.throws(() => draft.copies(1), { errors: [{ code: 'TOO_LARGE' }] })
 })
 

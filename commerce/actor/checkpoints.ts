@@ -8,7 +8,7 @@ import { sameJson } from './difference.ts'
 
 /** The message `getCheckpoints`: the newest, oldest first. */
 export function* decideCheckpoints<S>(state: S): Generator<RuntimeCall, Decision<S>, unknown> {
-  const data = yield { call: 'checkpoints', limit: LIMITS.checkpointsMax }
+  const data = yield { call: 'checkpoints', limit: LIMITS.protocol.checkpointsMax }
   return { ok: true, records: [], state, data }
 }
 

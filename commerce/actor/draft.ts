@@ -74,10 +74,10 @@ export class Draft<S, R extends { readonly t: string }> {
    */
   copies(chars: number): void {
     this.#copiedChars += chars
-    if (this.#copiedChars <= LIMITS.entryBytesMax) return
+    if (this.#copiedChars <= LIMITS.protocol.entryBytesMax) return
     throw new RequestError(
       'TOO_LARGE',
-      `this batch would write more than ${LIMITS.entryBytesMax} bytes: send it in parts`,
+      `this batch would write more than ${LIMITS.protocol.entryBytesMax} bytes: send it in parts`,
     )
   }
 

@@ -15,13 +15,13 @@ t.test('plain JSON is fine', (t) => {
 })
 
 t.test('depth is bounded', (t) => {
-  t.equal(jsonProblem(nested(LIMITS.jsonDepthMax)), null)
-  t.equal(jsonProblem(nested(LIMITS.jsonDepthMax + 1)), 'is nested deeper than 64 levels')
+  t.equal(jsonProblem(nested(LIMITS.protocol.jsonDepthMax)), null)
+  t.equal(jsonProblem(nested(LIMITS.protocol.jsonDepthMax + 1)), 'is nested deeper than 64 levels')
   t.end()
 })
 
 t.test('size is bounded, wherever it is spent', (t) => {
-  const max = LIMITS.dynamicCharsMax
+  const max = LIMITS.commerce.dynamicCharsMax
   const message = `is longer than ${max} characters`
   t.equal(jsonProblem({ a: 'x'.repeat(max - 10) }), null)
   t.equal(jsonProblem({ a: 'x'.repeat(max) }), message)

@@ -10,8 +10,8 @@ export interface JsonObject {
 
 /** What is wrong with a JSON value, or null. */
 export function jsonProblem(value: unknown): string | null {
-  const budget = { chars: LIMITS.dynamicCharsMax }
-  return problemIn(value, LIMITS.jsonDepthMax, budget)
+  const budget = { chars: LIMITS.commerce.dynamicCharsMax }
+  return problemIn(value, LIMITS.protocol.jsonDepthMax, budget)
 }
 
 function problemIn(value: unknown, depth: number, budget: { chars: number }): string | null {
@@ -31,11 +31,11 @@ function problemIn(value: unknown, depth: number, budget: { chars: number }): st
     default:
       return `holds a ${typeof value}, which JSON has not`
   }
-  return budget.chars < 0 ? `is longer than ${LIMITS.dynamicCharsMax} characters` : null
+  return budget.chars < 0 ? `is longer than ${LIMITS.commerce.dynamicCharsMax} characters` : null
 }
 
 function problemInside(value: object, depth: number, budget: { chars: number }): string | null {
-  if (depth === 0) return `is nested deeper than ${LIMITS.jsonDepthMax} levels`
+  if (depth === 0) return `is nested deeper than ${LIMITS.protocol.jsonDepthMax} levels`
   budget.chars -= 2
   if (Array.isArray(value)) {
     for (const item of value) {
@@ -43,7 +43,7 @@ function problemInside(value: object, depth: number, budget: { chars: number }):
       const problem = problemIn(item, depth - 1, budget)
       if (problem !== null) return problem
     }
-    return budget.chars < 0 ? `is longer than ${LIMITS.dynamicCharsMax} characters` : null
+    return budget.chars < 0 ? `is longer than ${LIMITS.commerce.dynamicCharsMax} characters` : null
   }
   for (const key of Object.keys(value)) {
     if (key === '__proto__' || key === 'constructor' || key === 'prototype') {
@@ -53,5 +53,5 @@ function problemInside(value: object, depth: number, budget: { chars: number }):
     const problem = problemIn((value as Record<string, unknown>)[key], depth - 1, budget)
     if (problem !== null) return problem
   }
-  return budget.chars < 0 ? `is longer than ${LIMITS.dynamicCharsMax} characters` : null
+  return budget.chars < 0 ? `is longer than ${LIMITS.commerce.dynamicCharsMax} characters` : null
 }

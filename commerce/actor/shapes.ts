@@ -16,17 +16,25 @@ export function commandMembers<P extends TProperties>(properties: P) {
 }
 
 export const Id = Type.String({ format: 'uuid' })
-export const Text = Type.String({ maxLength: LIMITS.textCharsMax })
+export const Text = Type.String({ maxLength: LIMITS.commerce.textCharsMax })
 /** A name for something: a number, a key. */
-export const Key = Type.String({ minLength: 1, maxLength: LIMITS.keyCharsMax, format: 'key' })
-export const Tag = Type.String({ minLength: 1, maxLength: LIMITS.tagCharsMax, format: 'key' })
+export const Key = Type.String({
+  minLength: 1,
+  maxLength: LIMITS.commerce.keyCharsMax,
+  format: 'key',
+})
+export const Tag = Type.String({
+  minLength: 1,
+  maxLength: LIMITS.commerce.tagCharsMax,
+  format: 'key',
+})
 export const DateText = Type.String({ format: 'date' })
 export const Timestamp = Type.String({ format: 'timestamp' })
-export const Price = Type.Number({ minimum: 0, maximum: LIMITS.amountMax })
-export const Factor = Type.Number({ minimum: 0, maximum: LIMITS.factorMax })
+export const Price = Type.Number({ minimum: 0, maximum: LIMITS.commerce.amountMax })
+export const Factor = Type.Number({ minimum: 0, maximum: LIMITS.commerce.factorMax })
 /** A factor of 0 to 1. */
 export const Part = Type.Number({ minimum: 0, maximum: 1 })
-export const Quantity = Type.Number({ exclusiveMinimum: 0, maximum: LIMITS.quantityMax })
+export const Quantity = Type.Number({ exclusiveMinimum: 0, maximum: LIMITS.commerce.quantityMax })
 
 /** What may also be null: it clears. */
 export function nullable<T extends TSchema>(schema: T) {

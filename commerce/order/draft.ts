@@ -195,14 +195,16 @@ export class OrderDraft extends Draft<OrderState, OrderRecord> {
 
   /** Counts an `invoice` command of this batch. */
   countInvoice(): void {
-    if (this.#invoices >= LIMITS.batchInvoicesMax) {
-      invalid(`a batch has at most ${LIMITS.batchInvoicesMax} invoice commands: send it in parts`)
+    if (this.#invoices >= LIMITS.order.batchInvoicesMax) {
+      invalid(
+        `a batch has at most ${LIMITS.order.batchInvoicesMax} invoice commands: send it in parts`,
+      )
     }
     this.#invoices++
   }
 
   roomForLine(): void {
-    this.room(this.state.lines.size, LIMITS.orderLinesMax, 'order lines')
+    this.room(this.state.lines.size, LIMITS.order.linesMax, 'order lines')
   }
 }
 

@@ -115,7 +115,10 @@ t.test('credentials: in the form, by Basic, wrong, missing, twice', async (t) =>
   t.equal(await status({ ...asked(), client_id: 'nobody' }), 401)
   t.equal(await status(grant), 401)
   t.equal(await status(grant, basic('bootstrap')), 401)
-  t.equal(await status({ ...asked(), client_secret: 'x'.repeat(LIMITS.secretCharsMax + 1) }), 401)
+  t.equal(
+    await status({ ...asked(), client_secret: 'x'.repeat(LIMITS.access.secretCharsMax + 1) }),
+    401,
+  )
   for (const [form, headers] of [
     [asked(), basic(`bootstrap:${SECRET}`)],
     [{ ...grant, client_id: 'other' }, basic(`bootstrap:${SECRET}`)],
@@ -287,13 +290,13 @@ t.test('expired sessions are removed in the background', async (t) => {
   for (let i = 0; i < 20; i++) await token(setup)
   t.equal(setup.system.system.size('session'), 20)
   const tick = async (): Promise<void> => {
-    setup.clock.nowMs += LIMITS.sessionSweepMs
+    setup.clock.nowMs += LIMITS.access.sessionSweepMs
     for (const timer of setup.clock.timers.splice(0)) timer.run()
     await new Promise((done) => setImmediate(done))
   }
   await tick()
   t.equal(setup.system.system.size('session'), 20)
-  setup.clock.nowMs += 60 * 60_000 + LIMITS.sessionKeptMs
+  setup.clock.nowMs += 60 * 60_000 + LIMITS.access.sessionKeptMs
   await tick()
   t.equal(setup.system.system.size('session'), 0)
   t.equal(setup.clock.timers.length, 1, 'and it goes on')
@@ -318,7 +321,7 @@ t.test('wrong secrets are slowed, by client and address, and right ones are not'
   const setup = await station(t)
   const guess = (i: number, form: Body = {}, headers: Body = {}) =>
     call(setup, '/oauth/token', { ...asked(), client_secret: `guess ${i}`, ...form }, headers)
-  const first = Array.from({ length: LIMITS.signInWrongMax }, (_, i) => guess(i))
+  const first = Array.from({ length: LIMITS.access.signInWrongMax }, (_, i) => guess(i))
   t.strictSame(new Set((await Promise.all(first)).map(({ status }) => status)), new Set([401]))
   const slowed = await guess(99)
   t.equal(slowed.status, 429)
@@ -331,7 +334,7 @@ t.test('wrong secrets are slowed, by client and address, and right ones are not'
   t.equal((await call(setup, '/oauth/token', asked())).status, 200, 'from then on it is')
   const revoke = { token: 'x', client_id: 'bootstrap', client_secret: 'guess' }
   t.equal((await call(setup, '/oauth/revoke', revoke)).status, 429, 'no way round it')
-  setup.clock.nowMs += LIMITS.signInWrongEveryMs
+  setup.clock.nowMs += LIMITS.access.signInWrongEveryMs
   t.equal((await guess(100)).status, 401)
 })
 

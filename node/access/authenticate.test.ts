@@ -68,7 +68,7 @@ t.test('a token just issued is good until the maps should show its session', (t)
   const { now, authenticator, token, sessionId, session, who } = scene(t)
   authenticator.remember(token, sessionId, session)
   t.match(who(), { id: 'web' })
-  now.ms = LIMITS.systemStaleMs
+  now.ms = LIMITS.cluster.systemStaleMs
   t.match(who(), { status: 401 })
   t.end()
 })
@@ -116,9 +116,9 @@ t.test('permissions of scopes are at hand, as far as there is room', (t) => {
   const asked = (chars: number): void => {
     for (let n = 0; n < chars; n += long.length) aclOf(`a${made}:x ${long}`)
   }
-  asked(LIMITS.aclScopesCharsMax / 2)
+  asked(LIMITS.access.aclScopesCharsMax / 2)
   t.equal(aclOf('graph:query'), first)
-  asked(LIMITS.aclScopesCharsMax / 2 + long.length)
+  asked(LIMITS.access.aclScopesCharsMax / 2 + long.length)
   t.not(aclOf('graph:query'), first, 'long ones have gone, and all with them')
   t.end()
 })

@@ -101,7 +101,7 @@ export class Authenticator {
     const { system, nowMs } = this.#options
     if (system.get('session', sessionId) !== null) return
     const identity = this.#identityOf(sessionId, session)
-    const untilMs = Math.min(nowMs() + LIMITS.systemStaleMs, Date.parse(session.expiresAt))
+    const untilMs = Math.min(nowMs() + LIMITS.cluster.systemStaleMs, Date.parse(session.expiresAt))
     if (identity !== null) this.#keep(token, identity, untilMs)
   }
 
@@ -137,7 +137,7 @@ export class Authenticator {
   }
 
   #keep(token: string, identity: Identity, untilMs: number): void {
-    if (this.#known.size >= LIMITS.tokenCacheMax) {
+    if (this.#known.size >= LIMITS.access.tokenCacheMax) {
       for (const oldest of this.#known.keys()) {
         this.#known.delete(oldest)
         break
@@ -164,7 +164,7 @@ export class Authenticator {
     const known = this.#acls.get(key)
     if (known !== undefined) return known
     const acl = aclOfSession(session, client, this.#options.system)
-    const { tokenCacheMax, aclScopesCharsMax } = LIMITS
+    const { tokenCacheMax, aclScopesCharsMax } = LIMITS.access
     const isFull = this.#acls.size >= tokenCacheMax || this.#aclChars >= aclScopesCharsMax
     if (isFull) this.#forgetAcls()
     this.#acls.set(key, acl)

@@ -130,7 +130,7 @@ async function readSecret(path: string): Promise<string | null> {
   try {
     const content = JSON.parse(await readFile(path, 'utf8')) as { clientSecret?: unknown }
     const secret = content.clientSecret
-    const { secretCharsMin: min, secretCharsMax: max } = LIMITS
+    const { secretCharsMin: min, secretCharsMax: max } = LIMITS.access
     const isUsable = typeof secret === 'string' && secret.length >= min && secret.length <= max
     return isUsable ? secret : null
   } catch (error) {

@@ -25,16 +25,18 @@ const ClientSchema = Type.Object(
   {
     properties: Type.Object(
       {
-        name: text(LIMITS.keyCharsMax),
-        description: Type.Optional(text(LIMITS.textCharsMax)),
+        name: text(LIMITS.commerce.keyCharsMax),
+        description: Type.Optional(text(LIMITS.commerce.textCharsMax)),
         redirectUris: Type.Array(text(2048), { maxItems: 100 }),
         grantTypes: Type.Array(Type.Union(GRANT_TYPES.map((grant) => Type.Literal(grant)))),
         /** ACEs that its tokens may have at most; absent: all that its roles grant. */
-        scopes: Type.Optional(Type.Array(text(LIMITS.aceCharsMax), { maxItems: LIMITS.acesMax })),
+        scopes: Type.Optional(
+          Type.Array(text(LIMITS.protocol.aceCharsMax), { maxItems: LIMITS.protocol.acesMax }),
+        ),
       },
       { additionalProperties: false },
     ),
-    roles: Type.Array(text(LIMITS.keyCharsMax), { maxItems: 1_000 }),
+    roles: Type.Array(text(LIMITS.commerce.keyCharsMax), { maxItems: 1_000 }),
     secrets: Type.Array(
       Type.Object(
         {

@@ -47,10 +47,14 @@ export type Form = ReadonlyMap<string, string>
 
 /** Members of the form; empty ones count as absent, repeated ones are refused (RFC 6749 3.2). */
 export function readForm(request: OperationRequest): Form {
-  if (request.bodyBytes.length > LIMITS.formBytesMax) {
-    throw new OAuthError('invalid_request', `a form has at most ${LIMITS.formBytesMax} bytes`, {
-      status: 413,
-    })
+  if (request.bodyBytes.length > LIMITS.access.formBytesMax) {
+    throw new OAuthError(
+      'invalid_request',
+      `a form has at most ${LIMITS.access.formBytesMax} bytes`,
+      {
+        status: 413,
+      },
+    )
   }
   const form = new Map<string, string>()
   for (const [name, value] of request.body as URLSearchParams) {

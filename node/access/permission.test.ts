@@ -124,7 +124,7 @@ t.test('an owner that has just begun decides by all that is committed', async (t
   const follows = lags(two.find(({ member }) => member === owner)!)
   const said: string[] = []
   const waits = write('a').then((code) => said.push(code))
-  await clock.advance(LIMITS.systemFollowMs / 2)
+  await clock.advance(LIMITS.cluster.systemFollowMs / 2)
   t.same(said, [], 'its maps are behind its log')
   follows()
   await waits

@@ -35,7 +35,7 @@ export function refusalOf(
   const found = session === undefined ? null : view.get<Session>('session', session)
   if (found === null) return 'the session of this request is not known: it was ended'
   const { identity, kind, expiresAt } = found.value
-  const isOver = Date.parse(expiresAt) + LIMITS.wireSealAgeMs < nowMs
+  const isOver = Date.parse(expiresAt) + LIMITS.redis.sealAgeMs < nowMs
   if (isOver || kind !== 'client' || identity !== by) return 'the session is not of this request'
   const client = view.get<Client>('client', identity)
   if (client === null || client.value.suspendedAt !== null) {

@@ -13,7 +13,7 @@ import { systemActor } from '../system-actor.ts'
 
 const RoleSchema = Type.Object(
   {
-    description: Type.String({ maxLength: LIMITS.textCharsMax }),
+    description: Type.String({ maxLength: LIMITS.commerce.textCharsMax }),
     acl: Type.Object(
       {
         entries: Type.Array(
@@ -21,7 +21,7 @@ const RoleSchema = Type.Object(
             { resource: Type.String(), permission: Type.String() },
             { additionalProperties: false },
           ),
-          { maxItems: LIMITS.acesMax },
+          { maxItems: LIMITS.protocol.acesMax },
         ),
       },
       { additionalProperties: false },

@@ -53,7 +53,7 @@ export class Secrets implements SecretCheck {
   }
 
   #remember(digest: string): void {
-    if (this.#right.size >= LIMITS.secretCacheMax) this.#right.clear()
+    if (this.#right.size >= LIMITS.access.secretCacheMax) this.#right.clear()
     this.#right.add(digest)
   }
 

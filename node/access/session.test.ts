@@ -91,7 +91,7 @@ t.test('a session with a long scope counts as several', async (t) => {
   const { pushedOut, start, there } = scene(t, 10)
   const { sessions, issue } = start(100)
   const others = [await issue('a'), await issue('b'), await issue('b'), await issue('b')]
-  const long = 'x'.repeat(2 * LIMITS.sessionScopeChars)
+  const long = 'x'.repeat(2 * LIMITS.access.sessionScopeChars)
   const ids: string[] = []
   for (let i = 0; i < 4; i++) ids.push(await issue('greedy', long))
   t.same(others.map(there), [true, true, true, true])
@@ -172,7 +172,7 @@ t.test('a sweep keeps pace: however many may go, one ends them all', async (t) =
   t.equal(await sessions.sweep(), 0)
   now.ms += HOUR_MS + DAY_MS
   t.equal(await sessions.sweep(), 3_000)
-  t.equal(most, LIMITS.sessionSweepInFlightMax, 'a bounded number at a time')
+  t.equal(most, LIMITS.access.sessionSweepInFlightMax, 'a bounded number at a time')
   t.equal(sessions.size, 0)
 })
 

@@ -77,7 +77,7 @@ export interface SessionsOptions {
   readonly onError: (error: unknown) => void
   /** A valid session of this identity was ended to make room for another. */
   readonly onPushedOut: (identity: string) => void
-  /** LIMITS.sessionsMax, unless a test wants fewer. */
+  /** LIMITS.access.sessionsMax, unless a test wants fewer. */
   readonly sessionsMax?: number
 }
 
@@ -96,7 +96,7 @@ interface Own {
 
 /** A session counts as one, and as more where its scope is long: every member has it at hand. */
 function weightOf({ scope }: Pick<Session, 'scope'>): number {
-  return 1 + Math.floor((scope?.length ?? 0) / LIMITS.sessionScopeChars)
+  return 1 + Math.floor((scope?.length ?? 0) / LIMITS.access.sessionScopeChars)
 }
 
 export class Sessions {
@@ -168,7 +168,7 @@ export class Sessions {
     subject: SessionSubject,
     trace: string,
   ): Promise<{ token: string; sessionId: string; session: Session }> {
-    const { sessionsMax = LIMITS.sessionsMax } = this.#options
+    const { sessionsMax = LIMITS.access.sessionsMax } = this.#options
     const weight = weightOf(subject)
     for (let ended = 0; ended < weight && this.#weight + weight > sessionsMax; ended++) {
       await this.#makeRoom(subject.identity, trace)
@@ -232,17 +232,18 @@ export class Sessions {
   }
 
   /**
-   * Removes all that expired longer ago than LIMITS.sessionKeptMs, a bounded number at a time;
-   * returns how many. Only one member does: clocks differ, and what is deleted is gone everywhere.
+   * Removes all that expired longer ago than LIMITS.access.sessionKeptMs, a bounded number at a
+   * time; returns how many. Only one member does: clocks differ, and what is deleted is gone
+   * everywhere.
    */
   async sweep(): Promise<number> {
     const { world, tidies } = this.#options
-    const untilMs = world.clock.nowMs() - LIMITS.sessionKeptMs
+    const untilMs = world.clock.nowMs() - LIMITS.access.sessionKeptMs
     let ended = 0
     const remove = async (): Promise<void> => {
       while (!this.#stopped && tidies() && (await this.#endFirst(untilMs))) ended++
     }
-    await Promise.all(Array.from({ length: LIMITS.sessionSweepInFlightMax }, remove))
+    await Promise.all(Array.from({ length: LIMITS.access.sessionSweepInFlightMax }, remove))
     return ended
   }
 
@@ -264,7 +265,7 @@ export class Sessions {
 
   #sweepLater(): void {
     if (this.#stopped) return
-    this.#cancelSweep = this.#options.world.clock.after(LIMITS.sessionSweepMs, () => {
+    this.#cancelSweep = this.#options.world.clock.after(LIMITS.access.sessionSweepMs, () => {
       this.sweep()
         .catch((error: unknown) => {
           const busy = error instanceof RequestError && isRetryable(error.errors[0]!.code)

@@ -45,7 +45,7 @@ const [CLEAN, OTHER] = ['198.51.100.1', '203.0.113.5']
 t.test('a flood of wrong ones from one address: few are checked, one at a time', async (t) => {
   const s = scene()
   for (let i = 0; i < 200; i++) await s.send(`wrong${i}`, ATTACKER)
-  t.equal(s.running.length, LIMITS.secretChecksMax)
+  t.equal(s.running.length, LIMITS.access.secretChecksMax)
   await s.end()
   t.equal(s.running.length, 1, 'from the first outcome on the rest is suspect')
   await s.send('right', CLEAN)
@@ -55,14 +55,17 @@ t.test('a flood of wrong ones from one address: few are checked, one at a time',
     'a right one from elsewhere has its place at once',
   )
   while (s.running.length > 0) await s.end()
-  t.equal(s.checks(), LIMITS.signInWrongMax + 1)
+  t.equal(s.checks(), LIMITS.access.signInWrongMax + 1)
   t.ok(s.answers.includes('right: right'))
   const refused = s.answers.filter((answer) => answer.includes('wrong-too-often'))
-  t.equal(refused.length, LIMITS.secretChecksOfBlockWaitingMax + 2 - LIMITS.signInWrongMax)
+  t.equal(
+    refused.length,
+    LIMITS.access.secretChecksOfBlockWaitingMax + 2 - LIMITS.access.signInWrongMax,
+  )
   await s.send('late', ATTACKER)
-  t.match(s.answers.at(-1), `late: wrong-too-often ${LIMITS.signInWrongEveryMs}`)
+  t.match(s.answers.at(-1), `late: wrong-too-often ${LIMITS.access.signInWrongEveryMs}`)
   t.equal(s.running.length, 0, 'without a check')
-  s.time.ms += LIMITS.signInWrongEveryMs
+  s.time.ms += LIMITS.access.signInWrongEveryMs
   await s.send('right again', ATTACKER)
   await s.end()
   t.equal(s.answers.at(-1), 'right again: right')
@@ -71,7 +74,7 @@ t.test('a flood of wrong ones from one address: few are checked, one at a time',
 t.test('a right secret that is known passes, whatever others do', async (t) => {
   const s = scene()
   s.known.add('mine')
-  for (let i = 0; i < LIMITS.signInWrongMax; i++) {
+  for (let i = 0; i < LIMITS.access.signInWrongMax; i++) {
     await s.send(`wrong${i}`, ATTACKER)
     await s.end()
   }
@@ -79,7 +82,7 @@ t.test('a right secret that is known passes, whatever others do', async (t) => {
   t.match(s.answers.at(-1), /^wrong: wrong-too-often/)
   await s.send('mine', ATTACKER)
   t.equal(s.answers.at(-1), 'mine: right', 'also from the address of the wrong ones')
-  t.equal(s.checks(), LIMITS.signInWrongMax)
+  t.equal(s.checks(), LIMITS.access.signInWrongMax)
 })
 
 t.test('right ones don’t count, and who waited for one like them isn’t checked', async (t) => {
@@ -122,7 +125,7 @@ t.test('suspects have a turn while others come without end', async (t) => {
 
 t.test('in a flood from everywhere one is checked at a time', async (t) => {
   const s = scene()
-  for (let i = 0; i < LIMITS.signInFloodMax; i++) {
+  for (let i = 0; i < LIMITS.access.signInFloodMax; i++) {
     await s.send(`wrong${i}`, `10.1.${i}.1`)
     await s.end()
   }
@@ -136,38 +139,38 @@ t.test('in a flood from everywhere one is checked at a time', async (t) => {
 t.test('an unknown client is treated as a wrong secret is', async (t) => {
   const s = scene()
   for (const clientId of ['shop', 'nobody']) {
-    for (let i = 0; i < LIMITS.signInWrongMax; i++) {
+    for (let i = 0; i < LIMITS.access.signInWrongMax; i++) {
       await s.send('wrong', ATTACKER, clientId)
       await s.end()
     }
     await s.send('wrong', ATTACKER, clientId)
   }
-  t.equal(s.checks(), 2 * LIMITS.signInWrongMax)
+  t.equal(s.checks(), 2 * LIMITS.access.signInWrongMax)
   const [first, second] = [s.answers.slice(0, 21), s.answers.slice(21)]
   t.strictSame(first, second)
 })
 
 t.test('past its bound the line says so at once', async (t) => {
   const s = scene()
-  const all = LIMITS.secretChecksMax + LIMITS.secretChecksWaitingMax + 3
+  const all = LIMITS.access.secretChecksMax + LIMITS.access.secretChecksWaitingMax + 3
   for (let i = 0; i < all; i++) await s.send(`w${i}`, `10.${i}.0.1`)
   t.equal(s.answers.filter((answer) => answer.includes('busy')).length, 3)
-  await s.send('x'.repeat(LIMITS.secretCharsMax + 1), CLEAN)
+  await s.send('x'.repeat(LIMITS.access.secretCharsMax + 1), CLEAN)
   t.match(s.answers.at(-1), /: wrong$/, 'too long to be one')
 })
 
 t.test('secrets that are too long are wrong ones like others', async (t) => {
   const s = scene()
-  const long = 'x'.repeat(LIMITS.secretCharsMax + 1)
+  const long = 'x'.repeat(LIMITS.access.secretCharsMax + 1)
   for (let i = 0; i < 10_000; i++) await s.send(long, ATTACKER)
   const refused = s.answers.filter((answer) => answer.includes('wrong-too-often'))
-  t.equal(refused.length, 10_000 - LIMITS.signInWrongMax)
-  t.ok(refused.at(-1)!.endsWith(` ${LIMITS.signInWrongEveryMs}`))
-  s.time.ms += LIMITS.signInWrongEveryMs
+  t.equal(refused.length, 10_000 - LIMITS.access.signInWrongMax)
+  t.ok(refused.at(-1)!.endsWith(` ${LIMITS.access.signInWrongEveryMs}`))
+  s.time.ms += LIMITS.access.signInWrongEveryMs
   await s.send('right', ATTACKER)
   await s.end()
   t.equal(s.answers.at(-1), 'right: right')
   for (const [i, address] of [CLEAN, OTHER].entries()) await s.send(`right${i}`, address)
-  t.equal(s.running.length, LIMITS.secretChecksMax, 'nobody else is slowed')
+  t.equal(s.running.length, LIMITS.access.secretChecksMax, 'nobody else is slowed')
   t.equal(s.checks(), 3)
 })

@@ -77,7 +77,7 @@ export class SignIns {
   /** What can be told without a check. */
   #settled({ signIn: { secret, hashes }, origin, resolve }: Job): boolean {
     const retryAfterMs = this.#wrong.waitMs(origin)
-    const isTooLong = secret.length > LIMITS.secretCharsMax
+    const isTooLong = secret.length > LIMITS.access.secretCharsMax
     if (!isTooLong && this.#secrets.isKnown(secret, hashes)) resolve('right')
     else if (retryAfterMs > 0) resolve({ refused: 'wrong-too-often', retryAfterMs })
     else if (isTooLong) {
@@ -104,7 +104,7 @@ export class SignIns {
   }
 
   #next(): Job | null {
-    const atOnce = this.#wrong.isFlooded ? 1 : LIMITS.secretChecksMax
+    const atOnce = this.#wrong.isFlooded ? 1 : LIMITS.access.secretChecksMax
     if (this.#running.length >= atOnce) return null
     const isTheirTurn = this.#others.size === 0 || this.#sinceSuspect >= SUSPECTS_TURN
     const suspect = isTheirTurn && this.#maySuspect ? this.#suspects.take() : null
@@ -132,6 +132,6 @@ export class SignIns {
 }
 
 const WAITING = {
-  max: LIMITS.secretChecksWaitingMax,
-  groupMax: LIMITS.secretChecksOfBlockWaitingMax,
+  max: LIMITS.access.secretChecksWaitingMax,
+  groupMax: LIMITS.access.secretChecksOfBlockWaitingMax,
 }

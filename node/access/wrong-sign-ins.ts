@@ -35,7 +35,7 @@ class Buckets {
     const withThisMs = Math.max(nowMs, this.#emptyMs.get(key) ?? 0) + this.#everyMs
     const emptyMs = Math.min(withThisMs, nowMs + this.#max * this.#everyMs)
     this.#emptyMs.delete(key)
-    if (this.#emptyMs.size >= LIMITS.signInOriginsMax) {
+    if (this.#emptyMs.size >= LIMITS.access.signInOriginsMax) {
       this.#emptyMs.delete(this.#emptyMs.keys().next().value!)
     }
     this.#emptyMs.set(key, emptyMs)
@@ -58,12 +58,12 @@ class Buckets {
 
 export class WrongSignIns {
   readonly #nowMs: () => number
-  readonly #pairs = new Buckets(LIMITS.signInWrongMax, LIMITS.signInWrongEveryMs)
+  readonly #pairs = new Buckets(LIMITS.access.signInWrongMax, LIMITS.access.signInWrongEveryMs)
   readonly #networks = new Buckets(
-    LIMITS.signInWrongOfNetworkMax,
-    LIMITS.signInWrongOfNetworkEveryMs,
+    LIMITS.access.signInWrongOfNetworkMax,
+    LIMITS.access.signInWrongOfNetworkEveryMs,
   )
-  readonly #all = new Buckets(LIMITS.signInFloodMax, LIMITS.signInFloodEveryMs)
+  readonly #all = new Buckets(LIMITS.access.signInFloodMax, LIMITS.access.signInFloodEveryMs)
 
   /** `nowMs` is monotonic. */
   constructor(nowMs: () => number) {

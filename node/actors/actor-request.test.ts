@@ -56,7 +56,7 @@ const message = (kind: string, body: unknown = null): Message => ({ type: kind, 
 t.test('whom a path names', async (t) => {
   t.same(readTarget(type, UUID.toUpperCase()), { id: UUID, uuid: UUID })
   t.same(readTarget(type, 'new'), { id: 'new', uuid: null })
-  const longest = 'k'.repeat(LIMITS.keyCharsMax)
+  const longest = 'k'.repeat(LIMITS.commerce.keyCharsMax)
   t.same(readTarget(type, longest), { id: longest, uuid: null })
   for (const id of ['', `${longest}k`])
     t.equal(
@@ -68,9 +68,9 @@ t.test('whom a path names', async (t) => {
 t.test('what is no list of messages is malformed, and where', async (t) => {
   const whole = [message('note'), { type: 'note', body: null }]
   t.equal(readMessages(whole), whole)
-  const most = Array.from({ length: LIMITS.messagesMax }, () => message('note'))
-  t.equal(readMessages(most).length, LIMITS.messagesMax)
-  const longest = 'k'.repeat(LIMITS.messageTypeCharsMax)
+  const most = Array.from({ length: LIMITS.actors.messagesMax }, () => message('note'))
+  t.equal(readMessages(most).length, LIMITS.actors.messagesMax)
+  const longest = 'k'.repeat(LIMITS.actors.messageTypeCharsMax)
   t.equal(readMessages([message(longest)]).length, 1)
   const wrong: unknown[] = [
     [message(`${longest}k`)],
@@ -99,7 +99,7 @@ t.test('what is no list of messages is malformed, and where', async (t) => {
 })
 
 t.test('keys: printable, without spaces, of so many characters', async (t) => {
-  const longest = 'k'.repeat(LIMITS.idempotencyKeyCharsMax)
+  const longest = 'k'.repeat(LIMITS.actors.idempotencyKeyCharsMax)
   t.equal(readIdempotencyKey(''), null)
   for (const key of ['!', '~', longest]) t.equal(readIdempotencyKey(key), key)
   for (const key of [' ', 'a b', 'ü', '\u007f', `${longest}k`]) {

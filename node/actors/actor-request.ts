@@ -27,7 +27,7 @@ export interface Target {
 export function readTarget(type: ActorType, id: string): Target {
   const uuid = toUuid(id)
   if (uuid !== null) return { id: uuid, uuid }
-  if (id.length === 0 || id.length > LIMITS.keyCharsMax) {
+  if (id.length === 0 || id.length > LIMITS.commerce.keyCharsMax) {
     throw new RequestError('NOT_FOUND', `there is no ${type.behaviour.type} with such an id`)
   }
   return { id, uuid: null }
@@ -38,9 +38,9 @@ export function readMessages(body: unknown): readonly Message[] {
   if (!Array.isArray(body)) {
     throw malformed('the body should be an array of messages: [{"type": "create", "body": {}}]')
   }
-  if (body.length === 0 || body.length > LIMITS.messagesMax) {
+  if (body.length === 0 || body.length > LIMITS.actors.messagesMax) {
     throw malformed(
-      `a request has 1 to ${LIMITS.messagesMax} messages, this one has ${body.length}`,
+      `a request has 1 to ${LIMITS.actors.messagesMax} messages, this one has ${body.length}`,
       { count: body.length },
     )
   }
@@ -57,8 +57,8 @@ function faultOf(message: unknown): string | null {
   }
   const { type } = message as Message
   if (typeof type !== 'string') return 'needs a "type", a string'
-  if (type.length > LIMITS.messageTypeCharsMax) {
-    return `has a "type" of more than ${LIMITS.messageTypeCharsMax} characters`
+  if (type.length > LIMITS.actors.messageTypeCharsMax) {
+    return `has a "type" of more than ${LIMITS.actors.messageTypeCharsMax} characters`
   }
   for (const member in message) {
     if (member !== 'type' && member !== 'body') {
@@ -73,10 +73,10 @@ const KEY = /^[\x21-\x7e]+$/
 /** The caller's Idempotency-Key, or null. Throws RequestError 400 for one out of bounds. */
 export function readIdempotencyKey(key: string): string | null {
   if (key === '') return null
-  if (key.length <= LIMITS.idempotencyKeyCharsMax && KEY.test(key)) return key
+  if (key.length <= LIMITS.actors.idempotencyKeyCharsMax && KEY.test(key)) return key
   throw malformed(
     'an idempotency key has 1 to ' +
-      `${LIMITS.idempotencyKeyCharsMax} printable ASCII characters without spaces`,
+      `${LIMITS.actors.idempotencyKeyCharsMax} printable ASCII characters without spaces`,
   )
 }
 

@@ -25,7 +25,7 @@ export function describeBodies(behaviours: Iterable<Behaviour>): DescribedBodies
     type: 'array',
     description: 'Messages to one actor, which are done in their order.',
     minItems: 1,
-    maxItems: LIMITS.messagesMax,
+    maxItems: LIMITS.actors.messagesMax,
     items: unions.length === 1 ? unions[0] : { anyOf: unions },
   }
   const line = {
@@ -36,7 +36,7 @@ export function describeBodies(behaviours: Iterable<Behaviour>): DescribedBodies
     properties: {
       id: { type: 'string', description: 'A UUID, a number, or `new`' },
       messages,
-      idempotencyKey: { type: ['string', 'null'], maxLength: LIMITS.idempotencyKeyCharsMax },
+      idempotencyKey: { type: ['string', 'null'], maxLength: LIMITS.actors.idempotencyKeyCharsMax },
     },
   }
   return { messages, line, named: together(described) }

@@ -20,7 +20,7 @@ const reads = (count: number, name: string): object[] =>
 
 t.test('answers that wait for a client that does not read count as lines do', async (t) => {
   const { client, system, done } = bulk()
-  const answer = large(LIMITS.bulkBytesInFlightMax / 2)
+  const answer = large(LIMITS.actors.bulkBytesInFlightMax / 2)
   system.before = () => answer
   client.reading = false
   client.send(...reads(8, 'a')).end()
@@ -37,7 +37,7 @@ t.test('answers that wait for a client that does not read count as lines do', as
 
 t.test('what was written holds nothing up', async (t) => {
   const { client, system, done } = bulk()
-  const answer = large(LIMITS.bulkBytesInFlightMax / 4)
+  const answer = large(LIMITS.actors.bulkBytesInFlightMax / 4)
   system.before = () => answer
   client.send(...reads(12, 'a'))
   for (let i = 0; i < 12; i++) await settle()
@@ -101,7 +101,7 @@ t.test('a line waits for the last one of its name, also when that waited itself'
 t.test('however long its shards are busy, so many lines of it are under way', async (t) => {
   const { client, system, clock, done } = bulk()
   system.before = () => ({ outcome: 'refused', error: errorItem('TOO_BUSY', 'busy') })
-  const count = LIMITS.bulkLinesInFlightMax + 100
+  const count = LIMITS.actors.bulkLinesInFlightMax + 100
   client.send(...Array.from({ length: count }, () => create())).end()
   const again = async (): Promise<void> => {
     const timers = clock.timers.splice(0)
@@ -112,7 +112,7 @@ t.test('however long its shards are busy, so many lines of it are under way', as
   await settle()
   for (let i = 0; i < 500 && client.answers.length === 0; i++) await again()
   t.equal(client.answers[0]!.errors![0]!.code, 'TOO_BUSY', 'the time of the first ones is up')
-  t.equal(clock.timers.length, LIMITS.bulkLinesInFlightMin)
+  t.equal(clock.timers.length, LIMITS.actors.bulkLinesInFlightMin)
   system.before = () => null
   for (let i = 0; i < 500 && client.answers.length < count; i++) await again()
   await done

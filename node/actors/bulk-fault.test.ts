@@ -23,7 +23,7 @@ t.test('a mistake while the body waits for room', async (t) => {
   }).find(({ path }) => path === '/resources/actors/{type}')!
   let taken = 0
   async function* lines() {
-    while (taken < 2 * LIMITS.bulkLinesInFlightMax) yield { number: ++taken, bytes: LINE }
+    while (taken < 2 * LIMITS.actors.bulkLinesInFlightMax) yield { number: ++taken, bytes: LINE }
   }
   let ended: unknown = null
   const stream = { lines: lines(), write: () => undefined, identityNow: () => SHOP }
@@ -31,11 +31,11 @@ t.test('a mistake while the body waits for room', async (t) => {
     (error: unknown) => (ended = error),
   )
   for (let i = 0; i < 5; i++) await settle()
-  t.equal(failing.length, LIMITS.bulkLinesInFlightMax, 'the next line waits')
+  t.equal(failing.length, LIMITS.actors.bulkLinesInFlightMax, 'the next line waits')
   t.equal(ended, null)
 
   failing[7]!(new TypeError('ours'))
   for (let i = 0; i < 5; i++) await settle()
   t.match(ended, new TypeError('ours'))
-  t.ok(taken <= LIMITS.bulkLinesInFlightMax + 2, 'no line behind it is asked for')
+  t.ok(taken <= LIMITS.actors.bulkLinesInFlightMax + 2, 'no line behind it is asked for')
 })

@@ -41,7 +41,10 @@ export function readLine(type: ActorType, bytes: Uint8Array | 'too-large'): Read
   let id: string | null = null
   try {
     if (bytes === 'too-large') {
-      throw new RequestError('TOO_LARGE', `a line has at most ${LIMITS.bulkLineBytesMax} bytes`)
+      throw new RequestError(
+        'TOO_LARGE',
+        `a line has at most ${LIMITS.http.bulkLineBytesMax} bytes`,
+      )
     }
     const value = parseJson(bytes)
     if (value instanceof RequestError) throw value
@@ -49,7 +52,7 @@ export function readLine(type: ActorType, bytes: Uint8Array | 'too-large'): Read
     if (typeof raw.id !== 'string') {
       throw new RequestError('MALFORMED_REQUEST', 'the line needs an "id": a UUID, number or "new"')
     }
-    id = raw.id.slice(0, LIMITS.keyCharsMax)
+    id = raw.id.slice(0, LIMITS.commerce.keyCharsMax)
     const target = readTarget(type, raw.id)
     const idempotencyKey = readKey(raw.idempotencyKey)
     const bodyHash = idempotencyKey === null ? '' : hashOfBody(JSON.stringify(raw.messages) ?? '')

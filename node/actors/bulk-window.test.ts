@@ -15,7 +15,7 @@ const BUSY: Reply = { outcome: 'refused', error: errorItem('TOO_BUSY', 'busy') }
 const DONE: Reply = { outcome: 'answered', actorId: 'a', keys: [], results: [], position: null }
 /** Lines that are sent again together. */
 const TOGETHER = 8
-const LINES = 2 * LIMITS.bulkLinesInFlightMax
+const LINES = 2 * LIMITS.actors.bulkLinesInFlightMax
 
 t.test('it shrinks again and again, however soon one refusal follows another', async (t) => {
   let nowMs = 0
@@ -49,11 +49,11 @@ t.test('it shrinks again and again, however soon one refusal follows another', a
   }
   await turns()
   const underWay = timers.length
-  t.equal(underWay, LIMITS.bulkLinesInFlightMax / 2, 'halved by the first refusal')
+  t.equal(underWay, LIMITS.actors.bulkLinesInFlightMax / 2, 'halved by the first refusal')
   // Each line once more, in their order.
-  nowMs += LIMITS.bulkRetryMs
+  nowMs += LIMITS.actors.bulkRetryMs
   for (let sent = 0; sent < underWay; sent += TOGETHER) {
-    nowMs += LIMITS.bulkRetryMs / 2
+    nowMs += LIMITS.actors.bulkRetryMs / 2
     for (const timer of timers.splice(0, TOGETHER)) timer.run()
     await turns()
   }

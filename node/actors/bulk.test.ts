@@ -122,15 +122,15 @@ t.test('at most so many lines under way, then the body waits', async (t) => {
   const { client, system, done } = bulk()
   const release: (() => void)[] = []
   system.before = () => new Promise((resume) => release.push(() => resume(null)))
-  const lines = Array.from({ length: LIMITS.bulkLinesInFlightMax + 100 }, () => create())
+  const lines = Array.from({ length: LIMITS.actors.bulkLinesInFlightMax + 100 }, () => create())
   client.send(...lines)
   await settle()
-  t.equal(release.length, LIMITS.bulkLinesInFlightMax)
-  t.equal(client.taken, LIMITS.bulkLinesInFlightMax + 1, 'one line is read ahead')
+  t.equal(release.length, LIMITS.actors.bulkLinesInFlightMax)
+  t.equal(client.taken, LIMITS.actors.bulkLinesInFlightMax + 1, 'one line is read ahead')
   for (const resume of release.splice(0, 10)) resume()
   await settle()
   t.equal(client.answers.length, 10)
-  t.equal(client.taken, LIMITS.bulkLinesInFlightMax + 11)
+  t.equal(client.taken, LIMITS.actors.bulkLinesInFlightMax + 11)
   client.end()
   while (client.answers.length < lines.length) {
     for (const resume of release.splice(0)) resume()
@@ -143,7 +143,7 @@ t.test('at most so many bytes under way, and a larger line goes alone', async (t
   const { client, system, done } = bulk()
   const release: (() => void)[] = []
   system.before = () => new Promise((resume) => release.push(() => resume(null)))
-  const large = note('nobody', 'x'.repeat(LIMITS.bulkBytesInFlightMax / 3))
+  const large = note('nobody', 'x'.repeat(LIMITS.actors.bulkBytesInFlightMax / 3))
   client.send(large, { ...large, id: 'b' }, { ...large, id: 'c' }, { ...large, id: 'd' }).end()
   await settle()
   t.equal(release.length, 2)
@@ -160,12 +160,12 @@ t.test('at most so many bytes under way, and a larger line goes alone', async (t
 t.test('a client that does not read stops its own lines', async (t) => {
   const { client, done } = bulk()
   client.reading = false
-  const count = LIMITS.bulkLinesInFlightMax * 2
+  const count = LIMITS.actors.bulkLinesInFlightMax * 2
   client.send(...Array.from({ length: count }, () => create()))
   client.end()
   await settle()
   t.equal(client.answers.length, 1, 'one write waits for room')
-  t.ok(client.taken <= LIMITS.bulkLinesInFlightMax + 2, String(client.taken))
+  t.ok(client.taken <= LIMITS.actors.bulkLinesInFlightMax + 2, String(client.taken))
   while (client.answers.length < count) {
     client.read()
     await settle()
@@ -184,7 +184,7 @@ t.test('busy shards: lines are sent again, fewer at once, until their time is up
     t.equal(client.answers.length, 0)
     t.equal(clock.timers.length, 1)
     const timer = clock.timers.shift()!
-    t.ok(timer.at - clock.nowMs <= LIMITS.bulkRetryMs * 2 ** i)
+    t.ok(timer.at - clock.nowMs <= LIMITS.actors.bulkRetryMs * 2 ** i)
     clock.nowMs = timer.at
     timer.run()
     await settle()
@@ -207,21 +207,24 @@ t.test('busy shards: lines are sent again, fewer at once, until their time is up
   t.equal(client.answers[1]!.errors![0]!.code, 'TOO_BUSY')
   t.equal(client.answers[1]!.errors![0]!.details!['line'], 2)
   const spent = clock.nowMs - began
-  t.ok(spent <= LIMITS.requestBudgetMs && spent > LIMITS.requestBudgetMs - 1_000, String(spent))
+  t.ok(
+    spent <= LIMITS.sharding.requestBudgetMs && spent > LIMITS.sharding.requestBudgetMs - 1_000,
+    String(spent),
+  )
 })
 
 t.test('busy shards: the window shrinks once for those refused together, and grows', async (t) => {
   const { client, system, clock, done } = bulk()
   system.before = () => ({ outcome: 'refused', error: errorItem('TOO_BUSY', 'busy') })
-  const count = LIMITS.bulkLinesInFlightMax * 2
+  const count = LIMITS.actors.bulkLinesInFlightMax * 2
   client.send(...Array.from({ length: count }, () => create()))
   client.end()
   await settle()
-  const half = LIMITS.bulkLinesInFlightMax / 2
+  const half = LIMITS.actors.bulkLinesInFlightMax / 2
   t.equal(system.asked.length, half, 'half of them, though every one was refused')
   const later: (() => void)[] = []
   system.before = () => new Promise((resume) => later.push(() => resume(null)))
-  clock.nowMs += LIMITS.bulkRetryMs * 2
+  clock.nowMs += LIMITS.actors.bulkRetryMs * 2
   for (const timer of clock.timers.splice(0)) timer.run()
   await settle()
   t.equal(later.length, half)

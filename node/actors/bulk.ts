@@ -73,7 +73,7 @@ export class BulkRun {
   #head = 0
   #bytes = 0
   /** Lines that may be under way now. */
-  #window: number = LIMITS.bulkLinesInFlightMax
+  #window: number = LIMITS.actors.bulkLinesInFlightMax
   #shrunkAtMs = -Infinity
   /** Newest committed offset by shard. */
   readonly #positions = new Map<number, number>()
@@ -106,7 +106,7 @@ export class BulkRun {
   #hasRoom(bytes: number): boolean {
     const lines = this.#slots.length - this.#head
     if (lines === 0 || this.#fault !== null) return true
-    return lines < this.#window && this.#bytes + bytes <= LIMITS.bulkBytesInFlightMax
+    return lines < this.#window && this.#bytes + bytes <= LIMITS.actors.bulkBytesInFlightMax
   }
 
   #progress(): Promise<void> {
@@ -214,7 +214,7 @@ export class BulkRun {
       by,
       ...graphAcesFor(checked.send, acl),
       preview,
-      budgetMs: LIMITS.requestBudgetMs,
+      budgetMs: LIMITS.sharding.requestBudgetMs,
       trace: request.requestId,
     })
     if (reply.outcome !== 'answered') {
@@ -232,7 +232,7 @@ export class BulkRun {
       {
         ...{ fault: line.fault!, type, target, identity, bodyHash },
         idempotencyKey: idempotencyKey!,
-        budgetMs: LIMITS.requestBudgetMs,
+        budgetMs: LIMITS.sharding.requestBudgetMs,
         trace: request.requestId,
       },
       {
@@ -260,12 +260,12 @@ export class BulkRun {
   async #ask(request: ActorRequest): Promise<Reply> {
     const { actorSystem, world } = this.#options
     const deadline = world.clock.monotonicMs() + request.budgetMs
-    let pauseMs: number = LIMITS.bulkRetryMs
+    let pauseMs: number = LIMITS.actors.bulkRetryMs
     let asked = request
     for (;;) {
       const reply = await actorSystem.ask(asked)
       if (reply.outcome !== 'refused' || reply.error.code !== 'TOO_BUSY') {
-        if (this.#window < LIMITS.bulkLinesInFlightMax) this.#window++
+        if (this.#window < LIMITS.actors.bulkLinesInFlightMax) this.#window++
         return reply
       }
       this.#shrink()
@@ -276,7 +276,7 @@ export class BulkRun {
       const left = deadline - world.clock.monotonicMs() - wait
       if (left <= 0) return reply
       await new Promise<void>((resume) => void world.clock.after(wait, resume))
-      pauseMs = Math.min(pauseMs * 2, LIMITS.bulkRetryMsMax)
+      pauseMs = Math.min(pauseMs * 2, LIMITS.actors.bulkRetryMsMax)
       asked = { ...request, budgetMs: left }
     }
   }
@@ -284,9 +284,9 @@ export class BulkRun {
   /** Halves the window, once for all lines that were refused together. */
   #shrink(): void {
     const now = this.#options.world.clock.monotonicMs()
-    if (now - this.#shrunkAtMs < LIMITS.bulkRetryMs) return
+    if (now - this.#shrunkAtMs < LIMITS.actors.bulkRetryMs) return
     this.#shrunkAtMs = now
-    this.#window = Math.max(LIMITS.bulkLinesInFlightMin, this.#window >> 1)
+    this.#window = Math.max(LIMITS.actors.bulkLinesInFlightMin, this.#window >> 1)
   }
 
   #finish(slot: Slot, answer: string): void {
@@ -316,7 +316,7 @@ export class BulkRun {
         )
       }
     }
-    if (this.#head === slots.length || this.#head >= LIMITS.bulkLinesInFlightMax) {
+    if (this.#head === slots.length || this.#head >= LIMITS.actors.bulkLinesInFlightMax) {
       slots.splice(0, this.#head)
       this.#head = 0
     }

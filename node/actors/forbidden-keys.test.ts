@@ -11,7 +11,7 @@ import { checkMessages, forbiddenOf, mayWriteNothing } from './actor-request.ts'
 import type { ActorType } from './actor-type.ts'
 import { ForbiddenKeys } from './forbidden-keys.ts'
 
-const { forbiddenKeysMax, forbiddenKeyMs, forbiddenCallersMax } = LIMITS
+const { forbiddenKeysMax, forbiddenKeyMs, forbiddenCallersMax } = LIMITS.actors
 const UUID = '01900000-0000-7000-8000-0000000000ab'
 
 function account() {

@@ -43,12 +43,12 @@ export class ForbiddenKeys {
    */
   take(request: KeyedRequest, count: number): void {
     if (count === 0) return
-    const { forbiddenKeysMax, forbiddenKeyMs, forbiddenCallersMax } = LIMITS
+    const { forbiddenKeysMax, forbiddenKeyMs, forbiddenCallersMax } = LIMITS.actors
     const nowMs = this.#world.clock.monotonicMs()
     const { identity } = request
     const name = nameOf(request)
     const takenMs = this.#taken.get(name)
-    if (takenMs !== undefined && nowMs - takenMs < LIMITS.callerMarkMs) return
+    if (takenMs !== undefined && nowMs - takenMs < LIMITS.storage.callerMarkMs) return
     const known = this.#accounts.get(identity)
     const regained = known ? (nowMs - known.atMs) / forbiddenKeyMs : 0
     const left = known ? Math.min(forbiddenKeysMax, known.left + regained) : forbiddenKeysMax
@@ -68,7 +68,7 @@ export class ForbiddenKeys {
   #note(name: string, nowMs: number): void {
     this.#taken.delete(name)
     this.#taken.set(name, nowMs)
-    if (this.#taken.size <= LIMITS.forbiddenRepeatsMax) return
+    if (this.#taken.size <= LIMITS.actors.forbiddenRepeatsMax) return
     this.#taken.delete(this.#taken.keys().next().value!)
   }
 }

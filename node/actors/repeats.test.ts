@@ -141,7 +141,7 @@ t.test('a preview binds no key, whatever is wrong with it', async (t) => {
 t.test('too large under a key stays so, and without one is looked at again', async (t) => {
   const world = await start()
   const id = await open(world)
-  const body = [append('x'.repeat(LIMITS.entryBytesMax)), append('b')]
+  const body = [append('x'.repeat(LIMITS.protocol.entryBytesMax)), append('b')]
   const first = await post(world, { id, body, may: ['append'], key: 'k' })
   t.same(codes(first), ['TOO_LARGE', 'done'])
   t.strictSame((await post(world, { id, body, may: ['append'], key: 'k' })).results, first.results)
@@ -158,7 +158,7 @@ t.test('who may do nothing has room for some such answers, others are not held u
     const sent = { id, body: [append(`t${n}`)], may: ['read'], key: `k${n}`, by: 'nosy', ...more }
     return codes(await post(world, sent, operations))
   }
-  for (let n = 0; n < LIMITS.forbiddenKeysMax; n++) await ask(n)
+  for (let n = 0; n < LIMITS.actors.forbiddenKeysMax; n++) await ask(n)
   for (let i = 0; i < 3; i++) t.same(await ask(1), ['UNAUTHORIZED_MESSAGE'], 'it is a repeat')
   t.same(await ask(1, { body: [append('x')] }), ['RATE_LIMITED'], 'another body under its key')
   t.same(await ask(1_000), ['RATE_LIMITED'])
@@ -167,7 +167,7 @@ t.test('who may do nothing has room for some such answers, others are not held u
   t.same(await ask(1_003, { key: '' }), ['UNAUTHORIZED_MESSAGE'], 'what nobody keeps costs nothing')
   t.same(await ask(1_004, { may: ['append'] }), ['done'])
   t.same(await ask(1_005, { by: 'other' }), ['UNAUTHORIZED_MESSAGE'])
-  await world.clock.advance(LIMITS.forbiddenKeyMs * 1.5)
+  await world.clock.advance(LIMITS.actors.forbiddenKeyMs * 1.5)
   t.same(await ask(1_006), ['UNAUTHORIZED_MESSAGE'])
   t.same(await ask(1_007), ['RATE_LIMITED'])
 })
@@ -182,7 +182,7 @@ t.test('who may write to one actor is a stranger to the others', async (t) => {
     const sent = { id, body: [{}], may: [`${own}:append`], key: `k${n}`, by: 'nosy', ...more }
     return codes(await post(world, sent, operations))
   }
-  for (let n = 0; n < LIMITS.forbiddenKeysMax; n++) await ask(n, n % 2 ? { id: 'N1' } : {})
+  for (let n = 0; n < LIMITS.actors.forbiddenKeysMax; n++) await ask(n, n % 2 ? { id: 'N1' } : {})
   const rest = [{}, { isBulk: true }, { id: 'N1' }, { id: 'N1', isBulk: true }, { id: 'new' }]
   for (const [i, more] of rest.entries()) t.same(await ask(1_000 + i, more), ['RATE_LIMITED'])
   t.same(await ask(2_000, { id: own }), ['MALFORMED_REQUEST'])

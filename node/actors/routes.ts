@@ -275,7 +275,7 @@ class ActorsStation {
       bodyHash: '',
       by: request.identity.id,
       preview: true,
-      budgetMs: LIMITS.requestBudgetMs,
+      budgetMs: LIMITS.sharding.requestBudgetMs,
       trace: request.requestId,
     })
     if (reply.outcome === 'answered') return reply.actorId

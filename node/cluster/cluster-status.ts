@@ -53,7 +53,7 @@ export class ClusterStatusReader {
   /** Rejects when the store can't be read now. */
   read(): Promise<ClusterStatus> {
     const nowMs = this.#options.clock.monotonicMs()
-    if (this.#known === null || nowMs - this.#known.atMs > LIMITS.clusterStatusMs) {
+    if (this.#known === null || nowMs - this.#known.atMs > LIMITS.cluster.statusMs) {
       const status = this.#read()
       const known = { atMs: nowMs, status }
       this.#known = known
@@ -71,7 +71,7 @@ export class ClusterStatusReader {
     const reader = async (): Promise<void> => {
       for (let next = waiting.pop(); next; next = waiting.pop()) rows.push(await this.#row(next))
     }
-    await Promise.all(Array.from({ length: LIMITS.clusterStatusReadsMax }, reader))
+    await Promise.all(Array.from({ length: LIMITS.cluster.statusReadsMax }, reader))
     return {
       members: members.map(({ member, incarnation, state, address, version, wire = 'up' }) => {
         return { memberId: member, incarnation, state, address, version, wire }

@@ -206,10 +206,10 @@ t.test('however many look, the graph counts once in a while', async (t) => {
   }
   const count = new OrderCount({ graph: { run }, monotonicMs: () => nowMs })
   t.strictSame(await Promise.all([count.read(), count.read()]), [1, 1])
-  nowMs += LIMITS.frontCountMs - 1
+  nowMs += LIMITS.front.countMs - 1
   t.equal(await count.read(), 1)
   nowMs += 1
   t.equal(await count.read(), null, 'a graph that is away is no failure of the page')
-  nowMs += LIMITS.frontCountMs
+  nowMs += LIMITS.front.countMs
   t.equal(await count.read(), 3)
 })

@@ -26,7 +26,7 @@ export class OrderCount {
   /** The number a moment ago; null: the graph doesn't say. */
   read(): Promise<number | null> {
     const nowMs = this.#options.monotonicMs()
-    if (this.#asked === null || nowMs - this.#askedMs >= LIMITS.frontCountMs) {
+    if (this.#asked === null || nowMs - this.#askedMs >= LIMITS.front.countMs) {
       this.#askedMs = nowMs
       this.#asked = this.#count().catch(() => null)
     }
@@ -35,7 +35,7 @@ export class OrderCount {
 
   async #count(): Promise<number | null> {
     const request = { body: NAVIGATIONS, text: null, acl: OWNER_ACL, consistency: '' }
-    const budgetMs = LIMITS.frontCountMs
+    const budgetMs = LIMITS.front.countMs
     const { json } = await this.#options.graph.run({ ...request, caller: CALLER, budgetMs })
     return (JSON.parse(json) as { orders: number }).orders
   }

@@ -1,7 +1,7 @@
 // `query` messages on one actor's own nodes.
 
 import t from 'tap'
-import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { encodeEntry } from '../../protocol/entry.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
@@ -91,9 +91,7 @@ t.test('history, newest first, whatever pages the entries come in', async (t) =>
 })
 
 t.test('a history that is too long to be looked through is refused', async (t) => {
-  const { actorHistoryBytesMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { actorHistoryBytesMax }))
-  Object.assign(LIMITS, { actorHistoryBytesMax: 300 })
+  t.teardown(overrideLimits({ 'graph.actorHistoryBytesMax': 300 }))
   let read = 0
   async function* many() {
     for (; read < 1_000; read++) yield entries

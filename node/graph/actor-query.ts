@@ -57,10 +57,10 @@ export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequ
       rootId: actorId,
       access: graphAccess(aclOfLists(aces), filterFields),
       nowMs: nowMs(),
-      limits: LIMITS,
+      limits: LIMITS.graph,
     })
     const answer = (history: HistorySource): unknown => {
-      const budget = new Budget(monotonicMs, LIMITS.actorQueryMs, LIMITS.graphResultNodesMax)
+      const budget = new Budget(monotonicMs, LIMITS.graph.actorQueryMs, LIMITS.graph.resultNodesMax)
       const own = ownNodes(request)
       const row = own.rows(root)[0]
       assert(row !== undefined, `an actor that is asked has its own ${root}`)
@@ -133,7 +133,7 @@ async function historyOf(
         bytes += JSON.stringify(nodes).length
         lists.push(nodes)
       }
-      if (bytes > LIMITS.actorHistoryBytesMax) throw tooLong()
+      if (bytes > LIMITS.graph.actorHistoryBytesMax) throw tooLong()
     }
   }
   return {

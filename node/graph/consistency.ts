@@ -57,7 +57,7 @@ export function consistencyTokens(store: StoreIdentity): ConsistencyTokens {
       return Buffer.from(textOf(pairs)).toString('base64url')
     },
     decode(tokens, headOf) {
-      if (tokens.length > LIMITS.consistencyTokenCharsMax) throw refused('it is too long')
+      if (tokens.length > LIMITS.graph.consistencyTokenCharsMax) throw refused('it is too long')
       return tokens.split(',').flatMap((token) => positionsOf(token.trim(), headOf))
     },
   }

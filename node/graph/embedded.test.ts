@@ -136,7 +136,7 @@ t.test('a write is seen with its token, over all threads', async (t) => {
     const token = e.tokens.encode([position])
     const body = [{ edge: 'notes', filter: `text == 'text ${i}'`, count: true }]
     // Now and then so many at once that no thread is idle.
-    const length = i % 5 === 0 ? LIMITS.graphPlansAheadMax + 8 : 1
+    const length = i % 5 === 0 ? LIMITS.graph.plansAheadMax + 8 : 1
     const asks = Array.from({ length }, () => ask(e, body, token))
     for (const answer of await Promise.all(asks)) t.strictSame(answer, { notes: 1 })
   }

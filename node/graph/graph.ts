@@ -75,7 +75,7 @@ export class Graph {
 
   constructor(options: GraphOptions) {
     this.#options = options
-    this.#plans = new PlanCache(LIMITS.graphPlansMax)
+    this.#plans = new PlanCache(LIMITS.graph.plansMax)
   }
 
   /** The answer to a graph request (CONTRACT 1.4 "Response shape"). Rejects with RequestError. */
@@ -91,7 +91,7 @@ export class Graph {
     }
     generation()
     const leftMs = request.budgetMs - (monotonicMs() - startedMs)
-    const deadlineMs = Math.min(leftMs, LIMITS.graphDeadlineMs)
+    const deadlineMs = Math.min(leftMs, LIMITS.graph.deadlineMs)
     return { json: await runner.run(plan, deadlineMs, generation, request.caller) }
   }
 
@@ -105,7 +105,7 @@ export class Graph {
     const known = text === null ? null : this.#plans.find(acl, text)
     if (known !== null) return known
     const { schema, nowMs, filterFields } = this.#options
-    const options = { nowMs: nowMs(), limits: LIMITS }
+    const options = { nowMs: nowMs(), limits: LIMITS.graph }
     const plan = planNavigations(body, schema, graphAccess(acl, filterFields), options)
     const ready = { plan, json: JSON.stringify(plan), usesHistory: usesHistory(plan) }
     if (text !== null) this.#plans.keep(acl, text, ready)
@@ -115,7 +115,7 @@ export class Graph {
   async #await({ consistency, budgetMs }: GraphRequest, plan: ReadyPlan): Promise<void> {
     const { index, tokens, monotonicMs } = this.#options
     const positions = tokens.decode(consistency, (shard) => index.head(shard))
-    const waitMs = Math.min(budgetMs, LIMITS.consistencyWaitMs)
+    const waitMs = Math.min(budgetMs, LIMITS.indexing.consistencyWaitMs)
     const startedMs = monotonicMs()
     let isThere = await index.reached(positions, waitMs)
     if (isThere && plan.usesHistory) {

@@ -139,7 +139,7 @@ class Tombstones {
   #learn(actorId: string, newest: number, of: { behaviour: Behaviour; state: unknown }): boolean {
     const { behaviour, state } = of
     const isDeleted = state === null || behaviour.isDeleted(state)
-    if (this.#known.size >= LIMITS.tombstonesKnownMax) {
+    if (this.#known.size >= LIMITS.graph.tombstonesKnownMax) {
       this.#known.delete(this.#known.keys().next().value!)
     }
     this.#known.delete(actorId)

@@ -62,11 +62,11 @@ const ORDER = lists(
   edge('invoices', lists('invoiceId', edge('invoiceLines', INVOICE_LINES))),
 )
 
-const newBudget = (): Budget => new Budget(() => 0, 1_000, LIMITS.graphResultNodesMax)
+const newBudget = (): Budget => new Budget(() => 0, 1_000, LIMITS.graph.resultNodesMax)
 
 /** The order as it shows itself. */
 function shownByItself({ state, orderId }: OrderDriver): unknown {
-  const options = { rootId: orderId, access: FULL_ACCESS, nowMs: 0, limits: LIMITS }
+  const options = { rootId: orderId, access: FULL_ACCESS, nowMs: 0, limits: LIMITS.graph }
   const rows = (node: string): GraphRow[] =>
     behaviour
       .nodes(state)
@@ -83,7 +83,7 @@ function shownByItself({ state, orderId }: OrderDriver): unknown {
 
 async function shownByIndex(reader: GraphReader): Promise<unknown> {
   const body = [{ edge: 'orders', node: ORDER }]
-  const plan = planNavigations(body, schema, FULL_ACCESS, { nowMs: 0, limits: LIMITS })
+  const plan = planNavigations(body, schema, FULL_ACCESS, { nowMs: 0, limits: LIMITS.graph })
   return (await reader.query(plan, 60_000))['orders']
 }
 
@@ -276,7 +276,7 @@ for (const [name, isForgotten] of [
     await step()
     order.do({ type: 'deleteOrderLine', orderLineId: id(11) })
     await step()
-    if (isForgotten) nowMs += 2 * LIMITS.indexTombstoneMs
+    if (isForgotten) nowMs += 2 * LIMITS.storage.indexTombstoneMs
     order.do({ type: 'addTag', key: 'x' })
     await step()
     order.send('rewind', { checkpointId: order.checkpoints()[0] })

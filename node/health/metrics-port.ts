@@ -30,7 +30,7 @@ export async function listenForMetrics(options: MetricsPortOptions): Promise<Htt
       ...http,
       host: at.host,
       port: at.port,
-      connectionsMax: Math.min(http.connectionsMax, LIMITS.metricsConnectionsMax),
+      connectionsMax: Math.min(http.connectionsMax, LIMITS.health.metricsConnectionsMax),
     },
     operations: [allMetricsOperation(options.metrics)],
     // Nothing here asks for a token.

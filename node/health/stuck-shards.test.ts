@@ -16,14 +16,14 @@ t.test('standing still is told after a while, and only then', async (t) => {
   let nowMs = 0
   const watch = new StuckShardWatch({ monotonicMs: () => nowMs })
   t.same(watch.look([at(4)]), [])
-  nowMs += LIMITS.stuckShardMs - 1
+  nowMs += LIMITS.health.stuckShardMs - 1
   t.same(watch.look([at(4, 20)]), [])
   nowMs += 1
   t.match(watch.look([at(4, 20)]), [
     /derived rows of shard 3 stand still at offset 4 of 20 for 30 s/,
   ])
   t.same(watch.look([at(5, 20)]), [], 'it moves')
-  nowMs += LIMITS.stuckShardMs
+  nowMs += LIMITS.health.stuckShardMs
   t.equal(watch.look([at(5, 20)]).length, 1)
   t.same(watch.look([at(20, 20)]), [], 'it is done')
 })
@@ -33,7 +33,7 @@ t.test('while what it writes to is away it is not the shard that is stuck', asyn
   const watch = new StuckShardWatch({ monotonicMs: () => nowMs })
   for (let outages = 0; outages < 5; outages++) {
     t.same(watch.look([at(4, 10, outages)]), [])
-    nowMs += LIMITS.stuckShardMs
+    nowMs += LIMITS.health.stuckShardMs
   }
   t.equal(watch.look([at(4, 10, 4)]).length, 1, 'it is back, and nothing moves')
 })

@@ -45,7 +45,7 @@ export class StuckShardWatch {
       const now = hasMoved ? { applied, outages, sinceMs: nowMs } : before
       seen.set(name, now)
       const ms = nowMs - now.sinceMs
-      if (ms < LIMITS.stuckShardMs) continue
+      if (ms < LIMITS.health.stuckShardMs) continue
       const place = `at offset ${applied} of ${head} for ${Math.floor(ms / 1_000)} s`
       stuck.push(`the ${follower} of shard ${shard} stand still ${place}`)
     }

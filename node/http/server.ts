@@ -61,11 +61,22 @@ export interface HttpServer {
   close(graceMs: number): Promise<void>
 }
 
+function httpLimits(others: Partial<HttpLimits> = {}): HttpLimits {
+  return {
+    ...LIMITS.http,
+    jsonDepthMax: LIMITS.protocol.jsonDepthMax,
+    requestBudgetMs: LIMITS.sharding.requestBudgetMs,
+    systemStaleMs: LIMITS.cluster.systemStaleMs,
+    unknownOutcomeMs: LIMITS.sharding.unknownOutcomeMs,
+    ...others,
+  }
+}
+
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, clock } = options
   const makeId = uuidMaker(options.random ?? ((bytes) => void randomFillSync(bytes)))
   const open = new ReleasingSet<Exchange>()
-  const limits: HttpLimits = { ...LIMITS, ...options.limits }
+  const limits = httpLimits(options.limits)
   const core: HttpCore = {
     limits,
     clock,

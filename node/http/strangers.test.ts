@@ -4,7 +4,7 @@
 import t from 'tap'
 import { readdirSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import { HTTP_LIMITS } from '../../config/http-limits.ts'
+import { LIMITS } from '../../config/limits.ts'
 import { openFilesMax } from './open-files.ts'
 import type { Operation } from './operation.ts'
 import { eventually, stalls } from './testing/raw-client.ts'
@@ -150,15 +150,15 @@ t.test('who sends many at once is answered a few, however the answers come', asy
   const http = await startServer(operations)
   t.teardown(http.stop)
   for (const path of ['/small', '/soon']) {
-    const few = http.client().send(request(`GET ${path}`).repeat(HTTP_LIMITS.answersTogetherMax))
-    for (let i = 0; i < HTTP_LIMITS.answersTogetherMax; i++) {
+    const few = http.client().send(request(`GET ${path}`).repeat(LIMITS.http.answersTogetherMax))
+    for (let i = 0; i < LIMITS.http.answersTogetherMax; i++) {
       t.equal((await few.response()).status, 200, path)
     }
     few.destroy()
     const many = http.client().send(request(`GET ${path}`).repeat(200))
     await many.closed()
     const answers = many.rest.toString().split('HTTP/1.1 200').length - 1
-    t.ok(answers <= HTTP_LIMITS.answersTogetherMax + 1, `${path}: ${answers} answers`)
+    t.ok(answers <= LIMITS.http.answersTogetherMax + 1, `${path}: ${answers} answers`)
     t.equal(
       (
         await http

@@ -7,7 +7,7 @@ export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from '
 
 // It reads the variable once, while it is loaded. An import would come before that, and where the
 // program is packed before all else.
-process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= String(LIMITS.headersBytesMax)
+process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= String(LIMITS.http.headersBytesMax)
 const uws = await import('uWebSockets.js')
 
 // Every answer would say `uWebSockets: 20`; what serves it is nobody's business. This is the

@@ -82,7 +82,9 @@ export class BeatService {
         break
       } catch (error) {
         outage.failed({ error: textOf(error) })
-        await new Promise<void>((resolve) => void clock.after(LIMITS.beatEveryMs, resolve))
+        await new Promise<void>(
+          (resolve) => void clock.after(LIMITS.membership.beatEveryMs, resolve),
+        )
         if (this.#isClosed) return
       }
     }

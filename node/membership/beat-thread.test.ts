@@ -84,7 +84,7 @@ void t.test('beats, told in times of this thread', async (t) => {
   const [one, two] = heard.applied
   const betweenMs = two!.sent.monotonicMs - one!.sent.monotonicMs
   // A timer may fire a millisecond or two early by this clock.
-  t.ok(betweenMs >= LIMITS.beatEveryMs - 10, `${betweenMs}`)
+  t.ok(betweenMs >= LIMITS.membership.beatEveryMs - 10, `${betweenMs}`)
   heard.thread.stop()
   const { length } = heard.applied
   heard.begin('b')
@@ -100,7 +100,7 @@ void t.test('one incarnation after another', async (t) => {
   const { length } = heard.applied
   // A beat's answer is on its way while the next incarnation begins.
   const sentMs = heard.applied[0]!.sent.monotonicMs
-  await until(() => performance.now() > sentMs + LIMITS.beatEveryMs - 50)
+  await until(() => performance.now() > sentMs + LIMITS.membership.beatEveryMs - 50)
   wedge(200)
   const began = performance.now()
   heard.begin('b')
@@ -109,7 +109,7 @@ void t.test('one incarnation after another', async (t) => {
   heard.thread.stop()
   const beats = () => heard.logged.filter((line) => line.startsWith('beat ')).length
   const before = beats()
-  const end = performance.now() + 4 * LIMITS.beatEveryMs
+  const end = performance.now() + 4 * LIMITS.membership.beatEveryMs
   await until(() => performance.now() > end)
   t.ok(beats() <= before + 1, 'nobody beats for an incarnation that was stopped')
   heard.thread.close()
@@ -122,7 +122,7 @@ void t.test(
     heard.begin('a')
     heard.thread.stop()
     await until(() => heard.logged.some((line) => /no connection/.test(line)))
-    const end = performance.now() + 4 * LIMITS.beatEveryMs
+    const end = performance.now() + 4 * LIMITS.membership.beatEveryMs
     await until(() => performance.now() > end)
     t.match(heard.logged.slice(1), [/^the beat has its connection/], 'once there is one')
     t.equal(heard.logged.length, 2)

@@ -70,7 +70,7 @@ export class BeatThread implements BeatSender {
 
   #tick(): void {
     Atomics.add(this.#counter, 0, 1)
-    this.#options.clock.after(LIMITS.beatTickMs, () => {
+    this.#options.clock.after(LIMITS.membership.beatTickMs, () => {
       if (!this.#isClosed) this.#tick()
     })
   }

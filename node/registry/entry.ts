@@ -48,8 +48,8 @@ export function readKey(text: string): string {
 /** The beginning of keys, which may end anywhere. Throws RequestError 400 INVALID_PARAMETERS. */
 export function readPrefix(text: string): string {
   const key = text.startsWith('/') ? text.slice(1) : text
-  if (key.length > LIMITS.registryKeyCharsMax) {
-    throw invalid(`a key has at most ${LIMITS.registryKeyCharsMax} characters`)
+  if (key.length > LIMITS.registry.keyCharsMax) {
+    throw invalid(`a key has at most ${LIMITS.registry.keyCharsMax} characters`)
   }
   if (CONTROL.test(key) || !key.isWellFormed()) {
     throw invalid('a key has no control characters and no halves of surrogate pairs')

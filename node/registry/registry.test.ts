@@ -139,7 +139,7 @@ t.test('one leading slash is no part of a key', async (t) => {
 
 t.test('keys and parameters that cannot be are 400', async (t) => {
   const { call } = station()
-  const long = 'x'.repeat(LIMITS.registryKeyCharsMax)
+  const long = 'x'.repeat(LIMITS.registry.keyCharsMax)
   for (const key of ['', '/', '//a', 'a//b', 'a/', 'a/../b', '.', 'a\nb', 'a\ud800', `${long}x`]) {
     const answer = await call('POST', key, 1)
     t.equal(answer.status, 400, JSON.stringify(key))
@@ -152,9 +152,9 @@ t.test('keys and parameters that cannot be are 400', async (t) => {
 
 t.test('values are bounded', async (t) => {
   const { call } = station()
-  const answer = await call('POST', 'a', 'x'.repeat(LIMITS.registryValueBytesMax))
+  const answer = await call('POST', 'a', 'x'.repeat(LIMITS.registry.valueBytesMax))
   t.equal(answer.status, 413)
-  t.equal((await call('POST', 'a', 'x'.repeat(LIMITS.registryValueBytesMax - 2))).status, 200)
+  t.equal((await call('POST', 'a', 'x'.repeat(LIMITS.registry.valueBytesMax - 2))).status, 200)
 })
 
 t.test('permissions: 403 on a named key, lists are silent', async (t) => {

@@ -135,8 +135,8 @@ class RegistryStation {
     const key = readKey(request.params['key']!)
     allow(request.identity, key, 'write')
     const bytes = request.bodyBytes.length
-    if (bytes > LIMITS.registryValueBytesMax) {
-      const what = `a registry value has at most ${LIMITS.registryValueBytesMax} bytes`
+    if (bytes > LIMITS.registry.valueBytesMax) {
+      const what = `a registry value has at most ${LIMITS.registry.valueBytesMax} bytes`
       throw new RequestError('TOO_LARGE', `${what}, this one has ${bytes}`)
     }
     const value = request.body

@@ -27,9 +27,9 @@ interface WellKnown {
   readonly check: Check | null
 }
 
-const text = Type.String({ minLength: 1, maxLength: LIMITS.textCharsMax })
+const text = Type.String({ minLength: 1, maxLength: LIMITS.commerce.textCharsMax })
 const path = Type.String({
-  maxLength: LIMITS.textCharsMax,
+  maxLength: LIMITS.commerce.textCharsMax,
   pattern: String.raw`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*( *-> *('[^']+'|"[^"]+"))*$`,
 })
 const searchFields = Type.Array(

@@ -77,7 +77,7 @@ t.test('an empty store gets every order of the bundled file, some at a time', as
   t.equal(new Set(numbers(f.asked)).size, 300)
   t.equal(new Set(f.asked.map((request) => request.idempotencyKey)).size, 300)
   t.ok(f.asked.every((request) => request.idempotencyKey!.startsWith('sample-')))
-  t.equal(f.underWayMax, LIMITS.sampleInFlightMax)
+  t.equal(f.underWayMax, LIMITS.sample.inFlightMax)
   t.equal(f.state, 'done')
   t.same(await loadSample(f.options), { outcome: 'skipped' }, 'not loaded a second time')
   t.equal(f.asked.length, 300)
@@ -120,7 +120,7 @@ t.test('a failure that stays is told, and the load is not called done', async (t
   const busy: Reply = { outcome: 'refused', error: errorItem('TOO_BUSY', 'later') }
   const always = fake(() => busy, 0, line('1'))
   t.match(await loadSample(always.options), { outcome: 'failed', reason: /TOO_BUSY/ })
-  t.equal(always.asked.length, LIMITS.sampleAttemptsMax)
+  t.equal(always.asked.length, LIMITS.sample.attemptsMax)
 
   const torn = fake(() => answered(true, 'ALREADY_EXISTS'), 0, 'what,is,this\n')
   t.match(await loadSample(torn.options), { outcome: 'failed', reason: /not valid JSON/ })

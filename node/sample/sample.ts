@@ -95,7 +95,7 @@ async function createAll(
       failure ??= error
     }
   }
-  await Promise.all(Array.from({ length: LIMITS.sampleInFlightMax }, work))
+  await Promise.all(Array.from({ length: LIMITS.sample.inFlightMax }, work))
   return failure
 }
 
@@ -109,13 +109,13 @@ async function create(order: SampleOrder, options: SampleOptions): Promise<Error
       bodyHash: order.bodyHash,
       by: options.by,
       preview: false,
-      budgetMs: LIMITS.requestBudgetMs,
+      budgetMs: LIMITS.sharding.requestBudgetMs,
       trace: 'sample',
     })
     const error = failureOf(reply)
     if (error === null) return null
     const again = reply.outcome === 'unknown' || isRetryable(error.code)
-    if (!again || attempt === LIMITS.sampleAttemptsMax) return error
+    if (!again || attempt === LIMITS.sample.attemptsMax) return error
     await options.delay(Math.min(100 * 2 ** attempt, 5_000))
   }
 }

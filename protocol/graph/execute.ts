@@ -53,7 +53,7 @@ export class Budget {
   readonly #nodesMax: number
   #nodes = 0
 
-  /** `now` in milliseconds, monotonic; `nodesMax` is LIMITS.graphResultNodesMax. */
+  /** `now` in milliseconds, monotonic; `nodesMax` is LIMITS.graph.resultNodesMax. */
   constructor(now: () => number, budgetMs: number, nodesMax: number) {
     this.#now = now
     this.#budgetMs = budgetMs

@@ -26,7 +26,7 @@ void t.test('a plan says all there is to know', (t) => {
     source: { kind: 'set' },
     storage: { kind: 'row' },
     idField: 'libraryId',
-    limit: LIMITS.graphLimitDefault,
+    limit: LIMITS.graph.limitDefault,
     returns: 'nodes',
     require: 'any',
     filter: null,
@@ -68,7 +68,7 @@ void t.test('what comes back', (t) => {
     const body = [{ edge: 'libraries', node: { navigate: [{ edge: 'books', ...more }] } }]
     return plan(body)[0]!.plan.steps[0]!
   }
-  t.match(nested({}), { limit: LIMITS.graphNestedLimitDefault, require: 'any', returns: 'nodes' })
+  t.match(nested({}), { limit: LIMITS.graph.nestedLimitDefault, require: 'any', returns: 'nodes' })
   t.match(nested({ require: true }), { require: 'some', returns: 'nothing' })
   t.match(nested({ require: false }), { require: 'any', returns: 'nodes' })
   t.match(nested({ require: 'none', count: true }), { require: 'none', returns: 'count' })
@@ -267,7 +267,7 @@ void t.test('the schema', (t) => {
 })
 
 t.test('the filters of one query are bounded together', (t) => {
-  const { filterCharsMax, filtersCharsMax } = LIMITS
+  const { filterCharsMax, filtersCharsMax } = LIMITS.graph
   const filter = `name == '${'x'.repeat(filterCharsMax - 10)}'`
   const inner = (n: number): Refusal =>
     refusal(
@@ -291,7 +291,7 @@ t.test('paths and orders are bounded before they are read', (t) => {
   const arrows = (n: number): string => `dynamic${"->'a'".repeat(n)}`
   const fields = (field: string): Refusal =>
     refusal([{ edge: 'libraries', node: { fields: [field] } }])
-  const { fieldPartsMax, fieldCharsMax, sortKeysMax, orderByCharsMax } = LIMITS
+  const { fieldPartsMax, fieldCharsMax, sortKeysMax, orderByCharsMax } = LIMITS.graph
   t.equal(fields(arrows(fieldPartsMax - 1)).code, 'none')
   t.match(fields(arrows(fieldPartsMax)).message, /at most 16 parts/)
   t.match(fields(`dynamic->'${'x'.repeat(fieldCharsMax)}'`).message, /longer than 1024 characters/)

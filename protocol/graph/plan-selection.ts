@@ -64,10 +64,10 @@ export function planFilter(
 }
 
 export function planLimit(limit: number | undefined, spot: StepSpot, planning: Planning): number {
-  const { graphLimitMax, graphLimitDefault, graphNestedLimitDefault } = planning.options.limits
-  if (limit === undefined) return spot.parent === null ? graphLimitDefault : graphNestedLimitDefault
-  if (limit > graphLimitMax) {
-    throw invalid(spot.place, `limit is at most ${graphLimitMax}, found ${limit}`)
+  const { limitMax, limitDefault, nestedLimitDefault } = planning.options.limits
+  if (limit === undefined) return spot.parent === null ? limitDefault : nestedLimitDefault
+  if (limit > limitMax) {
+    throw invalid(spot.place, `limit is at most ${limitMax}, found ${limit}`)
   }
   return limit
 }

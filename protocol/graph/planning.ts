@@ -24,7 +24,7 @@ export const FULL_ACCESS: GraphAccess = {
   mayFilter: () => true,
 }
 
-/** The bounds of config/limits.ts that planning needs; pass LIMITS. */
+/** The bounds of config/limits.ts that planning needs; pass LIMITS.graph. */
 export interface GraphLimits {
   readonly filterCharsMax: number
   readonly filtersCharsMax: number
@@ -32,9 +32,9 @@ export interface GraphLimits {
   readonly navigationDepthMax: number
   readonly navigationsMax: number
   readonly fieldsMax: number
-  readonly graphLimitDefault: number
-  readonly graphNestedLimitDefault: number
-  readonly graphLimitMax: number
+  readonly limitDefault: number
+  readonly nestedLimitDefault: number
+  readonly limitMax: number
 }
 
 export interface PlanOptions {

@@ -46,7 +46,7 @@ export function clientOptions(options: SessionOptions) {
       // An engine that comes back is used again within a second; the default waits ten minutes.
       reconnection: new policies.reconnection.ExponentialReconnectionPolicy(
         100,
-        LIMITS.cassandraReconnectMs,
+        LIMITS.cassandra.reconnectMs,
         false,
       ),
       // Registers carry their offsets, conditional statements their ballots, deletes the
@@ -54,11 +54,11 @@ export function clientOptions(options: SessionOptions) {
       timestampGeneration: null as never,
     },
     socketOptions: {
-      connectTimeout: LIMITS.cassandraConnectMs,
+      connectTimeout: LIMITS.cassandra.connectMs,
       // A connection on which so many statements got no answer is given up.
-      defunctReadTimeoutThreshold: LIMITS.cassandraSilentMax,
+      defunctReadTimeoutThreshold: LIMITS.cassandra.silentMax,
     },
-    pooling: { heartBeatInterval: LIMITS.cassandraHeartBeatMs },
+    pooling: { heartBeatInterval: LIMITS.cassandra.heartBeatMs },
     monitorReporting: { enabled: false },
   }
 }

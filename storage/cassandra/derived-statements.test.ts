@@ -41,7 +41,7 @@ function ttlOf({ query, params }: Statement): number | null {
 void t.test(
   'what expires: rejections, marks, keys of creates, actors that are done with',
   async (t) => {
-    const expiry = LIMITS.derivedTtlSeconds
+    const expiry = LIMITS.storage.derivedTtlSeconds
     const alias = (keyType: string): DerivedRow => {
       return { kind: 'alias', offset: 1, row: { keyType, key: 'k', claims: [] } }
     }
@@ -120,7 +120,7 @@ void t.test('requests keep the bounds; a partition is not divided but by its wei
     'one mutation',
   )
   const heavy = [1, 2, 3].map((n): DerivedRow => {
-    const body = Buffer.alloc(LIMITS.registerMutationBytesMax / 2)
+    const body = Buffer.alloc(LIMITS.cassandra.registerMutationBytesMax / 2)
     return { kind: 'entry', actorId: ACTOR, n, offset: n, body }
   })
   t.same(
@@ -134,7 +134,7 @@ void t.test('an empty part of an image is written, too, and one that fills its c
     return { kind: 'image', offset: 5, part: 0, body: Buffer.alloc(bytes) }
   }
   const count = (bytes: number): number => stages([part(bytes)]).first.flat().length
-  const { imageChunkBytes } = LIMITS
+  const { imageChunkBytes } = LIMITS.storage
   t.same([0, 1, imageChunkBytes, imageChunkBytes + 1].map(count), [1, 1, 1, 2])
   t.end()
 })

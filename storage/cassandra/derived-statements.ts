@@ -107,7 +107,7 @@ function mutationsOf(registers: Registers): Mutation[] {
   let bytes = 0
   for (const { statement } of registers.values()) {
     const own = bytesOf(statement)
-    if (statements.length > 0 && bytes + own > LIMITS.registerMutationBytesMax) {
+    if (statements.length > 0 && bytes + own > LIMITS.cassandra.registerMutationBytesMax) {
       mutations.push({ statements, bytes })
       statements = []
       bytes = 0
@@ -130,7 +130,7 @@ function bytesOf({ params }: Statement): number {
 
 function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow): Placed[] {
   const { offset } = row
-  const seconds = isPassing(row) ? LIMITS.derivedTtlSeconds : FOREVER
+  const seconds = isPassing(row) ? LIMITS.storage.derivedTtlSeconds : FOREVER
   switch (row.kind) {
     case 'entry': {
       const { actorId, n } = row
@@ -209,7 +209,7 @@ function imageOf(
   { offset, part, body }: Extract<DerivedRow, { kind: 'image' }>,
 ): Placed[] {
   const placed: Placed[] = []
-  const bytes = LIMITS.imageChunkBytes
+  const bytes = LIMITS.storage.imageChunkBytes
   for (let chunk = 0; chunk === 0 || chunk * bytes < body.length; chunk++) {
     const statement = register(`${keyspace}.system_image`, ['at', 'part', 'chunk'], {
       key: [offset, part, chunk],

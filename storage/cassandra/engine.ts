@@ -47,8 +47,8 @@ export async function checkEngine(
   log: Log,
 ): Promise<EngineFit> {
   let serverMs = 0
-  let bytes: number = LIMITS.registerBatchBytesMax
-  let partitions: number = LIMITS.registerBatchRowsMax
+  let bytes: number = LIMITS.cassandra.registerBatchBytesMax
+  let partitions: number = LIMITS.cassandra.registerBatchRowsMax
   for (const host of session.hosts()) {
     checkVersion(host)
     const settings = await settingsOf(session, host)
@@ -59,7 +59,10 @@ export async function checkEngine(
     const across = settings.get('unlogged_batch_across_partitions_warn_threshold')
     partitions = Math.min(partitions, Number(across ?? partitions))
   }
-  const timeoutMs = Math.min(serverMs + LIMITS.cassandraTimeoutMarginMs, LIMITS.cassandraTimeoutMs)
+  const timeoutMs = Math.min(
+    serverMs + LIMITS.cassandra.timeoutMarginMs,
+    LIMITS.cassandra.timeoutMs,
+  )
   return { timeoutMs, bounds: { bytes, partitions } }
 }
 
@@ -88,11 +91,11 @@ function checkMutationSize(host: Host, settings: NodeSettings): void {
   const own = bytesOf(settings.get('max_mutation_size'))
   const segment = bytesOf(settings.get('commitlog_segment_size'))
   const limit = own ?? (segment === null ? null : segment / 2)
-  if (limit === null || limit >= LIMITS.mutationBytesMin) return
+  if (limit === null || limit >= LIMITS.cassandra.mutationBytesMin) return
   throw new EngineUnfit(
     `Cassandra at ${host.address}: max_mutation_size is ${limit / 1_024} KiB (half of ` +
       `commitlog_segment_size unless it is set): Kontor needs ` +
-      `${LIMITS.mutationBytesMin / 1_024} KiB. Raise commitlog_segment_size in cassandra.yaml`,
+      `${LIMITS.cassandra.mutationBytesMin / 1_024} KiB. Raise commitlog_segment_size in cassandra.yaml`,
   )
 }
 

@@ -85,7 +85,7 @@ t.test('a group has so many entries and bytes at most, or is as it was', async (
     await fill(segments, rowsOf(0, made))
     return (await groupsIn(segments)).map(({ count }) => count)
   }
-  const { groupEntriesMax, groupBytesMax } = LIMITS
+  const { groupEntriesMax, groupBytesMax } = LIMITS.storage
   t.same(await counts([{ count: groupEntriesMax - 1 }, {}, {}]), [groupEntriesMax, 1])
   t.same(await counts([{ count: groupEntriesMax }, {}]), [groupEntriesMax, 1])
   const half = rowsOf(0, [{ bytes: 1_000 }])[0]!.body.length
@@ -119,7 +119,7 @@ t.test('a fill goes on where one before has ended, in the middle of what was joi
 })
 
 t.test('segments are rolled by rows and by bytes, each behind the one before', async (t) => {
-  const { segmentBytesMax } = LIMITS
+  const { segmentBytesMax } = LIMITS.storage
   const bytes = 1_000_000
   // An epoch each, so that nothing is joined.
   const made = Array.from({ length: 150 }, (_, i) => ({ epoch: 1 + i, bytes }))
@@ -141,7 +141,7 @@ t.test('segments are rolled by rows and by bytes, each behind the one before', a
 })
 
 t.test('rows of one segment are bounded, however small', async (t) => {
-  const { segmentRowsMax } = LIMITS
+  const { segmentRowsMax } = LIMITS.storage
   const made = Array.from({ length: segmentRowsMax + 3 }, (_, i) => ({ epoch: 1 + i, bytes: 1 }))
   const segments = memory()
   const { segment } = await fill(segments, rowsOf(0, made), { epoch: segmentRowsMax + 9 })

@@ -49,8 +49,8 @@ function* groupsOf(rows: Iterable<LogRow>, after: number): Iterable<Group> {
     const isFull =
       open !== null &&
       (open.last.epoch !== row.epoch ||
-        open.entries.length + entries.length > LIMITS.groupEntriesMax ||
-        open.bytes + row.body.length > LIMITS.groupBytesMax)
+        open.entries.length + entries.length > LIMITS.storage.groupEntriesMax ||
+        open.bytes + row.body.length > LIMITS.storage.groupBytesMax)
     if (open !== null && isFull) {
       yield groupOf(open)
       open = null
@@ -110,7 +110,10 @@ class LogFill {
   }
 
   async append(place: Place, group: Group): Promise<void> {
-    if (place.rows >= LIMITS.segmentRowsMax || place.bytes >= LIMITS.segmentBytesMax) {
+    if (
+      place.rows >= LIMITS.storage.segmentRowsMax ||
+      place.bytes >= LIMITS.storage.segmentBytesMax
+    ) {
       await this.#roll(place)
     }
     const of = { shard: this.#shard, segment: place.segment }

@@ -284,7 +284,7 @@ await onBoth(t, 'moves', async (t, cassandra) => {
     const recorded = [2, 300, 600]
     const journal = await embedded(t, dir)
     const { epoch } = await journal.log.claim(0)
-    const late = 10 * LIMITS.derivedTtlSeconds * 1_000
+    const late = 10 * LIMITS.storage.derivedTtlSeconds * 1_000
     const rows = Array.from({ length: 600 }, (_, i): DerivedRow => {
       const [n, isRecorded] = [i + 1, recorded.includes(i + 1)]
       const v = recorded.filter((one) => one < n).length

@@ -58,7 +58,7 @@ export async function fillCassandra(
     })
     const segments = new CassandraSegments(session, keyspace)
     const control = new CassandraControl(session, keyspace)
-    await side(source.extents, LIMITS.appendsInFlightMax, async (extent) => {
+    await side(source.extents, LIMITS.cassandra.appendsInFlightMax, async (extent) => {
       const segment = await fillLog(segments, source, extent, (groups, entries) => {
         done.groups += groups
         done.entries += entries

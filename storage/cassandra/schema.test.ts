@@ -72,7 +72,7 @@ t.test('the lock is kept for as long as the changes take', async (t) => {
   const { apply, twin, lock, add } = await scene(t, table('one') + table('two') + table('three'))
   twin.fault = (query) => {
     if (/^CREATE TABLE .*(one|two|three)/.test(query)) {
-      twin.aheadMs += (LIMITS.schemaLockSeconds - 10) * 1_000
+      twin.aheadMs += (LIMITS.cassandra.schemaLockSeconds - 10) * 1_000
     }
     return null
   }
@@ -93,7 +93,8 @@ t.test('who has lost it goes no further, and the next one goes on from there', a
   twin.fault = (query) => {
     const name = /^CREATE TABLE .*\.(one|two|three) /.exec(query)?.[1]
     if (name !== undefined) made.push(name)
-    if (name === 'two' && made.length === 2) twin.aheadMs += LIMITS.schemaLockSeconds * 1_000
+    if (name === 'two' && made.length === 2)
+      twin.aheadMs += LIMITS.cassandra.schemaLockSeconds * 1_000
     return null
   }
   await t.rejects(apply(), { message: /the change of the schema took too long: start again/ })
@@ -113,7 +114,7 @@ t.test("another's lock is waited for, and not for ever", async (t) => {
   const hold = `UPDATE ${keyspace}.schema_version SET owner = ? WHERE id = 0 IF owner = null`
   t.equal(await session.conditional(hold, [OTHER]), 'applied')
   let ms = 0
-  const now = (): number => (ms += LIMITS.schemaWaitMs / 2)
+  const now = (): number => (ms += LIMITS.cassandra.schemaWaitMs / 2)
   await t.rejects(apply({ now }), {
     message: /another member has been changing the schema for 90 s/,
   })

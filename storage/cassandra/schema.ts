@@ -43,20 +43,20 @@ export async function applySchema(session: Session, options: SchemaOptions): Pro
     )
   }
   const lock = new SchemaLock(session, table, options.owner)
-  const deadlineMs = options.now() + LIMITS.schemaWaitMs
+  const deadlineMs = options.now() + LIMITS.cassandra.schemaWaitMs
   while (!(await session.knows(table))) {
     if (options.now() > deadlineMs) throw new Error(`${table} can't be read: see what holds it`)
-    await delay(LIMITS.schemaRetryMs)
+    await delay(LIMITS.cassandra.schemaRetryMs)
   }
   while ((await lock.version()) < newest) {
     if (await lock.take()) return applyFiles(session, lock, files)
     if (options.now() > deadlineMs) {
       throw new Error(
         `${table}: another member has been changing the schema for ` +
-          `${LIMITS.schemaWaitMs / 1_000} s: see what became of it, then start again`,
+          `${LIMITS.cassandra.schemaWaitMs / 1_000} s: see what became of it, then start again`,
       )
     }
-    await delay(LIMITS.schemaRetryMs)
+    await delay(LIMITS.cassandra.schemaRetryMs)
   }
 }
 
@@ -104,7 +104,7 @@ class SchemaLock {
 
   async take(): Promise<boolean> {
     const outcome = await this.#session.conditional(
-      `UPDATE ${this.#table} USING TTL ${LIMITS.schemaLockSeconds} SET owner = ? WHERE id = 0
+      `UPDATE ${this.#table} USING TTL ${LIMITS.cassandra.schemaLockSeconds} SET owner = ? WHERE id = 0
        IF owner = null`,
       [this.#owner],
     )
@@ -114,7 +114,7 @@ class SchemaLock {
   /** Throws when the lock has ended meanwhile: what follows may be another's to do. */
   async keep(): Promise<void> {
     await this.#mine(
-      `UPDATE ${this.#table} USING TTL ${LIMITS.schemaLockSeconds} SET owner = ? WHERE id = 0
+      `UPDATE ${this.#table} USING TTL ${LIMITS.cassandra.schemaLockSeconds} SET owner = ? WHERE id = 0
        IF owner = ?`,
       [this.#owner, this.#owner],
     )
@@ -164,7 +164,8 @@ async function makeKeyspace(session: Session, options: SchemaOptions): Promise<v
   const query = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?'
   const [row] = await session.read(query, [keyspace])
   if (row === undefined) {
-    const copies = options.replication ?? Math.min(LIMITS.replicationDefault, session.nodes())
+    const copies =
+      options.replication ?? Math.min(LIMITS.cassandra.replicationDefault, session.nodes())
     const name = datacenter.replaceAll("'", "''")
     await session.define(
       `CREATE KEYSPACE IF NOT EXISTS ${keyspace}

@@ -12,7 +12,7 @@ import { decodeBlob, encodeBlob } from './rows.ts'
 import type { Row, Session } from './session.ts'
 
 export class CassandraSegments implements SegmentStore {
-  readonly appendsMax = LIMITS.appendsInFlightMax
+  readonly appendsMax = LIMITS.cassandra.appendsInFlightMax
   readonly #session: Session
   readonly #table: string
 

@@ -49,7 +49,7 @@ export class Session {
   readonly #outage: Outage
   #quorum = types.consistencies.localQuorum
   #serial = types.consistencies.localSerial
-  #timeoutMs: number = LIMITS.cassandraTimeoutMs
+  #timeoutMs: number = LIMITS.cassandra.timeoutMs
   /** What a request for several partitions may carry. */
   bounds: BatchBounds = { bytes: 0, partitions: 1 }
 
@@ -64,12 +64,12 @@ export class Session {
       quietMs: BACK_AFTER_MS,
     })
     this.#reads = new Limiter({
-      inFlightMax: LIMITS.cassandraReadsInFlightMax,
-      waitingMax: LIMITS.cassandraReadsWaitingMax,
+      inFlightMax: LIMITS.cassandra.readsInFlightMax,
+      waitingMax: LIMITS.cassandra.readsWaitingMax,
     })
     this.#registers = new Limiter({
-      inFlightMax: LIMITS.cassandraRegistersInFlightMax,
-      // Bounded by LIMITS.unflushedBytesMax of every shard.
+      inFlightMax: LIMITS.cassandra.registersInFlightMax,
+      // Bounded by LIMITS.sharding.unflushedBytesMax of every shard.
       waitingMax: Number.MAX_SAFE_INTEGER,
     })
   }
@@ -151,7 +151,7 @@ export class Session {
   async read(
     query: string,
     params: readonly unknown[],
-    pageRows: number = LIMITS.cassandraPageRows,
+    pageRows: number = LIMITS.cassandra.pageRows,
   ): Promise<readonly Row[]> {
     const all: Row[] = []
     for (let from: string | null = null; ;) {
@@ -220,7 +220,7 @@ export class Session {
 
   /** Changes the schema, and waits until the nodes agree on it. */
   async define(statement: string): Promise<void> {
-    const options = { prepare: false, isIdempotent: false, readTimeout: LIMITS.cassandraDdlMs }
+    const options = { prepare: false, isIdempotent: false, readTimeout: LIMITS.cassandra.ddlMs }
     const { info } = await this.#client.execute(statement, [], options)
     // The driver's types leave it out.
     if (!(info as { isSchemaInAgreement?: boolean }).isSchemaInAgreement) {

@@ -20,7 +20,11 @@ await onBoth(t, 'statements', async (t, cassandra) => {
 
   t.test('a batch above the mutation limit is an unknown outcome, and is not in', async (t) => {
     const { segments } = await stores.make(t)
-    const entry = group({ shard: 0, epoch: 0, body: Buffer.alloc(LIMITS.entryBytesMax + 100) })
+    const entry = group({
+      shard: 0,
+      epoch: 0,
+      body: Buffer.alloc(LIMITS.protocol.entryBytesMax + 100),
+    })
     t.equal(await segments.append(1, entry), 'applied', 'the largest entry goes')
     const session = await cassandra.session(t)
     const [row] = await session.askHost(
@@ -133,7 +137,10 @@ await onBoth(t, 'statements', async (t, cassandra) => {
     )
     const expiry = rows.map((row) => row['expiry'] as number | null)
     t.equal(expiry[0], null)
-    t.ok(expiry[1]! > LIMITS.derivedTtlSeconds - 60 && expiry[1]! <= LIMITS.derivedTtlSeconds)
+    t.ok(
+      expiry[1]! > LIMITS.storage.derivedTtlSeconds - 60 &&
+        expiry[1]! <= LIMITS.storage.derivedTtlSeconds,
+    )
   })
 
   t.test('entries behind rejections that have expired are found', async (t) => {

@@ -37,7 +37,7 @@ export interface CassandraOptions {
   readonly secretsKeys?: SecretsKeyNames | null
   /** null: it is spoken to in the clear. */
   readonly tls?: EngineTls | null
-  /** Statements are given up after this; LIMITS.cassandraTimeoutMs unless said otherwise. */
+  /** Statements are given up after this; LIMITS.cassandra.timeoutMs unless said otherwise. */
   readonly timeoutMsMax?: number
   readonly log: Log
   readonly random: FillRandom
@@ -93,7 +93,7 @@ export async function connectSession(options: CassandraOptions): Promise<Session
   const session = await Session.connect({ contactPoints, datacenter, credentials, tls, log, now })
   try {
     const { timeoutMs, bounds } = await checkEngine(session, log)
-    const timeoutMsMax = options.timeoutMsMax ?? LIMITS.cassandraTimeoutMs
+    const timeoutMsMax = options.timeoutMsMax ?? LIMITS.cassandra.timeoutMs
     session.fit({ timeoutMs: Math.min(timeoutMs, timeoutMsMax), bounds })
     return session
   } catch (error) {
@@ -143,7 +143,7 @@ async function makeShards(
   const there = new Set((await control.shards()).map(({ shard }) => shard))
   const missing: number[] = []
   for (let shard = SYSTEM_SHARD; shard < shards; shard++) if (!there.has(shard)) missing.push(shard)
-  const workers = Array.from({ length: LIMITS.appendsInFlightMax }, async () => {
+  const workers = Array.from({ length: LIMITS.cassandra.appendsInFlightMax }, async () => {
     for (let shard = missing.pop(); shard !== undefined; shard = missing.pop()) {
       const own = shard
       await decided(() => segments.open({ shard: own, segment: 1 }, { epoch: 0, head: 0 }))
@@ -156,7 +156,7 @@ async function makeShards(
 
 /** Of `IF NOT EXISTS` one answer is as good as the other; without one it is sent again. */
 async function decided(send: () => Promise<Outcome>): Promise<void> {
-  for (let attempt = 0; attempt < LIMITS.claimAttemptsMax; attempt++) {
+  for (let attempt = 0; attempt < LIMITS.storage.claimAttemptsMax; attempt++) {
     if ((await send()) !== 'unknown') return
   }
   throw new Error('Cassandra does not say whether it has made the rows of the shards')

@@ -277,6 +277,6 @@ t.test("keys that were taken have rows, while these can't have expired", async (
     t.same((await scene(entryOf(1, { k: [change('7', what)] }), 1)).asked, [], what)
   }
   const at = (t: number): Entry => entryOf(1, { k: [change('7', 'take')], t })
-  t.same((await scene(at(NOW_MS - LIMITS.callerMarkMs), 1)).lines, missing)
-  t.same((await scene(at(NOW_MS - LIMITS.callerMarkMs - 1), 1)).lines, [])
+  t.same((await scene(at(NOW_MS - LIMITS.storage.callerMarkMs), 1)).lines, missing)
+  t.same((await scene(at(NOW_MS - LIMITS.storage.callerMarkMs - 1), 1)).lines, [])
 })

@@ -254,7 +254,8 @@ export class ShardVerification {
   #keysOf(placed: readonly Placed[]): KeyPlace[] {
     const keys = new Map<string, KeyPlace>()
     for (const { entry, offset } of placed) {
-      if (offset > this.#flush || this.#stores.nowMs - entry.t > LIMITS.callerMarkMs) continue
+      if (offset > this.#flush || this.#stores.nowMs - entry.t > LIMITS.storage.callerMarkMs)
+        continue
       for (const { keyType, key, change } of entry.k ?? []) {
         if (change === 'take') keys.set(`${keyType}\0${key}`, { keyType, key, offset })
       }

@@ -12,7 +12,7 @@ import { freshUuid } from './journal-samples.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000
+const EXPIRY_MS = LIMITS.storage.derivedTtlSeconds * 1_000
 /** A driver may count from the end of an hour, and a mark counts from the end of its day. */
 const OVER_MS = EXPIRY_MS + DAY_MS + HOUR_MS
 const ALL = { order: 'ascending', after: 0, bytesMax: 1e9 } as const
@@ -214,11 +214,11 @@ async function byShard(t: Test, make: MakeExpiry): Promise<void> {
 async function many(t: Test, make: MakeExpiry): Promise<void> {
   const store = await make(t, 2)
   const epoch = await store.claim(0)
-  const count = 2 * LIMITS.expireRowsMax + 1
+  const count = 2 * LIMITS.storage.expireRowsMax + 1
   const rows = Array.from({ length: count }, (_, i) => aliasRow('order!key', `k${i}`, i + 1))
   t.equal(await store.derived.write(0, epoch, rows), 'committed')
   await over(store)
-  for (const i of [0, LIMITS.expireRowsMax, count - 1]) {
+  for (const i of [0, LIMITS.storage.expireRowsMax, count - 1]) {
     t.equal(await store.derived.alias('order!key', `k${i}`), null)
   }
 }

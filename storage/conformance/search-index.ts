@@ -45,7 +45,7 @@ const BUDGET_MS = 1_000_000
 /** Real engines may be slow, and the machine busy. */
 export const TIMEOUT_MS = 240_000
 export function planOf(body: unknown, schema = SCHEMA): GraphPlan {
-  return planNavigations(body, schema, FULL_ACCESS, { nowMs: NOW, limits: LIMITS })
+  return planNavigations(body, schema, FULL_ACCESS, { nowMs: NOW, limits: LIMITS.graph })
 }
 
 export async function ask(reader: GraphReader, body: unknown): Promise<Record<string, unknown>> {

@@ -228,7 +228,7 @@ async function bounds(t: Test, make: MakeIndex): Promise<void> {
     [1, 2, 3, 4, 5, 6, 7].map((i) => ({ ...wide[0], alias: `a${i}`, limit: 1_000, node: deep(3) })),
     SCHEMA,
     FULL_ACCESS,
-    { nowMs: NOW, limits: { ...LIMITS, navigationsMax: 100 } },
+    { nowMs: NOW, limits: { ...LIMITS.graph, navigationsMax: 100 } },
   )
   t.equal(
     await codeOf(() => reader.query(many, 1e9)),

@@ -302,7 +302,7 @@ t.test('an index is strict, and no text is taken for a number', async (t) => {
         settings: {
           number_of_shards: 1,
           auto_expand_replicas: '0-1',
-          refresh_interval: `${LIMITS.indexRefreshMs}ms`,
+          refresh_interval: `${LIMITS.elastic.refreshMs}ms`,
         },
         mappings: {
           dynamic: 'strict',

@@ -120,7 +120,7 @@ export class ElasticClient implements SearchEngine {
         number_of_shards: 1,
         auto_expand_replicas: '0-1',
         // Set, it goes on refreshing when nobody searches for a while.
-        refresh_interval: `${LIMITS.indexRefreshMs}ms`,
+        refresh_interval: `${LIMITS.elastic.refreshMs}ms`,
       },
       mappings: { dynamic: 'strict', _meta: meta, properties: mappingsOf(properties) },
       aliases: { [writeAlias]: {} },

@@ -47,10 +47,10 @@ t.test("an actor's other nodes are in its own document, up to a size", async (t)
     const source = JSON.parse(sourceOf({ ...write({}), whole }, layout, 0)) as { [OWN]: Own }
     return source[OWN]
   }
-  const room = LIMITS.indexWholeCharsMax - bare
+  const room = LIMITS.storage.indexWholeCharsMax - bare
   const full = of([room])
   t.equal(full.nodes, 1)
-  t.equal(full.whole!['shelf']!.length, LIMITS.indexWholeCharsMax)
+  t.equal(full.whole!['shelf']!.length, LIMITS.storage.indexWholeCharsMax)
   for (const lengths of [[room + 1], [room, 0], [0, room], [room / 2, room / 2]]) {
     const own = of(lengths)
     t.equal(own.nodes, undefined, 'all of them or none: with none they are searched for')

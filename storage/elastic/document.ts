@@ -57,7 +57,7 @@ function keepWhole(nodes: readonly NodeDoc[], own: Own): void {
   for (const [node, some] of Map.groupBy(nodes, (one) => one.node)) {
     const text = JSON.stringify(some.map(({ id, doc }) => [id, doc]))
     chars += text.length
-    if (chars > LIMITS.indexWholeCharsMax) return
+    if (chars > LIMITS.storage.indexWholeCharsMax) return
     whole[node] = text
   }
   own.nodes = nodes.length

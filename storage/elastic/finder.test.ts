@@ -3,7 +3,7 @@
 // Source: ARCHITECTURE 5, CONTRACT 1.4.
 
 import t from 'tap'
-import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { library, planOf, shelf } from '../conformance/search-index.ts'
 import { actorIds, SCHEMA } from '../conformance/search-nodes.ts'
@@ -236,9 +236,7 @@ t.test('an answer that grows too large is not gathered', async (t) => {
   const body = { edge: 'libraries', node: { navigate: [nested] } }
   await ask(body)
   t.equal(asked.length, 1 + 24 + 1, 'else a page after the other')
-  const { graphResultNodesMax } = LIMITS
-  t.teardown(() => void Object.assign(LIMITS, { graphResultNodesMax }))
-  Object.assign(LIMITS, { graphResultNodesMax: 45 })
+  t.teardown(overrideLimits({ 'graph.resultNodesMax': 45 }))
   t.same((await refusal(ask(body)))![0], 'INVALID_QUERY')
   t.equal(asked.length, 1 + 5, 'the page that passed the bound was the last one')
 })

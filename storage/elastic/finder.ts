@@ -46,11 +46,11 @@ export interface FinderBounds {
 }
 
 export const FINDER_BOUNDS: FinderBounds = {
-  page: LIMITS.graphPageNodes,
-  wholes: LIMITS.graphPageWholes,
-  links: LIMITS.graphLinksTogether,
-  searches: LIMITS.graphSearchesTogether,
-  semiJoinChildren: LIMITS.graphGateChildrenMax,
+  page: LIMITS.elastic.pageNodes,
+  wholes: LIMITS.elastic.pageWholes,
+  links: LIMITS.elastic.linksTogether,
+  searches: LIMITS.elastic.searchesTogether,
+  semiJoinChildren: LIMITS.elastic.gateChildrenMax,
 }
 
 export interface FinderOptions {

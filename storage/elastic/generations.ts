@@ -28,7 +28,7 @@ export interface GenerationsOptions {
   readonly store: string
 }
 
-const BOUND = { timeoutMs: LIMITS.engineAdminMs }
+const BOUND = { timeoutMs: LIMITS.elastic.adminMs }
 
 export class Generations {
   readonly #options: GenerationsOptions

@@ -53,7 +53,7 @@ async function stage() {
 t.test('removed nodes are forgotten after a day, not before', async (t) => {
   const s = await stage()
   await s.writer.apply([city(1, 'N'), city(2, null)], [])
-  s.clock.nowMs += LIMITS.indexTombstoneMs - 1
+  s.clock.nowMs += LIMITS.storage.indexTombstoneMs - 1
   await s.seen()
   t.equal(await s.purge(), true)
   t.equal(s.documents.size, 1)
@@ -71,7 +71,7 @@ t.test('a node that came back in the meantime stays', async (t) => {
   const s = await stage()
   await s.writer.apply([city(2, null)], [])
   await s.seen()
-  s.clock.nowMs += LIMITS.indexTombstoneMs + 1
+  s.clock.nowMs += LIMITS.storage.indexTombstoneMs + 1
   // It comes back between the search and the deletion.
   s.engine.hooks.beforeBulk = async (items) => {
     s.engine.hooks.beforeBulk = undefined
@@ -84,11 +84,11 @@ t.test('a node that came back in the meantime stays', async (t) => {
 
 t.test('however many were removed at once, one pass forgets them all', async (t) => {
   const s = await stage()
-  const count = 2 * LIMITS.indexPurgeMax + 500
+  const count = 2 * LIMITS.storage.indexPurgeMax + 500
   const all = Array.from({ length: count }, (_, i) => city(1, null, idOf(i)))
   await s.writer.apply(all, [])
   await s.seen()
-  s.clock.nowMs += LIMITS.indexTombstoneMs + 1
+  s.clock.nowMs += LIMITS.storage.indexTombstoneMs + 1
   t.equal(await s.purge(), true)
   t.equal(s.documents.size, 0)
 })
@@ -97,17 +97,19 @@ t.test(
   'a pass ends with its time, or where the engine has no room; the next goes on',
   async (t) => {
     const s = await stage()
-    const all = Array.from({ length: 3 * LIMITS.indexPurgeMax }, (_, i) => city(1, null, idOf(i)))
+    const all = Array.from({ length: 3 * LIMITS.storage.indexPurgeMax }, (_, i) =>
+      city(1, null, idOf(i)),
+    )
     await s.writer.apply(all, [])
-    s.clock.nowMs += LIMITS.indexTombstoneMs + 1
+    s.clock.nowMs += LIMITS.storage.indexTombstoneMs + 1
     await s.seen()
     let pages = 1
     t.equal(await s.purge(() => pages-- > 0), false)
-    t.equal(s.documents.size, 2 * LIMITS.indexPurgeMax)
+    t.equal(s.documents.size, 2 * LIMITS.storage.indexPurgeMax)
     await s.seen()
     s.engine.hooks.beforeBulk = (items) => items.map((_, i) => (i === 0 ? 'busy' : null))
     t.equal(await s.purge(), false)
-    t.equal(s.documents.size, LIMITS.indexPurgeMax + 1)
+    t.equal(s.documents.size, LIMITS.storage.indexPurgeMax + 1)
     s.engine.hooks.beforeBulk = undefined
     await s.seen()
     t.equal(await s.purge(), true)
@@ -118,7 +120,7 @@ t.test(
 t.test('what the engine had no room for is not done, on a last page either', async (t) => {
   const s = await stage()
   await s.writer.apply([city(1, null), city(1, null, idOf(2))], [])
-  s.clock.nowMs += LIMITS.indexTombstoneMs + 1
+  s.clock.nowMs += LIMITS.storage.indexTombstoneMs + 1
   await s.seen()
   s.engine.hooks.beforeBulk = (items) => items.map((_, i) => (i === 0 ? 'busy' : null))
   t.equal(await s.purge(), false)

@@ -18,7 +18,7 @@ export interface PurgeOptions {
   readonly mayGoOn: () => boolean
 }
 
-const BOUND = { timeoutMs: LIMITS.engineAdminMs }
+const BOUND = { timeoutMs: LIMITS.elastic.adminMs }
 
 /**
  * Deletes those that are old enough for good, page by page. True: all of them; false: there may be
@@ -35,7 +35,7 @@ export async function purgeRemoved(options: PurgeOptions): Promise<boolean> {
     })
     const results = await engine.bulk(items, BOUND)
     if (results.includes('busy')) return false
-    if (hits.length < LIMITS.indexPurgeMax) return true
+    if (hits.length < LIMITS.storage.indexPurgeMax) return true
     last = hits.at(-1)!
   }
   return false
@@ -46,7 +46,7 @@ async function pageOf(
   { engine, index, nowMs }: PurgeOptions,
   last: SearchHit | null,
 ): Promise<readonly SearchHit[]> {
-  const before = nowMs - LIMITS.indexTombstoneMs
+  const before = nowMs - LIMITS.storage.indexTombstoneMs
   const filter = [
     { term: { [DELETED]: { value: true } } },
     { range: { [DELETED_AT]: { lt: before, format: 'epoch_millis' } } },
@@ -54,7 +54,7 @@ async function pageOf(
   const request = {
     index,
     query: { bool: { filter } },
-    size: LIMITS.indexPurgeMax,
+    size: LIMITS.storage.indexPurgeMax,
     sort: [{ [DELETED_AT]: { order: 'asc', missing: '_last' } } as const, ...BY_ID],
     ...(last && { searchAfter: last.sort }),
     source: [DELETED],

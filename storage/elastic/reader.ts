@@ -38,7 +38,7 @@ export class ElasticReader implements GraphReader {
   async query(plan: GraphPlan, budgetMs: number): Promise<GraphResult> {
     const { engine, schema, indexOf, history, now, bounds } = this.#options
     const layout = this.#layout
-    const budget = new Budget(now, budgetMs, LIMITS.graphResultNodesMax)
+    const budget = new Budget(now, budgetMs, LIMITS.graph.resultNodesMax)
     const finder = new ElasticFinder({
       engine,
       layout,

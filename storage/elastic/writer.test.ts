@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import type { Position } from '../../protocol/ids.ts'
 import { OPTIONS, library } from '../conformance/search-index.ts'
 import { actorIds } from '../conformance/search-nodes.ts'
@@ -138,9 +139,7 @@ t.test('what the engine refuses is told by its actor; the others are there', asy
 })
 
 t.test('what is refused of one bulk keeps no later one back', async (t) => {
-  const { indexBulkBytesMax } = LIMITS
-  t.teardown(() => void Object.assign(LIMITS, { indexBulkBytesMax }))
-  Object.assign(LIMITS, { indexBulkBytesMax: 1 })
+  t.teardown(overrideLimits({ 'elastic.bulkBytesMax': 1 }))
   const { write, bulks, saved } = scene([{ refused: 'no' }], ['done'], [{ refused: 'nor that' }])
   const error = (await write(A, B, C).catch((e: unknown) => e)) as RefusedWrites
   t.same(
@@ -159,13 +158,13 @@ t.test('only what it had no room for goes again, ever later, so many times', asy
   const some = scene(['busy', 'done', 'busy'], ['done', 'busy'])
   await some.write(A, B, C)
   t.same(some.bulks, [[A, B, C], [A, C], [C]])
-  t.same(some.pauses, [LIMITS.indexBusyMs, 2 * LIMITS.indexBusyMs])
+  t.same(some.pauses, [LIMITS.elastic.busyMs, 2 * LIMITS.elastic.busyMs])
   t.same(some.saved, [FILL, ...OFFSETS])
   const never = scene(...Array.from({ length: 100 }, (): BulkResult[] => ['busy']))
   await t.rejects(never.write(A), IndexAway)
-  t.equal(never.bulks.length, LIMITS.indexBusyAttemptsMax)
-  const waits = Array.from({ length: LIMITS.indexBusyAttemptsMax - 1 }, (_, i) => {
-    return Math.min(LIMITS.indexBusyMs * 2 ** i, LIMITS.projectorRetryMsMax)
+  t.equal(never.bulks.length, LIMITS.elastic.busyAttemptsMax)
+  const waits = Array.from({ length: LIMITS.elastic.busyAttemptsMax - 1 }, (_, i) => {
+    return Math.min(LIMITS.elastic.busyMs * 2 ** i, LIMITS.storage.retryMsMax)
   })
   t.same(never.pauses, waits, 'it waits ever longer, and not after the last')
   t.same(never.saved, [])
@@ -178,8 +177,6 @@ t.test('an engine that is away is no fault of what was written', async (t) => {
 })
 
 t.test('bulks are bounded in bytes, each document goes once and in order', async (t) => {
-  const { indexBulkBytesMax } = LIMITS
-  t.teardown(() => void Object.assign(LIMITS, { indexBulkBytesMax }))
   const one = scene()
   await one.write(A)
   const [bytes] = one.sizes.flat()
@@ -189,14 +186,14 @@ t.test('bulks are bounded in bytes, each document goes once and in order', async
     [0.5, [[A], [B], [C], [A], [B]]],
     [9, [[A, B, C, A, B]]],
   ] as const) {
-    Object.assign(LIMITS, { indexBulkBytesMax: Math.floor(room * bytes!) })
+    overrideLimits({ 'elastic.bulkBytesMax': Math.floor(room * bytes!) })
     const some = scene()
     await some.write(A, B, C, A, B)
     t.same(some.bulks, wanted, `room for ${room}`)
   }
   const wide = scene()
   const name = '漢'.repeat(1_000)
-  Object.assign(LIMITS, { indexBulkBytesMax: 6_000 })
+  t.teardown(overrideLimits({ 'elastic.bulkBytesMax': 6_000 }))
   await wide.writer.apply([library(A, 1, { name }), library(B, 1, { name })], [])
   t.same(wide.bulks, [[A], [B]], 'bytes, not characters')
 })

@@ -78,7 +78,7 @@ export class ElasticWriter implements GraphWriter {
     for (const sent of this.#items(writes)) {
       const { item } = sent
       const size = item.write.kind === 'index' ? Buffer.byteLength(item.write.source) : 0
-      if (some.length > 0 && bytes + size > LIMITS.indexBulkBytesMax) {
+      if (some.length > 0 && bytes + size > LIMITS.elastic.bulkBytesMax) {
         yield some
         some = []
         bytes = 0
@@ -113,7 +113,7 @@ export class ElasticWriter implements GraphWriter {
   /** Sends until every item has a result for good; the engine's "not now" is waited out a while. */
   async #send(all: readonly Sent[], refused: Map<string, string>): Promise<void> {
     let left = all
-    let waitMs: number = LIMITS.indexBusyMs
+    let waitMs: number = LIMITS.elastic.busyMs
     for (let attempt = 1; ; attempt++) {
       const results = await this.#bulk(left.map(({ item }) => item))
       const busy: Sent[] = []
@@ -124,11 +124,11 @@ export class ElasticWriter implements GraphWriter {
         else if (typeof result === 'object') refused.set(sent.actorId, result.refused)
       }
       if (busy.length === 0) return
-      if (attempt === LIMITS.indexBusyAttemptsMax) {
+      if (attempt === LIMITS.elastic.busyAttemptsMax) {
         throw new IndexAway(`it had no room for ${busy.length} documents ${attempt} times`)
       }
       await this.#options.pause(waitMs)
-      waitMs = Math.min(waitMs * 2, LIMITS.projectorRetryMsMax)
+      waitMs = Math.min(waitMs * 2, LIMITS.storage.retryMsMax)
       left = busy
     }
   }
@@ -136,7 +136,7 @@ export class ElasticWriter implements GraphWriter {
   async #bulk(items: readonly BulkItem[]): Promise<readonly BulkResult[]> {
     this.#options.beforeBulk()
     try {
-      return await this.#options.engine.bulk(items, { timeoutMs: LIMITS.indexBulkMs })
+      return await this.#options.engine.bulk(items, { timeoutMs: LIMITS.elastic.bulkMs })
     } catch (error) {
       if (error instanceof EngineAway) throw new IndexAway(error.message, { cause: error })
       throw error

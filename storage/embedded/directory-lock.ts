@@ -28,14 +28,17 @@ export interface DirectoryLock {
 }
 
 /**
- * Takes the lock of `dir`, which is made when it is missing. Waits LIMITS.directoryLockWaitMs for a
- * process that is about to end; then rejects with Error, which names the one that has it.
+ * Takes the lock of `dir`, which is made when it is missing. Waits
+ * LIMITS.embedded.directoryLockWaitMs for a process that is about to end; then rejects with Error,
+ * which names the one that has it.
  */
 export async function lockDirectory(dir: string, holder: LockHolder): Promise<DirectoryLock> {
   // Only here: Node warns of it, and who asks for --help needs no lock.
   const { DatabaseSync } = await import('node:sqlite')
   mkdirSync(dir, { recursive: true })
-  const file = new DatabaseSync(join(dir, LOCK_FILE), { timeout: LIMITS.directoryLockWaitMs })
+  const file = new DatabaseSync(join(dir, LOCK_FILE), {
+    timeout: LIMITS.embedded.directoryLockWaitMs,
+  })
   try {
     file.exec('BEGIN EXCLUSIVE')
   } catch (error) {

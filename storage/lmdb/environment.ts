@@ -66,8 +66,8 @@ export function openEnvironment(dir: string, readOnly: boolean): JournalEnvironm
     eventTurnBatching: false,
     // Leaves whatever the memory held in unused parts of pages: the file is as private as that.
     noMemInit: true,
-    mapSize: LIMITS.journalMapBytes,
-    pageSize: LIMITS.journalPageBytes,
+    mapSize: LIMITS.lmdb.mapBytes,
+    pageSize: LIMITS.lmdb.pageBytes,
     maxDbs: 16,
     readOnly,
   }

@@ -17,7 +17,7 @@ import { verifyLog } from '../embedded/verify/store.ts'
 
 const HOUR_MS = 3_600_000
 /** A note counts from the end of its hour. */
-const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000 + HOUR_MS
+const EXPIRY_MS = LIMITS.storage.derivedTtlSeconds * 1_000 + HOUR_MS
 
 interface Store {
   readonly journal: Journal
@@ -89,7 +89,7 @@ void t.test('a wall clock that is set right takes nothing along', async (t) => {
 
 void t.test('notes of one hour are kept apart, over restarts too', async (t) => {
   const store = await open(t)
-  const count = 2 * LIMITS.expireRowsMax + 1
+  const count = 2 * LIMITS.storage.expireRowsMax + 1
   await store.write(...Array.from({ length: count }, (_, i) => alias(`k${i}`, i + 1)))
   await store.reopen()
   await store.write(alias('after', count + 1))
@@ -103,15 +103,15 @@ void t.test('notes of one hour are kept apart, over restarts too', async (t) => 
 
 void t.test('so many notes a transaction, whatever is over', async (t) => {
   const store = await open(t)
-  const count = 2 * LIMITS.expireRowsMax + 1
+  const count = 2 * LIMITS.storage.expireRowsMax + 1
   await store.write(...Array.from({ length: count }, (_, i) => alias(`k${i}`, i + 1)))
   const env = openEnvironment(store.dir, true)
   t.teardown(() => env.root.close())
   const { identity } = store.journal
   const pass = new ExpiryPass({ env, identity, clockOf: () => EXPIRY_MS }, env.lives!, [0])
   const { notes, rows } = pass.next()!
-  t.equal(notes.length, LIMITS.expireRowsMax)
-  t.equal(rows.length, LIMITS.expireRowsMax)
+  t.equal(notes.length, LIMITS.storage.expireRowsMax)
+  t.equal(rows.length, LIMITS.storage.expireRowsMax)
 })
 
 void t.test('the numbers of notes begin anew behind the last one', async (t) => {

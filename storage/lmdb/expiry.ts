@@ -14,7 +14,7 @@ import { derivedBody, derivedOffset, isWhole, expiryKey } from './layout.ts'
 import { encodeDerived, type DerivedTableRow } from './rows.ts'
 
 const HOUR_MS = 3_600_000
-const TTL_MS = LIMITS.derivedTtlSeconds * 1_000
+const TTL_MS = LIMITS.storage.derivedTtlSeconds * 1_000
 /** Notes of one hour that have keys of their own. */
 const NOTES_MAX = 2 ** 48
 
@@ -128,7 +128,10 @@ export class ExpiryPass {
     const notes: Uint8Array[] = []
     const rows: Changes['rows'][number][] = []
     const range = { start: expiryKey(shard, 0, 0), end: expiryKey(shard, hours, 0) }
-    for (const { key, value } of this.#table.getRange({ ...range, limit: LIMITS.expireRowsMax })) {
+    for (const { key, value } of this.#table.getRange({
+      ...range,
+      limit: LIMITS.storage.expireRowsMax,
+    })) {
       notes.push(key)
       const found = isWhole(key, value) ? this.#rowOf(value) : null
       if (found !== null) rows.push(found)

@@ -110,8 +110,8 @@ export function entryNumber(key: Uint8Array): number {
 /** A text in a key: itself, or of a long one its beginning and a hash. */
 function keyText(text: string): Buffer {
   const bytes = Buffer.from(text)
-  if (bytes.length <= LIMITS.journalKeyBytesMax) return bytes
-  const kept = bytes.subarray(0, LIMITS.journalKeyBytesMax - UUID_BYTES)
+  if (bytes.length <= LIMITS.lmdb.keyBytesMax) return bytes
+  const kept = bytes.subarray(0, LIMITS.lmdb.keyBytesMax - UUID_BYTES)
   return Buffer.concat([kept, hash('sha1', bytes, 'buffer').subarray(0, UUID_BYTES)])
 }
 

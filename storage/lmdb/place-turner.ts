@@ -83,8 +83,8 @@ export class PlaceTurner implements PlaceKeeper {
   }
 
   async #turnGroups(groups: readonly GroupPart[]): Promise<void> {
-    for (let at = 0; at < groups.length; at += LIMITS.turnRowsMax) {
-      const some = groups.slice(at, at + LIMITS.turnRowsMax)
+    for (let at = 0; at < groups.length; at += LIMITS.lmdb.turnRowsMax) {
+      const some = groups.slice(at, at + LIMITS.lmdb.turnRowsMax)
       await this.#change(() => ({ notes: [], rows: some.flatMap((one) => this.#groupRows(one)) }))
     }
   }
@@ -106,8 +106,8 @@ export class PlaceTurner implements PlaceKeeper {
     const found = groups.flatMap((group) => {
       return entriesIn(group, body(group.place)).map((entry) => ({ ...entry, group }))
     })
-    for (let at = 0; at < found.length; at += LIMITS.turnRowsMax) {
-      const some = found.slice(at, at + LIMITS.turnRowsMax)
+    for (let at = 0; at < found.length; at += LIMITS.lmdb.turnRowsMax) {
+      const some = found.slice(at, at + LIMITS.lmdb.turnRowsMax)
       await this.#change(() => {
         rows = some.flatMap(({ group, ...entry }) => this.#entryRow(group, entry) ?? [])
         return rows.length === 0 ? null : { notes: [], rows }

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { LIMITS } from '../../config/limits.ts'
 
 /** Pages from the root to the leaf of a large table, and one that splits. */
-const PATH_BYTES = 5 * LIMITS.journalPageBytes
+const PATH_BYTES = 5 * LIMITS.lmdb.pageBytes
 
 /** By how much rows that lie anywhere make the data file grow at most, beside what they hold. */
 export function pathBytes(rows: number): number {
@@ -27,7 +27,7 @@ export function shardPaths(shards: number): number {
  * left on the disk nothing new is taken.
  */
 export function roomKept(shards: number): number {
-  return LIMITS.journalRoomBytes + pathBytes(shardPaths(shards))
+  return LIMITS.lmdb.roomBytes + pathBytes(shardPaths(shards))
 }
 
 export class Room {

@@ -165,7 +165,7 @@ function encodeEntry(
 function encodeAlias(arena: Arena, origin: Origin, row: AliasRow): Row {
   const text = JSON.stringify(row)
   // UTF-8 takes at most three bytes a code unit.
-  const bytesMax = 3 * text.length + LIMITS.journalKeyBytesMax + DERIVED_HEADER_BYTES + CRC_BYTES
+  const bytesMax = 3 * text.length + LIMITS.lmdb.keyBytesMax + DERIVED_HEADER_BYTES + CRC_BYTES
   arena.begin(bytesMax)
   const { chunk, at } = arena
   const keyBytes = putAliasKey(chunk, at, row)
@@ -177,7 +177,7 @@ function encodeAlias(arena: Arena, origin: Origin, row: AliasRow): Row {
 /** Writes `aliasKey` and returns its length: short ones, which are nearly all, without a copy. */
 function putAliasKey(target: Buffer, at: number, row: AliasRow): number {
   const { keyType, key } = row
-  if (3 * (keyType.length + 1 + key.length) > LIMITS.journalKeyBytesMax) {
+  if (3 * (keyType.length + 1 + key.length) > LIMITS.lmdb.keyBytesMax) {
     const long = aliasKey(keyType, key)
     target.set(long, at)
     return long.length

@@ -81,7 +81,7 @@ void t.test('a part that fails ends its call, and no other', async (t) => {
 
 void t.test('a transaction is bounded by rows and bytes, and takes at least one', async (t) => {
   const { waiting, add } = make()
-  const large = LIMITS.derivedTransactionBytesMax + 1
+  const large = LIMITS.lmdb.derivedTransactionBytesMax + 1
   add(1, rowsOf(2, large))
   t.same(shape(waiting.take(9)), [[1, 1]])
   t.same(shape(waiting.take(0)), [[1, 1]], 'without room for rows, too')
@@ -95,7 +95,7 @@ void t.test('a transaction is bounded by rows and bytes, and takes at least one'
 
 void t.test('enough bytes are due at once, and what was taken counts no more', async (t) => {
   const { waiting, add, due } = make()
-  const half = LIMITS.derivedWaitBytes / 2
+  const half = LIMITS.lmdb.derivedWaitBytes / 2
   add(1, rowsOf(1, half))
   t.equal(due(), 0)
   t.notOk(waiting.isDue)
@@ -134,7 +134,7 @@ void t.test('what is not enough is due in a while', async (t) => {
 
 void t.test('all that wait are refused, and nothing is left', async (t) => {
   const { waiting, add } = make()
-  const said = [add(1, rowsOf(1)), add(2, rowsOf(1, LIMITS.derivedWaitBytes))]
+  const said = [add(1, rowsOf(1)), add(2, rowsOf(1, LIMITS.lmdb.derivedWaitBytes))]
   waiting.refuse('fenced')
   await settled()
   t.same(said, [{ outcome: 'fenced' }, { outcome: 'fenced' }])

@@ -1,5 +1,6 @@
 // Derived rows that wait for a transaction. Rows that go together share pages and a flush. Its
-// bound is the caller's, who keeps at most LIMITS.unflushedBytesMax above a shard's flush offset.
+// bound is the caller's, who keeps at most LIMITS.sharding.unflushedBytesMax above a shard's flush
+// offset.
 
 import { LIMITS } from '../../config/limits.ts'
 import type { AppendOutcome, DerivedRow } from '../journal.ts'
@@ -40,7 +41,7 @@ export class WaitingRows {
   }
 
   get isDue(): boolean {
-    return this.#hasWaited || this.#bytes >= LIMITS.derivedWaitBytes
+    return this.#hasWaited || this.#bytes >= LIMITS.lmdb.derivedWaitBytes
   }
 
   add(shard: number, epoch: number, rows: readonly DerivedRow[]): Promise<AppendOutcome> {
@@ -52,22 +53,22 @@ export class WaitingRows {
     })
   }
 
-  /** Something is due in LIMITS.derivedWaitMs, if no rows are it before. */
+  /** Something is due in LIMITS.lmdb.derivedWaitMs, if no rows are it before. */
   startTimer(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null
       this.#hasWaited = true
       this.#whenDue()
-    }, LIMITS.derivedWaitMs)
+    }, LIMITS.lmdb.derivedWaitMs)
   }
 
   /**
    * Rows for the next transaction, oldest first: at most `rowsMax`, at least one, and of
-   * LIMITS.derivedTransactionBytesMax or one.
+   * LIMITS.lmdb.derivedTransactionBytesMax or one.
    */
   take(rowsMax: number): TakenRows[] {
     const taken: TakenRows[] = []
-    let room: number = LIMITS.derivedTransactionBytesMax
+    let room: number = LIMITS.lmdb.derivedTransactionBytesMax
     let left = Math.max(1, rowsMax)
     while (this.#writes.length > taken.length && room > 0 && left > 0) {
       const write = this.#writes[taken.length]!
@@ -84,7 +85,7 @@ export class WaitingRows {
     }
     const isLastWhole = taken.every(({ write }) => write.next === write.rows.length)
     this.#writes.splice(0, isLastWhole ? taken.length : taken.length - 1)
-    this.#bytes -= LIMITS.derivedTransactionBytesMax - room
+    this.#bytes -= LIMITS.lmdb.derivedTransactionBytesMax - room
     this.#hasWaited = this.#writes.length > 0
     return taken
   }

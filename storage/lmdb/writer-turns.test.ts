@@ -32,7 +32,7 @@ t.test('what is found is changed before anybody else looks', async (t) => {
     found.push(count)
     return { notes: [], rows: [{ table: env.meta, ...upkeepRow(count, { turned: 1, due: 1 }) }] }
   }
-  const written = writer.write(0, 0, [snapshot(1, 2 * LIMITS.derivedWaitBytes)])
+  const written = writer.write(0, 0, [snapshot(1, 2 * LIMITS.lmdb.derivedWaitBytes)])
   const changed = await Promise.all([1, 2, 3, 4].map(() => writer.change(more)))
   t.same(changed, ['changed', 'changed', 'changed', 'changed'])
   t.equal(await written, 'committed')
@@ -81,7 +81,7 @@ t.test('on a full disk it closes, and says what is not in', async (t) => {
 t.test('one that is fenced after its first part hears of it, and no more is in', async (t) => {
   const parts = 24
   const rows = Array.from({ length: parts }, (_, i): DerivedRow => {
-    return snapshot(i + 1, LIMITS.derivedTransactionBytesMax / 8)
+    return snapshot(i + 1, LIMITS.lmdb.derivedTransactionBytesMax / 8)
   })
   let epoch = 0
   const { writer, derived, transactions } = openWriter(t, undefined, () => {

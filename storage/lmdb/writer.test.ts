@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import type { DerivedRow } from '../journal.ts'
 import { SegmentLog } from '../segment-log/segment-log.ts'
 import { NodeDisk } from '../segment-log/node-disk.ts'
@@ -11,9 +12,9 @@ import { EmbeddedLogReader } from '../embedded/journal/read.ts'
 import { journalOptions } from '../embedded/testing/journal-options.ts'
 import { entry, logged, openWriter, snapshot, take } from '../embedded/testing/opened-writer.ts'
 
-const { tailTransactions } = LIMITS
-t.beforeEach(() => void Object.assign(LIMITS, { tailTransactions: 0 }))
-t.teardown(() => void Object.assign(LIMITS, { tailTransactions }))
+const { tailTransactions } = LIMITS.lmdb
+t.beforeEach(() => void overrideLimits({ 'lmdb.tailTransactions': 0 }))
+t.teardown(() => void overrideLimits({ 'lmdb.tailTransactions': tailTransactions }))
 
 void t.test('rows wait for others, and not for long', async (t) => {
   const { writer, transactions } = openWriter(t)
@@ -28,17 +29,17 @@ void t.test('rows wait for others, and not for long', async (t) => {
 void t.test('enough of them do not wait', async (t) => {
   const { writer, transactions } = openWriter(t)
   const began = performance.now()
-  const written = writer.write(0, 0, [snapshot(1, 2 * LIMITS.derivedWaitBytes)])
+  const written = writer.write(0, 0, [snapshot(1, 2 * LIMITS.lmdb.derivedWaitBytes)])
   await Promise.resolve()
   t.equal(transactions(), 1)
   t.equal(await written, 'committed')
-  t.ok(performance.now() - began < 20 * LIMITS.derivedWaitMs)
+  t.ok(performance.now() - began < 20 * LIMITS.lmdb.derivedWaitMs)
 })
 
 void t.test('a large write takes several transactions, in order', async (t) => {
   const { writer, transactions, derived } = openWriter(t)
   const rows = Array.from({ length: 50 }, (_, i) => {
-    return snapshot(i + 1, LIMITS.derivedTransactionBytesMax / 8)
+    return snapshot(i + 1, LIMITS.lmdb.derivedTransactionBytesMax / 8)
   })
   const flush = (offset: number): DerivedRow => ({ kind: 'consumer', consumer: 'flush', offset })
   const large = writer.write(0, 0, [...rows, flush(50)])
@@ -57,7 +58,7 @@ void t.test('a large write takes several transactions, in order', async (t) => {
 void t.test('one that is fenced on its way ends', async (t) => {
   const { writer, derived } = openWriter(t)
   const rows = Array.from({ length: 30 }, (_, i) => {
-    return snapshot(i + 1, LIMITS.derivedTransactionBytesMax / 8)
+    return snapshot(i + 1, LIMITS.lmdb.derivedTransactionBytesMax / 8)
   })
   t.equal(await writer.write(0, 7, [entry(1, 9), ...rows]), 'fenced')
   t.same(derived.actors(null, 100), [])
@@ -160,7 +161,7 @@ void t.test('places are written by themselves, and the tail forgets them then', 
 })
 
 void t.test('groups are at hand for some transactions more', async (t) => {
-  Object.assign(LIMITS, { tailTransactions: 2 })
+  overrideLimits({ 'lmdb.tailTransactions': 2 })
   const opened = openWriter(t)
   const { writer, tail } = opened
   for (let i = 1; i <= 4; i++) {
@@ -177,7 +178,7 @@ void t.test('what comes while places are written stays in the tail', async (t) =
   const opened = openWriter(t)
   const { env, writer, tail } = opened
   take(opened, logged(1, 100), 200)
-  const written = writer.write(0, 0, [snapshot(1, 2 * LIMITS.derivedWaitBytes)])
+  const written = writer.write(0, 0, [snapshot(1, 2 * LIMITS.lmdb.derivedWaitBytes)])
   await Promise.resolve()
   const late = logged(2, 200)
   take(opened, late, 300)

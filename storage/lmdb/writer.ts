@@ -210,7 +210,7 @@ export class JournalWriter {
   #written(covered: LogPosition): void {
     this.#writtenTo.push(covered)
     const { length } = this.#writtenTo
-    if (length <= LIMITS.tailTransactions) return
+    if (length <= LIMITS.lmdb.tailTransactions) return
     this.#forgotten = this.#writtenTo.shift()!
     this.#options.tail.forget(this.#forgotten)
   }

@@ -180,7 +180,7 @@ function dropOver<K, T>(map: Map<K, Register<T>>, clockOf: (shard: number) => nu
     const clock = expiry === undefined ? null : clockOf(expiry.shard)
     if (clock === null) continue
     expiry!.from ??= clock
-    if (clock - expiry!.from >= LIMITS.derivedTtlSeconds * 1_000) map.delete(key)
+    if (clock - expiry!.from >= LIMITS.storage.derivedTtlSeconds * 1_000) map.delete(key)
   }
 }
 

@@ -107,7 +107,7 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
   }
 
   query(plan: GraphPlan, budgetMs: number): GraphResult {
-    const budget = new Budget(this.#now, budgetMs, LIMITS.graphResultNodesMax)
+    const budget = new Budget(this.#now, budgetMs, LIMITS.graph.resultNodesMax)
     const finder = new MemoryFinder(this, budget)
     return executePlan(plan, { finder, history: this.#history, budget })
   }

@@ -42,17 +42,17 @@ async function diskWith(files: number) {
   return { disk, places, reader: new PlaceReader(disk) }
 }
 
-const { logFilesOpenMax } = LIMITS
+const { filesOpenMax } = LIMITS.segmentLog
 
 t.test('so many files are open, those that were used last', async (t) => {
-  const { disk, places, reader } = await diskWith(logFilesOpenMax + 3)
-  for (const place of places.slice(0, logFilesOpenMax)) reader.read(place)
-  t.equal(disk.openNow.size, logFilesOpenMax, 'as many as may be')
+  const { disk, places, reader } = await diskWith(filesOpenMax + 3)
+  for (const place of places.slice(0, filesOpenMax)) reader.read(place)
+  t.equal(disk.openNow.size, filesOpenMax, 'as many as may be')
   t.equal(reader.read(places[0]!).toString(), 'body of 1')
-  t.equal(disk.opened.length, logFilesOpenMax, 'one that is open is not opened again')
-  for (const place of places.slice(logFilesOpenMax)) {
+  t.equal(disk.opened.length, filesOpenMax, 'one that is open is not opened again')
+  for (const place of places.slice(filesOpenMax)) {
     t.equal(reader.read(place).toString(), `body of ${place.file}`)
-    t.equal(disk.openNow.size, logFilesOpenMax)
+    t.equal(disk.openNow.size, filesOpenMax)
   }
   t.ok(disk.openNow.has(fileName(1)), 'it was used')
   for (const file of [2, 3, 4]) t.notOk(disk.openNow.has(fileName(file)), 'the longest ago')

@@ -43,7 +43,7 @@ export class PlaceReader {
     const opened = known ?? openSegment(this.#disk, file)
     this.#files.delete(file)
     this.#files.set(file, opened)
-    if (this.#files.size > LIMITS.logFilesOpenMax) {
+    if (this.#files.size > LIMITS.segmentLog.filesOpenMax) {
       const [oldest, old] = this.#files.entries().next().value!
       this.#files.delete(oldest)
       old.close()

@@ -83,7 +83,10 @@ export class SegmentLog {
 
   /** `open` makes one. */
   private constructor(disk: Disk, options: SegmentLogOptions, opened: Opened) {
-    const { segmentBytes = LIMITS.logFileBytes, frameBytesMax = LIMITS.logFrameBytesMax } = options
+    const {
+      segmentBytes = LIMITS.segmentLog.fileBytes,
+      frameBytesMax = LIMITS.segmentLog.frameBytesMax,
+    } = options
     const { onCommitted = () => {}, mayMake = () => true } = options
     this.#disk = disk
     this.#options = { ...options, segmentBytes, frameBytesMax, onCommitted, mayMake }
@@ -95,7 +98,7 @@ export class SegmentLog {
 
   /** Throws JournalDamage; and the disk's errors, after which it can be tried again. */
   static async open(disk: Disk, options: SegmentLogOptions): Promise<SegmentLog> {
-    const { generation, segmentBytes = LIMITS.logFileBytes } = options
+    const { generation, segmentBytes = LIMITS.segmentLog.fileBytes } = options
     const { synced = null, gaps = [] } = options
     const opened = await openForWriting(disk, { generation, bytes: segmentBytes[0]!, synced, gaps })
     return new SegmentLog(disk, options, opened)

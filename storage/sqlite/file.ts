@@ -48,7 +48,7 @@ const SYNC_FAILED = 1034
 export function openForWriting(
   dir: string,
   layout: IndexLayoutOfAll,
-  logBytes: number = LIMITS.indexLogBytes,
+  logBytes: number = LIMITS.sqlite.logBytes,
 ): DatabaseSync {
   mkdirSync(dir, { recursive: true })
   const file = join(dir, FILE)

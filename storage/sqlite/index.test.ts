@@ -162,7 +162,7 @@ void t.test('removals are forgotten after a day', (t) => {
   nowMs = 1_000
   writer.apply([library(ONE, 2, null), library(TWO, 2, null), library(TWO, 3, 'c')], [])
   t.equal(count(), 1)
-  nowMs = LIMITS.indexTombstoneMs
+  nowMs = LIMITS.storage.indexTombstoneMs
   writer.apply([], [])
   writer.apply([library(ONE, 1, 'a')], [])
   t.equal(count(), 1, 'remembered for a day')
@@ -186,20 +186,20 @@ void t.test('removals are forgotten as fast as they come', (t) => {
   const file = new DatabaseSync(join(dir, 'graph.sqlite'), { readOnly: true })
   const left = (): unknown =>
     file.prepare('SELECT count(*) AS count FROM tombstone').get()!['count']
-  const many = 2 * LIMITS.indexPurgeMax
+  const many = 2 * LIMITS.storage.indexPurgeMax
   writer.reset('one')
   writer.apply(removals(0, 2 * many), [])
   t.equal(left(), 2 * many)
-  nowMs = 2 * LIMITS.indexTombstoneMs
+  nowMs = 2 * LIMITS.storage.indexTombstoneMs
   writer.apply([], [])
-  t.equal(left(), 2 * many - LIMITS.indexPurgeMax, 'a bounded number in one transaction')
+  t.equal(left(), 2 * many - LIMITS.storage.indexPurgeMax, 'a bounded number in one transaction')
   writer.apply([], [])
   t.equal(left(), many, 'and the next goes on at once')
   writer.apply(removals(2 * many, many), [])
   t.equal(left(), many, 'more than come with it')
   nowMs += 1_000
   writer.apply([], [])
-  nowMs += LIMITS.indexTombstoneMs
+  nowMs += LIMITS.storage.indexTombstoneMs
   writer.apply([], [])
   writer.apply([], [])
   t.equal(left(), 0)
@@ -230,7 +230,7 @@ void t.test('indexes serve', (t) => {
   db.function(TICK, () => 1)
   const layouts = layoutOf(SCHEMA).nodes
   const explained = (navigation: object, form: 'sorted' | 'unsorted' | 'count' = 'sorted') => {
-    const options = { nowMs: 0, limits: LIMITS }
+    const options = { nowMs: 0, limits: LIMITS.graph }
     const plan = planNavigations([navigation], SCHEMA, FULL_ACCESS, options)
     const select = new StepSelect(layouts, plan.steps[0]!)
     const { text, params } = form === 'count' ? select.count() : select.rows(form === 'sorted')

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { library, planOf, shelf } from '../conformance/search-index.ts'
 import { actorIds, SCHEMA, shelfIds } from '../conformance/search-nodes.ts'
 import { SqliteGraphReader } from './reader.ts'
@@ -94,7 +95,7 @@ t.test('a plan that is stopped ends what it read; the next one sees all', (t) =>
 })
 
 t.test('statements are prepared once, and those that were used last are kept', (t) => {
-  const { indexStatementsMax } = LIMITS
+  const { statementsMax } = LIMITS.sqlite
   const { prepare } = DatabaseSync.prototype
   let prepared = 0
   DatabaseSync.prototype.prepare = function counted(text) {
@@ -103,7 +104,7 @@ t.test('statements are prepared once, and those that were used last are kept', (
   }
   t.teardown(() => {
     DatabaseSync.prototype.prepare = prepare
-    Object.assign(LIMITS, { indexStatementsMax })
+    overrideLimits({ 'sqlite.statementsMax': statementsMax })
   })
   const { ask } = stage(t)
   const preparedBy = (filter: string): number => {
@@ -117,7 +118,7 @@ t.test('statements are prepared once, and those that were used last are kept', (
 
   const few = stage(t)
   // The two of a transaction, and two more.
-  Object.assign(LIMITS, { indexStatementsMax: 4 })
+  overrideLimits({ 'sqlite.statementsMax': 4 })
   const again = (filter: string): number => {
     const before = prepared
     few.ask({ edge: 'libraries', filter })

@@ -68,7 +68,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
 
   query(plan: GraphPlan, budgetMs: number): GraphResult {
     const db = this.#open()
-    const budget = new Budget(this.#now, budgetMs, LIMITS.graphResultNodesMax)
+    const budget = new Budget(this.#now, budgetMs, LIMITS.graph.resultNodesMax)
     this.#budget = budget
     // One snapshot for all statements of the plan.
     this.#statement('BEGIN').run()
@@ -116,7 +116,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
       this.#statements.set(text, known)
       return known
     }
-    if (this.#statements.size >= LIMITS.indexStatementsMax) {
+    if (this.#statements.size >= LIMITS.sqlite.statementsMax) {
       this.#statements.delete(this.#statements.keys().next().value!)
     }
     const statement = this.#db!.prepare(text)

@@ -20,7 +20,7 @@ export interface GraphWriterOptions {
   readonly nowMs?: () => number
   /** The file gets so many pages at most; by default as many as the disk has room for. */
   readonly pagesMax?: number
-  /** SQLite's log is copied into the file past so many bytes; LIMITS.indexLogBytes by default. */
+  /** SQLite's log is copied into the file past so many bytes; LIMITS.sqlite.logBytes by default. */
   readonly logBytes?: number
 }
 
@@ -197,8 +197,8 @@ export class SqliteGraphWriter implements GraphWriter {
   #purge(written: number): void {
     const nowMs = this.#nowMs()
     if (nowMs < this.#purgedMs + PURGE_EVERY_MS) return
-    const old = nowMs - LIMITS.indexTombstoneMs
-    const most = Math.max(LIMITS.indexPurgeMax, 2 * written)
+    const old = nowMs - LIMITS.storage.indexTombstoneMs
+    const most = Math.max(LIMITS.storage.indexPurgeMax, 2 * written)
     const rows = this.#oldTombstones.all(old, most)
     if (rows.length < most) this.#purgedMs = nowMs
     for (const row of rows) {

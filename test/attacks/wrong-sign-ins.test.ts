@@ -103,8 +103,8 @@ t.test('they cost little, and right ones pass', async (t) => {
   const checked = told.filter(({ status }) => status === 401).length
   const refused = told.filter(({ status }) => status === 429)
   t.equal(checked + refused.length, WRONG, 'no other answer')
-  const more = Math.ceil((seconds * 1_000) / LIMITS.signInWrongEveryMs)
-  const most = LIMITS.signInWrongMax + more + LIMITS.secretChecksMax
+  const more = Math.ceil((seconds * 1_000) / LIMITS.access.signInWrongEveryMs)
+  const most = LIMITS.access.signInWrongMax + more + LIMITS.access.secretChecksMax
   t.ok(checked <= most, `${checked} were checked, ${refused.length} refused`)
   t.ok(refused.every(({ retryAfter }) => retryAfter! >= 1 && retryAfter! <= 3))
   t.ok(costMs < (WRONG * eachMs) / 2, `${costMs} ms in all, ${eachMs} ms a check`)

@@ -12,7 +12,7 @@ import type { Scene, Story } from './scene.ts'
 /** After an engine's return. */
 const BACK_MS = 10_000
 const AWAY_MS = 6_000
-const LEASE_MS = LIMITS.leaseMs + 500
+const LEASE_MS = LIMITS.membership.leaseMs + 500
 /** A request for a member that can't be reached is not kept waiting. */
 const REFUSED_MS = 2_000
 

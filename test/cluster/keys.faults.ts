@@ -15,7 +15,7 @@ import type { Cluster, ClusterMember } from './harness/cluster.ts'
 import { quantile } from './probes.ts'
 import { faults } from './scene.ts'
 
-/** More at once than an actor's mailbox takes (config/limits.ts, actorInFlightMax). */
+/** More at once than an actor's mailbox takes (LIMITS.sharding.actorInFlightMax). */
 const HOT = 200
 
 interface Sent {

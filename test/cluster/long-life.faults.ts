@@ -10,7 +10,7 @@ import type { Command, Message } from '../harness/orders.ts'
 import type { Answer } from '../harness/node-process.ts'
 import { Patience, tick, until } from '../harness/patience.ts'
 import { LIMITS_VARIABLE } from '../harness/lowered-limits.ts'
-import type { LIMITS } from '../../config/limits.ts'
+import type { LimitOverrides } from '../../config/limits.ts'
 import { SYSTEM_SHARD, nextNumberIn, placeOfKey, shardOf } from '../../protocol/ids.ts'
 import { logExtent } from './log-extent.ts'
 import type { Cluster, ClusterMember } from './harness/cluster.ts'
@@ -19,25 +19,25 @@ import { faults } from './scene.ts'
 import type { Scene } from './scene.ts'
 
 /** What is seconds here is hours or days in production; each is as far from the next as there. */
-const SHORT: Partial<Record<keyof typeof LIMITS, number>> = {
-  requestBudgetMs: 5_000,
-  wireEntryAgeMs: 5_000,
-  edgeMarkMs: 12_000,
-  callerMarkMs: 16_000,
-  derivedTtlSeconds: 20,
-  marksMax: 24,
-  snapshotEntriesMin: 6,
-  snapshotEntryBytesMin: 2_048,
-  flushStoredEntries: 50,
-  flushStoredMs: 500,
-  trimEveryMs: 1_500,
-  feedRetentionMs: 5_000,
-  systemImageEntries: 20,
-  segmentRowsMax: 150,
-  passivateMs: 400,
-  sweepEveryMs: 150,
-  sweepMax: 4_096,
-  consistencyWaitMs: 400,
+const SHORT: LimitOverrides = {
+  'sharding.requestBudgetMs': 5_000,
+  'redis.entryAgeMs': 5_000,
+  'storage.edgeMarkMs': 12_000,
+  'storage.callerMarkMs': 16_000,
+  'storage.derivedTtlSeconds': 20,
+  'sharding.marksMax': 24,
+  'sharding.snapshotEntriesMin': 6,
+  'sharding.snapshotEntryBytesMin': 2_048,
+  'sharding.flushStoredEntries': 50,
+  'sharding.flushStoredMs': 500,
+  'sharding.trimEveryMs': 1_500,
+  'sharding.feedRetentionMs': 5_000,
+  'cluster.systemImageEntries': 20,
+  'storage.segmentRowsMax': 150,
+  'sharding.passivateMs': 400,
+  'sharding.sweepEveryMs': 150,
+  'sharding.sweepMax': 4_096,
+  'indexing.consistencyWaitMs': 400,
 }
 /** Fills a segment of the log, and some images of the maps. */
 const CONFIGURED = 200

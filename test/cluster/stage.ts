@@ -97,7 +97,7 @@ export class Stage {
     // A request whose client has left goes on until its time is over, and may take effect by then.
     const open = history.operations.filter(({ outcome }) => outcome === 'info')
     const sentAt = Math.max(0, ...open.flatMap(({ attempts }) => attempts.map((one) => one.sentAt)))
-    const leftMs = sentAt + LIMITS.requestBudgetMs - load.now()
+    const leftMs = sentAt + LIMITS.sharding.requestBudgetMs - load.now()
     if (open.length > 0 && leftMs > 0) await tick(leftMs)
     const doors = cluster.up
     const orders = await readOrders(history, doors)

@@ -75,7 +75,7 @@ t.setTimeout(240_000)
 
 t.test('backups of a node under load, a kill, and a node on each of them', async (t) => {
   // So that it goes on to a next file in the middle of it.
-  const limits = JSON.stringify({ logFileBytes: [256 * 1024] })
+  const limits = JSON.stringify({ 'segmentLog.fileBytes': [256 * 1024] })
   const node = new NodeProcess({ [LIMITS_VARIABLE]: limits })
   t.teardown(() => node.clear())
   await node.start()

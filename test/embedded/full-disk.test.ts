@@ -21,7 +21,7 @@ const MiB = 1024 * 1024
 const BALLAST_MIB = 96
 /** What the store has for its data, beside what it keeps back, until then. */
 const ROOM_MIB = 32
-const KEPT_BACK_MIB = LIMITS.journalRoomBytes / MiB
+const KEPT_BACK_MIB = LIMITS.lmdb.roomBytes / MiB
 const DISK_MIB = KEPT_BACK_MIB + ROOM_MIB + BALLAST_MIB
 
 /** A folder on a small disk of its own, or null where none can be made. */

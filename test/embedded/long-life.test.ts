@@ -20,11 +20,11 @@ const ORDERS = 30
 const REFUSED = { type: 'deleteDelivery', deliveryId: '018f2b3c-4d5e-7abc-8def-0123456789ab' }
 
 const LIMITS = {
-  trimEveryMs: EVERY_MS,
-  expireEveryMs: EVERY_MS,
-  flushStoredMs: EVERY_MS,
-  sweepEveryMs: EVERY_MS,
-  feedRetentionBytes: 0,
+  'sharding.trimEveryMs': EVERY_MS,
+  'storage.expireEveryMs': EVERY_MS,
+  'sharding.flushStoredMs': EVERY_MS,
+  'sharding.sweepEveryMs': EVERY_MS,
+  'sharding.feedRetentionBytes': 0,
 }
 
 /** Changes and refusals of one order, as the refusals' places differ from order to order. */

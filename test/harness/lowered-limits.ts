@@ -2,14 +2,15 @@
 // takes days passes within a test, and moves the clocks of the process ahead when it is told to.
 // NodeProcess starts the node from its sources; worker threads load this too.
 
-import { LIMITS } from '../../config/limits.ts'
+import type { LimitOverrides } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 
-/** Names the bounds to be lowered, as JSON. */
+/** The bounds to be lowered by their places, as JSON: `{"sharding.marksMax":4}`. */
 export const LIMITS_VARIABLE = 'TEST_NODE_LIMITS'
 /** How far a SIGUSR2 moves the clocks ahead, milliseconds. */
 export const LEAP_VARIABLE = 'TEST_NODE_LEAP_MS'
 
-Object.assign(LIMITS, JSON.parse(process.env[LIMITS_VARIABLE] ?? '{}'))
+overrideLimits(JSON.parse(process.env[LIMITS_VARIABLE] ?? '{}') as LimitOverrides)
 
 const leapMs = Number(process.env[LEAP_VARIABLE] ?? 0)
 if (leapMs > 0) {

@@ -123,7 +123,7 @@ function pause(faults: Faults): void {
   one.process.pause()
   // About the lease, or far past it.
   const isShort = faults.world.scheduler.chance() < 0.6
-  faults.later(100, isShort ? LIMITS.leaseMs * 1.6 : 9_000, () => one.process.resume())
+  faults.later(100, isShort ? LIMITS.membership.leaseMs * 1.6 : 9_000, () => one.process.resume())
 }
 
 function suspend(faults: Faults): void {

@@ -61,7 +61,7 @@ export class Redis {
 
   /** Nobody has prolonged a stream for longer than its time: it is gone with what is in it. */
   expire(passedMs: number): void {
-    if (passedMs > LIMITS.wireStreamMs) this.flush()
+    if (passedMs > LIMITS.redis.streamMs) this.flush()
   }
 
   /** The last entries are lost, and some that were read long ago are there again. */
@@ -158,7 +158,7 @@ export class Redis {
     if (!this.reaches(from)) {
       // A connection that is known to be down, or one of which nobody knows yet.
       const { sinceMs = Infinity } = this.#cuts.get(from) ?? {}
-      const isKnown = scheduler.nowMs - sinceMs >= LIMITS.wireSilentMs
+      const isKnown = scheduler.nowMs - sinceMs >= LIMITS.redis.silentMs
       if (isKnown || scheduler.chance() < 0.7)
         scheduler.at(0.1, 'wire is down', () => what.nil(true), from)
       return
@@ -200,7 +200,7 @@ export class Redis {
         stream.taken.push(entry)
         if (stream.taken.length > 200) stream.taken.shift()
         const ageMs = this.scheduler.nowMs - entry.atMs
-        if (ageMs <= LIMITS.wireEntryAgeMs) entry.take(stream, ageMs)
+        if (ageMs <= LIMITS.redis.entryAgeMs) entry.take(stream, ageMs)
       },
       reader,
     )

@@ -143,7 +143,7 @@ export class World {
     // It takes no connection any more; what it has already it answers.
     simulated.isReady = false
     simulated.isLeaving = true
-    member.stop(BOUNDS.shutdownMs).then(
+    member.stop(BOUNDS.node.shutdownMs).then(
       () => {
         this.say(`has left ${simulated.name}`)
         process.kill()
@@ -306,13 +306,13 @@ export class World {
     position: Position,
   ): Promise<ShownLedger | null | undefined> {
     const { watch, runner } = to.index!
-    if (!(await watch.reached([position], BOUNDS.consistencyWaitMs))) return undefined
+    if (!(await watch.reached([position], BOUNDS.indexing.consistencyWaitMs))) return undefined
     const navigate = [{ edge: 'tokens', orderBy: 'place', node: { fields: ['token'] } }]
     const node = { fields: ['size'], navigate }
     const body = [{ edge: 'ledgers', filter: `ledgerId == '${ledgerId}'`, node }]
-    const plan = planNavigations(body, SCHEMA, FULL_ACCESS, { nowMs: 0, limits: BOUNDS })
+    const plan = planNavigations(body, SCHEMA, FULL_ACCESS, { nowMs: 0, limits: BOUNDS.graph })
     const ready = { plan, json: '', usesHistory: false }
-    const json = await runner.run(ready, BOUNDS.graphDeadlineMs, () => watch.generation, CALLER)
+    const json = await runner.run(ready, BOUNDS.graph.deadlineMs, () => watch.generation, CALLER)
     const { ledgers } = JSON.parse(json) as Shelf
     const [found] = ledgers
     return found ? { ...found, tokens: found.tokens.map(({ token }) => token) } : null

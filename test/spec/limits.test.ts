@@ -16,7 +16,7 @@ import type { Command } from '../harness/orders.ts'
 const node = await startNode(t)
 
 t.test('a body has at most 10 MiB, as it is sent and as it is meant', async (t) => {
-  const bytes = LIMITS.bodyBytesMax
+  const bytes = LIMITS.http.bodyBytesMax
   t.equal(bytes, 10 * 1024 * 1024)
   const messages = JSON.stringify([create()])
   const padded = (to: number): string => messages.padEnd(to, ' ')
@@ -36,8 +36,8 @@ t.test('a line of bulk has at most 10 MiB, the body any number of them', async (
   const good = JSON.stringify({ id: 'new', messages: [create()] })
   const raw = [
     good,
-    good.padEnd(LIMITS.bulkLineBytesMax, ' '),
-    good.padEnd(LIMITS.bulkLineBytesMax + 1, ' '),
+    good.padEnd(LIMITS.http.bulkLineBytesMax, ' '),
+    good.padEnd(LIMITS.http.bulkLineBytesMax + 1, ' '),
     good,
   ].join('\n')
   const answer = await node.bulk([], { raw })
@@ -50,17 +50,17 @@ t.test('a line of bulk has at most 10 MiB, the body any number of them', async (
 })
 
 t.test('URLs, headers, keys', async (t) => {
-  const url = `/resources/registry/${'x'.repeat(LIMITS.urlCharsMax)}`
+  const url = `/resources/registry/${'x'.repeat(LIMITS.http.urlCharsMax)}`
   refused(t, await node.ask(url), 'TOO_LARGE', /URL has more than 8192 characters/)
   const long = await node
-    .send('/health/live', { headers: { 'X-Long': 'x'.repeat(LIMITS.headersBytesMax + 1) } })
+    .send('/health/live', { headers: { 'X-Long': 'x'.repeat(LIMITS.http.headersBytesMax + 1) } })
     .then((answer) => answer.status)
   t.equal(long, 431)
   t.equal(
     (await node.send('/health/live', { headers: { 'X-Long': 'x'.repeat(8_000) } })).status,
     200,
   )
-  const id = 'x'.repeat(LIMITS.keyCharsMax + 1)
+  const id = 'x'.repeat(LIMITS.commerce.keyCharsMax + 1)
   refused(t, await node.order(id, [query('orderId')]), 'NOT_FOUND', /no order with such an id/)
 })
 
@@ -68,26 +68,26 @@ t.test('JSON nests at most 64 deep', async (t) => {
   const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
   const send = (depth: number): Promise<Answer> =>
     node.ask('/resources/registry/deep', { raw: nested(depth) })
-  t.equal((await send(LIMITS.jsonDepthMax)).status, 200)
-  refused(t, await send(LIMITS.jsonDepthMax + 1), 'MALFORMED_REQUEST', /64/)
+  t.equal((await send(LIMITS.protocol.jsonDepthMax)).status, 200)
+  refused(t, await send(LIMITS.protocol.jsonDepthMax + 1), 'MALFORMED_REQUEST', /64/)
 })
 
 t.test('commands of a message', async (t) => {
   const { orderId } = await smallOrder(node)
   const tags = (count: number): Command[] =>
     Array.from({ length: count }, () => ({ type: 'addTag', key: 'a' }))
-  done(t, await node.order(orderId, [apply(...tags(LIMITS.commandsMax))]))
-  const more = await node.order(orderId, [apply(...tags(LIMITS.commandsMax + 1))])
+  done(t, await node.order(orderId, [apply(...tags(LIMITS.order.commandsMax))]))
+  const more = await node.order(orderId, [apply(...tags(LIMITS.order.commandsMax + 1))])
   refused(t, more, 'INVALID_MESSAGE_BODY', /commands .*10000/)
 })
 
 /** Commands on a small order: one too much by the last of them. */
 const TOO_MUCH: readonly [string, (ids: Ids) => Command[], ErrorCode, RegExp][] = [
-  ['tags', () => tags(LIMITS.tagsMax + 1), 'INVALID_COMMAND', /at most 100 tags/],
+  ['tags', () => tags(LIMITS.order.tagsMax + 1), 'INVALID_COMMAND', /at most 100 tags/],
   ['a tag', () => [{ type: 'addTag', key: 'x'.repeat(101) }], 'INVALID_COMMAND', /100/],
   [
     'deliveries',
-    () => Array.from({ length: LIMITS.orderDeliveriesMax }, () => ({ type: 'createDelivery' })),
+    () => Array.from({ length: LIMITS.order.deliveriesMax }, () => ({ type: 'createDelivery' })),
     'INVALID_COMMAND',
     /at most 1000 deliveries/,
   ],
@@ -98,7 +98,7 @@ const TOO_MUCH: readonly [string, (ids: Ids) => Command[], ErrorCode, RegExp][] 
         type: 'setOrderLineSkus',
         orderLineId,
         skus: Object.fromEntries(
-          Array.from({ length: LIMITS.skusMax + 1 }, (_, i) => [`s${i}`, 1]),
+          Array.from({ length: LIMITS.order.skusMax + 1 }, (_, i) => [`s${i}`, 1]),
         ),
       },
     ],
@@ -107,19 +107,23 @@ const TOO_MUCH: readonly [string, (ids: Ids) => Command[], ErrorCode, RegExp][] 
   ],
   [
     'dynamic fields',
-    () => [{ type: 'setDynamicFields', fields: { a: 'x'.repeat(LIMITS.dynamicCharsMax) } }],
+    () => [
+      { type: 'setDynamicFields', fields: { a: 'x'.repeat(LIMITS.commerce.dynamicCharsMax) } },
+    ],
     'INVALID_COMMAND',
     /65536/,
   ],
   [
     'texts',
-    () => [{ type: 'addActivityLog', messageTemplate: 'x'.repeat(LIMITS.textCharsMax + 1) }],
+    () => [
+      { type: 'addActivityLog', messageTemplate: 'x'.repeat(LIMITS.commerce.textCharsMax + 1) },
+    ],
     'INVALID_COMMAND',
     /10000/,
   ],
   [
     'addresses',
-    () => [{ type: 'setInvoiceAddress', name: 'x'.repeat(LIMITS.addressCharsMax + 1) }],
+    () => [{ type: 'setInvoiceAddress', name: 'x'.repeat(LIMITS.order.addressCharsMax + 1) }],
     'INVALID_COMMAND',
     /500/,
   ],
@@ -136,7 +140,7 @@ const TOO_MUCH: readonly [string, (ids: Ids) => Command[], ErrorCode, RegExp][] 
     () =>
       Array.from({ length: 250 }, () => ({
         type: 'addActivityLog',
-        messageTemplate: 'x'.repeat(LIMITS.textCharsMax),
+        messageTemplate: 'x'.repeat(LIMITS.commerce.textCharsMax),
       })),
     'TOO_LARGE',
     /more than 2097152 bytes: send it in parts/,
@@ -195,7 +199,7 @@ t.test('the bound itself is no mistake', async (t) => {
     line({ deliveryId, orderLineId: '' }, { quantity: 1e9, unitPrice: 0.01 }),
     line({ deliveryId, orderLineId: '' }, { quantity: 0.0001, unitPrice: 1e12 }),
     line({ deliveryId, orderLineId: '' }, { unitPrice: 1e12 - 1e7 - 1e8 }),
-    ...tags(LIMITS.tagsMax),
+    ...tags(LIMITS.order.tagsMax),
   )
   const { data } = done(t, await node.order('new', [body, query('orderTotal')]))
   t.strictSame(data, { orderTotal: 1e12 })

@@ -4,7 +4,7 @@
 import { toUuid } from '../../../protocol/ids.ts'
 import { parseE4, PRICE_E4_MAX, QUANTITY_E4_MAX } from './amount.ts'
 
-/** What orders take of a number or a key (keyCharsMax in config/limits.ts). */
+/** What orders take of a number or a key (LIMITS.commerce.keyCharsMax). */
 const NAME_CHARS_MAX = 200
 
 export const COLUMNS = [

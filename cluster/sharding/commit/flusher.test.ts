@@ -20,12 +20,12 @@ t.test('the flush offset passes nothing that was not written', async (t) => {
   await scene.run(scene.shard.claim())
   const id = await scene.made()
   for (let i = 0; i < 5; i++) {
-    await scene.clock.advance(LIMITS.flushStoredMs / 3)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs / 3)
     await scene.run(scene.ask(id, { say: [['append', { token: `${i}` }]] }))
   }
   t.equal(await scene.journal.derived.consumer(0, 'flush'), null)
   failing = false
-  await scene.clock.advance(LIMITS.flushStoredMs + LIMITS.flushRetryMs)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs + LIMITS.sharding.flushRetryMs)
   t.equal(await scene.journal.derived.consumer(0, 'flush'), 6)
   await scene.restart()
   t.same(await scene.tokens(id), ['first', '0', '1', '2', '3', '4'])
@@ -81,12 +81,12 @@ t.test('groups wait while what is committed is not flushed for too long', async 
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const write = latch()
   scene.journal.hooks.beforeWrite = () => write.opened.then(() => null)
   const tell = (token: string) => scene.tell(scene.envelope(id, { say: [['append', { token }]] }))
   t.equal(data(await scene.run(tell('a'))), 2)
-  await scene.clock.advance(LIMITS.unflushedMsMax - 100)
+  await scene.clock.advance(LIMITS.sharding.unflushedMsMax - 100)
   t.equal(data(await scene.run(tell('b'))), 3, 'not yet')
   await scene.clock.advance(200)
   let isOut = false
@@ -127,14 +127,14 @@ t.test('a flush offset that takes long to be stored holds no group up', async (t
   scene.journal.hooks.beforeWrite = (_, rows) =>
     rows.some(({ kind }) => kind === 'shard') ? store.opened.then(() => null) : null
   const tell = (token: string) => scene.tell(scene.envelope(id, { say: [['append', { token }]] }))
-  await scene.clock.advance(LIMITS.flushStoredMs + LIMITS.unflushedMsMax + 100)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs + LIMITS.sharding.unflushedMsMax + 100)
   t.equal(code(await scene.run(tell('at rest'), 1, 100)), 'success')
   store.open()
   await settle()
   store = latch()
-  await scene.clock.advance(LIMITS.flushStoredMs)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs)
   t.equal(code(await scene.run(tell('the offset follows this'), 1, 100)), 'success')
-  await scene.clock.advance(LIMITS.unflushedMsMax + 100)
+  await scene.clock.advance(LIMITS.sharding.unflushedMsMax + 100)
   t.equal(code(await scene.run(tell('behind it'), 1, 100)), 'success')
 })
 
@@ -142,15 +142,15 @@ t.test('a mark that has left the window is known before its row is there', async
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const append = (i: number) =>
     scene.ask(id, { say: [['append', { token: `${i}` }]], key: `k${i}` })
   const some = (from: number, count: number) =>
     Promise.all(Array.from({ length: count }, (_, i) => append(from + i)))
-  for (let i = 0; i < LIMITS.marksMax; i += 50) await scene.run(some(i, 50))
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  for (let i = 0; i < LIMITS.sharding.marksMax; i += 50) await scene.run(some(i, 50))
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.journal.hooks.beforeWrite = () => 'unknown'
-  await scene.run(some(LIMITS.marksMax, 50))
+  await scene.run(some(LIMITS.sharding.marksMax, 50))
   scene.readMs = 5
   const repeat = async (why: string) => t.equal(data(await scene.run(append(3))), 5, why)
   await repeat('in memory')
@@ -159,10 +159,10 @@ t.test('a mark that has left the window is known before its row is there', async
   await scene.restart()
   await repeat('by the next owner')
   scene.journal.hooks.beforeWrite = undefined
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   await scene.restart()
   await repeat('from its row')
-  t.equal(((await scene.tokens(id)) as string[]).length, LIMITS.marksMax + 51)
+  t.equal(((await scene.tokens(id)) as string[]).length, LIMITS.sharding.marksMax + 51)
 })
 
 t.test('a snapshot holds the marks of its own time', async (t) => {
@@ -174,12 +174,12 @@ t.test('a snapshot holds the marks of its own time', async (t) => {
     scene.tell(
       scene.envelope(id, { say: [['append', { token: `${i}${'x'.repeat(size)}` }]], key: `k${i}` }),
     )
-  for (let i = 0; i < LIMITS.marksMax - 50; i += 50) {
+  for (let i = 0; i < LIMITS.sharding.marksMax - 50; i += 50) {
     await scene.run(Promise.all(Array.from({ length: 50 }, (_, j) => ask(i + j))))
   }
   // The group in flight has a snapshot; what is decided behind it pushes marks out, and is lost.
   scene.journal.hooks.beforeAppend = () => append.opened.then(() => null)
-  const due = ask(9_000, LIMITS.snapshotEntryBytesMin * 8)
+  const due = ask(9_000, LIMITS.sharding.snapshotEntryBytesMin * 8)
   await settle()
   const lost = Array.from({ length: 90 }, (_, i) => ask(5_000 + i))
   await settle()
@@ -199,7 +199,7 @@ t.test('a key read ahead counts with what was flushed since it was asked', async
   const scene = new Scene()
   await scene.run(scene.shard.claim())
   const [a, b] = [await scene.made(), await scene.made()]
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const reserve = (id: string) => scene.ask(id, { say: [['renumber', { number: 'N' }]] })
   // The read of the key by number is under way while another actor takes it, and is flushed.
   scene.readMs = 100
@@ -265,13 +265,13 @@ t.test('marks that left their window are forgotten once their rows are there', a
   const id = await scene.made()
   hooks.beforeWrite = () => write.opened.then(() => null)
   const say: [string, object][] = [['append', { token: 'x' }]]
-  for (let i = 0; i <= LIMITS.marksMax; i++) {
+  for (let i = 0; i <= LIMITS.sharding.marksMax; i++) {
     t.equal(code(await scene.run(scene.ask(id, { say, key: `k${i}` }))), 'success')
   }
   t.equal(scene.shard.spilled.find(id, 'k0')?.messageId, 'k0')
   write.open()
-  await scene.clock.advance(LIMITS.flushRetryMs)
+  await scene.clock.advance(LIMITS.sharding.flushRetryMs)
   t.equal(scene.shard.spilled.find(id, 'k0'), null, 'its row has it')
   t.equal(code(await scene.run(scene.ask(id, { say, key: 'k0' }))), 'success')
-  t.equal(((await scene.tokens(id)) as unknown[]).length, LIMITS.marksMax + 2)
+  t.equal(((await scene.tokens(id)) as unknown[]).length, LIMITS.sharding.marksMax + 2)
 })

@@ -139,8 +139,8 @@ export class Flusher {
     const oldest = this.#flying ?? this.#waiting[0]
     if (oldest === undefined) return false
     return (
-      this.#tailBytes > LIMITS.unflushedBytesMax ||
-      this.#nowMs() - oldest.sinceMs > LIMITS.unflushedMsMax
+      this.#tailBytes > LIMITS.sharding.unflushedBytesMax ||
+      this.#nowMs() - oldest.sinceMs > LIMITS.sharding.unflushedMsMax
     )
   }
 
@@ -178,7 +178,7 @@ export class Flusher {
   /** The batch that still takes rows. */
   #batch(): Batch {
     const last = this.#waiting.at(-1)
-    if (last && last.bytes < LIMITS.flushBatchBytesMax) return last
+    if (last && last.bytes < LIMITS.sharding.flushBatchBytesMax) return last
     const sinceMs = this.#nowMs()
     const next: Batch = {
       ...{ rows: [], snapshots: [], flushing: [], counters: new Set<string>() },
@@ -214,9 +214,9 @@ export class Flusher {
     const row: SnapshotRow = { kind: 'snapshot', actorId, offset: capture.offset, body }
     const { activation } = capture
     activation.snapshotBytes = body.length
-    const since = activation.bytesSinceSnapshot * LIMITS.stateGrowthMax
+    const since = activation.bytesSinceSnapshot * LIMITS.sharding.stateGrowthMax
     activation.stateBytesBound = Math.max(activation.stateBytesBound, body.length + since)
-    if (body.length > LIMITS.snapshotBytesMax) this.#giveUp([row])
+    if (body.length > LIMITS.sharding.snapshotBytesMax) this.#giveUp([row])
     else batch.snapshots.push(row)
   }
 
@@ -273,7 +273,7 @@ export class Flusher {
   async #tried(snapshots: readonly SnapshotRow[]): Promise<boolean> {
     let left = snapshots
     for (let attempt = 1; left.length > 0 && !this.#stopped; attempt++) {
-      if (attempt > LIMITS.snapshotAttemptsMax) {
+      if (attempt > LIMITS.sharding.snapshotAttemptsMax) {
         this.#giveUp(left)
         break
       }
@@ -315,7 +315,7 @@ export class Flusher {
 
   #pause(): Promise<void> {
     const { clock } = this.#options.shard.context
-    return new Promise((resolve) => void clock.after(LIMITS.flushRetryMs, resolve))
+    return new Promise((resolve) => void clock.after(LIMITS.sharding.flushRetryMs, resolve))
   }
 
   #durable(batch: Batch): void {
@@ -343,8 +343,8 @@ export class Flusher {
     if (this.flushed === this.#stored) return false
     return (
       this.#storedWaiters.length > 0 ||
-      this.flushed - this.#stored >= LIMITS.flushStoredEntries ||
-      this.#nowMs() - this.#storedAtMs >= LIMITS.flushStoredMs
+      this.flushed - this.#stored >= LIMITS.sharding.flushStoredEntries ||
+      this.#nowMs() - this.#storedAtMs >= LIMITS.sharding.flushStoredMs
     )
   }
 
@@ -368,7 +368,7 @@ export class Flusher {
   #storeLater(): void {
     if (this.#stored === this.flushed || this.#storeTimer !== null || this.#stopped) return
     const { clock } = this.#options.shard.context
-    const leftMs = this.#storedAtMs + LIMITS.flushStoredMs - this.#nowMs()
+    const leftMs = this.#storedAtMs + LIMITS.sharding.flushStoredMs - this.#nowMs()
     this.#storeTimer = clock.after(Math.max(0, leftMs), () => {
       this.#storeTimer = null
       this.#storeAtRest()

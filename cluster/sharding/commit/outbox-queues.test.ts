@@ -43,8 +43,8 @@ t.test('it is tried again ever later, up to a bound', (t) => {
     waits.slice(0, 4),
     [1, 2, 4, 8].map((times) => times * waits[0]!),
   )
-  t.equal(Math.max(...waits), LIMITS.relayRetryMsMax)
-  t.equal(waits.at(-1), LIMITS.relayRetryMsMax)
+  t.equal(Math.max(...waits), LIMITS.sharding.relayRetryMsMax)
+  t.equal(waits.at(-1), LIMITS.sharding.relayRetryMsMax)
   t.same(
     waits,
     waits.toSorted((a, b) => a - b),

@@ -65,7 +65,7 @@ export function begin(line: Line): void {
 
 /** How long to wait after so many failures, milliseconds. */
 export function waitMs(failures: number): number {
-  return Math.min(LIMITS.relayRetryMsMax, 50 * 2 ** Math.min(failures, 10))
+  return Math.min(LIMITS.sharding.relayRetryMsMax, 50 * 2 ** Math.min(failures, 10))
 }
 
 export function placeOf({ offset, index }: Pick<Item, 'offset' | 'index'>): string {

@@ -88,7 +88,7 @@ export class Outbox {
 
   /** Nothing more should be decided here that may have effects. */
   get isFull(): boolean {
-    return this.#open.size >= LIMITS.outboxEntriesMax
+    return this.#open.size >= LIMITS.sharding.outboxEntriesMax
   }
 
   stop(): void {
@@ -320,7 +320,7 @@ export class Outbox {
       copy: 0,
       messages: effect.messages,
       bodyHash: '',
-      budgetMs: LIMITS.requestBudgetMs,
+      budgetMs: LIMITS.sharding.requestBudgetMs,
       by,
       preview: false,
       crashes: 0,

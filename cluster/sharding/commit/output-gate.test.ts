@@ -40,9 +40,9 @@ interface Waiting {
 
 const size = fc.constantFrom(
   1,
-  Math.floor(LIMITS.groupBytesMax / 3),
-  LIMITS.groupBytesMax,
-  LIMITS.groupBytesMax + 1,
+  Math.floor(LIMITS.storage.groupBytesMax / 3),
+  LIMITS.storage.groupBytesMax,
+  LIMITS.storage.groupBytesMax + 1,
 )
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('join' as const), size }) },
@@ -91,9 +91,9 @@ t.test('answers leave with their entries, in order, once; groups keep their boun
             if (flying.length > 0) break
             taken++
             let bytes = 0
-            while (opened.length > 0 && flying.length < LIMITS.groupEntriesMax) {
+            while (opened.length > 0 && flying.length < LIMITS.storage.groupEntriesMax) {
               bytes += sizes.get(opened[0]!)!
-              if (flying.length > 0 && bytes > LIMITS.groupBytesMax) break
+              if (flying.length > 0 && bytes > LIMITS.storage.groupBytesMax) break
               flying.push(opened.shift()!)
             }
             const group = gate.take().map(({ offset }) => offset)
@@ -152,15 +152,15 @@ t.test('two groups may be committed before their answers leave', async (t) => {
 t.test('256 entries are one group, and not one more', async (t) => {
   for (const more of [0, 1]) {
     const gate = new OutputGate(0)
-    for (let i = 1; i <= LIMITS.groupEntriesMax + more; i++) gate.join(open(i, 1))
-    t.equal(gate.take().length, LIMITS.groupEntriesMax)
+    for (let i = 1; i <= LIMITS.storage.groupEntriesMax + more; i++) gate.join(open(i, 1))
+    t.equal(gate.take().length, LIMITS.storage.groupEntriesMax)
     t.equal(gate.hasOpen, more === 1)
   }
 })
 
 t.test('bytes of what was taken count no more', async (t) => {
   const gate = new OutputGate(0)
-  const half = LIMITS.groupBytesMax / 2
+  const half = LIMITS.storage.groupBytesMax / 2
   for (let i = 1; i <= 3; i++) gate.join(open(i, half))
   t.equal(gate.take().length, 2)
   gate.committed()

@@ -87,7 +87,10 @@ export class OutputGate {
     assert(this.#flying.length === 0, 'one append in flight per shard')
     this.taken++
     const open = this.#open
-    if (open.length <= LIMITS.groupEntriesMax && this.#openBytes <= LIMITS.groupBytesMax) {
+    if (
+      open.length <= LIMITS.storage.groupEntriesMax &&
+      this.#openBytes <= LIMITS.storage.groupBytesMax
+    ) {
       this.#flying = open
       this.#open = []
       this.#openBytes = 0
@@ -95,9 +98,9 @@ export class OutputGate {
     }
     let count = 0
     let bytes = 0
-    while (count < open.length && count < LIMITS.groupEntriesMax) {
+    while (count < open.length && count < LIMITS.storage.groupEntriesMax) {
       bytes += open[count]!.bytes.length
-      if (count > 0 && bytes > LIMITS.groupBytesMax) {
+      if (count > 0 && bytes > LIMITS.storage.groupBytesMax) {
         bytes -= open[count]!.bytes.length
         break
       }

@@ -32,10 +32,10 @@ async function relaying(): Promise<Relaying> {
   for (const token of ['1', '2', '3']) {
     await scene.run(scene.ask(from, { say: [['send', { token, to: target }]] }))
   }
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const flush = scene.shard.gate.head
   const clockMs = scene.shard.clockMs.bind(scene.shard)
-  scene.shard.clockMs = () => clockMs() + LIMITS.feedRetentionMs
+  scene.shard.clockMs = () => clockMs() + LIMITS.sharding.feedRetentionMs
   return { scene, target, relayed: flush - 3, flush }
 }
 
@@ -49,7 +49,7 @@ async function endsWell(t: Tap, { scene, target }: Relaying): Promise<void> {
   scene.journal.hooks.beforeWrite = undefined
   scene.logged.length = 0
   await scene.restart()
-  await scene.clock.advance(LIMITS.relayRetryMsMax * 3)
+  await scene.clock.advance(LIMITS.sharding.relayRetryMsMax * 3)
   t.same(scene.logged, [], 'the next owner finds all that it looks for')
   t.same(await scene.tokens(target), ['first', '1', '2', '3'])
   t.equal(scene.shard.outbox.relayed, scene.shard.gate.head)
@@ -68,7 +68,7 @@ for (const kind of ['shard', 'consumer'] as const) {
     const { scene, relayed, flush } = made
     scene.journal.hooks.beforeWrite = losing(kind)
     scene.refusals = 0
-    await scene.clock.advance(LIMITS.relayRetryMsMax * 3)
+    await scene.clock.advance(LIMITS.sharding.relayRetryMsMax * 3)
     t.equal(scene.shard.outbox.relayed, scene.shard.gate.head, 'all was taken')
     const upTo = await trim(scene)
     t.ok(kind === 'shard' ? upTo === relayed : upTo > relayed && upTo <= flush, `${upTo}`)
@@ -80,9 +80,9 @@ t.test('killed when both are durable', async (t) => {
   const made = await relaying()
   const { scene, flush } = made
   scene.refusals = 0
-  await scene.clock.advance(LIMITS.relayRetryMsMax * 3)
+  await scene.clock.advance(LIMITS.sharding.relayRetryMsMax * 3)
   await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   t.equal(await trim(scene), flush, 'all that is a day old')
   await endsWell(t, made)
 })
@@ -94,7 +94,7 @@ t.test(
     const { scene, relayed } = made
     scene.journal.hooks.beforeWrite = losing('shard')
     scene.refusals = 0
-    await scene.clock.advance(LIMITS.relayRetryMsMax * 3)
+    await scene.clock.advance(LIMITS.sharding.relayRetryMsMax * 3)
     const prefetched = await scene.run(scene.shard.prefetch())
     t.ok(await scene.run(scene.shard.seal()))
     const last = scene.shard.lastSnapshot()
@@ -135,13 +135,13 @@ t.test('a trim goes by the flush offset that is stored, not by what is flushed',
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const { stored } = scene.shard.flusher
   scene.journal.hooks.beforeWrite = losing('consumer')
   await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   t.ok(scene.shard.flusher.flushed > stored, `flushed ${scene.shard.flusher.flushed}, ${stored}`)
   const clockMs = scene.shard.clockMs.bind(scene.shard)
-  scene.shard.clockMs = () => clockMs() + LIMITS.feedRetentionMs
+  scene.shard.clockMs = () => clockMs() + LIMITS.sharding.feedRetentionMs
   t.equal(await trim(scene), stored)
 })

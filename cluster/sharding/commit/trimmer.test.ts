@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Test } from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { Scene } from '../testing/scene.ts'
 import { trimStep } from './trimmer.ts'
 
@@ -12,7 +13,7 @@ const HOUR = 3_600_000
 /** Of one shard and `system`: half of it is the shard's. */
 const RETAINED = 40 * 1024
 const HELD = 4 * RETAINED
-Object.assign(LIMITS, { feedRetentionBytes: 2 * RETAINED, feedHeldBytes: 2 * HELD })
+overrideLimits({ 'sharding.feedRetentionBytes': 2 * RETAINED, 'sharding.feedHeldBytes': 2 * HELD })
 
 const rowsOf = (s: Scene) => s.journal.log.read(0, 0, Number.MAX_SAFE_INTEGER)
 
@@ -40,7 +41,7 @@ async function write(s: Scene, id: string, count: number, bytes = 1_000): Promis
     const token = `${i}`.padEnd(bytes, 'x')
     await s.run(s.ask(id, { say: [['append', { token }]] }))
   }
-  await s.clock.advance(LIMITS.flushStoredMs + 100)
+  await s.clock.advance(LIMITS.sharding.flushStoredMs + 100)
 }
 
 t.test('a shard that comes to rest, is trimmed and started again keeps its account', async (t) => {
@@ -142,7 +143,7 @@ t.test('the account is what is there, and what goes may go, whatever happens', a
       else if (kind === 'kill') await s.restart()
       else await trimAndCheck(s, Math.floor((s.shard.gate.head * much) / 10))
     }
-    await s.clock.advance(LIMITS.flushStoredMs)
+    await s.clock.advance(LIMITS.sharding.flushStoredMs)
     await trimAndCheck(s, Number.POSITIVE_INFINITY)
   })
   await fc.assert(property, { numRuns: 60 })
@@ -159,7 +160,7 @@ async function trimAndCheck(s: Scene, wanted: number): Promise<void> {
   const gone = before.filter(({ offset }) => !after.some((row) => row.offset === offset))
   for (const { offset, body } of gone) {
     const most = offset > wanted ? HELD : RETAINED
-    const isOld = nowMs >= LIMITS.feedRetentionMs
+    const isOld = nowMs >= LIMITS.sharding.feedRetentionMs
     if (offset > limit || (left <= most && !isOld)) throw new Error(`${offset} has gone too early`)
     left -= body.length
   }

@@ -75,8 +75,10 @@ function reachOf(
   let bytes = 0
   for (const row of rows) {
     if (row.offset > limit) break
-    const most = row.offset > wanted ? LIMITS.feedHeldBytes : LIMITS.feedRetentionBytes
-    if (left <= most / parts && shard.clockMs() - clockOf(row) < LIMITS.feedRetentionMs) break
+    const most =
+      row.offset > wanted ? LIMITS.sharding.feedHeldBytes : LIMITS.sharding.feedRetentionBytes
+    if (left <= most / parts && shard.clockMs() - clockOf(row) < LIMITS.sharding.feedRetentionMs)
+      break
     left -= row.body.length
     bytes += row.body.length
     upTo = row.offset

@@ -52,7 +52,7 @@ t.test('three failures of the same bytes: another epoch, and what is not in is s
   t.same(await scene.tokens(id), ['first'], 'the old bytes never land')
   t.equal(data(await scene.run(tell('lost'))), 2, 'a repeat with its key takes effect')
   t.equal(data(await scene.run(tell('behind'))), 3)
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   t.equal(await scene.journal.derived.consumer(0, 'flush'), 3, 'it flushes in the new epoch')
   t.same(scene.steppedDown, [])
 })
@@ -86,7 +86,7 @@ t.test('its answers leave when that is known, whether anything comes behind or n
     scene.journal.hooks.afterAppend = undefined
     return 'unknown'
   }
-  t.equal(data(await scene.run(tell('alone'), 10, LIMITS.unknownOutcomeMs)), 2)
+  t.equal(data(await scene.run(tell('alone'), 10, LIMITS.sharding.unknownOutcomeMs)), 2)
 })
 
 t.test('refused at once: nothing of it can be in', async (t) => {
@@ -144,7 +144,7 @@ t.test(
     const asked = tell('x')
     const began = scene.clock.monotonicMs()
     t.equal(code(await scene.run(asked)), 'OUTCOME_UNKNOWN')
-    t.ok(scene.clock.monotonicMs() - began >= LIMITS.unknownOutcomeMs)
+    t.ok(scene.clock.monotonicMs() - began >= LIMITS.sharding.unknownOutcomeMs)
     const next = tell('y')
     await scene.clock.advance(3_000)
     isAway = false
@@ -230,7 +230,7 @@ t.test('rows under way while the epoch is raised are written in the new one', as
   }
   t.equal(code(await scene.run(tell('a'))), 'success')
   t.equal(code(await scene.run(tell('b'))), 'OUTCOME_UNKNOWN')
-  await scene.clock.advance(LIMITS.flushStoredMs * 3)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 3)
   t.equal(await scene.journal.derived.consumer(0, 'flush'), 2)
   t.same(scene.steppedDown, [])
 })

@@ -32,7 +32,7 @@ export function outcomeUnknown(): WireReply {
   return { outcome: 'unknown', error: errorItem('OUTCOME_UNKNOWN', text) }
 }
 
-/** What became of the group. Held answers turn to 504 after LIMITS.unknownOutcomeMs. */
+/** What became of the group. Held answers turn to 504 after LIMITS.sharding.unknownOutcomeMs. */
 export async function resolveUnknown(shard: UnknownHost, group: Group): Promise<Resolved> {
   const { clock, log } = shard.context
   const began = clock.monotonicMs()
@@ -52,7 +52,7 @@ export async function resolveUnknown(shard: UnknownHost, group: Group): Promise<
     })
     if (outcome !== 'unknown') outage.answered()
     if (outcome !== 'unknown' || shard.state === 'stopped') return outcome
-    if (!told && clock.monotonicMs() - began > LIMITS.unknownOutcomeMs) {
+    if (!told && clock.monotonicMs() - began > LIMITS.sharding.unknownOutcomeMs) {
       told = true
       shard.failHeld(outcomeUnknown())
     }
@@ -75,7 +75,7 @@ class Resolution {
   }
 
   async step(): Promise<Resolved> {
-    if (this.#failures >= LIMITS.appendFailuresMax) return this.#reclaim()
+    if (this.#failures >= LIMITS.sharding.appendFailuresMax) return this.#reclaim()
     const { log } = this.#shard.context.journal
     const sent = this.#group
     const status = await log.status(sent.shard)

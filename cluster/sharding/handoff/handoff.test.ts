@@ -161,15 +161,15 @@ t.test('what is kept is bounded in number, bytes and time', async (t) => {
     void scene
       .tell(scene.envelope(id, { say: [['append', { token }]] }))
       .then((reply) => (moved += reply.outcome === 'moved' ? 1 : 0))
-  tell('x'.repeat(LIMITS.sealedHeldBytesMax + 1))
+  tell('x'.repeat(LIMITS.sharding.sealedHeldBytesMax + 1))
   tell('y')
   await settle()
   t.equal(moved, 1, 'one larger than all may be kept alone')
-  await scene.clock.advance(LIMITS.sealedHeldMs - 1)
+  await scene.clock.advance(LIMITS.sharding.sealedHeldMs - 1)
   t.equal(moved, 1)
   await scene.clock.advance(1)
   t.equal(moved, 2, 'its time is over')
-  for (let i = 0; i < LIMITS.sealedHeldMax + 3; i++) tell('z')
+  for (let i = 0; i < LIMITS.sharding.sealedHeldMax + 3; i++) tell('z')
   await settle()
   t.equal(moved, 5, 'three are too many')
 })
@@ -286,7 +286,7 @@ t.test(
       const scene = new Scene()
       await scene.run(scene.shard.claim())
       const [from, to] = [await scene.made(), await scene.made()]
-      await scene.clock.advance(LIMITS.flushStoredMs * 2)
+      await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
       scene.refusals = Infinity
       const send = (token: string) => scene.run(scene.ask(from, { say: [['send', { token, to }]] }))
       for (const token of ['a', 'b']) await send(token)
@@ -301,7 +301,7 @@ t.test(
       await scene.run(next.claim(undefined, { prefetched, ...last }))
       t.equal(next.outbox.size, 2)
       scene.refusals = 0
-      await scene.clock.advance(LIMITS.relayRetryMsMax)
+      await scene.clock.advance(LIMITS.sharding.relayRetryMsMax)
       t.equal(next.outbox.size, 0)
       t.equal(next.outbox.relayed, next.gate.head)
       t.same(await scene.tokens(to), ['first', 'a', 'b'])
@@ -320,7 +320,10 @@ t.test('before a handoff the flush offset comes to the head, while it serves', a
   await scene.run(scene.ask(id, { say: [['append', { token: 'b' }]] }))
   const began = scene.clock.monotonicMs()
   await scene.run(scene.shard.prepareHandoff())
-  t.ok(scene.clock.monotonicMs() - began <= LIMITS.handoffPrepareMs + 100, 'it waits no longer')
+  t.ok(
+    scene.clock.monotonicMs() - began <= LIMITS.sharding.handoffPrepareMs + 100,
+    'it waits no longer',
+  )
 })
 
 t.test('any sequence of seals, moves and doubled copies: each effect once', async (t) => {

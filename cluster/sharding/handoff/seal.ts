@@ -21,7 +21,7 @@ export class Seal {
   /** Resolves when it has ended; `tooLate` is called when that takes too long. */
   begin(tooLate: () => void): Promise<boolean> {
     return new Promise((resolve) => {
-      const cancel = this.#clock.after(LIMITS.sealedHeldMs, tooLate)
+      const cancel = this.#clock.after(LIMITS.sharding.sealedHeldMs, tooLate)
       this.#end = (isSealed) => {
         this.#end = null
         cancel()

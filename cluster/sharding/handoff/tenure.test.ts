@@ -116,7 +116,7 @@ t.test('a question that a seal has dropped is gone once it is answered behind it
   const scene = new Scene({ rules: () => rule.opened.then(() => []) })
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const say = [['append', { token: 'x', wait: 'rule' }]] as const
   const turn = scene.tell(scene.envelope(id, { say }))
   await settle()

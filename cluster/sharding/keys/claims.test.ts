@@ -48,7 +48,7 @@ t.test('a claim is not lost by a turn that failed before its message took effect
   isFailing = false
   t.equal(code(await renumber(id, 'k')), 'success')
   for (const arrive of late) arrive()
-  await scene.clock.advance(LIMITS.claimAgeMs + LIMITS.flushStoredMs)
+  await scene.clock.advance(LIMITS.sharding.claimAgeMs + LIMITS.sharding.flushStoredMs)
   const row = await scene.journal.derived.alias('ledger', number)
   t.match(row?.claims, [{ actorId: id, confirmed: true }])
   t.equal(code(await renumber(other, 'l')), 'ALREADY_EXISTS')
@@ -111,7 +111,7 @@ t.test('a young claim is not asked about: its message may be on its way', async 
   t.equal(data(await scene.run(scene.tell({ ...claim, to: { type: 'ledger', key: 'K' } }))), true)
   const renumber = () => scene.run(scene.ask(id, { say: [['renumber', { number: 'K' }]] }))
   t.equal(code(await renumber()), 'ALREADY_EXISTS')
-  await scene.clock.advance(LIMITS.claimAgeMs)
+  await scene.clock.advance(LIMITS.sharding.claimAgeMs)
   t.equal(code(await renumber()), 'success', 'an old one is: its actor does not have it')
 })
 
@@ -130,7 +130,7 @@ t.test('each message of an actor has a claim of its own', async (t) => {
   t.equal(await say('!claim', id, 'second'), true)
   t.equal(await say('!free', id, 'first'), true)
   t.equal(await say('!confirm', id, 'second'), true)
-  await scene.clock.advance(LIMITS.claimAgeMs)
+  await scene.clock.advance(LIMITS.sharding.claimAgeMs)
   t.equal(await say('!claim', other, 'third'), false, 'what the second has confirmed stays')
 })
 
@@ -156,7 +156,7 @@ t.test(
     const late = { key: 'late', say: [['renumber', { number: 'K' }]] as [string, object][] }
     t.equal(code(await scene.run(scene.ask(id, late))), 'VOID')
     // As long as its caller may repeat it.
-    await scene.clock.advance(LIMITS.callerMarkMs - 60_000)
+    await scene.clock.advance(LIMITS.storage.callerMarkMs - 60_000)
     t.equal(code(await scene.run(scene.ask(id, late))), 'VOID')
   },
 )

@@ -201,7 +201,7 @@ export class Claims {
       copy: 0,
       messages: [message],
       bodyHash: '',
-      budgetMs: LIMITS.turnMs / 2,
+      budgetMs: LIMITS.sharding.turnMs / 2,
       by: 'kontor',
       preview: false,
       crashes: 0,
@@ -245,7 +245,7 @@ export class Claims {
     }
     const holder = holderOf(base, clock)
     if (holder && holder.actorId !== actorId) {
-      if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) {
+      if (holder.confirmed || clock - holder.clock < LIMITS.sharding.claimAgeMs) {
         return answer(shard.gate.newest, false)
       }
       const { speculation } = shard

@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { COUNTER_SUFFIX } from '../../../storage/journal.ts'
 import type { AliasRow } from '../../../storage/journal.ts'
 import { seeded } from '../../testing/harness.ts'
@@ -65,21 +66,20 @@ t.test('a lower one that comes later moves nothing back', (t) => {
 t.test('an older version is told of as many as there is room for, and of one once', (t) => {
   const numbers = numbersOn(null)
   const told = (): number => Object.keys(numbers.told().counters).length
-  for (let i = 0; i < LIMITS.countersToldMax; i++) numbers.heard({ [`ledger/${i}`]: 1 }, i + 1)
-  t.equal(told(), LIMITS.countersToldMax)
+  for (let i = 0; i < LIMITS.sharding.countersToldMax; i++)
+    numbers.heard({ [`ledger/${i}`]: 1 }, i + 1)
+  t.equal(told(), LIMITS.sharding.countersToldMax)
   numbers.heard({ 'ledger/3': 2 }, 90)
-  t.equal(told(), LIMITS.countersToldMax, 'one that moves on takes nobody’s place')
+  t.equal(told(), LIMITS.sharding.countersToldMax, 'one that moves on takes nobody’s place')
   t.match(numbers.told().counters, { 'ledger/0': 1, 'ledger/3': 2 })
   numbers.heard({ 'ledger/new': 1 }, 91)
-  t.equal(told(), LIMITS.countersToldMax)
+  t.equal(told(), LIMITS.sharding.countersToldMax)
   t.notOk('ledger/0' in numbers.told().counters)
   t.end()
 })
 
 t.test('what is searched for or was just read is not forgotten', async (t) => {
-  const { countersKnownMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { countersKnownMax }))
-  Object.assign(LIMITS, { countersKnownMax: 1 })
+  t.teardown(overrideLimits({ 'sharding.countersKnownMax': 1 }))
   const numbers = numbersOn(rowWith(40))
   await numbers.ready(SERIES)
   const looked = latch()

@@ -325,8 +325,12 @@ t.test('a late free of an older claim leaves the newer one of the same actor', a
 t.test('a create is found by its key for as long as its caller may repeat it', (t) => {
   const claim = { actorId: 'a', messageId: 'm', confirmed: true, clock: 100 }
   const row = { keyType: 'ledger!key', key: 'k', claims: [claim] }
-  t.equal(holderOf(row, 100 + LIMITS.callerMarkMs - 1), claim)
-  t.equal(holderOf(row, 100 + LIMITS.callerMarkMs), null)
-  t.equal(holderOf({ ...row, keyType: 'ledger' }, 100 + LIMITS.callerMarkMs), claim, 'others last')
+  t.equal(holderOf(row, 100 + LIMITS.storage.callerMarkMs - 1), claim)
+  t.equal(holderOf(row, 100 + LIMITS.storage.callerMarkMs), null)
+  t.equal(
+    holderOf({ ...row, keyType: 'ledger' }, 100 + LIMITS.storage.callerMarkMs),
+    claim,
+    'others last',
+  )
   t.end()
 })

@@ -135,7 +135,7 @@ export function holderOf(row: AliasRow | null, clock: number): AliasClaim | null
   const claim = row?.claims[0]
   if (!claim) return null
   const forgotten =
-    row.keyType.endsWith(CREATE_KEY_SUFFIX) && clock - claim.clock >= LIMITS.callerMarkMs
+    row.keyType.endsWith(CREATE_KEY_SUFFIX) && clock - claim.clock >= LIMITS.storage.callerMarkMs
   return forgotten ? null : claim
 }
 

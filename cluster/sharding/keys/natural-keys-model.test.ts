@@ -233,7 +233,7 @@ t.test('the same with several at a time, effects lost and doubled, and takeovers
           const chosen = await orders.world.journal.derived.actors(null, 1_000)
           await runWild(orders, ops, chosen)
         }
-        await orders.world.clock.advance(2 * LIMITS.claimAgeMs)
+        await orders.world.clock.advance(2 * LIMITS.sharding.claimAgeMs)
         const wrong = await auditStates(orders, keys)
         if (wrong !== null) throw new Error(wrong)
       },

@@ -43,22 +43,23 @@ export async function boundaryAbove(search: Searched): Promise<number> {
 
 function nearest({ after, nextAbove }: Searched): number[] {
   const found: number[] = []
-  for (let n = after; found.length < LIMITS.numberProbesTogether;) found.push((n = nextAbove(n)))
+  for (let n = after; found.length < LIMITS.sharding.numberProbesTogether;)
+    found.push((n = nextAbove(n)))
   return found
 }
 
 function somewhere({ nextAbove, random }: Searched, low: number, stretch: number): number[] {
   const at = (): number => nextAbove(low + Math.floor(random() * stretch))
-  const places = Array.from({ length: LIMITS.numberProbesTogether }, at)
+  const places = Array.from({ length: LIMITS.sharding.numberProbesTogether }, at)
   return [...new Set(places)].toSorted((a, b) => a - b)
 }
 
 /** Between a taken and a free number, until nothing of the share is between them. */
 async function narrowed(search: Searched, low: number, high: number): Promise<number> {
   for (;;) {
-    const step = (high - low) / (LIMITS.numberProbesTogether + 1)
+    const step = (high - low) / (LIMITS.sharding.numberProbesTogether + 1)
     const places = new Set([search.nextAbove(low)])
-    for (let i = 1; i <= LIMITS.numberProbesTogether; i++) {
+    for (let i = 1; i <= LIMITS.sharding.numberProbesTogether; i++) {
       places.add(search.nextAbove(low + Math.floor(i * step)))
     }
     const between = [...places].filter((n) => n < high)

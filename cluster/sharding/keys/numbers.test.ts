@@ -75,7 +75,7 @@ t.test('a counter is not forgotten while numbers are passed over for it', async 
   const { n } = numbers.next(SERIES)
   const looks: ((error: Error) => void)[] = []
   const search = numbers.skip(SERIES, () => new Promise((_, refuse) => looks.push(refuse)))
-  for (let i = 0; i < 2 * LIMITS.countersKnownMax; i++) {
+  for (let i = 0; i < 2 * LIMITS.sharding.countersKnownMax; i++) {
     void numbers.ready(seriesOf('ledger', `${i}-`))
   }
   for (const refuse of looks) refuse(new Error('the store is away'))
@@ -101,7 +101,7 @@ t.test('every second one taken: the next free one is taken, not one far ahead', 
   })
   t.notOk(taken.get(n))
   t.ok(n < ownBehind(ownBehind(ownBehind(0))) + 1)
-  t.ok(looks <= LIMITS.numberProbesTogether)
+  t.ok(looks <= LIMITS.sharding.numberProbesTogether)
 })
 
 t.test('one that was chosen far ahead moves nothing', async (t) => {
@@ -179,7 +179,7 @@ t.test('creates behind an import of 30,000 are answered at once, and side by sid
 t.test('prefixes of callers cost rows: the row of their shard stays small', async (t) => {
   const scene = new Scene({ behaviours: [prefixed], hooks: {} })
   await scene.run(scene.shard.claim())
-  const count = 2 * LIMITS.countersKnownMax
+  const count = 2 * LIMITS.sharding.countersKnownMax
   const open = (i: number) => {
     const prefix = `${i}-`.padEnd(100, 'x')
     return scene.ask(scene.newUuid(0), { say: [['open', { prefix }]] })
@@ -187,7 +187,7 @@ t.test('prefixes of callers cost rows: the row of their shard stays small', asyn
   for (let i = 0; i < count; i += 100) {
     await scene.run(Promise.all(Array.from({ length: 100 }, (_, k) => open(i + k))))
   }
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const row = await scene.journal.derived.shard(0)
   t.ok(row!.body.length < 5_000, `${row!.body.length} bytes`)
   for (const isOver of [false, true]) {
@@ -212,7 +212,7 @@ t.test('a number that was given up is not given out again, by no owner', async (
     ).number
   await scene.restart()
   t.equal(await next(), 'L2', 'behind what the tail says')
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   await scene.restart()
   t.equal(await next(), 'L3', 'behind what its row says')
   scene.journal.hooks.beforeWrite = () => 'unknown'
@@ -225,7 +225,7 @@ t.test('counters that an older version left in the row of the shard go on', asyn
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const offset = scene.shard.gate.head
   const memory = { ...NEW_SNAPSHOT, counters: { 'ledger/L': 41 }, relayed: offset }
   const body = Buffer.from(JSON.stringify(memory))
@@ -237,7 +237,7 @@ t.test('counters that an older version left in the row of the shard go on', asyn
   t.same(scene.shard.lastSnapshot().memory.countersTold, {}, 'and that no row of its own has it')
   scene.journal.hooks.beforeWrite = undefined
   await scene.restart()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const { counters, countersTold } = scene.shard.lastSnapshot().memory
   t.same({ counters, countersTold }, { counters: { 'ledger/L': 41 }, countersTold: counters })
   t.equal(scene.shard.flusher.flushed, offset, 'their rows are of the head')
@@ -254,7 +254,7 @@ async function opened(scene: Scene): Promise<string> {
 }
 
 async function shardRow(scene: Scene): Promise<ShardSnapshot> {
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   return decodeShardSnapshot((await scene.journal.derived.shard(0))!.body)
 }
 
@@ -318,7 +318,7 @@ t.test('a counter that an older version began anew does not go back', async (t) 
     await scene.journal.derived.write(0, scene.shard.epoch, [counterRow(41)])
     await scene.restart()
     if (isUsedFirst) t.equal(await opened(scene), 'L42')
-    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
     t.same(scene.shard.lastSnapshot().memory.counters, { 'ledger/L': isUsedFirst ? 42 : 41 })
     t.equal(await storedCounter(scene), isUsedFirst ? '42' : '41')
     await scene.restart()
@@ -340,7 +340,7 @@ t.test('nor does one in the tail that an older version has left', async (t) => {
     if (isUsedFirst) t.equal(await opened(scene), 'L42')
     scene.isAway = true
     scene.journal.hooks.beforeWrite = undefined
-    await scene.clock.advance(LIMITS.flushRetryMs * 4)
+    await scene.clock.advance(LIMITS.sharding.flushRetryMs * 4)
     scene.isAway = false
     await shardRow(scene)
     t.equal(await storedCounter(scene), isUsedFirst ? '42' : '41')

@@ -106,7 +106,7 @@ export class Numbers {
   async settle(counters: Iterable<string>): Promise<void> {
     const open = [...counters].filter((counter) => this.#unsettled.has(counter))
     while (open.length > 0) {
-      const some = open.splice(0, LIMITS.recoveryReadsMax)
+      const some = open.splice(0, LIMITS.sharding.recoveryReadsMax)
       await Promise.all(some.map(async (counter) => this.#read(counter)))
     }
   }
@@ -199,7 +199,7 @@ export class Numbers {
   }
 
   #tell(counter: string, n: number): void {
-    if (!this.#told.has(counter) && this.#told.size >= LIMITS.countersToldMax) {
+    if (!this.#told.has(counter) && this.#told.size >= LIMITS.sharding.countersToldMax) {
       const [oldest] = this.#told.keys()
       this.#told.delete(oldest!)
     }
@@ -227,7 +227,7 @@ export class Numbers {
   #know(counter: string, n: number): void {
     const known = this.#known.get(counter) ?? 0
     this.#known.set(counter, Math.max(known, n))
-    if (this.#known.size <= LIMITS.countersKnownMax) return
+    if (this.#known.size <= LIMITS.sharding.countersKnownMax) return
     for (const oldest of this.#known.keys()) {
       if (oldest === counter || this.#searches.has(oldest)) continue
       this.#known.delete(oldest)

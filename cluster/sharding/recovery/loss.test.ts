@@ -12,10 +12,10 @@ async function behindLoss(isFlushed: boolean) {
   await scene.run(scene.shard.claim())
   const earlier = await scene.made()
   const last = await scene.made()
-  if (isFlushed) await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  if (isFlushed) await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   else scene.journal.hooks.beforeWrite = () => 'unknown'
   await scene.run(scene.ask(last, { say: [['append', { token: 'second' }]] }))
-  if (isFlushed) await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  if (isFlushed) await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const offset = scene.shard.gate.head
   const resumedAt = offset + LOSS_JUMP
   const { identity, shards } = scene.journal.state
@@ -30,7 +30,7 @@ for (const isFlushed of [true, false]) {
   const where = isFlushed ? 'with nothing to replay' : 'behind a tail'
   t.test(`the flush offset follows the log over what was lost, ${where}`, async (t) => {
     const { scene, resumedAt } = await behindLoss(isFlushed)
-    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
     t.equal(scene.shard.flusher.flushed, resumedAt)
     t.equal(await scene.journal.derived.consumer(0, 'flush'), resumedAt)
   })
@@ -40,7 +40,7 @@ for (const isFlushed of [true, false]) {
     const append = async (id: string, token: string) =>
       t.equal(code(await scene.run(scene.ask(id, { say: [['append', { token }]] }))), 'success')
     for (const id of ids) await append(id, 'on')
-    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
     for (const id of ids) {
       const range = { order: 'ascending', after: 0, bytesMax: 9e9 } as const
       const rows = await scene.journal.derived.entries(id, range)
@@ -63,7 +63,7 @@ t.test('who was only refused something since has jumped all the same', async (t)
   await scene.restart()
   const append = scene.ask(id!, { say: [['append', { token: 'on' }]] })
   t.equal(code(await scene.run(append)), 'success')
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const range = { order: 'ascending', after: 0, bytesMax: 9e9 } as const
   const rows = await scene.journal.derived.entries(id!, range)
   t.equal(decodeEntry(rows.at(-1)!.body).v, 2 + LOSS_JUMP, 'no version is given out twice')

@@ -13,7 +13,7 @@ t.test('a takeover with 1,000 entries in the tail and slow reads', async (t) => 
   await scene.run(scene.shard.claim())
   const ids: string[] = []
   for (let i = 0; i < 500; i++) ids.push(await scene.made())
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.journal.hooks.beforeWrite = () => 'unknown'
   for (let i = 0; i < 500; i++) {
     // What a key's row says is needed for a claim, not for a key that is simply taken.
@@ -34,7 +34,7 @@ t.test('a takeover with 1,000 entries in the tail and slow reads', async (t) => 
   await scene.run(next.claim(), 1)
   const tookMs = scene.clock.monotonicMs() - began
   t.ok(tookMs <= 100, `${tookMs} ms for ${scene.reads.sum} reads`)
-  t.ok(scene.reads.max <= LIMITS.recoveryReadsMax, `${scene.reads.max} at a time`)
+  t.ok(scene.reads.max <= LIMITS.sharding.recoveryReadsMax, `${scene.reads.max} at a time`)
   const holder = scene.tell({
     ...scene.envelope('', { say: [['!look', { actorId: ids[1]!, messageId: 'x' }]] }),
     to: { type: 'ledger', key: 'K7' },
@@ -55,7 +55,7 @@ t.test('a takeover waits for no write: the tail is written while it serves', asy
   await scene.run(scene.ask(id, { say: [['append', { token: 'b' }]] }))
   t.same(await scene.tokens(id), ['first', 'a', 'b'])
   scene.journal.hooks.beforeWrite = undefined
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   t.equal(await scene.journal.derived.consumer(0, 'flush'), 3)
   t.equal(
     (await scene.journal.derived.entries(id, { order: 'ascending', after: 0, bytesMax: 9e9 }))
@@ -71,7 +71,7 @@ t.test('effects older than the flush offset leave first, and while it serves', a
   const send = (token: string) => scene.ask(a, { say: [['send', { token, to: b }]] })
   scene.refusals = Infinity
   for (const token of ['1', '2']) await scene.run(send(token))
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const flush = scene.shard.gate.head
   t.equal(await scene.journal.derived.consumer(0, 'flush'), flush)
   scene.journal.hooks.beforeWrite = () => 'unknown'
@@ -84,7 +84,7 @@ t.test('effects older than the flush offset leave first, and while it serves', a
   await scene.run(next.claim())
   t.equal(next.outbox.relayed, 2, 'nothing is taken yet')
   await scene.run(send('4'), 1)
-  await scene.clock.advance(LIMITS.relayRetryMsMax)
+  await scene.clock.advance(LIMITS.sharding.relayRetryMsMax)
   t.same(await scene.tokens(b), ['first', '1', '2', '3', '4'])
   t.equal(next.outbox.relayed, next.gate.head)
 })
@@ -95,16 +95,20 @@ t.test('effects that nobody takes are bounded: what comes then is refused', asyn
   const [a, b] = [await scene.made(), await scene.made()]
   scene.refusals = Infinity
   const send = () => scene.ask(a, { say: [['send', { token: 'x', to: b }]] })
-  for (let left = LIMITS.outboxEntriesMax; left > 0; left -= LIMITS.actorInFlightMax) {
-    const some = Array.from({ length: LIMITS.actorInFlightMax }, send)
+  for (
+    let left = LIMITS.sharding.outboxEntriesMax;
+    left > 0;
+    left -= LIMITS.sharding.actorInFlightMax
+  ) {
+    const some = Array.from({ length: LIMITS.sharding.actorInFlightMax }, send)
     await scene.run(Promise.all(some))
   }
-  t.equal(scene.shard.outbox.size, LIMITS.outboxEntriesMax)
+  t.equal(scene.shard.outbox.size, LIMITS.sharding.outboxEntriesMax)
   t.equal(code(await scene.run(send())), 'TOO_BUSY')
   t.equal(code(await scene.run(scene.ask(b, { say: [['append', {}]] }))), 'TOO_BUSY')
   scene.refusals = 0
-  await scene.clock.advance(LIMITS.relayRetryMsMax)
-  t.ok(scene.shard.outbox.size < LIMITS.outboxEntriesMax)
+  await scene.clock.advance(LIMITS.sharding.relayRetryMsMax)
+  t.ok(scene.shard.outbox.size < LIMITS.sharding.outboxEntriesMax)
   data(await scene.run(send()))
 })
 
@@ -126,7 +130,7 @@ t.test('a store that does not answer: nothing was done, try again', async (t) =>
   const scene = new Scene()
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs)
   scene.shard.passivation.clear()
   scene.isAway = true
   for (const say of [
@@ -156,15 +160,15 @@ t.test('an actor goes to rest when it was idle for long, not before', async (t) 
   await append(idle)
   await append(busy)
   const sweepFor = async (ms: number): Promise<void> => {
-    for (let i = 0; i < ms; i += LIMITS.sweepEveryMs) {
-      await scene.clock.advance(LIMITS.sweepEveryMs)
-      if (i % (4 * LIMITS.sweepEveryMs) === 0) await append(busy)
+    for (let i = 0; i < ms; i += LIMITS.sharding.sweepEveryMs) {
+      await scene.clock.advance(LIMITS.sharding.sweepEveryMs)
+      if (i % (4 * LIMITS.sharding.sweepEveryMs) === 0) await append(busy)
       scene.shard.sweep(true)
     }
   }
-  await sweepFor(LIMITS.passivateMs - LIMITS.sweepEveryMs)
+  await sweepFor(LIMITS.sharding.passivateMs - LIMITS.sharding.sweepEveryMs)
   t.same([...scene.shard.activations.keys()].toSorted(), [idle, busy].toSorted())
-  await sweepFor(4 * LIMITS.sweepEveryMs)
+  await sweepFor(4 * LIMITS.sharding.sweepEveryMs)
   t.same([...scene.shard.activations.keys()], [busy])
   t.same(await scene.tokens(idle), ['first', 'x'])
 })
@@ -183,7 +187,7 @@ t.test('claims of a key that the tail changes go on from its row', async (t) => 
     await tell('!claim', 'a', 'm1', key)
     if (key === 'freed') await tell('!claim', 'a', 'm2', key)
   }
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.journal.hooks.beforeWrite = () => 'unknown'
   await tell('!free', 'a', 'm1', 'freed')
   await tell('!confirm', 'a', 'm1', 'confirmed')
@@ -200,7 +204,7 @@ t.test('a takeover knows marks that few large ones have pushed out of a window',
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   // As large as an answer may be that is kept with its mark.
-  const token = 'T'.repeat(LIMITS.markAnswerBytesMax - 80)
+  const token = 'T'.repeat(LIMITS.sharding.markAnswerBytesMax - 80)
   const id = await scene.made(token)
   const first = { say: [['append', { token: 'once' }]] as [string, object][], key: 'first' }
   t.equal(code(await scene.run(scene.ask(id, first))), 'success')
@@ -239,7 +243,7 @@ t.test('a takeover leaves keys of other shards to those', async (t) => {
   t.equal(code(await scene.run(renumber)), 'success')
   scene.journal.hooks.beforeWrite = undefined
   await scene.restart()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   t.equal(await scene.journal.derived.consumer(0, 'flush'), scene.shard.gate.head)
   t.equal(await scene.journal.derived.alias('ledger', number), null)
 })
@@ -262,11 +266,11 @@ t.test('bytes of the log that a stored account has are not counted again', async
   const id = await scene.made()
   // Committed while the rows of the first are on their way: the account is of both.
   await scene.run(scene.ask(id, { say: [['append', { token: 'second' }]] }))
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.journal.hooks.beforeWrite = (_, rows) =>
     rows.some((row) => row.kind === 'entry') ? 'unknown' : null
   slow.open()
-  await scene.clock.advance(LIMITS.flushStoredMs)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs)
   t.equal(scene.shard.flusher.stored, 1)
   t.equal(scene.shard.gate.head, 2)
   await scene.restart()

@@ -29,7 +29,7 @@ import { DEAD_LETTERS } from '../turn/dead-letters.ts'
 import type { DeadLetters } from '../turn/dead-letters.ts'
 
 const READ_BYTES = 1024 * 1024
-const AHEAD_ENTRIES_MAX = 4 * LIMITS.flushStoredEntries
+const AHEAD_ENTRIES_MAX = 4 * LIMITS.sharding.flushStoredEntries
 
 /**
  * What was read of a shard ahead of its claim. It counts only together with the tail from `flush`
@@ -147,7 +147,7 @@ function isUseful(ahead: Prefetched | null, claimed: ClaimedShard): ahead is Pre
   return (
     ahead !== null &&
     ahead.upTo <= claimed.head &&
-    claimed.head - ahead.upTo <= LIMITS.flushStoredEntries
+    claimed.head - ahead.upTo <= LIMITS.sharding.flushStoredEntries
   )
 }
 
@@ -241,7 +241,9 @@ export async function relayOlder(shard: Relaying, behind: number, upTo: number):
       return
     } catch (error) {
       log.warn({ err: error, shard: number }, 'effects to be relayed could not be read')
-      await new Promise<void>((resolve) => void clock.after(LIMITS.relayRetryMsMax, resolve))
+      await new Promise<void>(
+        (resolve) => void clock.after(LIMITS.sharding.relayRetryMsMax, resolve),
+      )
     }
   }
 }
@@ -263,7 +265,9 @@ async function together<T>(all: readonly T[], each: (one: T) => Promise<void>): 
   const lane = async (): Promise<void> => {
     while (next < all.length) await each(all[next++]!)
   }
-  await Promise.all(Array.from({ length: Math.min(LIMITS.recoveryReadsMax, all.length) }, lane))
+  await Promise.all(
+    Array.from({ length: Math.min(LIMITS.sharding.recoveryReadsMax, all.length) }, lane),
+  )
 }
 
 const NOTHING_AHEAD: Ahead = { prefetched: null }

@@ -4,11 +4,12 @@
 
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { LostTenure, type DerivedRow } from '../../../storage/journal.ts'
 import { Scene, code } from '../testing/scene.ts'
 
 // Some actors make a long tail then.
-Object.assign(LIMITS, { replayedAtOnceMax: 20, replayStepBytes: 2_000 })
+overrideLimits({ 'sharding.replayedAtOnceMax': 20, 'sharding.replayStepBytes': 2_000 })
 
 const ACTORS = 30
 
@@ -44,7 +45,7 @@ async function filled(): Promise<Filled> {
 }
 
 async function holdsAll(t: Test, { scene, ids }: Filled): Promise<void> {
-  await scene.clock.advance(LIMITS.relayRetryMsMax)
+  await scene.clock.advance(LIMITS.sharding.relayRetryMsMax)
   for (const [i, id] of ids.entries()) {
     const sent = ['sent'].filter(() => i < 2)
     const tokens = await scene.tokens(id)
@@ -55,7 +56,7 @@ async function holdsAll(t: Test, { scene, ids }: Filled): Promise<void> {
   t.equal(code(await scene.run(taken)), 'ALREADY_EXISTS')
   const free = scene.ask(ids[1]!, { say: [['renumber', { number: 'N4' }]] })
   t.not(code(await scene.run(free)), 'ALREADY_EXISTS')
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const { head } = scene.shard.gate
   t.equal(await scene.journal.derived.consumer(0, 'flush'), head)
   t.equal(scene.shard.outbox.relayed, head)
@@ -105,13 +106,13 @@ t.test('what is remembered is the same as after a replay at once', async (t) => 
   const stores = [await filled(), await filled()]
   const memories: unknown[] = []
   for (const [i, { scene }] of stores.entries()) {
-    Object.assign(LIMITS, { replayedAtOnceMax: i === 0 ? 20 : 100_000 })
+    overrideLimits({ 'sharding.replayedAtOnceMax': i === 0 ? 20 : 100_000 })
     await scene.run(scene.open().claim())
-    await scene.clock.advance(LIMITS.flushStoredMs * 4)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs * 4)
     const { logBytes, counted, counters } = scene.shard.kept
     memories.push({ logBytes, counted, counters })
   }
-  Object.assign(LIMITS, { replayedAtOnceMax: 20 })
+  overrideLimits({ 'sharding.replayedAtOnceMax': 20 })
   t.same(memories[0], memories[1])
 })
 
@@ -138,11 +139,11 @@ t.test('a claim that ends on its way is gone on with', async (t) => {
     scene.journal.hooks.beforeWrite = () => (left-- > 0 ? null : 'unknown')
     const dying = scene.open()
     void dying.claim().catch(() => {})
-    await scene.clock.advance(LIMITS.flushStoredMs)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs)
     t.equal(dying.state, 'claiming')
     dying.stepDown('killed')
     scene.journal.hooks.beforeWrite = undefined
-    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
     await scene.run(scene.open().claim())
     await holdsAll(t, store)
   }

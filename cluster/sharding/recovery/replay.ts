@@ -25,10 +25,11 @@ export interface Replaying extends Recovering, Omit<Flushed, 'clockMs' | 'snapsh
  */
 export async function replayLong(shard: Replaying, claimed: ClaimedShard): Promise<ClaimedShard> {
   const { log, identity } = shard.context.journal
-  if (entriesIn(identity, shard.number, claimed) <= LIMITS.replayedAtOnceMax) return claimed
+  if (entriesIn(identity, shard.number, claimed) <= LIMITS.sharding.replayedAtOnceMax)
+    return claimed
   let { flush } = claimed
   while (shard.state === 'claiming') {
-    const rows = await log.read(shard.number, flush, LIMITS.replayStepBytes)
+    const rows = await log.read(shard.number, flush, LIMITS.sharding.replayStepBytes)
     const upTo = rows.at(-1)?.offset ?? claimed.head
     if (upTo >= claimed.head) break
     const found = await recover(shard, { ...claimed, flush, head: upTo })
@@ -74,7 +75,7 @@ async function write(shard: Replaying, found: Recovered, upTo: number): Promise<
   })
   flusher.replayed(tail, found.marks, upTo)
   while (flusher.stored < upTo && shard.state === 'claiming') {
-    await flusher.storedTo(upTo, LIMITS.flushStoredMs)
+    await flusher.storedTo(upTo, LIMITS.sharding.flushStoredMs)
   }
   flusher.stop()
 }

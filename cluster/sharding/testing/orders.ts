@@ -35,7 +35,7 @@ export class Orders {
       id,
       messages: [{ type, body }],
       ...{ idempotencyKey: null, bodyHash: '', by: 'tester', preview, trace: 'test' },
-      budgetMs: LIMITS.requestBudgetMs,
+      budgetMs: LIMITS.sharding.requestBudgetMs,
     })
     const said: Reply[] = []
     void asked.then((reply) => said.push(reply))
@@ -97,7 +97,7 @@ export class Orders {
   }
 
   async flushed(): Promise<void> {
-    await this.world.clock.advance(LIMITS.flushStoredMs * 3)
+    await this.world.clock.advance(LIMITS.sharding.flushStoredMs * 3)
   }
 }
 

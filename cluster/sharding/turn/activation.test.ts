@@ -19,20 +19,24 @@ t.test('an actor that was never made has a snapshot only to spare loads many rea
   const made = new Activation(ledger, ID, null)
   const never = new Activation(ledger, ID, null)
   const lost = new Activation(ledger, ID, null)
-  made.replay(entry(1, 0, [{ t: 'opened', number: 'N1' }]), 1, LIMITS.snapshotEntryBytesMin)
-  for (let n = 2; n <= LIMITS.snapshotEntriesMin; n++) made.replay(entry(n, 1, []), n, 1)
+  made.replay(
+    entry(1, 0, [{ t: 'opened', number: 'N1' }]),
+    1,
+    LIMITS.sharding.snapshotEntryBytesMin,
+  )
+  for (let n = 2; n <= LIMITS.sharding.snapshotEntriesMin; n++) made.replay(entry(n, 1, []), n, 1)
   const refuse = (activation: Activation, upTo: number): void => {
     for (let n = activation.n + 1; n <= upTo; n++) {
       activation.replay(entry(n, activation === lost && n === 7 ? 1 : 0, []), n, 1_000)
     }
   }
   t.ok(made.snapshotDue())
-  refuse(never, LIMITS.unmadeSnapshotEntriesMin - 1)
+  refuse(never, LIMITS.sharding.unmadeSnapshotEntriesMin - 1)
   t.equal(never.snapshotDue(), null)
-  refuse(never, LIMITS.unmadeSnapshotEntriesMin)
+  refuse(never, LIMITS.sharding.unmadeSnapshotEntriesMin)
   const capture = never.snapshotDue()
-  t.match(capture, { state: null, version: 0, n: LIMITS.unmadeSnapshotEntriesMin })
-  refuse(lost, 2 * LIMITS.unmadeSnapshotEntriesMin)
+  t.match(capture, { state: null, version: 0, n: LIMITS.sharding.unmadeSnapshotEntriesMin })
+  refuse(lost, 2 * LIMITS.sharding.unmadeSnapshotEntriesMin)
   t.equal(lost.snapshotDue(), null, 'an entry says that it had records')
   const again = new Activation(ledger, ID, null)
   restore(again, encodeSnapshot(capture!, 0))

@@ -135,7 +135,7 @@ export class Activation {
   decided(entry: EntryHead, offset: number, bytes: number, state: unknown): readonly Mark[] {
     if (entry.r.length > 0) {
       this.state = state
-      this.stateBytesBound += bytes * LIMITS.stateGrowthMax
+      this.stateBytesBound += bytes * LIMITS.sharding.stateGrowthMax
       const keys = this.behaviour.keys(state)
       if (!sameKeys(keys, this.keys)) this.keys = keys
     }
@@ -207,9 +207,9 @@ export class Activation {
    * Where anything says that it had records none may be hidden, also if they are missing now.
    */
   get #snapshotEntriesMin(): number {
-    if (this.state !== null) return LIMITS.snapshotEntriesMin
+    if (this.state !== null) return LIMITS.sharding.snapshotEntriesMin
     const isUnmade = this.version === 0 && !this.#hadVersion && this.strays.length === 0
-    return isUnmade ? LIMITS.unmadeSnapshotEntriesMin : Infinity
+    return isUnmade ? LIMITS.sharding.unmadeSnapshotEntriesMin : Infinity
   }
 
   /** What a snapshot taken now would need, when one is due; else null. */
@@ -218,7 +218,7 @@ export class Activation {
     if (
       this.quarantined !== null ||
       this.entriesSinceSnapshot < this.#snapshotEntriesMin ||
-      this.bytesSinceSnapshot < Math.max(LIMITS.snapshotEntryBytesMin, this.snapshotBytes)
+      this.bytesSinceSnapshot < Math.max(LIMITS.sharding.snapshotEntryBytesMin, this.snapshotBytes)
     ) {
       return null
     }

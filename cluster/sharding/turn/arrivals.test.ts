@@ -86,18 +86,18 @@ t.test('questions beside a turn count among what waits for the actor', async (t)
   const scene = new Scene({ rules: () => new Promise(() => undefined) })
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const say = [['append', { token: 'x', wait: 'slow' }]] as const
   void scene.tell(scene.envelope(id, { say }))
   await settle()
   // Whether it took the message that they name has to be read.
   scene.shard.activations.get(id)!.marks.spilled = true
-  scene.readMs = LIMITS.turnMs / 2
+  scene.readMs = LIMITS.sharding.turnMs / 2
   const body = { keyType: 'ledger', key: 'K', messageId: 'f'.repeat(32) }
   const ask = () => scene.tell(scene.envelope(id, { say: [['!holds', body]] }))
-  const asked = Array.from({ length: LIMITS.actorInFlightMax }, ask)
+  const asked = Array.from({ length: LIMITS.sharding.actorInFlightMax }, ask)
   t.equal(code(await scene.run(ask(), 1, 100)), 'TOO_BUSY')
-  await scene.clock.advance(LIMITS.turnMs)
+  await scene.clock.advance(LIMITS.sharding.turnMs)
   for (const reply of await Promise.all(asked)) t.not(code(reply), 'TOO_BUSY')
 })
 
@@ -107,7 +107,7 @@ t.test(
     const scene = new Scene()
     await scene.run(scene.shard.claim())
     t.equal(code(await scene.run(copyOf(scene))), 'success')
-    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
     const { derived } = scene.journal
     const alias = derived.alias.bind(derived)
     let looks = 0

@@ -240,8 +240,8 @@ export class Arrivals {
       respond(refused(errorItem('NOT_FOUND', text)))
       return
     }
-    if (activation.mailbox.length + activation.questions.size >= LIMITS.actorInFlightMax) {
-      const text = `this actor has ${LIMITS.actorInFlightMax} requests waiting; try again`
+    if (activation.mailbox.length + activation.questions.size >= LIMITS.sharding.actorInFlightMax) {
+      const text = `this actor has ${LIMITS.sharding.actorInFlightMax} requests waiting; try again`
       respond(refused(errorItem('TOO_BUSY', text)))
       return
     }
@@ -292,12 +292,12 @@ export class Arrivals {
   }
 
   #limit(end: () => void): () => void {
-    return this.#shard.context.clock.after(LIMITS.turnMs, end)
+    return this.#shard.context.clock.after(LIMITS.sharding.turnMs, end)
   }
 }
 
 function late(): Error {
-  return new Error(`the journal has not answered for ${LIMITS.turnMs / 1_000} s`)
+  return new Error(`the journal has not answered for ${LIMITS.sharding.turnMs / 1_000} s`)
 }
 
 function unavailable(error: unknown): WireReply {

@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import type { DerivedRow } from '../../../storage/journal.ts'
 import { ledger } from '../../testing/ledger.ts'
@@ -21,7 +22,7 @@ const verbose: Behaviour<Ledger> = {
 }
 
 async function rest(scene: Scene): Promise<void> {
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.shard.passivation.clear()
 }
 
@@ -31,9 +32,7 @@ for (const [name, behaviour, token] of [
   ['larger than its entries', verbose, 'x'.repeat(2_000)],
 ] as const) {
   t.test(`a state ${name} keeps its bound over 100 rests`, async (t) => {
-    const { stateBytesMax } = LIMITS
-    t.teardown(() => Object.assign(LIMITS, { stateBytesMax }))
-    Object.assign(LIMITS, { stateBytesMax: 256 * 1024 })
+    t.teardown(overrideLimits({ 'sharding.stateBytesMax': 256 * 1024 }))
     const snapshots: number[] = []
     const scene = new Scene({
       behaviours: [behaviour],
@@ -61,15 +60,16 @@ for (const [name, behaviour, token] of [
     const { state } = scene.shard.activations.get(id)!
     const bytes = Buffer.byteLength(JSON.stringify(behaviour.toSnapshot(state as Ledger)))
     const each = bytes / taken
-    t.ok(bytes <= LIMITS.stateBytesMax && bytes > LIMITS.stateBytesMax - 2 * each, `${bytes}`)
-    const most = LIMITS.stateBytesMax + LIMITS.marksBytesMax + 1_000
+    t.ok(
+      bytes <= LIMITS.sharding.stateBytesMax && bytes > LIMITS.sharding.stateBytesMax - 2 * each,
+      `${bytes}`,
+    )
+    const most = LIMITS.sharding.stateBytesMax + LIMITS.sharding.marksBytesMax + 1_000
     t.ok(snapshots.length > 0 && Math.max(...snapshots) <= most)
   })
 }
 
 t.test('an actor that is over its bound can still become smaller', async (t) => {
-  const { stateBytesMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { stateBytesMax }))
   const emptied: Behaviour<Ledger> = {
     ...ledger,
     *decide(state, message, turn) {
@@ -81,7 +81,7 @@ t.test('an actor that is over its bound can still become smaller', async (t) => 
   const scene = new Scene({ behaviours: [emptied] })
   await scene.run(scene.shard.claim())
   const id = await scene.made('x'.repeat(10_000))
-  Object.assign(LIMITS, { stateBytesMax: 5_000 })
+  t.teardown(overrideLimits({ 'sharding.stateBytesMax': 5_000 }))
   const say = async (...message: [string, object?]) =>
     code(await scene.run(scene.ask(id, { say: [message] })))
   t.equal(await say('append', { token: 'x' }), 'TOO_LARGE')
@@ -90,8 +90,6 @@ t.test('an actor that is over its bound can still become smaller', async (t) => 
 })
 
 t.test('an actor over its bound may become smaller step by step', async (t) => {
-  const { stateBytesMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { stateBytesMax }))
   const shortened: Behaviour<Ledger> = {
     ...ledger,
     *decide(state, message, turn) {
@@ -104,7 +102,7 @@ t.test('an actor over its bound may become smaller step by step', async (t) => {
   const scene = new Scene({ behaviours: [shortened] })
   await scene.run(scene.shard.claim())
   const id = await scene.made('x'.repeat(10_000))
-  Object.assign(LIMITS, { stateBytesMax: 5_000 })
+  t.teardown(overrideLimits({ 'sharding.stateBytesMax': 5_000 }))
   const say = async (...message: [string, object?]) =>
     code(await scene.run(scene.ask(id, { say: [message] })))
   t.equal(await say('append', { token: 'x' }), 'TOO_LARGE')
@@ -121,17 +119,20 @@ async function refusing(isRefused: (row: DerivedRow) => boolean) {
   const [id, other] = [await scene.made(), await scene.made()]
   const append = async (to: string, token: string) =>
     code(await scene.run(scene.ask(to, { say: [['append', { token }]] })))
-  for (let i = 0; i < LIMITS.snapshotEntriesMin; i++) {
-    await append(id, 'x'.repeat((2 * LIMITS.snapshotEntryBytesMin) / LIMITS.snapshotEntriesMin))
+  for (let i = 0; i < LIMITS.sharding.snapshotEntriesMin; i++) {
+    await append(
+      id,
+      'x'.repeat((2 * LIMITS.sharding.snapshotEntryBytesMin) / LIMITS.sharding.snapshotEntriesMin),
+    )
   }
   return { scene, id, other, append }
 }
 
 t.test('a snapshot that the engine refuses for good is given up and told', async (t) => {
   const { scene, id, other, append } = await refusing((row) => row.kind === 'snapshot')
-  await scene.clock.advance(LIMITS.unflushedMsMax * 2)
+  await scene.clock.advance(LIMITS.sharding.unflushedMsMax * 2)
   t.equal(await append(other, 'on'), 'success', 'others of its shard go on')
-  await scene.clock.advance(LIMITS.unflushedMsMax)
+  await scene.clock.advance(LIMITS.sharding.unflushedMsMax)
   t.equal(await scene.journal.derived.consumer(0, 'flush'), scene.shard.gate.head)
   t.match(scene.logged.join('\n'), new RegExp(`a snapshot was given up.*${id}`))
   const before = await scene.tokens(id)
@@ -147,22 +148,23 @@ t.test('a snapshot that the engine refuses takes no other one along', async (t) 
     isAway || (row.kind === 'snapshot' && refused.has(row.actorId))
   const { scene, id, other, append } = await refusing(isRefused)
   refused.add(id)
-  for (let i = 0; i < LIMITS.snapshotEntriesMin; i++) {
-    await append(other, 'x'.repeat((2 * LIMITS.snapshotEntryBytesMin) / LIMITS.snapshotEntriesMin))
+  for (let i = 0; i < LIMITS.sharding.snapshotEntriesMin; i++) {
+    await append(
+      other,
+      'x'.repeat((2 * LIMITS.sharding.snapshotEntryBytesMin) / LIMITS.sharding.snapshotEntriesMin),
+    )
   }
   isAway = false
-  await scene.clock.advance(LIMITS.unflushedMsMax * 2)
+  await scene.clock.advance(LIMITS.sharding.unflushedMsMax * 2)
   t.ok(await scene.journal.derived.snapshot(other))
   t.equal(await scene.journal.derived.snapshot(id), null)
   t.notMatch(scene.logged.join('\n'), new RegExp(`a snapshot was given up.*${other}`))
 })
 
 t.test('a snapshot over its bound is not written, and told', async (t) => {
-  const { snapshotBytesMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { snapshotBytesMax }))
-  Object.assign(LIMITS, { snapshotBytesMax: LIMITS.snapshotEntryBytesMin })
+  t.teardown(overrideLimits({ 'sharding.snapshotBytesMax': LIMITS.sharding.snapshotEntryBytesMin }))
   const { scene, id } = await refusing(() => false)
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   t.equal(await scene.journal.derived.snapshot(id), null)
   t.match(scene.logged.join('\n'), new RegExp(`a snapshot was given up.*${id}`))
   t.equal(await scene.journal.derived.consumer(0, 'flush'), scene.shard.gate.head)
@@ -171,7 +173,7 @@ t.test('a snapshot over its bound is not written, and told', async (t) => {
 t.test('an entry over its bound never joins a group', async (t) => {
   const scene = new Scene()
   await scene.run(scene.shard.claim())
-  const bytes = Buffer.alloc(LIMITS.entryBytesMax + 1)
+  const bytes = Buffer.alloc(LIMITS.protocol.entryBytesMax + 1)
   const joining = { entry: {} as never, bytes, activation: null, state: null, bases: new Map() }
   t.throws(() => scene.shard.join(joining), { message: /an entry is within its bound/ })
   t.equal(scene.shard.gate.newest, 0)
@@ -180,7 +182,7 @@ t.test('an entry over its bound never joins a group', async (t) => {
 t.test('the list of messages that were given up is bounded in bytes', (t) => {
   const list = new DeadLetters()
   let bytes = 0
-  for (let n = 1; n <= LIMITS.poisonedMax; n++) {
+  for (let n = 1; n <= LIMITS.sharding.poisonedMax; n++) {
     const errors = [{ code: 'POISONED', message: 'x', details: { messageId: `m${n}` } }]
     const x = { type: 'append', body: { token: 'ж'.repeat(400_000) } }
     const a = { type: 'append', success: false, errors } as never
@@ -188,8 +190,8 @@ t.test('the list of messages that were given up is bounded in bytes', (t) => {
     const row = list.apply({ ...base, n, m: `m${n}`, a, x }, n)
     bytes = Math.max(bytes, (row as { body: Uint8Array }).body.length)
   }
-  t.ok(bytes <= LIMITS.poisonedBytesMax, `${bytes} bytes`)
-  t.equal(list.all().length, LIMITS.poisonedMax, 'all are told of')
+  t.ok(bytes <= LIMITS.sharding.poisonedBytesMax, `${bytes} bytes`)
+  t.equal(list.all().length, LIMITS.sharding.poisonedMax, 'all are told of')
   t.ok(list.all().at(-1)!.message, 'the newest are kept')
   t.equal(list.all()[0]!.message, null)
   t.end()

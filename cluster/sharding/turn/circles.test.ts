@@ -40,7 +40,9 @@ function numberOf(shard: number, nth: number): string {
 
 /** Opens a ledger in the shard of its number; the rest it passes through. */
 function opens(world: World, number: string, through: readonly string[]) {
-  return world.ask('new', [['open', { number, through }]], { budgetMs: LIMITS.requestBudgetMs })
+  return world.ask('new', [['open', { number, through }]], {
+    budgetMs: LIMITS.sharding.requestBudgetMs,
+  })
 }
 
 /** How long, on the world's clock, until all are answered. */
@@ -62,7 +64,7 @@ for (const count of [2, 3]) {
     const asked = circle.map(([number, through]) => opens(world, number, through))
     t.ok((await tookMs(world, asked)) < 1_000)
     t.same((await Promise.all(asked)).map(code), Array(count).fill('success'))
-    await world.clock.advance(LIMITS.flushStoredMs)
+    await world.clock.advance(LIMITS.sharding.flushStoredMs)
     t.ok([...world.member.shards.values()].every(({ quiet }) => quiet))
   })
 }
@@ -93,7 +95,7 @@ t.test('what is claimed by a turn that begins again and wants it no more is free
   await tookMs(world, [older, again])
   t.same([code(await older), code(await again)], ['success', 'success'])
   t.same(wanted, [], 'it has begun twice')
-  await world.clock.advance(LIMITS.flushStoredMs * 2)
+  await world.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   t.same((await world.journal.derived.alias('ledger', there))?.claims, [])
 })
 
@@ -142,7 +144,7 @@ async function claimedLongAgo(isLoaded = true): Promise<Asked> {
   const body = { actorId: claimer, messageId: CLAIM }
   const claim = { ...scene.envelope(claimer), messages: [{ type: '!claim', body }] }
   t.equal(data(await scene.run(scene.tell({ ...claim, to: { type: 'ledger', key: 'K' } }))), true)
-  await scene.clock.advance(LIMITS.claimAgeMs)
+  await scene.clock.advance(LIMITS.sharding.claimAgeMs)
   if (isLoaded) await scene.tokens(claimer)
   t.equal(scene.shard.activations.has(claimer), isLoaded)
   return { scene, claimer, open }

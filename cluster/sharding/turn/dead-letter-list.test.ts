@@ -59,7 +59,7 @@ t.test('a replay is a message of its own, for the same actor', async (t) => {
     preview: false,
     copy: 0,
     crashes: 0,
-    budgetMs: LIMITS.requestBudgetMs,
+    budgetMs: LIMITS.sharding.requestBudgetMs,
   })
   const byKey = replayOf({ ...deadLetter, key: 'k', message: deadLetter.message! })
   t.same(byKey.to, { type: 'ledger', key: 'k' })
@@ -93,7 +93,8 @@ t.test('the list against a plain one, over restarts', async () => {
         if ((what === 'poison' || what === 'replay') !== (row !== null)) return false
         const others = before.filter((one) => one !== `m${id}`)
         if (what === 'replay') known.set(actor, others)
-        if (what === 'poison') known.set(actor, [...others, `m${id}`].slice(-LIMITS.poisonedMax))
+        if (what === 'poison')
+          known.set(actor, [...others, `m${id}`].slice(-LIMITS.sharding.poisonedMax))
         if (row) {
           const { body } = row as { body: Uint8Array | null }
           if ((body === null) !== (known.get(actor)!.length === 0)) return false

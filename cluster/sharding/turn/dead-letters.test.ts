@@ -18,7 +18,7 @@ t.test('given up at the third death: recorded, told, listed, not run', async (t)
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  const asking = { say: append('bad'), key: 'k', crashes: LIMITS.crashesMax }
+  const asking = { say: append('bad'), key: 'k', crashes: LIMITS.sharding.crashesMax }
   const reply = await scene.run(scene.ask(id, asking))
   t.equal(code(reply), 'POISONED')
   t.match(reply, { results: [{ errors: [{ details: { messageId: 'k' } }] }] })
@@ -28,7 +28,7 @@ t.test('given up at the third death: recorded, told, listed, not run', async (t)
     'a repeat is told the same',
   )
   const batch: [string, object][] = [...append('one'), ...append('two')]
-  await scene.run(scene.ask(id, { say: batch, crashes: LIMITS.crashesMax }))
+  await scene.run(scene.ask(id, { say: batch, crashes: LIMITS.sharding.crashesMax }))
   t.same(await scene.tokens(id), ['first'])
   const listed = [
     { messageId: 'k', type: 'ledger', actorId: id, by: 'tester', message: { type: 'append' } },
@@ -37,11 +37,11 @@ t.test('given up at the third death: recorded, told, listed, not run', async (t)
   ]
   t.match(scene.shard.deadLetters.all(), listed)
   t.equal(scene.shard.lastSnapshot().poisoned, true, 'the next owner is told to read them')
-  await scene.clock.advance(LIMITS.flushStoredMs)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs)
   const stored = await deadLettersOfAll(scene.journal.derived, 1)
   t.same(stored, scene.shard.deadLetters.all(), 'any member can read them')
   scene.journal.hooks.beforeWrite = () => 'unknown'
-  await scene.run(scene.ask(id, { say: append('late'), crashes: LIMITS.crashesMax }))
+  await scene.run(scene.ask(id, { say: append('late'), crashes: LIMITS.sharding.crashesMax }))
   await scene.restart()
   t.match(scene.shard.deadLetters.all(), [...listed, { message: { body: { token: 'late' } } }])
 })
@@ -51,7 +51,7 @@ t.test('the next owner knows what was given up before the handoff', async (t) =>
   await scene.run(scene.shard.claim())
   const id = await scene.made()
   const giveUp = (token: string) =>
-    scene.run(scene.ask(id, { say: append(token), crashes: LIMITS.crashesMax }))
+    scene.run(scene.ask(id, { say: append(token), crashes: LIMITS.sharding.crashesMax }))
   await giveUp('before')
   await scene.run(scene.shard.prepareHandoff(), 1)
   const prefetched = await scene.run(scene.shard.prefetch())
@@ -62,7 +62,7 @@ t.test('the next owner knows what was given up before the handoff', async (t) =>
   await giveUp('after')
   const listed = ['before', 'after'].map((token) => ({ message: { body: { token } } }))
   t.match(next.deadLetters.all(), listed)
-  await scene.clock.advance(LIMITS.flushStoredMs)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs)
   t.match(await deadLettersOfAll(scene.journal.derived, 1), listed, 'nor is it lost in its row')
 })
 
@@ -72,10 +72,10 @@ t.test('what took effect before the death is answered as it was', async (t) => {
   const id = await scene.made()
   const first = await scene.run(scene.ask(id, { say: append('a'), key: 'k' }))
   await scene.restart()
-  const again = { say: append('a'), key: 'k', crashes: LIMITS.crashesMax }
+  const again = { say: append('a'), key: 'k', crashes: LIMITS.sharding.crashesMax }
   t.same(await scene.run(scene.ask(id, again)), first)
   t.same(scene.shard.deadLetters.all(), [])
-  const read = await scene.run(scene.ask(id, { crashes: LIMITS.crashesMax }))
+  const read = await scene.run(scene.ask(id, { crashes: LIMITS.sharding.crashesMax }))
   t.equal(code(read), 'POISONED', 'a read is not run either, and leaves nothing')
   t.same(scene.shard.deadLetters.all(), [])
 })
@@ -84,7 +84,9 @@ t.test('replayed: it takes effect as a message of its own, and leaves the list',
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  await scene.run(scene.ask(id, { say: append('bad'), key: 'k', crashes: LIMITS.crashesMax }))
+  await scene.run(
+    scene.ask(id, { say: append('bad'), key: 'k', crashes: LIMITS.sharding.crashesMax }),
+  )
   const [deadLetter] = scene.shard.deadLetters.all()
   const { send } = scene.shard.context
   const envelope = replayOf({ ...deadLetter!, message: deadLetter!.message! })
@@ -94,7 +96,7 @@ t.test('replayed: it takes effect as a message of its own, and leaves the list',
   t.same(scene.shard.deadLetters.all(), [], 'it is off the list')
   await scene.restart()
   t.same(scene.shard.deadLetters.all(), [])
-  await scene.clock.advance(LIMITS.flushStoredMs)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs)
   t.same(await deadLettersOfAll(scene.journal.derived, 1), [])
 })
 
@@ -102,15 +104,20 @@ t.test('the list is bounded: the newest of an actor, and none that is too large'
   const scene = new Scene()
   await scene.run(scene.shard.claim())
   const id = await scene.made()
-  for (let i = 0; i < LIMITS.poisonedMax + 4; i++) {
-    const asking = { say: append(`${i}`), key: `k${i}`, crashes: LIMITS.crashesMax }
+  for (let i = 0; i < LIMITS.sharding.poisonedMax + 4; i++) {
+    const asking = { say: append(`${i}`), key: `k${i}`, crashes: LIMITS.sharding.crashesMax }
     await scene.run(scene.ask(id, asking))
   }
   const [first] = scene.shard.deadLetters.all()
-  t.equal(scene.shard.deadLetters.all().length, LIMITS.poisonedMax)
+  t.equal(scene.shard.deadLetters.all().length, LIMITS.sharding.poisonedMax)
   t.equal(first?.messageId, 'k4')
-  const large = append('x'.repeat(LIMITS.entryBytesMax))
-  const asking = { say: large, key: 'large', bodyHash: 'large', crashes: LIMITS.crashesMax }
+  const large = append('x'.repeat(LIMITS.protocol.entryBytesMax))
+  const asking = {
+    say: large,
+    key: 'large',
+    bodyHash: 'large',
+    crashes: LIMITS.sharding.crashesMax,
+  }
   await scene.run(scene.ask(id, asking))
   t.equal(scene.shard.deadLetters.all().at(-1)?.message, null)
 })
@@ -128,8 +135,8 @@ t.test('after two deaths it runs alone', async (t) => {
   scene.journal.hooks.beforeAppend = () => commit.opened.then(() => null)
   say('before', tell(a, 'before'))
   await settle()
-  say('suspect', tell(b, 'suspect', LIMITS.crashesAlone))
-  say('other', tell(a, 'other', LIMITS.crashesAlone))
+  say('suspect', tell(b, 'suspect', LIMITS.sharding.crashesAlone))
+  say('other', tell(a, 'other', LIMITS.sharding.crashesAlone))
   say('after', tell(a, 'after'))
   await scene.clock.advance(50)
   t.same(out, ['other moved'], 'another suspect is sent back: it must not die with this one')
@@ -154,11 +161,11 @@ t.test('a suspect holds nobody up for long', async (t) => {
   const [a, b, c] = [await scene.made(), await scene.made(), await scene.made()]
   const stuck = scene.tell(scene.envelope(a, { say: append('stuck', { wait: 'rule' }) }))
   const say = append('suspect', { wait: 'rule' })
-  const suspect = scene.tell(scene.envelope(b, { say, crashes: LIMITS.crashesAlone }))
+  const suspect = scene.tell(scene.envelope(b, { say, crashes: LIMITS.sharding.crashesAlone }))
   const after = scene.ask(c, { say: append('after') })
   const began = scene.clock.monotonicMs()
   t.equal(code(await scene.run(after)), 'success')
-  t.ok(scene.clock.monotonicMs() - began <= 2 * LIMITS.sealedHeldMs + 200)
+  t.ok(scene.clock.monotonicMs() - began <= 2 * LIMITS.sharding.sealedHeldMs + 200)
   rule.open()
   t.same([code(await scene.run(stuck)), code(await scene.run(suspect))], ['success', 'success'])
 })
@@ -200,7 +207,7 @@ t.test('what is given up is not recorded before what was there', async (t) => {
   const id = await scene.made()
   scene.clock.stepWall(-3_600_000)
   const say: [string, object][] = [['append', { token: 'x' }]]
-  await scene.run(scene.ask(id, { say, key: 'k'.repeat(32), crashes: LIMITS.crashesMax }))
+  await scene.run(scene.ask(id, { say, key: 'k'.repeat(32), crashes: LIMITS.sharding.crashesMax }))
   const rows = await scene.journal.log.read(0, 0, 1_000_000)
   const times = rows.flatMap((row) => [...entriesOfRow(row, 0)]).map(({ entry }) => entry.t)
   t.equal(times.length, 2)

@@ -74,8 +74,8 @@ export class DeadLetters {
 
 /** The newest ones; of those, the newest messages that a row has room for. */
 function bounded(all: readonly DeadLetter[]): readonly DeadLetter[] {
-  const newest = all.slice(-LIMITS.poisonedMax)
-  let left = LIMITS.poisonedBytesMax
+  const newest = all.slice(-LIMITS.sharding.poisonedMax)
+  let left = LIMITS.sharding.poisonedBytesMax
   return newest
     .toReversed()
     .map((one) => {
@@ -124,7 +124,7 @@ export function replayOf(deadLetter: DeadLetter & { readonly message: Message })
     copy: 0,
     messages: [message],
     bodyHash: '',
-    budgetMs: LIMITS.requestBudgetMs,
+    budgetMs: LIMITS.sharding.requestBudgetMs,
     by,
     preview: false,
     crashes: 0,

@@ -13,7 +13,7 @@ import { Scene, code, data, latch } from '../testing/scene.ts'
 import type { Asking, SceneOptions } from '../testing/scene.ts'
 
 /** What is asked for at a time comes this late: long after the turn is over. */
-const LATE_MS = 3 * LIMITS.turnMs
+const LATE_MS = 3 * LIMITS.sharding.turnMs
 const NOTHING_DONE = /nothing was done/
 
 /** A ledger that reserves keys before its message, and then waits for rules if told to. */
@@ -37,7 +37,7 @@ async function started(options: SceneOptions = {}): Promise<Scene> {
 async function spilled(scene: Scene): Promise<string> {
   const id = await scene.made()
   await scene.run(scene.ask(id, { say: [['append', { token: 'second' }]] }))
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.shard.activations.get(id)!.marks.spilled = true
   return id
 }
@@ -46,7 +46,7 @@ async function spilled(scene: Scene): Promise<string> {
 async function expires(t: Test, scene: Scene, id: string, asking: Asking): Promise<WireReply> {
   const replies: WireReply[] = []
   void scene.tell(scene.envelope(id, asking)).then((reply) => replies.push(reply))
-  await scene.clock.advance(LIMITS.turnMs - 10)
+  await scene.clock.advance(LIMITS.sharding.turnMs - 10)
   t.same(replies, [], 'its time is not over')
   await scene.clock.advance(20)
   t.equal(replies.length, 1, 'it is answered')
@@ -117,7 +117,7 @@ t.test('of a batch what was done stays done, and the rest is not', async (t) => 
 })
 
 t.test('all turns of a request have the time of one', async (t) => {
-  const { turnMs } = LIMITS
+  const { turnMs } = LIMITS.sharding
   const scene: Scene = await started({
     rules: () => new Promise((done) => void scene.clock.after(turnMs * 0.6, () => done([]))),
   })
@@ -182,10 +182,10 @@ t.test('a key that another turn has: it ends with that one', async (t) => {
   const [one, two] = [await scene.made(), await scene.made()]
   const say = [['append', { token: 'x', through: ['K'], waits: 'slow' }]] as const
   const first = scene.tell(scene.envelope(one, { say }))
-  await scene.clock.advance(LIMITS.turnMs / 2)
+  await scene.clock.advance(LIMITS.sharding.turnMs / 2)
   const wanting = [['append', { token: 'mine', through: ['K'] }]] as const
   const second = scene.tell(scene.envelope(two, { say: wanting }))
-  await scene.clock.advance(LIMITS.turnMs / 2 + 10)
+  await scene.clock.advance(LIMITS.sharding.turnMs / 2 + 10)
   t.equal(code(await scene.run(first)), 'UNAVAILABLE')
   t.equal(code(await scene.run(second)), 'success')
   await goesOn(t, scene, one, ['first'])
@@ -205,7 +205,7 @@ t.test('an older turn that a younger one has given back for', async (t) => {
   t.notOk(scene.shard.reserved.has('ledger\0L'), 'it has given back')
   // That the older one ends is never heard of.
   scene.shard.reserved.get('ledger\0K')!.waiting.length = 0
-  await scene.clock.advance(LIMITS.turnMs + 10)
+  await scene.clock.advance(LIMITS.sharding.turnMs + 10)
   t.equal(code(await scene.run(waits)), 'UNAVAILABLE')
   await goesOn(t, scene, two, ['first'])
 })
@@ -214,7 +214,7 @@ for (const type of ['checkpoints', 'at'] as const) {
   t.test(`${type}: a past that is not read`, async (t) => {
     const scene = await started()
     const id = await scene.made()
-    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
     scene.readMs = LATE_MS
     const reply = await expires(t, scene, id, { say: [[type, { id: 'none' }]] })
     t.equal(code(reply), 'UNAVAILABLE')
@@ -252,7 +252,7 @@ t.test('a question about a key, in its turn or beside one, whose mark is not rea
 t.test('an actor that is not loaded is loaded anew for who comes next', async (t) => {
   const scene = await started()
   const id = await scene.made()
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   await scene.restart()
   scene.readMs = LATE_MS
   const behind = scene.tell(scene.envelope(id, { say: [['append', { token: 'behind' }]] }))

@@ -4,6 +4,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import { settle } from '../../testing/harness.ts'
 import { Scene, code, latch } from '../testing/scene.ts'
@@ -12,7 +13,7 @@ type Say = readonly [string, object][]
 
 const KEY = 'k'.repeat(32)
 const append = (token: string): Say => [['append', { token }]]
-const LONG: Say = [['renumber', { number: 'n'.repeat(LIMITS.markAnswerBytesMax) }]]
+const LONG: Say = [['renumber', { number: 'n'.repeat(LIMITS.sharding.markAnswerBytesMax) }]]
 
 interface Case {
   readonly name: string
@@ -84,9 +85,9 @@ async function repeated(one: Case): Promise<Told> {
 
 for (const one of CASES) {
   t.test(`a repeat that is known ${one.name} waits for the log`, async (t) => {
-    const { marksMax } = LIMITS
-    t.teardown(() => Object.assign(LIMITS, { marksMax }))
-    if (one.between) Object.assign(LIMITS, { marksMax: one.between.length - 1 })
+    const { marksMax } = LIMITS.sharding
+    t.teardown(() => overrideLimits({ 'sharding.marksMax': marksMax }))
+    if (one.between) overrideLimits({ 'sharding.marksMax': one.between.length - 1 })
     const kept = await repeated(one)
     t.same(kept.replies, [], 'nobody knows yet whether it took effect')
     const { head } = kept.scene.shard.gate
@@ -105,9 +106,7 @@ for (const one of CASES) {
 
 /** A message is sent, and as many others to its actor as push it out of the window. */
 async function spilled(t: Test, say: Say, startMs: number): Promise<[Scene, string]> {
-  const { marksMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { marksMax }))
-  Object.assign(LIMITS, { marksMax: 4 })
+  t.teardown(overrideLimits({ 'sharding.marksMax': 4 }))
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   const holder = await scene.made()
@@ -121,12 +120,12 @@ async function spilled(t: Test, say: Say, startMs: number): Promise<[Scene, stri
   for (let i = 0; i < 5; i++) {
     await scene.run(scene.ask(id, { say: [['append', { token: 'no', unless: 'first' }]] }))
   }
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   return [scene, id]
 }
 
 t.test('a mark that has left the window is found on its day and on the next', async (t) => {
-  const { callerMarkMs } = LIMITS
+  const { callerMarkMs } = LIMITS.storage
   for (const day of [0, 1, 4]) {
     const [scene, id] = await spilled(t, append('once'), day * callerMarkMs + 300_000)
     for (const laterMs of [0, callerMarkMs - 60_000]) {
@@ -140,16 +139,14 @@ t.test('a mark that has left the window is found on its day and on the next', as
 })
 
 t.test('a mark that has left the window, and did not happen after all, is not found', async (t) => {
-  const { marksMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { marksMax }))
-  Object.assign(LIMITS, { marksMax: 4 })
+  t.teardown(overrideLimits({ 'sharding.marksMax': 4 }))
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   const id = await scene.made()
   for (const token of ['1', '2', '3', '4', '5']) {
     await scene.run(scene.ask(id, { say: append(token) }))
   }
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.journal.hooks.beforeAppend = () => 'full'
   const once = scene.envelope(id, { say: append('once'), key: KEY })
   const lost = [once, ...['6', '7', '8', '9'].map((token) => scene.envelope(id, { say: append(token) }))] // prettier-ignore
@@ -162,7 +159,7 @@ t.test('a mark that has left the window, and did not happen after all, is not fo
 
 t.test('a mark whose refusal has gone is not answered by an entry of its number', async (t) => {
   const [scene, id] = await spilled(t, LONG, 60_000)
-  await scene.journal.derived.expire!(() => 61_000 + LIMITS.derivedTtlSeconds * 1_000)
+  await scene.journal.derived.expire!(() => 61_000 + LIMITS.storage.derivedTtlSeconds * 1_000)
   await scene.restart()
   const next = await scene.run(scene.ask(id, { say: append('of its number') }))
   t.equal(code(next), 'success')
@@ -213,9 +210,7 @@ t.test('a read beside a repeat waits for what it has seen', async (t) => {
 })
 
 t.test('a takeover knows the first mark that has left a window', async (t) => {
-  const { marksMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { marksMax }))
-  Object.assign(LIMITS, { marksMax: 4 })
+  t.teardown(overrideLimits({ 'sharding.marksMax': 4 }))
   const scene = new Scene({ hooks: {} })
   await scene.run(scene.shard.claim())
   scene.journal.hooks.beforeWrite = () => 'unknown'

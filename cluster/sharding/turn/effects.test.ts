@@ -3,7 +3,7 @@
 // number, whatever becomes of copies and processes. Source: PROTOCOL 3.6 "Outbox".
 
 import t from 'tap'
-import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import { placeOfActor, shardOf } from '../../../protocol/ids.ts'
 import type { Group } from '../../../storage/journal.ts'
@@ -156,10 +156,8 @@ t.test('the disk is full once for what is noted of an effect by number: it arriv
 })
 
 t.test('a takeover tells what is noted of an effect from what its actor has done', async (t) => {
-  const { marksMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { marksMax }))
   // So few that the actor's window has to be looked through.
-  Object.assign(LIMITS, { marksMax: 4 })
+  t.teardown(overrideLimits({ 'sharding.marksMax': 4 }))
   let world = await startMember({ shards: 1, seed: 7 })
   const { id } = await must(world, 'new', [['open', { number: 'N' }]], 'open')
   const tokens = Array.from({ length: 8 }, (_, i) => `token ${i}`)

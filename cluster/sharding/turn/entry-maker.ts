@@ -163,18 +163,18 @@ const NO_CHANGES: readonly KeyChange[] = []
  * is over it already, for an older version has let it, may still become smaller.
  */
 export function tooLarge(activation: Activation, bytes: number, state: unknown): string | null {
-  if (bytes > LIMITS.entryBytesMax) {
+  if (bytes > LIMITS.protocol.entryBytesMax) {
     return (
-      `what this message changes takes ${bytes} bytes, at most ${LIMITS.entryBytesMax} are ` +
+      `what this message changes takes ${bytes} bytes, at most ${LIMITS.protocol.entryBytesMax} are ` +
       'possible; split it into several messages'
     )
   }
   if (state === null || state === activation.state) return null
-  const growth = bytes * LIMITS.stateGrowthMax
-  if (activation.stateBytesBound + growth <= LIMITS.stateBytesMax) return null
+  const growth = bytes * LIMITS.sharding.stateGrowthMax
+  if (activation.stateBytesBound + growth <= LIMITS.sharding.stateBytesMax) return null
   const size = snapshotBytes(activation, state)
-  if (size > LIMITS.stateBytesMax && size >= snapshotBytes(activation, activation.state)) {
-    return `this actor would take ${size} bytes, at most ${LIMITS.stateBytesMax} are possible`
+  if (size > LIMITS.sharding.stateBytesMax && size >= snapshotBytes(activation, activation.state)) {
+    return `this actor would take ${size} bytes, at most ${LIMITS.sharding.stateBytesMax} are possible`
   }
   // What joins adds its growth: then it is as measured.
   activation.stateBytesBound = size - growth

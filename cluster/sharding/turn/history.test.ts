@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Test as Tap } from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import type { Behaviour, Checkpoint } from '../../../protocol/behaviour.ts'
 import type { EntryRow } from '../../../storage/journal.ts'
 import { settle } from '../../testing/harness.ts'
@@ -66,9 +67,9 @@ async function long(count: number): Promise<{ scene: Scene; id: string; reading:
   for (let i = 0; i < count; i++) {
     const token = `${i} ${'x'.repeat(ENTRY_BYTES)}`
     await scene.run(scene.ask(id, { say: [['append', { token }]] }))
-    if (i % 50 === 0) await scene.clock.advance(LIMITS.flushStoredMs)
+    if (i % 50 === 0) await scene.clock.advance(LIMITS.sharding.flushStoredMs)
   }
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   const reading = new Reading()
   const { derived } = scene.journal
   const entries = derived.entries.bind(derived)
@@ -112,20 +113,20 @@ t.test('what a dropped turn reads is no longer read', async (t) => {
   const resting = scene.shard.seal()
   t.ok(await scene.run(resting))
   const { reads } = reading
-  await scene.clock.advance(LIMITS.sealedHeldMs / 2)
+  await scene.clock.advance(LIMITS.sharding.sealedHeldMs / 2)
   t.ok(reading.reads <= reads + 1, 'at most the read under way')
   scene.shard.unseal()
   t.equal((data(await scene.run(asked)) as Checkpoint[]).length, 100)
 })
 
 t.test('checkpoints are as many as an answer has room for, the newest', async (t) => {
-  const { checkpointsBytesMax } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { checkpointsBytesMax }))
-  Object.assign(LIMITS, { checkpointsBytesMax: 1_000 })
+  const { checkpointsBytesMax } = LIMITS.sharding
+  t.teardown(() => overrideLimits({ 'sharding.checkpointsBytesMax': checkpointsBytesMax }))
+  overrideLimits({ 'sharding.checkpointsBytesMax': 1_000 })
   const { scene, id } = await long(30)
   const found = await checkpoints(scene, id)
   t.ok(found.length > 2 && JSON.stringify(found).length <= 1_001, `${found.length}`)
-  Object.assign(LIMITS, { checkpointsBytesMax })
+  overrideLimits({ 'sharding.checkpointsBytesMax': checkpointsBytesMax })
   t.same((await checkpoints(scene, id)).slice(-found.length), found)
 })
 
@@ -138,7 +139,7 @@ t.test('checkpoints whose rows are there, and not yet known to be, are told once
   scene.journal.hooks.beforeWrite = (_, rows) =>
     rows.some(({ kind }) => kind === 'snapshot') ? snapshot.opened.then(() => null) : null
   const append = (token: string) => scene.run(scene.ask(id, { say: [['append', { token }]] }))
-  const { snapshotEntriesMin: count, snapshotEntryBytesMin: bytes } = LIMITS
+  const { snapshotEntriesMin: count, snapshotEntryBytesMin: bytes } = LIMITS.sharding
   for (let i = 1; i < count; i++) await append('x'.repeat((2 * bytes) / count))
   await append('behind it')
   const { head } = scene.shard.gate

@@ -51,7 +51,7 @@ export class History {
   ): Promise<readonly Checkpoint[]> {
     const shard = this.#shard
     const newestFirst: Checkpoint[] = []
-    let bytesLeft = LIMITS.checkpointsBytesMax
+    let bytesLeft = LIMITS.sharding.checkpointsBytesMax
     const take = ({ body }: LoadedEntry): void => {
       const entry = decodeEntry(body)
       if (!isCheckpoint(entry)) return
@@ -68,7 +68,7 @@ export class History {
         shard.context.journal.derived.entries(activation.id, {
           order: 'descending',
           before,
-          countMax: LIMITS.checkpointsMax,
+          countMax: LIMITS.protocol.checkpointsMax,
           bytesMax: PAGE_BYTES,
         }),
       )

@@ -4,6 +4,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { decodeEntry, encodeEntry, joinEntries } from '../../../protocol/entry.ts'
 import type { Entry } from '../../../protocol/entry.ts'
@@ -12,7 +13,7 @@ import { ledger } from '../../testing/ledger.ts'
 import { decodeSnapshot } from './activation.ts'
 import { Scene, code, data } from '../testing/scene.ts'
 
-const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000
+const EXPIRY_MS = LIMITS.storage.derivedTtlSeconds * 1_000
 const ALL = { order: 'ascending', after: 0, bytesMax: 9e9 } as const
 
 async function started(options: ConstructorParameters<typeof Scene>[0] = {}): Promise<Scene> {
@@ -34,7 +35,7 @@ async function refused(t: Test, scene: Scene, id: string, key?: string): Promise
 }
 
 async function flushed(scene: Scene): Promise<void> {
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
 }
 
 /** Every row that may go has gone. */
@@ -114,7 +115,7 @@ t.test('of what is not durable yet some rows may be there and older ones not', a
 t.test('the answer of a refusal that has gone is not another entry of its number', async (t) => {
   const scene = await started()
   const id = await scene.made()
-  const number = 'n'.repeat(LIMITS.markAnswerBytesMax)
+  const number = 'n'.repeat(LIMITS.sharding.markAnswerBytesMax)
   const holder = await scene.made()
   t.equal(await say(scene, holder, ['renumber', { number }]), 'success')
   const renumber = () => say(scene, id, ['renumber', { number }], 'k')
@@ -188,8 +189,8 @@ async function refusedOften(
   const bodies = Array.from({ length: count }, (_, i) => {
     return encodeEntry({ ...fixed, n: i + 1, m: `refused ${i + 1}`, ...more })
   })
-  for (let i = 0; i < count; i += LIMITS.groupEntriesMax) {
-    const some = bodies.slice(i, i + LIMITS.groupEntriesMax)
+  for (let i = 0; i < count; i += LIMITS.storage.groupEntriesMax) {
+    const some = bodies.slice(i, i + LIMITS.storage.groupEntriesMax)
     const place = { shard: 0, epoch: scene.shard.epoch, head: first - 1 + i, count: some.length }
     await scene.journal.log.append([
       { ...place, commitId: scene.newUuid(), body: joinEntries(some) },
@@ -222,13 +223,13 @@ async function readOf(scene: Scene, id: string): Promise<number> {
 t.test('an actor that was refused ever so often, and never made, is loaded at once', async (t) => {
   const scene = await started()
   const id = scene.newUuid(0)
-  const count = 20 * LIMITS.unmadeSnapshotEntriesMin
+  const count = 20 * LIMITS.sharding.unmadeSnapshotEntriesMin
   await refusedOften(scene, { id, count })
   t.equal(await readOf(scene, id), count, 'as an earlier version has left it')
   const refuse = () => say(scene, id, ['append', { token: 'no' }], 'k1')
   t.equal(await refuse(), 'NOT_FOUND')
   await flushed(scene)
-  t.ok((await readOf(scene, id)) < LIMITS.unmadeSnapshotEntriesMin)
+  t.ok((await readOf(scene, id)) < LIMITS.sharding.unmadeSnapshotEntriesMin)
   t.equal(await refuse(), 'NOT_FOUND')
   t.equal(numbers(scene, id).length, count + 1, 'and is still remembered')
   const open = () => say(scene, id, ['open', { token: 'x' }], 'k2')
@@ -246,7 +247,7 @@ t.test('an actor that was refused ever so often, and never made, is loaded at on
 t.test('nothing hides the records of an actor of which only refusals are left', async (t) => {
   const scene = await started()
   const id = scene.newUuid(0)
-  await refusedOften(scene, { id, count: LIMITS.unmadeSnapshotEntriesMin, more: { v: 1 } })
+  await refusedOften(scene, { id, count: LIMITS.sharding.unmadeSnapshotEntriesMin, more: { v: 1 } })
   t.equal(await append(scene, id, 'x'), 'NOT_FOUND')
   await flushed(scene)
   t.equal(scene.journal.derived.snapshot(id), null)
@@ -340,11 +341,15 @@ t.test('what an earlier version recorded in quarantine does no harm', async (t) 
 })
 
 t.test('by a snapshot, too, an actor knows that marks have left its window', async (t) => {
-  const { marksMax, snapshotEntriesMin, snapshotEntryBytesMin } = LIMITS
-  t.teardown(() => Object.assign(LIMITS, { marksMax, snapshotEntriesMin, snapshotEntryBytesMin }))
   const tokens = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
   const sum = 1 + tokens.length
-  Object.assign(LIMITS, { marksMax: 4, snapshotEntriesMin: sum, snapshotEntryBytesMin: 1 })
+  t.teardown(
+    overrideLimits({
+      'sharding.marksMax': 4,
+      'sharding.snapshotEntriesMin': sum,
+      'sharding.snapshotEntryBytesMin': 1,
+    }),
+  )
   const scene = await started()
   const id = await scene.made()
   const key = (token: string) => token.repeat(32)

@@ -36,8 +36,8 @@ t.test('what has left the window is held no longer than what is in it', async (t
   const inWindow = 5
   const marks = new Marks()
   const refs: WeakRef<Mark>[] = []
-  for (let i = 0; i < LIMITS.marksMax; i++) {
-    const made = mark(`id${i}`, 0, LIMITS.marksBytesMax / inWindow)
+  for (let i = 0; i < LIMITS.sharding.marksMax; i++) {
+    const made = mark(`id${i}`, 0, LIMITS.sharding.marksBytesMax / inWindow)
     refs.push(new WeakRef(made))
     marks.add(made)
   }
@@ -73,19 +73,19 @@ t.test('a long answer is left in its entry; the bound is in bytes', async (t) =>
     const errors = [{ code: 'X', message: '' }] as never[]
     return { ...ENTRY, a: { type: 'x', success: false, errors } }
   }
-  t.not(markOf(sized(LIMITS.markAnswerBytesMax), 1, []).result, null)
-  t.equal(markOf(sized(LIMITS.markAnswerBytesMax + 1), 1, []).result, null)
+  t.not(markOf(sized(LIMITS.sharding.markAnswerBytesMax), 1, []).result, null)
+  t.equal(markOf(sized(LIMITS.sharding.markAnswerBytesMax + 1), 1, []).result, null)
   const none = markOf({ ...ENTRY, a: { type: 'x', success: true } }, 1, []).bytes
   t.equal(markOf(sized(100), 1, []).bytes, none + 100)
-  t.equal(markOf(sized(LIMITS.markAnswerBytesMax + 1), 1, []).bytes, none, 'it isn’t here')
+  t.equal(markOf(sized(LIMITS.sharding.markAnswerBytesMax + 1), 1, []).bytes, none, 'it isn’t here')
   t.ok(markOf(sized(0 + 2, false), 1, []).bytes > none, 'errors weigh as well')
   t.equal(markOf(sized(100), 1, ['ab']).bytes, none + 100 + '["ab"]'.length)
-  const many = ['k'.repeat(LIMITS.markKeysBytesMax)]
+  const many = ['k'.repeat(LIMITS.sharding.markKeysBytesMax)]
   t.match(markOf(sized(100), 1, many), { keys: [], bytes: none + 100 })
 })
 
 t.test('an entry that may go with its answer is told apart: refused, and too long', async (t) => {
-  const data = 'x'.repeat(LIMITS.markAnswerBytesMax)
+  const data = 'x'.repeat(LIMITS.sharding.markAnswerBytesMax)
   const long = { ...ENTRY, a: { type: 'x', success: true as const, data } }
   const records = [{}] as never
   t.equal(markOf(long, 1, []).passing, true)
@@ -97,8 +97,8 @@ t.test('an entry that may go with its answer is told apart: refused, and too lon
 t.test(
   'with fewer entries than that, and the largest marks there are, none has left',
   async (t) => {
-    const data = 'x'.repeat(LIMITS.markAnswerBytesMax - 2)
-    const keys = ['k'.repeat(LIMITS.markKeysBytesMax - 4)]
+    const data = 'x'.repeat(LIMITS.sharding.markAnswerBytesMax - 2)
+    const keys = ['k'.repeat(LIMITS.sharding.markKeysBytesMax - 4)]
     const marks = new Marks()
     for (let n = 1; n <= fewestToSpill(); n++) {
       const entry = { ...ENTRY, m: `m${n}`, a: { type: 'x', success: true as const, data } }
@@ -107,12 +107,12 @@ t.test(
       marks.add(largest)
       t.equal(marks.spilled, n === fewestToSpill())
     }
-    t.ok(fewestToSpill() <= LIMITS.marksMax + 1)
+    t.ok(fewestToSpill() <= LIMITS.sharding.marksMax + 1)
   },
 )
 
 t.test('how long each kind lives, to the millisecond; the day of a clock', async (t) => {
-  t.same([markTtlMs(0), markTtlMs(1)], [LIMITS.edgeMarkMs, LIMITS.callerMarkMs])
+  t.same([markTtlMs(0), markTtlMs(1)], [LIMITS.storage.edgeMarkMs, LIMITS.storage.callerMarkMs])
   for (const kind of [0, 1] as const) {
     t.ok(isAlive(mark('a', 50, 1, kind), 50 + markTtlMs(kind) - 1))
     t.notOk(isAlive(mark('a', 50, 1, kind), 50 + markTtlMs(kind)))
@@ -129,12 +129,18 @@ interface Adding {
 }
 
 t.test('the window against a list: the newest that fit, each found while it lives', async () => {
-  const large = Math.floor(LIMITS.marksBytesMax / 5)
+  const large = Math.floor(LIMITS.sharding.marksBytesMax / 5)
   const adding: fc.Arbitrary<Adding> = fc.record({
     id: fc.nat(25),
     kind: fc.constantFrom(0, 1),
-    bytes: fc.constantFrom(1, 100, large, LIMITS.marksBytesMax, LIMITS.marksBytesMax + 1),
-    afterMs: fc.constantFrom(0, 1, LIMITS.edgeMarkMs / 2, LIMITS.callerMarkMs / 3),
+    bytes: fc.constantFrom(
+      1,
+      100,
+      large,
+      LIMITS.sharding.marksBytesMax,
+      LIMITS.sharding.marksBytesMax + 1,
+    ),
+    afterMs: fc.constantFrom(0, 1, LIMITS.storage.edgeMarkMs / 2, LIMITS.storage.callerMarkMs / 3),
   })
   fc.assert(
     fc.property(fc.array(adding, { maxLength: 40, size: 'max' }), (all) => {
@@ -150,7 +156,7 @@ t.test('the window against a list: the newest that fit, each found while it live
         window.push(added)
         const sum = (): number => window.reduce((s, m) => s + m.bytes, 0)
         const left: Mark[] = []
-        while (window.length > 1 && sum() > LIMITS.marksBytesMax) {
+        while (window.length > 1 && sum() > LIMITS.sharding.marksBytesMax) {
           const oldest = window[0]!
           window = window.slice(1)
           if (isAlive(oldest, clock)) left.push(oldest)
@@ -176,7 +182,7 @@ t.test('the window against a list: the newest that fit, each found while it live
 
 t.test('as many as may, over and over: nothing of the oldest is left', async (t) => {
   const marks = new Marks()
-  const { marksMax } = LIMITS
+  const { marksMax } = LIMITS.sharding
   const count = 4 * marksMax
   let left = 0
   for (let i = 0; i < count; i++) {
@@ -194,11 +200,13 @@ t.test('as many as may, over and over: nothing of the oldest is left', async (t)
 
 t.test('what leaves after its time is not spilled', async (t) => {
   const marks = new Marks()
-  const full = LIMITS.marksBytesMax
+  const full = LIMITS.sharding.marksBytesMax
   marks.add(mark('edge', 0, full, 0))
-  t.same(marks.add(mark('caller', LIMITS.edgeMarkMs, full, 1)), [])
+  t.same(marks.add(mark('caller', LIMITS.storage.edgeMarkMs, full, 1)), [])
   t.notOk(marks.spilled)
-  const [left] = marks.add(mark('next', LIMITS.edgeMarkMs + LIMITS.callerMarkMs - 1, full))
+  const [left] = marks.add(
+    mark('next', LIMITS.storage.edgeMarkMs + LIMITS.storage.callerMarkMs - 1, full),
+  )
   t.equal(left!.messageId, 'caller')
   t.ok(marks.spilled)
 })

@@ -33,10 +33,10 @@ const PASSING = { passing: true } as const
 /** The mark of an entry. Keys over their bound are left out: repeats show the present ones. */
 export function markOf(entry: EntryHead, offset: number, ownKeys: readonly string[]): Mark {
   const answerBytes = jsonBytes(entry.a.success ? entry.a.data : entry.a.errors)
-  const long = answerBytes > LIMITS.markAnswerBytesMax
+  const long = answerBytes > LIMITS.sharding.markAnswerBytesMax
   let keys = ownKeys
   let keysBytes = keys.length === 0 ? 0 : jsonBytes(keys)
-  if (keysBytes > LIMITS.markKeysBytesMax) {
+  if (keysBytes > LIMITS.sharding.markKeysBytesMax) {
     keys = NO_KEYS
     keysBytes = 0
   }
@@ -67,12 +67,13 @@ function jsonBytes(value: unknown): number {
 
 /** An actor with fewer entries than this has never pushed a mark out of its window. */
 export function fewestToSpill(): number {
-  const largest = MARK_OVERHEAD_BYTES + LIMITS.markAnswerBytesMax + LIMITS.markKeysBytesMax
-  return 1 + Math.min(LIMITS.marksMax, Math.floor(LIMITS.marksBytesMax / largest))
+  const largest =
+    MARK_OVERHEAD_BYTES + LIMITS.sharding.markAnswerBytesMax + LIMITS.sharding.markKeysBytesMax
+  return 1 + Math.min(LIMITS.sharding.marksMax, Math.floor(LIMITS.sharding.marksBytesMax / largest))
 }
 
 export function markTtlMs(kind: 0 | 1): number {
-  return kind === 1 ? LIMITS.callerMarkMs : LIMITS.edgeMarkMs
+  return kind === 1 ? LIMITS.storage.callerMarkMs : LIMITS.storage.edgeMarkMs
 }
 
 export function isAlive(mark: Mark, clock: number): boolean {
@@ -84,7 +85,7 @@ export function isAlive(mark: Mark, clock: number): boolean {
  * the longest time, so that what is alive is of today or of yesterday.
  */
 export function markDay(clock: number): number {
-  return Math.floor(clock / LIMITS.callerMarkMs)
+  return Math.floor(clock / LIMITS.storage.callerMarkMs)
 }
 
 /** Beyond this many marks a map is worth its memory. */
@@ -127,7 +128,7 @@ export class Marks {
     this.#bytes += mark.bytes
     if (this.#byId) this.#byId.set(mark.messageId, mark)
     else if (this.size > MAP_FROM) this.#index()
-    return this.size > LIMITS.marksMax || this.#bytes > LIMITS.marksBytesMax
+    return this.size > LIMITS.sharding.marksMax || this.#bytes > LIMITS.sharding.marksBytesMax
       ? this.#shrink(mark.clock)
       : NONE
   }
@@ -141,7 +142,10 @@ export class Marks {
 
   #shrink(clock: number): readonly Mark[] {
     const out: Mark[] = []
-    while (this.size > 1 && (this.size > LIMITS.marksMax || this.#bytes > LIMITS.marksBytesMax)) {
+    while (
+      this.size > 1 &&
+      (this.size > LIMITS.sharding.marksMax || this.#bytes > LIMITS.sharding.marksBytesMax)
+    ) {
       const oldest = this.#list[this.#first++]!
       this.#bytes -= oldest.bytes
       if (this.#byId?.get(oldest.messageId) === oldest) this.#byId.delete(oldest.messageId)

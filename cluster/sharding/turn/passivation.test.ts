@@ -11,8 +11,8 @@ import type { Work } from './work.ts'
 
 const SHARDS = 3
 /** Each shard's part: `system` has one as well. */
-const COUNT_MAX = LIMITS.activationsMax / (SHARDS + 1)
-const WEIGHT_MAX = LIMITS.activationsBytesMax / (SHARDS + 1)
+const COUNT_MAX = LIMITS.sharding.activationsMax / (SHARDS + 1)
+const WEIGHT_MAX = LIMITS.sharding.activationsBytesMax / (SHARDS + 1)
 const EMPTY_WEIGHT = 1_000
 
 function makeResting() {
@@ -44,10 +44,10 @@ t.test(
     const { clock, passivation, make, ids } = makeResting()
     make('a')
     clock.stepWall(-3_600_000)
-    await clock.advance(LIMITS.passivateMs * 2)
+    await clock.advance(LIMITS.sharding.passivateMs * 2)
     passivation.sweep(true)
     t.same(ids(), ['a'], 'it was in use until this look')
-    await clock.advance(LIMITS.passivateMs - 1)
+    await clock.advance(LIMITS.sharding.passivateMs - 1)
     passivation.sweep(true)
     t.same(ids(), ['a'])
     await clock.advance(1)
@@ -60,10 +60,10 @@ t.test('each use counts anew', async (t) => {
   const { clock, passivation, make, ids } = makeResting()
   const a = make('a')
   passivation.sweep(true)
-  await clock.advance(LIMITS.passivateMs - 1)
+  await clock.advance(LIMITS.sharding.passivateMs - 1)
   passivation.touched(a)
   passivation.sweep(true)
-  await clock.advance(LIMITS.passivateMs - 1)
+  await clock.advance(LIMITS.sharding.passivateMs - 1)
   passivation.sweep(true)
   t.same(ids(), ['a'])
   await clock.advance(1)
@@ -87,7 +87,7 @@ t.test(
       for (let i = 0; i < 3; i++) {
         a.used = false
         passivation.sweep(true)
-        await clock.advance(LIMITS.passivateMs)
+        await clock.advance(LIMITS.sharding.passivateMs)
       }
       t.same(ids(), ['a'])
       Object.assign(a, { running: null, loaded: true, newest: 100 })
@@ -103,11 +103,11 @@ t.test('one that was busy is idle from then on, not from its last use', async (t
   const { clock, passivation, make, ids } = makeResting()
   const a = make('a')
   passivation.sweep(true)
-  await clock.advance(LIMITS.passivateMs / 2)
+  await clock.advance(LIMITS.sharding.passivateMs / 2)
   a.running = {} as Work
   passivation.sweep(true)
   a.running = null
-  await clock.advance(LIMITS.passivateMs - 1)
+  await clock.advance(LIMITS.sharding.passivateMs - 1)
   passivation.sweep(true)
   t.same(ids(), ['a'])
   await clock.advance(1)
@@ -169,10 +169,10 @@ t.test('many questions look by themselves whether memory is short', async (t) =>
 
 t.test('one look goes over few of many, and the next goes on', async (t) => {
   const { clock, passivation, make, ids, unused } = makeResting()
-  for (let i = 0; i < LIMITS.sweepMax + 10; i++) make(`a${i}`)
+  for (let i = 0; i < LIMITS.sharding.sweepMax + 10; i++) make(`a${i}`)
   passivation.sweep(true)
   passivation.sweep(true)
-  await clock.advance(LIMITS.passivateMs)
+  await clock.advance(LIMITS.sharding.passivateMs)
   unused()
   passivation.sweep(true)
   t.equal(ids().length, 10)

@@ -75,12 +75,12 @@ export class Passivation {
     let looked = 0
     for (const [id, activation] of this.activations) {
       const isCrowded = this.#isCrowded(0.9)
-      if (++looked > LIMITS.sweepMax || (!idle && !isCrowded)) break
+      if (++looked > LIMITS.sharding.sweepMax || (!idle && !isCrowded)) break
       this.activations.delete(id)
       // Never what has a turn, or is ahead of the log: it could not be loaded again.
       const mayRest = activation.isIdle && activation.newest <= head
       if (mayRest && !activation.used) {
-        if (isCrowded || nowMs - activation.idleSinceMs >= LIMITS.passivateMs) {
+        if (isCrowded || nowMs - activation.idleSinceMs >= LIMITS.sharding.passivateMs) {
           this.#weight -= activation.counted
           continue
         }
@@ -95,8 +95,8 @@ export class Passivation {
   #isCrowded(share: number): boolean {
     const parts = this.#options.shards + 1
     return (
-      this.activations.size > (LIMITS.activationsMax / parts) * share ||
-      this.#weight > (LIMITS.activationsBytesMax / parts) * share
+      this.activations.size > (LIMITS.sharding.activationsMax / parts) * share ||
+      this.#weight > (LIMITS.sharding.activationsBytesMax / parts) * share
     )
   }
 }

@@ -108,7 +108,7 @@ export class Refusals {
     const plain = refusalOf(this.#shard, activation, work, result)
     let entry = kept ? { ...plain, x: kept } : plain
     let bytes = encodeEntry(entry)
-    if (kept && bytes.length > LIMITS.entryBytesMax) bytes = encodeEntry((entry = plain))
+    if (kept && bytes.length > LIMITS.protocol.entryBytesMax) bytes = encodeEntry((entry = plain))
     this.#shard.join({ entry, bytes, activation, state: activation.state, bases: work.bases })
     work.position = activation.newest
     work.gate = activation.newest
@@ -117,7 +117,7 @@ export class Refusals {
 }
 
 const LATE =
-  `what this message needs was not there within ${LIMITS.turnMs / 1_000} s; ` +
+  `what this message needs was not there within ${LIMITS.sharding.turnMs / 1_000} s; ` +
   'nothing was done, try again'
 
 /** Errors of a refusal that its entry keeps: what an entry holds is bounded. */

@@ -72,7 +72,7 @@ export class RuntimeCalls {
         return this.#history.checkpointsOf(
           activation,
           work,
-          Math.min(call.limit, LIMITS.checkpointsMax),
+          Math.min(call.limit, LIMITS.protocol.checkpointsMax),
         )
       case 'configuration':
         return context.configuration()
@@ -129,7 +129,7 @@ export class RuntimeCalls {
     const id = idOf(call.keyType, call.key)
     work.gate = Math.max(work.gate, work.preview ? shard.gate.newest : 0)
     if (holder && holder.actorId !== activation.id) {
-      if (holder.confirmed || clock - holder.clock < LIMITS.claimAgeMs) return false
+      if (holder.confirmed || clock - holder.clock < LIMITS.sharding.claimAgeMs) return false
       return this.#claims
         .inquire(call, holder)
         .then(resumed(work, (holds) => (holds ? false : this.#reserve(activation, work, call))))
@@ -165,7 +165,7 @@ export class RuntimeCalls {
       const free = this.#reserve(activation, work, { keyType, key: text })
       if (free === true) return text
       const taken = (): Promise<string> => {
-        if (searches >= LIMITS.numberSearchesMax) {
+        if (searches >= LIMITS.sharding.numberSearchesMax) {
           const busy = 'others take the numbers with this prefix just now; try again'
           throw new RequestError('TOO_BUSY', busy)
         }

@@ -43,7 +43,7 @@ t.test('handed out oldest first, with what is left of its budget, once', async (
     ],
   )
   t.same([stash.size, stash.take()], [0, []])
-  await clock.advance(LIMITS.sealedHeldMs * 2)
+  await clock.advance(LIMITS.sharding.sealedHeldMs * 2)
   t.same(answers, [], 'nobody else answers what was handed out')
   taken[0]!.respond(MOVED)
   t.same(answers, ['a moved'])
@@ -55,7 +55,7 @@ t.test('each is kept for a second, counted from its own coming', async (t) => {
   await clock.advance(400)
   add('b')
   add('c')
-  await clock.advance(LIMITS.sealedHeldMs - 401)
+  await clock.advance(LIMITS.sharding.sealedHeldMs - 401)
   t.same(answers, [])
   await clock.advance(1)
   t.same(answers, ['a moved'])
@@ -64,7 +64,7 @@ t.test('each is kept for a second, counted from its own coming', async (t) => {
   await clock.advance(1)
   t.same(answers, ['a moved', 'b moved', 'c moved'])
   add('d')
-  await clock.advance(LIMITS.sealedHeldMs)
+  await clock.advance(LIMITS.sharding.sealedHeldMs)
   t.equal(answers.at(-1), 'd moved', 'it is watched again')
 })
 
@@ -74,7 +74,7 @@ t.test('after it was emptied time begins anew', async (t) => {
   await clock.advance(600)
   stash.take()
   add('b')
-  await clock.advance(LIMITS.sealedHeldMs - 1)
+  await clock.advance(LIMITS.sharding.sealedHeldMs - 1)
   t.same(answers, [])
   await clock.advance(1)
   t.same(answers, ['b moved'])
@@ -86,13 +86,18 @@ t.test('all are answered at once, and none of them later', async (t) => {
   add('b')
   stash.answer({ outcome: 'unsent' })
   t.same(answers, ['a unsent', 'b unsent'])
-  await clock.advance(LIMITS.sealedHeldMs)
+  await clock.advance(LIMITS.sharding.sealedHeldMs)
   t.same([answers.length, stash.size], [2, 0])
 })
 
 t.test('so many, and so many bytes, or one that is larger than all', async () => {
-  const part = LIMITS.sealedHeldBytesMax / 4
-  const bytes = fc.constantFrom(10, part, LIMITS.sealedHeldBytesMax, LIMITS.sealedHeldBytesMax + 1)
+  const part = LIMITS.sharding.sealedHeldBytesMax / 4
+  const bytes = fc.constantFrom(
+    10,
+    part,
+    LIMITS.sharding.sealedHeldBytesMax,
+    LIMITS.sharding.sealedHeldBytesMax + 1,
+  )
   const step = fc.oneof(
     { weight: 5, arbitrary: bytes },
     fc.constantFrom('take' as const, 'wait' as const, 'answer' as const),
@@ -105,13 +110,13 @@ t.test('so many, and so many bytes, or one that is larger than all', async () =>
       for (const step of steps) {
         if (typeof step === 'number') {
           const sum = kept.reduce((all, one) => all + one, 0)
-          if (kept.length > 0 && sum + step > LIMITS.sealedHeldBytesMax) refused++
+          if (kept.length > 0 && sum + step > LIMITS.sharding.sealedHeldBytesMax) refused++
           else kept.push(step)
           add('x', step)
         } else {
           if (step === 'take') stash.take()
           else if (step === 'answer') stash.answer(MOVED)
-          else await clock.advance(LIMITS.sealedHeldMs)
+          else await clock.advance(LIMITS.sharding.sealedHeldMs)
           if (step !== 'take') refused += kept.length
           kept = []
         }
@@ -125,22 +130,22 @@ t.test('so many, and so many bytes, or one that is larger than all', async () =>
 
 t.test('the last that there is room for, and the first that there is not', async (t) => {
   const { stash, add, answers } = makeHeld()
-  for (let i = 0; i < LIMITS.sealedHeldMax; i++) add('x')
-  t.same([stash.size, answers.length], [LIMITS.sealedHeldMax, 0])
+  for (let i = 0; i < LIMITS.sharding.sealedHeldMax; i++) add('x')
+  t.same([stash.size, answers.length], [LIMITS.sharding.sealedHeldMax, 0])
   add('one too many')
-  t.same([stash.size, answers], [LIMITS.sealedHeldMax, ['one too many moved']])
+  t.same([stash.size, answers], [LIMITS.sharding.sealedHeldMax, ['one too many moved']])
 })
 
 t.test('what has gone, in whatever way, takes no room any more', async (t) => {
   for (const way of ['take', 'answer', 'wait'] as const) {
     const { clock, stash, add, answers } = makeHeld()
     const fill = (): void => {
-      for (let i = 0; i < 4; i++) add('x', LIMITS.sealedHeldBytesMax / 4)
+      for (let i = 0; i < 4; i++) add('x', LIMITS.sharding.sealedHeldBytesMax / 4)
     }
     fill()
     if (way === 'take') stash.take()
     else if (way === 'answer') stash.answer(MOVED)
-    else await clock.advance(LIMITS.sealedHeldMs)
+    else await clock.advance(LIMITS.sharding.sealedHeldMs)
     const before = answers.length
     fill()
     t.same([stash.size, answers.length], [4, before], way)

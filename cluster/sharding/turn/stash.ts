@@ -42,8 +42,8 @@ export class Stash {
     // What is held waits for a round trip or two: its size is worth a look.
     const bytes = JSON.stringify(envelope.messages).length
     const isOver =
-      this.#list.length >= LIMITS.sealedHeldMax ||
-      (this.#bytes + bytes > LIMITS.sealedHeldBytesMax && this.#list.length > 0)
+      this.#list.length >= LIMITS.sharding.sealedHeldMax ||
+      (this.#bytes + bytes > LIMITS.sharding.sealedHeldBytesMax && this.#list.length > 0)
     if (isOver) {
       respond(this.#moved())
       return
@@ -87,7 +87,7 @@ export class Stash {
   #watch(): void {
     const oldest = this.#list[0]
     if (this.#timer !== null || oldest === undefined) return
-    const leftMs = oldest.sinceMs + LIMITS.sealedHeldMs - this.#clock.monotonicMs()
+    const leftMs = oldest.sinceMs + LIMITS.sharding.sealedHeldMs - this.#clock.monotonicMs()
     this.#timer = this.#clock.after(Math.max(0, leftMs), () => {
       this.#timer = null
       this.#expire()
@@ -96,7 +96,7 @@ export class Stash {
   }
 
   #expire(): void {
-    const untilMs = this.#clock.monotonicMs() - LIMITS.sealedHeldMs
+    const untilMs = this.#clock.monotonicMs() - LIMITS.sharding.sealedHeldMs
     let old = 0
     while (old < this.#list.length && this.#list[old]!.sinceMs <= untilMs) old++
     const expired = this.#list.splice(0, old)

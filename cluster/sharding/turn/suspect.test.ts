@@ -33,7 +33,7 @@ function makeSuspect() {
     arrivals as unknown as Pick<Arrivals, 'receive'>,
     () => void world.ends++,
   )
-  const receive = (name: string, crashes: number = LIMITS.crashesAlone): void => {
+  const receive = (name: string, crashes: number = LIMITS.sharding.crashesAlone): void => {
     const envelope = { traceId: name, crashes } as unknown as Envelope
     world.suspect.receive(envelope, (reply) => void replies.push([name, reply]))
   }
@@ -49,13 +49,13 @@ t.test('alone it runs at once, and others go on with its answer', async (t) => {
   const { receive, running, suspect, replies, clock } = world
   receive('one')
   t.same([[...running.keys()], suspect.isRunning], [['one'], true])
-  await clock.advance(LIMITS.sealedHeldMs - 1)
+  await clock.advance(LIMITS.sharding.sealedHeldMs - 1)
   t.ok(suspect.isRunning)
   running.get('one')!()
   t.same(replies, [['one', ANSWER]])
   t.notOk(suspect.isRunning)
   t.equal(world.ends, 1)
-  await clock.advance(LIMITS.sealedHeldMs)
+  await clock.advance(LIMITS.sharding.sealedHeldMs)
   t.equal(world.ends, 1, 'its time is over with it')
 })
 
@@ -72,7 +72,7 @@ for (const [what, set] of BUSY) {
     const { receive, running, suspect, clock } = world
     set(world, true)
     receive('one')
-    await clock.advance(LIMITS.sealedHeldMs / 2)
+    await clock.advance(LIMITS.sharding.sealedHeldMs / 2)
     t.same([running.size, suspect.isRunning], [0, true])
     set(world, false)
     await clock.advance(20)
@@ -81,7 +81,7 @@ for (const [what, set] of BUSY) {
     t.equal(world.ends, 1)
     set(world, true)
     receive('two')
-    await clock.advance(LIMITS.sealedHeldMs - 10)
+    await clock.advance(LIMITS.sharding.sealedHeldMs - 10)
     t.notOk(running.has('two'))
     await clock.advance(20)
     t.ok(running.has('two'), 'it has waited for long enough')
@@ -92,7 +92,7 @@ t.test('one that takes long lets others go on, and its answer ends nobody else',
   const world = makeSuspect()
   const { receive, running, suspect, clock, replies } = world
   receive('slow')
-  await clock.advance(LIMITS.sealedHeldMs)
+  await clock.advance(LIMITS.sharding.sealedHeldMs)
   t.same([suspect.isRunning, world.ends], [false, 1])
   receive('next')
   running.get('slow')!()
@@ -116,7 +116,7 @@ t.test('a shard that steps down meanwhile sends it back at once', async (t) => {
 t.test('one that is given up anyway is handed on at once', (t) => {
   const world = makeSuspect()
   world.shard.gate.hasOpen = true
-  world.receive('last', LIMITS.crashesMax)
+  world.receive('last', LIMITS.sharding.crashesMax)
   t.same([[...world.running.keys()], world.suspect.isRunning], [['last'], false])
   t.end()
 })

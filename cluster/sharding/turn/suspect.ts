@@ -40,7 +40,7 @@ export class Suspect {
 
   /** Runs it when it may be alone. One that is given up anyway needs no care: it doesn't run. */
   receive(envelope: Envelope, respond: Respond): void {
-    if (envelope.crashes >= LIMITS.crashesMax) {
+    if (envelope.crashes >= LIMITS.sharding.crashesMax) {
       this.#arrivals.receive(envelope, respond)
       return
     }
@@ -64,7 +64,7 @@ export class Suspect {
       cancel()
       this.#end()
     }
-    const cancel = this.#shard.context.clock.after(LIMITS.sealedHeldMs, end)
+    const cancel = this.#shard.context.clock.after(LIMITS.sharding.sealedHeldMs, end)
     this.#arrivals.receive(envelope, (reply) => {
       respond(reply)
       end()
@@ -78,7 +78,7 @@ export class Suspect {
 
   #whenAlone(sinceMs: number, run: () => void): void {
     const { clock } = this.#shard.context
-    const isLate = clock.monotonicMs() - sinceMs >= LIMITS.sealedHeldMs
+    const isLate = clock.monotonicMs() - sinceMs >= LIMITS.sharding.sealedHeldMs
     if (isLate || this.#shard.state !== 'serving' || this.#isAlone) run()
     else clock.after(LOOK_MS, () => this.#whenAlone(sinceMs, run))
   }

@@ -42,7 +42,7 @@ async function voidedUnder(
   await scene.run(scene.shard.claim())
   const id = await scene.made()
   await scene.run(scene.ask(id, { say: [['append', { token: 'second' }]] }))
-  await scene.clock.advance(LIMITS.flushStoredMs * 2)
+  await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
   scene.shard.activations.get(id)!.marks.spilled = true
   scene.journal.hooks.beforeAppend = ({ epoch }) => (epoch === 1 ? 'unknown' : null)
   const lost = scene.tell(scene.envelope(id, { say: [['append', { token: 'lost' }]] }))
@@ -58,7 +58,7 @@ async function voidedUnder(
 
 for (const [name, asking] of [
   ['asks whether a key is held', { say: [['!holds', holds()]] }],
-  ['is given up', { say: [['append', { token: 'deadly' }]], crashes: LIMITS.crashesMax }],
+  ['is given up', { say: [['append', { token: 'deadly' }]], crashes: LIMITS.sharding.crashesMax }],
 ] as const) {
   t.test(`a dropped turn that ${name} writes nothing`, async (t) => {
     const [scene, id] = await voidedUnder(t, (scene, id) => {
@@ -287,7 +287,7 @@ t.test('a part that can not be looked for behind one that is there', async (t) =
     await scene.run(scene.shard.claim())
     const id = await scene.made()
     await scene.tokens(id)
-    await scene.clock.advance(LIMITS.flushStoredMs * 2)
+    await scene.clock.advance(LIMITS.sharding.flushStoredMs * 2)
     scene.shard.activations.get(id)!.marks.spilled = true
     const say: [string, object][] = [
       ['append', { token: 'a' }],

@@ -11,8 +11,7 @@ import type { Maybe } from '../../../storage/journal.ts'
 import type { Activation } from './activation.ts'
 import type { RuntimeCalls } from './runtime-calls.ts'
 import type { OutputGate } from '../commit/output-gate.ts'
-import { doubted } from '../core.ts'
-import type { ShardContext } from '../core.ts'
+import { doubted, type ShardContext } from '../core.ts'
 import type { Dedup, Recalled } from './dedup.ts'
 import { entryOf, tooLarge } from './entry-maker.ts'
 import type { EntryHost } from './entry-maker.ts'
@@ -48,7 +47,7 @@ export class TurnRunner {
   readonly #dedup: Dedup
   readonly #holds: Holds
   readonly #refusals: Refusals
-  /** Turns that took longer than LIMITS.turnSlowMs. */
+  /** Turns that took longer than LIMITS.sharding.turnSlowMs. */
   slow = 0
 
   constructor(shard: TurnHost, { calls, dedup, holds }: TurnParts) {
@@ -131,7 +130,7 @@ export class TurnRunner {
     work.isLooking = false
     if (work.generator !== null) {
       const tookMs = this.#shard.context.clock.monotonicMs() - work.startedMs
-      if (tookMs > LIMITS.turnSlowMs) this.slow++
+      if (tookMs > LIMITS.sharding.turnSlowMs) this.slow++
       work.generator = null
       work.input = undefined
       this.#calls.endReservations(work)
@@ -171,7 +170,8 @@ export class TurnRunner {
         work.results.push(refusal)
         return false
       }
-      if (work.envelope.crashes < LIMITS.crashesMax) return this.#start(activation, work, message)
+      if (work.envelope.crashes < LIMITS.sharding.crashesMax)
+        return this.#start(activation, work, message)
       work.results.push(failure(message, [deadLetterItem(messageIdOf(work), KILLED)]))
       return false
     }
@@ -211,7 +211,7 @@ export class TurnRunner {
       this.#refusals.refuse(activation, work, message, [errorItem('QUARANTINED', text)])
       return false
     }
-    if (work.envelope.crashes >= LIMITS.crashesMax) {
+    if (work.envelope.crashes >= LIMITS.sharding.crashesMax) {
       this.#refusals.giveUp(activation, work, message, KILLED)
       return false
     }
@@ -277,7 +277,7 @@ export class TurnRunner {
 
   #limit(activation: Activation, work: Work): void {
     const { clock } = this.#shard.context
-    work.endDeadline ??= clock.after(LIMITS.turnMs, () => this.#expire(activation, work))
+    work.endDeadline ??= clock.after(LIMITS.sharding.turnMs, () => this.#expire(activation, work))
   }
 
   /** It has waited for too long: it is answered, and the actor goes on. What comes is late. */

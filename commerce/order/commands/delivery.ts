@@ -43,7 +43,7 @@ export const createDelivery = command('createDelivery', createDeliveryMembers, (
   if (state.state === 'cancelled') {
     invalidState(`order ${state.orderNumber} is cancelled: it takes no further delivery`)
   }
-  draft.room(state.deliveries.size, LIMITS.orderDeliveriesMax, 'deliveries')
+  draft.room(state.deliveries.size, LIMITS.order.deliveriesMax, 'deliveries')
   const n = state.lastDeliveryNumber + 1
   const record: { -readonly [K in keyof DeliveryCreated]: DeliveryCreated[K] } = {
     t: 'deliveryCreated',

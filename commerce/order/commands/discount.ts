@@ -100,11 +100,11 @@ function createDiscount(
   target: { readonly scope: DiscountScope; readonly targetId?: string },
   given: Static<typeof discountMembers>,
 ): void {
-  draft.room(draft.state.discounts.size, LIMITS.orderDiscountsMax, 'discounts')
+  draft.room(draft.state.discounts.size, LIMITS.order.discountsMax, 'discounts')
   const { targetId } = target
   if (targetId !== undefined) {
     const own = draft.state.discountsOf.get(targetId)?.length ?? 0
-    draft.room(own, LIMITS.targetDiscountsMax, 'discounts on one line or shipping fee')
+    draft.room(own, LIMITS.order.targetDiscountsMax, 'discounts on one line or shipping fee')
   }
   const isPercentage = given.isPercentage ?? false
   draft.commit({

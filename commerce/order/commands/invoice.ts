@@ -48,7 +48,7 @@ export const invoice = command('invoice', invoiceMembers, (draft, { numberPrefix
         'releaseOrderLineToInvoicing or releaseShippingToInvoicing first',
     )
   }
-  draft.room(state.invoiceLines.size + count - 1, LIMITS.orderInvoiceLinesMax, 'invoice lines')
+  draft.room(state.invoiceLines.size + count - 1, LIMITS.order.invoiceLinesMax, 'invoice lines')
   const prefix = numberPrefix ?? DEFAULT_PREFIX
   if (mixed === true) {
     issue(draft, prefix, [...debits, ...credits])

@@ -36,7 +36,7 @@ const createOrderLineMembers = commandMembers({
     Type.Unsafe<string | number>({
       type: ['string', 'integer'],
       minLength: 1,
-      maxLength: LIMITS.keyCharsMax,
+      maxLength: LIMITS.commerce.keyCharsMax,
       format: 'key',
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,

@@ -35,7 +35,9 @@ export const setOrderNumber = callingCommand(
  */
 export const generateOrderNumberByPrefix = callingCommand(
   'generateOrderNumberByPrefix',
-  commandMembers({ prefix: Type.String({ maxLength: LIMITS.tagCharsMax, format: 'key' }) }),
+  commandMembers({
+    prefix: Type.String({ maxLength: LIMITS.commerce.tagCharsMax, format: 'key' }),
+  }),
   function* (draft, { prefix }) {
     checkRenumbering(draft)
     const number = yield { call: 'number', keyType: ORDER_NUMBER_KEY, prefix }

@@ -127,7 +127,7 @@ export const setInvoiceAddress = command(
 )
 
 const setLocaleMembers = commandMembers({
-  locale: nullable(Type.String({ minLength: 1, maxLength: LIMITS.tagCharsMax })),
+  locale: nullable(Type.String({ minLength: 1, maxLength: LIMITS.commerce.tagCharsMax })),
 })
 
 /** The language in which the customer is spoken to, as a BCP 47 tag; null clears. */
@@ -175,13 +175,16 @@ export const setExternalReference = callingCommand(
 export const addActivityLog = command(
   'addActivityLog',
   commandMembers({
-    messageTemplate: Type.String({ minLength: 1, maxLength: LIMITS.textCharsMax }),
+    messageTemplate: Type.String({ minLength: 1, maxLength: LIMITS.commerce.textCharsMax }),
     dynamic: Type.Optional(JsonMembers),
   }),
   (draft, { messageTemplate, dynamic }) => {
     const message = fill(messageTemplate, dynamic ?? {})
-    if (message.length > LIMITS.dynamicCharsMax) {
-      invalid(`the filled message is longer than ${LIMITS.dynamicCharsMax} characters`, 'dynamic')
+    if (message.length > LIMITS.commerce.dynamicCharsMax) {
+      invalid(
+        `the filled message is longer than ${LIMITS.commerce.dynamicCharsMax} characters`,
+        'dynamic',
+      )
     }
     draft.copies(message.length)
     draft.commit({
@@ -197,7 +200,7 @@ export const addActivityLog = command(
 function fill(template: string, dynamic: JsonObject): string {
   let length = 0
   return template.replace(/\{([^{}]+)\}/g, (placeholder, path: string) => {
-    if (length > LIMITS.dynamicCharsMax) return placeholder
+    if (length > LIMITS.commerce.dynamicCharsMax) return placeholder
     let value: Json | undefined = dynamic
     for (const key of path.trim().split('.')) {
       if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) {

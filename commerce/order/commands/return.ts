@@ -32,7 +32,7 @@ export const createReturn = command('createReturn', createReturnMembers, (draft,
         'returned',
     )
   }
-  draft.room(draft.state.returns.size, LIMITS.orderReturnsMax, 'returns')
+  draft.room(draft.state.returns.size, LIMITS.order.returnsMax, 'returns')
   checkQuantity(given.quantity)
   const left = addDecimals(line.quantity, -line.returnedQuantity)
   if (given.quantity > left) {

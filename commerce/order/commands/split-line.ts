@@ -70,7 +70,7 @@ function splitDiscounts(
 ): void {
   for (const id of draft.state.discountsOf.get(line.orderLineId) ?? []) {
     const { value, isPercentage, description, dynamic, family = id } = draft.discount(id)
-    draft.room(draft.state.discounts.size, LIMITS.orderDiscountsMax, 'discounts')
+    draft.room(draft.state.discounts.size, LIMITS.order.discountsMax, 'discounts')
     draft.copies(JSON.stringify([description, dynamic]).length + DISCOUNT_CHARS)
     const divided = isPercentage ? null : dividedAmount(draft, line, { amount: value, quantity })
     if (divided !== null && divided.kept !== value) {

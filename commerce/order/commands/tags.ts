@@ -7,7 +7,7 @@ import { command } from './command.ts'
 /** Adds a tag to the order; one that is there already keeps its place. */
 export const addTag = command('addTag', commandMembers({ key: Tag }), (draft, { key }) => {
   if (draft.state.tags.includes(key)) return
-  draft.room(draft.state.tags.length, LIMITS.tagsMax, 'tags')
+  draft.room(draft.state.tags.length, LIMITS.order.tagsMax, 'tags')
   draft.commit({ t: 'tagAdded', key, deliveryId: null })
 })
 
@@ -23,7 +23,7 @@ export const addDeliveryTag = command(
   (draft, given) => {
     const { deliveryId, tags } = draft.delivery(given.deliveryId)
     if (tags.includes(given.key)) return
-    draft.room(tags.length, LIMITS.tagsMax, 'tags a delivery')
+    draft.room(tags.length, LIMITS.order.tagsMax, 'tags a delivery')
     draft.commit({ t: 'tagAdded', key: given.key, deliveryId })
   },
 )

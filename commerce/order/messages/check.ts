@@ -37,16 +37,16 @@ export const BODIES = {
     orderNumber: Type.Optional(OrderNumber),
     createdAt: Type.Optional(Timestamp),
     channelKey: Type.Optional(Key),
-    commands: Type.Optional(Type.Array(Type.Unknown(), { maxItems: LIMITS.commandsMax })),
+    commands: Type.Optional(Type.Array(Type.Unknown(), { maxItems: LIMITS.order.commandsMax })),
   }),
   applyCommands: members({
-    commands: Type.Array(Type.Unknown(), { minItems: 1, maxItems: LIMITS.commandsMax }),
+    commands: Type.Array(Type.Unknown(), { minItems: 1, maxItems: LIMITS.order.commandsMax }),
   }),
   query: members({
-    fields: Type.Optional(Type.Array(Type.String(), { maxItems: LIMITS.fieldsMax })),
+    fields: Type.Optional(Type.Array(Type.String(), { maxItems: LIMITS.graph.fieldsMax })),
     navigate: Type.Optional(
       Type.Array(Type.Object({}, { additionalProperties: true }), {
-        maxItems: LIMITS.navigationsMax,
+        maxItems: LIMITS.graph.navigationsMax,
       }),
     ),
   }),

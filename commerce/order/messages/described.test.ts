@@ -180,5 +180,5 @@ t.test('the list of commands keeps its bounds', async (t) => {
     body: { properties: { commands: object } }
   }
   const items = { $ref: '#/components/schemas/OrderCommand' }
-  t.match(body.properties.commands, { minItems: 1, maxItems: LIMITS.commandsMax, items })
+  t.match(body.properties.commands, { minItems: 1, maxItems: LIMITS.order.commandsMax, items })
 })

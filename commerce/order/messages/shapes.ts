@@ -9,13 +9,13 @@ import { ADDRESS_MEMBERS, INVOICE_ADDRESS_MEMBERS } from '../state/state.ts'
 /** Sku number to quantity for one unit of the line. */
 export const Skus = Type.Unsafe<Readonly<Record<string, number>>>({
   type: 'object',
-  maxProperties: LIMITS.skusMax,
-  propertyNames: { minLength: 1, maxLength: LIMITS.keyCharsMax, format: 'key' },
+  maxProperties: LIMITS.order.skusMax,
+  propertyNames: { minLength: 1, maxLength: LIMITS.commerce.keyCharsMax, format: 'key' },
   additionalProperties: Quantity,
   [HOLDS_JSON]: true,
 })
 
-const AddressText = nullable(Type.String({ maxLength: LIMITS.addressCharsMax }))
+const AddressText = nullable(Type.String({ maxLength: LIMITS.order.addressCharsMax }))
 const AddressSchema = Type.Optional(AddressText)
 
 export const addressProperties = Object.fromEntries(
@@ -32,6 +32,6 @@ export const invoiceAddressProperties = Object.fromEntries(
  */
 export const OrderNumber = Type.String({
   minLength: 1,
-  maxLength: LIMITS.keyCharsMax,
+  maxLength: LIMITS.commerce.keyCharsMax,
   format: 'naturalKey',
 })

@@ -4,9 +4,9 @@ import { LIMITS } from '../../../config/limits.ts'
 import { fromUnits } from '../../../protocol/money.ts'
 import { invalid } from '../../actor/refuse.ts'
 
-/** Highest amount in minor units: LIMITS.amountMax, lower where it would not be exact. */
+/** Highest amount in minor units: LIMITS.commerce.amountMax, lower where it would not be exact. */
 export function amountUnitsMax(digits: number): number {
-  return Math.min(LIMITS.amountMax * 10 ** digits, LIMITS.amountUnitsMax)
+  return Math.min(LIMITS.commerce.amountMax * 10 ** digits, LIMITS.order.amountUnitsMax)
 }
 
 /** The amount; refuses one that is too high. */

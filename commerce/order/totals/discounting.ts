@@ -70,8 +70,8 @@ export function discount(
   for (const item of state.discounts.values()) {
     if (item.targetId !== null) continue
     shareCount += targets.length
-    if (shareCount > LIMITS.orderSharesMax) {
-      invalid(`order discounts over so many lines make more than ${LIMITS.orderSharesMax} shares`)
+    if (shareCount > LIMITS.order.sharesMax) {
+      invalid(`order discounts over so many lines make more than ${LIMITS.order.sharesMax} shares`)
     }
     spread(item, targets, { earlier, digits })
     earlier.add(item.discountId)

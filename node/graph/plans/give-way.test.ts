@@ -27,7 +27,7 @@ t.test('asked to, and after its time', (t) => {
   const { time, main, thread, looks, stops } = scene()
   thread.begin(true)
   looks(100)
-  time.ms += LIMITS.graphQuantumMs
+  time.ms += LIMITS.graph.quantumMs
   looks(100)
   t.ok(thread.isHeavy, 'nobody waits, but it is known from now on')
   main.ask(true)
@@ -38,7 +38,7 @@ t.test('asked to, and after its time', (t) => {
   thread.begin(true)
   looks(100)
   t.notOk(thread.isHeavy)
-  time.ms += LIMITS.graphQuantumMs
+  time.ms += LIMITS.graph.quantumMs
   t.ok(stops())
   t.end()
 })
@@ -49,7 +49,7 @@ t.test('one that takes a while is long before it is heavy', (t) => {
   thread.begin(true)
   looks(100)
   t.notOk(thread.isLong)
-  time.ms += LIMITS.graphCompanyMs
+  time.ms += LIMITS.graph.companyMs
   t.ok(thread.isLong)
   t.notOk(thread.isHeavy)
   t.notOk(stops())
@@ -72,10 +72,10 @@ t.test('time that passes without looks is the machine’s, unless it is very muc
   const { time, main, thread, looks } = scene()
   main.ask(true)
   thread.begin(true)
-  time.ms += LIMITS.graphQuantumMs * 2
+  time.ms += LIMITS.graph.quantumMs * 2
   looks(3)
   t.notOk(thread.isHeavy)
-  time.ms += LIMITS.graphQuantumMs * 6
+  time.ms += LIMITS.graph.quantumMs * 6
   t.ok(thread.isHeavy)
   t.end()
 })

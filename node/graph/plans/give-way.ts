@@ -42,19 +42,19 @@ export class GiveWay {
   check(): void {
     this.#looks++
     if (!this.#mayStop || Atomics.load(this.#wanted, 0) === 0) return
-    if (this.#looks >= LOOKS_MIN && this.#tookMs >= LIMITS.graphQuantumMs) {
+    if (this.#looks >= LOOKS_MIN && this.#tookMs >= LIMITS.graph.quantumMs) {
       throw new GaveWay('the plan gives way to others')
     }
   }
 
   /** By the reader thread: the plan has worked for longer than others should wait for it. */
   get isHeavy(): boolean {
-    return this.#hasWorked(LIMITS.graphQuantumMs)
+    return this.#hasWorked(LIMITS.graph.quantumMs)
   }
 
   /** By the reader thread: the plan has worked for so long that others should not be behind it. */
   get isLong(): boolean {
-    return this.#hasWorked(LIMITS.graphCompanyMs)
+    return this.#hasWorked(LIMITS.graph.companyMs)
   }
 
   #hasWorked(ms: number): boolean {

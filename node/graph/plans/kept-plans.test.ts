@@ -39,7 +39,7 @@ t.test('a reader makes a plan anew that is too long to be kept', (t) => {
     void server.answer({ id: 1, plan, endsAtMs: 1, generation: 1 } as Parameters<
       typeof server.answer
     >[0])
-  const long = JSON.stringify({ text: 'a'.repeat(LIMITS.readerPlansCharsMax / 16) })
+  const long = JSON.stringify({ text: 'a'.repeat(LIMITS.graph.readerPlansCharsMax / 16) })
   for (const plan of ['{"short":1}', '{"short":1}', long, long]) ask(plan)
   t.equal(seen[0], seen[1])
   t.not(seen[2], seen[3])

@@ -29,7 +29,7 @@ export class PlanCache {
   #next = 1
 
   constructor(max: number) {
-    this.#plans = new KeptPlans({ max, charsMax: LIMITS.graphPlansCharsMax })
+    this.#plans = new KeptPlans({ max, charsMax: LIMITS.graph.plansCharsMax })
   }
 
   find(acl: Acl, text: string): ReadyPlan | null {

@@ -41,9 +41,9 @@ interface Waiting {
 }
 
 const AT_ONCE: PlansAtOnce = {
-  max: LIMITS.graphPlansInFlightMax,
-  identityMax: LIMITS.graphPlansOfIdentityMax,
-  sessionMax: LIMITS.graphPlansOfSessionMax,
+  max: LIMITS.graph.plansInFlightMax,
+  identityMax: LIMITS.graph.plansOfIdentityMax,
+  sessionMax: LIMITS.graph.plansOfSessionMax,
 }
 
 export class PlanPool implements PlanRunner {
@@ -78,7 +78,7 @@ export class PlanPool implements PlanRunner {
     this.stats.queries++
     try {
       if (startedMs >= endMs) throw neverRun()
-      const budgetMs = Math.min(endMs - startedMs, LIMITS.graphWorkMs)
+      const budgetMs = Math.min(endMs - startedMs, LIMITS.graph.workMs)
       return JSON.stringify(await readerOf(generation()).query(plan, budgetMs))
     } catch (error) {
       this.stats.failed++

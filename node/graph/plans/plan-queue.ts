@@ -9,8 +9,8 @@ import type { Flow, QueueBounds } from '../../fair-queue.ts'
 export type Caller = Flow
 
 export const GRAPH_QUEUE: QueueBounds = {
-  max: LIMITS.graphQueueMax,
-  groupMax: LIMITS.graphQueueOfIdentityMax,
+  max: LIMITS.graph.queueMax,
+  groupMax: LIMITS.graph.queueOfIdentityMax,
 }
 
 /** What a caller is told for whom there is no room in the queue. */

@@ -17,7 +17,7 @@ interface ReaderAtHand {
 }
 
 /** By their JSON: the same object again lets a driver find its statements again. */
-const KEPT = { max: LIMITS.readerPlansMax, charsMax: LIMITS.readerPlansCharsMax }
+const KEPT = { max: LIMITS.graph.readerPlansMax, charsMax: LIMITS.graph.readerPlansCharsMax }
 
 export class PlanServer {
   readonly #reader: ReaderAtHand

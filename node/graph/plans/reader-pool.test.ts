@@ -75,11 +75,11 @@ t.test('heavy plans of several callers take turns', async (t) => {
 t.test('a thread is given light plans ahead, up to a bound, but none of a suspect', async (t) => {
   const clock = new TestClock()
   const p = new PoolAtHand(clock, 2)
-  const names = Array.from({ length: LIMITS.graphPlansAheadMax + 3 }, (_, n) => `p${n}`)
+  const names = Array.from({ length: LIMITS.graph.plansAheadMax + 3 }, (_, n) => `p${n}`)
   await p.send('A', ...names)
   t.strictSame(
     p.threads.map(({ given }) => given.length),
-    [LIMITS.graphPlansAheadMax, 3],
+    [LIMITS.graph.plansAheadMax, 3],
   )
   for (const thread of p.threads) while (thread.given.length > 0) await thread.answer()
   t.strictSame(p.ended.toSorted(), names.toSorted())
@@ -109,7 +109,7 @@ t.test(
     await p.threads[0]!.answerLate()
     await p.threads[0]!.answerLate()
     t.match(p.seats.join(' '), 'b1', 'one turn of A at most')
-    await clock.advance(LIMITS.graphSuspectMs)
+    await clock.advance(LIMITS.graph.suspectMs)
     await p.answerAll()
     await p.send('A', 'a7', 'a8')
     t.strictSame(p.seats, ['a7 a8', ''], 'it is forgotten after a while')
@@ -162,7 +162,7 @@ t.test('a plan whose time is over before its turn is not run', async (t) => {
 t.test('a plan works no longer than its bound, whatever time it has', async (t) => {
   const p = new PoolAtHand(new TestClock(), 2)
   await p.send('A', 'a1')
-  t.equal(p.threads[0]!.given[0]!.of.leftMs, LIMITS.graphWorkMs)
+  t.equal(p.threads[0]!.given[0]!.of.leftMs, LIMITS.graph.workMs)
 })
 
 t.test('which index there is, is asked when a plan has its turn', async (t) => {

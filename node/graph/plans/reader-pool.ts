@@ -2,14 +2,14 @@
 // sends them. Source: PROTOCOL 3.10.
 //
 // - Callers take turns (fair-queue.ts).
-// - A plan that has worked for LIMITS.graphQuantumMs while others wait is stopped, joins the heavy
+// - A plan that has worked for LIMITS.graph.quantumMs while others wait is stopped, joins the heavy
 //   ones, and starts anew when its turn comes there. Plans that were heavy before join them at
 //   once.
 // - Heavy ones have all threads but one. So whatever they do, a light plan waits for no more than
 //   the quanta of those that were before it in the round.
 // - Waking a thread for each plan costs as much as a light plan itself. So a thread is given some
-//   ahead, but not from a session that had long ones of late (LIMITS.graphCompanyMs); behind a plan
-//   that turns out to be long they come back unbegun.
+//   ahead, but not from a session that had long ones of late (LIMITS.graph.companyMs); behind a
+//   plan that turns out to be long they come back unbegun.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Clock } from '../../../cluster/clock.ts'
@@ -172,7 +172,7 @@ export class ReaderPool implements PlanRunner {
     const isOpen = (seat: Seat): boolean =>
       seat.sort === 'light' &&
       seat.jobs > 0 &&
-      seat.jobs < LIMITS.graphPlansAheadMax &&
+      seat.jobs < LIMITS.graph.plansAheadMax &&
       seat.sinceMs > sinceMs &&
       seat.thread.state !== 'away'
     return this.#seats.find(isOpen) ?? null
@@ -214,7 +214,7 @@ export class ReaderPool implements PlanRunner {
   ): Promise<PlanOutcome> {
     return thread.run({
       plan,
-      leftMs: Math.min(leftMs, LIMITS.graphWorkMs),
+      leftMs: Math.min(leftMs, LIMITS.graph.workMs),
       generation: generation(),
       mayStop,
     })
@@ -226,10 +226,10 @@ export class ReaderPool implements PlanRunner {
     else this.#heavyPlans.delete(plan)
     if (!isLong) return
     this.#suspects.delete(caller.name)
-    if (this.#suspects.size >= LIMITS.graphSuspectsMax) {
+    if (this.#suspects.size >= LIMITS.graph.suspectsMax) {
       this.#suspects.delete(this.#suspects.keys().next().value!)
     }
-    const untilMs = this.#options.clock.monotonicMs() + LIMITS.graphSuspectMs
+    const untilMs = this.#options.clock.monotonicMs() + LIMITS.graph.suspectMs
     this.#suspects.set(caller.name, untilMs)
   }
 

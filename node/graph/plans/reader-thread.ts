@@ -59,7 +59,7 @@ export class ReaderThread implements PlanThread {
   /** Heavy plans that the worker was heard to have had. */
   #round = 0
   #watching: (() => void) | null = null
-  #restartMs: number = LIMITS.projectorRetryMs
+  #restartMs: number = LIMITS.storage.retryMs
   #closing = false
 
   /** Starts it. `onChange` is called when `state` has changed. */
@@ -141,7 +141,7 @@ export class ReaderThread implements PlanThread {
     const pending = this.#pending.get(message.id)
     if (pending === undefined) return
     this.#pending.delete(message.id)
-    this.#restartMs = LIMITS.projectorRetryMs
+    this.#restartMs = LIMITS.storage.retryMs
     this.#stats.queryUs += message.us
     const { isHeavy, isLong } = message
     pending.resolve({ isHeavy, isLong, answer: this.#answerOf(message) })
@@ -167,7 +167,7 @@ export class ReaderThread implements PlanThread {
   #watch(): void {
     if (this.#watching !== null) return
     const { clock, log } = this.#options
-    const stuckMs = this.#options.stuckMs ?? LIMITS.graphStuckMs
+    const stuckMs = this.#options.stuckMs ?? LIMITS.graph.stuckMs
     const look = (): void => {
       this.#watching = null
       const oldest = this.#pending.values().next().value
@@ -189,7 +189,7 @@ export class ReaderThread implements PlanThread {
     this.#stats.restarts++
     this.#onChange()
     const ms = this.#restartMs
-    this.#restartMs = Math.min(ms * 2, LIMITS.projectorRetryMsMax)
+    this.#restartMs = Math.min(ms * 2, LIMITS.storage.retryMsMax)
     this.#options.clock.after(ms, () => {
       if (this.#closing) return
       this.#start()

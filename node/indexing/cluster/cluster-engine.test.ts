@@ -96,7 +96,7 @@ class Scene {
 
   async titles(): Promise<string> {
     const body = [{ edge: 'notebooks', orderBy: 'title', node: { fields: ['title'] } }]
-    const options = { nowMs: this.clock.nowMs(), limits: LIMITS }
+    const options = { nowMs: this.clock.nowMs(), limits: LIMITS.graph }
     const schema = graphSchema(this.#behaviour.nodeTypes)
     const plan = planNavigations(body, schema, FULL_ACCESS, options)
     const ready = { plan, json: '', usesHistory: false }

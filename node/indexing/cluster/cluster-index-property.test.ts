@@ -5,15 +5,15 @@
 import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
-import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import { actorIdOf } from '../../../cluster/feed/testing/feed-store.ts'
 import { erased, noted, opened } from '../../../cluster/feed/testing/scene.ts'
 import { ClusterScene } from '../testing/cluster-scene.ts'
 
 // An index is filled an actor at a step, so that anything may come in between.
-Object.assign(LIMITS, { projectorBatchEntries: 1, refillReadsTogether: 1 })
-Object.assign(LIMITS, { refillStepMs: 0, refillKeptMs: 0, trimEveryMs: 0 })
+overrideLimits({ 'feed.projectorBatchEntries': 1, 'feed.refillReadsTogether': 1 })
+overrideLimits({ 'feed.refillStepMs': 0, 'feed.refillKeptMs': 0, 'sharding.trimEveryMs': 0 })
 
 const KINDS = [
   'write', 'write', 'write', 'write', 'time', 'time', 'flush', 'flush', 'snapshot', 'trim', 'move',

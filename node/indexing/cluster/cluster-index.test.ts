@@ -85,7 +85,7 @@ t.test('who has slept for a day brings back nothing that was removed since', asy
     for (const id of documents.keys()) if (id.endsWith(':n')) documents.delete(id)
   }
   wake()
-  await s.clock.advance(2 * LIMITS.indexBulkMs)
+  await s.clock.advance(2 * LIMITS.elastic.bulkMs)
   t.strictSame(s.docs(), s.store.expected())
   one.index.lost(0)
   one.lease.stands = true
@@ -275,7 +275,7 @@ t.test('a hole in the log: a successor is filled while the old one is read', asy
     true,
   )
   t.equal(unready, 0, 'it could be read all the time')
-  await s.clock.advance(2 * LIMITS.indexGraceMs)
+  await s.clock.advance(2 * LIMITS.indexing.graceMs)
   t.strictSame(s.generations(), [2], 'the old one goes')
   await end(t, s, /can't be used now|made anew/)
 })

@@ -131,7 +131,7 @@ class MemberIndex implements ClusterIndex {
     const store = journal.identity.generation
     this.#generations = new Generations({ engine, prefix, layout: this.#layout, store })
     this.#registers = new IndexRegisters(journal.derived, (s) => this.#own.get(s)?.epoch ?? null)
-    this.#recent = new RecentRows(journal.log, LIMITS.recentRowsBytesMax)
+    this.#recent = new RecentRows(journal.log, LIMITS.indexing.recentRowsBytesMax)
     const progress = {
       applied: (shard: number) => this.#liveFeed?.applied(shard) ?? 0,
       appliedTimeMs: (shard: number) => this.#liveFeed?.appliedTimeMs(shard) ?? 0,
@@ -162,7 +162,7 @@ class MemberIndex implements ClusterIndex {
       applied: (shard) => this.#liveFeed?.applied(shard) ?? null,
       stored: (generation, shard) => this.#registers.offset(generation, shard),
       refresh: (generation) =>
-        engine.refresh(this.#indexes(generation), { timeoutMs: LIMITS.consistencyWaitMs }),
+        engine.refresh(this.#indexes(generation), { timeoutMs: LIMITS.indexing.consistencyWaitMs }),
       follows: (shard) => this.#follows(shard),
       // Of `system` only the owner's runtime knows it, and nothing of it is in the graph.
       head: (shard) => this.#headOf(shard),

@@ -5,12 +5,12 @@
 import t, { type Test } from 'tap'
 import { actorIdOf } from '../../../cluster/feed/testing/feed-store.ts'
 import { noted, erased, opened } from '../../../cluster/feed/testing/scene.ts'
-import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import { ClusterScene, type TestMember } from '../testing/cluster-scene.ts'
 
-Object.assign(LIMITS, { projectorBatchEntries: 20, refillReadsTogether: 4 })
-Object.assign(LIMITS, { refillStepMs: 0, refillKeptMs: 0 })
+overrideLimits({ 'feed.projectorBatchEntries': 20, 'feed.refillReadsTogether': 4 })
+overrideLimits({ 'feed.refillStepMs': 0, 'feed.refillKeptMs': 0 })
 
 /** Here a test trims, not the time. */
 const A_WHILE = 20_000

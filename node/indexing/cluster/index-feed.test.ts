@@ -75,7 +75,7 @@ async function makeFeed() {
 }
 
 const decodeSnapshot = decodeTestSnapshot
-const GATHER = LIMITS.projectorGatherMs
+const GATHER = LIMITS.feed.projectorGatherMs
 
 t.test('an engine that is away is asked ever later, whatever comes meanwhile', async (t) => {
   const s = await makeFeed()
@@ -96,7 +96,7 @@ t.test('an engine that is away is asked ever later, whatever comes meanwhile', a
   }
   t.ok(bulks <= before + 1, 'new entries are no reason to ask')
   s.hooks.beforeBulk = undefined
-  await s.clock.advance(LIMITS.projectorRetryMsMax)
+  await s.clock.advance(LIMITS.storage.retryMsMax)
   t.ok(s.isAt(0))
   await s.clock.advance(2 * GATHER)
   bulks = 0
@@ -105,7 +105,7 @@ t.test('an engine that is away is asked ever later, whatever comes meanwhile', a
     return 'away'
   }
   await s.commits([A, noted('n', 'x')])
-  await s.clock.advance(GATHER + 8 * LIMITS.projectorRetryMs)
+  await s.clock.advance(GATHER + 8 * LIMITS.storage.retryMs)
   t.ok(bulks >= 3, `${bulks} times: it begins anew with each outage`)
   s.hooks.beforeBulk = undefined
 })
@@ -217,7 +217,7 @@ for (const isLost of [false, true]) {
         }
       }
       await s.commits([B, opened('b')])
-      await s.clock.advance(LIMITS.projectorRetryMsMax)
+      await s.clock.advance(LIMITS.storage.retryMsMax)
       t.equal(await s.registers.gone(0), 1, 'who sees to the index is told')
       t.equal(await s.registers.gone(1), 0)
       t.equal(s.feed.doneWith(0), isLost ? 0 : Number.POSITIVE_INFINITY)

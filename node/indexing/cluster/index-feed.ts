@@ -66,8 +66,8 @@ class NotServed extends IndexAway {}
 
 /** Small enough that requests in between don't notice. */
 const BATCH: Partial<ProjectorLimits> = {
-  entries: LIMITS.clusterBatchEntries,
-  ms: LIMITS.clusterBatchMs,
+  entries: LIMITS.indexing.clusterBatchEntries,
+  ms: LIMITS.indexing.clusterBatchMs,
 }
 
 /** How often the feed looks whether a request has begun to wait. */
@@ -134,7 +134,7 @@ export class IndexFeed {
       park: (parked) => this.#park(parked),
       unpark: (parked) => this.#keepRow(parked, null),
       pause: () => new Promise((resolve) => clock.defer(resolve)),
-      sliceMs: LIMITS.clusterSliceMs,
+      sliceMs: LIMITS.indexing.clusterSliceMs,
       clock: () => clock.monotonicMs(),
       limits: BATCH,
       consumer: consumerOf(generation),

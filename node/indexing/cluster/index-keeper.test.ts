@@ -75,7 +75,7 @@ async function scene(before: Before = () => Promise.resolve()) {
     async live(looks = 3) {
       for (let look = 0; look < looks; look++) {
         for (let i = 0; i < 10; i++) await settle()
-        await clock.advance(LIMITS.indexLookMs)
+        await clock.advance(LIMITS.indexing.lookMs)
       }
       for (let i = 0; i < 10; i++) await settle()
       return live
@@ -106,7 +106,7 @@ t.test('a successor takes over when it has what its predecessor has shown', asyn
   await s.keeper.stop()
 })
 
-const graceLooks = 3 + LIMITS.indexGraceMs / LIMITS.indexLookMs
+const graceLooks = 3 + LIMITS.indexing.graceMs / LIMITS.indexing.lookMs
 
 t.test('an index of another store is not read, and not dropped', async (t) => {
   const s = await scene(async (engine, registers) => {

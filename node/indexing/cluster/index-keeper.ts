@@ -91,7 +91,7 @@ export class IndexKeeper {
       )
       .then(() => {
         this.#cancel()
-        if (!this.#stopped) this.#cancel = clock.after(LIMITS.indexLookMs, () => this.#look())
+        if (!this.#stopped) this.#cancel = clock.after(LIMITS.indexing.lookMs, () => this.#look())
       })
   }
 
@@ -141,7 +141,7 @@ export class IndexKeeper {
     if (next === live || !isRight || !(await this.#isFilled(numbers))) return numbers
     const { generations, registers, engine, layout, log } = this.#options
     const names = Array.from(layout.nodes.values(), ({ name }) => generations.indexOf(next, name))
-    await engine.refresh(names, { timeoutMs: LIMITS.engineAdminMs })
+    await engine.refresh(names, { timeoutMs: LIMITS.elastic.adminMs })
     await generations.activate(next)
     await registers.setLive(next)
     log.info({ generation: next }, 'the graph index is read from a new generation')
@@ -212,11 +212,11 @@ export class IndexKeeper {
       if ([live, next].includes(number) || number > next || of !== store) continue
       const sinceMs = this.#obsoleteSinceMs.get(number) ?? nowMs
       this.#obsoleteSinceMs.set(number, sinceMs)
-      if (nowMs - sinceMs < LIMITS.indexGraceMs) continue
+      if (nowMs - sinceMs < LIMITS.indexing.graceMs) continue
       await generations.drop(number)
       this.#obsoleteSinceMs.delete(number)
     }
-    if (nowMs < this.#purgedMs + LIMITS.indexPurgeEveryMs) return
+    if (nowMs < this.#purgedMs + LIMITS.indexing.purgeEveryMs) return
     // What is left goes on with the next look: other things are looked after in between.
     if (await this.#purge(new Set([live, next]))) this.#purgedMs = nowMs
   }
@@ -224,7 +224,7 @@ export class IndexKeeper {
   /** True: everything that is old enough is gone. */
   async #purge(numbers: Iterable<number>): Promise<boolean> {
     const { generations, engine, clock } = this.#options
-    const untilMs = clock.monotonicMs() + LIMITS.indexPurgeMs
+    const untilMs = clock.monotonicMs() + LIMITS.indexing.purgeMs
     for (const number of numbers) {
       for (const name of this.#known.get(number)?.properties.keys() ?? []) {
         const isDone = await purgeRemoved({

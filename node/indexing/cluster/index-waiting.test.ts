@@ -73,21 +73,24 @@ class Stage {
     await turns()
   }
 
-  reached(shard: number, offset: number, waitMs: number = LIMITS.consistencyWaitMs) {
+  reached(shard: number, offset: number, waitMs: number = LIMITS.indexing.consistencyWaitMs) {
     return Promise.resolve(this.watch.reached([{ shard, offset }], waitMs))
   }
 }
 
 t.test('10,000 that wait while the index stands still: one look for all', async (t) => {
   const s = new Stage()
-  const half = LIMITS.consistencyWaitersMax / 2
+  const half = LIMITS.indexing.consistencyWaitersMax / 2
   const own = Array.from({ length: half }, () => s.reached(0, 5))
   const others = Array.from({ length: half }, () => s.reached(1, 5))
-  t.equal(s.watch.waiting, LIMITS.consistencyWaitersMax)
+  t.equal(s.watch.waiting, LIMITS.indexing.consistencyWaitersMax)
   t.throws(() => s.watch.reached([{ shard: 0, offset: 5 }], 1), { errors: [{ code: 'TOO_BUSY' }] })
-  await s.pass(LIMITS.consistencyWaitMs + LIMITS.indexPollMs)
+  await s.pass(LIMITS.indexing.consistencyWaitMs + LIMITS.indexing.pollMs)
   t.strictSame(new Set(await Promise.all([...own, ...others])), new Set([false]))
-  t.ok(s.reads <= LIMITS.consistencyWaitMs / LIMITS.indexPollMs + 1, `${s.reads} reads`)
+  t.ok(
+    s.reads <= LIMITS.indexing.consistencyWaitMs / LIMITS.indexing.pollMs + 1,
+    `${s.reads} reads`,
+  )
   t.equal(s.refreshes, 0, 'nothing new is there to be seen')
   t.equal(s.watch.waiting, 0)
   t.equal(s.clock.timers, 0, 'nobody looks any more')
@@ -107,7 +110,7 @@ t.test('whoever comes while others wait is served by the next look', async (t) =
   await s.pass(30)
   s.stored.set(1, 5)
   const second = s.reached(1, 5)
-  await s.pass(2 * LIMITS.indexPollMs)
+  await s.pass(2 * LIMITS.indexing.pollMs)
   t.strictSame(await Promise.all([first, second]), [true, true])
   t.equal(s.refreshes, 1, 'one refresh for both')
   t.equal(s.watch.reached([{ shard: 1, offset: 5 }], 0), true)
@@ -125,7 +128,7 @@ t.test('an own shard tells by itself; refreshes keep their distance', async (t) 
     await turns()
   }
   t.equal(s.refreshes, 1)
-  await s.pass(LIMITS.indexRefreshGapMs)
+  await s.pass(LIMITS.indexing.refreshGapMs)
   t.strictSame(ends, [true, true, true, true])
   t.equal(s.refreshes, 2)
 })
@@ -140,7 +143,7 @@ t.test('what comes into the index during a refresh is seen after the next one', 
   t.equal(s.refreshes, 1)
   const second = s.watch.reached([{ shard: 0, offset: 6 }], 1_000)
   t.not(second, true, 'no search that begins now need find it')
-  await s.pass(LIMITS.indexRefreshGapMs + 10)
+  await s.pass(LIMITS.indexing.refreshGapMs + 10)
   t.equal(await second, true)
   t.equal(s.refreshes, 2)
 })
@@ -153,7 +156,7 @@ t.test('what fails is tried again; nobody is told too much', async (t) => {
   const other = s.reached(1, 5)
   await s.pass(1_000)
   t.equal(s.watch.waiting, 2)
-  t.ok(s.refreshes <= 1_000 / LIMITS.indexRefreshGapMs + 1, `${s.refreshes} refreshes`)
+  t.ok(s.refreshes <= 1_000 / LIMITS.indexing.refreshGapMs + 1, `${s.refreshes} refreshes`)
   s.isAway = false
   s.stored.set(1, 5)
   await s.pass(500)
@@ -199,7 +202,7 @@ t.test('an offset that moves costs whom it wakes, not all who wait', async (t) =
   const looks = s.looks - arrivedLooks
   t.ok(looks < 10_000, `${looks} looks for two that move and five who wake`)
   const beforeLooks = s.looks
-  for (let at = 0; at < 500; at += LIMITS.indexPollMs) await s.pass(LIMITS.indexPollMs)
+  for (let at = 0; at < 500; at += LIMITS.indexing.pollMs) await s.pass(LIMITS.indexing.pollMs)
   t.equal(ends.length, 5)
   t.ok(s.looks - beforeLooks < 10_000, `${s.looks - beforeLooks} looks in half a second of rest`)
   await s.pass(5_000)
@@ -281,8 +284,8 @@ t.test('a refresh is not made for those who have gone', async (t) => {
   s.applied.set(0, 1)
   t.equal(await Promise.all([s.reached(0, 1), s.pass(50)]).then(([is]) => is), true)
   s.applied.set(0, 2)
-  const gone = s.reached(0, 2, LIMITS.indexRefreshGapMs / 4)
-  await s.pass(2 * LIMITS.indexRefreshGapMs)
+  const gone = s.reached(0, 2, LIMITS.indexing.refreshGapMs / 4)
+  await s.pass(2 * LIMITS.indexing.refreshGapMs)
   t.equal(await gone, false)
   t.equal(s.refreshes, 1)
 })
@@ -291,9 +294,9 @@ t.test('an offset that is slow to read is asked for once', async (t) => {
   const s = new Stage()
   s.reading = () => new Promise(() => undefined)
   const waiting = s.reached(1, 5)
-  await s.pass(6 * LIMITS.indexPollMs)
+  await s.pass(6 * LIMITS.indexing.pollMs)
   t.equal(s.reads, 1)
-  await s.pass(LIMITS.consistencyWaitMs)
+  await s.pass(LIMITS.indexing.consistencyWaitMs)
   t.equal(await waiting, false)
 })
 
@@ -309,7 +312,7 @@ t.test('what was read of a generation says nothing of the next', async (t) => {
   s.reading = () => Promise.resolve()
   s.watch.applied()
   end()
-  await s.pass(LIMITS.consistencyWaitMs + LIMITS.indexPollMs)
+  await s.pass(LIMITS.indexing.consistencyWaitMs + LIMITS.indexing.pollMs)
   t.equal(await waiting, false, 'the next one has nothing')
 })
 
@@ -322,7 +325,7 @@ t.test('a refresh that ends late takes nothing back', async (t) => {
   await s.pass(20)
   s.applied.set(0, 2)
   const second = s.reached(0, 2)
-  await s.pass(2 * LIMITS.indexRefreshGapMs)
+  await s.pass(2 * LIMITS.indexing.refreshGapMs)
   t.equal(ends.length, 2)
   ends[1]!()
   await s.pass(10)
@@ -367,14 +370,14 @@ t.test('of those who have gone nothing is left, whatever they have waited for', 
     s.applied.set(0, 6)
     const further = s.reached(0, 7, 300)
     s.watch.applied()
-    await s.pass(2 * LIMITS.indexRefreshGapMs)
+    await s.pass(2 * LIMITS.indexing.refreshGapMs)
     t.equal(s.refreshes, refreshes, `${how}: nobody wants one`)
     await s.pass(300)
     t.equal(await further, false)
     t.equal(s.watch.waiting, 0)
     s.refreshing = () => Promise.resolve()
     const next = s.reached(0, 6)
-    await s.pass(2 * LIMITS.indexRefreshGapMs)
+    await s.pass(2 * LIMITS.indexing.refreshGapMs)
     t.equal(await next, true)
   }
 })

@@ -100,10 +100,10 @@ export class IndexWaiting implements IndexWatch {
     this.#follow()
     const awaited = positions.filter(({ shard }) => this.#options.follows(shard))
     if (this.#isRefreshed(awaited)) return true
-    if (this.#waiters.size >= LIMITS.consistencyWaitersMax) {
+    if (this.#waiters.size >= LIMITS.indexing.consistencyWaitersMax) {
       throw new RequestError(
         'TOO_BUSY',
-        `${LIMITS.consistencyWaitersMax} requests wait for the graph index already`,
+        `${LIMITS.indexing.consistencyWaitersMax} requests wait for the graph index already`,
       )
     }
     return new Promise((resolve) => {
@@ -185,7 +185,7 @@ export class IndexWaiting implements IndexWatch {
     this.#serve()
     this.#isLooking = this.#waiters.size > 0
     if (!this.#isLooking) return
-    this.#options.clock.after(LIMITS.indexPollMs, () => this.#look())
+    this.#options.clock.after(LIMITS.indexing.pollMs, () => this.#look())
     const reads = Array.from(this.#missing(), (shard) => this.#read(shard))
     if (reads.length > 0) void Promise.all(reads).then(() => this.#serve())
   }
@@ -219,7 +219,7 @@ export class IndexWaiting implements IndexWatch {
     if (this.#isRefreshDue) return
     this.#isRefreshDue = true
     const { clock } = this.#options
-    const restMs = this.#refreshedAtMs + LIMITS.indexRefreshGapMs - clock.monotonicMs()
+    const restMs = this.#refreshedAtMs + LIMITS.indexing.refreshGapMs - clock.monotonicMs()
     // Never at once: who asks in this tick is still in time for it.
     if (restMs > 0) clock.after(restMs, () => void this.#refresh())
     else clock.defer(() => void this.#refresh())
@@ -270,7 +270,7 @@ export class IndexWaiting implements IndexWatch {
       if (!follows(shard)) continue
       while ((await flushed(shard)) < offset) {
         if (clock.monotonicMs() >= endMs) return false
-        await new Promise<void>((resolve) => void clock.after(LIMITS.indexPollMs, resolve))
+        await new Promise<void>((resolve) => void clock.after(LIMITS.indexing.pollMs, resolve))
       }
     }
     return true

@@ -152,10 +152,10 @@ t.test('the brake: by lag, but not while the index is filled anew', async (t) =>
   await until(() => index.progress.counter('resets') === 1)
   // It is asleep, and nobody tells it: as if it could not follow.
   index.progress.takeAsleep()
-  index.committed(0, LIMITS.indexLagEntriesMax * 1.5)
+  index.committed(0, LIMITS.feed.indexLagEntriesMax * 1.5)
   const nowMs = performance.now()
   await until(() => performance.now() > nowMs + 6)
-  t.ok(Math.abs(index.throttleMs() - LIMITS.ackDelayMsMax / 2) < 1)
+  t.ok(Math.abs(index.throttleMs() - LIMITS.feed.ackDelayMsMax / 2) < 1)
   index.progress.ready = false
   t.equal(index.throttleMs(), 0)
 })

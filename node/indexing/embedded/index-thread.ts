@@ -53,7 +53,7 @@ export class IndexThread {
   readonly #options: IndexThreadOptions
   readonly #meter: LagMeter
   #worker: Worker | null = null
-  #restartMs: number = LIMITS.projectorRetryMs
+  #restartMs: number = LIMITS.storage.retryMs
   #restarts = 0
   #stopping = false
   #startedAtMs = 0
@@ -133,7 +133,7 @@ export class IndexThread {
     if (worker === null) return
     const ended = new Promise<void>((resolve) => (this.#ended = resolve))
     this.#post({ kind: 'stop' })
-    const cancel = this.#options.clock.after(LIMITS.graphDeadlineMs, () => void worker.terminate())
+    const cancel = this.#options.clock.after(LIMITS.graph.deadlineMs, () => void worker.terminate())
     await ended
     cancel()
   }
@@ -177,9 +177,9 @@ export class IndexThread {
     if (this.#stopping) return this.#ended()
     this.#restarts++
     const livedMs = this.#options.clock.monotonicMs() - this.#startedAtMs
-    if (livedMs > LIMITS.projectorRetryMsMax) this.#restartMs = LIMITS.projectorRetryMs
+    if (livedMs > LIMITS.storage.retryMsMax) this.#restartMs = LIMITS.storage.retryMs
     const ms = this.#restartMs
-    this.#restartMs = Math.min(ms * 2, LIMITS.projectorRetryMsMax)
+    this.#restartMs = Math.min(ms * 2, LIMITS.storage.retryMsMax)
     this.#options.clock.after(ms, () => {
       if (!this.#stopping) this.#start()
     })

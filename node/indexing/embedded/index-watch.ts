@@ -57,10 +57,10 @@ export class ProgressWatch implements IndexWatch {
     const has = (): boolean =>
       awaited.every(({ shard, offset }) => progress.applied(shard) >= offset)
     if (has()) return true
-    if (this.#waiters.size >= LIMITS.consistencyWaitersMax) {
+    if (this.#waiters.size >= LIMITS.indexing.consistencyWaitersMax) {
       throw new RequestError(
         'TOO_BUSY',
-        `${LIMITS.consistencyWaitersMax} requests wait for the graph index already`,
+        `${LIMITS.indexing.consistencyWaitersMax} requests wait for the graph index already`,
       )
     }
     return new Promise<boolean>((resolve) => {

@@ -183,7 +183,7 @@ export class ClusterScene {
   /** A query on a member; rejects as the graph does. */
   async ask({ index }: TestMember, body: unknown): Promise<Record<string, unknown>> {
     const schema = graphSchema(this.behaviour.nodeTypes)
-    const options = { nowMs: this.clock.nowMs(), limits: LIMITS }
+    const options = { nowMs: this.clock.nowMs(), limits: LIMITS.graph }
     const plan = planNavigations(body, schema, FULL_ACCESS, options)
     const ready = { plan, json: '', usesHistory: false }
     const json = await this.during(
@@ -194,7 +194,7 @@ export class ClusterScene {
 
   /** Waits on a member for positions, as a request with a token does. */
   async reached({ index }: TestMember, ...positions: Position[]): Promise<boolean> {
-    return this.during(index.watch.reached(positions, LIMITS.consistencyWaitMs))
+    return this.during(index.watch.reached(positions, LIMITS.indexing.consistencyWaitMs))
   }
 
   async close(): Promise<void> {

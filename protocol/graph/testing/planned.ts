@@ -7,7 +7,7 @@ import { FULL_ACCESS, type GraphAccess } from '../planning.ts'
 import { planNavigations } from '../navigation.ts'
 import type { Step } from '../plan.ts'
 
-export const OPTIONS = { nowMs: Date.parse('2026-01-31T00:00:00.000Z'), limits: LIMITS }
+export const OPTIONS = { nowMs: Date.parse('2026-01-31T00:00:00.000Z'), limits: LIMITS.graph }
 
 export const plan = (body: unknown, access = FULL_ACCESS): readonly Step[] =>
   planNavigations(body, SCHEMA, access, OPTIONS).steps

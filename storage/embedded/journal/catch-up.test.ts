@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { readManifest } from '../../segment-log/manifest.ts'
 import { NodeDisk } from '../../segment-log/node-disk.ts'
 import { ShardHeads } from '../../segment-log/shard-heads.ts'
@@ -18,9 +18,7 @@ import { shardsOf } from '../store-shards.ts'
 t.setTimeout(120_000)
 
 t.test('a start goes on from wherever the one before it ended', async (t) => {
-  const { catchUpGroups } = LIMITS
-  Object.assign(LIMITS, { catchUpGroups: 1 })
-  t.teardown(() => void Object.assign(LIMITS, { catchUpGroups }))
+  t.teardown(overrideLimits({ 'embedded.catchUpGroups': 1 }))
   const { dir, groups } = await filledStore(t, { starts: 1, segmentBytes: 65_536 })
   // Behind it are groups of its shard, which are given up with it, and of the other one.
   const lost = groups[5]!

@@ -56,7 +56,7 @@ export async function catchUp(options: CatchUpOptions): Promise<void> {
   try {
     for (const frame of follower.to(until)) {
       step.take(frame)
-      if (step.groups.length >= LIMITS.catchUpGroups) await step.write(frame.next)
+      if (step.groups.length >= LIMITS.embedded.catchUpGroups) await step.write(frame.next)
     }
   } finally {
     follower.close()

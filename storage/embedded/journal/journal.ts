@@ -75,7 +75,7 @@ export interface EmbeddedJournalOptions {
   readonly acceptLoss?: readonly { readonly shard: number; readonly offset: number }[]
   /** What `roomKept` says unless said otherwise. */
   readonly roomBytes?: number
-  /** LIMITS.logFileBytes unless said otherwise. */
+  /** LIMITS.segmentLog.fileBytes unless said otherwise. */
   readonly segmentBytes?: readonly number[]
   /** Waits between steps of the upkeep; timers unless said otherwise. */
   readonly pause?: (ms: number) => Promise<void>
@@ -275,7 +275,7 @@ async function openStores(
     ...{ env, disk, identity, places, reader, writer, throttle },
     end: () => segments.end,
     mayTake: (bytes) => room.left() - bytes >= roomBytes,
-    fileBytes: (segmentBytes ?? LIMITS.logFileBytes).at(-1)!,
+    fileBytes: (segmentBytes ?? LIMITS.segmentLog.fileBytes).at(-1)!,
   })
   const parts = { dir, identity, env, places, segments, writer, source, end, upkeep, throttle, log }
   return new OpenedJournal(parts)

@@ -146,7 +146,7 @@ export function identityWithout(
   { gaps, shards }: LogLoss,
   generation: string,
 ): EmbeddedIdentity {
-  const resumedAt = (one: ShardLoss): number => one.highest + LIMITS.lossOffsets
+  const resumedAt = (one: ShardLoss): number => one.highest + LIMITS.embedded.lossOffsets
   const losses = shards.map((one) => {
     return { shard: one.shard, offset: one.offset, resumedAt: resumedAt(one) }
   })

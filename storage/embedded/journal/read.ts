@@ -100,7 +100,8 @@ function atPlaces<T>(read: () => T, renew: () => void = () => {}): T {
     try {
       return read()
     } catch (error) {
-      if (!(error instanceof JournalDamage) || attempt === LIMITS.placeReadsMax) throw error
+      if (!(error instanceof JournalDamage) || attempt === LIMITS.embedded.placeReadsMax)
+        throw error
       renew()
     }
   }

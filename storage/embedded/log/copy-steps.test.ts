@@ -173,7 +173,10 @@ t.test('a damage is looked at again, so many times', async (t) => {
   t.ok(error instanceof JournalDamage)
   t.same(
     it.pauses,
-    Array.from({ length: LIMITS.backupAttemptsMax - 1 }, () => LIMITS.backupRetryMs),
+    Array.from(
+      { length: LIMITS.embedded.backupAttemptsMax - 1 },
+      () => LIMITS.embedded.backupRetryMs,
+    ),
   )
   t.same(readdirSync(it.folder), [], 'and nothing of it was kept')
   it.pauses.length = 0

@@ -91,8 +91,9 @@ export async function copyLog(options: LogCopyOptions): Promise<LogCopyReport> {
     try {
       return await copyOnce(options, copied)
     } catch (error) {
-      if (!(error instanceof JournalDamage) || attempt === LIMITS.backupAttemptsMax) throw error
-      await options.pause(LIMITS.backupRetryMs)
+      if (!(error instanceof JournalDamage) || attempt === LIMITS.embedded.backupAttemptsMax)
+        throw error
+      await options.pause(LIMITS.embedded.backupRetryMs)
     } finally {
       rmSync(options.incoming, { recursive: true, force: true })
     }

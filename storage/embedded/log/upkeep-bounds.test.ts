@@ -320,20 +320,20 @@ t.test('reading alone keeps to its rate, and leaves most of it to commits', asyn
   }
   Object.assign(world.options, { pause })
   const clockOf = () => world.clock + EXPIRY_MS
-  const msOf = (bytes: number): number => (bytes / LIMITS.upkeepBytesPerSecond) * 1_000
+  const msOf = (bytes: number): number => (bytes / LIMITS.embedded.upkeepBytesPerSecond) * 1_000
   const sum = (): number => waited.reduce((all, ms) => all + ms, 0)
   const bytes = world.written.reduce((all, { body }) => all + body.length, 0)
   t.ok(segmentsIn(world.options.dir).length > 2)
   await world.open()
   t.match(await world.journal.giveBack(clockOf), { replaced: 0 })
-  t.ok(sum() >= msOf(bytes - LIMITS.upkeepStepBytes), 'all that is read counts')
+  t.ok(sum() >= msOf(bytes - LIMITS.embedded.upkeepStepBytes), 'all that is read counts')
   t.ok(sum() - waited[0]! < msOf(bytes), 'nothing was committed but the claims before it')
 
   await world.loseDataFile()
   waited.length = 0
   between = () => world.append(0)
   t.match(await world.journal.giveBack(clockOf), { replaced: 0 })
-  const least = LIMITS.upkeepBusyFactor * msOf(bytes - LIMITS.upkeepStepBytes)
+  const least = LIMITS.embedded.upkeepBusyFactor * msOf(bytes - LIMITS.embedded.upkeepStepBytes)
   t.ok(sum() >= least, 'commits came all the time')
   await world.journal.close()
 })

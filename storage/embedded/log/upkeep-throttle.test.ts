@@ -11,8 +11,8 @@ t.test('so many bytes a second, and fewer while commits come', async (t) => {
     pause: async (ms) => void pauses.push(ms),
     isBusy: () => isBusy,
   })
-  const step = LIMITS.upkeepStepBytes
-  const msOf = (bytes: number): number => (bytes / LIMITS.upkeepBytesPerSecond) * 1_000
+  const step = LIMITS.embedded.upkeepStepBytes
+  const msOf = (bytes: number): number => (bytes / LIMITS.embedded.upkeepBytesPerSecond) * 1_000
   await throttle.take(step - 1)
   t.same(pauses, [], 'little steps go together')
   await throttle.take(1)
@@ -21,14 +21,14 @@ t.test('so many bytes a second, and fewer while commits come', async (t) => {
   t.equal(pauses.length, 1, 'what was waited for counts no more')
   isBusy = true
   await throttle.take(1 + step)
-  t.same(pauses.slice(1), [msOf(2 * step) * LIMITS.upkeepBusyFactor])
+  t.same(pauses.slice(1), [msOf(2 * step) * LIMITS.embedded.upkeepBusyFactor])
 })
 
 t.test('it ends where the journal is closed, also while it waits', async (t) => {
   let goOn = (): void => undefined
   const pause = () => new Promise<void>((resolve) => (goOn = resolve))
   const throttle = new UpkeepThrottle({ pause, isBusy: () => false })
-  const taken = throttle.take(LIMITS.upkeepStepBytes)
+  const taken = throttle.take(LIMITS.embedded.upkeepStepBytes)
   throttle.stop()
   goOn()
   const isStopped = (error: unknown): boolean => error instanceof UpkeepStopped

@@ -26,9 +26,10 @@ export class UpkeepThrottle {
   readonly take = async (bytes: number): Promise<void> => {
     if (this.#isStopped) throw new UpkeepStopped()
     this.#bytes += bytes
-    if (this.#bytes < LIMITS.upkeepStepBytes) return
+    if (this.#bytes < LIMITS.embedded.upkeepStepBytes) return
     const rate =
-      LIMITS.upkeepBytesPerSecond / (this.#options.isBusy() ? LIMITS.upkeepBusyFactor : 1)
+      LIMITS.embedded.upkeepBytesPerSecond /
+      (this.#options.isBusy() ? LIMITS.embedded.upkeepBusyFactor : 1)
     const ms = (this.#bytes / rate) * 1_000
     this.#bytes = 0
     await this.#options.pause(ms)

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { backUp } from '../backup.ts'
 import { readIdentity, writeIdentity } from '../journal/identity.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader } from '../journal/read.ts'
@@ -29,7 +30,7 @@ import {
   World,
 } from '../testing/upkeep-world.ts'
 
-const BEFORE = { ...LIMITS }
+const { erasedEntriesMax } = LIMITS.embedded
 const NO_STATUS = { epoch: 0, head: 0, lastCommit: null }
 smallSteps(t)
 t.setTimeout(300_000)
@@ -157,8 +158,8 @@ t.test('room is given back while a backup is made, at each of its steps', async 
 })
 
 t.test('a file with places that are still handed out stays until they are not', async (t) => {
-  Object.assign(LIMITS, { tailTransactions: 3 })
-  t.teardown(() => void Object.assign(LIMITS, { tailTransactions: 0 }))
+  overrideLimits({ 'lmdb.tailTransactions': 3 })
+  t.teardown(() => void overrideLimits({ 'lmdb.tailTransactions': 0 }))
   const world = new World(t, 5, [4_096])
   await world.open()
   for (let i = 0; i < 60; i++) {
@@ -178,7 +179,7 @@ t.test('a file with places that are still handed out stays until they are not', 
 })
 
 t.test('weeks of refusals leave a log that does not grow', async (t) => {
-  Object.assign(LIMITS, { erasedEntriesMax: BEFORE.erasedEntriesMax, turnRowsMax: 250 })
+  overrideLimits({ 'embedded.erasedEntriesMax': erasedEntriesMax, 'lmdb.turnRowsMax': 250 })
   const world = new World(t, 5, [16_384, 65_536])
   await world.open()
   const weeks: number[] = []

@@ -155,7 +155,7 @@ export class LogUpkeep {
       const dead = await this.#deadIn(one, clockOf)
       report.read++
       await this.#note(number, found.due)
-      if (dead >= LIMITS.upkeepDeadShare * one.bytes) return one
+      if (dead >= LIMITS.embedded.upkeepDeadShare * one.bytes) return one
     }
     return null
   }
@@ -177,7 +177,7 @@ export class LogUpkeep {
       const sum = run.reduce((all, { bytes }) => all + bytes, 0)
       const most = Math.max(...run.map(({ bytes }) => bytes))
       // Or a large one would be written again for each few that come behind it.
-      return run.length >= LIMITS.upkeepMergeMin && 2 * most <= sum
+      return run.length >= LIMITS.embedded.upkeepMergeMin && 2 * most <= sum
     }
     for (const one of sealed) {
       const found = this.#dueOf(one, clockOf)
@@ -191,7 +191,7 @@ export class LogUpkeep {
       if (isEnough()) return run
       run = isDone && one.bytes <= fileBytes ? [one] : []
     }
-    while (run.length >= LIMITS.upkeepMergeMin) {
+    while (run.length >= LIMITS.embedded.upkeepMergeMin) {
       if (isEnough()) return run
       run = run.slice(1)
     }
@@ -267,8 +267,8 @@ export class LogUpkeep {
     const options = {
       ...{ disk, generation: identity.log, sources: headers, next: sources.at(-1)!.next },
       ...{ keep: this.#keep(clockOf), throttle: throttle.take },
-      frameBytesMax: LIMITS.rewriteFrameBytes,
-      erasedMax: LIMITS.erasedEntriesMax,
+      frameBytesMax: LIMITS.embedded.rewriteFrameBytes,
+      erasedMax: LIMITS.embedded.erasedEntriesMax,
     }
     const header = await replaceSegments(options, this.#turner)
     const at = this.#chain.indexOf(headers[0]!)

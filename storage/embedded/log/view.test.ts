@@ -4,6 +4,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { joinEntries } from '../../../protocol/entry.ts'
 import { group } from '../../conformance/journal-samples.ts'
 import type { JournalReader } from '../../journal.ts'
@@ -73,9 +74,7 @@ function openView(t: Test, journal: EmbeddedJournal, end: SharedEnd): LogView {
 const upTo = (head: number): number[] => Array.from({ length: head }, (_, i) => i + 1)
 
 void t.test('it is followed, and what the data file has is forgotten', async (t) => {
-  const { logViewBytesMax } = LIMITS
-  t.teardown(() => void Object.assign(LIMITS, { logViewBytesMax }))
-  Object.assign(LIMITS, { logViewBytesMax: 5 * BODY.length })
+  t.teardown(overrideLimits({ 'embedded.logViewBytesMax': 5 * BODY.length }))
   const { reader, append, head } = await view(t)
   for (const count of [1, 3, 20, 2]) {
     await append(count)
@@ -85,12 +84,10 @@ void t.test('it is followed, and what the data file has is forgotten', async (t)
 })
 
 void t.test('who has not looked for long begins where the data file ends', async (t) => {
-  const { logViewBytesMax } = LIMITS
-  t.teardown(() => void Object.assign(LIMITS, { logViewBytesMax }))
   const { reader, append, head } = await view(t)
   await append(1)
   t.same(await offsets(reader), [1])
-  Object.assign(LIMITS, { logViewBytesMax: 3 * BODY.length })
+  t.teardown(overrideLimits({ 'embedded.logViewBytesMax': 3 * BODY.length }))
   await append(30)
   t.equal((await reader.log.status(0)).head, head())
   t.same(await offsets(reader), upTo(head()))
@@ -107,10 +104,13 @@ function heldIn(seen: LogView): { groups: number; bytes: number; newest: boolean
 }
 
 void t.test('of what the data file does not have it keeps so many bodies', async (t) => {
-  const { logViewBytesMax, derivedWaitMs } = LIMITS
-  t.teardown(() => void Object.assign(LIMITS, { logViewBytesMax, derivedWaitMs }))
   // No places are written but with rows.
-  Object.assign(LIMITS, { logViewBytesMax: 3 * BODY.length, derivedWaitMs: 1_000_000 })
+  t.teardown(
+    overrideLimits({
+      'embedded.logViewBytesMax': 3 * BODY.length,
+      'lmdb.derivedWaitMs': 1_000_000,
+    }),
+  )
   const { journal, append, head } = await view(t)
   const seen = openView(t, journal, new SharedEnd(journal.access.end))
   await append(1)
@@ -121,9 +121,9 @@ void t.test('of what the data file does not have it keeps so many bodies', async
   }
   const held = heldIn(seen)
   t.equal(held.groups, head(), 'where each lies is known')
-  t.ok(held.bytes > 0 && held.bytes <= 2 * LIMITS.logViewBytesMax, `${held.bytes} bytes`)
+  t.ok(held.bytes > 0 && held.bytes <= 2 * LIMITS.embedded.logViewBytesMax, `${held.bytes} bytes`)
 
-  const body = Buffer.alloc(LIMITS.derivedWaitBytes)
+  const body = Buffer.alloc(LIMITS.lmdb.derivedWaitBytes)
   const large = { kind: 'shard', offset: head(), body } as const
   t.equal(await journal.derived.write(0, 1, [large]), 'committed')
   await append(1)
@@ -144,9 +144,7 @@ class LateEnd extends SharedEnd {
 }
 
 void t.test('who stands still between two looks goes on from what is there then', async (t) => {
-  const { logViewBytesMax } = LIMITS
-  t.teardown(() => void Object.assign(LIMITS, { logViewBytesMax }))
-  Object.assign(LIMITS, { logViewBytesMax: 3 * BODY.length })
+  t.teardown(overrideLimits({ 'embedded.logViewBytesMax': 3 * BODY.length }))
   const { journal, append, head } = await view(t)
   const end = new LateEnd(journal.access.end)
   const seen = openView(t, journal, end)

@@ -71,7 +71,7 @@ export class LogView {
       this.#beginAgain()
       this.#follow()
     }
-    if (this.#bytes > LIMITS.logViewBytesMax) this.#forget()
+    if (this.#bytes > LIMITS.embedded.logViewBytesMax) this.#forget()
   }
 
   #follow(): void {
@@ -84,9 +84,9 @@ export class LogView {
   #isFarBehind(end: LogPosition): boolean {
     const { at } = this.#follower
     if (at === null || at.file === end.file) {
-      return end.position - (at?.position ?? end.position) > LIMITS.logViewBytesMax
+      return end.position - (at?.position ?? end.position) > LIMITS.embedded.logViewBytesMax
     }
-    return end.file - at.file > 1 || end.position > LIMITS.logViewBytesMax
+    return end.file - at.file > 1 || end.position > LIMITS.embedded.logViewBytesMax
   }
 
   #beginAgain(): void {
@@ -102,7 +102,7 @@ export class LogView {
       assert(this.#heads.take(part), 'the log goes on from where it was')
       if (part.kind === 'claim') continue
       const { shard, epoch, head, count, commitId, place } = part
-      const isKept = this.#bytes + place.length <= 2 * LIMITS.logViewBytesMax
+      const isKept = this.#bytes + place.length <= 2 * LIMITS.embedded.logViewBytesMax
       const kept = isKept ? body(place) : null
       const group = { shard, epoch, offset: head + count, count, commitId, place, begins: null }
       this.#tail.add({ ...group, body: kept })

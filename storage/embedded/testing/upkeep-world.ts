@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { decodeEntry, encodeEntry, isErased } from '../../../protocol/entry.ts'
 import { joinEntries, splitEntries, type Entry } from '../../../protocol/entry.ts'
 import { freshUuid, group } from '../../conformance/journal-samples.ts'
@@ -18,15 +19,21 @@ import { randomFrom } from './damaged-store.ts'
 import { journalOptions, optionsIn } from './journal-options.ts'
 
 export const HOUR_MS = 3_600_000
-export const EXPIRY_MS = LIMITS.derivedTtlSeconds * 1_000 + HOUR_MS
+export const EXPIRY_MS = LIMITS.storage.derivedTtlSeconds * 1_000 + HOUR_MS
 const SHARDS = 2
 
 /** Files are small, and every one of them is worked at in many steps. */
 export function smallSteps(t: Test): void {
-  const before = { ...LIMITS }
-  const small = { tailTransactions: 0, derivedWaitMs: 1, upkeepStepBytes: 700, turnRowsMax: 3 }
-  Object.assign(LIMITS, small, { rewriteFrameBytes: 1_500, erasedEntriesMax: 20 })
-  t.teardown(() => void Object.assign(LIMITS, before))
+  t.teardown(
+    overrideLimits({
+      'lmdb.tailTransactions': 0,
+      'lmdb.derivedWaitMs': 1,
+      'lmdb.turnRowsMax': 3,
+      'embedded.upkeepStepBytes': 700,
+      'embedded.rewriteFrameBytes': 1_500,
+      'embedded.erasedEntriesMax': 20,
+    }),
+  )
 }
 
 export interface Written {

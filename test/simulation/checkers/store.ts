@@ -106,12 +106,12 @@ function checkActor(actor: FoldedActor): string[] {
 /** An actor keeps its bound, over all the times that it was at rest (PROTOCOL 3.1). */
 function checkSize({ actorId, states }: FoldedActor): string[] {
   const bytes = Buffer.byteLength(JSON.stringify(states.at(-1) ?? null))
-  if (bytes <= LIMITS.stateBytesMax) return []
-  return [`K11: actor ${actorId} takes ${bytes} bytes, more than ${LIMITS.stateBytesMax}`]
+  if (bytes <= LIMITS.sharding.stateBytesMax) return []
+  return [`K11: actor ${actorId} takes ${bytes} bytes, more than ${LIMITS.sharding.stateBytesMax}`]
 }
 
 /** Rows of refusals go so long after they were written, by a clock that may be off. */
-const PASSED_MS = LIMITS.derivedTtlSeconds * 1_000 - 2 * CLOCK_OFF_MS
+const PASSED_MS = LIMITS.storage.derivedTtlSeconds * 1_000 - 2 * CLOCK_OFF_MS
 
 function mayHavePassed(one: PlacedEntry, now: { readonly atMs: number }): boolean {
   return one.entry.r.length === 0 && now.atMs - one.atMs >= PASSED_MS
@@ -124,7 +124,7 @@ function mayHavePassed(one: PlacedEntry, now: { readonly atMs: number }): boolea
  */
 function isRemembered(first: PlacedEntry, second: PlacedEntry): boolean {
   if (second.atMs - first.atMs >= PASSED_MS) return false
-  return first.entry.l === 0 || second.entry.c - first.entry.c < LIMITS.callerMarkMs
+  return first.entry.l === 0 || second.entry.c - first.entry.c < LIMITS.storage.callerMarkMs
 }
 
 /** Up to flush the actors' entries are there, each as the log has it. */

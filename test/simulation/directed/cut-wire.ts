@@ -5,7 +5,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import type { Stage } from './stage.ts'
 
-const MOVED_MS = LIMITS.wireDownMs + LIMITS.wireApartMs + 3_000
+const MOVED_MS = LIMITS.membership.wireDownMs + LIMITS.membership.wireApartMs + 3_000
 
 export async function play(stage: Stage): Promise<void> {
   const [a, b] = await stage.start('a', 'b', 'c')
@@ -17,7 +17,7 @@ export async function play(stage: Stage): Promise<void> {
   const { scheduler, redis } = stage.world
   const cutMs = scheduler.nowMs
   redis.cut(a!.process, { out: true, back: true })
-  await stage.wait(LIMITS.wireDownMs)
+  await stage.wait(LIMITS.membership.wireDownMs)
   // It waits for the next owner, and is not lost at the one that can't be asked.
   const waiting = stage.ask(b!, id, [['append', { token: 'waits' }]], { budgetMs: 20_000 })
   await stage.until('a has nothing', () => a!.member.shards.size === 0 && stage.isServed())

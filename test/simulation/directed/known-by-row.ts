@@ -18,11 +18,11 @@ export async function play(stage: Stage): Promise<void> {
   held.release()
   await first.done
   await stage.must(a!, id, [['renumber', { number: stage.numberIn(shard) }]])
-  for (let i = 0; i < 2 * BOUNDS.marksMax; i++) {
+  for (let i = 0; i < 2 * BOUNDS.sharding.marksMax; i++) {
     await stage.must(a!, id, [['append', { token: `o${i}` }]])
   }
   await stage.until('all has its rows', () => stage.isFlushed(shard))
-  await stage.wait(BOUNDS.claimAgeMs)
+  await stage.wait(BOUNDS.sharding.claimAgeMs)
   const next = stage.ask(b!, other, [['open', { number }]], { budgetMs: 8_000 })
   await stage.wait(1_000)
   stage.world.redis.heal(a!.process)

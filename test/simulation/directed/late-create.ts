@@ -12,7 +12,7 @@ export async function play(stage: Stage): Promise<void> {
   const other = stage.ledgerIn((home + 2) % 4)
   const wake = stage.rulesWait()
   const first = stage.ask(a!, apart, [['open', { number, token: 't0', waits: true }]])
-  await stage.wait(BOUNDS.claimAgeMs + 500)
+  await stage.wait(BOUNDS.sharding.claimAgeMs + 500)
   const second = stage.ask(a!, other, [['open', { number, token: 't1' }]])
   await stage.wait(200)
   wake()

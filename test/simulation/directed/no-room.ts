@@ -23,7 +23,7 @@ export async function play(stage: Stage): Promise<void> {
   const wake = stage.rulesWait()
   const others = [stage.ask(owner, id, [['append', { token: 'slow', waits: true }]])]
   await stage.wait(50)
-  for (let i = 0; i <= LIMITS.actorInFlightMax; i++) {
+  for (let i = 0; i <= LIMITS.sharding.actorInFlightMax; i++) {
     others.push(stage.ask(owner, id, [['append', { token: `o${i}` }]], { budgetMs: 15_000 }))
   }
   await stage.wait(50)

@@ -3,11 +3,12 @@
 // and offset remembers it for ever (PROTOCOL 3.6 Outbox).
 
 import { BOUNDS } from '../bounds.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import type { Stage } from './stage.ts'
 
 export async function play(stage: Stage): Promise<void> {
-  const markTtlMs = BOUNDS.edgeMarkMs
-  Object.assign(BOUNDS, { edgeMarkMs: 3_000 })
+  const markTtlMs = BOUNDS.storage.edgeMarkMs
+  overrideLimits({ 'storage.edgeMarkMs': 3_000 })
   try {
     const [a, b] = await stage.start('a', 'b')
     const shard = stage.shardOf(a!)
@@ -19,10 +20,10 @@ export async function play(stage: Stage): Promise<void> {
     stage.world.redis.cut(b!.process, { out: true, back: false })
     await stage.must(a!, id, [['send', { token: 't1', to }]])
     await stage.until('it has arrived', () => stage.tokensOf(to).includes('t1>'))
-    await stage.wait(2 * BOUNDS.edgeMarkMs)
+    await stage.wait(2 * BOUNDS.storage.edgeMarkMs)
     stage.world.redis.heal(b!.process)
     await stage.wait(10_000)
   } finally {
-    Object.assign(BOUNDS, { edgeMarkMs: markTtlMs })
+    overrideLimits({ 'storage.edgeMarkMs': markTtlMs })
   }
 }

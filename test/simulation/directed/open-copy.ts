@@ -15,7 +15,7 @@ export async function play(stage: Stage): Promise<void> {
   const first = stage.ask(b!, id, [['append', { token: 'first' }]], { budgetMs: 25_000 })
   await stage.wait(20)
   const others: Promise<void>[] = []
-  for (let i = 0; i < LIMITS.actorInFlightMax; i++) {
+  for (let i = 0; i < LIMITS.sharding.actorInFlightMax; i++) {
     others.push(stage.ask(a!, id, [['append', { token: `t${i}` }]], { budgetMs: 25_000 }).done)
   }
   // Silence makes the edge send again.

@@ -18,7 +18,7 @@ export async function play(stage: Stage): Promise<void> {
   a!.process.suspend()
   b!.process.pause()
   stage.world.redis.heal(b!.process)
-  await stage.wait(2 * BOUNDS.edgeMarkMs)
+  await stage.wait(2 * BOUNDS.storage.edgeMarkMs)
   b!.process.resume()
   a!.process.resume()
   await done

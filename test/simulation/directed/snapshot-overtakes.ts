@@ -12,7 +12,7 @@ export async function play(stage: Stage): Promise<void> {
   const first = await stage.must(a!, id, [['append', { token: 'first' }]], { key: 'first' })
   // All that follows is written together: marks that leave the window, and snapshots of after.
   const rows = stage.hold(a!.process, /^put /)
-  for (let i = 0; i < 2 * BOUNDS.marksMax; i++) {
+  for (let i = 0; i < 2 * BOUNDS.sharding.marksMax; i++) {
     await stage.must(a!, id, [['append', { token: `t${i}` }]])
   }
   const marks = stage.hold(a!.process, /^put mark /)

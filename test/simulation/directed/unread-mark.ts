@@ -13,7 +13,7 @@ export async function play(stage: Stage): Promise<void> {
   stage.world.redis.cut(a!.process, { out: true, back: false })
   const request = stage.ask(b!, id, [['append', { token: 't1' }]], { budgetMs: 6_000 })
   await stage.until('it has taken effect', () => stage.tokensOf(id).includes('t1'))
-  for (let i = 0; i < 2 * BOUNDS.marksMax; i++) {
+  for (let i = 0; i < 2 * BOUNDS.sharding.marksMax; i++) {
     await stage.must(a!, id, [['append', { token: `o${i}` }]])
   }
   await stage.until('all has its rows', () => stage.isFlushed(shard))

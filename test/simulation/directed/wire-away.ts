@@ -5,7 +5,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { Stage } from './stage.ts'
 
 /** Between the first that notices and the last. */
-const SKEW_MS = LIMITS.wireSilentMs + 500
+const SKEW_MS = LIMITS.redis.silentMs + 500
 
 export async function play(stage: Stage): Promise<void> {
   const started = await stage.start('a', 'b', 'c')

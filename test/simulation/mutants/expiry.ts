@@ -66,7 +66,7 @@ export const EXPIRY_MUTANTS: readonly Mutant[] = [
         file: 'cluster/sharding/recovery/recovery.ts',
         find: '  const fewest = fewestToSpill()\n',
         replace:
-          '  const fewest = LIMITS.marksBytesMax / LIMITS.markAnswerBytesMax + fewestToSpill()\n',
+          '  const fewest = LIMITS.sharding.marksBytesMax / LIMITS.sharding.markAnswerBytesMax + fewestToSpill()\n',
       },
     ],
   },

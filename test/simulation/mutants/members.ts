@@ -86,10 +86,10 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: MEMBERSHIP,
-        find: '    return isWithin(this.#options.world.clock, LIMITS.leaseMs, this.#leaseFrom)',
+        find: '    return isWithin(this.#options.world.clock, LIMITS.membership.leaseMs, this.#leaseFrom)',
         replace:
           '    const { clock } = this.#options.world\n' +
-          '    return clock.nowMs() < this.#leaseFrom.wallMs + LIMITS.leaseMs',
+          '    return clock.nowMs() < this.#leaseFrom.wallMs + LIMITS.membership.leaseMs',
       },
     ],
   },
@@ -188,7 +188,7 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/membership/wire-states.ts',
-        find: '      return nowMs - sinceMs >= LIMITS.wireApartMs',
+        find: '      return nowMs - sinceMs >= LIMITS.membership.wireApartMs',
         replace: '      return nowMs >= sinceMs',
       },
     ],

@@ -1,5 +1,4 @@
-// Bounds of identities, tokens and sign-ins. They stand in a table of their own beside LIMITS, of
-// which they are part. Source: CONTRACT 0, 1.11.
+// Bounds of identities, tokens and sign-ins. Part of LIMITS. Source: CONTRACT 0, 1.11.
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -9,11 +8,18 @@ export const ACCESS_LIMITS = {
   sessionsMax: 100_000,
   /** A session counts once more for each so many characters of its scope. */
   sessionScopeChars: 256,
+  /** A session is kept so long after its end: members' clocks may differ by as much. */
+  sessionKeptMs: 24 * 3_600_000,
+  /** Older ones are looked for this often, and so many deleted side by side until none is left. */
+  sessionSweepMs: 60_000,
+  sessionSweepInFlightMax: 16,
+  /** Tokens whose identity is at hand. */
   tokenCacheMax: 10_000,
   /** Characters of scopes whose permissions are at hand; compiled they take several times that. */
   aclScopesCharsMax: 4 * MiB,
   /** A form of the OAuth endpoints. */
   formBytesMax: 64 * KiB,
+  /** A secret, of whatever. */
   secretCharsMax: 1_024,
   /** A bootstrap secret that an operator chooses. */
   secretCharsMin: 16,
@@ -22,6 +28,8 @@ export const ACCESS_LIMITS = {
   /** Sign-ins that wait for such a check, in all and of one block of addresses; more get 429. */
   secretChecksWaitingMax: 64,
   secretChecksOfBlockWaitingMax: 48,
+  /** Secrets known to be right, so that a client that asks often isn't checked at length. */
+  secretCacheMax: 1_000,
   /** Wrong sign-ins of one client from one network at once, then one more each ...; others: 429. */
   signInWrongMax: 20,
   signInWrongEveryMs: 3_000,
@@ -33,11 +41,4 @@ export const ACCESS_LIMITS = {
   signInFloodEveryMs: 100,
   /** Origins of wrong sign-ins that are remembered, of each sort. */
   signInOriginsMax: 20_000,
-  /** Secrets known to be right, so that a client that asks often isn't checked at length. */
-  secretCacheMax: 1_000,
-  /** A session is kept so long after its end: members' clocks may differ by as much. */
-  sessionKeptMs: 24 * 3_600_000,
-  /** Older ones are looked for this often, and so many deleted side by side until none is left. */
-  sessionSweepMs: 60_000,
-  sessionSweepInFlightMax: 16,
 } as const

@@ -1,0 +1,75 @@
+// Bounds of the graph: what a query may ask (`protocol/graph/`) and how it is read (`node/graph/`).
+// Part of LIMITS. Source: CONTRACT 1.4, PROTOCOL 3.13.
+
+import { PATH_LIMITS } from '../../protocol/graph/parser.ts'
+
+const KiB = 1024
+const MiB = 1024 * KiB
+
+export const GRAPH_LIMITS = {
+  // What a query may ask
+  /** One filter. */
+  filterCharsMax: 8 * KiB,
+  /** Of all filters of one query: what plans it is the thread that answers everybody. */
+  filtersCharsMax: 16 * KiB,
+  /** Nesting of parentheses and `not`; terms of one sum. */
+  filterDepthMax: 32,
+  /** Levels of navigations in one another, and all of them together. */
+  navigationDepthMax: 8,
+  navigationsMax: 32,
+  /** Fields that one navigation asks for. */
+  fieldsMax: 200,
+  ...PATH_LIMITS,
+  /**
+   * `limit` of a navigation that has none: of the first level, of a nested one; and the highest.
+   */
+  limitDefault: 100,
+  nestedLimitDefault: 1_000,
+  limitMax: 1_000,
+  /** Nodes of one answer, all levels. */
+  resultNodesMax: 100_000,
+  /** A token of consistency (`X-Consistency`). */
+  consistencyTokenCharsMax: 4 * KiB,
+  // How long it may take
+  /** A query is answered within this, waiting included. */
+  deadlineMs: 10_000,
+  /** What a plan may work, once its turn has come; then it is interrupted. */
+  workMs: 5_000,
+  /** Past its deadline by this much, a query's thread counts as stuck and is replaced. */
+  stuckMs: 1_000,
+  // Threads that read the embedded index
+  /** One a core, up to the first, or as many as are set. */
+  readersDefaultMax: 4,
+  readersMax: 16,
+  /** Embedded: a plan that has worked so long while others wait makes room for them, once. */
+  quantumMs: 25,
+  /** Light plans that such a thread is given before it has answered; it has one heavy one. */
+  plansAheadMax: 32,
+  /** A plan that takes longer has no company on its thread, nor have others of its session. */
+  companyMs: 5,
+  /** Plans of a session that had such ones get no company on a thread for so long. */
+  suspectMs: 1_000,
+  suspectsMax: 1_000,
+  /** Plans kept by each reader thread, and the characters of their JSON. */
+  readerPlansMax: 256,
+  readerPlansCharsMax: 1 * MiB,
+  /** Actors of which a reader thread remembers whether they are deleted. */
+  tombstonesKnownMax: 20_000,
+  // Plans
+  /** Plans kept by the text of their query. */
+  plansMax: 1_000,
+  /** Characters of their JSON; as objects they take several times that. */
+  plansCharsMax: 4 * MiB,
+  /** Plans that are run at once by the search engine: in all, of an identity, of a session. */
+  plansInFlightMax: 32,
+  plansOfIdentityMax: 24,
+  plansOfSessionMax: 16,
+  /** Graph requests that wait, of all callers and of one identity; more get 429. */
+  queueMax: 1_000,
+  queueOfIdentityMax: 500,
+  // The `query` message of an actor
+  /** A `query` message runs inside a turn, on the thread that answers all requests. */
+  actorQueryMs: 500,
+  /** History that one `query` message looks through, as JSON. */
+  actorHistoryBytesMax: 16 * MiB,
+} as const
