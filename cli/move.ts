@@ -4,8 +4,8 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { EXIT_CONFIG } from '../config/load.ts'
-import { fillCassandra } from '../storage/cassandra/fill.ts'
-import { verifyCassandra } from '../storage/cassandra/verify-log.ts'
+import { fillCassandra } from '../storage/cassandra/fill/fill.ts'
+import { verifyCassandra } from '../storage/cassandra/verify/log.ts'
 import type { CassandraOptions } from '../storage/cassandra/store.ts'
 import { lockDirectory } from '../storage/embedded/directory-lock.ts'
 import { openForCopy } from '../storage/embedded/journal/row-copy.ts'

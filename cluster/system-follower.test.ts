@@ -4,8 +4,8 @@
 
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
-import { encodeEntry, joinEntries } from '../protocol/entry.ts'
-import type { Entry } from '../protocol/entry.ts'
+import { encodeEntry, joinEntries } from '../protocol/entry/entry.ts'
+import type { Entry } from '../protocol/entry/entry.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { freshUuid } from '../storage/conformance/journal-samples.ts'
 import type { DerivedRow, Journal, LogRow } from '../storage/journal.ts'

@@ -3,7 +3,7 @@
 // configuration is at hand everywhere. Source: PROTOCOL 3.0 "The system shard".
 
 import { LIMITS } from '../config/limits.ts'
-import type { Entry } from '../protocol/entry.ts'
+import type { Entry } from '../protocol/entry/entry.ts'
 import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'

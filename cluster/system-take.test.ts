@@ -4,7 +4,7 @@
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
-import type { Entry } from '../protocol/entry.ts'
+import type { Entry } from '../protocol/entry/entry.ts'
 import type { Journal } from '../storage/journal.ts'
 import { SystemFollower } from './system-follower.ts'
 import { SystemMaps } from './system-view.ts'

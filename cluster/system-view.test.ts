@@ -5,7 +5,7 @@
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
 import type { ActorRecord, Behaviour } from '../protocol/behaviour.ts'
-import type { Entry } from '../protocol/entry.ts'
+import type { Entry } from '../protocol/entry/entry.ts'
 import { SystemMaps } from './system-view.ts'
 
 /** As configuration actors are: `put` and `deleted`. */

@@ -4,9 +4,9 @@
 
 import { LIMITS } from '../config/limits.ts'
 import type { Behaviour, SystemState } from '../protocol/behaviour.ts'
-import { metaOf, recordsOf } from '../protocol/entry.ts'
+import { metaOf, recordsOf } from '../protocol/entry/entry.ts'
 import { assert } from '../protocol/errors.ts'
-import type { AnyEntry } from '../protocol/entry.ts'
+import type { AnyEntry } from '../protocol/entry/entry.ts'
 import type { SystemEntry, SystemView } from './actor-system.ts'
 
 interface Followed {

@@ -3,7 +3,7 @@
 // resends and the owner's dedup makes that harmless. Drivers: memory/ (one process), redis/.
 // Source: PROTOCOL 3.6.
 
-import type { Entry } from '../protocol/entry.ts'
+import type { Entry } from '../protocol/entry/entry.ts'
 import type { Envelope, WireReply } from '../protocol/message.ts'
 import type { LogEnd, Maybe } from '../storage/journal.ts'
 import type { LastSnapshot } from './sharding/recovery/shard-snapshot.ts'

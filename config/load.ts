@@ -2,7 +2,7 @@
 // is named at once, with what was given and what would be right. Source: CONTRACT 0, Settings.
 
 import { RequestError } from '../protocol/errors.ts'
-import { parseJson } from '../protocol/json.ts'
+import { parseJson } from '../protocol/json/json.ts'
 import { suggestion } from '../protocol/near-names.ts'
 import { readArguments, type Arguments } from './arguments.ts'
 import { checkEngines, clusterSettings, ENGINE_PAIRS, type Reading } from './load-cluster.ts'

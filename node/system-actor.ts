@@ -18,8 +18,8 @@ import type {
 import { assert, errorItem } from '../protocol/errors.ts'
 import type { ErrorItem } from '../protocol/errors.ts'
 import type { Message, Reply } from '../protocol/message.ts'
-import { recordShapes } from '../protocol/record-shape.ts'
-import type { ShapeError } from '../protocol/validation.ts'
+import { recordShapes } from '../protocol/entry/record-shape.ts'
+import type { ShapeError } from '../protocol/json/validation.ts'
 
 /** When a write takes effect; without a condition always. */
 export interface WriteCondition {

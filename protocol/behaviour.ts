@@ -6,7 +6,7 @@
 import type { ErrorItem } from './errors.ts'
 import type { NodeType } from './graph/node-type.ts'
 import type { Address, Message } from './message.ts'
-import type { RecordShapes } from './record-shape.ts'
+import type { RecordShapes } from './entry/record-shape.ts'
 
 /** One event of an actor. Plain JSON; `t` names its kind; the rest is the kind's own. */
 export interface ActorRecord {

@@ -1,4 +1,4 @@
-// What a part of the system needs of a log. node/log.ts writes it; tests hand in a recorder. Fields
+// What a part of the system needs of a log. node/log/log.ts writes it; tests hand in a recorder. Fields
 // first, as pino takes them.
 
 export interface Log {

@@ -3,8 +3,8 @@
 
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
-import { decodeEntry, ERASED_ENTRY, LOSS_JUMP } from '../protocol/entry.ts'
-import type { Entry } from '../protocol/entry.ts'
+import { decodeEntry, ERASED_ENTRY, LOSS_JUMP } from '../protocol/entry/entry.ts'
+import type { Entry } from '../protocol/entry/entry.ts'
 import { EntryAudit } from './entry-audit.ts'
 
 /** What the audit says of an actor that has taken these, one after the other. */

@@ -3,7 +3,7 @@
 // order of their source. Pure. Source: PROTOCOL 3.6, 4.1 (K4).
 
 import { LIMITS } from '../config/limits.ts'
-import { isErased, LOSS_JUMP, type EntryHead } from '../protocol/entry.ts'
+import { isErased, LOSS_JUMP, type EntryHead } from '../protocol/entry/entry.ts'
 
 interface ActorPlace {
   n: number

@@ -50,7 +50,7 @@ export interface Group {
   readonly count: number
   /** UUID. Sending the same bytes again with the same id is safe (PROTOCOL 3.2). */
   readonly commitId: string
-  /** `joinEntries` of protocol/entry.ts. */
+  /** `joinEntries` of protocol/entry/entry.ts. */
   readonly body: Uint8Array
 }
 
@@ -213,7 +213,7 @@ export interface DerivedReader {
    * Entries with after < n, ascending (or descending: from the newest with n < before), as many as
    * the range asks for: only an empty answer says that there are no more. Numbers may be missing
    * anywhere; whether an entry with records is missing, its reader tells by the versions
-   * (protocol/succession.ts).
+   * (protocol/entry/succession.ts).
    */
   entries(actorId: string, range: EntryRange): Maybe<readonly EntryRow[]>
   mark(actorId: string, day: number, messageId: string): Maybe<Uint8Array | null>

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { ledger } from '../cluster/testing/ledger.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
-import { encodeEntry, type Entry } from '../protocol/entry.ts'
+import { encodeEntry, type Entry } from '../protocol/entry/entry.ts'
 import { placeOfKey, shardOf } from '../protocol/ids.ts'
 import { COUNTER_SUFFIX, CREATE_KEY_SUFFIX } from './journal.ts'
 import { KeyAudit, relayedIn } from './key-audit.ts'

@@ -4,9 +4,9 @@
 // Source: ARCHITECTURE 4, PROTOCOL 4.1 (aliases = fold).
 
 import type { Behaviour } from '../protocol/behaviour.ts'
-import { decodeEntry, metaOf, recordsOf, type EntryHead } from '../protocol/entry.ts'
+import { decodeEntry, metaOf, recordsOf, type EntryHead } from '../protocol/entry/entry.ts'
 import { placeOfActor, placeOfKey, shardOf } from '../protocol/ids.ts'
-import { moveOver, successionOf } from '../protocol/succession.ts'
+import { moveOver, successionOf } from '../protocol/entry/succession.ts'
 import { COUNTER_SUFFIX, CREATE_KEY_SUFFIX } from './journal.ts'
 import type { AliasRow, DerivedReader } from './journal.ts'
 

@@ -2,7 +2,7 @@
 // 3.12 "Reading an actor".
 
 import t from 'tap'
-import { LOSS_JUMP, encodeEntry, type Entry } from '../protocol/entry.ts'
+import { LOSS_JUMP, encodeEntry, type Entry } from '../protocol/entry/entry.ts'
 import { RowAudit } from './row-audit.ts'
 
 /** What is told of rows: number, offset, version before it, records. */

@@ -1,10 +1,10 @@
 // What must hold of an actor's stored entries, read in the order of their numbers: nothing with
 // records missing, nothing left over from another timeline. It is the rule by which actors are read
-// (protocol/succession.ts); entries without records may be missing anywhere. Pure. Source: PROTOCOL
+// (protocol/entry/succession.ts); entries without records may be missing anywhere. Pure. Source: PROTOCOL
 // 3.12 "Reading an actor".
 
-import { decodeWholeEntry, type EntryHead } from '../protocol/entry.ts'
-import { moveOver, successionOf, type Standing } from '../protocol/succession.ts'
+import { decodeWholeEntry, type EntryHead } from '../protocol/entry/entry.ts'
+import { moveOver, successionOf, type Standing } from '../protocol/entry/succession.ts'
 
 export interface StoredEntry {
   readonly n: number

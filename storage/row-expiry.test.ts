@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
-import { encodeEntry, type Entry, type KeyChange } from '../protocol/entry.ts'
+import { encodeEntry, type Entry, type KeyChange } from '../protocol/entry/entry.ts'
 import { CREATE_KEY_SUFFIX } from './journal.ts'
 import type { DerivedRow } from './journal.ts'
 import { ENTRIES_TOGETHER, isPassing, expiryOf, expiryOfLogged } from './row-expiry.ts'

@@ -4,7 +4,7 @@
 // PROTOCOL 3.6 (dedup), 3.12 "What expires".
 
 import { LIMITS } from '../config/limits.ts'
-import { decodeEntry, holdsRecords } from '../protocol/entry.ts'
+import { decodeEntry, holdsRecords } from '../protocol/entry/entry.ts'
 import { CREATE_KEY_SUFFIX, type DerivedRow } from './journal.ts'
 
 /**

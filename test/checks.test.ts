@@ -258,7 +258,7 @@ t.test('dead code', async (t) => {
     ...CLEAN,
     'protocol/fact.ts': '// A fact.\n\nexport const fact = 1\nexport const fiction = 2\n',
     'commerce/nobody.ts': 'export const x = 1\n',
-    'node/log.ts': "// Unlisted.\n\nimport 'left-pad'\n",
+    'node/log/log.ts': "// Unlisted.\n\nimport 'left-pad'\n",
   })
   t.equal(counts.failed, 1)
   t.match(shown, /Unused files[^]*commerce\/nobody\.ts/)

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import { type Entry, encodeEntry } from '../../protocol/entry.ts'
+import { type Entry, encodeEntry } from '../../protocol/entry/entry.ts'
 import type { EntryRange } from '../../storage/journal.ts'
 import { ActorStates, ProjectionError, type SnapshotView } from './actor-states.ts'
 import { decodeTestSnapshot } from './testing/feed-store.ts'

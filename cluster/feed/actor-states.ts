@@ -3,10 +3,10 @@
 // the entries above it). Source: PROTOCOL 3.12, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'
+import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry/entry.ts'
 import { ReleasingMap } from '../../protocol/releasing-map.ts'
 import { assert } from '../../protocol/errors.ts'
-import { type Standing, moveOver, successionOf } from '../../protocol/succession.ts'
+import { type Standing, moveOver, successionOf } from '../../protocol/entry/succession.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedStore } from '../../storage/journal.ts'
 

@@ -2,7 +2,7 @@
 // are not in memory, and sets aside those that can't be folded. Source: PROTOCOL 3.11, 3.13.
 
 import type { Behaviour } from '../../protocol/behaviour.ts'
-import { type AnyEntry, decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import { type AnyEntry, decodeEntry, splitEntries } from '../../protocol/entry/entry.ts'
 import type { LogRow } from '../../storage/journal.ts'
 import { type ActorStates, type FoldedActor, ProjectionError } from './actor-states.ts'
 import type { ParkedActors } from './parked-actors.ts'

@@ -3,7 +3,7 @@
 // of each. Source: PROTOCOL 3.11.
 
 import type { NodeRef } from '../../protocol/behaviour.ts'
-import { decodeEntry, recordsOf } from '../../protocol/entry.ts'
+import { decodeEntry, recordsOf } from '../../protocol/entry/entry.ts'
 import { assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader } from '../../storage/journal.ts'

@@ -1,7 +1,7 @@
 // One batch by itself: an actor of which a part can't be shown leaves nothing behind in it.
 
 import t from 'tap'
-import type { Entry } from '../../protocol/entry.ts'
+import type { Entry } from '../../protocol/entry/entry.ts'
 import type { FoldedActor } from './actor-states.ts'
 import { ProjectionBatch } from './projection-batch.ts'
 import type { ParkedActor } from './projection-batch.ts'

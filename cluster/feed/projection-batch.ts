@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import type { NodeDoc, NodeRef } from '../../protocol/behaviour.ts'
-import { type AnyEntry, recordsOf } from '../../protocol/entry.ts'
+import { type AnyEntry, recordsOf } from '../../protocol/entry/entry.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { IndexWrite } from '../../storage/search.ts'
 import type { FoldedActor } from './actor-states.ts'

@@ -4,7 +4,7 @@
 import type { Behaviour, ConfigurationView, Effect } from '../../protocol/behaviour.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import type { Entry } from '../../protocol/entry/entry.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Envelope, GraphAces, WireReply } from '../../protocol/message.ts'
 import type { AliasRow, Journal, Maybe, Tenure } from '../../storage/journal.ts'

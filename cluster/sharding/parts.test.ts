@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import type { Entry } from '../../protocol/entry.ts'
+import type { Entry } from '../../protocol/entry/entry.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { WireReply } from '../../protocol/message.ts'
 import { memoryJournal } from '../../storage/memory/journal.ts'

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { overrideLimits } from '../../config/testing/override-limits.ts'
-import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import { decodeEntry, splitEntries } from '../../protocol/entry/entry.ts'
 import { Scene, code, data } from './testing/scene.ts'
 
 t.test('what is done, refused or given up while the clock is set back', async (t) => {

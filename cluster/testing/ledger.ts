@@ -4,7 +4,7 @@
 import type { RuntimeCall, Behaviour, Decision, Effect, Turn } from '../../protocol/behaviour.ts'
 import { errorItem } from '../../protocol/errors.ts'
 import type { Address, Message } from '../../protocol/message.ts'
-import { RecordShapes } from '../../protocol/record-shape.ts'
+import { RecordShapes } from '../../protocol/entry/record-shape.ts'
 
 export interface Ledger {
   readonly number: string

@@ -3,7 +3,7 @@
 
 import { type ErrorItem, errorItem } from '../../protocol/errors.ts'
 import { suggestion } from '../../protocol/near-names.ts'
-import { compileShape, type ShapeCheck } from '../../protocol/validation.ts'
+import { compileShape, type ShapeCheck } from '../../protocol/json/validation.ts'
 import type { Command, CommandShape } from './command.ts'
 import { jsonProblem } from './json.ts'
 

@@ -1,7 +1,7 @@
 // Bounds of the language: what members of every room agree on. Part of LIMITS. Source: CONTRACT 0.
 
 import { ACE_LIMITS } from '../../protocol/ace.ts'
-import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX, JSON_VALUES_MAX } from '../../protocol/json.ts'
+import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX, JSON_VALUES_MAX } from '../../protocol/json/json.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

@@ -1,7 +1,7 @@
 // Bounds of the stores and of the index behind their ports: first what all engines share, then each
 // engine's own. Part of LIMITS. Source: PROTOCOL 3.1, 3.5, 3.12, 3.13, 3.16.
 
-import { LOSS_JUMP } from '../../protocol/entry.ts'
+import { LOSS_JUMP } from '../../protocol/entry/entry.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

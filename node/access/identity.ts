@@ -2,7 +2,7 @@
 // read by every station.
 
 import type { Acl } from '../../protocol/ace.ts'
-import type { Flow } from '../fair-queue.ts'
+import type { Flow } from '../queues/fair-queue.ts'
 
 export interface Identity {
   /** Client or principal id. */

@@ -7,8 +7,8 @@ import type { ConfigurationView } from '../../protocol/behaviour.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { Acl, OWNER_ACL, parseAce } from '../../protocol/ace.ts'
 import type { Ace } from '../../protocol/ace.ts'
-import { compileShape } from '../../protocol/validation.ts'
-import type { ShapeError } from '../../protocol/validation.ts'
+import { compileShape } from '../../protocol/json/validation.ts'
+import type { ShapeError } from '../../protocol/json/validation.ts'
 import { systemActor } from '../system-actor.ts'
 
 const RoleSchema = Type.Object(

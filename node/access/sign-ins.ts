@@ -6,7 +6,7 @@
 // wrong secret are the same to all of it. Source: CONTRACT 1.11 "Wrong sign-ins".
 
 import { LIMITS } from '../../config/limits.ts'
-import { FairQueue } from '../fair-queue.ts'
+import { FairQueue } from '../queues/fair-queue.ts'
 import { originOf, WrongSignIns, type Origin } from './wrong-sign-ins.ts'
 
 export interface SignIn {

@@ -4,7 +4,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
-import { parseJson } from '../../protocol/json.ts'
+import { parseJson } from '../../protocol/json/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import { NEW, hashOfBody, readIdempotencyKey, readMessages, readTarget } from './actor-request.ts'
 import type { Target } from './actor-request.ts'

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { overrideLimits } from '../../config/testing/override-limits.ts'
-import { encodeEntry } from '../../protocol/entry.ts'
+import { encodeEntry } from '../../protocol/entry/entry.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
 import { actorIdOf } from '../../cluster/feed/testing/feed-store.ts'

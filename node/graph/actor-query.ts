@@ -3,7 +3,7 @@
 // works in memory. Source: CONTRACT 1.3 "query message".
 
 import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
-import { decodeEntry } from '../../protocol/entry.ts'
+import { decodeEntry } from '../../protocol/entry/entry.ts'
 import { RequestError, assert } from '../../protocol/errors.ts'
 import { Budget, type GraphRow } from '../../protocol/graph/execute.ts'
 import { type NodeSource, queryNode } from '../../protocol/graph/find-in-memory.ts'

@@ -3,9 +3,9 @@
 // hand. Source: ARCHITECTURE 5, CONTRACT 1.4.
 
 import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
-import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry.ts'
+import { type AnyEntry, decodeEntry, metaOf, recordsOf } from '../../protocol/entry/entry.ts'
 import { assert } from '../../protocol/errors.ts'
-import { type Standing, moveOver, successionOf } from '../../protocol/succession.ts'
+import { type Standing, moveOver, successionOf } from '../../protocol/entry/succession.ts'
 import type { HistorySource, RemoteHistory } from '../../protocol/graph/history.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { ActorStates, type DecodeSnapshot } from '../../cluster/feed/actor-states.ts'

@@ -4,7 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import { RequestError } from '../../protocol/errors.ts'
 import { NavigationsSchema } from '../../protocol/graph/navigation-body.ts'
-import { parseJson } from '../../protocol/json.ts'
+import { parseJson } from '../../protocol/json/json.ts'
 import type {
   Operation,
   OperationParameter,

@@ -3,7 +3,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { RequestError } from '../../protocol/errors.ts'
-import { parseJson } from '../../protocol/json.ts'
+import { parseJson } from '../../protocol/json/json.ts'
 import { arrive, release } from './arriving.ts'
 import type { Exchange } from './exchange.ts'
 import type { Operation } from './operation.ts'

@@ -11,7 +11,7 @@ import type { Packing } from './packing.ts'
 import type { Peers } from './peer.ts'
 import type { UnreadAnswers } from './unread.ts'
 import type { Operation } from './operation.ts'
-import type { ShapeCheck } from '../../protocol/validation.ts'
+import type { ShapeCheck } from '../../protocol/json/validation.ts'
 
 export interface Clock {
   /** Milliseconds since 1970. */

@@ -4,8 +4,8 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { RequestError } from '../../protocol/errors.ts'
-import { FairQueue } from '../fair-queue.ts'
-import type { Flow } from '../fair-queue.ts'
+import { FairQueue } from '../queues/fair-queue.ts'
+import type { Flow } from '../queues/fair-queue.ts'
 
 const gunzipAsync = promisify(gunzip)
 

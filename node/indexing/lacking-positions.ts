@@ -3,8 +3,8 @@
 // beside the index's thread and in a cluster. Source: PROTOCOL 3.13.6.
 
 import type { Position } from '../../protocol/ids.ts'
-import { PriorityQueue } from '../priority-queue.ts'
-import type { Queued } from '../priority-queue.ts'
+import { PriorityQueue } from '../queues/priority-queue.ts'
+import type { Queued } from '../queues/priority-queue.ts'
 
 interface Held<W> {
   readonly waiter: W

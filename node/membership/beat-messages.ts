@@ -3,8 +3,8 @@
 
 import type { EngineTls } from '../../config/settings.ts'
 import type { MemberIncarnation, Sent } from '../../cluster/membership/beat.ts'
-import type { Credentials } from '../../storage/cassandra/client-options.ts'
-import type { SerialLevel } from '../../storage/cassandra/session.ts'
+import type { Credentials } from '../../storage/cassandra/session/client-options.ts'
+import type { SerialLevel } from '../../storage/cassandra/session/session.ts'
 
 /** Where the control rows are. */
 export interface ControlAddress {

@@ -5,7 +5,7 @@ import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
-import { compileShape } from '../../protocol/validation.ts'
+import { compileShape } from '../../protocol/json/validation.ts'
 import { refusalOf } from '../access/permission.ts'
 import { systemActor } from '../system-actor.ts'
 

@@ -5,8 +5,8 @@
 import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
 import { isCurrency } from '../../protocol/money.ts'
-import { compileShape } from '../../protocol/validation.ts'
-import type { ShapeError } from '../../protocol/validation.ts'
+import { compileShape } from '../../protocol/json/validation.ts'
+import type { ShapeError } from '../../protocol/json/validation.ts'
 
 type Check = (value: Record<string, unknown>) => ShapeError | null
 

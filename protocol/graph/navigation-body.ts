@@ -2,7 +2,7 @@
 // specification "Graph", CONTRACT 1.4.
 
 import { Type, type TSchema } from '@sinclair/typebox'
-import { compileShape } from '../validation.ts'
+import { compileShape } from '../json/validation.ts'
 
 export interface NodeBody {
   readonly fields?: readonly string[]

@@ -3,7 +3,7 @@
 // "Graph", "Scopes and ACEs"; CONTRACT 1.4, Appendix A.
 
 import { RequestError } from '../errors.ts'
-import type { ShapeCheck } from '../validation.ts'
+import type { ShapeCheck } from '../json/validation.ts'
 import { resolveField } from './fields.ts'
 import {
   type NavigationBody,

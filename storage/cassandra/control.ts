@@ -12,7 +12,7 @@ import type {
   ShardRow,
   WireState,
 } from '../control.ts'
-import type { Row, Session } from './session.ts'
+import type { Row, Session } from './session/session.ts'
 
 /** Column of each field of a member's row. */
 const COLUMNS = {

@@ -3,14 +3,14 @@
 // PROTOCOL 3.0 "First start", 3.1, 3.12 (a store that was moved).
 
 import t from 'tap'
-import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry.ts'
+import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry/entry.ts'
 import { freshUuid } from '../conformance/journal-samples.ts'
 import type { StoreSource } from '../copy.ts'
 import type { DerivedRow, LogRow } from '../journal.ts'
-import { fillCassandra } from './fill.ts'
+import { fillCassandra } from './fill/fill.ts'
 import { openCassandra, type CassandraOptions } from './store.ts'
 import { TwinCassandra, type Fault } from './testing/twin.ts'
-import { verifyCassandra } from './verify-log.ts'
+import { verifyCassandra } from './verify/log.ts'
 
 const ACTOR = '00000000-0000-7000-8000-00000000000a'
 const KINDS: readonly Fault[] = ['not sent', 'not answered']

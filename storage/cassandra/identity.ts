@@ -4,7 +4,7 @@
 
 import type { AcceptedLoss, StoreIdentity } from '../journal.ts'
 import { agreedKey, type SecretsKeyNames } from '../secrets-key.ts'
-import type { Row, SerialLevel, Session } from './session.ts'
+import type { Row, SerialLevel, Session } from './session/session.ts'
 
 /** Format number of the tables' layout; a store of a newer one is refused. */
 export const STORE_FORMAT = 1

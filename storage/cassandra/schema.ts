@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LIMITS } from '../../config/limits.ts'
 import { formatUuid } from '../../protocol/ids.ts'
-import type { Session } from './session.ts'
+import type { Session } from './session/session.ts'
 
 export interface SchemaOptions {
   readonly keyspace: string

@@ -7,9 +7,9 @@ import { assert } from '../../protocol/errors.ts'
 import type { Outcome } from '../control.ts'
 import type { Group, LogRow } from '../journal.ts'
 import type { SegmentId, SegmentStatics, SegmentStore } from '../segments.ts'
-import { readBytes } from './pages.ts'
-import { decodeBlob, encodeBlob } from './rows.ts'
-import type { Row, Session } from './session.ts'
+import { readBytes } from './session/pages.ts'
+import { decodeBlob, encodeBlob } from './derived/rows.ts'
+import type { Row, Session } from './session/session.ts'
 
 export class CassandraSegments implements SegmentStore {
   readonly appendsMax = LIMITS.cassandra.appendsInFlightMax

@@ -11,13 +11,13 @@ import { makeStoreSecret } from '../secret.ts'
 import type { SecretsKeyNames } from '../secrets-key.ts'
 import type { SegmentStore } from '../segments.ts'
 import { CassandraControl } from './control.ts'
-import { CassandraDerived } from './derived.ts'
-import { checkEngine } from './engine.ts'
+import { CassandraDerived } from './derived/derived.ts'
+import { checkEngine } from './session/engine.ts'
 import { establishIdentity, readStore, type CassandraIdentity } from './identity.ts'
 import { applySchema, hasTable } from './schema.ts'
 import { CassandraSegments } from './segments.ts'
-import { Session, type SerialLevel } from './session.ts'
-import type { Credentials } from './client-options.ts'
+import { Session, type SerialLevel } from './session/session.ts'
+import type { Credentials } from './session/client-options.ts'
 
 export interface CassandraOptions {
   /** `host:port`; other nodes are found through them, and have the same port. */

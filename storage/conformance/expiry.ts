@@ -4,7 +4,7 @@
 
 import type { Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import { encodeEntry, type Entry, type KeyChange } from '../../protocol/entry.ts'
+import { encodeEntry, type Entry, type KeyChange } from '../../protocol/entry/entry.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { AliasRow, DerivedRow, DerivedStore } from '../journal.ts'
 import { ENTRIES_TOGETHER } from '../row-expiry.ts'

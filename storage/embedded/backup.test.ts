@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { joinEntries } from '../../protocol/entry.ts'
+import { joinEntries } from '../../protocol/entry/entry.ts'
 import { freshUuid, group } from '../conformance/journal-samples.ts'
 import type { Journal } from '../journal.ts'
 import { backUp } from './backup.ts'

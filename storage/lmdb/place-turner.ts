@@ -4,7 +4,7 @@
 
 import { crc32 } from 'node:zlib'
 import { LIMITS } from '../../config/limits.ts'
-import { decodeEntry, splitEntries } from '../../protocol/entry.ts'
+import { decodeEntry, splitEntries } from '../../protocol/entry/entry.ts'
 import type { Disk } from '../segment-log/disk.ts'
 import { LogFollower, type FrameParts } from '../segment-log/follower.ts'
 import type { GroupPart, Place } from '../segment-log/frame.ts'

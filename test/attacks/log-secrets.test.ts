@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { errors as elastic } from '@elastic/elasticsearch'
 import cassandra from 'cassandra-driver'
 import { Redis } from 'ioredis'
-import { jsonLog } from '../../node/log.ts'
+import { jsonLog } from '../../node/log/log.ts'
 
 const SECRET = 'hunter2-hunter2'
 

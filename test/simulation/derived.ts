@@ -4,8 +4,8 @@
 // 3.12.
 
 import type { DerivedStore } from '../../storage/journal.ts'
-import { CassandraDerived } from '../../storage/cassandra/derived.ts'
-import type { Page, Row, Session, Statement } from '../../storage/cassandra/session.ts'
+import { CassandraDerived } from '../../storage/cassandra/derived/derived.ts'
+import type { Page, Row, Session, Statement } from '../../storage/cassandra/session/session.ts'
 import type { Engine } from './engine.ts'
 import type { Process } from './scheduler.ts'
 import { mutationBytes, nameOf, placeOf } from './tables.ts'

@@ -20,7 +20,7 @@ import { errorItem } from '../../protocol/errors.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { NodeType } from '../../protocol/graph/node-type.ts'
 import type { Message } from '../../protocol/message.ts'
-import { RecordShapes } from '../../protocol/record-shape.ts'
+import { RecordShapes } from '../../protocol/entry/record-shape.ts'
 
 export interface Ledger {
   readonly id: string

@@ -8,7 +8,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { assert } from '../../protocol/errors.ts'
-import type { Statement } from '../../storage/cassandra/session.ts'
+import type { Statement } from '../../storage/cassandra/session/session.ts'
 
 /** `gc_grace_seconds`, as the engine has it unless it is told otherwise. */
 const GRACE_MS = 10 * 86_400_000

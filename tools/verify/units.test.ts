@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../..')
 
 t.test('tests of pure folders and of texts, all of them there', async (t) => {
   const files = unitFiles()
-  t.ok(files.includes('protocol/json.test.ts'))
+  t.ok(files.includes('protocol/json/json.test.ts'))
   t.ok(files.includes('test/tidy.test.ts'))
   t.ok(files.length > 15, `${files.length} files`)
   t.equal(new Set(files).size, files.length)

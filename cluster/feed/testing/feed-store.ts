@@ -3,7 +3,7 @@
 // which fails when it is told to. It stands in for the runtime and for the index drivers.
 
 import type { ActorRecord, Behaviour } from '../../../protocol/behaviour.ts'
-import { type Entry, encodeEntry, joinEntries, metaOf } from '../../../protocol/entry.ts'
+import { type Entry, encodeEntry, joinEntries, metaOf } from '../../../protocol/entry/entry.ts'
 import { type Position, placeOfActor, shardOf } from '../../../protocol/ids.ts'
 import type { DerivedRow, Journal } from '../../../storage/journal.ts'
 import { memoryJournal } from '../../../storage/memory/journal.ts'

@@ -6,7 +6,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { ReleasingMap } from '../../../protocol/releasing-map.ts'
-import type { EntryHead } from '../../../protocol/entry.ts'
+import type { EntryHead } from '../../../protocol/entry/entry.ts'
 import { Outage } from '../../../protocol/outage.ts'
 import type { AliasRow, AppendOutcome, DerivedRow } from '../../../storage/journal.ts'
 import { encodeSnapshot } from '../turn/activation.ts'

@@ -2,7 +2,7 @@
 // wait until more has been flushed. Source: PROTOCOL 3.1, 3.2.
 
 import { errorItem } from '../../../protocol/errors.ts'
-import { joinEntries } from '../../../protocol/entry.ts'
+import { joinEntries } from '../../../protocol/entry/entry.ts'
 import type { Group } from '../../../storage/journal.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import type { Committing } from './committer.ts'

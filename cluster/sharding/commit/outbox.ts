@@ -11,8 +11,8 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { assert, isRetryable } from '../../../protocol/errors.ts'
-import { encodeEntry } from '../../../protocol/entry.ts'
-import type { Entry, EntryHead } from '../../../protocol/entry.ts'
+import { encodeEntry } from '../../../protocol/entry/entry.ts'
+import type { Entry, EntryHead } from '../../../protocol/entry/entry.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import type { Joining, ShardContext, ShardState } from '../core.ts'
 import type { OutputGate } from './output-gate.ts'

@@ -4,7 +4,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
-import type { Entry } from '../../../protocol/entry.ts'
+import type { Entry } from '../../../protocol/entry/entry.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import type { Activation } from '../turn/activation.ts'
 import { OutputGate } from './output-gate.ts'

@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { assert } from '../../../protocol/errors.ts'
-import type { Entry } from '../../../protocol/entry.ts'
+import type { Entry } from '../../../protocol/entry/entry.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import type { AliasRow } from '../../../storage/journal.ts'
 import type { Activation, SnapshotCapture } from '../turn/activation.ts'

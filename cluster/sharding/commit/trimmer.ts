@@ -3,7 +3,7 @@
 // trim point the derived rows are the truth. Source: PROTOCOL 3.5 "Trim", 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
-import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
+import { decodeEntry, splitEntries } from '../../../protocol/entry/entry.ts'
 import type { LogRow } from '../../../storage/journal.ts'
 import { decodeShardSnapshot } from '../recovery/shard-snapshot.ts'
 import type { Account } from '../account.ts'

@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
-import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
+import { decodeEntry, splitEntries } from '../../../protocol/entry/entry.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import { settle } from '../../testing/harness.ts'

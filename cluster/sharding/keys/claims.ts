@@ -5,8 +5,8 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'
-import { encodeEntry } from '../../../protocol/entry.ts'
-import type { Entry, KeyChange } from '../../../protocol/entry.ts'
+import { encodeEntry } from '../../../protocol/entry/entry.ts'
+import type { Entry, KeyChange } from '../../../protocol/entry/entry.ts'
 import type { Address, Envelope, Message, WireReply } from '../../../protocol/message.ts'
 import type { AliasClaim, AliasRow, Maybe } from '../../../storage/journal.ts'
 import type { Activation } from '../turn/activation.ts'

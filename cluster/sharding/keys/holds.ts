@@ -2,8 +2,8 @@
 // shard about an old claim that was never confirmed. Source: ARCHITECTURE 4 "Apart", model-checked
 // as `keys`.
 
-import { encodeEntry } from '../../../protocol/entry.ts'
-import type { Entry } from '../../../protocol/entry.ts'
+import { encodeEntry } from '../../../protocol/entry/entry.ts'
+import type { Entry } from '../../../protocol/entry/entry.ts'
 import { errorItem } from '../../../protocol/errors.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { Maybe } from '../../../storage/journal.ts'

@@ -5,7 +5,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
-import type { Entry, KeyChange } from '../../../protocol/entry.ts'
+import type { Entry, KeyChange } from '../../../protocol/entry/entry.ts'
 import type { AliasRow, DerivedStore } from '../../../storage/journal.ts'
 import { KeyTable, holderOf, idOf } from './keys.ts'
 

@@ -5,7 +5,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { ReleasingMap } from '../../../protocol/releasing-map.ts'
 import { RequestError } from '../../../protocol/errors.ts'
-import type { EntryHead, KeyChange } from '../../../protocol/entry.ts'
+import type { EntryHead, KeyChange } from '../../../protocol/entry/entry.ts'
 import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
 import type { AliasClaim, AliasRow, DerivedStore, Maybe } from '../../../storage/journal.ts'
 

@@ -2,8 +2,8 @@
 // PROTOCOL 3.0 "Offset", 3.5.
 
 import { assert } from '../../../protocol/errors.ts'
-import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
-import type { StoredEntry } from '../../../protocol/entry.ts'
+import { decodeEntry, splitEntries } from '../../../protocol/entry/entry.ts'
+import type { StoredEntry } from '../../../protocol/entry/entry.ts'
 import type { LogReader, LogRow, StoreIdentity } from '../../../storage/journal.ts'
 
 const READ_BYTES = 1024 * 1024

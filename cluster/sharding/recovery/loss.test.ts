@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
-import { LOSS_JUMP, decodeEntry } from '../../../protocol/entry.ts'
+import { LOSS_JUMP, decodeEntry } from '../../../protocol/entry/entry.ts'
 import { Scene, code } from '../testing/scene.ts'
 
 /** A shard with two actors, of which the second was made last, and another owner behind a loss. */

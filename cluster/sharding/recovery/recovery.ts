@@ -5,7 +5,7 @@
 // most of it ahead. Source: PROTOCOL 3.5 (claim, step 3), 3.8, 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
-import type { EntryHead } from '../../../protocol/entry.ts'
+import type { EntryHead } from '../../../protocol/entry/entry.ts'
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
 import type { AliasRow, ClaimedShard, DerivedRow, Journal } from '../../../storage/journal.ts'

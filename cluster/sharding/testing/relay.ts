@@ -3,7 +3,7 @@
 
 import type { Effect } from '../../../protocol/behaviour.ts'
 import { errorItem } from '../../../protocol/errors.ts'
-import type { Entry } from '../../../protocol/entry.ts'
+import type { Entry } from '../../../protocol/entry/entry.ts'
 import type { Envelope, WireReply } from '../../../protocol/message.ts'
 import { TestClock } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'

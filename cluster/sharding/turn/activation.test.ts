@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
-import { encodeEntry, type Entry } from '../../../protocol/entry.ts'
+import { encodeEntry, type Entry } from '../../../protocol/entry/entry.ts'
 import { ledger } from '../../testing/ledger.ts'
 import { Activation, encodeSnapshot, restore } from './activation.ts'
 import { load } from './loading.ts'

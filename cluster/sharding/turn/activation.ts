@@ -3,9 +3,9 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
-import { metaOf, recordsOf } from '../../../protocol/entry.ts'
-import type { AnyEntry, EntryHead } from '../../../protocol/entry.ts'
-import { moveOver, successionOf } from '../../../protocol/succession.ts'
+import { metaOf, recordsOf } from '../../../protocol/entry/entry.ts'
+import type { AnyEntry, EntryHead } from '../../../protocol/entry/entry.ts'
+import { moveOver, successionOf } from '../../../protocol/entry/succession.ts'
 import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
 import { Marks, isAlive, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'

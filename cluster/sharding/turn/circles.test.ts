@@ -4,7 +4,7 @@
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
-import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
+import { decodeEntry, splitEntries } from '../../../protocol/entry/entry.ts'
 import { assert } from '../../../protocol/errors.ts'
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import { settle, startMember } from '../../testing/harness.ts'

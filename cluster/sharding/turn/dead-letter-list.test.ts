@@ -4,7 +4,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'
-import type { Entry } from '../../../protocol/entry.ts'
+import type { Entry } from '../../../protocol/entry/entry.ts'
 import { DEAD_LETTERS, DeadLetters, deadLetterItem, replayOf } from './dead-letters.ts'
 import type { DeadLetter } from './dead-letters.ts'
 

@@ -5,7 +5,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'
 import type { ErrorItem } from '../../../protocol/errors.ts'
-import type { EntryHead } from '../../../protocol/entry.ts'
+import type { EntryHead } from '../../../protocol/entry/entry.ts'
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import type { Envelope, Message } from '../../../protocol/message.ts'
 import type { DerivedReader, DerivedRow } from '../../../storage/journal.ts'

@@ -2,7 +2,7 @@
 // asked before every bound. Source: PROTOCOL 3.6 (owner 2).
 
 import { errorItem } from '../../../protocol/errors.ts'
-import { decodeEntry } from '../../../protocol/entry.ts'
+import { decodeEntry } from '../../../protocol/entry/entry.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { EntryRow, Maybe } from '../../../storage/journal.ts'
 import { isBefore } from './activation.ts'

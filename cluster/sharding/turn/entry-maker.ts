@@ -3,7 +3,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Decision, Effect, NaturalKey } from '../../../protocol/behaviour.ts'
-import type { Entry, KeyChange } from '../../../protocol/entry.ts'
+import type { Entry, KeyChange } from '../../../protocol/entry/entry.ts'
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
 import type { Activation, StashKey } from './activation.ts'

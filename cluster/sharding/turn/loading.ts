@@ -1,8 +1,8 @@
 // Loading: brings an activation to its newest committed state, from its snapshot, its stored
 // entries and the tail in memory. Source: PROTOCOL 3.6, 3.11, 3.12.
 
-import { LOSS_JUMP, decodeEntry } from '../../../protocol/entry.ts'
-import { successionOf } from '../../../protocol/succession.ts'
+import { LOSS_JUMP, decodeEntry } from '../../../protocol/entry/entry.ts'
+import { successionOf } from '../../../protocol/entry/succession.ts'
 import type { EntryRow, Maybe } from '../../../storage/journal.ts'
 import { gapOf, restore } from './activation.ts'
 import type { Activation } from './activation.ts'

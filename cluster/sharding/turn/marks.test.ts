@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
-import type { Entry } from '../../../protocol/entry.ts'
+import type { Entry } from '../../../protocol/entry/entry.ts'
 import { Marks, SpilledMarks, fewestToSpill, isAlive, markTtlMs, markDay, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 

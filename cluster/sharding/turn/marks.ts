@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
-import type { EntryHead } from '../../../protocol/entry.ts'
+import type { EntryHead } from '../../../protocol/entry/entry.ts'
 import type { DerivedRow } from '../../../storage/journal.ts'
 
 export interface Mark {

@@ -2,7 +2,7 @@
 // sender is told. Source: PROTOCOL 3.6 (owner, steps 2-5; "Outbox"), 3.11.
 
 import { LIMITS } from '../../../config/limits.ts'
-import { encodeEntry } from '../../../protocol/entry.ts'
+import { encodeEntry } from '../../../protocol/entry/entry.ts'
 import { RequestError, errorItem, isRetryable } from '../../../protocol/errors.ts'
 import type { ErrorItem } from '../../../protocol/errors.ts'
 import type { Message, MessageResult } from '../../../protocol/message.ts'

@@ -5,7 +5,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { errorItem } from '../../../protocol/errors.ts'
 import type { Decision } from '../../../protocol/behaviour.ts'
-import { encodeEntry } from '../../../protocol/entry.ts'
+import { encodeEntry } from '../../../protocol/entry/entry.ts'
 import type { Message, WireReply } from '../../../protocol/message.ts'
 import type { Maybe } from '../../../storage/journal.ts'
 import type { Activation } from './activation.ts'

@@ -4,7 +4,7 @@
 // declared again under a new number, and the old line stays, for old records. Source: PROTOCOL 3.0,
 // commerce/README.md "Journal".
 
-import { recordShapes, shapeOf } from '../../../protocol/record-shape.ts'
+import { recordShapes, shapeOf } from '../../../protocol/entry/record-shape.ts'
 import {
   type Address,
   INVOICE_ADDRESS_MEMBERS,

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { RequestError } from '../../../protocol/errors.ts'
 import { TestClock, settle } from '../../../cluster/testing/harness.ts'
-import type { QueueBounds } from '../../fair-queue.ts'
+import type { QueueBounds } from '../../queues/fair-queue.ts'
 import { PlanPool, type PlansAtOnce } from './plan-pool.ts'
 
 const PLAN = { plan: { steps: [] }, json: '', usesHistory: false }

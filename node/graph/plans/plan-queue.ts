@@ -3,7 +3,7 @@
 
 import { RequestError } from '../../../protocol/errors.ts'
 import { LIMITS } from '../../../config/limits.ts'
-import type { Flow, QueueBounds } from '../../fair-queue.ts'
+import type { Flow, QueueBounds } from '../../queues/fair-queue.ts'
 
 /** Of graph requests the groups are identities, and the flows their sessions (`callerOf`). */
 export type Caller = Flow

@@ -13,7 +13,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Clock } from '../../../cluster/clock.ts'
-import { FairQueue, type QueueBounds } from '../../fair-queue.ts'
+import { FairQueue, type QueueBounds } from '../../queues/fair-queue.ts'
 import type { PlanRunner } from '../graph.ts'
 import type { ReadyPlan } from './plan-cache.ts'
 import { type Caller, GRAPH_QUEUE, neverRun, noRoom } from './plan-queue.ts'

@@ -2,7 +2,7 @@
 // tombstone of the row's own timestamp. For tests that can't wait two days. Source: PROTOCOL 3.12
 // "What expires".
 
-import type { Session } from '../session.ts'
+import type { Session } from '../session/session.ts'
 
 const TABLES: readonly (readonly [table: string, key: readonly string[]])[] = [
   ['actor_entry', ['pid', 'bucket', 'n']],

@@ -4,7 +4,7 @@ import { randomBytes, randomFillSync } from 'node:crypto'
 import type { Test } from 'tap'
 import type { Log } from '../../../protocol/log.ts'
 import { engine, type EngineAddress } from '../../../test/harness/engines.ts'
-import { Session } from '../session.ts'
+import { Session } from '../session/session.ts'
 import { openCassandra, type CassandraOptions, type CassandraStore } from '../store.ts'
 
 export interface TestCassandra {

@@ -5,7 +5,7 @@
 import { randomFillSync } from 'node:crypto'
 import { Client, errors, type types, type QueryOptions } from 'cassandra-driver'
 import type { Test } from 'tap'
-import { Session } from '../session.ts'
+import { Session } from '../session/session.ts'
 import type { CassandraOptions } from '../store.ts'
 import { parse, type Write } from './cql.ts'
 import { MUTATION_BYTES_MAX, TwinTables, type Request } from './tables.ts'

@@ -1,7 +1,7 @@
 // A log of groups and what is derived of it, written to Cassandra as members leave them.
 
 import t from 'tap'
-import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry.ts'
+import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry/entry.ts'
 import { group } from '../../conformance/journal-samples.ts'
 import type { DerivedRow } from '../../journal.ts'
 import type { CassandraStore } from '../store.ts'

@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { joinEntries } from '../../../protocol/entry.ts'
+import { joinEntries } from '../../../protocol/entry/entry.ts'
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import { freshUuid, group } from '../../conformance/journal-samples.ts'
 import { COUNTER_SUFFIX, type DerivedRow, type ShardStatus } from '../../journal.ts'

@@ -4,7 +4,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { joinEntries } from '../../../protocol/entry.ts'
+import { joinEntries } from '../../../protocol/entry/entry.ts'
 import { freshUuid, group } from '../../conformance/journal-samples.ts'
 import { COUNTER_SUFFIX, type Journal } from '../../journal.ts'
 import { openEmbeddedJournal } from './journal.ts'

@@ -1,7 +1,7 @@
 // Where an entry lies in the log, by its offset, whichever of its groups was looked into before.
 
 import t from 'tap'
-import { joinEntries } from '../../../protocol/entry.ts'
+import { joinEntries } from '../../../protocol/entry/entry.ts'
 import { freshUuid } from '../../conformance/journal-samples.ts'
 import type { Place } from '../../segment-log/frame.ts'
 import { Arena } from '../../lmdb/arena.ts'

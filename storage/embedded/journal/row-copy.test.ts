@@ -3,7 +3,7 @@
 // Source: PROTOCOL 3.12, 3.16.
 
 import t, { type Test } from 'tap'
-import { joinEntries } from '../../../protocol/entry.ts'
+import { joinEntries } from '../../../protocol/entry/entry.ts'
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import { freshUuid, group } from '../../conformance/journal-samples.ts'
 import type { StoreSource } from '../../copy.ts'

@@ -1,7 +1,7 @@
 // Bodies as readers of a log get them from which entries are gone.
 
 import t from 'tap'
-import { ERASED_ENTRY, joinEntries, splitEntries } from '../../../protocol/entry.ts'
+import { ERASED_ENTRY, joinEntries, splitEntries } from '../../../protocol/entry/entry.ts'
 import { withErased } from './erased-body.ts'
 
 const NOTHING = Buffer.alloc(0)

@@ -1,7 +1,7 @@
 // Bodies of groups from which entries are gone, as readers of the log get them: with an entry that
 // says nothing in the place of each. The log port's offsets are dense.
 
-import { ERASED_ENTRY, joinEntries, splitEntries } from '../../../protocol/entry.ts'
+import { ERASED_ENTRY, joinEntries, splitEntries } from '../../../protocol/entry/entry.ts'
 
 /** The body of a group of `count` entries. */
 export function withErased(body: Buffer, count: number): Buffer {

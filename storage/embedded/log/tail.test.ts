@@ -2,7 +2,7 @@
 // them, and in the order of the files whatever round of a file they lie in.
 
 import t from 'tap'
-import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry.ts'
+import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry/entry.ts'
 import { inRound } from '../../segment-log/header.ts'
 import { LogTail, beginsIn, isBefore, type LoggedGroup } from './tail.ts'
 

@@ -1,7 +1,7 @@
 // The newest groups of the log, by shard and offset: those whose rows the data file may not have
 // yet. Segment files know places only.
 
-import { splitEntries } from '../../../protocol/entry.ts'
+import { splitEntries } from '../../../protocol/entry/entry.ts'
 import type { LogRow } from '../../journal.ts'
 import type { Place } from '../../segment-log/frame.ts'
 import { numberOf } from '../../segment-log/header.ts'

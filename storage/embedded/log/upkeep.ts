@@ -7,7 +7,7 @@
 // up: each time the shards that are due have doubled, and when all are.
 
 import { LIMITS } from '../../../config/limits.ts'
-import { decodeEntry, joinEntries, splitEntries } from '../../../protocol/entry.ts'
+import { decodeEntry, joinEntries, splitEntries } from '../../../protocol/entry/entry.ts'
 import type { Disk } from '../../segment-log/disk.ts'
 import { LogFollower } from '../../segment-log/follower.ts'
 import type { GroupPart } from '../../segment-log/frame.ts'

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry.ts'
+import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry/entry.ts'
 import { COUNTER_SUFFIX, type DerivedRow, type Journal } from '../../journal.ts'
 import { freshUuid, group } from '../../conformance/journal-samples.ts'
 import { JournalDamage } from '../journal/damage.ts'

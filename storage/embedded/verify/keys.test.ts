@@ -5,7 +5,12 @@
 import t from 'tap'
 import { ledger } from '../../../cluster/testing/ledger.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
-import { encodeEntry, joinEntries, type Entry, type KeyChange } from '../../../protocol/entry.ts'
+import {
+  encodeEntry,
+  joinEntries,
+  type Entry,
+  type KeyChange,
+} from '../../../protocol/entry/entry.ts'
 import { COUNTER_SUFFIX, CREATE_KEY_SUFFIX, type DerivedRow } from '../../journal.ts'
 import { freshUuid, group } from '../../conformance/journal-samples.ts'
 import { openEmbeddedJournal } from '../journal/journal.ts'

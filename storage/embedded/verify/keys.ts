@@ -1,7 +1,7 @@
 // The natural keys of an embedded store, against the actors that they lead to. Source:
 // storage/key-audit.ts.
 
-import { decodeEntry, splitEntries } from '../../../protocol/entry.ts'
+import { decodeEntry, splitEntries } from '../../../protocol/entry/entry.ts'
 import type { AliasRow, StoreIdentity } from '../../journal.ts'
 import { KeyAudit, relayedIn, type Behaviours, type Settled } from '../../key-audit.ts'
 import { Arena } from '../../lmdb/arena.ts'

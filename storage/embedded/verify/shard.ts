@@ -1,6 +1,6 @@
 // One shard's log, entry by entry, against the rows of its actors. Source: PROTOCOL 3.12, 4.1 (K4).
 
-import { decodeWholeEntry, splitEntries, type EntryHead } from '../../../protocol/entry.ts'
+import { decodeWholeEntry, splitEntries, type EntryHead } from '../../../protocol/entry/entry.ts'
 import { EntryAudit } from '../../entry-audit.ts'
 import type { LogReader, LogRow } from '../../journal.ts'
 import type { PlaceReader } from '../../segment-log/place-reader.ts'

@@ -7,7 +7,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry.ts'
+import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry/entry.ts'
 import { Arena } from '../../lmdb/arena.ts'
 import { openEnvironment, type JournalEnvironment } from '../../lmdb/environment.ts'
 import { logKey, readGroup, shardKey } from '../../lmdb/layout.ts'

@@ -1,8 +1,8 @@
 // The log of a run, folded: what the engine's witness has seen, as entries by shard and by actor,
 // with every state that each actor has had. The checkers compare it with what clients were told.
 
-import { decodeEntry, metaOf, recordsOf, splitEntries } from '../../../protocol/entry.ts'
-import type { StoredEntry } from '../../../protocol/entry.ts'
+import { decodeEntry, metaOf, recordsOf, splitEntries } from '../../../protocol/entry/entry.ts'
+import type { StoredEntry } from '../../../protocol/entry/entry.ts'
 import type { AppliedRow } from '../witness.ts'
 import type { Ledger } from '../ledger.ts'
 import { flag, ledger } from '../ledger.ts'

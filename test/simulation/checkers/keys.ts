@@ -2,7 +2,7 @@
 // number that was handed out was handed out once. Source: PROTOCOL 4.1 (aliases = fold),
 // ARCHITECTURE 4.
 
-import { recordsOf } from '../../../protocol/entry.ts'
+import { recordsOf } from '../../../protocol/entry/entry.ts'
 import type { Engine } from '../engine.ts'
 import { ledger } from '../ledger.ts'
 import { storedAlias, storedAliases } from '../stored.ts'

@@ -4,7 +4,7 @@
 // PROTOCOL 4.1, 3.7 (I1, I2, I4).
 
 import { LIMITS } from '../../../config/limits.ts'
-import { decodeEntry } from '../../../protocol/entry.ts'
+import { decodeEntry } from '../../../protocol/entry/entry.ts'
 import { CLOCK_OFF_MS } from '../engine.ts'
 import type { Engine } from '../engine.ts'
 import { storedConsumer, storedEntries } from '../stored.ts'

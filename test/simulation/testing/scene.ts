@@ -1,11 +1,11 @@
 // Histories and logs by hand, for tests of the checkers: what clients were told, and what a log
 // holds.
 
-import { encodeEntry, joinEntries } from '../../../protocol/entry.ts'
-import type { Entry } from '../../../protocol/entry.ts'
+import { encodeEntry, joinEntries } from '../../../protocol/entry/entry.ts'
+import type { Entry } from '../../../protocol/entry/entry.ts'
 import type { ActorRecord } from '../../../protocol/behaviour.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
-import { stagesOf } from '../../../storage/cassandra/derived-statements.ts'
+import { stagesOf } from '../../../storage/cassandra/derived/statements.ts'
 import type { DerivedRow } from '../../../storage/journal.ts'
 import { foldLog } from '../checkers/fold.ts'
 import type { FoldedLog } from '../checkers/fold.ts'

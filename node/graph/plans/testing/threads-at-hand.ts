@@ -3,7 +3,7 @@
 import type { TestClock } from '../../../../cluster/testing/harness.ts'
 import { settle } from '../../../../cluster/testing/harness.ts'
 import { RequestError } from '../../../../protocol/errors.ts'
-import type { QueueBounds } from '../../../fair-queue.ts'
+import type { QueueBounds } from '../../../queues/fair-queue.ts'
 import type { ReadyPlan } from '../plan-cache.ts'
 import type { PlanOutcome, PlanThread, ThreadPlan, ThreadState } from '../plan-thread.ts'
 import { indexAway } from '../plan-thread.ts'
