@@ -1,5 +1,5 @@
-// What a part of the system needs of a log. node/log/log.ts writes it; tests hand in a recorder. Fields
-// first, as pino takes them.
+// What a part of the system needs of a log. node/log/log.ts writes it; tests hand in a recorder.
+// Fields first, as pino takes them.
 
 export interface Log {
   debug(fields: object, text: string): void

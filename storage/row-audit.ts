@@ -1,7 +1,7 @@
 // What must hold of an actor's stored entries, read in the order of their numbers: nothing with
-// records missing, nothing left over from another timeline. It is the rule by which actors are read
-// (protocol/entry/succession.ts); entries without records may be missing anywhere. Pure. Source: PROTOCOL
-// 3.12 "Reading an actor".
+// records missing, nothing left over from another timeline. It is the rule by which actors are
+// read (protocol/entry/succession.ts); entries without records may be missing anywhere. Pure.
+// Source: PROTOCOL 3.12 "Reading an actor".
 
 import { decodeWholeEntry, type EntryHead } from '../protocol/entry/entry.ts'
 import { moveOver, successionOf, type Standing } from '../protocol/entry/succession.ts'

@@ -27,6 +27,12 @@ const LONGER: Readonly<Record<string, number>> = {
 }
 const WIDTH_MAX = 100
 
+const FOLDER_FILES_MAX = 20
+/** Folders that are a list, with what of: they may have more. */
+const OF_A_KIND: Readonly<Record<string, string>> = {
+  'test/simulation/directed': 'schedules that prove one rule each',
+}
+
 interface Source {
   readonly path: string
   readonly text: string
@@ -111,6 +117,20 @@ t.test('names are kebab-case, and no folder is a drawer for odds and ends', asyn
     [],
   )
 })
+
+t.test(
+  `a folder has at most ${FOLDER_FILES_MAX} files beside tests, or all are of a kind`,
+  async (t) => {
+    const counts = new Map<string, number>()
+    for (const { path } of ALL) {
+      if (/\.(test|faults)\.ts$/.test(path)) continue
+      const folder = path.slice(0, path.lastIndexOf('/'))
+      counts.set(folder, (counts.get(folder) ?? 0) + 1)
+    }
+    const large = [...counts].filter(([, count]) => count > FOLDER_FILES_MAX)
+    t.strictSame(large.map(([folder]) => folder).toSorted(), Object.keys(OF_A_KIND).toSorted())
+  },
+)
 
 t.test('nothing is left to do', async (t) => {
   t.strictSame(linesWith(new RegExp(words('(//|\\*).*\\b(TO', 'DO|FIX', 'ME|HA', 'CK)\\b'))), [])

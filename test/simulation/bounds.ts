@@ -5,7 +5,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { overrideLimits } from '../../config/testing/override-limits.ts'
-import { seeded } from './random.ts'
+import { seeded } from './scheduler/random.ts'
 
 /** What directed schedules run with, and what seeds vary. */
 const USUAL = {

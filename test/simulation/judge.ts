@@ -19,8 +19,8 @@ import {
   checkTokens,
   placesOf,
 } from './checkers/tokens.ts'
-import type { Clients } from './clients.ts'
-import { LATE_MS } from './engine.ts'
+import type { Clients } from './clients/clients.ts'
+import { LATE_MS } from './engines/engine.ts'
 import { GRAPH_PREFIX } from './world.ts'
 import type { World } from './world.ts'
 

@@ -1,7 +1,7 @@
 // How bad a simulated world is: the chances of everything that a store or a wire may do to what it
 // is given. A seed draws one of these. Source: PROTOCOL 4.1, F8-F15.
 
-import type { Scheduler } from './scheduler.ts'
+import type { Scheduler } from './scheduler/scheduler.ts'
 
 /** All 0..1, drawn anew for each statement, row or parcel. */
 export interface Nastiness {

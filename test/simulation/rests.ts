@@ -4,8 +4,8 @@
 // rows), 3.6 (lives of ids), 4.2 (F5-F7).
 
 import { unowned } from './checkers/liveness.ts'
-import type { Clients } from './clients.ts'
-import { CLOCK_OFF_MS } from './engine.ts'
+import type { Clients } from './clients/clients.ts'
+import { CLOCK_OFF_MS } from './engines/engine.ts'
 import type { Faults } from './faults.ts'
 import type { SimulatedMember, World } from './world.ts'
 

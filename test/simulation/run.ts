@@ -5,14 +5,14 @@
 import { NOT_THERE, World } from './world.ts' // the first: it makes bounds small
 import { isRetryable } from '../../protocol/errors.ts'
 import { drawBounds } from './bounds.ts'
-import { Clients } from './clients.ts'
+import { Clients } from './clients/clients.ts'
 import { Faults } from './faults.ts'
 import type { Weather } from './faults.ts'
-import type { OperationHistory } from './operation-history.ts'
+import type { OperationHistory } from './clients/operation-history.ts'
 import { judge, readAgain, settle } from './judge.ts'
 import { KIND, drawNastiness } from './nastiness.ts'
 import { DAY_MS, Rests } from './rests.ts'
-import { Trace } from './trace.ts'
+import { Trace } from './scheduler/trace.ts'
 
 export interface RunResult {
   readonly seed: number

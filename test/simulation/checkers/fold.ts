@@ -4,8 +4,8 @@
 import { decodeEntry, metaOf, recordsOf, splitEntries } from '../../../protocol/entry/entry.ts'
 import type { StoredEntry } from '../../../protocol/entry/entry.ts'
 import type { AppliedRow } from '../witness.ts'
-import type { Ledger } from '../ledger.ts'
-import { flag, ledger } from '../ledger.ts'
+import type { Ledger } from '../clients/ledger.ts'
+import { flag, ledger } from '../clients/ledger.ts'
 
 export interface PlacedEntry {
   readonly shard: number

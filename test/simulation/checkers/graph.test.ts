@@ -2,9 +2,9 @@
 // must find.
 
 import t from 'tap'
-import type { Look, ShownLedger } from '../operation-history.ts'
-import type { Ledger } from '../ledger.ts'
-import { nodesOfLedger, projectLedger } from '../ledger.ts'
+import type { Look, ShownLedger } from '../clients/operation-history.ts'
+import type { Ledger } from '../clients/ledger.ts'
+import { nodesOfLedger, projectLedger } from '../clients/ledger.ts'
 import { LEDGER, OPENED, appended, entry, logOf } from '../testing/scene.ts'
 import { checkGraph, checkLooks } from './graph.ts'
 

@@ -6,9 +6,9 @@
 import { docOf } from '../../../storage/elastic/document.ts'
 import { OWN } from '../../../storage/elastic/layout.ts'
 import type { MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
-import type { Look, ShownLedger } from '../operation-history.ts'
-import { nodesOfLedger, projectLedger } from '../ledger.ts'
-import type { Ledger } from '../ledger.ts'
+import type { Look, ShownLedger } from '../clients/operation-history.ts'
+import { nodesOfLedger, projectLedger } from '../clients/ledger.ts'
+import type { Ledger } from '../clients/ledger.ts'
 import { finalState } from './fold.ts'
 import type { FoldedActor, FoldedLog } from './fold.ts'
 

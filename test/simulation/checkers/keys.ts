@@ -3,9 +3,9 @@
 // ARCHITECTURE 4.
 
 import { recordsOf } from '../../../protocol/entry/entry.ts'
-import type { Engine } from '../engine.ts'
-import { ledger } from '../ledger.ts'
-import { storedAlias, storedAliases } from '../stored.ts'
+import type { Engine } from '../engines/engine.ts'
+import { ledger } from '../clients/ledger.ts'
+import { storedAlias, storedAliases } from '../engines/stored.ts'
 import { finalState } from './fold.ts'
 import type { FoldedLog } from './fold.ts'
 

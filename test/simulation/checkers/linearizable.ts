@@ -3,9 +3,9 @@
 // also be beginnings of one another. Source: PROTOCOL 4.1.
 
 import type { MessageResult } from '../../../protocol/message.ts'
-import type { OperationHistory, Operation, OperationMessage } from '../operation-history.ts'
-import { marksOf, relayedTokens } from '../ledger.ts'
-import type { Ledger } from '../ledger.ts'
+import type { OperationHistory, Operation, OperationMessage } from '../clients/operation-history.ts'
+import { marksOf, relayedTokens } from '../clients/ledger.ts'
+import type { Ledger } from '../clients/ledger.ts'
 import { answerOf, FORBIDDEN, nextState } from './sequential.ts'
 import { shownTokens } from './tokens.ts'
 import { linearize } from './wgl.ts'

@@ -1,7 +1,7 @@
 // A key is its caller's own: that it was used with another body is said only to who has done so
 // himself, for the same type of actor. Source: CONTRACT 0 "Idempotency".
 
-import type { OperationHistory, Operation } from '../operation-history.ts'
+import type { OperationHistory, Operation } from '../clients/operation-history.ts'
 
 export function checkMismatches({ operations }: OperationHistory): string[] {
   const byKey = Map.groupBy(

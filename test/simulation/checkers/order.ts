@@ -2,7 +2,7 @@
 // and each was answered as its place in the log says. It trusts the offsets that clients were told,
 // and is quick. Source: PROTOCOL 4.1.
 
-import type { OperationHistory, Operation } from '../operation-history.ts'
+import type { OperationHistory, Operation } from '../clients/operation-history.ts'
 import { stateAround } from './fold.ts'
 import type { FoldedLog } from './fold.ts'
 import { answerOf, FORBIDDEN } from './sequential.ts'

@@ -3,9 +3,9 @@
 
 import type { ActorRecord } from '../../../protocol/behaviour.ts'
 import type { MessageResult } from '../../../protocol/message.ts'
-import type { OperationMessage } from '../operation-history.ts'
-import { foldLedger, marksOf, refusalText, sizeData } from '../ledger.ts'
-import type { Ledger } from '../ledger.ts'
+import type { OperationMessage } from '../clients/operation-history.ts'
+import { foldLedger, marksOf, refusalText, sizeData } from '../clients/ledger.ts'
+import type { Ledger } from '../clients/ledger.ts'
 
 /** What an edge says of a message that its caller may not send. */
 export const FORBIDDEN = 'UNAUTHORIZED_MESSAGE'

@@ -5,9 +5,9 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { decodeEntry } from '../../../protocol/entry/entry.ts'
-import { CLOCK_OFF_MS } from '../engine.ts'
-import type { Engine } from '../engine.ts'
-import { storedConsumer, storedEntries } from '../stored.ts'
+import { CLOCK_OFF_MS } from '../engines/engine.ts'
+import type { Engine } from '../engines/engine.ts'
+import { storedConsumer, storedEntries } from '../engines/stored.ts'
 import type { AppliedRow } from '../witness.ts'
 import type { FoldedActor, FoldedLog, PlacedEntry } from './fold.ts'
 

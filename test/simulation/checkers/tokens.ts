@@ -4,9 +4,9 @@
 // once. Source: PROTOCOL 4.1.
 
 import type { MessageResult } from '../../../protocol/message.ts'
-import type { OperationHistory, Operation } from '../operation-history.ts'
-import type { Ledger } from '../ledger.ts'
-import { marksOf, relayedTokens } from '../ledger.ts'
+import type { OperationHistory, Operation } from '../clients/operation-history.ts'
+import type { Ledger } from '../clients/ledger.ts'
+import { marksOf, relayedTokens } from '../clients/ledger.ts'
 import { finalState } from './fold.ts'
 import type { FoldedLog } from './fold.ts'
 

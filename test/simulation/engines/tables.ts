@@ -7,8 +7,8 @@
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { assert } from '../../protocol/errors.ts'
-import type { Statement } from '../../storage/cassandra/session/session.ts'
+import { assert } from '../../../protocol/errors.ts'
+import type { Statement } from '../../../storage/cassandra/session/session.ts'
 
 /** `gc_grace_seconds`, as the engine has it unless it is told otherwise. */
 const GRACE_MS = 10 * 86_400_000
@@ -52,7 +52,7 @@ interface Parsed {
   readonly hasLimit: boolean
 }
 
-const SCHEMA = join(import.meta.dirname, '..', '..', 'storage', 'cassandra', 'schema')
+const SCHEMA = join(import.meta.dirname, '../../..', 'storage', 'cassandra', 'schema')
 
 export class DerivedTables {
   readonly #nowMs: () => number

@@ -4,7 +4,7 @@
 
 import type { OperationHistory, Operation, OperationMessage } from './operation-history.ts'
 import type { LedgerBody } from './ledger.ts'
-import type { Scheduler } from './scheduler.ts'
+import type { Scheduler } from '../scheduler/scheduler.ts'
 
 export interface DrawsOptions {
   /** Natural keys that they choose from. */

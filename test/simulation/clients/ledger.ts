@@ -15,12 +15,12 @@ import type {
   NodeRef,
   SystemState,
   Turn,
-} from '../../protocol/behaviour.ts'
-import { errorItem } from '../../protocol/errors.ts'
-import type { ErrorCode } from '../../protocol/errors.ts'
-import type { NodeType } from '../../protocol/graph/node-type.ts'
-import type { Message } from '../../protocol/message.ts'
-import { RecordShapes } from '../../protocol/entry/record-shape.ts'
+} from '../../../protocol/behaviour.ts'
+import { errorItem } from '../../../protocol/errors.ts'
+import type { ErrorCode } from '../../../protocol/errors.ts'
+import type { NodeType } from '../../../protocol/graph/node-type.ts'
+import type { Message } from '../../../protocol/message.ts'
+import { RecordShapes } from '../../../protocol/entry/record-shape.ts'
 
 export interface Ledger {
   readonly id: string

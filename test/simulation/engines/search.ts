@@ -2,7 +2,7 @@
 // bulk's effect and its answer are two events; items of it may be told "not now" one by one.
 // Source: PROTOCOL 3.13, F18-F20.
 
-import { EngineAway } from '../../storage/elastic/engine.ts'
+import { EngineAway } from '../../../storage/elastic/engine.ts'
 import type {
   AliasChange,
   BulkItem,
@@ -13,10 +13,10 @@ import type {
   SearchAnswer,
   SearchEngine,
   SearchRequest,
-} from '../../storage/elastic/engine.ts'
-import { MemorySearchEngine } from '../../storage/memory/search-engine.ts'
-import type { Nastiness } from './nastiness.ts'
-import type { Process, Scheduler } from './scheduler.ts'
+} from '../../../storage/elastic/engine.ts'
+import { MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
+import type { Nastiness } from '../nastiness.ts'
+import type { Process, Scheduler } from '../scheduler/scheduler.ts'
 
 /** Elasticsearch's own minute, and its own second, so short that runs meet them. */
 const GC_DELETES_MS = 300

@@ -2,8 +2,8 @@
 // come to know of it. The clients write it; the checkers see nothing else of the clients. Source:
 // PROTOCOL 4.1.
 
-import type { MessageResult, Reply } from '../../protocol/message.ts'
-import type { Position } from '../../protocol/ids.ts'
+import type { MessageResult, Reply } from '../../../protocol/message.ts'
+import type { Position } from '../../../protocol/ids.ts'
 import type { LedgerBody } from './ledger.ts'
 
 export interface OperationMessage {

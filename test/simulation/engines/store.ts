@@ -9,11 +9,11 @@ import type {
   MemberRow,
   Outcome,
   ShardRow,
-} from '../../storage/control.ts'
-import type { Group, LogRow } from '../../storage/journal.ts'
-import type { SegmentId, SegmentStatics, SegmentStore } from '../../storage/segments.ts'
+} from '../../../storage/control.ts'
+import type { Group, LogRow } from '../../../storage/journal.ts'
+import type { SegmentId, SegmentStatics, SegmentStore } from '../../../storage/segments.ts'
 import type { Engine } from './engine.ts'
-import type { Process } from './scheduler.ts'
+import type { Process } from '../scheduler/scheduler.ts'
 
 class EngineCalls {
   readonly engine: Engine

@@ -2,14 +2,14 @@
 // what it comes to know. They repeat what they don't know, at once or later, over another member,
 // under the same key; also what was rejected. Source: PROTOCOL 4.1, F30, F31, F34.
 
-import { errorItem } from '../../protocol/errors.ts'
-import { uuidMaker } from '../../protocol/ids.ts'
-import type { MessageResult, Refusals, Reply } from '../../protocol/message.ts'
-import { FORBIDDEN } from './checkers/sequential.ts'
+import { errorItem } from '../../../protocol/errors.ts'
+import { uuidMaker } from '../../../protocol/ids.ts'
+import type { MessageResult, Refusals, Reply } from '../../../protocol/message.ts'
+import { FORBIDDEN } from '../checkers/sequential.ts'
 import { Draws } from './draws.ts'
 import { OperationHistory } from './operation-history.ts'
 import type { Attempt, Operation } from './operation-history.ts'
-import type { SimulatedMember, World } from './world.ts'
+import type { SimulatedMember, World } from '../world.ts'
 
 export interface ClientsOptions {
   readonly clients: number

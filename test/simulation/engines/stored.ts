@@ -1,8 +1,8 @@
 // What the derived tables of a run hold, decoded: rows that are there now, as a reader at quorum
 // would find them.
 
-import { decodeBlob } from '../../storage/cassandra/derived/rows.ts'
-import type { AliasClaim, AliasRow, EntryRow } from '../../storage/journal.ts'
+import { decodeBlob } from '../../../storage/cassandra/derived/rows.ts'
+import type { AliasClaim, AliasRow, EntryRow } from '../../../storage/journal.ts'
 import type { DerivedTables, TableRow } from './tables.ts'
 
 function blobOf(row: TableRow): { readonly number: number; readonly content: Buffer } {

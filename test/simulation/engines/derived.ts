@@ -3,11 +3,11 @@
 // is too large is refused for good; pages are read one after the other. Source: PROTOCOL 3.0, 3.1,
 // 3.12.
 
-import type { DerivedStore } from '../../storage/journal.ts'
-import { CassandraDerived } from '../../storage/cassandra/derived/derived.ts'
-import type { Page, Row, Session, Statement } from '../../storage/cassandra/session/session.ts'
+import type { DerivedStore } from '../../../storage/journal.ts'
+import { CassandraDerived } from '../../../storage/cassandra/derived/derived.ts'
+import type { Page, Row, Session, Statement } from '../../../storage/cassandra/session/session.ts'
 import type { Engine } from './engine.ts'
-import type { Process } from './scheduler.ts'
+import type { Process } from '../scheduler/scheduler.ts'
 import { mutationBytes, nameOf, placeOf } from './tables.ts'
 import type { TableRow } from './tables.ts'
 

@@ -2,12 +2,12 @@
 // loses entries, brings old ones back, forgets whole streams, is full or away; its reader skips
 // what it has already taken, as every driver does. Source: PROTOCOL 3.6 "Wire", F8-F12.
 
-import { LIMITS } from '../../config/limits.ts'
-import type { WireReply } from '../../protocol/message.ts'
-import type { Inbox, Notice, Parcel, Wire } from '../../cluster/wire.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import type { WireReply } from '../../../protocol/message.ts'
+import type { Inbox, Notice, Parcel, Wire } from '../../../cluster/wire.ts'
 import type { Cut } from './engine.ts'
-import type { Nastiness } from './nastiness.ts'
-import type { Process, Scheduler } from './scheduler.ts'
+import type { Nastiness } from '../nastiness.ts'
+import type { Process, Scheduler } from '../scheduler/scheduler.ts'
 
 type Respond = (reply: WireReply) => void
 

@@ -4,10 +4,10 @@
 // its end. The code of cluster/ sees it as the clock and the chance of its process. Source:
 // PROTOCOL 4.1.
 
-import type { Clock } from '../../cluster/clock.ts'
+import type { Clock } from '../../../cluster/clock.ts'
 import { seeded } from './random.ts'
-import type { FillRandom } from '../../protocol/ids.ts'
-import { assert } from '../../protocol/errors.ts'
+import type { FillRandom } from '../../../protocol/ids.ts'
+import { assert } from '../../../protocol/errors.ts'
 import { EventQueue } from './event-queue.ts'
 import type { Owner, ProcessState, SimulatedEvent } from './event-queue.ts'
 import type { Trace } from './trace.ts'

@@ -7,13 +7,13 @@ import {
   MemoryControl,
   MemorySegments,
   newStatementState,
-} from '../../storage/memory/statements.ts'
-import type { StatementState } from '../../storage/memory/statements.ts'
-import { MUTATION_BYTES_MAX } from './bounds.ts'
-import type { Nastiness } from './nastiness.ts'
-import type { Process, Scheduler } from './scheduler.ts'
+} from '../../../storage/memory/statements.ts'
+import type { StatementState } from '../../../storage/memory/statements.ts'
+import { MUTATION_BYTES_MAX } from '../bounds.ts'
+import type { Nastiness } from '../nastiness.ts'
+import type { Process, Scheduler } from '../scheduler/scheduler.ts'
 import { DerivedTables } from './tables.ts'
-import { Witness } from './witness.ts'
+import { Witness } from '../witness.ts'
 
 /** The client of a driver gives a statement up after so long. */
 export const CLIENT_TIMEOUT_MS = 700
