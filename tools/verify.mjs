@@ -113,11 +113,12 @@ function checkPaths(paths) {
  */
 async function timed(step, options) {
   const started = performance.now()
-  const { counts, shown } = await runStep(step, options)
+  const { counts, shown, told } = await runStep(step, options)
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
   const outcome = counts.failed === 0 ? 'ok' : 'FAILED'
   if (counts.failed > 0) process.stdout.write(`${shown.trimEnd()}\n`)
   process.stdout.write(`${step.name.padEnd(8)} ${outcome.padEnd(6)} ${seconds.padStart(6)} s\n`)
+  for (const line of told) process.stdout.write(`${' '.repeat(9)}${line}\n`)
   return { counts, seconds }
 }
 

@@ -37,8 +37,23 @@ t.test('a seed that fails is named with its command line', async (t) => {
   t.match(said, /npm run simulate -- --seeds 1 --first \d+ --mutant no-dedup/)
 })
 
+t.test('no seed is begun when the time is over, but for the least number', async (t) => {
+  const over = await simulate(['--once', '--within', '0', '--seeds', '3'], WITHIN_MS)
+  t.equal(over.code, 0, over.said)
+  t.match(over.said, /^3 seeds from 1: all hold$/m)
+  t.match(over.said, /^[\d,]+ operations over 3 seeds in \d+ s, \d+ looks at the graph$/m)
+  // The third seed is the first that shows it.
+  const hasTime = await simulate(['--once', '--within', '3600', '--mutant', 'no-head'], WITHIN_MS)
+  t.equal(hasTime.code, 1, 'it goes on beyond the least number while there is time')
+})
+
 t.test('what there is not is no finding', async (t) => {
-  for (const args of [['--mutant', 'nobody'], ['--seeds', 'many'], ['--nonsense']]) {
+  for (const args of [
+    ['--mutant', 'nobody'],
+    ['--seeds', 'many'],
+    ['--within', 'soon'],
+    ['--nonsense'],
+  ]) {
     const { code, said } = await simulate(args, WITHIN_MS)
     t.equal(code, 2, said)
   }

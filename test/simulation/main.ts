@@ -2,9 +2,10 @@
 // the command line that runs it again. With a mutant it ends at the first that catches it. Source:
 // PROTOCOL 4.1.
 //
-//     npm run simulate -- [--seeds N] [--first S] [--mutant NAME] [--trace-hash] [--list-mutants]
-//                         [--directed NAME] [--once] [--show]
+//     npm run simulate -- [--seeds N] [--within SECONDS] [--first S] [--mutant NAME] [--once]
+//                         [--directed NAME] [--trace-hash] [--list-mutants] [--show]
 //
+// With --within it begins no other seed once that time is over, and N is the least that it runs.
 // Ends with 0 when all hold, 1 when a checker fails, 2 when it was asked for what there isn't.
 
 import { join } from 'node:path'
@@ -15,7 +16,10 @@ import { loadMutant } from './mutant-loader.ts'
 import { MUTANTS } from './mutants.ts'
 
 interface Options {
+  /** So many; with `withinMs` at least so many. */
   readonly seeds: number
+  /** No seed is begun later than this after the first, once `seeds` have been run. */
+  readonly withinMs: number | null
   readonly first: number
   readonly mutant: string | null
   /** A directed schedule instead of seeds. */
@@ -36,7 +40,8 @@ function optionsOf(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      seeds: { type: 'string', default: '100' },
+      seeds: { type: 'string' },
+      within: { type: 'string' },
       first: { type: 'string' },
       mutant: { type: 'string' },
       directed: { type: 'string' },
@@ -46,8 +51,10 @@ function optionsOf(args: readonly string[]): Options {
       once: { type: 'boolean', default: false },
     },
   })
+  const { within } = values
   return {
-    seeds: wholeNumber('--seeds', values.seeds),
+    seeds: wholeNumber('--seeds', values.seeds ?? (within === undefined ? '100' : '1')),
+    withinMs: within === undefined ? null : wholeNumber('--within', within) * 1_000,
     first: wholeNumber('--first', values.first ?? '1'),
     mutant: values.mutant ?? null,
     directed: values.directed ?? null,
@@ -104,11 +111,14 @@ async function play(name: string, { show, mutant }: Options): Promise<number> {
 async function runSeeds(options: Options): Promise<number> {
   // Loaded behind the mutant, which is patched in while it is loaded.
   const { runSeed } = await import('./run.ts')
-  const { first, seeds, mutant, traceHash, show, once } = options
+  const { first, mutant, traceHash, show, once } = options
+  const began = performance.now()
+  let ran = 0
   let failed = 0
   let operations = 0
   let looks = 0
-  for (let seed = first; seed < first + seeds; seed++) {
+  for (; isToRun(ran, performance.now() - began, options); ran++) {
+    const seed = first + ran
     const result = await runSeed(seed, { show: show ? say : null })
     const found = [...result.found]
     operations += result.operations.ok
@@ -120,12 +130,29 @@ async function runSeeds(options: Options): Promise<number> {
     if (found.length === 0) continue
     failed++
     report(`--seeds 1 --first ${seed}`, found, mutant)
-    if (mutant !== null) break
+    if (mutant === null) continue
+    ran++
+    break
   }
-  const ran = failed > 0 && mutant !== null ? '' : `${seeds} seeds from ${first}: `
-  say(`${ran}${failed === 0 ? 'all hold' : `${failed} failed`}`)
-  say(`${operations} operations were answered, ${looks} looks at the graph`)
+  const seeds = `${ran} ${ran === 1 ? 'seed' : 'seeds'}`
+  say(`${seeds} from ${first}: ${failed === 0 ? 'all hold' : `${failed} failed`}`)
+  // How long a number of seeds took is chance, and the same command says the same.
+  const time = options.withinMs === null ? '' : ` in ${seconds(performance.now() - began)} s`
+  say(`${count(operations)} operations over ${seeds}${time}, ${count(looks)} looks at the graph`)
   return failed === 0 ? 0 : 1
+}
+
+/** Whether another seed is begun after so many, so long after the first. */
+function isToRun(ran: number, tookMs: number, { seeds, withinMs }: Options): boolean {
+  return ran < seeds || (withinMs !== null && tookMs < withinMs)
+}
+
+function seconds(ms: number): string {
+  return (ms / 1_000).toFixed(0)
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en')
 }
 
 function report(what: string, found: readonly string[], mutant: string | null): void {

@@ -31,6 +31,7 @@ const FOLDERS = [
  * @typedef {object} Outcome
  * @property {Counts} counts
  * @property {string} shown what a person needs to see of the step when it failed
+ * @property {readonly string[]} told what tests tell even where they pass
  */
 
 /**
@@ -134,6 +135,7 @@ function judgeCheck(step, { output, problem }) {
   return {
     counts: { passed: failed ? 0 : 1, failed: failed ? 1 : 0, skipped: 0 },
     shown: [output, problem ?? empty].join('\n'),
+    told: [],
   }
 }
 
@@ -143,7 +145,7 @@ function judgeCheck(step, { output, problem }) {
  * @returns {Outcome}
  */
 function judgeTests({ output, errors, problem }, env) {
-  const { passed, failed, skipped, failures, skips } = readTap(output)
+  const { passed, failed, skipped, failures, skips, told } = readTap(output)
   const counts = { passed, failed, skipped }
   const reasons = [...failures]
   if (failures.length > 0) reasons.push(errors.slice(-OUTPUT_CHARS_SHOWN_MAX))
@@ -157,7 +159,7 @@ function judgeTests({ output, errors, problem }, env) {
     counts.failed += skipped
   }
   if (counts.failed === 0 && reasons.length > 0) counts.failed = 1
-  return { counts, shown: reasons.join('\n') }
+  return { counts, shown: reasons.join('\n'), told }
 }
 
 /**

@@ -6,6 +6,8 @@ const FILE_OPENS = /^# Subtest: /
 const FILE_CLOSES = /^(not )?ok \d+/
 const SKIPPED = /^\s*(not )?ok \d+.* # (skip|todo)\b/i
 const PASSED = /^\s+ok \d+ /
+/** What a test wants shown where it passes, too: `t.comment('told: ...')`. */
+const TOLD = /^\s*# told: (.+)$/
 
 /**
  * @param {string} output
@@ -15,8 +17,10 @@ const PASSED = /^\s+ok \d+ /
  *   skipped: number,
  *   failures: string[],
  *   skips: string[],
+ *   told: string[],
  * }} counts of assertions (a test that is still to be written counts as skipped); for every test
- *   file that failed its lines without the assertions that passed; the lines of what was skipped
+ *   file that failed its lines without the assertions that passed; the lines of what was skipped;
+ *   what tests tell whoever runs them
  */
 export function readTap(output) {
   const lines = output.split('\n')
@@ -29,6 +33,7 @@ export function readTap(output) {
     skipped: count('skip') + count('todo'),
     failures: failedFiles(lines),
     skips: lines.filter((line) => SKIPPED.test(line)).map((line) => line.trim()),
+    told: lines.flatMap((line) => TOLD.exec(line)?.slice(1) ?? []),
   }
 }
 

@@ -7,6 +7,7 @@ const OUTPUT = `TAP version 14
 1..3
 # Subtest: a/good.test.ts
     # Subtest: one
+        # told: 31 seeds in 60 s
         ok 1 - fine
         1..1
     ok 1 - one # time=1ms
@@ -53,4 +54,8 @@ t.test('failed files are shown without the assertions that passed', async (t) =>
 t.test('skipped tests are named', async (t) => {
   const skips = ['ok 3 - elsewhere # SKIP no IPv6 here', 'ok 4 - later # TODO']
   t.strictSame(readTap(OUTPUT).skips, skips)
+})
+
+t.test('what a test tells is kept, whether it passes or not', async (t) => {
+  t.strictSame(readTap(OUTPUT).told, ['31 seeds in 60 s'])
 })
