@@ -7,37 +7,20 @@ import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { library, planOf, shelf } from '../conformance/search-index.ts'
 import { actorIds, SCHEMA } from '../conformance/search-nodes.ts'
-import { MemorySearchEngine } from '../memory/search-engine.ts'
 import type { IndexWrite } from '../search.ts'
 import { EngineAway, NoSuchIndex, type RequestBound, type SearchRequest } from './engine.ts'
 import { FINDER_BOUNDS, type FinderBounds } from './finder.ts'
-import { Generations } from './generations.ts'
-import { layoutOf } from './layout.ts'
 import { ElasticReader } from './reader.ts'
-import { ElasticWriter } from './writer.ts'
+import { firstGeneration } from './testing/first-generation.ts'
 
 /** Everything in pieces, each of another size. */
 const PIECES: FinderBounds = { page: 5, wholes: 4, links: 3, searches: 2, semiJoinChildren: 6 }
 
 async function stage(writes: readonly IndexWrite[], bounds?: FinderBounds) {
   const clock = { ms: 0 }
-  const engine = new MemorySearchEngine({ nowMs: () => 0 })
-  const layout = layoutOf(SCHEMA)
-  const generations = new Generations({ engine, prefix: 'p-', layout, store: 's' })
-  await generations.make(1)
-  const writer = new ElasticWriter({
-    engine,
-    layout,
-    rows: new Set(layout.nodes.keys()),
-    writeAliasOf: (name) => generations.writeAliasOf(1, name),
-    saveOffsets: () => Promise.resolve(),
-    saveFills: () => Promise.resolve(),
-    nowMs: () => 0,
-    pause: () => Promise.resolve(),
-    beforeBulk: () => undefined,
-  })
+  const { engine, writer, indexOf, refresh } = await firstGeneration()
   await writer.apply(writes, [])
-  await engine.refresh(Array.from(layout.nodes.keys(), (name) => generations.indexOf(1, name)))
+  await refresh()
   const asked: { requests: readonly SearchRequest[]; timeoutMs: number }[] = []
   const hooks: { during?: () => void } = {}
   const search = engine.search.bind(engine)
@@ -49,7 +32,7 @@ async function stage(writes: readonly IndexWrite[], bounds?: FinderBounds) {
   const reader = new ElasticReader({
     engine,
     schema: SCHEMA,
-    indexOf: (name) => generations.indexOf(1, name),
+    indexOf,
     now: () => clock.ms,
     bounds: bounds ?? FINDER_BOUNDS,
   })
@@ -62,7 +45,7 @@ async function stage(writes: readonly IndexWrite[], bounds?: FinderBounds) {
     await ask(body)
     return asked.map(({ requests }) => [...requests])
   }
-  return { clock, asked, hooks, ask, sent, engine, generations }
+  return { clock, asked, hooks, ask, sent }
 }
 
 const libraries = (doc: object = {}): IndexWrite[] =>

@@ -3,13 +3,9 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import { SCHEMA } from '../conformance/search-nodes.ts'
-import { MemorySearchEngine } from '../memory/search-engine.ts'
 import type { IndexWrite } from '../search.ts'
-import { Generations } from './generations.ts'
-import { layoutOf } from './layout.ts'
 import { purgeRemoved } from './purge.ts'
-import { ElasticWriter } from './writer.ts'
+import { firstGeneration } from './testing/first-generation.ts'
 
 const idOf = (i: number): string => `0190b000-0000-7000-8000-${String(i).padStart(12, '0')}`
 const CITY = idOf(1)
@@ -21,30 +17,18 @@ const city = (version: number, code: string | null, id = CITY): IndexWrite => {
 
 async function stage() {
   const clock = { nowMs: 1_000 }
-  const engine = new MemorySearchEngine({ nowMs: () => clock.nowMs })
-  const layout = layoutOf(SCHEMA)
-  const generations = new Generations({ engine, prefix: 'p-', layout, store: 's' })
-  await generations.make(1)
-  const writer = new ElasticWriter({
-    engine,
-    layout,
-    rows: new Set(layout.nodes.keys()),
-    writeAliasOf: (name) => generations.writeAliasOf(1, name),
-    saveOffsets: () => Promise.resolve(),
-    saveFills: () => Promise.resolve(),
-    nowMs: () => clock.nowMs,
-    pause: () => Promise.resolve(),
-    beforeBulk: () => undefined,
-  })
-  const index = generations.indexOf(1, 'city')
-  const writeAlias = generations.writeAliasOf(1, 'city')
+  const { engine, writer, indexOf, writeAliasOf, refresh } = await firstGeneration(
+    () => clock.nowMs,
+  )
+  const index = indexOf('city')
+  const writeAlias = writeAliasOf('city')
   const { documents } = engine.state.get(index)!
   return {
     clock,
     engine,
     writer,
     documents,
-    seen: () => engine.refresh([index]),
+    seen: () => refresh('city'),
     purge: (mayGoOn = () => true) =>
       purgeRemoved({ engine, index, writeAlias, nowMs: clock.nowMs, mayGoOn }),
   }
