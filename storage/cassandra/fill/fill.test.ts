@@ -2,7 +2,7 @@
 // ever served, and what was cut short goes on. Source: PROTOCOL 3.12.
 
 import { randomFillSync } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -24,7 +24,7 @@ import { fillCassandra } from './fill.ts'
 import { openCassandra, type CassandraOptions, type CassandraStore } from '../store.ts'
 import { onBoth } from '../testing/both.ts'
 import { expireRows } from '../testing/expired-rows.ts'
-import { recorder } from '../testing/test-store.ts'
+import { recorder } from '../testing/recorder.ts'
 import { verifyCassandra } from '../verify/log.ts'
 
 const SHARDS = 4
@@ -65,7 +65,7 @@ function entryOf(actorId: string, n: number): Entry {
 async function fillEmbedded(t: Test, dir: string): Promise<void> {
   const journal = await embedded(t, dir)
   const numbers = new Map<string, number>()
-  for (const shard of [-1, 0, 1, 2]) {
+  const filling = [-1, 0, 1, 2].map(async (shard) => {
     const { epoch } = await journal.log.claim(shard)
     let head = 0
     for (let i = 0; i < 60; i++) {
@@ -92,7 +92,8 @@ async function fillEmbedded(t: Test, dir: string): Promise<void> {
       if (i < 50)
         await journal.derived.write(shard, epoch, [...rows, ...others(shard, head, entries[0]!)])
     }
-  }
+  })
+  await Promise.all(filling)
   // Not claimed by anybody for a while: epochs of groups differ.
   const { epoch, head } = await journal.log.claim(2)
   const last = encodeEntry(entryOf(ACTORS[39]!, numbers.get(ACTORS[39]!)! + 1))
@@ -182,9 +183,22 @@ function openSource(dir: string): Promise<StoreSource> {
   })
 }
 
-function folder(t: Test): string {
+function folder(t: Pick<Test, 'teardown'>): string {
   const dir = mkdtempSync(join(tmpdir(), 'kontor-move-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+let first: Promise<string> | null = null
+
+/** The folder of a filled store: a copy, for filling one takes seconds. */
+async function filled(own: Test): Promise<string> {
+  first ??= Promise.resolve(folder(t)).then(async (dir) => {
+    await fillEmbedded(own, dir)
+    return dir
+  })
+  const dir = folder(own)
+  cpSync(await first, dir, { recursive: true })
   return dir
 }
 
@@ -197,8 +211,7 @@ await onBoth(t, 'moves', async (t, cassandra) => {
   }
 
   t.test('all of it, at once or in pieces', async (t) => {
-    const dir = folder(t)
-    await fillEmbedded(t, dir)
+    const dir = await filled(t)
     const options = cassandra.options(t, { shards: null })
 
     const cut = await openSource(dir)
@@ -253,8 +266,7 @@ await onBoth(t, 'moves', async (t, cassandra) => {
   })
 
   t.test('a node that still runs is found out', async (t) => {
-    const dir = folder(t)
-    await fillEmbedded(t, dir)
+    const dir = await filled(t)
     const options = cassandra.options(t, { shards: null })
     const source = await openSource(dir)
     t.teardown(() => source.close())

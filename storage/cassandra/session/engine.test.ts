@@ -3,7 +3,7 @@
 import t from 'tap'
 import { bytesOf, checkEngine, EngineUnfit, msOf } from './engine.ts'
 import type { Host, Row } from './session.ts'
-import { recorder } from '../testing/test-store.ts'
+import { recorder } from '../testing/recorder.ts'
 
 const SAFE = {
   max_mutation_size: '16MiB',

@@ -7,7 +7,8 @@ import { group } from '../../conformance/journal-samples.ts'
 import type { DerivedRow } from '../../journal.ts'
 import { openCassandra } from '../store.ts'
 import { proxyTo } from '../testing/proxy.ts'
-import { recorder, testCassandra } from '../testing/test-store.ts'
+import { recorder } from '../testing/recorder.ts'
+import { testCassandra } from '../testing/test-store.ts'
 
 const FIRST = { shard: 0, segment: 1 }
 const cassandra = await testCassandra()

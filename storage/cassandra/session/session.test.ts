@@ -5,7 +5,7 @@ import { Client, errors, policies, types, type QueryOptions } from 'cassandra-dr
 import t, { type Test } from 'tap'
 import { RequestError } from '../../../protocol/errors.ts'
 import { Session, type Statement } from './session.ts'
-import { recorder } from '../testing/test-store.ts'
+import { recorder } from '../testing/recorder.ts'
 
 const { invalid, writeTimeout } = types.responseErrorCodes
 const UPDATE: Statement = { query: 'UPDATE', params: [1] }

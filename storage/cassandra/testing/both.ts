@@ -1,8 +1,8 @@
 // Suites that run twice: on the twin, always, and on a real Cassandra where this machine has one.
 
 import type { Test } from 'tap'
-import { testCassandra, type TestCassandra } from './test-store.ts'
-import { TwinCassandra } from './twin.ts'
+import { testCassandra } from './test-store.ts'
+import { TwinCassandra, type TestCassandra } from './twin.ts'
 
 /** Of all tests of a suite together; some fill stores on a disk. */
 const WITHIN_MS = 180_000

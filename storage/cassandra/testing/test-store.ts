@@ -2,37 +2,11 @@
 
 import { randomBytes, randomFillSync } from 'node:crypto'
 import type { Test } from 'tap'
-import type { Log } from '../../../protocol/log.ts'
 import { engine, type EngineAddress } from '../../../test/harness/engines.ts'
 import { Session } from '../session/session.ts'
 import { openCassandra, type CassandraOptions, type CassandraStore } from '../store.ts'
-
-export interface TestCassandra {
-  /** Options of a keyspace that nobody else has; it is dropped with the test. */
-  options(t: Test, more?: Partial<CassandraOptions>): CassandraOptions
-  /** Statements beside a store, to look at its tables. */
-  session(t: Test): Promise<Session>
-}
-
-export interface Told {
-  readonly level: string
-  readonly fields: object
-  readonly text: string
-}
-
-/** A log that a test can read. */
-export function recorder(): Log & { readonly told: Told[] } {
-  const told: Told[] = []
-  const keep = (level: string) => (fields: object, text: string) =>
-    void told.push({ level, fields, text })
-  return {
-    told,
-    debug: keep('debug'),
-    info: keep('info'),
-    warn: keep('warn'),
-    error: keep('error'),
-  }
-}
+import { recorder } from './recorder.ts'
+import type { TestCassandra } from './twin.ts'
 
 /** The shared Cassandra of this run, or why this machine has none. */
 export async function testCassandra(): Promise<TestCassandra | { readonly skipped: string }> {

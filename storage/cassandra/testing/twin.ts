@@ -8,8 +8,8 @@ import type { Test } from 'tap'
 import { Session } from '../session/session.ts'
 import type { CassandraOptions } from '../store.ts'
 import { parse, type Write } from './cql.ts'
+import { recorder } from './recorder.ts'
 import { MUTATION_BYTES_MAX, TwinTables, type Request } from './tables.ts'
-import { recorder, type TestCassandra } from './test-store.ts'
 
 const ADDRESS = '127.0.0.1:9042'
 const DATACENTER = 'datacenter1'
@@ -34,6 +34,14 @@ interface Answer {
   readonly pageState: string | null
   readonly info: { readonly isSchemaInAgreement: boolean }
   wasApplied(): boolean
+}
+
+/** A Cassandra for tests, this one or a real one. */
+export interface TestCassandra {
+  /** Options of a keyspace that nobody else has; it is dropped with the test. */
+  options(t: Test, more?: Partial<CassandraOptions>): CassandraOptions
+  /** Statements beside a store, to look at its tables. */
+  session(t: Test): Promise<Session>
 }
 
 export class TwinCassandra implements TestCassandra {
