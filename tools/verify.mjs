@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs'
 import { ENGINES } from './engines/engines.mjs'
 import { CannotRun } from './engines/fetch.mjs'
-import { enter, leave, sharedFolder, writeFailure } from './engines/users.mjs'
+import { enter, faultsFolder, leave, sharedFolder, writeFailure } from './engines/users.mjs'
 import { pack } from './start/packed.mjs'
 import { ROOT, setUp } from './set-up/set-up.mjs'
 import { runStep, STEPS } from './verify/steps.mjs'
@@ -45,14 +45,14 @@ async function main() {
       rows.push({ name: step.name, seconds: '-', counts: { passed: 0, failed: 0, skipped: 1 } })
       continue
     }
-    if (step.fresh && fetched !== null) await renewEngines()
+    if (step.alone && fetched !== null) await handOver()
     const { counts, seconds } = await timed(step, { cwd: ROOT, env, paths: step.tap ? paths : [] })
     rows.push({ name: step.name, seconds, counts })
     sum.passed += counts.passed
     sum.failed += counts.failed
     sum.skipped += counts.skipped
   }
-  if (fetched !== null) await leave(sharedFolder())
+  if (fetched !== null) for (const dir of [sharedFolder(), faultsFolder()]) await leave(dir)
   process.stdout.write(table(rows))
   return report(sum)
 }
@@ -88,10 +88,10 @@ async function fetchEngines() {
   return missing
 }
 
-/** Ends the shared engines, unless another run of this checkout is at work on them. */
-async function renewEngines() {
+/** Ends the engines that others share, unless another run of this checkout is at work on them. */
+async function handOver() {
   await leave(sharedFolder())
-  await enter(sharedFolder())
+  await enter(faultsFolder())
 }
 
 /**

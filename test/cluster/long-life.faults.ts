@@ -160,7 +160,6 @@ faults(
     },
   },
   {
-    engines: 'own',
     env: { [LIMITS_VARIABLE]: JSON.stringify(SHORT) },
     load: { keysLiveMs: KEYS_LIVE_MS, patienceMs: PATIENCE_MS, rejectShare: 0.6 },
   },

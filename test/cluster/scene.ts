@@ -5,14 +5,9 @@
 
 import type { Test } from 'tap'
 import { aloneOnThisMachine } from './alone.ts'
-import { ownEngines, sharedEngines } from './harness/engines.ts'
+import { faultEngines } from './harness/engines.ts'
 import { Stage } from './stage.ts'
 import type { StageOptions } from './stage.ts'
-
-export interface SceneOptions extends StageOptions {
-  /** `own` where engines are stopped, restarted or emptied. */
-  readonly engines?: 'shared' | 'own'
-}
 
 export interface Scene extends Pick<Stage, 'cluster' | 'load' | 'probes' | 'others'> {
   readonly t: Test
@@ -33,7 +28,7 @@ const PROBLEM_CHARS_MAX = 300
 export function faults(
   file: Test,
   stories: Readonly<Record<string, Story>>,
-  options: SceneOptions = {},
+  options: StageOptions = {},
 ): void {
   file.setTimeout(WAIT_MS_MAX + FILE_MS_MAX)
   void file.test('under load', { timeout: WAIT_MS_MAX + FILE_MS_MAX }, async (t) => {
@@ -44,9 +39,9 @@ export function faults(
 async function play(
   t: Test,
   stories: Readonly<Record<string, Story>>,
-  options: SceneOptions,
+  options: StageOptions,
 ): Promise<void> {
-  const engines = options.engines === 'own' ? await ownEngines(t) : await sharedEngines()
+  const engines = await faultEngines()
   if ('skipped' in engines) {
     t.plan(0, engines.skipped)
     return

@@ -1,9 +1,10 @@
-// `npm run soak -- --seconds 300 --seed 7`: the run of soak.ts on engines of its own, for as long
-// as asked, and its report; exit code 1 when something was not as it must be.
+// `npm run soak -- --seconds 300 --seed 7`: the run of soak.ts on the engines of faults, as long as
+// asked, and its report; exit code 1 when something was not as it must be.
 
 import { parseArgs } from 'node:util'
+import { faultsFolder, leave } from '../../tools/engines/users.mjs'
 import { aloneOnThisMachine } from './alone.ts'
-import { ownEngines } from './harness/engines.ts'
+import { faultEngines } from './harness/engines.ts'
 import { soak, soakReport } from './soak.ts'
 
 async function main(): Promise<number> {
@@ -17,7 +18,7 @@ async function main(): Promise<number> {
   const ends: (() => Promise<void>)[] = []
   const owner = { teardown: (end: () => Promise<void>) => void ends.push(end) }
   try {
-    const engines = await ownEngines(owner)
+    const engines = await faultEngines()
     if ('skipped' in engines) {
       tell(engines.skipped)
       return 1
@@ -27,6 +28,7 @@ async function main(): Promise<number> {
     return result.problems.length === 0 ? 0 : 1
   } finally {
     for (const end of ends.toReversed()) await end()
+    await leave(faultsFolder())
   }
 }
 

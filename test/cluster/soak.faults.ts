@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { aloneOnThisMachine } from './alone.ts'
-import { ownEngines } from './harness/engines.ts'
+import { faultEngines } from './harness/engines.ts'
 import { soak, soakReport } from './soak.ts'
 
 const SECONDS = 45
@@ -12,7 +12,7 @@ t.setTimeout(30 * 60_000)
 
 t.test('everything at once', { timeout: 25 * 60_000 }, async (t) => {
   await aloneOnThisMachine(async () => {
-    const engines = await ownEngines(t)
+    const engines = await faultEngines()
     if ('skipped' in engines) {
       t.plan(0, engines.skipped)
       return

@@ -4,7 +4,8 @@
 // asked. Source: PROTOCOL 4.2 (F2, F3, F8, F18, F36).
 
 import { tick } from '../harness/patience.ts'
-import type { OwnEngines, Owner } from './harness/engines.ts'
+import type { Owner } from './harness/cluster.ts'
+import type { OwnEngines } from './harness/engines.ts'
 import { quantile } from './probes.ts'
 import { Random } from './random.ts'
 import { Stage } from './stage.ts'

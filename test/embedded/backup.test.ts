@@ -7,6 +7,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { atOnce } from '../harness/at-once.ts'
 import { Load } from '../harness/load.ts'
 import { NodeProcess } from '../harness/node-process.ts'
 import { Patience, tick } from '../harness/patience.ts'
@@ -51,10 +52,10 @@ async function checkRestored(t: Test, dir: string, numbers: readonly string[]): 
   t.teardown(() => node.clear())
   await node.start()
   const missing: string[] = []
-  for (const number of numbers) {
+  await atOnce(numbers, async (number) => {
     const answer = await node.order(number, [query('orderNumber')])
     if (answer.status !== 200) missing.push(number)
-  }
+  })
   t.strictSame(missing, [], `${numbers.length} were acknowledged before it began`)
   const patience = new Patience(WAIT_MS)
   for (;;) {

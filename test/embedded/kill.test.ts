@@ -5,6 +5,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { randomInt } from 'node:crypto'
+import { atOnce } from '../harness/at-once.ts'
 import { NodeProcess } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
 
@@ -172,12 +173,12 @@ t.test('kill -9 under load, many times', async (t) => {
 
   let differing = 0
   let refused = 0
-  for (const sent of load.sent) {
+  await atOnce(load.sent, async (sent) => {
     const again = await repeat(node, sent)
     const first = sent.answer
     if (first && (first.text !== again.text || first.status !== again.status)) differing++
     if (again.status !== 200) refused++
-  }
+  })
   t.equal(differing, 0, 'a repeat gets the first answer, byte for byte')
   t.equal(refused, 0, 'nothing is refused: what was cut off takes effect now, once')
   for (let i = 0; i < load.lines.length; i += 200) {
@@ -195,7 +196,8 @@ async function checkStore(t: Test, node: NodeProcess, load: Load): Promise<void>
   const last = await node.order('new', order('the-last-one'))
   const { orders } = await node.graph<{ orders: number }>([{ edge: 'orders', count: true }], last)
   t.equal(orders, creates.length + load.lines.length + 1, 'one order for each number')
-  for (const { key } of load.sent.filter((sent) => sent.key.startsWith('tag-'))) {
+  const tags = load.sent.filter(({ key }) => key.startsWith('tag-'))
+  await atOnce(tags, async ({ key }) => {
     const number = key.slice('tag-'.length)
     const { orders: found } = await node.graph<{
       orders: { tags: string[]; orderTotal: number }[]
@@ -209,5 +211,5 @@ async function checkStore(t: Test, node: NodeProcess, load: Load): Promise<void>
     if (found.length !== 1 || found[0]!.tags.length !== 1 || found[0]!.orderTotal !== 2.5) {
       t.fail(`${number}: ${JSON.stringify(found)}`)
     }
-  }
+  })
 }

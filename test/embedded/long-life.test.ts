@@ -13,7 +13,7 @@ t.setTimeout(120_000)
 
 /** Two of them are more than a refusal's life, one is less. */
 const LEAP_MS = 30 * 3_600_000
-const EVERY_MS = 100
+const EVERY_MS = 50
 /** Derived rows are durable, the log is trimmed and rows that are over have gone by then. */
 const UPKEEP_MS = 12 * EVERY_MS
 const ORDERS = 30

@@ -62,6 +62,16 @@ t.test('every block of the first ten things answers what it promises', async (t)
   }
 })
 
+t.test('the first request that the front page shows is one that a shell can read', async (t) => {
+  const node = await startNode(t)
+  const { text } = await node.send('/', { headers: { Accept: 'text/html' } })
+  const [, shown = ''] = /<pre>([^]*)<\/pre>/.exec(text)!
+  const signs = { '&quot;': '"', '&lt;': '<', '&gt;': '>', '&amp;': '&' }
+  const script = shown.replaceAll(/&\w+;/g, (sign) => signs[sign as keyof typeof signs])
+  t.match(script, /^curl /m)
+  t.equal(spawnSync('bash', ['-n', '-c', script], { encoding: 'utf8' }).stderr, '')
+})
+
 /** Runs a command that starts a node, with a port and a data directory of its own. */
 async function startsNode(t: Test, command: string): Promise<void> {
   const port = await freePort()

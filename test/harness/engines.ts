@@ -1,6 +1,6 @@
-// Real engines for tests: one server of each kind for all test files of a run, and servers of its
-// own for a test that stops or empties them. A test keeps to a keyspace, index prefix or stream
-// prefix of its own.
+// Real engines for tests: one server of each kind for all test files of a run, another for all
+// suites of faults, which stop and empty it, and servers of its own for a test that does so beside
+// others. A test keeps to a keyspace, index prefix or stream prefix of its own.
 
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,7 +8,7 @@ import { ENGINES } from '../../tools/engines/engines.mjs'
 import { CannotRun } from '../../tools/engines/fetch.mjs'
 import { start, stop } from '../../tools/engines/server-process.mjs'
 import type { Running } from '../../tools/engines/server-process.mjs'
-import { ownFolder, sharedFolder, use } from '../../tools/engines/users.mjs'
+import { faultsFolder, ownFolder, sharedFolder, use } from '../../tools/engines/users.mjs'
 
 export type EngineName = 'cassandra' | 'elasticsearch' | 'redis'
 
@@ -35,6 +35,20 @@ export async function engine(name: EngineName): Promise<EngineAddress | MissingE
   return orMissing(name, async () => {
     const { host, port } = await use(sharedFolder(), name)
     return { host, port }
+  })
+}
+
+/**
+ * The engine that all suites of faults of a run share, to stop, kill and empty; started by the
+ * first, and again by the next where one has left it stopped. Only for a test that is alone on the
+ * machine (test/cluster/alone.ts) for as long as it uses it.
+ */
+export async function faultEngine(name: EngineName): Promise<OwnEngine | MissingEngine> {
+  return orMissing(name, async () => {
+    await use(faultsFolder(), name)
+    const server = new OwnEngine(name, join(faultsFolder(), name))
+    await server.start()
+    return server
   })
 }
 

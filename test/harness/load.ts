@@ -4,6 +4,7 @@
 
 import type { Test } from 'tap'
 import { done } from './answers.ts'
+import { atOnce } from './at-once.ts'
 import type { Answer, NodeProcess } from './node-process.ts'
 import { create, query } from './orders.ts'
 
@@ -56,10 +57,10 @@ export async function checkKept(t: Test, node: NodeProcess, loads: readonly Load
   const kept = loads.flatMap(({ acknowledged }) => acknowledged)
   const open = new Set(loads.flatMap((load) => load.open))
   let missing = 0
-  for (const number of kept) {
+  await atOnce(kept, async (number) => {
     const answer = await node.order(number, [query('orderNumber')])
     if (answer.status !== 200) missing++
-  }
+  })
   t.equal(missing, 0, `${kept.length} were acknowledged, none is missing`)
   const last = await node.order('new', [create({ orderNumber: 'last' })])
   done(t, last)

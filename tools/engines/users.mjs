@@ -39,6 +39,14 @@ export function sharedFolder() {
 }
 
 /**
+ * The folder of the engines that the suites of faults share: they stop, kill and empty them, one
+ * file at a time.
+ */
+export function faultsFolder() {
+  return `${sharedFolder()}-faults`
+}
+
+/**
  * The running engine of that name, started if need be; it stays while this process lives.
  *
  * @param {string} dir

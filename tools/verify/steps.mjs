@@ -23,7 +23,7 @@ const FOLDERS = [
 
 /**
  * @typedef {{ name: string, command: string, minutes: number, expect?: RegExp, tap?: true,
- *   env?: Record<string, string>, engines?: true, fresh?: true, quick?: true }} Step
+ *   env?: Record<string, string>, engines?: true, alone?: true, quick?: true }} Step
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  */
 
@@ -55,8 +55,9 @@ function faults(...names) {
  * The steps in their order, the fast ones first. `command` names an installed tool; `expect` must
  * be found in what it prints, for a tool that checks nothing reports success too; `minutes` is its
  * bound; a step with `tap` is counted by its assertions, any other as one check; one with
- * `engines` can't run without real servers; one with `fresh` gets servers that nobody has used;
- * one with `quick` is for `npm run check` alone: the step `tests` runs its tests too.
+ * `engines` can't run without real servers; one with `alone` has servers that it may stop, and no
+ * others run beside them; one with `quick` is for `npm run check` alone: the step `tests` runs its
+ * tests too.
  *
  * @type {readonly Step[]}
  */
@@ -94,11 +95,11 @@ export const STEPS = [
   // tightest clocks come last: until the servers have warmed up they take what the members need.
   {
     name: 'faults',
-    command: faults('engines', 'keys', 'network'),
+    command: faults('engines', 'index', 'keys', 'network'),
     tap: true,
     minutes: 40,
     engines: true,
-    fresh: true,
+    alone: true,
   },
   {
     name: 'deaths',
@@ -106,6 +107,7 @@ export const STEPS = [
     tap: true,
     minutes: 40,
     engines: true,
+    alone: true,
   },
 ]
 

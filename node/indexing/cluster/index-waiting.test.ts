@@ -1,8 +1,6 @@
 // Waiting for the graph index of a cluster, without a cluster: what requests that wait cost while
 // the index stands still, and what is left of them.
 
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
 import { IndexWaiting } from './index-waiting.ts'
@@ -94,14 +92,6 @@ t.test('10,000 that wait while the index stands still: one look for all', async 
   t.equal(s.refreshes, 0, 'nothing new is there to be seen')
   t.equal(s.watch.waiting, 0)
   t.equal(s.clock.timers, 0, 'nobody looks any more')
-})
-
-t.test('what they leave behind is nothing: the heap of a process of its own', async (t) => {
-  const file = new URL('testing/waiting-heap.ts', import.meta.url).pathname
-  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', file])
-  const { requests, heldBytes } = JSON.parse(stdout) as { requests: number; heldBytes: number }
-  t.equal(requests, 10_000)
-  t.ok(heldBytes < 4 * 1024 * 1024, `${heldBytes} bytes after ${requests} requests`)
 })
 
 t.test('whoever comes while others wait is served by the next look', async (t) => {

@@ -2,95 +2,21 @@
 // and whose content is wrong, as only a mistake of ours would write them. Source: PROTOCOL 4.1
 // (K4).
 
-import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry/entry.ts'
 import { Arena } from '../../lmdb/arena.ts'
 import { openEnvironment, type JournalEnvironment } from '../../lmdb/environment.ts'
-import { logKey, readGroup, shardKey } from '../../lmdb/layout.ts'
-import { encodeDerived, encodeGroup, encodeRow } from '../../lmdb/rows.ts'
-import { LOG_FOLDER, openEmbeddedJournal } from '../journal/journal.ts'
-import { PROCESS, startRole } from '../testing/journal-children.ts'
+import { logKey, readGroup } from '../../lmdb/layout.ts'
+import { encodeGroup } from '../../lmdb/rows.ts'
+import { LOG_FOLDER } from '../journal/journal.ts'
 import { journalOptions } from '../testing/journal-options.ts'
+import { ACTOR, entryOf, flush, storeOf, verify, type Write } from '../testing/written-store.ts'
 import { verifyLog } from './store.ts'
-
-const ACTOR = '0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b'
-const COMMIT = '0190a1b2-c3d4-7e5f-8a6b-00000000000'
-
-function entryOf(n: number, version: number, records = 1, more: Partial<Entry> = {}): Buffer {
-  const entry: Entry = {
-    y: 'order',
-    p: ACTOR,
-    v: version,
-    n,
-    r: Array.from({ length: records }, () => ({ type: 'changed' })) as never,
-    m: `message ${n} ${version}`,
-    l: 0,
-    a: { type: 'create', success: true },
-    t: 0,
-    c: 0,
-    b: 'bootstrap',
-    ...more,
-  }
-  return encodeEntry(entry)
-}
-
-interface Written {
-  readonly env: JournalEnvironment
-  /** Appends a group. */
-  readonly put: (group: { count?: number; bodies: Buffer[] }) => Promise<void>
-  readonly row: (n: number, offset: number, body: Buffer) => void
-}
 
 /** What verify-log says of a store of one shard with these rows. */
 async function findingsOf(t: Test, write: Write): Promise<string[]> {
   return verify(t, await storeOf(t, write))
-}
-
-type Write = (written: Written) => Promise<void>
-
-async function verify(t: Test, dir: string, options = {}): Promise<string[]> {
-  const lines: string[] = []
-  const report = await verifyLog(dir, (line) => lines.push(line), options)
-  t.equal(report.findings, lines.length)
-  return lines.map((line) => line.slice(line.indexOf(': ') + 2))
-}
-
-async function storeOf(t: Test, write: Write): Promise<string> {
-  const options = { ...journalOptions(t), shards: 1 }
-  const journal = await openEmbeddedJournal(options)
-  const { epoch } = await journal.log.claim(0)
-  const env = openEnvironment(options.dir, false)
-  const arena = new Arena()
-  let head = 0
-  let commit = 0
-  await write({
-    env,
-    async put({ count, bodies }) {
-      const of = { shard: 0, epoch, head, count: count ?? bodies.length }
-      head += of.count
-      const group = { ...of, commitId: `${COMMIT}${commit++}`, body: joinEntries(bodies) }
-      t.same(await journal.log.append([group]), ['committed'])
-    },
-    row: (n, offset, body) => {
-      const row = { kind: 'entry', actorId: ACTOR, n, offset, body } as const
-      const { key, value } = encodeRow(arena, env, { shard: 0, row, place: null })
-      env.entries.putSync(key, value)
-    },
-  })
-  await env.root.close()
-  await journal.close()
-  return options.dir
-}
-
-/** Up to here the derived rows are said to be whole. */
-function flush({ env }: Written, offset: number): void {
-  const key = Buffer.concat([shardKey(0), Buffer.from('flush')])
-  const row = encodeDerived(new Arena(), key, { shard: 0, offset }, Buffer.alloc(0))
-  env.consumers.putSync(row.key, row.value)
 }
 
 const [first, second] = [entryOf(1, 0, 2), entryOf(2, 2)]
@@ -275,62 +201,6 @@ void t.test('refusals may be missing; what else is missing is put back when aske
   t.match(mended[0], /it was put back$/)
   t.same(await verify(t, dir), [])
 })
-
-const IS_OPEN = /process \d+ has the data directory open/
-
-void t.test('what another process has open is not repaired', async (t) => {
-  const { dir } = journalOptions(t)
-  const node = startRole(t, 'stay', dir)
-  for await (const line of node.lines) if ('epoch' in line) break
-  t.same(await verify(t, dir), [], 'only reading takes nothing from it')
-  const found = await verify(t, dir, { repair: true })
-  t.equal(found.length, 1, found.join('; '))
-  t.match(found[0], IS_OPEN)
-  node.process.kill('SIGKILL')
-  await node.ended
-  t.same(await verify(t, dir, { repair: true }), [], 'one that was killed has nothing open')
-})
-
-void t.test('a node that starts while a store is repaired ends the repair', async (t) => {
-  const dir = await storeOf(t, async (written) => {
-    await written.put({ bodies: [first, second] })
-    flush(written, 2)
-  })
-  const lines: string[] = []
-  let node: ChildProcess | null = null
-  await verifyLog(
-    dir,
-    (line) => {
-      lines.push(line)
-      node ??= openBeside(t, dir)
-    },
-    { repair: true },
-  )
-  t.equal(lines.length, 2, lines.join('; '))
-  t.match(lines[0], /entry 1 .*; it was put back$/)
-  t.match(lines[1], IS_OPEN)
-})
-
-/** A process that has the directory open; this one stands still until it has. */
-function openBeside(t: Test, dir: string): ChildProcess {
-  const said = join(mkdtempSync(join(tmpdir(), 'kontor-verify-')), 'said')
-  const to = openSync(said, 'w')
-  const child = spawn(process.execPath, [PROCESS, 'stay', dir], {
-    stdio: ['ignore', to, 'inherit'],
-  })
-  t.teardown(() => {
-    child.kill('SIGKILL')
-    closeSync(to)
-    rmSync(dirname(said), { recursive: true })
-  })
-  const still = new Int32Array(new SharedArrayBuffer(4))
-  const untilMs = performance.now() + 20_000
-  while (!readFileSync(said, 'utf8').includes('epoch')) {
-    if (performance.now() > untilMs) throw new Error('the other process says nothing')
-    Atomics.wait(still, 0, 0, 20)
-  }
-  return child
-}
 
 void t.test('no journal', async (t) => {
   const lines: string[] = []

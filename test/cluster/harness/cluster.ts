@@ -10,9 +10,14 @@ import { until } from '../../harness/patience.ts'
 import type { EngineName } from '../../harness/engines.ts'
 import { frames } from './cassandra-frames.ts'
 import { ENGINE_NAMES, tellRedis } from './engines.ts'
-import type { Engines, OwnEngines, Owner } from './engines.ts'
+import type { Engines, OwnEngines } from './engines.ts'
 import { Proxy } from './proxy.ts'
 import type { Side } from './proxy.ts'
+
+/** The part of a test that a cluster needs. */
+export interface Owner {
+  teardown(end: () => Promise<void>): void
+}
 
 export interface ClusterOptions {
   readonly engines: Engines
@@ -258,7 +263,7 @@ export class Cluster {
     for (const { ways } of healed) for (const way of Object.values(ways)) way.heal()
   }
 
-  // --- engines of this test's own ---------------------------------------------------------------
+  // --- engines that others have no part in ------------------------------------------------------
 
   get #own(): OwnEngines {
     return this.#o.engines as OwnEngines

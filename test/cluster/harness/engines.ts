@@ -1,8 +1,8 @@
 // The three engines that a cluster of real processes runs on: those that all test files share, or
-// some of this test's own, to stop, restart and empty.
+// those of the suites of faults, to stop, restart and empty.
 
 import { connect } from 'node:net'
-import { engine, ownEngine } from '../../harness/engines.ts'
+import { engine, faultEngine } from '../../harness/engines.ts'
 import type { EngineAddress, EngineName, MissingEngine, OwnEngine } from '../../harness/engines.ts'
 
 export const ENGINE_NAMES = ['cassandra', 'elasticsearch', 'redis'] as const
@@ -10,19 +10,14 @@ export const ENGINE_NAMES = ['cassandra', 'elasticsearch', 'redis'] as const
 export type Engines = Readonly<Record<EngineName, EngineAddress>>
 export type OwnEngines = Readonly<Record<EngineName, OwnEngine>>
 
-/** The part of a test that engines need. */
-export interface Owner {
-  teardown(end: () => Promise<void>): void
-}
-
 /** Those of the run; they outlive this test. */
 export function sharedEngines(): Promise<Engines | MissingEngine> {
   return all((name) => engine(name))
 }
 
-/** Of this test alone; they end with it. */
-export function ownEngines(t: Owner): Promise<OwnEngines | MissingEngine> {
-  return all((name) => ownEngine(t, name))
+/** Those of the suites of faults, for whoever is alone on this machine. */
+export function faultEngines(): Promise<OwnEngines | MissingEngine> {
+  return all((name) => faultEngine(name))
 }
 
 async function all<T extends object>(
