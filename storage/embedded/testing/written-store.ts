@@ -2,7 +2,7 @@
 // them: for the tests of verify-log.
 
 import type { Test } from 'tap'
-import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry.ts'
+import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry/entry.ts'
 import { Arena } from '../../lmdb/arena.ts'
 import { openEnvironment, type JournalEnvironment } from '../../lmdb/environment.ts'
 import { shardKey } from '../../lmdb/layout.ts'
