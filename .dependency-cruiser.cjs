@@ -1,5 +1,5 @@
-// The direction of imports as rules. It stands between the layout of the folders (each may use what
-// stands before it, never what stands after it) and dependency-cruiser, which reads every import.
+// The direction of imports as rules for dependency-cruiser: a folder may use what stands before it in
+// the layout, never what stands after it; a room, the rooms that are named for it.
 
 /** What each top-level folder may import besides itself. */
 const MAY_IMPORT = {
@@ -27,6 +27,40 @@ const DOORS = {
   jose: ['node/access'],
   nodemailer: ['node/sendings'],
   'cron-parser': ['node/jobs'],
+}
+
+/**
+ * What a room may import of its top-level folder, besides the files that lie in that folder itself:
+ * other rooms by name. A room that isn't here composes others, or is nobody's concern.
+ */
+const ROOMS = {
+  'storage/segment-log': [],
+  'storage/lmdb': ['storage/segment-log'],
+  'storage/sqlite': [],
+  'storage/cassandra': [],
+  'storage/elastic': [],
+  'storage/memory': ['storage/elastic'],
+  'storage/embedded': ['storage/segment-log', 'storage/lmdb'],
+  'commerce/actor': [],
+  'commerce/order/state': ['commerce/actor', 'commerce/order/records'],
+  'commerce/order/records': ['commerce/actor', 'commerce/order/state'],
+  'commerce/order/totals': ['commerce/actor', 'commerce/order/records', 'commerce/order/state'],
+  'commerce/order/graph': ['commerce/actor', 'commerce/order/records', 'commerce/order/state'],
+  'cluster/sharding': [],
+  'cluster/feed': [],
+  'cluster/membership': [],
+  'cluster/memory': [],
+  'cluster/redis': ['cluster/memory'],
+  'cluster/log': [],
+  'cluster/routing': ['cluster/sharding'],
+  'node/queues': [],
+  'node/http': ['node/access', 'node/queues'],
+  'node/access': ['node/http', 'node/queues'],
+  'node/graph': ['node/access', 'node/http', 'node/queues'],
+  'node/indexing': ['node/graph', 'node/queues'],
+  'node/actors': ['node/access', 'node/http'],
+  'node/registry': ['node/access', 'node/http'],
+  'node/health': ['node/http'],
 }
 
 /** Tests may look at anything, and so may what only tests use. */
@@ -76,11 +110,24 @@ function door([driver, folders]) {
   }
 }
 
+function room([path, rooms]) {
+  const top = path.split('/')[0]
+  const inside = [path, ...rooms].map((name) => `${name}/`).join('|')
+  return {
+    name: `room-${path.replaceAll('/', '-')}`,
+    comment: `${path}/ may import of ${top}/: its own files, those of no room, ${rooms.join(', ')}`,
+    severity: 'error',
+    from: { path: `^${path}/`, pathNot: TEST },
+    to: { path: `^${top}/(?!testing/).*/`, pathNot: `^(${inside})` },
+  }
+}
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
     ...Object.keys(MAY_IMPORT).map(direction),
     ...Object.entries(DOORS).map(door),
+    ...Object.entries(ROOMS).map(room),
     {
       name: 'store-tools-open-stores',
       comment:

@@ -4,7 +4,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, dirname, join, posix } from 'node:path'
 import t, { type Test } from 'tap'
 import { runStep, STEPS } from '../tools/verify/steps.mjs'
 
@@ -195,6 +195,33 @@ const IMPORT_FAULTS: Record<string, readonly [path: string, imported: string]> =
   'tools-imports-up': ['tools/x.ts', '../config/target.ts'],
   'cli-imports-up': ['cli/x.ts', '../config/target.ts'],
   'bench-imports-up': ['bench/x.ts', '../node/target.ts'],
+  'room-storage-segment-log': ['storage/segment-log/x.ts', '../lmdb/target.ts'],
+  'room-storage-lmdb': ['storage/lmdb/x.ts', '../sqlite/target.ts'],
+  'room-storage-sqlite': ['storage/sqlite/x.ts', '../lmdb/target.ts'],
+  'room-storage-cassandra': ['storage/cassandra/x.ts', '../elastic/target.ts'],
+  'room-storage-elastic': ['storage/elastic/x.ts', '../cassandra/target.ts'],
+  'room-storage-memory': ['storage/memory/x.ts', '../sqlite/target.ts'],
+  'room-storage-embedded': ['storage/embedded/log/x.ts', '../../sqlite/target.ts'],
+  'room-commerce-actor': ['commerce/actor/y.ts', '../order/state/target.ts'],
+  'room-commerce-order-state': ['commerce/order/state/x.ts', '../commands/target.ts'],
+  'room-commerce-order-records': ['commerce/order/records/x.ts', '../messages/target.ts'],
+  'room-commerce-order-totals': ['commerce/order/totals/x.ts', '../graph/target.ts'],
+  'room-commerce-order-graph': ['commerce/order/graph/x.ts', '../commands/target.ts'],
+  'room-cluster-sharding': ['cluster/sharding/turn/x.ts', '../../placement/target.ts'],
+  'room-cluster-feed': ['cluster/feed/x.ts', '../sharding/target.ts'],
+  'room-cluster-membership': ['cluster/membership/x.ts', '../placement/target.ts'],
+  'room-cluster-memory': ['cluster/memory/x.ts', '../redis/target.ts'],
+  'room-cluster-redis': ['cluster/redis/x.ts', '../routing/target.ts'],
+  'room-cluster-log': ['cluster/log/x.ts', '../redis/target.ts'],
+  'room-cluster-routing': ['cluster/routing/x.ts', '../placement/target.ts'],
+  'room-node-queues': ['node/queues/x.ts', '../http/target.ts'],
+  'room-node-http': ['node/http/x.ts', '../graph/target.ts'],
+  'room-node-access': ['node/access/x.ts', '../registry/target.ts'],
+  'room-node-graph': ['node/graph/plans/x.ts', '../../indexing/target.ts'],
+  'room-node-indexing': ['node/indexing/embedded/x.ts', '../../http/target.ts'],
+  'room-node-actors': ['node/actors/x.ts', '../graph/target.ts'],
+  'room-node-registry': ['node/registry/x.ts', '../actors/target.ts'],
+  'room-node-health': ['node/health/x.ts', '../graph/target.ts'],
   'actor-knows-no-type': ['commerce/actor/x.ts', '../target.ts'],
   'store-tools-open-stores': ['cli/verify-log.ts', '../node/target.ts'],
   'door-uWebSockets-js': ['node/access/y.ts', 'uWebSockets.js'],
@@ -223,6 +250,8 @@ t.test('import direction', async (t) => {
   for (const folder of FOLDERS) files[`${folder}/target.ts`] = 'export const x = 1\n'
   for (const [path, imported] of Object.values(IMPORT_FAULTS)) {
     files[path] = `import * as it from '${imported}'\n\nvoid it\n`
+    const target = posix.join(posix.dirname(path), imported)
+    if (target.endsWith('/target.ts')) files[target] = 'export const x = 1\n'
   }
   files['node/cycle-a.ts'] += "import './target.ts'\n"
   const { counts, shown } = await check(t, 'imports', files)

@@ -4,7 +4,7 @@
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { LogPosition } from '../segment-log/scan.ts'
 import { Arena } from './arena.ts'
-import { damagedRow } from '../embedded/journal/damage.ts'
+import { damagedRow } from '../damage.ts'
 import type { JournalEnvironment } from './environment.ts'
 import { derivedBody, isWhole, type Row } from './layout.ts'
 import { encodeDerived } from './rows.ts'

@@ -258,3 +258,9 @@ export const ENTRY_PLACE = 1
 export function derivedBody(bytes: Uint8Array): Buffer {
   return bufferOf(bytes).subarray(DERIVED_HEADER_BYTES, bytes.length - CRC_BYTES)
 }
+
+/** What an entry's row holds: the entry itself, or where in the log it lies. */
+export function contentOf(value: Uint8Array): Buffer | Place {
+  const body = derivedBody(value)
+  return body[0] === ENTRY_PLACE ? placeAt(body, 1) : body.subarray(1)
+}

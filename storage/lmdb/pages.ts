@@ -5,7 +5,7 @@
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
-import { JournalDamage } from '../embedded/journal/damage.ts'
+import { JournalDamage } from '../damage.ts'
 import { placeOfLogKey, LOG_KEY_BYTES } from './layout.ts'
 
 const PAGE_HEADER_BYTES = 24

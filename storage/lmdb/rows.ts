@@ -33,7 +33,7 @@ import {
   type Origin,
   type Row,
 } from './layout.ts'
-import type { LoggedGroup } from '../embedded/log/tail.ts'
+import type { LoggedGroup } from '../segment-log/tail.ts'
 
 export interface DerivedTableRow extends Row {
   readonly table: Table

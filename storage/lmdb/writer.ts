@@ -17,7 +17,7 @@ import { derivedOffset } from './layout.ts'
 import { pathBytes, shardPaths, type Room } from './room.ts'
 import { encodeGroup, encodeHead, encodeRow, type DerivedTableRow } from './rows.ts'
 import { WaitingRows, type TakenRows } from './waiting.ts'
-import type { LoggedGroup, LogTail } from '../embedded/log/tail.ts'
+import type { LoggedGroup, LogTail } from '../segment-log/tail.ts'
 
 export interface WriterOptions {
   readonly env: JournalEnvironment

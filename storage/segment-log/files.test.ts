@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import type { Group } from '../journal.ts'
-import { JournalDamage } from '../embedded/journal/damage.ts'
+import { JournalDamage } from '../damage.ts'
 import { fileName, inRound, listFiles, newestRounds, readHeader } from './header.ts'
 import { rewriteSegments } from './rewrite.ts'
 import { readChain } from './scan.ts'

@@ -2,7 +2,7 @@
 // position, or all of it is there: never less, and never anything else.
 
 import t from 'tap'
-import { JournalDamage } from '../embedded/journal/damage.ts'
+import { JournalDamage } from '../damage.ts'
 import { Appends, contents, isSame, openLog, type Written } from './testing/log-run.ts'
 import { drawsOf, SimulatedDisk } from './testing/simulated-disk.ts'
 

@@ -2,7 +2,7 @@
 // files are a chain in which none can be missing, swapped or cut short. It holds what every shard
 // is at, so that a start reads the last file only.
 
-import { JournalDamage } from '../embedded/journal/damage.ts'
+import { JournalDamage } from '../damage.ts'
 import type { ShardStatus } from '../journal.ts'
 import type { Disk, DiskFile } from './disk.ts'
 import {

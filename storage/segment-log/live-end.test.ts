@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import type { Group } from '../journal.ts'
-import { JournalDamage } from '../embedded/journal/damage.ts'
+import { JournalDamage } from '../damage.ts'
 import type { DiskFile } from './disk.ts'
 import { fileName, readHeader } from './header.ts'
 import { liveEnd, type KnownOfEnd } from './live-end.ts'

@@ -3,7 +3,7 @@
 // missing would be a log that is shorter.
 
 import { crc32 } from 'node:zlib'
-import { JournalDamage } from '../embedded/journal/damage.ts'
+import { JournalDamage } from '../damage.ts'
 import type { Disk } from './disk.ts'
 
 const NAME = 'manifest.json'

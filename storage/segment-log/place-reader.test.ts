@@ -4,7 +4,7 @@
 import t from 'tap'
 import { crc32 } from 'node:zlib'
 import { LIMITS } from '../../config/limits.ts'
-import { JournalDamage } from '../embedded/journal/damage.ts'
+import { JournalDamage } from '../damage.ts'
 import type { DiskFile } from './disk.ts'
 import type { Place } from './frame.ts'
 import { fileName } from './header.ts'

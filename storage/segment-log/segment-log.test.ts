@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import type { Group } from '../journal.ts'
-import { JournalDamage } from '../embedded/journal/damage.ts'
+import { JournalDamage } from '../damage.ts'
 import { LogFollower } from './follower.ts'
 import { readHeader } from './header.ts'
 import { readManifest } from './manifest.ts'

@@ -2,8 +2,8 @@
 // them, and in the order of the files whatever round of a file they lie in.
 
 import t from 'tap'
-import { encodeEntry, joinEntries, type Entry } from '../../../protocol/entry/entry.ts'
-import { inRound } from '../../segment-log/header.ts'
+import { encodeEntry, joinEntries, type Entry } from '../../protocol/entry/entry.ts'
+import { inRound } from './header.ts'
 import { LogTail, beginsIn, isBefore, type LoggedGroup } from './tail.ts'
 
 const group = (

@@ -1,11 +1,11 @@
 // The newest groups of the log, by shard and offset: those whose rows the data file may not have
 // yet. Segment files know places only.
 
-import { splitEntries } from '../../../protocol/entry/entry.ts'
-import type { LogRow } from '../../journal.ts'
-import type { Place } from '../../segment-log/frame.ts'
-import { numberOf } from '../../segment-log/header.ts'
-import type { LogPosition } from '../../segment-log/scan.ts'
+import { splitEntries } from '../../protocol/entry/entry.ts'
+import type { LogRow } from '../journal.ts'
+import type { Place } from './frame.ts'
+import { numberOf } from './header.ts'
+import type { LogPosition } from './scan.ts'
 
 /** A committed group as it is told by its place. */
 export interface LoggedGroup extends Omit<LogRow, 'body'> {

@@ -8,7 +8,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { Clock } from '../../../cluster/clock.ts'
 import type { JournalAccess } from '../../../storage/embedded/journal/journal.ts'
 import { GiveWay } from './give-way.ts'
-import type { ThreadLog } from '../../indexing/embedded/index-thread.ts'
+import type { ThreadLog } from '../../thread-log.ts'
 import {
   indexAway,
   type PlanOutcome,

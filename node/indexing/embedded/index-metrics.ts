@@ -1,9 +1,9 @@
 // What the graph shows of itself on /metrics. Source: CONTRACT 0 "Operations" (index lag, heads and
 // applied offsets).
 
-import type { Metrics, Sample } from '../metrics.ts'
-import type { IndexThread } from '../indexing/embedded/index-thread.ts'
-import type { ReaderPool } from './plans/reader-pool.ts'
+import type { Metrics, Sample } from '../../metrics.ts'
+import type { IndexThread } from './index-thread.ts'
+import type { ReaderPool } from '../../graph/plans/reader-pool.ts'
 
 type Measure = readonly [name: string, help: string, type: Sample['type'], value: number]
 

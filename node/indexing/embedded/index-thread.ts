@@ -15,13 +15,7 @@ import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-me
 import { ProgressWatch } from './index-watch.ts'
 import { SharedProgress } from './shared-progress.ts'
 import { BEHAVIOUR_TABLE } from '../../graph/table.ts'
-
-/** Where a part reports what an operator should know. */
-export interface ThreadLog {
-  info(fields: object, text: string): void
-  warn(fields: object, text: string): void
-  error(fields: object, text: string): void
-}
+import type { ThreadLog } from '../../thread-log.ts'
 
 export interface IndexThreadOptions {
   readonly journal: JournalAccess

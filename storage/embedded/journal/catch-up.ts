@@ -18,13 +18,13 @@ import {
   putLogId,
   upkeepRow,
 } from '../../lmdb/covered.ts'
-import { damagedRow } from './damage.ts'
+import { damagedRow } from '../../damage.ts'
 import { causeOfFailure, type JournalEnvironment } from '../../lmdb/environment.ts'
 import type { EmbeddedIdentity } from './identity.ts'
 import { isWhole, readHead, shardOfKey } from '../../lmdb/layout.ts'
 import { pathBytes, type Room } from '../../lmdb/room.ts'
 import { encodeGroup, encodeHead } from '../../lmdb/rows.ts'
-import { beginsIn, type LoggedGroup } from '../log/tail.ts'
+import { beginsIn, type LoggedGroup } from '../../segment-log/tail.ts'
 
 /** Paths of pages for the heads, how far the data file has the log, and LMDB's own tables. */
 const ROWS_BESIDE = 4

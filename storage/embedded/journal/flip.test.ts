@@ -5,7 +5,7 @@
 import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { JournalDamage } from './damage.ts'
+import { JournalDamage } from '../../damage.ts'
 import { DERIVED_TABLES, openEnvironment } from '../../lmdb/environment.ts'
 import {
   contentsOf,

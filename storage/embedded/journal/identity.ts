@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib'
 import type { StoreIdentity } from '../../journal.ts'
 import { agreedKey, type SecretsKeyNames } from '../../secrets-key.ts'
 import type { LogGap } from '../../segment-log/scan.ts'
-import { JournalDamage } from './damage.ts'
+import { JournalDamage } from '../../damage.ts'
 import { JOURNAL_FORMAT } from '../../lmdb/layout.ts'
 import { syncFolder, writeSynced } from '../synced-file.ts'
 

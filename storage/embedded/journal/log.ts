@@ -7,7 +7,7 @@ import type { CommittedFrame, SegmentLog } from '../../segment-log/segment-log.t
 import { consumerKey, derivedOffset } from '../../lmdb/layout.ts'
 import { EmbeddedLogReader, getDerived, type LogSource } from './read.ts'
 import type { JournalWriter } from '../../lmdb/writer.ts'
-import { beginsIn, type LoggedGroup, type LogTail } from '../log/tail.ts'
+import { beginsIn, type LoggedGroup, type LogTail } from '../../segment-log/tail.ts'
 import type { SharedEnd } from '../log/shared-end.ts'
 
 export class EmbeddedLog extends EmbeddedLogReader implements LogStore {

@@ -8,7 +8,7 @@ import { Arena } from '../../lmdb/arena.ts'
 import { openEnvironment } from '../../lmdb/environment.ts'
 import { EmbeddedLogReader } from './read.ts'
 import { encodeGroup } from '../../lmdb/rows.ts'
-import { LogTail } from '../log/tail.ts'
+import { LogTail } from '../../segment-log/tail.ts'
 import { journalOptions } from '../testing/journal-options.ts'
 
 /** Sizes of the entries of groups that lie in these files, behind one another or at one place. */

@@ -18,14 +18,14 @@ import type { Place } from '../../segment-log/frame.ts'
 import { roundOf } from '../../segment-log/header.ts'
 import type { PlaceReader } from '../../segment-log/place-reader.ts'
 import { withErased } from '../log/erased-body.ts'
-import { damagedRow, JournalDamage } from './damage.ts'
+import { damagedRow, JournalDamage } from '../../damage.ts'
 import type { JournalEnvironment, Table } from '../../lmdb/environment.ts'
 import {
+  contentOf,
   aliasKey,
   consumerKey,
   derivedBody,
   derivedOffset,
-  ENTRY_PLACE,
   entryKey,
   entryNumber,
   imageKey,
@@ -33,13 +33,12 @@ import {
   logKey,
   markKey,
   parkedPrefix,
-  placeAt,
   readGroup,
   shardKey,
   uuidAt,
   uuidKey,
 } from '../../lmdb/layout.ts'
-import { beginsIn, type LoggedGroup, type LogTail } from '../log/tail.ts'
+import { beginsIn, type LoggedGroup, type LogTail } from '../../segment-log/tail.ts'
 
 /** The last offset that can be asked for: behind every entry. */
 const LAST = Number.MAX_SAFE_INTEGER
@@ -195,12 +194,6 @@ function bodyOf(group: object): Buffer | null {
 }
 
 const SETTLED = Promise.resolve()
-
-/** What an entry's row holds: the entry itself, or where in the log it lies. */
-export function contentOf(value: Uint8Array): Buffer | Place {
-  const body = derivedBody(value)
-  return body[0] === ENTRY_PLACE ? placeAt(body, 1) : body.subarray(1)
-}
 
 /** Keys of the entries that are read, in the order in which they are. */
 interface Range {

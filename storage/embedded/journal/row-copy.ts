@@ -11,6 +11,7 @@ import { PlaceReader } from '../../segment-log/place-reader.ts'
 import { headsOf } from './catch-up.ts'
 import { openEnvironment, type JournalEnvironment, type Table } from '../../lmdb/environment.ts'
 import {
+  contentOf,
   derivedBody,
   derivedOffset,
   derivedShard,
@@ -19,9 +20,9 @@ import {
   shardOfKey,
   uuidAt,
 } from '../../lmdb/layout.ts'
-import { contentOf, EmbeddedDerivedReader, EmbeddedLogReader } from './read.ts'
+import { EmbeddedDerivedReader, EmbeddedLogReader } from './read.ts'
 import { LOG_FOLDER, openEmbeddedJournal, type JournalLog } from './journal.ts'
-import { LogTail } from '../log/tail.ts'
+import { LogTail } from '../../segment-log/tail.ts'
 import { shardsOf } from '../store-shards.ts'
 
 const READ_BYTES = 4 * 1024 * 1024

@@ -42,7 +42,7 @@ import type { Manifest } from '../../segment-log/manifest.ts'
 import { NodeDisk } from '../../segment-log/node-disk.ts'
 import { readLinks, type LogGap, type LogPosition } from '../../segment-log/scan.ts'
 import { checkSegment } from '../../segment-log/segment-check.ts'
-import { JournalDamage } from '../journal/damage.ts'
+import { JournalDamage } from '../../damage.ts'
 import type { EmbeddedIdentity } from '../journal/identity.ts'
 import { syncFolder } from '../synced-file.ts'
 

@@ -11,9 +11,9 @@ import type { LogPosition } from '../../segment-log/scan.ts'
 import { ShardHeads } from '../../segment-log/shard-heads.ts'
 import { headsOf } from '../journal/catch-up.ts'
 import { getCovered } from '../../lmdb/covered.ts'
-import { JournalDamage } from '../journal/damage.ts'
+import { JournalDamage } from '../../damage.ts'
 import type { JournalEnvironment } from '../../lmdb/environment.ts'
-import { LogTail, type LoggedGroup } from './tail.ts'
+import { LogTail, type LoggedGroup } from '../../segment-log/tail.ts'
 import type { SharedEnd } from './shared-end.ts'
 
 /** The newest have their bodies. */

@@ -10,7 +10,7 @@ import { openEnvironment, type JournalEnvironment } from '../../lmdb/environment
 import { EmbeddedDerivedReader } from '../journal/read.ts'
 import { Room } from '../../lmdb/room.ts'
 import { JournalWriter } from '../../lmdb/writer.ts'
-import { LogTail, type LoggedGroup } from '../log/tail.ts'
+import { LogTail, type LoggedGroup } from '../../segment-log/tail.ts'
 import { journalOptions } from './journal-options.ts'
 
 export interface OpenedWriter {

@@ -12,7 +12,7 @@ import { getUpkeep } from '../../lmdb/covered.ts'
 import type { JournalEnvironment } from '../../lmdb/environment.ts'
 import type { EmbeddedIdentity } from '../journal/identity.ts'
 import { isWhole, logKey, readGroup } from '../../lmdb/layout.ts'
-import { isBefore, LogTail } from '../log/tail.ts'
+import { isBefore, LogTail } from '../../segment-log/tail.ts'
 import type { Report } from '../../report.ts'
 
 /** The data file, and up to where it has the log's places. */

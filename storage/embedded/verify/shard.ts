@@ -8,8 +8,14 @@ import { placeOf } from '../../row-audit.ts'
 import { isPassing } from '../../row-expiry.ts'
 import { Arena } from '../../lmdb/arena.ts'
 import { writeAlone, type JournalEnvironment } from '../../lmdb/environment.ts'
-import { consumerKey, derivedOffset, ENTRY_INLINE, entryKey, isWhole } from '../../lmdb/layout.ts'
-import { contentOf } from '../journal/read.ts'
+import {
+  contentOf,
+  consumerKey,
+  derivedOffset,
+  ENTRY_INLINE,
+  entryKey,
+  isWhole,
+} from '../../lmdb/layout.ts'
 import { encodeDerived } from '../../lmdb/rows.ts'
 import type { Report } from '../../report.ts'
 

@@ -4,8 +4,7 @@
 import type { PlaceReader } from '../../segment-log/place-reader.ts'
 import { RowAudit } from '../../row-audit.ts'
 import { DERIVED_TABLES, type JournalEnvironment } from '../../lmdb/environment.ts'
-import { derivedOffset, entryNumber, isWhole, uuidAt } from '../../lmdb/layout.ts'
-import { contentOf } from '../journal/read.ts'
+import { contentOf, derivedOffset, entryNumber, isWhole, uuidAt } from '../../lmdb/layout.ts'
 import type { Report } from '../../report.ts'
 
 /** Returns how many derived rows were read. */
