@@ -1,5 +1,6 @@
 // What a plan costs the search engine: how many searches, of how many documents, in what time; and
-// what a caller is told when it fails. That the answers are right, the suite says (search.test.ts).
+// what a caller is told when it fails. That the answers are right, the suite says
+// (test/conformance/elastic/search.test.ts).
 // Source: ARCHITECTURE 5, CONTRACT 1.4.
 
 import t from 'tap'

@@ -1,6 +1,6 @@
 // Conditions as the search engine is asked them, word for word: what it can say whole, what it only
 // narrows down, and how deep it goes. That they mean what the language promises, the suite's
-// property says (search.test.ts). Source: CONTRACT Appendix A, query.ts.
+// property says (test/conformance/elastic/search.test.ts). Source: CONTRACT Appendix A, query.ts.
 
 import t from 'tap'
 import { compileCondition } from '../../protocol/graph/evaluate.ts'

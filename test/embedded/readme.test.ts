@@ -113,7 +113,7 @@ const COMMANDS: Readonly<Record<string, (t: Test, command: string) => Promise<vo
   'npm start': startsNode,
   // It is what runs this test.
   'npm test': (t) => void t.equal(SCRIPTS['test'], 'exec node tools/verify.mjs'),
-  // It fetches a gigabyte of servers and starts them: that is for cli/cluster.test.ts.
+  // It fetches a gigabyte of servers and starts them: that is for test/commands/cluster.test.ts.
   'npm run cluster': (t, command) => {
     const help = spawnSync('bash', ['-c', `${command} -- --help`], { cwd: ROOT, encoding: 'utf8' })
     t.equal(help.status, 0, help.stderr)

@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { IncarnationFile } from './incarnation-file.ts'
+import { IncarnationFile } from '../../node/membership/incarnation-file.ts'
 
 const BEGINS = `
-  import { IncarnationFile } from ${JSON.stringify(join(import.meta.dirname, 'incarnation-file.ts'))}
+  import { IncarnationFile } from ${JSON.stringify(join(import.meta.dirname, '../../node/membership/incarnation-file.ts'))}
   const [dir, incarnation] = process.argv.slice(1)
   new IncarnationFile({ dir, member: 'a', log: console }).begins(incarnation)
   console.log('begun')

@@ -4,12 +4,12 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { openEmbeddedJournal } from '../storage/embedded/journal/journal.ts'
-import { journalOptions } from '../storage/embedded/testing/journal-options.ts'
+import { openEmbeddedJournal } from '../../storage/embedded/journal/journal.ts'
+import { journalOptions } from '../../storage/embedded/testing/journal-options.ts'
 
 function run(script: string, ...args: string[]) {
   const { KONTOR_DATA_DIR: _ours, ...env } = process.env
-  const path = join(import.meta.dirname, script)
+  const path = join(import.meta.dirname, '../../cli', script)
   const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...args], { env })
   return { status, stdout: String(stdout), stderr: String(stderr) }
 }

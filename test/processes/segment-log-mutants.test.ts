@@ -4,10 +4,10 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { checkPatches } from '../../test/simulation/mutant-loader.ts'
-import { LOG_MUTANTS } from './testing/mutants.ts'
+import { checkPatches } from '../simulation/mutant-loader.ts'
+import { LOG_MUTANTS } from '../../storage/segment-log/testing/mutants.ts'
 
-const PROCESS = join(import.meta.dirname, 'testing', 'mutant-process.ts')
+const PROCESS = join(import.meta.dirname, '../../storage/segment-log/testing/mutant-process.ts')
 const WITHIN_MS = 120_000
 const AT_ONCE = 2
 const SAID_SHOWN = 400

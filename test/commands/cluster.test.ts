@@ -7,10 +7,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { endFormerRun, forgetRun, launchNode, noteRun, ready, stopNodes } from './cluster-nodes.mjs'
-import { freePort, isAlive } from '../tools/engines/server-process.mjs'
+import {
+  endFormerRun,
+  forgetRun,
+  launchNode,
+  noteRun,
+  ready,
+  stopNodes,
+} from '../../cli/cluster-nodes.mjs'
+import { freePort, isAlive } from '../../tools/engines/server-process.mjs'
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '../..')
 
 /** Answers that it is ready, ends on SIGTERM unless it is told to be stubborn. */
 const NODE = `

@@ -5,22 +5,26 @@
 import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
-import { OrderDriver } from '../../commerce/order/testing/order-driver.ts'
-import { restlessArbitrary } from '../../commerce/order/testing/random-commands.ts'
-import { orderBehaviour } from '../../commerce/order/order.ts'
-import type { Behaviour } from '../../protocol/behaviour.ts'
-import { graphSchema } from '../../protocol/graph/schema.ts'
-import { Projector } from '../../cluster/feed/projector.ts'
-import { FeedStore, actorIdOf, decodeTestSnapshot } from '../../cluster/feed/testing/feed-store.ts'
-import { ElasticClient } from '../../storage/elastic/client.ts'
-import { docOf } from '../../storage/elastic/document.ts'
-import type { SearchEngine } from '../../storage/elastic/engine.ts'
-import { Generations } from '../../storage/elastic/generations.ts'
-import { layoutOf, OWN } from '../../storage/elastic/layout.ts'
-import { BY_ID } from '../../storage/elastic/selection.ts'
-import { ElasticWriter } from '../../storage/elastic/writer.ts'
-import { MemorySearchEngine } from '../../storage/memory/search-engine.ts'
-import { engine } from '../../test/harness/engines.ts'
+import { OrderDriver } from '../../../commerce/order/testing/order-driver.ts'
+import { restlessArbitrary } from '../../../commerce/order/testing/random-commands.ts'
+import { orderBehaviour } from '../../../commerce/order/order.ts'
+import type { Behaviour } from '../../../protocol/behaviour.ts'
+import { graphSchema } from '../../../protocol/graph/schema.ts'
+import { Projector } from '../../../cluster/feed/projector.ts'
+import {
+  FeedStore,
+  actorIdOf,
+  decodeTestSnapshot,
+} from '../../../cluster/feed/testing/feed-store.ts'
+import { ElasticClient } from '../../../storage/elastic/client.ts'
+import { docOf } from '../../../storage/elastic/document.ts'
+import type { SearchEngine } from '../../../storage/elastic/engine.ts'
+import { Generations } from '../../../storage/elastic/generations.ts'
+import { layoutOf, OWN } from '../../../storage/elastic/layout.ts'
+import { BY_ID } from '../../../storage/elastic/selection.ts'
+import { ElasticWriter } from '../../../storage/elastic/writer.ts'
+import { MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
+import { engine } from '../../harness/engines.ts'
 
 const behaviour = orderBehaviour() as Behaviour
 const layout = layoutOf(graphSchema(behaviour.nodeTypes))

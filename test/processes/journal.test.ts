@@ -7,11 +7,19 @@ import { join } from 'node:path'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
-import type { DerivedRow, Journal } from '../../journal.ts'
-import { freshUuid, group } from '../../conformance/journal-samples.ts'
-import { openEmbeddedJournal, openEmbeddedJournalReader } from './journal.ts'
-import { findingsIn, PROCESS, start, startRole } from '../testing/journal-children.ts'
-import { journalOptions, optionsIn } from '../testing/journal-options.ts'
+import type { DerivedRow, Journal } from '../../storage/journal.ts'
+import { freshUuid, group } from '../../storage/conformance/journal-samples.ts'
+import {
+  openEmbeddedJournal,
+  openEmbeddedJournalReader,
+} from '../../storage/embedded/journal/journal.ts'
+import {
+  findingsIn,
+  PROCESS,
+  start,
+  startRole,
+} from '../../storage/embedded/testing/journal-children.ts'
+import { journalOptions, optionsIn } from '../../storage/embedded/testing/journal-options.ts'
 
 void t.test('a second process on the same directory fences the first', async (t) => {
   const fatal: string[] = []
@@ -49,7 +57,7 @@ void t.test('another thread reads what was committed', async (t) => {
   const journal = await openEmbeddedJournal(options)
   const turn = new Int32Array(new SharedArrayBuffer(4))
   const thread = new Worker(
-    join(import.meta.dirname, '..', 'testing', 'journal-reading-thread.ts'),
+    join(import.meta.dirname, '../../storage/embedded/testing/journal-reading-thread.ts'),
     {
       workerData: { access: journal.access, turn },
     },
@@ -103,7 +111,7 @@ void t.test('rows are answered when they are on the disk', async (t) => {
   // The system itself says so: of pages that were flushed, none are dirty. (On a file system in
   // memory all would always be: hence the project's own folder and not the one for temporary
   // files.) What syncs the log is tested with it (storage/segment-log).
-  const dir = join(import.meta.dirname, '..', '..', '..', 'data', `flush-test-${process.pid}`)
+  const dir = join(import.meta.dirname, '..', '..', 'data', `flush-test-${process.pid}`)
   mkdirSync(dir, { recursive: true })
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   const journal = await openEmbeddedJournal({ ...optionsIn(dir), shards: 4 })
@@ -136,7 +144,7 @@ function unflushedIsDirty(dir: string): boolean {
     process.stdout.write(String(dirtyBytes('/unflushed/data.mdb')))
     await db.close()`
   const args = ['--experimental-strip-types', '--no-warnings', '--input-type=module', '-e', script]
-  const options = { cwd: join(import.meta.dirname, '..', '..', '..') }
+  const options = { cwd: join(import.meta.dirname, '..', '..') }
   return Number(execFileSync(process.execPath, args, options).toString()) >= 50_000
 }
 

@@ -19,7 +19,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 
-const HERE = import.meta.dirname
+const HERE = join(import.meta.dirname, '../../tools/set-up')
 const run = promisify(execFile)
 
 /** A process number that nobody has: above the highest that Linux gives. */

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Test } from 'tap'
-import { pack, packedMain } from './packed.mjs'
+import { pack, packedMain } from '../../tools/start/packed.mjs'
 
 const WORKER =
   "import { parentPort } from 'node:worker_threads'\nimport { word } from '../../word.ts'\n"

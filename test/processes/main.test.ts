@@ -3,9 +3,9 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { settingsReference } from '../config/reference.ts'
+import { settingsReference } from '../../config/reference.ts'
 
-const MAIN = join(import.meta.dirname, 'main.ts')
+const MAIN = join(import.meta.dirname, '../../node/main.ts')
 
 t.test('--help prints the reference and starts nothing, even with wrong settings', async (t) => {
   const cwd = t.testdir({})

@@ -5,12 +5,12 @@ import { spawnSync } from 'node:child_process'
 import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { DATA_FILE } from '../storage/lmdb/environment.ts'
-import { openEmbeddedJournal } from '../storage/embedded/journal/journal.ts'
-import { journalOptions } from '../storage/embedded/testing/journal-options.ts'
+import { DATA_FILE } from '../../storage/lmdb/environment.ts'
+import { openEmbeddedJournal } from '../../storage/embedded/journal/journal.ts'
+import { journalOptions } from '../../storage/embedded/testing/journal-options.ts'
 
 function verifyLog(...args: string[]) {
-  const script = join(import.meta.dirname, 'verify-log.ts')
+  const script = join(import.meta.dirname, '../../cli/verify-log.ts')
   const { KONTOR_DATA_DIR: _ours, ...env } = process.env
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { env })
   return { status, stdout: String(stdout), stderr: String(stderr) }

@@ -6,11 +6,17 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { until } from '../../test/harness/patience.ts'
-import { engine, ownEngine } from '../../test/harness/engines.ts'
-import { CannotRun } from './fetch.mjs'
-import { answers, birthOf, launchDetached, start, stop } from './server-process.mjs'
-import { leave, use, writeFailure } from './users.mjs'
+import { until } from '../harness/patience.ts'
+import { engine, ownEngine } from '../harness/engines.ts'
+import { CannotRun } from '../../tools/engines/fetch.mjs'
+import {
+  answers,
+  birthOf,
+  launchDetached,
+  start,
+  stop,
+} from '../../tools/engines/server-process.mjs'
+import { leave, use, writeFailure } from '../../tools/engines/users.mjs'
 
 const isUp = (port: number) => answers(port, 'PING\r\n', () => true)
 
@@ -45,7 +51,7 @@ const OWN = `(await server.start(ENGINES.redis, { dir: await users.ownFolder(dir
 
 /** Uses a Redis in that folder, in a process of its own, until it is killed. */
 function startUser(dir: string, port = SHARED) {
-  const at = (path: string) => new URL(path, import.meta.url).href
+  const at = (path: string) => new URL(path, new URL('../../tools/engines/', import.meta.url)).href
   const code = `const dir = '${dir}'
     const users = await import('${at('./users.mjs')}')
     const server = await import('${at('./server-process.mjs')}')

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { LIMITS } from '../../config/limits.ts'
-import { lockDirectory } from './directory-lock.ts'
+import { lockDirectory } from '../../storage/embedded/directory-lock.ts'
 
 function folder(t: Test): string {
   const parent = mkdtempSync(join(tmpdir(), 'kontor-lock-'))
@@ -19,7 +19,7 @@ function folder(t: Test): string {
 
 /** A process that has the directory's lock until it is killed, or rejects. */
 async function holderOf(t: Test, dir: string) {
-  const file = new URL('directory-lock.ts', import.meta.url).href
+  const file = new URL('../../storage/embedded/directory-lock.ts', import.meta.url).href
   const script = `
     const { lockDirectory } = await import(${JSON.stringify(file)})
     await lockDirectory(${JSON.stringify(dir)}, { what: 'a node at http://127.0.0.1:1' })

@@ -7,10 +7,10 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { keyAndCertificate } from '../test/harness/self-signed.ts'
+import { keyAndCertificate } from '../harness/self-signed.ts'
 
 async function codeOf(port: number | string, env: Record<string, string> = {}): Promise<number> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'is-alive.mjs')], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../cli/is-alive.mjs')], {
     env: { KONTOR_HTTP_PORT: String(port), ...env },
   })
   const [code] = (await once(child, 'exit')) as [number]

@@ -5,21 +5,21 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import type { Test } from 'tap'
-import { LIMITS } from '../../config/limits.ts'
-import { engine, ownEngine } from '../../test/harness/engines.ts'
-import type { EngineAddress, OwnEngine } from '../../test/harness/engines.ts'
-import { systemClock } from '../clock.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import { engine, ownEngine } from '../../harness/engines.ts'
+import type { EngineAddress, OwnEngine } from '../../harness/engines.ts'
+import { systemClock } from '../../../cluster/clock.ts'
 import {
   ask,
   eventually,
   parcelOf,
   RecordingInbox,
   wireConformance,
-} from '../testing/wire-conformance.ts'
-import type { Wire } from '../wire.ts'
-import { WIRE_FORMAT } from './entry.ts'
-import { Seal } from './seal.ts'
-import { redisWire } from './wire.ts'
+} from '../../../cluster/testing/wire-conformance.ts'
+import type { Wire } from '../../../cluster/wire.ts'
+import { WIRE_FORMAT } from '../../../cluster/redis/entry.ts'
+import { Seal } from '../../../cluster/redis/seal.ts'
+import { redisWire } from '../../../cluster/redis/wire.ts'
 
 const shared = await engine('redis')
 const skip = 'skipped' in shared ? shared.skipped : false

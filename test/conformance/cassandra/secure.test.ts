@@ -6,11 +6,11 @@ import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { EngineTls } from '../../../config/settings.ts'
-import type { EngineAddress } from '../../../test/harness/engines.ts'
-import { keyAndCertificate } from '../../../test/harness/self-signed.ts'
-import { tlsProxyTo } from '../../../test/harness/tls-proxy.ts'
-import { Session } from './session.ts'
-import { testCassandra } from '../testing/test-store.ts'
+import type { EngineAddress } from '../../harness/engines.ts'
+import { keyAndCertificate } from '../../harness/self-signed.ts'
+import { tlsProxyTo } from '../../harness/tls-proxy.ts'
+import { Session } from '../../../storage/cassandra/session/session.ts'
+import { testCassandra } from '../../../storage/cassandra/testing/test-store.ts'
 
 const server = keyAndCertificate()
 const member = keyAndCertificate()

@@ -6,14 +6,19 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { freePort } from '../../tools/engines/server-process.mjs'
+import { freePort } from '../../../tools/engines/server-process.mjs'
 import type { Test } from 'tap'
-import { ownEngine } from '../../test/harness/engines.ts'
-import { keyAndCertificate } from '../../test/harness/self-signed.ts'
-import { systemClock } from '../clock.ts'
-import { ask, eventually, parcelOf, RecordingInbox } from '../testing/wire-conformance.ts'
-import type { RedisAddress } from './connection.ts'
-import { redisWire } from './wire.ts'
+import { ownEngine } from '../../harness/engines.ts'
+import { keyAndCertificate } from '../../harness/self-signed.ts'
+import { systemClock } from '../../../cluster/clock.ts'
+import {
+  ask,
+  eventually,
+  parcelOf,
+  RecordingInbox,
+} from '../../../cluster/testing/wire-conformance.ts'
+import type { RedisAddress } from '../../../cluster/redis/connection.ts'
+import { redisWire } from '../../../cluster/redis/wire.ts'
 
 const PASSWORD = 'p:@ss/ %word'
 const MEMBER = { username: 'member', password: 'of the member' }
