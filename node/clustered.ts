@@ -67,6 +67,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     member,
     watch: index.watch,
     runner: index.runner,
+    served: () => index.served,
     applied: (shard) => index.indexed(shard),
     parkedBy: () => consumerOf(index.numbers.generation),
     checks: () => [

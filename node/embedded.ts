@@ -12,6 +12,7 @@ import { openEmbeddedJournal, type EmbeddedJournal } from '../storage/embedded/j
 import { NO_RULES, stuckShardCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 import { collectGraphMetrics } from './indexing/embedded/index-metrics.ts'
+import type { SchemaVersion } from './graph/live-schema.ts'
 import { IndexThread } from './indexing/embedded/index-thread.ts'
 import { ReaderPool } from './graph/plans/reader-pool.ts'
 import { ReaderThread } from './graph/plans/reader-thread.ts'
@@ -43,17 +44,23 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
   const index = startIndex(options, journal, member)
   following.index = index
   const watch = new StuckShardWatch(world.clock)
+  const served = (): SchemaVersion => options.schema.current
   const reader = new ReaderPool({
     clock: world.clock,
     threads: settings.graphReaders ?? readersBy(availableParallelism()),
     startThread: (stats, onChange) =>
-      new ReaderThread({ journal: journal.access, clock: world.clock, log }, stats, onChange),
+      new ReaderThread(
+        { journal: journal.access, clock: world.clock, log, served },
+        stats,
+        onChange,
+      ),
   })
   return {
     journal,
     member,
     watch: index.watch,
     runner: reader,
+    served,
     applied: (shard) => index.progress.applied(shard),
     parkedBy: () => INDEX_CONSUMER,
     checks: () => [
@@ -107,7 +114,7 @@ function makeMember(
 }
 
 function startIndex(
-  { world, log }: FoundationOptions,
+  { world, log, schema }: FoundationOptions,
   journal: EmbeddedJournal,
   member: Member,
 ): IndexThread {
@@ -117,6 +124,7 @@ function startIndex(
     generation: journal.identity.generation,
     clock: world.clock,
     log,
+    schema,
     heads: member.heads().filter(({ shard }) => shard !== SYSTEM_SHARD),
     flushed: (shard) => member.shards.get(shard)!.flusher.flushed,
     async writeRows(shard, rows) {

@@ -6,12 +6,12 @@ import type { Member } from '../cluster/member.ts'
 import type { ActorQuery, HookTable } from '../cluster/sharding/core.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
-import type { GraphSchema } from '../protocol/graph/schema.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import type { Journal, Maybe } from '../storage/journal.ts'
 import type { SecretsKeyNames } from '../storage/secrets-key.ts'
 import type { IndexWatch, PlanRunner } from './graph/graph.ts'
+import type { LiveSchema, SchemaVersion } from './graph/live-schema.ts'
 import type { Check } from './health/routes.ts'
 import type { Position, StuckShardWatch } from './health/stuck-shards.ts'
 import type { Metrics } from './metrics.ts'
@@ -22,7 +22,7 @@ export interface FoundationOptions {
   readonly version: string
   readonly world: World
   readonly behaviours: readonly Behaviour[]
-  readonly schema: GraphSchema
+  readonly schema: LiveSchema
   readonly query: ActorQuery
   /** The keys that this process has for the store's secrets. */
   readonly secretsKeys: SecretsKeyNames
@@ -35,6 +35,8 @@ export interface Foundation {
   readonly member: Member
   readonly watch: IndexWatch
   readonly runner: PlanRunner
+  /** Version of the schema that the index that is read was filled for. */
+  readonly served: () => SchemaVersion
   /** Offset up to which the index holds a shard; null: unknown. */
   readonly applied: (shard: number) => Maybe<number | null>
   /** Consumer under which the index that is read keeps its parked actors. */

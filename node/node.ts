@@ -8,7 +8,6 @@ import { systemClock } from '../cluster/clock.ts'
 import type { World } from '../cluster/clock.ts'
 import type { Member } from '../cluster/member.ts'
 import { RequestError } from '../protocol/errors.ts'
-import { graphSchema } from '../protocol/graph/schema.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import { createAccess } from './access/access.ts'
@@ -25,6 +24,7 @@ import { frontOperations } from './front/routes.ts'
 import { actorQuery } from './graph/actor-query.ts'
 import { consistencyTokens } from './graph/consistency.ts'
 import { Graph } from './graph/graph.ts'
+import { LiveSchema } from './graph/live-schema.ts'
 import { graphRoutes } from './graph/routes.ts'
 import { listenForMetrics } from './health/metrics-port.ts'
 import { healthOperations, stateOperations } from './health/routes.ts'
@@ -158,19 +158,19 @@ async function startStations(
     }
   })
   const table = behaviours(channels, settings.orderCompletion)
-  const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
+  const schema = new LiveSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
   const clocks = clocksOf(world)
   const { graphFilterFields: filterFields } = settings
   const query = actorQuery({ schema, filterFields, ...clocks })
   const parts = { ...options, world, behaviours: table, schema, query, secretsKeys: secrets.names }
   const foundation = await makeFoundation(parts)
-  const { journal, member, runner, watch } = foundation
+  const { journal, member, runner, watch: index, served } = foundation
   for (const [key, count] of secrets.lacking(member.system.withPrefix('registry', ''))) {
     log.error({ key, count }, LACKING)
   }
   channels.follow(member.system)
   const tokens = consistencyTokens(journal.identity)
-  const graph = new Graph({ schema, runner, index: watch, tokens, filterFields, ...clocks })
+  const graph = new Graph({ schema, served, runner, index, tokens, filterFields, ...clocks })
   const access = makeAccess(options, member, world)
   await access.start()
   collectProcessMetrics(metrics)

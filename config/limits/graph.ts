@@ -30,6 +30,10 @@ export const GRAPH_LIMITS = {
   resultNodesMax: 100_000,
   /** A token of consistency (`X-Consistency`). */
   consistencyTokenCharsMax: 4 * KiB,
+  /** Parts of a process that are told of a new schema: each is there once. */
+  schemaFollowersMax: 16,
+  /** Times that a query is planned, where the schema changes under it. */
+  planTriesMax: 3,
   // How long it may take
   /** A query is answered within this, waiting included. */
   deadlineMs: 10_000,

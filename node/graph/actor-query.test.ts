@@ -4,11 +4,11 @@ import t from 'tap'
 import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { encodeEntry } from '../../protocol/entry/entry.ts'
 import { RequestError } from '../../protocol/errors.ts'
-import { graphSchema } from '../../protocol/graph/schema.ts'
 import { actorIdOf } from '../../cluster/feed/testing/feed-store.ts'
 import { type Notebook, notebookBehaviour } from '../../cluster/feed/testing/notebook.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { actorQuery } from './actor-query.ts'
+import { LiveSchema } from './live-schema.ts'
 
 const behaviour = notebookBehaviour({ fold: true, project: true })
 const A = actorIdOf(1, 0)
@@ -43,7 +43,7 @@ async function* pagesOf(all: readonly { readonly body: Uint8Array }[], size: num
 
 let nowMs = 0
 const query = actorQuery({
-  schema: graphSchema(behaviour.nodeTypes),
+  schema: new LiveSchema(behaviour.nodeTypes),
   filterFields: 'any',
   nowMs: () => 0,
   monotonicMs: () => nowMs,

@@ -10,11 +10,11 @@ import { type NodeSource, queryNode } from '../../protocol/graph/find-in-memory.
 import { type HistorySource, NO_HISTORY } from '../../protocol/graph/history.ts'
 import { planNode } from '../../protocol/graph/navigation.ts'
 import type { NodePlan } from '../../protocol/graph/plan.ts'
-import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { aclOfLists } from '../../protocol/ace.ts'
 import type { GraphAces } from '../../protocol/message.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type FilterFields, graphAccess } from './access.ts'
+import type { LiveSchema } from './live-schema.ts'
 import { historyOfEntry } from './history.ts'
 
 /** An actor as its turn sees it. */
@@ -34,7 +34,7 @@ export interface ActorQueryRequest {
 }
 
 export interface ActorQueryOptions {
-  readonly schema: GraphSchema
+  readonly schema: LiveSchema
   readonly filterFields: FilterFields
   /** Wall clock, milliseconds since 1970. */
   readonly nowMs: () => number
@@ -53,7 +53,7 @@ export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequ
   return (request) => {
     const { behaviour, node, actorId, aces } = request
     const root = rootOf(behaviour)
-    const plan = planNode(node, root, schema, {
+    const plan = planNode(node, root, schema.current.schema, {
       rootId: actorId,
       access: graphAccess(aclOfLists(aces), filterFields),
       nowMs: nowMs(),

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { OWNER_ACL } from '../../protocol/ace.ts'
-import { graphSchema } from '../../protocol/graph/schema.ts'
+import type { NodeType } from '../../protocol/graph/node-type.ts'
 import { systemClock } from '../../cluster/clock.ts'
 import { FeedStore, actorIdOf } from '../../cluster/feed/testing/feed-store.ts'
 import {
@@ -23,6 +23,7 @@ import {
 } from '../../storage/embedded/journal/journal.ts'
 import { type ConsistencyTokens, consistencyTokens } from './consistency.ts'
 import { Graph } from './graph.ts'
+import { LiveSchema } from './live-schema.ts'
 import { IndexThread } from '../indexing/embedded/index-thread.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { ReaderPool } from './plans/reader-pool.ts'
@@ -37,6 +38,7 @@ interface Embedded {
   readonly graph: Graph
   readonly tokens: ConsistencyTokens
   readonly index: IndexThread
+  readonly schema: LiveSchema
   readonly dir: string
   close(): Promise<void>
 }
@@ -61,15 +63,22 @@ async function openJournal(dir: string) {
   })
 }
 
-async function open(t: Test, dir: string, store: FeedStore): Promise<Embedded> {
+async function open(
+  t: Test,
+  dir: string,
+  store: FeedStore,
+  types: readonly NodeType[] = behaviours().flatMap(({ nodeTypes }) => nodeTypes),
+): Promise<Embedded> {
   const { journal } = store
   const { access } = journal as EmbeddedJournal
   const clock = systemClock()
-  const types = behaviours()
+  const schema = new LiveSchema(types)
+  const served = () => schema.current
   const index = new IndexThread({
     journal: access,
     table,
     shards: 2,
+    schema,
     generation: journal.identity.generation,
     clock,
     log: { ...silent, error: (fields, text) => t.comment(text, fields) },
@@ -83,12 +92,13 @@ async function open(t: Test, dir: string, store: FeedStore): Promise<Embedded> {
     clock,
     threads: 2,
     startThread: (stats, onChange) =>
-      new ReaderThread({ journal: access, table, clock, log: silent }, stats, onChange),
+      new ReaderThread({ journal: access, table, clock, log: silent, served }, stats, onChange),
   })
   const tokens = consistencyTokens(journal.identity)
   const graph = new Graph({
     filterFields: 'any',
-    schema: graphSchema(types.flatMap(({ nodeTypes }) => nodeTypes)),
+    schema,
+    served,
     runner: reader,
     index: index.watch,
     tokens,
@@ -101,7 +111,7 @@ async function open(t: Test, dir: string, store: FeedStore): Promise<Embedded> {
   }
   t.teardown(close)
   await index.opened()
-  return { store, graph, tokens, index, dir, close }
+  return { store, graph, tokens, index, schema, dir, close }
 }
 
 async function ask(e: Embedded, body: unknown, token = ''): Promise<unknown> {
@@ -110,12 +120,16 @@ async function ask(e: Embedded, body: unknown, token = ''): Promise<unknown> {
   return JSON.parse((await e.graph.run(request)).json)
 }
 
-async function ready(e: Embedded): Promise<void> {
+async function until(isSo: () => boolean): Promise<void> {
   const endsAtMs = performance.now() + 30_000
-  while (e.index.watch.unready() !== null) {
-    if (performance.now() > endsAtMs) throw new Error('the index never became ready')
+  while (!isSo()) {
+    if (performance.now() > endsAtMs) throw new Error('it never came')
     await new Promise((resolve) => setImmediate(resolve))
   }
+}
+
+async function ready(e: Embedded): Promise<void> {
+  await until(() => e.index.watch.unready() === null)
 }
 
 const A = actorIdOf(1, 0)
@@ -216,3 +230,41 @@ t.test('an actor that can not be shown gets its row in the journal', async (t) =
   t.match(parked, [{ actorId: A }])
   t.equal(e.index.progress.counter('parked'), 1)
 })
+
+t.test('a field that comes at run time reaches plans, all threads and the index', async (t) => {
+  const dir = folder(t)
+  const journal = await openJournal(dir)
+  t.teardown(() => journal.close())
+  const store = new FeedStore(behaviours()[0]!, journal)
+  await store.commit([A, { t: 'opened', title: 'x' }, { t: 'noted', id: 'n', text: 'one' }])
+  await store.flush()
+  const types = behaviours()[0]!.nodeTypes
+  const [notebook, ...rest] = types
+  const fields = notebook!.fields.filter(({ name }) => name !== 'size')
+  const e = await open(t, dir, store, [{ ...notebook!, fields }, ...rest])
+  await ready(e)
+  const sizes = [{ edge: 'notebooks', node: { fields: ['title', 'size'] } }]
+  await t.rejects(ask(e, sizes), /no field size/)
+  t.strictSame(await ask(e, notes), { notes: [{ text: 'one' }] })
+  e.schema.change(types)
+  const early = await Promise.allSettled([ask(e, sizes), ask(e, notes)])
+  for (const outcome of early) {
+    if (outcome.status === 'fulfilled') t.fail('it is not there at once')
+    else t.match(outcome.reason, { status: 503 })
+  }
+  t.equal(await e.index.watch.reached([{ shard: 0, offset: 1 }], 20_000), true)
+  await until(() => e.index.watch.life > 2)
+  await ready(e)
+  const asks = Array.from({ length: 2 * LIMITS.graph.plansAheadMax }, () => ask(e, sizes))
+  for (const answer of await Promise.all(asks)) {
+    t.strictSame(answer, { notebooks: [{ title: 'x', size: 1 }] })
+  }
+  t.equal(e.index.restarts, 0, 'nothing has failed')
+  const before = e.index.watch.life
+  const [first, ...others] = fieldsOf(types)
+  e.schema.change([{ ...notebook!, fields: [{ ...first!, values: ['a'] }, ...others] }, ...rest])
+  t.strictSame(await ask(e, sizes), { notebooks: [{ title: 'x', size: 1 }] })
+  t.equal(e.index.watch.life, before, 'what is laid out alike stays')
+})
+
+const fieldsOf = (types: readonly NodeType[]) => types[0]!.fields

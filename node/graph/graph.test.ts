@@ -4,7 +4,7 @@
 import t, { type Test } from 'tap'
 import { Acl, OWNER_ACL, parseScope } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'
-import { graphSchema } from '../../protocol/graph/schema.ts'
+import { LIMITS } from '../../config/limits.ts'
 import { Projector } from '../../cluster/feed/projector.ts'
 import { FeedStore, actorIdOf, decodeTestSnapshot } from '../../cluster/feed/testing/feed-store.ts'
 import { notebookBehaviour } from '../../cluster/feed/testing/notebook.ts'
@@ -13,6 +13,7 @@ import type { Operation, OperationRequest, OperationResponse } from '../http/ope
 import { type ConsistencyTokens, consistencyTokens } from './consistency.ts'
 import { Graph } from './graph.ts'
 import { derivedHistory } from './history.ts'
+import { LiveSchema, type SchemaVersion } from './live-schema.ts'
 import { IndexLoop } from '../indexing/embedded/index-loop.ts'
 import { ProgressWatch } from '../indexing/embedded/index-watch.ts'
 import { PlanServer } from './plans/plan-server.ts'
@@ -30,6 +31,11 @@ interface Stage {
   readonly operations: readonly Operation[]
   readonly tokens: ConsistencyTokens
   readonly watch: ProgressWatch
+  readonly schema: LiveSchema
+  /** What the index is said to have been filled for. */
+  served: SchemaVersion
+  /** Called between the planning of a query and its turn. */
+  beforeTurn: () => void
   /** Plans that were run. */
   ran: number
   /** Tells the index of the heads and lets it follow. */
@@ -41,9 +47,9 @@ async function stage(t: Test): Promise<Stage> {
   const behaviours = new Map([[behaviour.type, behaviour]])
   const store = new FeedStore(behaviour, { shards: 2, generation: 'g1' })
   const { derived, log, identity } = store.journal
-  const schema = graphSchema(behaviour.nodeTypes)
+  const schema = new LiveSchema(behaviour.nodeTypes)
   const history = derivedHistory({ behaviours, derived, decodeSnapshot: decodeTestSnapshot })
-  const index = new MemoryGraphIndex({ schema, history })
+  const index = new MemoryGraphIndex({ schema: schema.current.schema, history })
   const progress = new SharedProgress(2)
   const clock = new ManualClock()
   const watch = new ProgressWatch({
@@ -91,6 +97,9 @@ async function stage(t: Test): Promise<Stage> {
     progress,
     tokens,
     watch,
+    schema,
+    served: schema.current,
+    beforeTurn: () => undefined,
     ran: 0,
     operations: [],
     async follow() {
@@ -104,9 +113,11 @@ async function stage(t: Test): Promise<Stage> {
   const graph = new Graph({
     filterFields: 'any',
     schema,
+    served: () => made.served,
     runner: {
       async run(plan, deadlineMs, generation) {
         made.ran++
+        made.beforeTurn()
         const endsAtMs = clock.monotonicMs() + deadlineMs
         const { json } = plan
         const sent = {
@@ -340,4 +351,67 @@ t.test('meta shows what the token covers', async (t) => {
   t.strictSame(all.sets.map(({ name }) => name).sort(), ['notebookRecords', 'notebooks', 'notes'])
   const some = await ask(s, { method: 'GET', path, scope: 'graph/note:query graph/note:field' })
   t.match(some, { sets: [{ name: 'notes', node: 'note' }] })
+})
+
+/** The notebook with a field more, or without one. */
+function changed(s: Stage, { more, less }: { more?: string; less?: string }): SchemaVersion {
+  const [notebook, ...rest] = s.schema.current.types
+  const fields = notebook!.fields.filter(({ name }) => name !== less)
+  if (more !== undefined) fields.push({ name: more, type: 'text' })
+  return s.schema.change([{ ...notebook!, fields }, ...rest])
+}
+
+const fieldsOf = async (s: Stage): Promise<string[]> => {
+  const meta = await ask(s, { method: 'GET', path: '/resources/graph/meta' })
+  const { nodes } = meta as { nodes: { name: string; fields: { name: string }[] }[] }
+  return nodes.find(({ name }) => name === 'notebook')!.fields.map(({ name }) => name)
+}
+
+t.test(
+  'a field that the index has not yet is told to be on its way, and comes with it',
+  async (t) => {
+    const s = await stage(t)
+    await s.store.commit([A, { t: 'opened', title: 'one' }])
+    await s.follow()
+    const body = [{ edge: 'notebooks', node: { fields: ['title', 'colour'] } }]
+    t.equal(await refusal(s, { body }), '400 INVALID_QUERY', 'nobody knows it')
+    const next = changed(s, { more: 'colour' })
+    t.equal(await refusal(s, { body }), '503 INDEX_BEHIND')
+    t.equal(await refusal(s, { body, scope: 'graph/notebook:query' }), '403 FORBIDDEN_FIELD')
+    const other = [{ edge: 'notebooks', node: { fields: ['color'] } }]
+    t.equal(await refusal(s, { body: other }), '400 INVALID_QUERY', 'no version knows it')
+    t.strictSame(await ask(s, { body: titles }), { notebooks: [{ title: 'one' }] })
+    t.notOk((await fieldsOf(s)).includes('colour'))
+    s.served = next
+    t.strictSame(await ask(s, { body }), { notebooks: [{ title: 'one', colour: null }] })
+    t.ok((await fieldsOf(s)).includes('colour'))
+  },
+)
+
+t.test('no plan outlives the version that it was made on', async (t) => {
+  const s = await stage(t)
+  await s.store.commit([A, { t: 'opened', title: 'one' }])
+  await s.follow()
+  const q = JSON.stringify([{ edge: 'notebooks', node: { fields: ['size'] } }])
+  t.strictSame(await ask(s, { method: 'GET', q }), { notebooks: [{ size: 0 }] })
+  s.served = changed(s, { less: 'size' })
+  t.equal(await refusal(s, { method: 'GET', q }), '400 INVALID_QUERY')
+})
+
+t.test('a plan whose version has gone before its turn is made again, a few times', async (t) => {
+  const s = await stage(t)
+  await s.store.commit([A, { t: 'opened', title: 'one' }])
+  await s.follow()
+  s.beforeTurn = () => {
+    if (s.ran === 1) s.served = changed(s, { more: 'colour' })
+  }
+  t.strictSame(await ask(s, { body: titles }), { notebooks: [{ title: 'one' }] })
+  t.equal(s.ran, 2)
+  const size = [{ edge: 'notebooks', node: { fields: ['size'] } }]
+  s.beforeTurn = () => void (s.served = changed(s, { less: 'size' }))
+  t.equal(await refusal(s, { body: size }), '400 INVALID_QUERY', 'the next version lacks the field')
+  s.ran = 0
+  s.beforeTurn = () => void (s.served = changed(s, { more: `c${s.schema.current.number}` }))
+  t.equal(await refusal(s, { body: titles }), '503 UNAVAILABLE')
+  t.equal(s.ran, LIMITS.graph.planTriesMax)
 })

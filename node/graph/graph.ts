@@ -9,10 +9,10 @@ import type { Position } from '../../protocol/ids.ts'
 import { metaOf as graphMeta } from '../../protocol/graph/meta.ts'
 import { planNavigations } from '../../protocol/graph/navigation.ts'
 import type { GraphPlan, Step } from '../../protocol/graph/plan.ts'
-import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type FilterFields, graphAccess } from './access.ts'
 import type { ConsistencyTokens } from './consistency.ts'
+import type { LiveSchema, SchemaVersion } from './live-schema.ts'
 import { PlanCache, type ReadyPlan } from './plans/plan-cache.ts'
 import type { Caller } from './plans/plan-queue.ts'
 
@@ -46,7 +46,9 @@ export interface IndexWatch {
 }
 
 export interface GraphOptions {
-  readonly schema: GraphSchema
+  readonly schema: LiveSchema
+  /** The version that the index that is read was filled for. */
+  readonly served: () => SchemaVersion
   readonly runner: PlanRunner
   readonly index: IndexWatch
   readonly tokens: ConsistencyTokens
@@ -80,11 +82,25 @@ export class Graph {
 
   /** The answer to a graph request (CONTRACT 1.4 "Response shape"). Rejects with RequestError. */
   async run(request: GraphRequest): Promise<{ readonly json: string }> {
-    const { runner, index, monotonicMs } = this.#options
-    const plan = this.#plan(request)
-    const startedMs = monotonicMs()
+    const startedMs = this.#options.monotonicMs()
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#run(request, startedMs)
+      } catch (error) {
+        const isLast = tries >= LIMITS.graph.planTriesMax
+        if (isLast || !(error instanceof SchemaMoved)) throw error
+      }
+    }
+  }
+
+  /** From begin to end on one version of the schema; rejects with SchemaMoved where it can't be. */
+  async #run(request: GraphRequest, startedMs: number): Promise<{ readonly json: string }> {
+    const { runner, index, monotonicMs, served } = this.#options
+    const version = served()
+    const plan = this.#plan(request, version)
     if (request.consistency !== '') await this.#await(request, plan)
     const generation = (): number => {
+      if (served() !== version) throw new SchemaMoved()
       const unready = index.unready()
       if (unready !== null) throw new RequestError('INDEX_BEHIND', unready)
       return index.generation
@@ -97,19 +113,37 @@ export class Graph {
 
   /** What there is to ask for, as far as the entries go (`GET /resources/graph/meta`). */
   meta(acl: Acl): unknown {
-    const { schema, filterFields } = this.#options
-    return graphMeta(schema, graphAccess(acl, filterFields))
+    const { served, filterFields } = this.#options
+    return graphMeta(served().schema, graphAccess(acl, filterFields))
   }
 
-  #plan({ body, text, acl }: GraphRequest): ReadyPlan {
+  #plan(request: GraphRequest, version: SchemaVersion): ReadyPlan {
+    const { text, acl } = request
+    this.#plans.follow(version.number)
     const known = text === null ? null : this.#plans.find(acl, text)
     if (known !== null) return known
-    const { schema, nowMs, filterFields } = this.#options
-    const options = { nowMs: nowMs(), limits: LIMITS.graph }
-    const plan = planNavigations(body, schema, graphAccess(acl, filterFields), options)
+    const plan = this.#planned(request, version)
     const ready = { plan, json: JSON.stringify(plan), usesHistory: usesHistory(plan) }
     if (text !== null) this.#plans.keep(acl, text, ready)
     return ready
+  }
+
+  #planned(request: GraphRequest, version: SchemaVersion): GraphPlan {
+    try {
+      return this.#planOn(request, version)
+    } catch (error) {
+      const newest = this.#options.schema.current
+      const isRefused = error instanceof RequestError && error.errors[0]!.code === 'INVALID_QUERY'
+      if (newest === version || !isRefused) throw error
+      this.#planOn(request, newest)
+      throw notYetServed()
+    }
+  }
+
+  #planOn({ body, acl }: GraphRequest, { schema }: SchemaVersion): GraphPlan {
+    const { nowMs, filterFields } = this.#options
+    const options = { nowMs: nowMs(), limits: LIMITS.graph }
+    return planNavigations(body, schema, graphAccess(acl, filterFields), options)
   }
 
   async #await({ consistency, budgetMs }: GraphRequest, plan: ReadyPlan): Promise<void> {
@@ -128,6 +162,21 @@ export class Graph {
         'the write is safe: ask again, or without the header for what the graph has now',
     )
   }
+}
+
+/** The schema has changed between the planning of a query and its turn. */
+class SchemaMoved extends RequestError {
+  constructor() {
+    super('UNAVAILABLE', 'the fields of the graph have just changed; nothing was done: ask again')
+  }
+}
+
+/** What is told who asks for what the index is being filled with. */
+function notYetServed(): RequestError {
+  return new RequestError(
+    'INDEX_BEHIND',
+    'the query names what the graph has been given just now; it answers when its index has it',
+  )
 }
 
 function usesHistory(plan: GraphPlan): boolean {

@@ -11,6 +11,7 @@ import { FULL_ACCESS } from '../../protocol/graph/planning.ts'
 import { planNavigations } from '../../protocol/graph/navigation.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
+import { LiveSchema } from '../../node/graph/live-schema.ts'
 import { startClusterIndex } from '../../node/indexing/cluster/cluster-index.ts'
 import type { ClusterIndex } from '../../node/indexing/cluster/cluster-index.ts'
 import { AssertionError, RequestError } from '../../protocol/errors.ts'
@@ -249,7 +250,7 @@ export class World {
         journal,
         engine: new SearchLink(this.search, process),
         prefix: GRAPH_PREFIX,
-        schema: SCHEMA,
+        schema: new LiveSchema(ledger.nodeTypes),
         behaviours: member.behaviours,
         clock,
         log,

@@ -1,10 +1,10 @@
 // Plans by the text of their query and the permissions they were made under: the same page of the
-// same client is planned once.
+// same client is planned once. All are of one version of the schema.
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Acl } from '../../../protocol/ace.ts'
 import type { GraphPlan } from '../../../protocol/graph/plan.ts'
-import { KeptPlans } from './kept-plans.ts'
+import { type KeptBounds, KeptPlans } from './kept-plans.ts'
 
 /** A plan, and its JSON as a worker thread gets it. */
 export interface ReadyPlan {
@@ -23,13 +23,23 @@ const TEXT_CHARS_MAX = 4_096
 const MAY_MEAN_NOW = /now|\\u/
 
 export class PlanCache {
-  readonly #plans: KeptPlans<ReadyPlan>
+  readonly #bounds: KeptBounds
+  #plans: KeptPlans<ReadyPlan>
+  #schema = 0
   /** A changed permission makes a new Acl, which has a new number. */
   readonly #numbers = new WeakMap<Acl, number>()
   #next = 1
 
   constructor(max: number) {
-    this.#plans = new KeptPlans({ max, charsMax: LIMITS.graph.plansCharsMax })
+    this.#bounds = { max, charsMax: LIMITS.graph.plansCharsMax }
+    this.#plans = new KeptPlans(this.#bounds)
+  }
+
+  /** Plans of another version of the schema are forgotten. */
+  follow(schema: number): void {
+    if (this.#schema === schema) return
+    this.#schema = schema
+    this.#plans = new KeptPlans(this.#bounds)
   }
 
   find(acl: Acl, text: string): ReadyPlan | null {

@@ -20,7 +20,7 @@ interface ReaderAtHand {
 const KEPT = { max: LIMITS.graph.readerPlansMax, charsMax: LIMITS.graph.readerPlansCharsMax }
 
 export class PlanServer {
-  readonly #reader: ReaderAtHand
+  #reader: ReaderAtHand
   readonly #nowMs: () => number
   readonly #plans = new KeptPlans<GraphPlan>(KEPT)
   #generation: number | null = null
@@ -29,6 +29,12 @@ export class PlanServer {
   constructor(reader: ReaderAtHand, nowMs: () => number) {
     this.#reader = reader
     this.#nowMs = nowMs
+  }
+
+  /** Plans from now on are made on the schema that this one reads by. */
+  follow(reader: ReaderAtHand): void {
+    this.#reader.close()
+    this.#reader = reader
   }
 
   /** Never throws: whatever happens is an answer. */

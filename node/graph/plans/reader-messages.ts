@@ -1,6 +1,7 @@
 // What the main thread and a reader thread say to each other: plans out, ready JSON back.
 
 import type { ErrorItem } from '../../../protocol/errors.ts'
+import type { NodeType } from '../../../protocol/graph/node-type.ts'
 import type { JournalAccess } from '../../../storage/embedded/journal/journal.ts'
 
 /** Monotonic milliseconds on which all threads agree; performance.now() begins with each thread. */
@@ -15,6 +16,8 @@ export interface ReaderWorkerData {
   readonly journal: JournalAccess
   /** URL of the module that exports `behaviours()`. */
   readonly table: string
+  /** Of the schema that plans are made on. */
+  readonly nodeTypes: readonly NodeType[]
   /** The cell of `GiveWay`. */
   readonly giveWay: SharedArrayBuffer
 }
@@ -31,6 +34,11 @@ export interface ToReader {
   readonly mayStop: boolean
   /** Long plans that the thread was heard to have had: what was sent before one comes back. */
   readonly round: number
+}
+
+/** Plans after this one are made on another schema. */
+export interface SchemaOfPlans {
+  readonly nodeTypes: readonly NodeType[]
 }
 
 export type PlanAnswer =

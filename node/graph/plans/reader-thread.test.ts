@@ -4,6 +4,7 @@
 import t, { type Test } from 'tap'
 import { RequestError } from '../../../protocol/errors.ts'
 import { systemClock } from '../../../cluster/clock.ts'
+import { LiveSchema } from '../live-schema.ts'
 import type { ReadyPlan } from './plan-cache.ts'
 import { ReaderPool } from './reader-pool.ts'
 import { ReaderThread } from './reader-thread.ts'
@@ -21,7 +22,9 @@ function pool(t: Test, stuckMs: number | null = null) {
   }
   const journal = { dir: '', end: new SharedArrayBuffer(8) }
   const clock = systemClock()
-  const options = { journal, clock, log, entry, ...(stuckMs !== null && { stuckMs }) }
+  const { current } = new LiveSchema([])
+  const served = () => current
+  const options = { journal, clock, log, entry, served, ...(stuckMs !== null && { stuckMs }) }
   const reader = new ReaderPool({
     clock,
     threads: 1,

@@ -20,15 +20,19 @@ import {
 import {
   type FromReader,
   type ReaderWorkerData,
+  type SchemaOfPlans,
   type ToReader,
   threadsMs,
 } from './reader-messages.ts'
+import type { SchemaVersion } from '../live-schema.ts'
 import { BEHAVIOUR_TABLE } from '../table.ts'
 
 export interface ReaderThreadOptions {
   readonly journal: JournalAccess
   readonly clock: Clock
   readonly log: ThreadLog
+  /** Version of the schema that a plan that is given now was made on. */
+  readonly served: () => SchemaVersion
   readonly stuckMs?: number
   /** Module of the actor types; the platform's own by default. */
   readonly table?: string
@@ -52,6 +56,8 @@ export class ReaderThread implements PlanThread {
   readonly #cell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   readonly #giveWay = new GiveWay(this.#cell, threadsMs)
   #worker: Worker | null = null
+  /** By which the worker reads. */
+  #schema: SchemaVersion | null = null
   #isReady = false
   /** In the order they were sent, which is the order they are answered in. */
   readonly #pending = new Map<number, Pending>()
@@ -77,6 +83,7 @@ export class ReaderThread implements PlanThread {
 
   run({ plan, leftMs, generation, mayStop }: ThreadPlan): Promise<PlanOutcome> {
     assert(this.#worker !== null, 'a plan for a thread that is there')
+    this.#follow(this.#worker)
     const id = this.#nextId++
     const round = this.#round
     const message: ToReader = {
@@ -96,6 +103,16 @@ export class ReaderThread implements PlanThread {
     })
   }
 
+  /** Plans come behind the schema that they were made on. */
+  #follow(worker: Worker): void {
+    const version = this.#options.served()
+    if (version === this.#schema) return
+    this.#schema = version
+    const message: SchemaOfPlans = { nodeTypes: version.types }
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+    worker.postMessage(message)
+  }
+
   giveWay(wanted: boolean): void {
     this.#giveWay.ask(wanted)
   }
@@ -109,10 +126,12 @@ export class ReaderThread implements PlanThread {
   }
 
   #start(): void {
-    const { journal, table } = this.#options
+    const { journal, table, served } = this.#options
+    this.#schema = served()
     const workerData: ReaderWorkerData = {
       journal,
       table: table ?? BEHAVIOUR_TABLE,
+      nodeTypes: this.#schema.types,
       giveWay: this.#cell,
     }
     const entry = this.#options.entry ?? new URL('./reader-worker.ts', import.meta.url)

@@ -3,6 +3,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../../protocol/errors.ts'
+import type { NodeType } from '../../../protocol/graph/node-type.ts'
 import { graphSchema } from '../../../protocol/graph/schema.ts'
 import { decodeSnapshot } from '../../../cluster/sharding/turn/activation.ts'
 import { openEmbeddedJournalReader } from '../../../storage/embedded/journal/journal.ts'
@@ -13,6 +14,7 @@ import { PlanServer } from './plan-server.ts'
 import {
   type FromReader,
   type ReaderWorkerData,
+  type SchemaOfPlans,
   type ToReader,
   threadsMs,
 } from './reader-messages.ts'
@@ -29,30 +31,34 @@ const post = (message: FromReader): void => port.postMessage(message)
 const table = await loadTable(tableUrl)
 const journal = openEmbeddedJournalReader(access)
 const giveWay = new GiveWay(data.giveWay, threadsMs)
-const reader = new SqliteGraphReader({
-  dir: access.dir,
-  mayGoOn: () => giveWay.check(),
-  schema: graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes)),
-  history: derivedHistory({
-    behaviours: new Map(table.map((behaviour) => [behaviour.type, behaviour])),
-    derived: journal.derived,
-    decodeSnapshot,
-  }),
+const history = derivedHistory({
+  behaviours: new Map(table.map((behaviour) => [behaviour.type, behaviour])),
+  derived: journal.derived,
+  decodeSnapshot,
 })
-const server = new PlanServer(reader, threadsMs)
+const readerBy = (nodeTypes: readonly NodeType[]): SqliteGraphReader =>
+  new SqliteGraphReader({
+    dir: access.dir,
+    mayGoOn: () => giveWay.check(),
+    schema: graphSchema(nodeTypes),
+    history,
+  })
+const server = new PlanServer(readerBy(data.nodeTypes), threadsMs)
 
 let longOnes = 0
 
-port.on('message', (message: ToReader) => {
+port.on('message', (message: ToReader | SchemaOfPlans) => {
+  if ('nodeTypes' in message) return server.follow(readerBy(message.nodeTypes))
   // Behind a long plan nothing is begun: there may be another thread that is free by now.
   if (message.round < longOnes) {
     post({ id: message.id, gaveWay: true, us: 0, isHeavy: false, isLong: false })
-    return
+    return undefined
   }
   giveWay.begin(message.mayStop)
   const answer = server.answer(message)
   const { isHeavy, isLong } = giveWay
   if (isLong) longOnes++
   post({ ...answer, isHeavy, isLong })
+  return undefined
 })
 post('ready')

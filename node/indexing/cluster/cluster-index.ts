@@ -4,7 +4,6 @@
 // way. Source: PROTOCOL 3.11, 3.13.
 
 import type { Behaviour } from '../../../protocol/behaviour.ts'
-import type { GraphSchema } from '../../../protocol/graph/schema.ts'
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import type { Log } from '../../../protocol/log.ts'
 import { LIMITS } from '../../../config/limits.ts'
@@ -20,11 +19,13 @@ import { type Layout, layoutOf } from '../../../storage/elastic/layout.ts'
 import { ElasticReader } from '../../../storage/elastic/reader.ts'
 import type { Journal, Maybe } from '../../../storage/journal.ts'
 import type { IndexWatch, PlanRunner } from '../../graph/graph.ts'
+import type { LiveSchema, SchemaVersion } from '../../graph/live-schema.ts'
 import { remoteHistory } from '../../graph/history.ts'
 import { type FeedStats, IndexFeed } from './index-feed.ts'
 import { IndexKeeper, type IndexView } from './index-keeper.ts'
 import { IndexRegisters } from './index-registers.ts'
 import { IndexWaiting } from './index-waiting.ts'
+import { ServedSchema } from '../served-schema.ts'
 import { PlanPool, type PlanStats } from '../../graph/plans/plan-pool.ts'
 
 export interface ClusterIndexOptions {
@@ -33,7 +34,8 @@ export interface ClusterIndexOptions {
   readonly engine: SearchEngine
   /** Put before every index name. */
   readonly prefix: string
-  readonly schema: GraphSchema
+  /** A change of it that lays the index out anew has a generation made for it. */
+  readonly schema: LiveSchema
   readonly behaviours: ReadonlyMap<string, Behaviour>
   readonly clock: Clock
   readonly log: Log
@@ -64,6 +66,8 @@ export interface ClusterIndex {
   indexed(shard: number): Maybe<number | null>
   readonly watch: IndexWatch
   readonly runner: PlanRunner
+  /** Version of the schema that the generation that is read was made for. */
+  readonly served: SchemaVersion
   /** The engine can't be asked: graph requests are refused, everything else goes on. */
   readonly isAway: boolean
   /** How far the index is behind the own shards' logs. */
@@ -102,8 +106,10 @@ class MemberIndex implements ClusterIndex {
   readonly watch: IndexWaiting
   readonly runner: PlanPool
   readonly #options: ClusterIndexOptions
-  readonly #layout: Layout
-  readonly #generations: Generations
+  #layout: Layout
+  #generations: Generations
+  readonly #served: ServedSchema
+  readonly #unfollow: () => void
   readonly #registers: IndexRegisters
   readonly #recent: RecentRows
   readonly #meter: LagMeter
@@ -122,12 +128,15 @@ class MemberIndex implements ClusterIndex {
     gone: 0,
   }
   #live: number | null = null
+  #liveFingerprint: string | null = null
   #closed = false
 
   constructor(options: ClusterIndexOptions) {
     const { journal, engine, prefix, schema, clock } = options
+    this.#unfollow = schema.follow((version) => this.#follow(version))
     this.#options = options
-    this.#layout = layoutOf(schema)
+    this.#layout = layoutOf(schema.current.schema)
+    this.#served = new ServedSchema(schema.current, this.#layout.fingerprint)
     const store = journal.identity.generation
     this.#generations = new Generations({ engine, prefix, layout: this.#layout, store })
     this.#registers = new IndexRegisters(journal.derived, (s) => this.#own.get(s)?.epoch ?? null)
@@ -208,7 +217,8 @@ class MemberIndex implements ClusterIndex {
   #readerOf(generation: number): ElasticReader {
     const known = this.#readers.get(generation)
     if (known !== undefined) return known
-    const { engine, schema, behaviours, journal, clock } = this.#options
+    const { engine, behaviours, journal, clock } = this.#options
+    const { schema } = this.served
     const reader = new ElasticReader({
       engine,
       schema,
@@ -225,6 +235,27 @@ class MemberIndex implements ClusterIndex {
     return reader
   }
 
+  get served(): SchemaVersion {
+    return this.#served.version
+  }
+
+  /** The index that is read goes on as it is, until its successor has all that it had. */
+  #follow(version: SchemaVersion): void {
+    const { engine, prefix, journal } = this.#options
+    const before = this.#layout.fingerprint
+    this.#layout = layoutOf(version.schema)
+    this.#served.keep(version, this.#layout.fingerprint)
+    if (this.#layout.fingerprint === before) return this.#serve(this.#liveFingerprint)
+    const store = journal.identity.generation
+    this.#generations = new Generations({ engine, prefix, layout: this.#layout, store })
+    return this.#keeper.follow({ layout: this.#layout, generations: this.#generations })
+  }
+
+  #serve(fingerprint: string | null): void {
+    this.#liveFingerprint = fingerprint
+    if (fingerprint !== null && this.#served.serve(fingerprint)) this.#readers.clear()
+  }
+
   /** Fills what is to be filled, reads what is to be read. */
   #view({ live, filled }: IndexView): void {
     if (this.#closed) return
@@ -233,6 +264,7 @@ class MemberIndex implements ClusterIndex {
       if (!this.#feeds.has(generation.number)) this.#startFeed(generation)
     }
     this.#live = live
+    this.#serve(filled.find(({ number }) => number === live)?.fingerprint ?? null)
     for (const [number, feed] of this.#feeds) {
       if (numbers.has(number)) continue
       this.#feeds.delete(number)
@@ -342,6 +374,7 @@ class MemberIndex implements ClusterIndex {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#unfollow()
     await this.#keeper.stop()
     for (const feed of this.#feeds.values()) this.#end(feed)
     this.#feeds.clear()

@@ -14,13 +14,17 @@ import { purgeRemoved } from '../../../storage/elastic/purge.ts'
 import type { LogReader } from '../../../storage/journal.ts'
 import type { GenerationNumbers, IndexRegisters } from './index-registers.ts'
 
-export interface IndexKeeperOptions {
+/** What a generation is made by. */
+export interface LaidOut {
+  /** The layout of this version's node types. */
+  readonly layout: Layout
   readonly generations: Generations
+}
+
+export interface IndexKeeperOptions extends LaidOut {
   readonly registers: IndexRegisters
   readonly engine: SearchEngine
   readonly journal: Pick<LogReader, 'status'>
-  /** The layout of this version's node types. */
-  readonly layout: Layout
   /** Generation of the store. */
   readonly store: string
   readonly shards: number
@@ -41,6 +45,7 @@ export interface IndexView {
 
 export class IndexKeeper {
   readonly #options: IndexKeeperOptions
+  #laid: LaidOut
   #known: ReadonlyMap<number, Generation> = new Map()
   #seen: GenerationNumbers = { live: -1, next: -1 }
   /** Heads that a successor must have reached at least, by its number. */
@@ -56,12 +61,19 @@ export class IndexKeeper {
 
   constructor(options: IndexKeeperOptions) {
     this.#options = options
+    this.#laid = options
     this.#look()
   }
 
   /** The last look has failed: what the index holds is not known. */
   get isAway(): boolean {
     return this.#failures > 0
+  }
+
+  /** The node types have changed: the index gets a successor that is laid out by them. */
+  follow(laid: LaidOut): void {
+    this.#laid = laid
+    this.lookNow()
   }
 
   /** Looks at once, beside the usual times. */
@@ -96,10 +108,11 @@ export class IndexKeeper {
   }
 
   async #round(): Promise<void> {
-    const { registers, generations, isInCharge } = this.#options
+    const { registers, isInCharge } = this.#options
     let numbers = await registers.numbers()
     const isNew = numbers.live !== this.#seen.live || numbers.next !== this.#seen.next
-    if (isNew || isInCharge() || !this.#isKnown(numbers)) this.#known = await generations.find()
+    if (isNew || isInCharge() || !this.#isKnown(numbers))
+      this.#known = await this.#laid.generations.find()
     this.#show(numbers)
     if (!isInCharge()) return
     numbers = await this.#attend(numbers)
@@ -127,7 +140,7 @@ export class IndexKeeper {
   }
 
   #isOurs(generation: Generation): boolean {
-    return generation.fingerprint === this.#options.layout.fingerprint
+    return generation.fingerprint === this.#laid.layout.fingerprint
   }
 
   /** Makes a successor where one is needed, and lets it take over when it is filled. */
@@ -139,7 +152,8 @@ export class IndexKeeper {
     const isWaited = isTheirs && next > live && (await this.#isRight(live))
     if (!isRight && !isWaited) return this.#succeed(numbers)
     if (next === live || !isRight || !(await this.#isFilled(numbers))) return numbers
-    const { generations, registers, engine, layout, log } = this.#options
+    const { registers, engine, log } = this.#options
+    const { generations, layout } = this.#laid
     const names = Array.from(layout.nodes.values(), ({ name }) => generations.indexOf(next, name))
     await engine.refresh(names, { timeoutMs: LIMITS.elastic.adminMs })
     await generations.activate(next)
@@ -164,7 +178,8 @@ export class IndexKeeper {
   }
 
   async #succeed({ live, next }: GenerationNumbers): Promise<GenerationNumbers> {
-    const { generations, registers, log } = this.#options
+    const { registers, log } = this.#options
+    const { generations } = this.#laid
     // Numbers of another store's indexes under the same prefix are passed over, too.
     const number = Math.max(live, next, ...this.#known.keys()) + 1
     log.info({ generation: number }, 'a new generation of the graph index is made and filled')
@@ -206,7 +221,8 @@ export class IndexKeeper {
 
   /** Drops what nobody reads any more, and what was removed a day ago. */
   async #tidy({ live, next }: GenerationNumbers): Promise<void> {
-    const { generations, clock, store } = this.#options
+    const { clock, store } = this.#options
+    const { generations } = this.#laid
     const nowMs = clock.monotonicMs()
     for (const { number, store: of } of this.#known.values()) {
       if ([live, next].includes(number) || number > next || of !== store) continue
@@ -223,7 +239,8 @@ export class IndexKeeper {
 
   /** True: everything that is old enough is gone. */
   async #purge(numbers: Iterable<number>): Promise<boolean> {
-    const { generations, engine, clock } = this.#options
+    const { engine, clock } = this.#options
+    const { generations } = this.#laid
     const untilMs = clock.monotonicMs() + LIMITS.indexing.purgeMs
     for (const number of numbers) {
       for (const name of this.#known.get(number)?.properties.keys() ?? []) {

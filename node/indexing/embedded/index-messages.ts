@@ -1,6 +1,7 @@
 // What the main thread and the index's worker thread say to each other besides the shared numbers.
 
 import type { ParkedActor } from '../../../cluster/feed/projection-batch.ts'
+import type { NodeType } from '../../../protocol/graph/node-type.ts'
 import type { JournalAccess } from '../../../storage/embedded/journal/journal.ts'
 
 /** How the worker is started. */
@@ -11,6 +12,8 @@ export interface IndexWorkerData {
   readonly generation: string
   /** URL of the module that exports `behaviours()`. */
   readonly table: string
+  /** Of the schema that the index is laid out by. */
+  readonly nodeTypes: readonly NodeType[]
   /** Buffer of SharedProgress. */
   readonly progress: SharedArrayBuffer
 }

@@ -12,6 +12,7 @@ import { Metrics } from '../../metrics.ts'
 import { collectGraphMetrics } from './index-metrics.ts'
 import type { ThreadLog } from '../../thread-log.ts'
 import { IndexThread } from './index-thread.ts'
+import { LiveSchema } from '../../graph/live-schema.ts'
 import { ReaderPool } from '../../graph/plans/reader-pool.ts'
 import { ReaderThread } from '../../graph/plans/reader-thread.ts'
 
@@ -24,12 +25,14 @@ function thread(
   log: ThreadLog = silent,
   clock: Clock = systemClock(),
 ) {
+  const schema = new LiveSchema([])
   const index = new IndexThread({
     journal: { dir: '', end: new SharedArrayBuffer(8) },
     shards: 2,
     generation: 'g',
     clock,
     log,
+    schema,
     heads: [
       { shard: 0, offset: 3 },
       { shard: 1, offset: 0 },
@@ -163,10 +166,12 @@ t.test('the brake: by lag, but not while the index is filled anew', async (t) =>
 
 t.test('its numbers are on the metrics page', async (t) => {
   const index = thread(t, () => Promise.resolve())
+  const { current } = new LiveSchema([])
   const twin = {
     journal: { dir: '', end: new SharedArrayBuffer(8) },
     clock: systemClock(),
     log: silent,
+    served: () => current,
     entry: new URL('../../graph/plans/testing/reader-twin.ts', import.meta.url),
   }
   const reader = new ReaderPool({

@@ -11,6 +11,8 @@ import { encodeParked, reasonOf } from '../../../cluster/feed/projection-batch.t
 import { Outage } from '../../../protocol/outage.ts'
 import type { JournalAccess } from '../../../storage/embedded/journal/journal.ts'
 import type { DerivedRow, Maybe } from '../../../storage/journal.ts'
+import { layoutOf } from '../../../storage/sqlite/layout.ts'
+import type { LiveSchema, SchemaVersion } from '../../graph/live-schema.ts'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
 import { ProgressWatch } from './index-watch.ts'
 import { SharedProgress } from './shared-progress.ts'
@@ -23,6 +25,8 @@ export interface IndexThreadOptions {
   readonly generation: string
   readonly clock: Clock
   readonly log: ThreadLog
+  /** A change of it that lays the index out anew has it filled anew. */
+  readonly schema: LiveSchema
   /**
    * Newest committed offsets, at the start, of the shards that are to be followed: one whose actors
    * have no graph nodes can be left out.
@@ -51,6 +55,11 @@ export class IndexThread {
   #restarts = 0
   #stopping = false
   #startedAtMs = 0
+  /** By which the worker's index is laid out. */
+  #laidOut: SchemaVersion
+  /** The worker was told to stop, for the next one to begin with another layout. */
+  #isLaidAnew = false
+  readonly #unfollow: () => void
   readonly #opened = new Set<() => void>()
   #isOpen = false
   #ended: () => void = () => undefined
@@ -72,6 +81,8 @@ export class IndexThread {
     const follows = (shard: number): boolean => this.heads.has(shard)
     this.watch = new ProgressWatch({ progress: this.progress, clock, flushed, follows })
     for (const { shard, offset } of options.heads) this.#setHead(shard, offset)
+    this.#laidOut = options.schema.current
+    this.#unfollow = options.schema.follow((version) => this.#follow(version))
     this.#start()
   }
 
@@ -123,6 +134,7 @@ export class IndexThread {
   /** Ends the worker after the batch it is at; what is left is for the next start. */
   async close(): Promise<void> {
     this.#stopping = true
+    this.#unfollow()
     const worker = this.#worker
     if (worker === null) return
     const ended = new Promise<void>((resolve) => (this.#ended = resolve))
@@ -130,6 +142,15 @@ export class IndexThread {
     const cancel = this.#options.clock.after(LIMITS.graph.deadlineMs, () => void worker.terminate())
     await ended
     cancel()
+  }
+
+  /** Who has no other layout has no other index. */
+  #follow(version: SchemaVersion): void {
+    const isSame = fingerprintOf(version) === fingerprintOf(this.#laidOut)
+    this.#laidOut = version
+    if (isSame || this.#worker === null) return
+    this.#isLaidAnew = true
+    this.#post({ kind: 'stop' })
   }
 
   #setHead(shard: number, head: number): void {
@@ -143,11 +164,13 @@ export class IndexThread {
 
   #start(): void {
     const { journal, shards, generation, entry, table } = this.#options
+    this.#isLaidAnew = false
     const workerData: IndexWorkerData = {
       journal,
       shards,
       generation,
       table: table ?? BEHAVIOUR_TABLE,
+      nodeTypes: this.#laidOut.types,
       progress: this.progress.buffer,
     }
     this.#startedAtMs = this.#options.clock.monotonicMs()
@@ -169,6 +192,7 @@ export class IndexThread {
   #exited(worker: Worker): void {
     if (this.#worker === worker) this.#worker = null
     if (this.#stopping) return this.#ended()
+    if (this.#isLaidAnew) return this.#start()
     this.#restarts++
     const livedMs = this.#options.clock.monotonicMs() - this.#startedAtMs
     if (livedMs > LIMITS.storage.retryMsMax) this.#restartMs = LIMITS.storage.retryMs
@@ -229,3 +253,5 @@ export class IndexThread {
     await this.#options.writeRows(shard, [row])
   }
 }
+
+const fingerprintOf = ({ schema }: SchemaVersion): string => layoutOf(schema).fingerprint

@@ -32,7 +32,7 @@ const { dir } = data.journal
 const post = (message: FromIndexWorker): void => port.postMessage(message)
 
 const table = await loadTable(data.table)
-const schema = graphSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
+const schema = graphSchema(data.nodeTypes)
 const journal = openEmbeddedJournalReader(data.journal)
 const index = new SqliteGraphWriter({ dir, schema })
 const progress = new SharedProgress(data.shards, data.progress)

@@ -6,7 +6,6 @@ import type { ActorRecord, Behaviour } from '../../../protocol/behaviour.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { FULL_ACCESS } from '../../../protocol/graph/planning.ts'
 import { planNavigations } from '../../../protocol/graph/navigation.ts'
-import { graphSchema } from '../../../protocol/graph/schema.ts'
 import type { Position } from '../../../protocol/ids.ts'
 import { FeedStore, decodeTestSnapshot } from '../../../cluster/feed/testing/feed-store.ts'
 import { type Defects, notebookBehaviour } from '../../../cluster/feed/testing/notebook.ts'
@@ -15,6 +14,7 @@ import { type EngineHooks, MemorySearchEngine } from '../../../storage/memory/se
 import type { SearchEngine } from '../../../storage/elastic/engine.ts'
 import { docOf } from '../../../storage/elastic/document.ts'
 import { OWN } from '../../../storage/elastic/layout.ts'
+import { LiveSchema } from '../../graph/live-schema.ts'
 import { type ClusterIndex, startClusterIndex } from '../cluster/cluster-index.ts'
 
 const CALLER = { group: 'client/test', name: 's' }
@@ -23,6 +23,8 @@ export interface TestMember {
   readonly index: ClusterIndex
   readonly shards: Set<number>
   readonly lease: { stands: boolean }
+  /** Its own; the test changes it. */
+  readonly schema: LiveSchema
 }
 
 export class ClusterScene {
@@ -54,11 +56,12 @@ export class ClusterScene {
     const { behaviour } = this
     const shards = new Set<number>()
     const lease = { stands: true }
+    const schema = new LiveSchema(behaviour.nodeTypes)
     const index = startClusterIndex({
       journal: this.store.journal,
       engine: this.engine,
       prefix: this.prefix,
-      schema: graphSchema(behaviour.nodeTypes),
+      schema,
       behaviours: new Map([[behaviour.type, behaviour]]),
       clock: this.clock,
       log: {
@@ -71,7 +74,7 @@ export class ClusterScene {
       serves: (shard) => lease.stands && shards.has(shard),
       decodeSnapshot: decodeTestSnapshot,
     })
-    const member: TestMember = { index, shards, lease }
+    const member: TestMember = { index, shards, lease, schema }
     this.members.push(member)
     await this.gives(member, ...own)
     return member
@@ -182,7 +185,7 @@ export class ClusterScene {
 
   /** A query on a member; rejects as the graph does. */
   async ask({ index }: TestMember, body: unknown): Promise<Record<string, unknown>> {
-    const schema = graphSchema(this.behaviour.nodeTypes)
+    const { schema } = index.served
     const options = { nowMs: this.clock.nowMs(), limits: LIMITS.graph }
     const plan = planNavigations(body, schema, FULL_ACCESS, options)
     const ready = { plan, json: '', usesHistory: false }

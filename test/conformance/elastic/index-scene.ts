@@ -12,6 +12,7 @@ import { systemClock } from '../../../cluster/clock.ts'
 import { FeedStore, decodeTestSnapshot } from '../../../cluster/feed/testing/feed-store.ts'
 import { notebookBehaviour } from '../../../cluster/feed/testing/notebook.ts'
 import { ElasticClient } from '../../../storage/elastic/client.ts'
+import { LiveSchema } from '../../../node/graph/live-schema.ts'
 import type { EngineAddress } from '../../harness/engines.ts'
 import { until } from '../../harness/patience.ts'
 import {
@@ -55,7 +56,7 @@ export class IndexScene {
       journal: this.store.journal,
       engine: new ElasticClient({ urls }),
       prefix: this.prefix,
-      schema: graphSchema(this.#behaviour.nodeTypes),
+      schema: new LiveSchema(this.#behaviour.nodeTypes),
       behaviours: new Map([['notebook', this.#behaviour]]),
       clock: this.clock,
       log: { debug: () => undefined, info: () => undefined, warn: note, error: note },
