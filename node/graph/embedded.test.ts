@@ -253,18 +253,18 @@ t.test('a field that comes at run time reaches plans, all threads and the index'
     else t.match(outcome.reason, { status: 503 })
   }
   t.equal(await e.index.watch.reached([{ shard: 0, offset: 1 }], 20_000), true)
-  await until(() => e.index.watch.life > 2)
+  await until(() => e.index.watch.generation > 2)
   await ready(e)
   const asks = Array.from({ length: 2 * LIMITS.graph.plansAheadMax }, () => ask(e, sizes))
   for (const answer of await Promise.all(asks)) {
     t.strictSame(answer, { notebooks: [{ title: 'x', size: 1 }] })
   }
   t.equal(e.index.restarts, 0, 'nothing has failed')
-  const before = e.index.watch.life
+  const before = e.index.watch.generation
   const [first, ...others] = fieldsOf(types)
   e.schema.change([{ ...notebook!, fields: [{ ...first!, values: ['a'] }, ...others] }, ...rest])
   t.strictSame(await ask(e, sizes), { notebooks: [{ title: 'x', size: 1 }] })
-  t.equal(e.index.watch.life, before, 'what is laid out alike stays')
+  t.equal(e.index.watch.generation, before, 'what is laid out alike stays')
 })
 
 const fieldsOf = (types: readonly NodeType[]) => types[0]!.fields

@@ -1,39 +1,14 @@
 // The graph index of members in a cluster, on the twins of journal and search engine: what is read
 // must be what was committed, whoever owns what, whatever fails on the way.
 
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { A, B, C, erased, noted, opened } from '../../../cluster/feed/testing/scene.ts'
 import { settle } from '../../../cluster/testing/harness.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
-import { ClusterScene, type TestMember } from '../testing/cluster-scene.ts'
-
-const TITLES = [{ edge: 'notebooks', orderBy: 'title', node: { fields: ['title'] } }]
-
-async function titles(s: ClusterScene, member: TestMember): Promise<string> {
-  const { notebooks } = await s.ask(member, TITLES)
-  return (notebooks as { title: string }[]).map(({ title }) => title).join(' ')
-}
-
-/** A cluster of two, whose index is ready: one has `system` and shard 0, the other shard 1. */
-async function two(s = new ClusterScene()): Promise<[ClusterScene, TestMember, TestMember]> {
-  const members = [await s.start(SYSTEM_SHARD, 0), await s.start(1)] as const
-  const isReady = await s.until(() => members.every(({ index }) => index.watch.generation > 0))
-  if (!isReady) throw new Error(`the index is not ready: ${s.warnings.join('; ')}`)
-  return [s, ...members]
-}
-
-/** In the end the index is what the actors are, and nothing was noted on the way but this. */
-async function end(t: Test, s: ClusterScene, ...warnings: RegExp[]): Promise<void> {
-  await s.store.flush()
-  const isRead = (): boolean => s.members.every(({ index }) => index.watch.generation > 0)
-  t.equal(await s.until(() => s.isCaughtUp && isRead()), true, 'it catches up')
-  t.strictSame(s.docs(), s.store.expected())
-  const others = s.warnings.filter((text) => !warnings.some((known) => known.test(text)))
-  t.strictSame(others, [])
-  await s.close()
-}
+import { ClusterScene } from '../testing/cluster-scene.ts'
+import { end, titles, TITLES, two } from '../testing/cluster-pair.ts'
 
 const codeOf = async (work: Promise<unknown>): Promise<string> => {
   try {
@@ -340,54 +315,6 @@ t.test('other node types: a successor for them, the live one as far as it goes',
   t.equal(await s.until(() => newer.index.watch.generation === 2), true)
   await s.commit([B, opened('too')])
   t.equal(await s.until(() => one.index.watch.generation === 2), true)
-  await end(t, s)
-})
-
-t.test('a field at run time: the old index serves until its successor is full', async (t) => {
-  const scene = new ClusterScene()
-  const { behaviour } = scene
-  const [notebook, ...others] = behaviour.nodeTypes
-  const fields = notebook!.fields.filter(({ name }) => name !== 'size')
-  scene.behaviour = { ...behaviour, nodeTypes: [{ ...notebook!, fields }, ...others] }
-  const [s, one, other] = await two(scene)
-  const at = await s.commit([A, opened('one')])
-  const then = await s.commit([B, opened('two')])
-  await s.store.flush()
-  t.equal(await s.reached(one, at, then), true)
-  const sizes = [{ edge: 'notebooks', orderBy: 'title', node: { fields: ['title', 'size'] } }]
-  await t.rejects(s.ask(one, sizes), /no field size/)
-  const before = one.index.served
-  one.schema.change(behaviour.nodeTypes)
-  t.equal(one.index.served, before, 'nothing is taken away')
-  t.equal(await titles(s, one), 'one two')
-  await s.clock.advance(10_000)
-  t.strictSame(s.generations(), [1, 2])
-  t.equal(one.index.watch.life, 1, 'shard 1 is not in the successor yet')
-  t.equal(one.index.served, before)
-  const late = await s.commit([B, opened('too')])
-  t.equal(await s.reached(other, late), true)
-  t.equal(await titles(s, other), 'one too')
-  other.schema.change(behaviour.nodeTypes)
-  for (const member of [one, other]) {
-    t.equal(await s.until(() => member.index.watch.life === 2), true)
-    t.equal(member.index.served, member.schema.current)
-    const two = [
-      { title: 'one', size: 0 },
-      { title: 'too', size: 0 },
-    ]
-    t.strictSame(await s.ask(member, sizes), { notebooks: two })
-  }
-  await end(t, s)
-})
-
-t.test('types that lie as they did are served at once, by the index that is there', async (t) => {
-  const [s, one] = await two()
-  const [notebook, ...others] = one.schema.current.types
-  const [id, ...fields] = notebook!.fields
-  one.schema.change([{ ...notebook!, fields: [{ ...id!, values: ['a'] }, ...fields] }, ...others])
-  t.equal(one.index.served, one.schema.current)
-  await s.clock.advance(10_000)
-  t.strictSame(s.generations(), [1])
   await end(t, s)
 })
 

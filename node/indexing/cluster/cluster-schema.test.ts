@@ -1,0 +1,55 @@
+// The cluster's index while the schema changes: what is read goes on until its successor is full.
+// Source: PROTOCOL 3.13.8.
+
+import t from 'tap'
+import { A, B, opened } from '../../../cluster/feed/testing/scene.ts'
+import { end, titles, two } from '../testing/cluster-pair.ts'
+import { ClusterScene } from '../testing/cluster-scene.ts'
+
+t.test('a field at run time: the old index serves until its successor is full', async (t) => {
+  const scene = new ClusterScene()
+  const { behaviour } = scene
+  const [notebook, ...others] = behaviour.nodeTypes
+  const fields = notebook!.fields.filter(({ name }) => name !== 'size')
+  scene.behaviour = { ...behaviour, nodeTypes: [{ ...notebook!, fields }, ...others] }
+  const [s, one, other] = await two(scene)
+  const at = await s.commit([A, opened('one')])
+  const then = await s.commit([B, opened('two')])
+  await s.store.flush()
+  t.equal(await s.reached(one, at, then), true)
+  const sizes = [{ edge: 'notebooks', orderBy: 'title', node: { fields: ['title', 'size'] } }]
+  await t.rejects(s.ask(one, sizes), /no field size/)
+  const before = one.index.served
+  one.schema.change(behaviour.nodeTypes)
+  t.equal(one.index.served, before, 'nothing is taken away')
+  t.equal(await titles(s, one), 'one two')
+  await s.clock.advance(10_000)
+  t.strictSame(s.generations(), [1, 2])
+  t.equal(one.index.watch.generation, 1, 'shard 1 is not in the successor yet')
+  t.equal(one.index.served, before)
+  const late = await s.commit([B, opened('too')])
+  t.equal(await s.reached(other, late), true)
+  t.equal(await titles(s, other), 'one too')
+  other.schema.change(behaviour.nodeTypes)
+  for (const member of [one, other]) {
+    t.equal(await s.until(() => member.index.watch.generation === 2), true)
+    t.equal(member.index.served, member.schema.current)
+    const two = [
+      { title: 'one', size: 0 },
+      { title: 'too', size: 0 },
+    ]
+    t.strictSame(await s.ask(member, sizes), { notebooks: two })
+  }
+  await end(t, s)
+})
+
+t.test('types that lie as they did are served at once, by the index that is there', async (t) => {
+  const [s, one] = await two()
+  const [notebook, ...others] = one.schema.current.types
+  const [id, ...fields] = notebook!.fields
+  one.schema.change([{ ...notebook!, fields: [{ ...id!, values: ['a'] }, ...fields] }, ...others])
+  t.equal(one.index.served, one.schema.current)
+  await s.clock.advance(10_000)
+  t.strictSame(s.generations(), [1])
+  await end(t, s)
+})
