@@ -54,7 +54,10 @@ export class LiveSchema {
 
   /** Called with each version from now on, in order; returns what ends it. It must not throw. */
   follow(follower: (version: SchemaVersion) => void): () => void {
-    assert(this.#followers.size < LIMITS.graph.schemaFollowersMax, 'followers of the schema are given up')
+    assert(
+      this.#followers.size < LIMITS.graph.schemaFollowersMax,
+      'followers of the schema are given up',
+    )
     this.#followers.add(follower)
     return () => void this.#followers.delete(follower)
   }
