@@ -1,6 +1,7 @@
 // The foundation of a cluster: this process is one member of many, its journal in Cassandra, its
 // graph in Elasticsearch, its wire over Redis. Source: ARCHITECTURE 0, PROTOCOL 3.3, 3.6, 3.13.
 
+import { LogFollowers } from '../cluster/feed/log-followers.ts'
 import { SegmentedLog } from '../cluster/log/segmented-log.ts'
 import { Member } from '../cluster/member.ts'
 import type { BeatSender } from '../cluster/membership/beat.ts'
@@ -34,6 +35,7 @@ interface Parts {
   readonly journal: Journal
   readonly wire: RedisWire
   readonly beat: BeatSender
+  readonly followers: LogFollowers
   index: ClusterIndex | null
 }
 
@@ -54,7 +56,8 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     onReconnect: () => running.member?.edge.resend(),
   })
   const beat = makeBeat(options, store)
-  const parts: Parts = { store, journal, wire, beat, index: null }
+  const followers = new LogFollowers({ ...journal, clock: world.clock })
+  const parts: Parts = { store, journal, wire, beat, followers, index: null }
   const member = makeMember(options, parts)
   running.member = member
   const index = startIndex(options, parts, member)
@@ -65,6 +68,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
   return {
     journal,
     member,
+    followers,
     watch: index.watch,
     runner: index.runner,
     served: () => index.served,
@@ -85,7 +89,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     },
     async stop(leftMs) {
       await member.stop(leftMs() * 0.7)
-      await index.close()
+      await Promise.all([index.close(), followers.close()])
       await wire.stop()
       await store.close()
     },
@@ -190,11 +194,24 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     hooks: NO_RULES,
     query,
     throttleMs: () => 0,
-    onCommitted: (...group) => parts.index?.committed(...group),
-    onGained: (shard, { epoch, head }) => parts.index?.gained(shard, epoch, head),
-    onReleased: (shard) => parts.index?.lost(shard),
+    onCommitted: (shard, entries, first, body) => {
+      parts.index?.committed(shard, entries, first, body)
+      parts.followers.committed(shard, { first, count: entries.length, body })
+    },
+    onGained: (shard, { epoch, head }) => {
+      parts.index?.gained(shard, epoch, head)
+      parts.followers.gained(shard, head)
+    },
+    onReleased: (shard) => {
+      parts.index?.lost(shard)
+      parts.followers.lost(shard)
+    },
     onRetryParked: () => parts.index?.retryParked(),
-    doneWith: (shard) => (shard === SYSTEM_SHARD ? Infinity : (parts.index?.doneWith(shard) ?? 0)),
+    doneWith: (shard) =>
+      Math.min(
+        shard === SYSTEM_SHARD ? Infinity : (parts.index?.doneWith(shard) ?? 0),
+        parts.followers.doneWith(shard),
+      ),
     onLost: (shard, why) => log.warn({ shard, why }, 'a shard was lost'),
   })
 }

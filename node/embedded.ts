@@ -3,6 +3,7 @@
 
 import { availableParallelism } from 'node:os'
 import { LIMITS } from '../config/limits.ts'
+import { LogFollowers } from '../cluster/feed/log-followers.ts'
 import { INDEX_CONSUMER } from '../cluster/feed/parked-actors.ts'
 import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'
@@ -21,6 +22,7 @@ import { StuckShardWatch } from './health/stuck-shards.ts'
 
 /** What follows the member's commits; set once the member serves. */
 interface Following {
+  readonly followers: LogFollowers
   index: IndexThread | null
 }
 
@@ -38,7 +40,8 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     clock: () => world.clock.nowMs(),
     onFatal: options.onFatal,
   })
-  const following: Following = { index: null }
+  const followers = new LogFollowers({ ...journal, clock: world.clock })
+  const following: Following = { followers, index: null }
   const member = makeMember(options, journal, following)
   await member.start()
   const index = startIndex(options, journal, member)
@@ -58,6 +61,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
   return {
     journal,
     member,
+    followers,
     watch: index.watch,
     runner: reader,
     served,
@@ -73,7 +77,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     collect: (metrics) => collectGraphMetrics(metrics, { index, reader }),
     async stop(leftMs) {
       await member.stop(leftMs() * 0.5)
-      await Promise.all([index.close(), reader.close()])
+      await Promise.all([index.close(), reader.close(), followers.close()])
       await journal.close()
       lock.release()
     },
@@ -104,11 +108,18 @@ function makeMember(
     hooks: NO_RULES,
     query,
     throttleMs: () => following.index?.throttleMs() ?? 0,
-    onCommitted: (shard, entries, first) =>
-      following.index?.committed(shard, first + entries.length - 1),
+    onCommitted: (shard, entries, first, body) => {
+      following.index?.committed(shard, first + entries.length - 1)
+      following.followers.committed(shard, { first, count: entries.length, body })
+    },
+    onGained: (shard, { head }) => following.followers.gained(shard, head),
+    onReleased: (shard) => following.followers.lost(shard),
     onRetryParked: () => following.index?.retryParked(),
     doneWith: (shard) =>
-      shard === SYSTEM_SHARD ? Infinity : (following.index?.progress.applied(shard) ?? 0),
+      Math.min(
+        shard === SYSTEM_SHARD ? Infinity : (following.index?.progress.applied(shard) ?? 0),
+        following.followers.doneWith(shard),
+      ),
     onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),
   })
 }

@@ -2,6 +2,7 @@
 // embedded.ts and clustered.ts, and everything above is the same. Source: ARCHITECTURE 0.
 
 import type { World } from '../cluster/clock.ts'
+import type { LogFollowers } from '../cluster/feed/log-followers.ts'
 import type { Member } from '../cluster/member.ts'
 import type { ActorQuery, HookTable } from '../cluster/sharding/core.ts'
 import type { Settings } from '../config/settings.ts'
@@ -33,6 +34,8 @@ export interface FoundationOptions {
 export interface Foundation {
   readonly journal: Journal
   readonly member: Member
+  /** Where followers of the feed beside the index are begun (PROTOCOL 3.13.9). */
+  readonly followers: LogFollowers
   readonly watch: IndexWatch
   readonly runner: PlanRunner
   /** Version of the schema that the index that is read was filled for. */

@@ -133,6 +133,12 @@ export const CLUSTER_LIMITS = {
     refillKeptMs: 2_000,
     /** Actors that are read at once to fill an index from them. */
     refillReadsTogether: 16,
+    // Followers beside the index (PROTOCOL 3.13.9)
+    followersMax: 16,
+    /** Bytes of log rows that one read asks for. */
+    followerReadBytes: 1 * MiB,
+    /** Groups that were committed here, kept for all of them together. */
+    followersRowsBytesMax: 16 * MiB,
     // Back-pressure
     /** Entries that the index lacks, and their age, past which acknowledgements slow down. */
     indexLagEntriesMax: 60_000,
