@@ -23,6 +23,7 @@ import { OrderCount } from './front/order-count.ts'
 import { frontOperations } from './front/routes.ts'
 import { actorQuery } from './graph/actor-query.ts'
 import { consistencyTokens } from './graph/consistency.ts'
+import { cursorSeal } from './graph/cursors.ts'
 import { Graph } from './graph/graph.ts'
 import { LiveSchema } from './graph/live-schema.ts'
 import { graphRoutes } from './graph/routes.ts'
@@ -170,7 +171,8 @@ async function startStations(
   }
   channels.follow(member.system)
   const tokens = consistencyTokens(journal.identity)
-  const graph = new Graph({ schema, served, runner, index, tokens, filterFields, ...clocks })
+  const seals = { tokens, cursors: cursorSeal(journal.identity.secret) }
+  const graph = new Graph({ schema, served, runner, index, ...seals, filterFields, ...clocks })
   const access = makeAccess(options, member, world)
   await access.start()
   collectProcessMetrics(metrics)

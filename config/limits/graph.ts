@@ -1,6 +1,7 @@
 // Bounds of the graph: what a query may ask (`protocol/graph/`) and how it is read (`node/graph/`).
 // Part of LIMITS. Source: CONTRACT 1.4, PROTOCOL 3.13.
 
+import { CURSOR_LIMITS } from '../../protocol/graph/cursor.ts'
 import { PATH_LIMITS } from '../../protocol/graph/parser.ts'
 
 const KiB = 1024
@@ -20,6 +21,7 @@ export const GRAPH_LIMITS = {
   /** Fields that one navigation asks for. */
   fieldsMax: 200,
   ...PATH_LIMITS,
+  ...CURSOR_LIMITS,
   /**
    * `limit` of a navigation that has none: of the first level, of a nested one; and the highest.
    */

@@ -22,6 +22,7 @@ import {
   type EmbeddedJournal,
 } from '../../storage/embedded/journal/journal.ts'
 import { type ConsistencyTokens, consistencyTokens } from './consistency.ts'
+import { cursorSeal } from './cursors.ts'
 import { Graph } from './graph.ts'
 import { LiveSchema } from './live-schema.ts'
 import { IndexThread } from '../indexing/embedded/index-thread.ts'
@@ -102,6 +103,7 @@ async function open(
     runner: reader,
     index: index.watch,
     tokens,
+    cursors: cursorSeal(journal.identity.secret),
     nowMs: () => clock.nowMs(),
     monotonicMs: () => clock.monotonicMs(),
   })

@@ -6,6 +6,7 @@
 import type { Acl } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { Position } from '../../protocol/ids.ts'
+import type { CursorSeal } from '../../protocol/graph/cursor.ts'
 import { metaOf as graphMeta } from '../../protocol/graph/meta.ts'
 import { planNavigations } from '../../protocol/graph/navigation.ts'
 import type { GraphPlan, Step } from '../../protocol/graph/plan.ts'
@@ -52,6 +53,7 @@ export interface GraphOptions {
   readonly runner: PlanRunner
   readonly index: IndexWatch
   readonly tokens: ConsistencyTokens
+  readonly cursors: CursorSeal
   readonly filterFields: FilterFields
   /** Wall clock, milliseconds since 1970: what `now` means in filters. */
   readonly nowMs: () => number
@@ -124,7 +126,9 @@ export class Graph {
     if (known !== null) return known
     const plan = this.#planned(request, version)
     const ready = { plan, json: JSON.stringify(plan), usesHistory: usesHistory(plan) }
-    if (text !== null) this.#plans.keep(acl, text, ready)
+    // A page is asked for once.
+    const isPage = plan.steps.some(({ after }) => after !== undefined)
+    if (text !== null && !isPage) this.#plans.keep(acl, text, ready)
     return ready
   }
 
@@ -141,8 +145,8 @@ export class Graph {
   }
 
   #planOn({ body, acl }: GraphRequest, { schema }: SchemaVersion): GraphPlan {
-    const { nowMs, filterFields } = this.#options
-    const options = { nowMs: nowMs(), limits: LIMITS.graph }
+    const { nowMs, filterFields, cursors } = this.#options
+    const options = { nowMs: nowMs(), limits: LIMITS.graph, cursors }
     return planNavigations(body, schema, graphAccess(acl, filterFields), options)
   }
 

@@ -51,6 +51,14 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length
 }
 
+/** Order of nodes that nothing else tells apart. */
+export function compareIds(
+  a: { readonly id: string; readonly actorId: string },
+  b: { readonly id: string; readonly actorId: string },
+): number {
+  return compareText(a.id, b.id) || compareText(a.actorId, b.actorId)
+}
+
 export function compileCondition(condition: Condition): Test {
   switch (condition.kind) {
     case 'constant':
@@ -196,18 +204,23 @@ function ofKind(value: unknown, as: Kind): Scalar | undefined {
 
 const RANK: Readonly<Record<string, number>> = { boolean: 0, number: 1, string: 2 }
 
+/** What a sort key reads; undefined: missing. */
+export function readSortValue(doc: Doc, { path, as }: SortKey): Scalar | undefined {
+  return ofKind(readPath(doc, path), as)
+}
+
 /** Compares two documents by sort keys. Returns 0 when all are equal: the caller breaks the tie. */
 export function compareDocs(keys: readonly SortKey[], a: Doc, b: Doc): number {
-  for (const { path, direction, as } of keys) {
-    const x = ofKind(readPath(a, path), as)
-    const y = ofKind(readPath(b, path), as)
+  for (const key of keys) {
+    const x = readSortValue(a, key)
+    const y = readSortValue(b, key)
     if (x === undefined || y === undefined) {
       // Missing values come last in both directions.
       if (x === y) continue
       return x === undefined ? 1 : -1
     }
     const order = compareScalars(x, y)
-    if (order !== 0) return direction === 'asc' ? order : -order
+    if (order !== 0) return key.direction === 'asc' ? order : -order
   }
   return 0
 }

@@ -4,7 +4,9 @@
 // at once on what is at hand and waits for what is elsewhere. Source: CONTRACT 1.4.
 
 import { RequestError } from '../errors.ts'
-import { compareDocs, compareText, compileCondition, pickFields } from './evaluate.ts'
+import { Collected } from './collected-history.ts'
+import { addCursors, type CursorSeal, NO_CURSORS } from './cursor.ts'
+import { compileCondition, pickFields } from './evaluate.ts'
 import type { NodeDoc } from '../behaviour.ts'
 import {
   ReadAhead,
@@ -102,12 +104,15 @@ export interface Execution {
   readonly finder: NodeFinder
   readonly history: HistorySource
   readonly budget: Budget
+  /** For plans that ask for cursors. */
+  readonly cursors?: CursorSeal
 }
 
 export interface RemoteExecution {
   readonly finder: RemoteFinder
   readonly history: RemoteHistory
   readonly budget: Budget
+  readonly cursors?: CursorSeal
 }
 
 /** What a walk needs on its way. */
@@ -119,15 +124,15 @@ type Walk<T> = Generator<WalkRequest, T, readonly Found[] | HistoryPiece>
 
 /** Runs a whole request on what is at hand. */
 export function executePlan(plan: GraphPlan, execution: Execution): GraphResult {
-  return runNow(walkPlan(plan, execution.budget), execution)
+  return runNow(walkPlan(plan, execution), execution)
 }
 
 /** Runs a whole request on what has to be waited for. */
 export async function executeRemotely(
   plan: GraphPlan,
-  { finder, history, budget }: RemoteExecution,
+  { finder, history, ...context }: RemoteExecution,
 ): Promise<GraphResult> {
-  const walk = walkPlan(plan, budget)
+  const walk = walkPlan(plan, context)
   const readAhead = new ReadAhead(history)
   for (let next = walk.next(); ;) {
     if (next.done) return next.value
@@ -175,9 +180,20 @@ function pieceNow(history: HistorySource, of: HistoryRequest): HistoryPiece {
   return { nodes, rest: iterator }
 }
 
-function* walkPlan(plan: GraphPlan, budget: Budget): Walk<GraphResult> {
+interface WalkContext {
+  readonly budget: Budget
+  readonly cursors?: CursorSeal
+}
+
+function* walkPlan(
+  plan: GraphPlan,
+  { budget, cursors = NO_CURSORS }: WalkContext,
+): Walk<GraphResult> {
   const answer: Record<string, unknown> = {}
-  for (const step of plan.steps) yield* answerStep(step, null, [answer], budget)
+  for (const step of plan.steps) {
+    const [found] = yield* answerStep(step, null, [answer], budget)
+    addCursors(answer, step, found!, cursors)
+  }
   return answer
 }
 
@@ -219,7 +235,7 @@ function* answerStep(
   parents: readonly GraphRow[] | null,
   answers: readonly Record<string, unknown>[],
   budget: Budget,
-): Walk<void> {
+): Walk<readonly Found[]> {
   const founds =
     step.storage.kind === 'history'
       ? yield* findHistory(step, parents, budget)
@@ -240,6 +256,7 @@ function* answerStep(
       answer[`${step.name}HasMore`] = true
     }
   }
+  return founds
 }
 
 /** The answers of all nodes that were found, in one list: the next level works on all at once. */
@@ -307,9 +324,10 @@ function* collectHistory(
       for (const { id, doc } of piece.nodes) {
         if (++collected.age % 64 === 0) budget.check()
         const row: GraphRow = { actorId, id, doc }
+        const isBehind = collected.meets(row)
         if (!keep(row) || (test !== null && !test(doc))) continue
         if (!(yield* passesSemiJoins(step.plan, row))) continue
-        collected.add(row)
+        collected.add(row, isBehind)
         if (collected.isDone) return collected.found()
       }
       rest = piece.rest
@@ -318,62 +336,4 @@ function* collectHistory(
     }
   }
   return collected.found()
-}
-
-/** A history node, and how many were read before it. */
-interface Aged {
-  readonly row: GraphRow
-  readonly age: number
-}
-
-/** Takes the history nodes that match, newest first, and keeps those that the answer shows. */
-class Collected {
-  /** Nodes read so far, those that don't match included. */
-  age = 0
-  readonly #step: Step
-  readonly #room: number
-  #kept: Aged[] = []
-  #count = 0
-
-  constructor(step: Step) {
-    this.#step = step
-    this.#room = step.limit + 1
-  }
-
-  get #sorts(): boolean {
-    return this.#step.orderBy.length > 0
-  }
-
-  get #counts(): boolean {
-    return this.#step.returns === 'count' || this.#step.returns === 'both'
-  }
-
-  add(row: GraphRow): void {
-    this.#count++
-    if (this.#sorts || this.#kept.length < this.#room) this.#kept.push({ row, age: this.age })
-    if (this.#kept.length < 4 * this.#room) return
-    this.#kept = sorted(this.#step, this.#kept).slice(0, this.#room)
-  }
-
-  /** True: whatever comes, the answer stays the same. */
-  get isDone(): boolean {
-    return this.#kept.length === this.#room && !this.#sorts && !this.#counts
-  }
-
-  found(): Found {
-    const { returns, limit } = this.#step
-    const kept = this.#sorts ? sorted(this.#step, this.#kept) : this.#kept
-    const rows = returns === 'count' ? [] : kept.slice(0, limit).map((one) => one.row)
-    return { rows, more: kept.length > limit, count: this.#count }
-  }
-}
-
-function sorted(step: Step, kept: readonly Aged[]): Aged[] {
-  return kept.toSorted(
-    (a, b) =>
-      compareDocs(step.orderBy, a.row.doc, b.row.doc) ||
-      compareText(a.row.actorId, b.row.actorId) ||
-      // Younger entries are read first: the greater age has the earlier place in the journal.
-      b.age - a.age,
-  )
 }

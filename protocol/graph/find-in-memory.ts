@@ -1,9 +1,10 @@
 // The finder over nodes in memory: filters, semi-joins, order and limits on plain documents. The
 // source is one actor (a `query` message) or the index's twin. Source: CONTRACT 1.4.
 
+import { behindTest } from './cursor.ts'
 import {
   compareDocs,
-  compareText,
+  compareIds,
   compileCondition,
   placeOf,
   type Doc,
@@ -11,7 +12,7 @@ import {
 } from './evaluate.ts'
 import { executeNodes, type Budget, type Found, type GraphRow, type NodeFinder } from './execute.ts'
 import type { HistorySource } from './history.ts'
-import type { NodePlan, Step } from './plan.ts'
+import type { Link, NodePlan, Step } from './plan.ts'
 
 /** Nodes at hand. */
 export interface NodeSource {
@@ -42,6 +43,7 @@ export class MemoryFinder implements NodeFinder {
   readonly #source: NodeSource
   readonly #budget: Budget
   readonly #tests = new Map<Step, Test | null>()
+  readonly #linkTests = new Map<Link, Test>()
   #looked = 0
 
   constructor(source: NodeSource, budget: Budget) {
@@ -62,9 +64,11 @@ export class MemoryFinder implements NodeFinder {
     }
     const count = rows.length
     if (step.returns === 'count') return { rows: [], more: false, count }
-    rows.sort((a, b) => order(step, a, b))
-    const more = count > step.limit
-    return { rows: more ? rows.slice(0, step.limit) : rows, more, count }
+    const shown =
+      step.after === undefined ? rows : rows.filter(behindTest(step.orderBy, step.after))
+    shown.sort((a, b) => order(step, a, b))
+    const more = shown.length > step.limit
+    return { rows: more ? shown.slice(0, step.limit) : shown, more, count }
   }
 
   #matches(step: Step, row: GraphRow): boolean {
@@ -100,10 +104,29 @@ export class MemoryFinder implements NodeFinder {
     }
     const value = parent.doc[source.from]
     if (value === undefined || value === null) return
+    const values = source.through ? this.#linked(source.through, value) : null
     const actorId = source.sameActor ? parent.actorId : null
     for (const row of this.#kept(step, actorId, parent)) {
-      if (row.doc[source.to] === value) yield row
+      const end = row.doc[source.to]
+      if (values === null ? end === value : values.has(end)) yield row
     }
+  }
+
+  /** Values that the links of a value lead to. */
+  #linked(through: Link, value: unknown): ReadonlySet<unknown> {
+    let test = this.#linkTests.get(through)
+    if (test === undefined) {
+      test = through.filter === null ? () => true : compileCondition(through.filter)
+      this.#linkTests.set(through, test)
+    }
+    const values = new Set<unknown>()
+    for (const { doc } of this.#source.rows(through.node, null)) {
+      if (++this.#looked % 256 === 0) this.#budget.check()
+      if (doc[through.from] === value && test(doc)) values.add(doc[through.to])
+    }
+    values.delete(undefined)
+    values.delete(null)
+    return values
   }
 
   /** Nodes of the step's type as they are kept, in their holder's order. */
@@ -133,16 +156,13 @@ function* elements(holder: GraphRow, member: string, idField: string): Generator
   }
 }
 
-const byId = (a: GraphRow, b: GraphRow): number =>
-  compareText(a.id, b.id) || compareText(a.actorId, b.actorId)
-
 /**
  * Order of a step's nodes: its keys, then by id. Without keys nested lists inside an actor are in
  * its own order, which is the order they are found in unless the node type names a position.
  */
 function order(step: Step, a: GraphRow, b: GraphRow): number {
   const { orderBy, source, storage, position } = step
-  if (orderBy.length > 0) return compareDocs(orderBy, a.doc, b.doc) || byId(a, b)
-  if (source.kind === 'set' || !source.sameActor) return byId(a, b)
+  if (orderBy.length > 0) return compareDocs(orderBy, a.doc, b.doc) || compareIds(a, b)
+  if (source.kind === 'set' || !source.sameActor) return compareIds(a, b)
   return storage.kind === 'embedded' ? 0 : placeOf(a.doc, position) - placeOf(b.doc, position)
 }

@@ -62,7 +62,7 @@ void t.test('what a token covers', (t) => {
   )
   t.same(
     library!.edges.map(({ name }) => name),
-    ['books', 'twin', 'twinOf'],
+    ['books', 'twin', 'twinOf', 'ofSize', 'openedWith'],
   )
   const kind = metaOf(SCHEMA, FULL_ACCESS).nodes[0]!.fields.find(({ name }) => name === 'kind')
   t.same(kind, {

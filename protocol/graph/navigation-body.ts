@@ -16,6 +16,8 @@ export interface NavigationBody {
   readonly phrase?: string
   readonly orderBy?: string
   readonly limit?: number
+  readonly cursor?: 'last' | 'each' | boolean
+  readonly after?: string
   readonly count?: boolean
   readonly require?: 'any' | 'some' | 'none' | boolean
   readonly node?: NodeBody
@@ -40,6 +42,16 @@ export const NavigationSchema: TSchema = Type.Recursive(
       phrase: Type.Optional(Type.String()),
       orderBy: Type.Optional(Type.String()),
       limit: Type.Optional(Type.Integer({ minimum: 1 })),
+      cursor: Type.Optional(
+        Type.Union([Type.Boolean(), Type.String()], {
+          description:
+            'Of a base set: last (or true) adds <name>Cursor where there are more nodes, each adds ' +
+            '<name>Cursors, one for each.',
+        }),
+      ),
+      after: Type.Optional(
+        Type.String({ description: 'A cursor of the same query: the nodes behind it.' }),
+      ),
       count: Type.Optional(Type.Boolean()),
       require: Type.Optional(Type.Union([Type.Boolean(), Type.String()])),
       node: Type.Optional(nodeOf(navigation)),

@@ -246,7 +246,7 @@ void t.test('the schema', (t) => {
   t.equal(SCHEMA.sets.get('libraries'), SCHEMA.nodes.get('library'))
   t.notOk(SCHEMA.nodes.get('library')!.edges.has('unknown'), 'edges to unknown types are left out')
   const library = NODE_TYPES[0]!
-  const [, shelf, , leaf, , , visit] = NODE_TYPES
+  const [, shelf, , leaf, , , , visit] = NODE_TYPES
   const { root: _, ...unmarked } = library
   const marked = graphSchema([unmarked, visit!])
   t.equal(marked.nodes.get('library')!.type.root, true, 'parents of history are root nodes')

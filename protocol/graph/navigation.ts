@@ -13,7 +13,6 @@ import {
   checkNode,
 } from './navigation-body.ts'
 import { suggestion } from '../near-names.ts'
-import type { EdgeDef } from './node-type.ts'
 import { parsePath } from './parser.ts'
 import type { Condition, FieldPath, GraphPlan, NodePlan, Step } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
@@ -32,7 +31,7 @@ import {
   capital,
   shownName,
 } from './planning.ts'
-import { planFilter, planLimit, planOrder, planHistory } from './plan-selection.ts'
+import { planCursor, planFilter, planHistory, planLimit, planOrder } from './plan-selection.ts'
 
 const ALIAS = /^[A-Za-z_]\w{0,99}$/
 
@@ -132,9 +131,10 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
       ? planFields(body.node ?? {}, { ...spot, place: under(place, 'node') }, planning)
       : { node: type.name, fields: [], steps: [] }
   const returns = isBare(plan) ? returnsOfBare(returned, require) : returned
+  const orderBy = planOrder(body.orderBy, node, place, planning)
   return {
     name: body.alias ?? body.edge,
-    source: parent === null ? { kind: 'set' } : edgeSource(parent.node, parent.edge),
+    source: edgeSource(spot, planning),
     storage: type.storage,
     idField: type.idField,
     position: type.position ?? null,
@@ -142,17 +142,42 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     plan,
     filter,
     phrase: null,
-    orderBy: planOrder(body.orderBy, node, place, planning),
+    orderBy,
     limit: planLimit(body.limit, spot, planning),
     returns,
     require,
     historyOf: parent === null ? planHistory(type.storage, filter, place) : null,
+    ...planCursor(body, spot, { allowed, orderBy }, planning),
   }
 }
 
-function edgeSource(parent: GraphNode, edge: EdgeDef): Step['source'] {
-  const { name, from, to, sameActor } = edge
-  return { kind: 'edge', edge: name, parent: parent.type.name, from, to, sameActor }
+function edgeSource(spot: StepSpot, planning: Planning): Step['source'] {
+  const { node, parent, place } = spot
+  if (parent === null) return { kind: 'set' }
+  const { edge } = parent
+  const { name, from, to, sameActor, through } = edge
+  const own = {
+    kind: 'edge',
+    edge: name,
+    parent: parent.node.type.name,
+    from,
+    to,
+    sameActor,
+  } as const
+  const mayGoBy = (of: GraphNode, member: string): void => {
+    if (planning.access.mayFilter(of.type.name, [member])) return
+    throw forbidden(of, [member], `/${place}`)
+  }
+  if (edge.custom || through) {
+    mayGoBy(parent.node, from)
+    mayGoBy(node, to)
+  }
+  if (through === undefined) return own
+  const link = planning.schema.nodes.get(through.node)!
+  mayGoBy(link, through.from)
+  mayGoBy(link, through.to)
+  const filter = allowedNodes(link, place, planning)
+  return { ...own, through: { ...through, idField: link.type.idField, filter } }
 }
 
 function allowedNodes(
@@ -308,8 +333,10 @@ function checkNames(fields: readonly FieldPath[], steps: readonly Step[], place:
     if (members.has(name)) throw duplicate(name)
     members.add(name)
   }
-  for (const { name } of steps) {
-    if (members.has(`${name}HasMore`)) throw duplicate(`${name}HasMore`)
+  for (const { name, cursor } of steps) {
+    const beside = cursor === undefined ? ['HasMore'] : ['HasMore', 'Cursor', 'Cursors']
+    const taken = beside.find((suffix) => members.has(name + suffix))
+    if (taken !== undefined) throw duplicate(name + taken)
   }
 }
 

@@ -27,18 +27,57 @@ export interface FieldDef {
   readonly members?: readonly FieldDef[]
   /** Kept as an own, indexed column where a driver has such: fields people find nodes by. */
   readonly indexed?: boolean
+  /** Defined in the registry, not by the platform. */
+  readonly custom?: boolean
 }
 
+/**
+ * An edge goes by equal values: this node's doc[from] and the other's doc[to], fields of one kind
+ * (`linkKind`); a missing value leads nowhere. One that leaves the actor leads to its nodes in
+ * the order of their ids; a `single` one that finds several leads to the first of them.
+ */
 export interface EdgeDef {
   readonly name: string
   /** Name of the node type it leads to. */
   readonly node: string
   readonly cardinality: 'single' | 'many'
-  /** This node's doc[from] equals the other's doc[to]. */
   readonly from: string
   readonly to: string
   /** Both ends belong to one actor: matched within the actor only (child ids may clash outside). */
   readonly sameActor: boolean
+  /** Many to many: other nodes say what belongs together. Such an edge leaves the actor. */
+  readonly through?: LinkDef
+  /** Defined in the registry, not by the platform. */
+  readonly custom?: boolean
+}
+
+/**
+ * What stands between the ends of an edge: this node's doc[from] equals a link's
+ * doc[through.from], and the link's doc[through.to] the other's doc[to]. A node that several links
+ * lead to is found once.
+ */
+export interface LinkDef {
+  /** Name of the node type of the links, which are kept as rows. */
+  readonly node: string
+  readonly from: string
+  readonly to: string
+}
+
+/** What fields are compared as when an edge goes by them; null: none goes by such a field. */
+export function linkKind(type: FieldType): 'text' | 'number' | 'boolean' | 'instant' | null {
+  switch (type) {
+    case 'text':
+    case 'enum':
+    case 'uuid':
+    case 'date':
+      return 'text'
+    case 'number':
+    case 'boolean':
+    case 'instant':
+      return type
+    default:
+      return null
+  }
 }
 
 export type Storage =

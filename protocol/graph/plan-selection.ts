@@ -7,6 +7,8 @@ import { fieldsOf } from './filter-fields.ts'
 import { SyntaxMistake } from './lexer.ts'
 import { parseOrderBy } from './parser.ts'
 import type { Condition, SortKey, Step } from './plan.ts'
+import { placeOfText } from './cursor.ts'
+import type { NavigationBody } from './navigation-body.ts'
 import type { GraphNode } from './schema.ts'
 import { historyActors } from './history.ts'
 import { typeFilter } from './typing.ts'
@@ -17,6 +19,7 @@ import {
   forbidden,
   attempt,
   invalid,
+  shownName,
   under,
   at,
 } from './planning.ts'
@@ -114,5 +117,45 @@ export function planHistory(storage: Step['storage'], filter: Condition | null, 
     place,
     `this set is read from its ${storage.parent}'s records: follow an edge from ` +
       `${storage.parent}, or filter by ${storage.parentField} == '...'`,
+  )
+}
+
+/** What a step needs for cursors; empty where none was asked for. */
+export function planCursor(
+  body: NavigationBody,
+  spot: StepSpot,
+  tie: { readonly allowed: Condition | null; readonly orderBy: readonly SortKey[] },
+  { options }: Planning,
+): Pick<Step, 'cursor' | 'after'> {
+  const { cursor, after } = body
+  if ((cursor === undefined || cursor === false) && after === undefined) return {}
+  const { place, node, parent } = spot
+  if (
+    cursor !== undefined &&
+    typeof cursor !== 'boolean' &&
+    cursor !== 'last' &&
+    cursor !== 'each'
+  ) {
+    throw invalid(place, `cursor must be last or each, found ${shownName(cursor)}`)
+  }
+  if (parent !== null) {
+    throw invalid(
+      place,
+      `cursors are of base sets: ask for ${node.type.set} with a filter on ${parent.edge.to}`,
+    )
+  }
+  if (options.cursors === undefined) throw invalid(place, 'there are no cursors here')
+  const { filter = '', phrase = '' } = body
+  // The filter as it was written: what `now` stands for moves on between two pages.
+  const of = JSON.stringify([node.type.name, filter.trim(), phrase, tie.orderBy, tie.allowed])
+  const asked = { of, each: cursor === 'each' }
+  if (after === undefined) return { cursor: asked }
+  const below = under(place, 'after')
+  const text = after.length > options.limits.cursorCharsMax ? null : options.cursors.open(after, of)
+  if (text !== null) return { cursor: asked, after: placeOfText(text) }
+  throw invalid(
+    below,
+    'this is no cursor of this query: it goes with the set, filter, phrase, orderBy and ' +
+      'permissions that it was made with; begin again without it',
   )
 }

@@ -52,6 +52,23 @@ export interface Step {
    * filter on the parent's id; null for all others.
    */
   readonly historyOf: readonly string[] | null
+  /** Of a base set: cursors come with its nodes; absent: none. */
+  readonly cursor?: {
+    /** What they are tied to. */
+    readonly of: string
+    /** One with each node; false: one of the last, where there are more. */
+    readonly each: boolean
+  }
+  /** Of a base set: nodes behind this place are shown, all are counted. Absent: from the first. */
+  readonly after?: CursorPlace
+}
+
+/** Where a node stood in a step's order. */
+export interface CursorPlace {
+  readonly id: string
+  readonly actorId: string
+  /** Of each sort key; null: missing. */
+  readonly values: readonly (Scalar | null)[]
 }
 
 export type StepSource =
@@ -66,7 +83,19 @@ export type StepSource =
       readonly to: string
       /** Both are nodes of one actor. */
       readonly sameActor: boolean
+      /** Nodes between the two; absent: none. */
+      readonly through?: Link
     }
+
+/** Nodes of type `node`, kept as rows: parent's doc[from] to link's, link's doc[to] to node's. */
+export interface Link {
+  readonly node: string
+  readonly idField: string
+  readonly from: string
+  readonly to: string
+  /** Links that count; null: all. */
+  readonly filter: Condition | null
+}
 
 export interface SortKey {
   readonly path: FieldPath

@@ -2,6 +2,7 @@
 // how a caller is told what is wrong there. Source: CONTRACT 1.4.
 
 import { RequestError } from '../errors.ts'
+import type { CursorSeal } from './cursor.ts'
 import { FieldMistake } from './fields.ts'
 import { SyntaxMistake } from './lexer.ts'
 import type { EdgeDef } from './node-type.ts'
@@ -35,12 +36,15 @@ export interface GraphLimits {
   readonly limitDefault: number
   readonly nestedLimitDefault: number
   readonly limitMax: number
+  readonly cursorCharsMax: number
 }
 
 export interface PlanOptions {
   /** What `now` stands for, milliseconds since 1970. */
   readonly nowMs: number
   readonly limits: GraphLimits
+  /** Absent: cursors are refused. */
+  readonly cursors?: CursorSeal
 }
 
 export interface Planning {

@@ -3,7 +3,7 @@
 // schema. Source: CONTRACT 1.4, commerce/README.md "Graph".
 
 import { assert } from '../errors.ts'
-import type { EdgeDef, FieldDef, NodeType } from './node-type.ts'
+import { type EdgeDef, type FieldDef, linkKind, type NodeType } from './node-type.ts'
 
 /** A node type with its members by name. */
 export interface GraphNode {
@@ -67,9 +67,47 @@ function graphNode(type: NodeType, declared: ReadonlyMap<string, NodeType>): Gra
     const target = declared.get(edge.node)
     if (!target) continue
     const parent = parentOf(target)
-    if (parent === null || declared.has(parent)) edges.set(edge.name, edge)
+    if (parent !== null && !declared.has(parent)) continue
+    const link = edge.through && declared.get(edge.through.node)
+    if (edge.through !== undefined && link === undefined) continue
+    const mistake = edgeMistake(edge, { from: type, to: target, link })
+    assert(mistake === null, `the edge ${edge.name} of ${type.name}: ${mistake}`)
+    edges.set(edge.name, edge)
   }
   return { type, fields, edges }
+}
+
+/** The node types that an edge has to do with. */
+export interface EdgeTypes {
+  readonly from: NodeType
+  readonly to: NodeType
+  readonly link?: NodeType | undefined
+}
+
+/** Why an edge can't be; null: it can. */
+export function edgeMistake(edge: EdgeDef, { from, to, link }: EdgeTypes): string | null {
+  const ends: [NodeType, string, NodeType, string][] = []
+  const { through } = edge
+  if (through === undefined || link === undefined) ends.push([from, edge.from, to, edge.to])
+  else {
+    if (edge.sameActor) return 'an edge over a link leaves the actor'
+    if (link.storage.kind !== 'row') return `${link.name} has no rows of its own to be links`
+    if (to.storage.kind === 'history') return `${to.name} is read from records, no link leads there`
+    ends.push([from, edge.from, link, through.from], [link, through.to, to, edge.to])
+  }
+  for (const [one, a, other, b] of ends) {
+    const [kind, otherKind] = [kindOf(one, a), kindOf(other, b)]
+    if (kind === null) return `no edge goes by ${one.name}.${a}`
+    if (otherKind === null) return `no edge goes by ${other.name}.${b}`
+    if (kind !== otherKind) return `${one.name}.${a} is never equal to ${other.name}.${b}`
+  }
+  return null
+}
+
+/** Members that are no fields hold ids: text. */
+function kindOf(type: NodeType, member: string): ReturnType<typeof linkKind> {
+  const field = type.fields.find(({ name }) => name === member)
+  return field === undefined ? 'text' : linkKind(field.type)
 }
 
 function checkStorage(type: NodeType, nodes: ReadonlyMap<string, GraphNode>): void {

@@ -2,6 +2,7 @@
 // body is asked.
 
 import { LIMITS } from '../../config/limits.ts'
+import type { CursorSeal } from '../../protocol/graph/cursor.ts'
 import { FULL_ACCESS } from '../../protocol/graph/planning.ts'
 import { planNavigations } from '../../protocol/graph/navigation.ts'
 import type { HistorySource } from '../../protocol/graph/history.ts'
@@ -27,6 +28,7 @@ export interface IndexOptions {
   readonly history: HistorySource
   /** Monotonic milliseconds of the reader. */
   readonly now: () => number
+  readonly cursors: CursorSeal
 }
 
 /** Makes an empty index; ends it with `t.teardown`. */
@@ -40,12 +42,27 @@ export const HISTORY: HistorySource = {
   },
 }
 
-export const OPTIONS: IndexOptions = { schema: SCHEMA, history: HISTORY, now: () => 0 }
+/** Cursors that can be read. */
+export const CURSORS: CursorSeal = {
+  seal: (text, of) => Buffer.from(`${of}\n${text}`).toString('base64url'),
+  open(cursor, of) {
+    const lines = Buffer.from(cursor, 'base64url').toString().split('\n')
+    return lines.length === 2 && lines[0] === of ? lines[1]! : null
+  },
+}
+
+export const OPTIONS: IndexOptions = {
+  schema: SCHEMA,
+  history: HISTORY,
+  now: () => 0,
+  cursors: CURSORS,
+}
 const BUDGET_MS = 1_000_000
 /** Real engines may be slow, and the machine busy. */
 export const TIMEOUT_MS = 240_000
 export function planOf(body: unknown, schema = SCHEMA): GraphPlan {
-  return planNavigations(body, schema, FULL_ACCESS, { nowMs: NOW, limits: LIMITS.graph })
+  const options = { nowMs: NOW, limits: LIMITS.graph, cursors: CURSORS }
+  return planNavigations(body, schema, FULL_ACCESS, options)
 }
 
 export async function ask(reader: GraphReader, body: unknown): Promise<Record<string, unknown>> {

@@ -1,8 +1,7 @@
-// Node types and random nodes for the graph index's conformance suite: libraries with shelves and
-// books, in every form of storage, linked inside and across actors. It stands beside the suite;
-// values are few and nasty, so that nodes meet in comparisons.
+// Node types for the graph index's conformance suite: libraries with shelves and books, in every
+// form of storage, linked inside and across actors and over other nodes. It stands beside the
+// suite; values are few and nasty, so that nodes meet in comparisons.
 
-import fc from 'fast-check'
 import type { EdgeDef, FieldDef, FieldType, NodeType } from '../../protocol/graph/node-type.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
 
@@ -20,6 +19,17 @@ const across = (
   cardinality: EdgeDef['cardinality'],
   [from, to]: readonly [string, string],
 ): EdgeDef => ({ name, node, cardinality, from, to, sameActor: false })
+
+/** Over loans: from our member to the loan's, from the loan's other to the far end's. */
+const through = (
+  name: string,
+  node: string,
+  cardinality: EdgeDef['cardinality'],
+  [from, first, second, to]: readonly [string, string, string, string],
+): EdgeDef => ({
+  ...across(name, node, cardinality, [from, to]),
+  through: { node: 'loan', from: first, to: second },
+})
 
 export const LIBRARY: NodeType = {
   name: 'library',
@@ -57,6 +67,11 @@ export const LIBRARY: NodeType = {
     across('twin', 'library', 'single', ['twinId', 'libraryId']),
     across('twinOf', 'library', 'many', ['libraryId', 'twinId']),
     across('twinShelves', 'shelf', 'many', ['twinId', 'libraryId']),
+    // By numbers, instants and truths; a single one may find several.
+    across('ofSize', 'library', 'many', ['area', 'area']),
+    across('openedWith', 'library', 'single', ['openedAt', 'openedAt']),
+    across('shelfOfDay', 'shelf', 'single', ['openedAt', 'builtAt']),
+    through('lentNotes', 'note', 'many', ['libraryId', 'libraryId', 'isbn', 'body']),
   ],
 }
 
@@ -78,6 +93,7 @@ const SHELF: NodeType = {
     edge('library', 'library', 'single', 'libraryId'),
     edge('books', 'book', 'many', 'shelfId'),
     edge('notes', 'note', 'many', 'shelfId'),
+    through('lentBooks', 'book', 'many', ['label', 'label', 'isbn', 'isbn']),
   ],
 }
 
@@ -99,6 +115,9 @@ const BOOK: NodeType = {
     edge('library', 'library', 'single', 'libraryId'),
     edge('shelf', 'shelf', 'single', 'shelfId'),
     edge('leaves', 'leaf', 'many', 'bookId'),
+    across('alike', 'book', 'many', ['isLent', 'isLent']),
+    through('lenders', 'library', 'many', ['isbn', 'isbn', 'libraryId', 'libraryId']),
+    through('lentShelf', 'shelf', 'single', ['isbn', 'isbn', 'libraryId', 'libraryId']),
   ],
 }
 
@@ -142,6 +161,25 @@ const NOTE: NodeType = {
   ],
 }
 
+/** Links between books, shelves and libraries. */
+const LOAN: NodeType = {
+  name: 'loan',
+  set: 'loans',
+  idField: 'loanId',
+  storage: { kind: 'row' },
+  fields: [
+    field('loanId', 'text'),
+    key('libraryId', 'uuid'),
+    field('isbn', 'text'),
+    field('label', 'text'),
+    field('at', 'instant'),
+  ],
+  edges: [
+    edge('library', 'library', 'single', 'libraryId'),
+    across('books', 'book', 'many', ['isbn', 'isbn']),
+  ],
+}
+
 const CITY: NodeType = {
   name: 'city',
   set: 'cities',
@@ -169,7 +207,7 @@ const VISIT: NodeType = {
   edges: [edge('library', 'library', 'single', 'libraryId')],
 }
 
-export const NODE_TYPES: readonly NodeType[] = [LIBRARY, SHELF, BOOK, LEAF, NOTE, CITY, VISIT]
+export const NODE_TYPES: readonly NodeType[] = [LIBRARY, SHELF, BOOK, LEAF, NOTE, LOAN, CITY, VISIT]
 export const SCHEMA = graphSchema(NODE_TYPES)
 
 export const TEXTS = [
@@ -213,157 +251,6 @@ function uuid(kind: number, i: number): string {
 }
 
 export type Doc = Record<string, unknown>
-
-const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null | undefined> =>
-  fc.oneof(
-    { weight: 6, arbitrary: value },
-    { weight: 1, arbitrary: fc.constantFrom(null, undefined) },
-  )
-const some = <T>(values: readonly T[]): fc.Arbitrary<T | null | undefined> =>
-  maybe(fc.constantFrom(...values))
-
-const anyJson: fc.Arbitrary<unknown> = fc.oneof(
-  fc.constantFrom<unknown>(...TEXTS, ...INSTANTS.slice(0, 2)),
-  fc.constantFrom<unknown>(...NUMBERS, true, false, null),
-  fc.array(fc.constantFrom<unknown>('a', '1', 1, 2.5, true, false, null, 'é'), { maxLength: 3 }),
-  fc.record({ x: fc.constantFrom<unknown>('a', 1, null) }),
-)
-const dynamic = maybe(fc.dictionary(fc.constantFrom(...MEMBERS), anyJson, { maxKeys: 4 }))
-
-const libraryDoc = fc.record<Doc>({
-  name: some(TEXTS),
-  kind: some(['small', 'large']),
-  area: some(NUMBERS),
-  openedAt: some(INSTANTS),
-  checkedAt: some(INSTANTS),
-  closesOn: some(DATES),
-  isPublic: some([true, false]),
-  tags: maybe(fc.uniqueArray(fc.constantFrom(...TEXTS), { maxLength: 3 })),
-  address: maybe(fc.record({ city: some(TEXTS), floor: some(NUMBERS) })),
-  motto: some(TEXTS),
-  rating: some(NUMBERS),
-  dynamic,
-  raw: anyJson,
-  twinId: some(actorIds),
-  cityCode: some(CODES),
-  notes: maybe(
-    fc.uniqueArray(
-      fc.record<Doc>({
-        noteId: fc.constantFrom(...bookIds),
-        shelfId: some(shelfIds),
-        cityCode: some(CODES),
-        body: some(TEXTS),
-        weight: some(NUMBERS),
-        writtenAt: some(INSTANTS),
-      }),
-      { selector: (note) => note['noteId'], maxLength: 3 },
-    ),
-  ),
-})
-
-const shelfDoc = fc.record<Doc>({
-  label: some(TEXTS),
-  width: some(NUMBERS),
-  builtAt: some(INSTANTS),
-  dynamic,
-  place: some(PLACES),
-})
-
-const bookDoc = fc.record<Doc>({
-  shelfId: some(shelfIds),
-  isbn: some(TEXTS),
-  pages: some(NUMBERS),
-  isLent: some([true, false]),
-  title: some(TEXTS),
-  leaves: maybe(
-    fc.array(fc.record<Doc>({ number: some(NUMBERS), text: some(TEXTS), dynamic }), {
-      maxLength: 3,
-    }),
-  ),
-})
-
-const cityDoc = fc.record<Doc>({ code: some(CODES), dynamic })
-
-/** One node to write or remove. */
-export interface RandomWrite {
-  readonly node: string
-  readonly actorId: string
-  readonly id: string
-  readonly doc: Doc | null
-}
-
-const libraries = actorIds.slice(0, 9)
-const cities = actorIds.slice(9)
-
-const write = (
-  node: string,
-  place: { actors: readonly string[]; ids: readonly string[] | null },
-  doc: fc.Arbitrary<Doc>,
-  finish: (doc: Doc, actorId: string, id: string) => Doc,
-): fc.Arbitrary<RandomWrite> =>
-  fc
-    .record({
-      actorId: fc.constantFrom(...place.actors),
-      child: fc.constantFrom(...(place.ids ?? [''])),
-      doc: fc.option(doc, { freq: 8 }),
-    })
-    .map(({ actorId, child, doc: made }) => {
-      const id = place.ids === null ? actorId : child
-      return { node, actorId, id, doc: made === null ? null : finish(made, actorId, id) }
-    })
-
-/** Writes in any order; the later of two for one node is the newer. */
-export const randomWrites: fc.Arbitrary<RandomWrite[]> = fc.array(
-  fc.oneof(
-    {
-      weight: 4,
-      arbitrary: write('library', { actors: libraries, ids: null }, libraryDoc, (doc, id) => ({
-        ...doc,
-        libraryId: id,
-        ...(Array.isArray(doc['notes']) && {
-          notes: (doc['notes'] as Doc[]).map((note) => ({ ...note, libraryId: id })),
-        }),
-      })),
-    },
-    {
-      weight: 4,
-      arbitrary: write(
-        'shelf',
-        { actors: libraries, ids: shelfIds },
-        shelfDoc,
-        (doc, actor, id) => ({
-          ...doc,
-          shelfId: id,
-          libraryId: actor,
-        }),
-      ),
-    },
-    {
-      weight: 4,
-      arbitrary: write('book', { actors: libraries, ids: bookIds }, bookDoc, (doc, actor, id) => ({
-        ...doc,
-        bookId: id,
-        libraryId: actor,
-        ...(Array.isArray(doc['leaves']) && {
-          leaves: (doc['leaves'] as Doc[]).map((leaf, i) => ({
-            ...leaf,
-            leafId: `${id}/${i}`,
-            bookId: id,
-            libraryId: actor,
-          })),
-        }),
-      })),
-    },
-    {
-      weight: 1,
-      arbitrary: write('city', { actors: cities, ids: null }, cityDoc, (doc, id) => ({
-        ...doc,
-        cityId: id,
-      })),
-    },
-  ),
-  { minLength: 1, maxLength: 60 },
-)
 
 /** Visits of an actor, oldest first: the same ones always. */
 export function visitsOf(actorId: string): Doc[] {

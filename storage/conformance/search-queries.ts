@@ -183,24 +183,43 @@ export interface ReferenceNode {
   readonly doc: Doc
 }
 
+/** Where a navigation is shown. */
+interface Shown {
+  /** null: a base set. */
+  readonly parent: ReferenceNode | null
+  readonly edge: EdgeDef | null
+  readonly skip: number
+}
+
 /**
  * Answers queries by looking at every node; nodes are in the order in which they were first made.
  */
 export class Reference {
   readonly #nodes: readonly ReferenceNode[]
+  readonly #byType = new Map<string, readonly ReferenceNode[]>()
+  readonly #byValue = new Map<string, Map<unknown, readonly ReferenceNode[]>>()
 
   constructor(nodes: readonly ReferenceNode[]) {
     this.#nodes = nodes
   }
 
-  answer(query: readonly RandomNavigation[]): Record<string, unknown> {
+  /** `skip`: so many nodes of the first base set were on the pages before. */
+  answer(query: readonly RandomNavigation[], skip = 0): Record<string, unknown> {
     const answer: Record<string, unknown> = {}
-    for (const navigation of query) this.#show(navigation, null, null, answer)
+    for (const [i, navigation] of query.entries()) {
+      this.#show(navigation, { parent: null, edge: null, skip: i === 0 ? skip : 0 }, answer)
+    }
     return answer
   }
 
   /** All nodes of a type, whatever their storage. */
-  #all(type: NodeType): ReferenceNode[] {
+  #all(type: NodeType): readonly ReferenceNode[] {
+    const known = this.#byType.get(type.name) ?? this.#kept(type)
+    this.#byType.set(type.name, known)
+    return known
+  }
+
+  #kept(type: NodeType): readonly ReferenceNode[] {
     const { storage, name, idField } = type
     if (storage.kind === 'row') return this.#nodes.filter((one) => one.node === name)
     if (storage.kind === 'history') {
@@ -222,11 +241,36 @@ export class Reference {
 
   #matching(navigation: RandomNavigation, parent: ReferenceNode | null, edge: EdgeDef | null) {
     const filter = filterOf(navigation)
-    return this.#all(navigation.type).filter((one) => {
-      if (parent !== null && edge !== null && !isLinked(parent, one, edge)) return false
+    const all =
+      parent === null || edge === null ? this.#all(navigation.type) : this.#linked(parent, edge)
+    return all.filter((one) => {
       if (filter !== null && !filter.holds(one.doc)) return false
       return this.#passes(navigation.node, navigation.type, one)
     })
+  }
+
+  /** Nodes that an edge leads to, in the order in which they were made. */
+  #linked(parent: ReferenceNode, edge: EdgeDef): readonly ReferenceNode[] {
+    const from = parent.doc[edge.from]
+    if (isMissing(from)) return []
+    const { through } = edge
+    if (through === undefined) {
+      const found = this.#having(typeOf(edge.node), edge.to, from)
+      return edge.sameActor ? found.filter(({ actorId }) => actorId === parent.actorId) : found
+    }
+    const links = this.#having(typeOf(through.node), through.from, from)
+    const ends = new Set(links.map(({ doc }) => doc[through.to]).filter((end) => !isMissing(end)))
+    return [...ends].flatMap((end) => this.#having(typeOf(edge.node), edge.to, end))
+  }
+
+  #having(type: NodeType, member: string, value: unknown): readonly ReferenceNode[] {
+    const key = `${type.name} ${member}`
+    let known = this.#byValue.get(key)
+    if (known === undefined) {
+      known = Map.groupBy(this.#all(type), ({ doc }) => doc[member])
+      this.#byValue.set(key, known)
+    }
+    return known.get(value) ?? []
   }
 
   #passes(node: RandomNode | null, type: NodeType, one: ReferenceNode): boolean {
@@ -240,8 +284,7 @@ export class Reference {
 
   #show(
     navigation: RandomNavigation,
-    parent: ReferenceNode | null,
-    edge: EdgeDef | null,
+    { parent, edge, skip }: Shown,
     answer: Record<string, unknown>,
   ): void {
     if (isMereSemiJoin(navigation)) return
@@ -252,12 +295,13 @@ export class Reference {
       return
     }
     const sorted = matching.toSorted((a, b) => order(navigation, a, b, edge))
-    const limit = navigation.limit ?? 1_000
-    const nodes = sorted.slice(0, limit).map((one) => this.#node(node, type, one))
+    const limit = navigation.limit ?? (edge === null ? 100 : 1_000)
+    const nodes = sorted.slice(skip, skip + limit).map((one) => this.#node(node, type, one))
     const isSingle = edge?.cardinality === 'single'
     if (count) answer[alias] = { count: matching.length, nodes }
     else answer[alias] = isSingle ? (nodes[0] ?? null) : nodes
-    if (sorted.length > limit && (count || !isSingle)) answer[`${alias}HasMore`] = true
+    const hasMore = sorted.length > skip + limit
+    if (hasMore && (count || !isSingle)) answer[`${alias}HasMore`] = true
   }
 
   #node(node: RandomNode | null, type: NodeType, one: ReferenceNode): Record<string, unknown> {
@@ -273,7 +317,7 @@ export class Reference {
     }
     for (const navigation of node.navigate) {
       const edge = type.edges.find(({ name }) => name === navigation.edge)!
-      this.#show(navigation, one, edge, shown)
+      this.#show(navigation, { parent: one, edge, skip: 0 }, shown)
     }
     return shown
   }
@@ -288,12 +332,6 @@ function isMereSemiJoin({ require, count, node }: RandomNavigation): boolean {
 /** Shows nothing but what semi-joins let through. */
 function isBare({ fields, navigate }: RandomNode): boolean {
   return fields.length === 0 && navigate.every(isMereSemiJoin)
-}
-
-function isLinked(parent: ReferenceNode, child: ReferenceNode, edge: EdgeDef): boolean {
-  const value = parent.doc[edge.from]
-  if (isMissing(value) || child.doc[edge.to] !== value) return false
-  return !edge.sameActor || parent.actorId === child.actorId
 }
 
 function order(

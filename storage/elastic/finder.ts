@@ -20,12 +20,16 @@ import {
   type GraphRow,
   type RemoteFinder,
 } from '../../protocol/graph/execute.ts'
-import type { Step } from '../../protocol/graph/plan.ts'
+import { Merged } from '../../protocol/graph/merged.ts'
+import { behindTest } from '../../protocol/graph/cursor.ts'
+import type { CursorPlace, Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Query, SearchAnswer, SearchEngine, SearchHit, SearchRequest, Term } from './engine.ts'
 import { elementsOf, Kept, rowOf, type FoundRow } from './found-row.ts'
+import { Links } from './links.ts'
 import { SemiJoins } from './semi-joins.ts'
 import type { Own } from './document.ts'
+import { behindQuery } from './behind.ts'
 import { ACTOR, OWN, type Layout } from './layout.ts'
 import type { ConditionQuery } from './query.ts'
 import { BY_ID, livingOf, selectionOf, type Selection } from './selection.ts'
@@ -76,21 +80,29 @@ type Edge = Extract<Step['source'], { kind: 'edge' }>
 export class ElasticFinder implements RemoteFinder {
   readonly #options: FinderOptions
   readonly #semiJoins: SemiJoins
+  readonly #links: Links
   readonly #wholes: Wholes
   readonly #selections = new Map<Step, Selection>()
 
   constructor(options: FinderOptions) {
     this.#options = options
     this.#wholes = new Wholes(options.budget)
+    const search = async (request: SearchRequest): Promise<SearchAnswer> =>
+      (await this.#search([request]))[0]!
+    this.#links = new Links(options, search)
     this.#semiJoins = new SemiJoins(options, {
       find: (step, parents) => this.find(step, parents),
       inside: (step, parent) => this.#wholes.find(step, parent),
-      search: async (request) => (await this.#search([request]))[0]!,
+      search,
+      links: this.#links,
     })
   }
 
   async find(step: Step, parents: readonly GraphRow[] | null): Promise<readonly Found[]> {
-    if (parents === null) return this.#select(step, [WHOLE_SET])
+    if (parents === null) {
+      const { after } = step
+      return after === undefined ? this.#select(step, [WHOLE_SET]) : this.#behind(step, after)
+    }
     const inside = parents.map((parent) => this.#wholes.find(step, parent))
     const apart = parents.filter((_, i) => inside[i] === null)
     if (apart.length === 0) return inside as readonly Found[]
@@ -122,6 +134,17 @@ export class ElasticFinder implements RemoteFinder {
     const answers = await engine.search(requests, { timeoutMs: budget.leftMs })
     budget.check()
     return answers
+  }
+
+  /** Nodes of a base set behind a cursor's place; all that match are counted. */
+  async #behind(step: Step, place: CursorPlace): Promise<readonly Found[]> {
+    const { place: lies, within } = this.#selection(step)
+    const query = within === null ? behindQuery(step.orderBy, place, lies) : null
+    const keep = behindTest(step.orderBy, place)
+    const founds = await this.#select({ ...step, returns: 'nodes' }, [{ query, keep }])
+    if (step.returns !== 'both') return founds
+    const [all] = await this.#select({ ...step, returns: 'count' }, [WHOLE_SET])
+    return [{ ...founds[0]!, count: all!.count }]
   }
 
   // --- base sets, and edges one by one ----------------------------------------------------
@@ -256,23 +279,27 @@ export class ElasticFinder implements RemoteFinder {
 
   async #linked(step: Step, edge: Edge, parents: readonly GraphRow[]): Promise<Found[]> {
     const groups = new Map<string, Group>()
-    const keys = parents.map((parent) => {
-      const value = parent.doc[edge.from]
-      if (!isLink(value)) return null
-      const actorId = edge.sameActor ? parent.actorId : ''
-      const key = groupKey(actorId, value)
-      if (!groups.has(key)) groups.set(key, { actorId, value, kept: new Kept(step), found: null })
-      return key
-    })
+    const ends = await this.#links.endsOf(edge, parents)
+    const keys = parents.map((parent, i) =>
+      ends[i]!.map((value) => {
+        const actorId = edge.sameActor ? parent.actorId : ''
+        const key = groupKey(actorId, value)
+        if (!groups.has(key)) groups.set(key, { actorId, value, kept: new Kept(step), found: null })
+        return key
+      }),
+    )
     const all = [...groups.values()]
     const together = this.#options.bounds.links
     for (let at = 0; at < all.length; at += together) {
       await this.#fill(step, edge, all.slice(at, at + together))
     }
-    return keys.map((key) => {
-      if (key === null) return NOTHING_FOUND
-      const group = groups.get(key)!
-      return (group.found ??= group.kept.found())
+    return keys.map((own) => {
+      const merged = new Merged(step)
+      for (const key of own) {
+        const group = groups.get(key)!
+        merged.add((group.found ??= group.kept.found()))
+      }
+      return merged.found()
     })
   }
 
@@ -328,10 +355,6 @@ interface Group {
 
 const groupKey = (actorId: string, value: unknown): string =>
   `${actorId} ${typeof value} ${String(value)}`
-
-function isLink(value: unknown): value is Term {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-}
 
 /** Documents that hold what the groups lead to; more than those where a child id is shared. */
 function linkQuery(edge: Edge, groups: readonly Group[], { layout, within }: Selection): Query {

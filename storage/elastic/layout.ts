@@ -138,8 +138,12 @@ function fieldsOf(type: NodeType, schema: GraphSchema): Laid[] {
 function linksOf(type: NodeType, schema: GraphSchema): ReadonlyMap<string, boolean> {
   const links = new Map<string, boolean>()
   for (const { type: other, edges } of schema.nodes.values()) {
-    for (const { node, from, to, sameActor } of edges.values()) {
+    for (const { node, from, to, sameActor, through } of edges.values()) {
       if (other === type) links.set(from, links.get(from) ?? false)
+      if (through?.node === type.name) {
+        links.set(through.from, true)
+        links.set(through.to, true)
+      }
       if (node === type.name) links.set(to, links.get(to) === true || !sameActor)
     }
   }

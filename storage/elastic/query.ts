@@ -95,9 +95,9 @@ function anyOf(parts: readonly ConditionQuery[]): ConditionQuery {
   return { query: { bool: { should: queries, minimum_should_match: 1 } }, exact }
 }
 
-const term = (field: string, value: Term): Query => ({ term: { [field]: { value } } })
+export const term = (field: string, value: Term): Query => ({ term: { [field]: { value } } })
 const terms = (field: string, values: readonly Term[]): Query => ({ terms: { [field]: values } })
-const range = (field: string, of: RangeQuery): Query => ({ range: { [field]: of } })
+export const range = (field: string, of: RangeQuery): Query => ({ range: { [field]: of } })
 const prefix = (field: string, value: string): Query => ({ prefix: { [field]: { value } } })
 export const exists = (field: string): Query => ({ exists: { field } })
 const except = (query: Query, without: Query): Query => ({
@@ -116,7 +116,7 @@ interface Field {
   readonly kind: Kind
 }
 
-function fieldOf(path: FieldPath, { properties, within }: Place): Field {
+export function fieldOf(path: FieldPath, { properties, within }: Place): Field {
   const names = within === null ? path : [within, ...path]
   let known = properties
   let mapping: FieldMapping | undefined
@@ -135,7 +135,7 @@ function fieldOf(path: FieldPath, { properties, within }: Place): Field {
 type FieldOperand = Extract<Operand, { kind: 'field' }>
 
 /** Field of a member of `dynamic`, by what is there. */
-const memberField = (shape: 'S' | 'A' | 'O', path: FieldPath): string =>
+export const memberField = (shape: 'S' | 'A' | 'O', path: FieldPath): string =>
   `${MEMBERS}.${keyOf(shape, path)}`
 
 /** Something of the operand's is there: else nothing compared with it is true. */

@@ -3,6 +3,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
+import { type CursorSeal, NO_CURSORS } from '../../protocol/graph/cursor.ts'
 import { Budget, executeRemotely } from '../../protocol/graph/execute.ts'
 import type { RemoteHistory } from '../../protocol/graph/history.ts'
 import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
@@ -21,6 +22,8 @@ export interface ElasticReaderOptions {
   readonly history?: RemoteHistory
   /** Monotonic milliseconds, for budgets. */
   readonly now: () => number
+  /** For plans that ask for cursors. */
+  readonly cursors?: CursorSeal
   readonly bounds?: FinderBounds
 }
 
@@ -36,7 +39,8 @@ export class ElasticReader implements GraphReader {
   }
 
   async query(plan: GraphPlan, budgetMs: number): Promise<GraphResult> {
-    const { engine, schema, indexOf, history, now, bounds } = this.#options
+    const { engine, schema, indexOf, history = NO_HISTORY, now, bounds } = this.#options
+    const { cursors = NO_CURSORS } = this.#options
     const layout = this.#layout
     const budget = new Budget(now, budgetMs, LIMITS.graph.resultNodesMax)
     const finder = new ElasticFinder({
@@ -48,7 +52,7 @@ export class ElasticReader implements GraphReader {
       bounds: bounds ?? FINDER_BOUNDS,
     })
     try {
-      return await executeRemotely(plan, { finder, history: history ?? NO_HISTORY, budget })
+      return await executeRemotely(plan, { finder, history, budget, cursors })
     } catch (error) {
       throw asRequestError(error, budget)
     }

@@ -50,7 +50,7 @@ export function livingOf(parts: readonly ConditionQuery[]): Query {
 }
 
 export function placeOfStep(
-  step: Step,
+  step: Pick<Step, 'storage' | 'plan'>,
   layout: Layout,
   schema: GraphSchema,
 ): Place & {
@@ -113,20 +113,20 @@ function membersOf(step: Step, within: string | null, isTested: boolean): string
     if (storage.kind === 'embedded' && storage.node === plan.node) members.add(storage.member)
   }
   if (position !== null) members.add(position)
-  if (isTested && filter !== null) for (const member of readBy(filter)) members.add(member)
+  if (isTested && filter !== null) for (const member of membersRead(filter)) members.add(member)
   return [...members]
 }
 
 /** Members that a condition reads. */
-function readBy(condition: Condition): string[] {
+export function membersRead(condition: Condition): string[] {
   switch (condition.kind) {
     case 'constant':
       return []
     case 'and':
     case 'or':
-      return condition.of.flatMap(readBy)
+      return condition.of.flatMap(membersRead)
     case 'not':
-      return readBy(condition.of)
+      return membersRead(condition.of)
     case 'compare':
     case 'text':
       return [...readByOperand(condition.left), ...readByOperand(condition.right)]
@@ -151,6 +151,6 @@ function readByOperand(operand: Operand): string[] {
     case 'midnight':
       return readByOperand(operand.of)
     case 'truth':
-      return readBy(operand.of)
+      return membersRead(operand.of)
   }
 }

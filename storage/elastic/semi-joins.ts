@@ -9,6 +9,7 @@ import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Query, SearchAnswer, SearchRequest, Term } from './engine.ts'
 import type { FoundRow } from './found-row.ts'
 import { ACTOR, OWN, type Layout } from './layout.ts'
+import type { Links } from './links.ts'
 import { ALL, allOf, conditionQueryOf, type ConditionQuery, type Place } from './query.ts'
 import { BY_ID, livingOf, placeOfStep } from './selection.ts'
 
@@ -25,6 +26,7 @@ export interface SemiJoinFinder {
   search(request: SearchRequest): Promise<SearchAnswer>
   /** What the node's own document says; null: nothing. */
   inside(step: Step, parent: GraphRow): Found | null
+  readonly links: Links
 }
 
 type Edge = Extract<Step['source'], { kind: 'edge' }>
@@ -132,7 +134,9 @@ export class SemiJoins {
       const value = source.sameActor ? own!.actor : doc[source.to]
       if (value !== undefined && value !== null) links.add(value as Term)
     }
-    return [...links]
+    const { through } = source
+    if (through === undefined) return [...links]
+    return this.#finder.links.startsOf(through, [...links], childrenMax)
   }
 }
 

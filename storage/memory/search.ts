@@ -3,6 +3,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
+import { type CursorSeal, NO_CURSORS } from '../../protocol/graph/cursor.ts'
 import { Budget, executePlan, type GraphRow } from '../../protocol/graph/execute.ts'
 import { MemoryFinder, type NodeSource } from '../../protocol/graph/find-in-memory.ts'
 import { NO_HISTORY, type HistorySource } from '../../protocol/graph/history.ts'
@@ -23,6 +24,8 @@ export interface MemoryIndexOptions {
   readonly history?: HistorySource
   /** Monotonic milliseconds, for budgets. */
   readonly now?: () => number
+  /** For plans that ask for cursors. */
+  readonly cursors?: CursorSeal
 }
 
 export class MemoryGraphIndex implements GraphIndex, NodeSource {
@@ -30,6 +33,7 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
   readonly #schema: GraphSchema
   readonly #history: HistorySource
   readonly #now: () => number
+  readonly #cursors: CursorSeal
   readonly #offsets = new Map<number, number>()
   readonly #fills = new Map<number, Fill>()
   /** By node type, then actor, then node id. */
@@ -40,6 +44,7 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
     this.#schema = options.schema
     this.#history = options.history ?? NO_HISTORY
     this.#now = options.now ?? (() => performance.now())
+    this.#cursors = options.cursors ?? NO_CURSORS
   }
 
   apply(
@@ -109,7 +114,8 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
   query(plan: GraphPlan, budgetMs: number): GraphResult {
     const budget = new Budget(this.#now, budgetMs, LIMITS.graph.resultNodesMax)
     const finder = new MemoryFinder(this, budget)
-    return executePlan(plan, { finder, history: this.#history, budget })
+    const [history, cursors] = [this.#history, this.#cursors]
+    return executePlan(plan, { finder, history, budget, cursors })
   }
 
   close(): void {

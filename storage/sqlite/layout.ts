@@ -101,14 +101,22 @@ function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {
 }
 
 /**
- * Members of a node type that edges go by, from either end; true: an edge from another actor
- * arrives at it, which takes an index.
+ * Members of a node type that edges go by, from either end; true: it takes an index, for an edge
+ * from another actor arrives at it, or it is found by and no key of the actor's own.
  */
 function linksOf(type: NodeType, schema: GraphSchema): ReadonlyMap<string, boolean> {
   const links = new Map<string, boolean>()
+  const leave = (member: string, isInside: boolean): void => {
+    const isFoundBy = !isInside && fieldOf(type, member)?.indexed === true
+    links.set(member, links.get(member) ?? isFoundBy)
+  }
   for (const { type: other, edges } of schema.nodes.values()) {
     for (const edge of edges.values()) {
-      if (other === type && !links.has(edge.from)) links.set(edge.from, false)
+      if (other === type) leave(edge.from, edge.sameActor)
+      if (edge.through?.node === type.name) {
+        links.set(edge.through.from, true)
+        leave(edge.through.to, false)
+      }
       if (edge.node !== type.name) continue
       links.set(edge.to, links.get(edge.to) === true || !edge.sameActor)
     }

@@ -7,14 +7,15 @@ import { RequestError } from '../../protocol/errors.ts'
 import {
   Budget,
   executePlan,
-  NOTHING_FOUND,
   type Found,
   type GraphRow,
   type NodeFinder,
 } from '../../protocol/graph/execute.ts'
+import { type CursorSeal, NO_CURSORS } from '../../protocol/graph/cursor.ts'
 import { compareDocs, compareText, placeOf } from '../../protocol/graph/evaluate.ts'
 import { NO_HISTORY, type HistorySource } from '../../protocol/graph/history.ts'
-import type { GraphPlan, GraphResult, Step } from '../../protocol/graph/plan.ts'
+import { Merged } from '../../protocol/graph/merged.ts'
+import type { GraphPlan, GraphResult, Link, Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { formatUuid } from '../../protocol/ids.ts'
 import type { GraphReader } from '../search.ts'
@@ -41,6 +42,8 @@ export interface GraphReaderOptions {
   readonly now?: () => number
   /** Asked amid each plan, many times; what it throws stops the plan, and `query` throws it. */
   readonly mayGoOn?: () => void
+  /** For plans that ask for cursors. */
+  readonly cursors?: CursorSeal
 }
 
 type Stored = string | number | Uint8Array | null
@@ -52,6 +55,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
   readonly #history: HistorySource
   readonly #now: () => number
   readonly #mayGoOn: () => void
+  readonly #cursors: CursorSeal
   /** Prepared statements by their text, in order of last use. */
   readonly #statements = new Map<string, StatementSync>()
   #db: DatabaseSync | null = null
@@ -63,6 +67,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
     this.#history = options.history ?? NO_HISTORY
     this.#now = options.now ?? (() => performance.now())
     this.#mayGoOn = options.mayGoOn ?? (() => undefined)
+    this.#cursors = options.cursors ?? NO_CURSORS
     this.#budget = new Budget(this.#now, 0, 0)
   }
 
@@ -73,7 +78,8 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
     // One snapshot for all statements of the plan.
     this.#statement('BEGIN').run()
     try {
-      return executePlan(plan, { finder: this, history: this.#history, budget })
+      const [history, cursors] = [this.#history, this.#cursors]
+      return executePlan(plan, { finder: this, history, budget, cursors })
     } finally {
       if (db.isTransaction) this.#statement('COMMIT').run()
     }
@@ -130,8 +136,11 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
     if (parents === null) return [find.run(NO_PARENT)]
     return parents.map((parent) => {
       this.#check()
-      const given = find.parent(parent, (actorId) => this.#actorNumber(actorId))
-      return given === null ? NOTHING_FOUND : find.run(given)
+      const founds = new Merged(step)
+      for (const given of find.givenBy(parent, (actorId) => this.#actorNumber(actorId))) {
+        founds.add(find.run(given))
+      }
+      return founds.found()
     })
   }
 
@@ -179,6 +188,8 @@ class SqlRow implements GraphRow {
   }
 }
 
+type Edge = Extract<Step['source'], { kind: 'edge' }>
+
 /** What a parent gives to the statement of a nested step. */
 interface Given {
   readonly first: number
@@ -198,6 +209,8 @@ class StepFind {
   /** Members that tell a node's id and, for rows, its actor. */
   readonly #members: { readonly id: string; readonly actor: string | null }
   readonly #needed: readonly (readonly [member: string, slot: number])[]
+  readonly #layouts: ReadonlyMap<string, NodeLayout>
+  #links: Sql | null = null
   #rows: Sql | null = null
   #sortedRows: Sql | null = null
   #count: Sql | null = null
@@ -208,6 +221,7 @@ class StepFind {
     prepare: (text: string) => StatementSync,
   ) {
     this.#step = step
+    this.#layouts = layouts
     this.#select = new StepSelect(layouts, step)
     this.#relation = this.#select.relation
     this.#prepare = prepare
@@ -217,13 +231,41 @@ class StepFind {
     this.#needed = neededMembers(step, layout, this.#members)
   }
 
-  /** Parameters of a parent; null: the edge leads nowhere from it. */
-  parent(parent: GraphRow, numberOf: (actorId: string) => number | null): Given | null {
+  /** Parameters of a parent, one for each value that the edge goes by; none: it leads nowhere. */
+  givenBy(parent: GraphRow, numberOf: (actorId: string) => number | null): readonly Given[] {
     const { source } = this.#step
-    if (source.kind === 'set') return NO_PARENT
+    if (source.kind === 'set') return [NO_PARENT]
     const value = parent.doc[source.from]
-    if (value === undefined || value === null) return null
+    if (value === undefined || value === null) return []
+    if (source.through !== undefined) return this.#linked(source, source.through, value)
+    const given = this.#given(parent, source, { value, numberOf })
+    return given === null ? [] : [given]
+  }
+
+  #linked(source: Edge, through: Link, value: unknown): Given[] {
+    const stored = storedLink(through.from, value, this.#layouts.get(through.node)!)
+    if (stored === null) return []
+    this.#links ??= this.#select.links(through)
+    const { text, params } = this.#links
+    const given = { ...NO_PARENT, value: stored }
+    const ends = this.#prepare(text).all(...fill(params, given)) as unknown as [Stored][]
+    return ends.flatMap(([end]) => {
+      const own = end === null ? null : this.#storedEnd(source.to, end)
+      return own === null ? [] : [{ ...NO_PARENT, value: own }]
+    })
+  }
+
+  #storedEnd(to: string, value: unknown): Stored {
     const { layout, element } = this.#relation
+    return element === null ? storedLink(to, value, layout) : plain(value)
+  }
+
+  #given(
+    parent: GraphRow,
+    source: Edge,
+    { value, numberOf }: { value: unknown; numberOf: (actorId: string) => number | null },
+  ): Given | null {
+    const { layout } = this.#relation
     // Else the range of the actor's keys is all there is to say.
     const told = source.sameActor && toldByActor(this.#step, layout)
     if (told && value !== parent.actorId) return null
@@ -234,7 +276,7 @@ class StepFind {
       if (number === null) return null
       first = number * NODES_PER_ACTOR
     }
-    const stored = element === null ? storedLink(source.to, value, layout) : plain(value)
+    const stored = this.#storedEnd(source.to, value)
     return stored === null ? null : { first, last: first + NODES_PER_ACTOR - 1, key, value: stored }
   }
 
@@ -260,6 +302,14 @@ class StepFind {
    * here, which saves SQLite a sorter for each parent; only a list that is cut is sorted there.
    */
   #runRows(given: Given, room: number): SqlRow[] {
+    const { after } = this.#step
+    if (after !== undefined) {
+      const rows: SqlRow[] = []
+      for (const behind of this.#select.rowsBehind(after)) {
+        if (rows.length < room) rows.push(...this.#fetch(behind, given, room - rows.length))
+      }
+      return rows
+    }
     if (this.#step.source.kind === 'edge') {
       this.#rows ??= this.#select.rows(false)
       const rows = this.#fetch(this.#rows, given, room)
@@ -322,10 +372,17 @@ function neededMembers(
 
 /** The value an edge goes by, as the column it is compared with holds it; null: no match. */
 function storedLink(to: string, value: unknown, layout: NodeLayout): Stored {
-  if (typeof value !== 'string') return layout.columnOf.has(to) ? null : plain(value)
+  const kind = layout.columnOf.get(to)?.kind
+  if (typeof value !== 'string') return kind === 'text' || kind === 'instant' ? null : plain(value)
   if (to === layout.type.idField) return storedId(layout, value)
   if (layout.actorMembers.has(to)) return keyBytes(value)
-  return value
+  if (kind === 'number' || kind === 'boolean') return null
+  return kind === 'instant' ? storedInstant(value) : value
+}
+
+function storedInstant(value: string): number | null {
+  const ms = Date.parse(value)
+  return Number.isNaN(ms) ? null : ms
 }
 
 function plain(value: unknown): Stored {

@@ -9,9 +9,10 @@
 // - Every 64th actor a scan comes to, it asks whether time is over: asking at every row costs more
 //   than the row.
 
-import type { Condition, Operand, Step } from '../../protocol/graph/plan.ts'
+import type { Condition, CursorPlace, Link, Operand, Step } from '../../protocol/graph/plan.ts'
 import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './layout.ts'
-import { conditionSql, exists, param, sortSql, sql, type Relation, type Sql } from './sql.ts'
+import { behindSql, orderSql, orderTerms } from './order.ts'
+import { conditionSql, exists, param, sql, type Relation, type Sql } from './sql.ts'
 
 /** Name of the SQL function that throws when the query's time is over. */
 export const TICK = 'budget_tick'
@@ -52,12 +53,23 @@ export class StepSelect {
    * name it; sorted as the step says, or in any order. Takes one parameter more: the limit.
    */
   rows(sorted: boolean): Sql {
+    return this.#rowsWhere([], sorted)
+  }
+
+  /** Those behind a cursor's place, sorted: of the second statement behind all of the first. */
+  rowsBehind(place: CursorPlace): Sql[] {
+    return behindSql(this.#step, place, this.relation).map((behind) =>
+      this.#rowsWhere([behind], true),
+    )
+  }
+
+  #rowsWhere(more: readonly Sql[], sorted: boolean): Sql {
     const { table, element, layout } = this.relation
     const content = element === null ? `${table}.doc, 0` : `${element}.value, ${element}.key`
     // Bytes are dear to hand to JavaScript; most documents name their actor as well.
     const actor = element === null && layout.actorMembers.size > 0 ? '' : `, ${table}.actor`
     const order = sorted ? sql`ORDER BY ${this.#order()}` : ''
-    return sql`SELECT ${table}.k, ${content}${actor} ${this.#fromWhere()} ${order} LIMIT ?`
+    return sql`SELECT ${table}.k, ${content}${actor} ${this.#fromWhere(more)} ${order} LIMIT ?`
   }
 
   count(): Sql {
@@ -72,9 +84,10 @@ export class StepSelect {
     return sql`SELECT count(*) ${this.#fromWhere()}`
   }
 
-  #fromWhere(): Sql {
+  #fromWhere(more: readonly Sql[] = []): Sql {
     const terms = [
       tick(this.relation),
+      ...more,
       ...this.#parentTerms(),
       ...this.#terms(this.#step, this.relation),
     ]
@@ -101,6 +114,34 @@ export class StepSelect {
     return terms
   }
 
+  /** What the links of a value lead to, for a step that goes over such; NULL is nowhere. */
+  links(through: Link): Sql {
+    const on = this.#linkRelation(through)
+    const { layout, table } = on
+    const { from: ours, to } = through
+    const value = param({ of: 'value' })
+    const terms = [tick(on), ...this.#linkTerms(through, on)]
+    if (ours === layout.type.idField) terms.push(sql`${table}.id = ${value}`)
+    else if (layout.actorMembers.has(ours)) terms.push(...rangeOfActor(table, value))
+    else {
+      const column = layout.columnOf.get(ours)
+      const own = column ? sql`${table}.${column.name}` : memberValue(ours, on)
+      terms.push(sql`${own} = ${value}`)
+    }
+    return sql`SELECT DISTINCT ${memberValue(to, on)} FROM ${from(on)} WHERE ${conjunction(terms)}`
+  }
+
+  #linkRelation({ node, idField }: Link): Relation {
+    const layout = this.#layouts.get(node)!
+    return { layout, table: `t${this.#aliases++}`, element: null, slot: -1, idField }
+  }
+
+  #linkTerms({ filter }: Link, on: Relation): Sql[] {
+    const terms = [sql`${on.table}.doc IS NOT NULL`]
+    if (filter !== null) terms.push(conditionSql(filter, on))
+    return terms
+  }
+
   /** The parent of a nested step, by parameters that are filled in for each parent. */
   #parentTerms(): Sql[] {
     const { source, storage } = this.#step
@@ -122,37 +163,34 @@ export class StepSelect {
       return [...terms, sql`json_extract(${element}.value, ${memberPath(to)}) = ${value}`]
     if (to === layout.type.idField) return [...terms, sql`${table}.id = ${value}`]
     if (layout.actorMembers.has(to)) return [...terms, ...rangeOfActor(table, value)]
-    return [...terms, sql`${memberText(to, this.relation)} = ${value}`]
+    const column = layout.columnOf.get(to)
+    if (column?.kind === 'instant') return [...terms, sql`${table}.${column.name} = ${value}`]
+    return [...terms, sql`${memberValue(to, this.relation)} = ${value}`]
   }
 
   #order(): Sql {
     const { orderBy, source, position } = this.#step
     const { layout, table, element } = this.relation
-    const keys = orderBy.map(({ path, as, direction }) =>
-      sortSql(path, as, direction, this.relation),
-    )
-    if (keys.length === 0 && source.kind === 'edge' && source.sameActor) {
+    if (orderBy.length === 0 && source.kind === 'edge' && source.sameActor) {
       if (element !== null) return sql`${table}.k, ${element}.key`
       // Keys rise in the order in which the actor's nodes came.
       const place = position === null ? undefined : layout.columnOf.get(position)
       return place ? sql`${table}.${place.name} ASC NULLS LAST, ${table}.k` : sql`${table}.k`
     }
-    const id =
-      element === null
-        ? sql`${table}.id`
-        : sql`json_extract(${element}.value, ${memberPath(this.relation.idField)})`
-    return list([...keys, id, sql`${table}.actor`])
+    return orderSql(orderTerms(this.#step, this.relation))
   }
 
   /** The semi-join `step` on nodes of `parentStep`. */
   #semiJoin(step: Step, parentStep: Step, parent: Relation): Sql {
     const child = this.#relation(step)
     const terms = this.#terms(step, child)
+    const { source, filter } = step
+    const through = source.kind === 'edge' ? source.through : undefined
+    if (through !== undefined) return this.#overLink(step, through, { parent, child, terms })
     const link = linkSql(step, parent, child)
     if (step.require === 'none') {
       return sql`NOT EXISTS (SELECT 1 FROM ${from(child)} WHERE ${conjunction([...link, ...terms])})`
     }
-    const { source, filter } = step
     const sameActor = source.kind === 'edge' && source.sameActor
     if (parent.element === null && sameActor && filter !== null && isIndexed(filter, child)) {
       const again = this.#relation(parentStep)
@@ -161,6 +199,25 @@ export class StepSelect {
         ${from(again)} WHERE ${conjunction([tick(child), ...terms, ...back])})`
     }
     return exists(from(child), conjunction([...link, ...terms]))
+  }
+
+  #overLink(
+    { source, require }: Step,
+    through: Link,
+    { parent, child, terms }: { parent: Relation; child: Relation; terms: readonly Sql[] },
+  ): Sql {
+    const { from: ours, to: theirs } = source as Extract<Step['source'], { kind: 'edge' }>
+    const link = this.#linkRelation(through)
+    const some = exists(
+      `${from(link)}, ${from(child)}`,
+      conjunction([
+        ...acrossSql([parent, ours], [link, through.from]),
+        ...this.#linkTerms(through, link),
+        ...acrossSql([link, through.to], [child, theirs]),
+        ...terms,
+      ]),
+    )
+    return require === 'none' ? sql`NOT ${some}` : some
   }
 }
 
@@ -174,13 +231,6 @@ const tick = ({ table }: Relation): Sql => ({
   params: [],
 })
 
-function list(pieces: readonly Sql[]): Sql {
-  return {
-    text: pieces.map((piece) => piece.text).join(', '),
-    params: pieces.flatMap((piece) => piece.params),
-  }
-}
-
 /** Terms side by side: SQLite picks indexes by the terms of the outermost AND. */
 function conjunction(terms: readonly Sql[]): Sql {
   return {
@@ -191,11 +241,12 @@ function conjunction(terms: readonly Sql[]): Sql {
 
 const memberPath = (member: string): Sql => param(`$.${JSON.stringify(member)}`)
 
-/** A member as text (ids, mostly), from its column or the document. */
-function memberText(member: string, { layout, table, element }: Relation): Sql {
+/** A member that an edge goes by (ids, mostly), from its column or the document. */
+function memberValue(member: string, { layout, table, element }: Relation): Sql {
   if (element !== null) return sql`json_extract(${element}.value, ${memberPath(member)})`
   const column = layout.columnOf.get(member)
-  if (column?.kind === 'text') return sql`${table}.${column.name}`
+  // The column of an instant holds milliseconds, and elements have none.
+  if (column !== undefined && column.kind !== 'instant') return sql`${table}.${column.name}`
   return sql`json_extract(${table}.doc, '$[${String(layout.slots.get(member)!)}]')`
 }
 
@@ -231,16 +282,25 @@ function linkSql(
     )
     const told = parent.element === null && parent.layout.actorMembers.has(ours)
     if (told && toldByActor(step, child.layout)) return terms
-  } else if (child.element === null) {
-    const given = memberText(ours, parent)
-    const { type, uuidIds, actorMembers } = child.layout
-    if (theirs === type.idField) {
-      return [sql`${child.table}.id = ${uuidIds ? storedUuid(given) : given}`]
-    }
-    if (actorMembers.has(theirs)) return rangeOfActor(child.table, storedUuid(given))
-  }
-  terms.push(sql`${memberText(theirs, child)} = ${memberText(ours, parent)}`)
+  } else return acrossSql([parent, ours], [child, theirs])
+  terms.push(sql`${memberValue(theirs, child)} = ${memberValue(ours, parent)}`)
   return terms
+}
+
+/** Rows of two tables belong together by a member of each, whatever their actors. */
+function acrossSql(
+  [given, ours]: readonly [Relation, string],
+  [found, theirs]: readonly [Relation, string],
+): Sql[] {
+  const value = memberValue(ours, given)
+  if (found.element === null) {
+    const { type, uuidIds, actorMembers } = found.layout
+    if (theirs === type.idField) {
+      return [sql`${found.table}.id = ${uuidIds ? storedUuid(value) : value}`]
+    }
+    if (actorMembers.has(theirs)) return rangeOfActor(found.table, storedUuid(value))
+  }
+  return [sql`${memberValue(theirs, found)} = ${value}`]
 }
 
 /** The stored form of a UUID given as text. */

@@ -184,7 +184,7 @@ function storedForm(
     : null
 }
 
-const columnName = (table: string, column: Column): string => `${table}.${column.name}`
+export const columnName = (table: string, column: Column): string => `${table}.${column.name}`
 
 function inSql(condition: Extract<Condition, { kind: 'in' }>, on: Relation): Sql {
   const { as, operand, values } = condition
@@ -197,7 +197,7 @@ function inSql(condition: Extract<Condition, { kind: 'in' }>, on: Relation): Sql
   return sql`(${operandSql(operand, as, on)} IN ${listSql(values.map(bound))})`
 }
 
-function bound(value: Scalar): string | number {
+export function bound(value: Scalar): string | number {
   return typeof value === 'boolean' ? Number(value) : value
 }
 
@@ -217,7 +217,7 @@ function isSameInJson(value: Param): boolean {
 }
 
 /** JSON text of the node, and the JSON path of one of its members. */
-function jsonOf(path: FieldPath, on: Relation): { doc: string; path: Sql } {
+export function jsonOf(path: FieldPath, on: Relation): { doc: string; path: Sql } {
   const names = on.element === null ? path.slice(1) : path
   const start = on.element === null ? `$[${on.layout.slots.get(path[0]!)!}]` : '$'
   const doc = on.element === null ? `${on.table}.doc` : `${on.element}.value`
@@ -261,7 +261,7 @@ export function operandSql(operand: Operand, as: ValueKind, on: Relation): Sql {
 
 type FieldType = Extract<Operand, { kind: 'field' }>['type']
 
-function fieldSql(path: FieldPath, type: FieldType, as: ValueKind, on: Relation): Sql {
+export function fieldSql(path: FieldPath, type: FieldType, as: ValueKind, on: Relation): Sql {
   if (type === 'dynamic') return dynamicSql(path, as, on)
   const column = path.length === 1 && on.element === null ? on.layout.columnOf.get(path[0]!) : null
   // Instants as text come from the document: the column holds milliseconds.
@@ -271,7 +271,7 @@ function fieldSql(path: FieldPath, type: FieldType, as: ValueKind, on: Relation)
 }
 
 /** Any JSON, read as one kind. */
-function dynamicSql(path: FieldPath, as: Kind, on: Relation): Sql {
+export function dynamicSql(path: FieldPath, as: Kind, on: Relation): Sql {
   const json = jsonOf(path, on)
   const type = sql`json_type(${json.doc}, ${json.path})`
   const value = extract(path, on)
@@ -360,26 +360,4 @@ export function textBehind(prefix: string): string | null {
     return compareText(behind, prefix) > 0 ? behind : null
   }
   return null
-}
-
-/** Values to sort by, first to last. `any`: by kind, then by value. */
-export function sortSql(path: FieldPath, as: Kind, direction: 'asc' | 'desc', on: Relation): Sql {
-  const way = direction === 'asc' ? 'ASC NULLS LAST' : 'DESC NULLS LAST'
-  if (as === 'any') {
-    const json = jsonOf(path, on)
-    const rank = sql`(CASE json_type(${json.doc}, ${json.path})
-      WHEN 'true' THEN 0 WHEN 'false' THEN 0 WHEN 'integer' THEN 1 WHEN 'real' THEN 1
-      WHEN 'text' THEN 2 END)`
-    return sql`${rank} ${way}, ${dynamicSql(path, 'any', on)} ${way}`
-  }
-  const { layout, table, element } = on
-  if (path.length === 1 && element === null) {
-    const member = path[0]!
-    const column = layout.columnOf.get(member)
-    // Milliseconds sort as the text does, and so do ids as bytes.
-    if (column) return sql`${columnName(table, column)} ${way}`
-    if (member === layout.type.idField) return sql`${table}.id ${way}`
-    if (layout.actorMembers.has(member)) return sql`${table}.actor ${way}`
-  }
-  return sql`${fieldSql(path, as === 'number' ? 'number' : 'text', as, on)} ${way}`
 }

@@ -119,6 +119,45 @@ t.test('orderBy, limit, HasMore', async (t) => {
   refused(t, phrase, 'NOT_AVAILABLE', /phrase is not available yet/)
 })
 
+t.test('cursors', async (t) => {
+  interface Page {
+    readonly orders: Rows
+    readonly ordersCursor?: string
+    readonly ordersCursors?: readonly string[]
+  }
+  const page = (more: object): Promise<Page> => {
+    const shown = { limit: 2, node: { fields: ['orderNumber'] } }
+    const body = { edge: 'orders', orderBy: 'createdAt desc', ...shown, ...more }
+    return node.graph<Page>([body], last)
+  }
+  const numbers = ({ orders }: Page): string =>
+    orders.map(({ orderNumber }) => String(orderNumber).slice(1)).join('')
+  const first = await page({ cursor: 'last' })
+  const second = await page({ after: first.ordersCursor })
+  const third = await page({ after: second.ordersCursor })
+  t.same([first, second, third].map(numbers), ['54', '32', '1'])
+  t.notOk('ordersCursor' in third, 'the end')
+  const { ordersCursors: each } = await page({ cursor: 'each', limit: 5 })
+  t.equal(numbers(await page({ after: each![3], limit: 1 })), '1', 'behind any node')
+  const entries = { edge: 'orderJournalEntries', filter: `orderId == ${ORDERS[0]!.orderId}` }
+  const all = await node.graph<{ orderJournalEntries: Rows }>([entries], last)
+  const [newest] = all.orderJournalEntries
+  const cut = [{ ...entries, limit: 1, cursor: true }]
+  const { orderJournalEntriesCursor: after } = await node.graph<Record<string, string>>(cut, last)
+  const rest = await node.graph<{ orderJournalEntries: Rows }>([{ ...entries, after }], last)
+  t.same([newest, ...rest.orderJournalEntries], all.orderJournalEntries, 'of history, too')
+  for (const [members, words] of [
+    [{ after: first.ordersCursor, orderBy: 'createdAt' }, /no cursor of this query/],
+    [{ after: first.ordersCursor, filter: 'orderTotal > 0' }, /no cursor of this query/],
+    [{ after: 'x' }, /no cursor of this query/],
+    [{ cursor: 'first' }, /last or each/],
+    [{ node: { navigate: [{ edge: 'deliveries', cursor: true }] } }, /ask for deliveries/],
+  ] as const) {
+    const body = [{ edge: 'orders', orderBy: 'createdAt desc', ...members }]
+    refused(t, await ask(body), 'INVALID_QUERY', words)
+  }
+})
+
 t.test('counts', async (t) => {
   const answer = await node.graph(
     [

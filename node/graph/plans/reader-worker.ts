@@ -9,6 +9,7 @@ import { decodeSnapshot } from '../../../cluster/sharding/turn/activation.ts'
 import { openEmbeddedJournalReader } from '../../../storage/embedded/journal/journal.ts'
 import { SqliteGraphReader } from '../../../storage/sqlite/reader.ts'
 import { GiveWay } from './give-way.ts'
+import { cursorSeal } from '../cursors.ts'
 import { derivedHistory } from '../history.ts'
 import { PlanServer } from './plan-server.ts'
 import {
@@ -36,12 +37,14 @@ const history = derivedHistory({
   derived: journal.derived,
   decodeSnapshot,
 })
+const cursors = cursorSeal(journal.identity.secret)
 const readerBy = (nodeTypes: readonly NodeType[]): SqliteGraphReader =>
   new SqliteGraphReader({
     dir: access.dir,
     mayGoOn: () => giveWay.check(),
     schema: graphSchema(nodeTypes),
     history,
+    cursors,
   })
 const server = new PlanServer(readerBy(data.nodeTypes), threadsMs)
 

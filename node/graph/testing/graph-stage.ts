@@ -15,6 +15,7 @@ import { type Notebook, notebookBehaviour } from '../../../cluster/feed/testing/
 import { MemoryGraphIndex } from '../../../storage/memory/search.ts'
 import type { Operation, OperationRequest, OperationResponse } from '../../http/operation.ts'
 import { type ConsistencyTokens, consistencyTokens } from '../consistency.ts'
+import { cursorSeal } from '../cursors.ts'
 import { Graph, type PlanRunner } from '../graph.ts'
 import { derivedHistory } from '../history.ts'
 import { LiveSchema, type SchemaVersion } from '../live-schema.ts'
@@ -53,7 +54,8 @@ export async function stage(t: Test): Promise<Stage> {
   const { derived, identity } = store.journal
   const schema = new LiveSchema(behaviour.nodeTypes)
   const history = derivedHistory({ behaviours, derived, decodeSnapshot: decodeTestSnapshot })
-  const index = new MemoryGraphIndex({ schema: schema.current.schema, history })
+  const cursors = cursorSeal(identity.secret)
+  const index = new MemoryGraphIndex({ schema: schema.current.schema, history, cursors })
   const progress = new SharedProgress(2)
   const clock = new ManualClock()
   const watch = new ProgressWatch({
@@ -91,6 +93,7 @@ export async function stage(t: Test): Promise<Stage> {
     runner: { run: runner(made, server) },
     index: watch,
     tokens,
+    cursors,
     nowMs: () => clock.nowMs(),
     monotonicMs: () => clock.monotonicMs(),
   })

@@ -20,6 +20,7 @@ import { ElasticReader } from '../../../storage/elastic/reader.ts'
 import type { Journal, Maybe } from '../../../storage/journal.ts'
 import type { IndexWatch, PlanRunner } from '../../graph/graph.ts'
 import type { LiveSchema, SchemaVersion } from '../../graph/live-schema.ts'
+import { cursorSeal } from '../../graph/cursors.ts'
 import { remoteHistory } from '../../graph/history.ts'
 import { type FeedStats, IndexFeed } from './index-feed.ts'
 import { IndexKeeper, type IndexView } from './index-keeper.ts'
@@ -229,6 +230,7 @@ class MemberIndex implements ClusterIndex {
         decodeSnapshot: this.#decodeSnapshot,
       }),
       now: () => clock.monotonicMs(),
+      cursors: cursorSeal(journal.identity.secret),
     })
     this.#readers.clear()
     this.#readers.set(generation, reader)

@@ -112,6 +112,7 @@ class WholeIndex implements GraphWriter, GraphReader {
       indexOf: (name) => this.indexOf(name),
       history: remote(this.#options),
       now: this.#options.now,
+      cursors: this.#options.cursors,
       ...(this.#bounds && { bounds: this.#bounds }),
     })
     return reader.query(plan, budgetMs)
