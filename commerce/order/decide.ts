@@ -11,7 +11,7 @@ import {
   isRetryable,
   RequestError,
 } from '../../protocol/errors.ts'
-import { instantMs } from '../../protocol/graph/instants.ts'
+import { instantMs } from '../../protocol/graph/filter/instants.ts'
 import type { Message } from '../../protocol/message.ts'
 import { batchOf, located, ruleBatch, run } from '../actor/batch.ts'
 import { decideCheckpoints } from '../actor/checkpoints.ts'

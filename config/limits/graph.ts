@@ -2,7 +2,7 @@
 // Part of LIMITS. Source: CONTRACT 1.4, PROTOCOL 3.13.
 
 import { CURSOR_LIMITS } from '../../protocol/graph/cursor.ts'
-import { PATH_LIMITS } from '../../protocol/graph/parser.ts'
+import { PATH_LIMITS } from '../../protocol/graph/filter/parser.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

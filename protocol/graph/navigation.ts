@@ -4,7 +4,7 @@
 
 import { RequestError } from '../errors.ts'
 import type { ShapeCheck } from '../json/validation.ts'
-import { resolveField } from './fields.ts'
+import { resolveField } from './filter/fields.ts'
 import {
   type NavigationBody,
   type NodeBody,
@@ -13,7 +13,7 @@ import {
   checkNode,
 } from './navigation-body.ts'
 import { suggestion } from '../near-names.ts'
-import { parsePath } from './parser.ts'
+import { parsePath } from './filter/parser.ts'
 import type { Condition, FieldPath, GraphPlan, NodePlan, Step } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
 import {

@@ -2,16 +2,16 @@
 // Source: CONTRACT 1.4, Appendix A.
 
 import { RequestError } from '../errors.ts'
-import { FieldMistake, resolveField } from './fields.ts'
-import { fieldsOf } from './filter-fields.ts'
-import { SyntaxMistake } from './lexer.ts'
-import { parseOrderBy } from './parser.ts'
+import { FieldMistake, resolveField } from './filter/fields.ts'
+import { fieldsOf } from './filter/filter-fields.ts'
+import { SyntaxMistake } from './filter/lexer.ts'
+import { parseOrderBy } from './filter/parser.ts'
 import type { Condition, SortKey, Step } from './plan.ts'
 import { placeOfText } from './cursor.ts'
 import type { NavigationBody } from './navigation-body.ts'
 import type { GraphNode } from './schema.ts'
 import { historyActors } from './history.ts'
-import { typeFilter } from './typing.ts'
+import { typeFilter } from './filter/typing.ts'
 import {
   type Planning,
   type Place,

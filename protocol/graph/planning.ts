@@ -3,8 +3,8 @@
 
 import { RequestError } from '../errors.ts'
 import type { CursorSeal } from './cursor.ts'
-import { FieldMistake } from './fields.ts'
-import { SyntaxMistake } from './lexer.ts'
+import { FieldMistake } from './filter/fields.ts'
+import { SyntaxMistake } from './filter/lexer.ts'
 import type { EdgeDef } from './node-type.ts'
 import type { FieldPath } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'

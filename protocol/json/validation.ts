@@ -3,7 +3,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
 import type { TSchema } from '@sinclair/typebox'
-import { instantMs, instantText } from '../graph/instants.ts'
+import { instantMs, instantText } from '../graph/filter/instants.ts'
 import { toUuid } from '../ids.ts'
 
 /** Formats of our own, and what a value of each format is, for messages. */

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { instantMs } from '../../../protocol/graph/instants.ts'
+import { instantMs } from '../../../protocol/graph/filter/instants.ts'
 import type { FieldDef, NodeType } from '../../../protocol/graph/node-type.ts'
 import { isUuid } from '../../../protocol/ids.ts'
 import { id, OrderDriver } from '../testing/order-driver.ts'

@@ -1,6 +1,6 @@
 // The fields that a condition looks at. Source: CONTRACT 1.4, KONTOR_GRAPH_FILTER_FIELDS.
 
-import type { Condition, FieldPath, Operand } from './plan.ts'
+import type { Condition, FieldPath, Operand } from '../plan.ts'
 
 /** Every field that the truth of the condition may depend on, as often as it stands there. */
 export function* fieldsOf(condition: Condition): Generator<FieldPath> {

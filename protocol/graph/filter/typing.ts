@@ -4,7 +4,7 @@
 import { article } from './fields.ts'
 import { SyntaxMistake } from './lexer.ts'
 import { parseFilter, type Expr, type LiteralExpr } from './parser.ts'
-import type { CompareOperator, Condition, Operand, Scalar, ValueKind } from './plan.ts'
+import type { CompareOperator, Condition, Operand, Scalar, ValueKind } from '../plan.ts'
 import {
   asInstant,
   atMs,

@@ -3,7 +3,7 @@
 // Source: CONTRACT Appendix A.
 
 import { shown, SyntaxMistake, tokens, type Token } from './lexer.ts'
-import type { CompareOperator, TextOperator } from './plan.ts'
+import type { CompareOperator, TextOperator } from '../plan.ts'
 
 export interface PathExpr {
   readonly kind: 'path'

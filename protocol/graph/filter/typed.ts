@@ -1,14 +1,14 @@
 // Typed expressions: what a piece of a filter is (a field, a constant, a sum) and of which type,
 // with arithmetic worked out as far as constants go. Source: CONTRACT Appendix A.
 
-import { isUuid, toUuid } from '../ids.ts'
-import { nearNames } from '../near-names.ts'
+import { isUuid, toUuid } from '../../ids.ts'
+import { nearNames } from '../../near-names.ts'
 import { article, FieldMistake, resolveField } from './fields.ts'
 import { DAY_MS, dateMs, instantMs, instantText } from './instants.ts'
 import { SyntaxMistake } from './lexer.ts'
 import type { Expr, LiteralExpr } from './parser.ts'
-import type { FieldPath, Operand, OperandType, ValueKind } from './plan.ts'
-import type { GraphNode } from './schema.ts'
+import type { FieldPath, Operand, OperandType, ValueKind } from '../plan.ts'
+import type { GraphNode } from '../schema.ts'
 
 /** A point in time as far as it is known: text plus a constant, or plain milliseconds. */
 export type Moment =

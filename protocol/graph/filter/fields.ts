@@ -1,11 +1,11 @@
 // Field paths resolved against a node type: what a path of the grammar reads and which type it has.
 // The parser knows only names. Source: CONTRACT 1.4.
 
-import type { FieldDef, FieldType } from './node-type.ts'
+import type { FieldDef, FieldType } from '../node-type.ts'
 import type { PathExpr } from './parser.ts'
-import type { FieldPath } from './plan.ts'
-import type { GraphNode } from './schema.ts'
-import { suggestion } from '../near-names.ts'
+import type { FieldPath } from '../plan.ts'
+import type { GraphNode } from '../schema.ts'
+import { suggestion } from '../../near-names.ts'
 
 export interface ResolvedField {
   readonly path: FieldPath

@@ -4,12 +4,12 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { SCHEMA } from '../../storage/conformance/search-nodes.ts'
-import { codePointOrder } from '../../storage/conformance/search-terms.ts'
-import { compareText, compileCondition } from './evaluate.ts'
+import { SCHEMA } from '../../../storage/conformance/search-nodes.ts'
+import { codePointOrder } from '../../../storage/conformance/search-terms.ts'
+import { compareText, compileCondition } from '../evaluate.ts'
 import { dateMs, instantMs, instantText } from './instants.ts'
 import { SyntaxMistake } from './lexer.ts'
-import type { Condition } from './plan.ts'
+import type { Condition } from '../plan.ts'
 import { typeFilter } from './typing.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00.000Z')
