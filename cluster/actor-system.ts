@@ -2,6 +2,7 @@
 // shard. What is behind it (edge, wire, shards, journal) is cluster/'s own matter.
 
 import type { Behaviour } from '../protocol/behaviour.ts'
+import type { Attributes } from '../protocol/attributes.ts'
 import type { GraphAces, Message, Refusals, Reply } from '../protocol/message.ts'
 import type { Position } from '../protocol/ids.ts'
 
@@ -26,6 +27,8 @@ export interface ActorRequest {
   readonly session?: string
   /** What the caller may see of the graph; needed for `query` messages (Envelope). */
   readonly graphAces?: GraphAces
+  /** What the caller is said to be, as far as these entries go by it (Envelope). */
+  readonly graphAttributes?: Attributes
   readonly preview: boolean
   readonly budgetMs: number
   readonly trace: string

@@ -11,6 +11,7 @@ import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import { createAccess } from './access/access.ts'
+import type { AttributesOf } from './access/authenticate.ts'
 import type { Access } from './access/access.ts'
 import { actorOperations } from './actors/routes.ts'
 import { behaviours } from './behaviours.ts'
@@ -55,6 +56,8 @@ export interface NodeOptions {
   readonly isTerminal: boolean
   /** The process can't go on: a failed flush, a store that another process has taken. */
   readonly onFatal: (error: Error) => void
+  /** Access attributes of identities, by their ids; absent: none has any. */
+  readonly attributesOf?: AttributesOf
 }
 
 /** A running node. */
@@ -215,8 +218,9 @@ async function makeFoundation(options: FoundationOptions): Promise<Foundation> {
 }
 
 function makeAccess(options: NodeOptions, member: Member, world: World): Access {
-  const { settings, log, tell, isTerminal } = options
+  const { settings, log, tell, isTerminal, attributesOf } = options
   return createAccess({
+    ...(attributesOf === undefined ? null : { attributesOf }),
     actorSystem: member,
     world,
     dataDir: settings.dataDir,

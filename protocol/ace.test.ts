@@ -125,18 +125,49 @@ t.test('all permissions, the owner, and nothing', async (t) => {
   t.notOk(acl().everything)
 })
 
-t.test('attribute entries are kept and grant nothing by themselves', async (t) => {
-  const some = acl('region@graph/order:query', 'graph/delivery:query')
-  t.notOk(some.covers('graph/order', 'query'))
-  t.same(some.attributed.map(formatAce), ['region@graph/order:query'])
-  t.same(narrow(some, [ace('graph:query')]).attributed.map(formatAce), ['region@graph/order:query'])
-  t.same(narrow(some, [ace('graph/delivery:query')]).attributed, [])
-  t.same(narrow(some, [ace('country@graph/order:query')]).attributed, [], 'none that it had not')
-  t.same(narrow(acl('graph:query'), [ace('region@graph/order:query')]).attributed.map(formatAce), [
-    'region@graph/order:query',
+t.test(
+  'attribute entries cover nothing by themselves; a scope may ask for what is had',
+  async (t) => {
+    const some = acl('region@graph/order:query', 'graph/delivery:query')
+    t.notOk(some.covers('graph/order', 'query'))
+    t.ok(some.coversAce(ace('region@graph/order:query')))
+    t.ok(some.coversAce(ace('region@graph/delivery:query')), 'what is plainly had, too')
+    t.notOk(some.coversAce(ace('brand@graph/order:query')))
+    t.notOk(some.coversAce(ace('region@graph:query')), 'nor of other node types')
+    t.ok(acl('region@graph:query').coversAce(ace('region@graph/order:query')))
+    t.notOk(narrow(some, [ace('graph/delivery:query')]).coversAce(ace('region@graph/order:query')))
+    t.ok(narrow(some, [ace('graph:query')]).coversAce(ace('region@graph/order:query')))
+  },
+)
+
+t.test('grants on a node type, list by list', async (t) => {
+  const nothing = { all: false, ids: [], attributes: [] }
+  const all = { ...nothing, all: true }
+  const grants = (...texts: string[]) => acl(...texts).graphGrants('order')
+  t.same(OWNER_ACL.graphGrants('order'), [all])
+  t.same(grants('graph:*'), [all])
+  t.same(grants('graph/order:*'), [all])
+  t.same(grants('graph/order:field', 'graph/delivery:query'), [nothing])
+  t.same(grants('graph/order/a:query', 'graph/order/b:query', 'graph/sku/c:query'), [
+    { ...nothing, ids: ['a', 'b'] },
   ])
-  t.ok(some.coversAce(ace('region@graph/order:query')))
-  t.notOk(some.coversAce(ace('brand@graph/order:query')))
+  t.same(grants('region@graph:query', 'brand@graph/order:query', 'x@graph/sku:query'), [
+    { ...nothing, attributes: ['region', 'brand'] },
+  ])
+  const narrowed = narrow(acl('region@graph/order:query'), [ace('graph:query')])
+  t.same(narrowed.graphGrants('order'), [all, { ...nothing, attributes: ['region'] }])
+})
+
+t.test('a set travels as lists, with the attributes that they go by', async (t) => {
+  const attributes = { region: ['north'], brand: ['a', 1], unused: [true] }
+  const own = new Acl([ace('region@graph:query'), ace('registry:read')], null, attributes)
+  t.same(own.graphLists, [['region@graph:query']])
+  t.same(own.graphAttributes, { region: ['north'] }, 'no others')
+  const narrowed = narrow(own, [ace('brand@graph/order:query'), ace('constructor@graph:query')])
+  t.same(narrowed.graphAttributes, { region: ['north'], brand: ['a', 1] })
+  const there = aclOfLists(narrowed.graphLists, narrowed.graphAttributes)
+  t.same(there.graphGrants('order'), narrowed.graphGrants('order'))
+  t.same(there.attributes, { region: ['north'], brand: ['a', 1] })
 })
 
 t.test('reaches: worth finding out which one is meant', async (t) => {

@@ -5,6 +5,8 @@
 //   ace        := "*" | "*:*" | [attribute "@"] resource *("/" segment) ":" permission
 //   permission := "*" | name *(":" name)            -- sub-names only for graph fields
 
+import { type Attributes, NO_ATTRIBUTES } from './attributes.ts'
+import { GrantedPlace } from './granted-place.ts'
 import { toUuid } from './ids.ts'
 
 /** Bounds of entries and of their compiled sets; part of ACE_LIMITS. */
@@ -207,28 +209,17 @@ export function parseScope(text: string): ScopeResult {
   return { ok: true, aces: [...aces.values()] }
 }
 
-/** Grants at one place of the resource tree. */
-class Place {
-  all = false
-  readonly permissions = new Set<string>()
-  readonly children = new Map<string, Place>()
-
-  /** `field` covers `field:dynamic`, which covers `field:dynamic:myField`. */
-  grants(permission: string): boolean {
-    if (this.all || this.permissions.has(permission)) return true
-    for (let at = permission.indexOf(':'); at > 0; at = permission.indexOf(':', at + 1)) {
-      if (this.permissions.has(permission.slice(0, at))) return true
-    }
-    return false
-  }
-
-  /** True when this place or one below it grants the permission. */
-  grantsBelow(permission: string): boolean {
-    if (this.grants(permission)) return true
-    for (const child of this.children.values()) if (child.grantsBelow(permission)) return true
-    return false
-  }
+/** What one list of entries grants of the nodes of a type. */
+export interface NodeGrant {
+  readonly all: boolean
+  /** Ids of single nodes. */
+  readonly ids: readonly string[]
+  /** Attributes by which nodes are seen, if their type has them as fields. */
+  readonly attributes: readonly string[]
 }
+
+const isAbove = (ace: Ace, path: readonly string[]): boolean =>
+  ace.path.every((segment, i) => segment === path[i])
 
 /**
  * What somebody may do: a set of entries, compiled. Answers are remembered, so that the questions
@@ -239,23 +230,23 @@ export class Acl {
   readonly everything: boolean
   /** The entries as granted; of a narrowed one, those asked for. */
   readonly aces: readonly Ace[]
-  /**
-   * Attribute-based entries in force. They grant nothing in `covers`: the graph planner turns
-   * each into a condition (the node's field equals one of the identity's access attributes) for
-   * the node types that have the field, and a node seen through none of them stays hidden.
-   */
-  readonly attributed: readonly Ace[]
-  readonly #root = new Place()
+  /** What the identity is said to be: what attribute entries go by. */
+  readonly attributes: Attributes
+  readonly #root = new GrantedPlace()
   readonly #base: Acl | null
   readonly #answers = new Map<string, Map<string, boolean>>()
   #remembered = 0
 
-  constructor(aces: readonly Ace[], base: Acl | null = null) {
+  constructor(
+    aces: readonly Ace[],
+    base: Acl | null = null,
+    attributes: Attributes = base?.attributes ?? NO_ATTRIBUTES,
+  ) {
     this.aces = aces
+    this.attributes = attributes
     this.#base = base
     for (const ace of aces) if (ace.attribute === null) this.#grant(ace)
     this.everything = this.#root.all && (base === null || base.everything)
-    this.attributed = this.#attributedOf(aces.filter((ace) => ace.attribute !== null))
   }
 
   /**
@@ -263,32 +254,43 @@ export class Acl {
    * have to answer as this set would (`aclOfLists`).
    */
   get graphLists(): readonly (readonly string[])[] {
-    const isGraph = ({ attribute, path }: Ace): boolean =>
-      attribute === null && (path.length === 0 || path[0] === 'graph')
+    const isGraph = ({ path }: Ace): boolean => path.length === 0 || path[0] === 'graph'
     return [this.aces.filter(isGraph).map(formatAce), ...(this.#base?.graphLists ?? [])]
+  }
+
+  /** The attributes that these entries go by; what else the identity is doesn't travel. */
+  get graphAttributes(): Attributes {
+    const used = this.aces.flatMap(({ attribute }) =>
+      attribute !== null && Object.hasOwn(this.attributes, attribute)
+        ? [[attribute, this.attributes[attribute]!] as const]
+        : [],
+    )
+    return { ...Object.fromEntries(used), ...this.#base?.graphAttributes }
+  }
+
+  /** What each list grants of the nodes of a type: seen is what every one of them opens. */
+  graphGrants(node: string): readonly NodeGrant[] {
+    const path = ['graph', node]
+    const place = this.#root.children.get('graph')?.children.get(node)
+    const own: NodeGrant = {
+      all: this.#evaluate(path, 'query'),
+      ids: Array.from(place?.children ?? []).flatMap(([id, at]) => (at.grants('query') ? id : [])),
+      attributes: this.aces.flatMap((ace) =>
+        ace.attribute !== null && isAbove(ace, path) ? ace.attribute : [],
+      ),
+    }
+    return [own, ...(this.#base?.graphGrants(node) ?? [])]
   }
 
   #grant(ace: Ace): void {
     let place = this.#root
     for (const segment of ace.path) {
       let child = place.children.get(segment)
-      if (!child) place.children.set(segment, (child = new Place()))
+      if (!child) place.children.set(segment, (child = new GrantedPlace()))
       place = child
     }
     if (ace.permission === '*') place.all = true
     else place.permissions.add(ace.permission)
-  }
-
-  /** An attribute entry holds in a narrowed set when both sides have it, plainly or as it is. */
-  #attributedOf(own: readonly Ace[]): readonly Ace[] {
-    const base = this.#base
-    if (base === null) return own
-    const kept = own.filter((ace) => base.coversAce(ace))
-    const names = new Set(kept.map(formatAce))
-    for (const ace of base.attributed) {
-      if (!names.has(formatAce(ace)) && this.#evaluate(ace.path, ace.permission)) kept.push(ace)
-    }
-    return kept
   }
 
   /**
@@ -319,7 +321,7 @@ export class Acl {
   }
 
   #evaluate(path: readonly string[], permission: string): boolean {
-    let place: Place | undefined = this.#root
+    let place: GrantedPlace | undefined = this.#root
     for (const segment of path) {
       if (place.grants(permission)) return true
       place = place.children.get(segment)
@@ -344,7 +346,7 @@ export class Acl {
     if (this.#base !== null && !this.#base.reaches(resource, permission)) return false
     const path = resource.split('/')
     if (this.#evaluate(path, permission)) return true
-    let place: Place | undefined = this.#root
+    let place: GrantedPlace | undefined = this.#root
     for (const segment of path) place = place?.children.get(segment)
     return place?.grantsBelow(permission) ?? false
   }
@@ -352,11 +354,12 @@ export class Acl {
   /** True when everything that the entry grants is granted here: a scope may not ask for more. */
   coversAce(ace: Ace): boolean {
     if (this.everything) return true
-    if (ace.attribute !== null) {
-      const text = formatAce(ace)
-      if (this.attributed.some((own) => formatAce(own) === text)) return true
+    if (this.#base !== null && !this.#base.coversAce(ace)) return false
+    const { attribute } = ace
+    if (attribute !== null) {
+      const same = this.aces.filter((own) => own.attribute === attribute)
+      if (same.some((own) => isAbove(own, ace.path))) return true
     }
-    if (this.#base !== null && !this.#base.coversAce({ ...ace, attribute: null })) return false
     if (this.#evaluate(ace.path, ace.permission)) return true
     if (ace.permission !== '*' || ace.path.length === 0) return false
     const all = RESOURCES[resourceOf(ace.path)!] ?? null
@@ -373,11 +376,14 @@ export function narrow(acl: Acl, scopes: readonly Ace[]): Acl {
 }
 
 /** The set that grants what each of the lists grants: nothing without a list that can be read. */
-export function aclOfLists(lists: readonly (readonly string[])[]): Acl {
+export function aclOfLists(
+  lists: readonly (readonly string[])[],
+  attributes: Attributes = NO_ATTRIBUTES,
+): Acl {
   let acl: Acl | null = null
   for (const list of lists.toReversed()) {
     const scope = parseScope(list.join(' '))
-    acl = new Acl(scope.ok ? scope.aces : [], acl)
+    acl = new Acl(scope.ok ? scope.aces : [], acl, attributes)
   }
   return acl ?? new Acl([])
 }

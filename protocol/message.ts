@@ -1,6 +1,7 @@
 // Messages, envelopes and replies: what travels from the edge (the member with the caller's
 // connection) to the owner of an actor's shard, and back. Source: PROTOCOL 3.6, CONTRACT 1.3.
 
+import type { Attributes } from './attributes.ts'
 import type { ErrorItem } from './errors.ts'
 import type { Position } from './ids.ts'
 
@@ -73,6 +74,8 @@ export interface Envelope {
    * granted by each. Only with `query` messages, which answer nothing without (CONTRACT 1.3).
    */
   readonly graphAces?: GraphAces
+  /** What the caller is said to be, as far as these entries go by it; absent: by nothing. */
+  readonly graphAttributes?: Attributes
   readonly preview: boolean
   /** How often an incarnation died while this was outstanding (PROTOCOL 3.11). */
   readonly crashes: number

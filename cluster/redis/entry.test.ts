@@ -68,5 +68,7 @@ t.test('what an owner of format 1 would take for something else is of format 2',
   t.equal(formatOf({ ...envelope, relay: [1, 2, 0] }), 2)
   t.equal(formatOf({ ...envelope, relay: [1, 2, 0], messages: [message] }), 1)
   t.equal(formatOf({ ...envelope, graphAces: [] }), 3, 'format 2 shows a query all there is')
+  const attributes = { graphAces: [], graphAttributes: { region: ['north'] } }
+  t.equal(formatOf({ ...envelope, ...attributes }), 5, 'format 4 knows no attributes')
   t.equal(formatOf({ ...envelope, refused: [null, null] }), 4, 'format 3 runs what is refused')
 })

@@ -8,15 +8,18 @@ import type { Envelope, WireReply } from '../../protocol/message.ts'
 import type { Notice } from '../wire.ts'
 
 /** The newest of the body that is read here; one that is higher was written by a newer Kontor. */
-export const WIRE_FORMAT = 4
+export const WIRE_FORMAT = 5
 
 /**
  * The oldest format in which an envelope says all that it means. An owner that knows only format 1
  * counts messages by their place in the envelope, and of a relayed effect takes the first alone;
  * one that knows format 2 shows a `query` all there is, whoever asks; one that knows format 3 runs
- * what is refused.
+ * what is refused; one that knows format 4 knows no attributes, and shows what they would open to
+ * nobody.
  */
-export function formatOf({ places, relay, messages, graphAces, refused }: Envelope): number {
+export function formatOf(envelope: Envelope): number {
+  const { places, relay, messages, graphAces, graphAttributes, refused } = envelope
+  if (graphAttributes !== undefined) return 5
   if (refused !== undefined) return 4
   if (graphAces !== undefined) return 3
   return places !== undefined || (relay !== undefined && messages.length > 1) ? 2 : 1

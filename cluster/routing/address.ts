@@ -57,6 +57,7 @@ export function place(options: PlacingOptions, request: ActorRequest): Placed | 
     by: request.by,
     ...(request.session === undefined ? null : { session: request.session }),
     ...(request.graphAces ? { graphAces: request.graphAces } : null),
+    ...(request.graphAttributes ? { graphAttributes: request.graphAttributes } : null),
     preview: request.preview,
     crashes: 0,
     trace: request.trace,

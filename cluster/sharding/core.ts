@@ -6,6 +6,7 @@ import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Entry } from '../../protocol/entry/entry.ts'
 import type { Log } from '../../protocol/log.ts'
+import type { Attributes } from '../../protocol/attributes.ts'
 import type { Envelope, GraphAces, WireReply } from '../../protocol/message.ts'
 import type { AliasRow, Journal, Maybe, Tenure } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
@@ -24,10 +25,14 @@ export interface HookTable {
 export type ActorQuery = (request: {
   readonly behaviour: Behaviour
   readonly state: unknown
+  /** Before this request; null: the actor was not made yet. */
+  readonly before: unknown
   readonly actorId: string
   readonly node: unknown
   /** What the caller may see of the graph; empty: nothing. */
   readonly aces: GraphAces
+  /** What the caller is said to be, as far as the entries go by it. */
+  readonly attributes: Attributes
   /** The actor's entries so far, oldest first, page by page. */
   readonly entries: () => AsyncIterable<readonly LoadedEntry[]>
 }) => unknown

@@ -1,6 +1,7 @@
 // Bounds of the language: what members of every room agree on. Part of LIMITS. Source: CONTRACT 0.
 
 import { ACE_LIMITS } from '../../protocol/ace.ts'
+import { ATTRIBUTE_LIMITS } from '../../protocol/attributes.ts'
 import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX, JSON_VALUES_MAX } from '../../protocol/json/json.ts'
 
 const KiB = 1024
@@ -19,4 +20,6 @@ export const PROTOCOL_LIMITS = {
   checkpointsMax: 1_000,
   // Entries of a role or a scope, and their compiled sets
   ...ACE_LIMITS,
+  // What an identity is said to be
+  ...ATTRIBUTE_LIMITS,
 } as const

@@ -3,11 +3,13 @@
 
 import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
+import { NO_ATTRIBUTES, passedBound } from '../../protocol/attributes.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
+import { assert } from '../../protocol/errors.ts'
 import type { Authenticate } from '../http/core.ts'
 import type { Operation } from '../http/operation.ts'
 import { Authenticator } from './authenticate.ts'
-import type { Ready } from './authenticate.ts'
+import type { AttributesOf, Ready } from './authenticate.ts'
 import { bootstrap } from './bootstrap.ts'
 import { clientBehaviour } from './client.ts'
 import { oauthOperations } from './oauth.ts'
@@ -42,6 +44,8 @@ export interface AccessOptions {
   /** A valid session of this identity was ended: there were too many. */
   readonly onPushedOut: (identity: string) => void
   readonly ready: Ready
+  /** Absent: no identity has attributes. Throws from `authenticate` where they pass a bound. */
+  readonly attributesOf?: AttributesOf
 }
 
 export interface Access {
@@ -70,7 +74,8 @@ export function createAccess(options: AccessOptions): Access {
   })
   const { ready } = options
   const signIns = new SignIns({ secrets, nowMs: () => world.clock.monotonicMs() })
-  const authenticator = new Authenticator({ system, nowMs, ready })
+  const attributesOf = checkedAttributes(options.attributesOf ?? (() => NO_ATTRIBUTES))
+  const authenticator = new Authenticator({ system, nowMs, ready, attributesOf })
   return {
     operations: oauthOperations({
       system,
@@ -78,6 +83,7 @@ export function createAccess(options: AccessOptions): Access {
       signIns,
       authenticator,
       ready,
+      attributesOf,
       nowMs,
       accessTokenMs,
       baseUrl,
@@ -92,5 +98,15 @@ export function createAccess(options: AccessOptions): Access {
       sessions.stop()
       authenticator.stop()
     },
+  }
+}
+
+/** Attributes stand in plans and travel with messages: those past a bound stop here. */
+function checkedAttributes(attributesOf: AttributesOf): AttributesOf {
+  return (identity) => {
+    const attributes = attributesOf(identity)
+    const passed = passedBound(attributes)
+    assert(passed === null, `the attributes of ${identity} have ${passed}`)
+    return attributes
   }
 }

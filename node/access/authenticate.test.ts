@@ -17,6 +17,7 @@ function scene(t: Test) {
   system.put('client', 'web', { properties, roles: [], secrets: [], isSystem: false, ...dates })
   const now = { ms: 0, ready: true as boolean | Promise<boolean> }
   const authenticator = new Authenticator({
+    attributesOf: () => ({}),
     system: system.system,
     nowMs: () => now.ms,
     ready: () => now.ready,

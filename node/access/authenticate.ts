@@ -8,6 +8,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { SystemEntry, SystemView } from '../../cluster/actor-system.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Acl } from '../../protocol/ace.ts'
+import type { Attributes } from '../../protocol/attributes.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { Client } from './client.ts'
 import type { Identity } from './identity.ts'
@@ -20,7 +21,12 @@ export interface AuthenticatorOptions {
   /** Wall clock, milliseconds. */
   readonly nowMs: () => number
   readonly ready: Ready
+  /** What an identity is said to be; it may not change without a change of the identity. */
+  readonly attributesOf: AttributesOf
 }
+
+/** Access attributes of an identity, by its id. */
+export type AttributesOf = (identity: string) => Attributes
 
 /**
  * Whether this member may go by the system maps now; a promise while it looks into their log.
@@ -163,7 +169,8 @@ export class Authenticator {
     const key = `${session.identity}\n${session.scope ?? ''}`
     const known = this.#acls.get(key)
     if (known !== undefined) return known
-    const acl = aclOfSession(session, client, this.#options.system)
+    const attributes = this.#options.attributesOf(session.identity)
+    const acl = aclOfSession(session, client, this.#options.system, attributes)
     const { tokenCacheMax, aclScopesCharsMax } = LIMITS.access
     const isFull = this.#acls.size >= tokenCacheMax || this.#aclChars >= aclScopesCharsMax
     if (isFull) this.#forgetAcls()

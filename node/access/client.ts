@@ -6,6 +6,7 @@ import type { Static } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
 import { narrow, parseScope } from '../../protocol/ace.ts'
 import type { Acl } from '../../protocol/ace.ts'
+import { type Attributes, NO_ATTRIBUTES } from '../../protocol/attributes.ts'
 import type { ConfigurationView } from '../../protocol/behaviour.ts'
 import { compileShape } from '../../protocol/json/validation.ts'
 import { systemActor } from '../system-actor.ts'
@@ -86,8 +87,12 @@ function permit({ view, turn, message, before }: Change<Client>): string | null 
 }
 
 /** What a client may do at most: its roles, cut to its registered scopes when it has any. */
-export function aclOfClient(client: Client, system: ConfigurationView): Acl {
-  const acl = aclOfRoles(client.roles, system)
+export function aclOfClient(
+  client: Client,
+  system: ConfigurationView,
+  attributes: Attributes = NO_ATTRIBUTES,
+): Acl {
+  const acl = aclOfRoles(client.roles, system, attributes)
   if (client.properties.scopes === undefined) return acl
   const scopes = parseScope(client.properties.scopes.join(' '))
   return narrow(acl, scopes.ok ? scopes.aces : [])

@@ -9,7 +9,7 @@ import type { Acl } from '../../protocol/ace.ts'
 import { RequestError, isRetryable } from '../../protocol/errors.ts'
 import type { Operation, OperationRequest, OperationResponse } from '../http/operation.ts'
 import { unknowable } from './authenticate.ts'
-import type { Authenticator, Ready } from './authenticate.ts'
+import type { AttributesOf, Authenticator, Ready } from './authenticate.ts'
 import { aclOfClient } from './client.ts'
 import type { Client } from './client.ts'
 import { OAuthError, readClientCredentials, readForm } from './oauth-request.ts'
@@ -23,6 +23,7 @@ export interface OAuthOptions {
   readonly signIns: SignIns
   readonly authenticator: Authenticator
   readonly ready: Ready
+  readonly attributesOf: AttributesOf
   /** Wall clock, milliseconds. */
   readonly nowMs: () => number
   /** Life of an access token, milliseconds. */
@@ -126,7 +127,8 @@ async function issueToken(options: OAuthOptions, asked: Asked): Promise<Operatio
       `client "${clientId}" is not registered for the grant ${grant}`,
     )
   }
-  const scope = grantedScope(aclOfClient(client, options.system), form.get('scope') ?? '')
+  const acl = aclOfClient(client, options.system, options.attributesOf(clientId))
+  const scope = grantedScope(acl, form.get('scope') ?? '')
   const subject = {
     identity: clientId,
     kind: 'client',
@@ -156,8 +158,8 @@ function grantedScope(acl: Acl, asked: string): { kept: string | null; shown: st
     return { kept: null, shown: acl.aces.map(formatAce).join(' ') }
   }
   for (const ace of scopes.aces) {
-    if (ace.attribute !== null) {
-      const what = `"${formatAce(ace)}" would grant nothing: identities have no attributes yet`
+    if (ace.attribute !== null && !Object.hasOwn(acl.attributes, ace.attribute)) {
+      const what = `"${formatAce(ace)}" would grant nothing: the client has no such attribute`
       throw new OAuthError('invalid_scope', what)
     }
     if (!acl.coversAce(ace)) {

@@ -5,6 +5,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { narrow, parseScope } from '../../protocol/ace.ts'
 import type { Acl } from '../../protocol/ace.ts'
+import { type Attributes, NO_ATTRIBUTES } from '../../protocol/attributes.ts'
 import type { ConfigurationView, Turn } from '../../protocol/behaviour.ts'
 import { aclOfClient } from './client.ts'
 import type { Client } from './client.ts'
@@ -15,8 +16,9 @@ export function aclOfSession(
   { scope }: Pick<Session, 'scope'>,
   client: Client,
   view: ConfigurationView,
+  attributes: Attributes = NO_ATTRIBUTES,
 ): Acl {
-  const acl = aclOfClient(client, view)
+  const acl = aclOfClient(client, view, attributes)
   if (scope === null) return acl
   const scopes = parseScope(scope)
   return narrow(acl, scopes.ok ? scopes.aces : [])

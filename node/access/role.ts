@@ -7,6 +7,7 @@ import type { ConfigurationView } from '../../protocol/behaviour.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { Acl, OWNER_ACL, parseAce } from '../../protocol/ace.ts'
 import type { Ace } from '../../protocol/ace.ts'
+import type { Attributes } from '../../protocol/attributes.ts'
 import { compileShape } from '../../protocol/json/validation.ts'
 import type { ShapeError } from '../../protocol/json/validation.ts'
 import { systemActor } from '../system-actor.ts'
@@ -73,7 +74,11 @@ const PORTAL_ACES: readonly Ace[] = [
   )
 
 /** What the roles of an identity grant together. A role that is gone grants nothing. */
-export function aclOfRoles(roles: readonly string[], system: ConfigurationView): Acl {
+export function aclOfRoles(
+  roles: readonly string[],
+  system: ConfigurationView,
+  attributes: Attributes,
+): Acl {
   if (roles.includes(OWNER_ROLE)) return OWNER_ACL
   const aces: Ace[] = []
   for (const key of roles) {
@@ -84,5 +89,5 @@ export function aclOfRoles(roles: readonly string[], system: ConfigurationView):
       if (parsed.ok) aces.push(parsed.ace)
     }
   }
-  return new Acl(aces)
+  return new Acl(aces, null, attributes)
 }

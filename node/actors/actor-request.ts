@@ -4,12 +4,13 @@
 // PROTOCOL 3.6.
 
 import { hash } from 'node:crypto'
+import type { ActorRequest } from '../../cluster/actor-system.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Acl } from '../../protocol/ace.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorCode, ErrorItem } from '../../protocol/errors.ts'
 import { toUuid } from '../../protocol/ids.ts'
-import type { GraphAces, Message, MessageResult, Refusals, Reply } from '../../protocol/message.ts'
+import type { Message, MessageResult, Refusals, Reply } from '../../protocol/message.ts'
 import type { ActorType } from './actor-type.ts'
 
 /** The virtual id under which actors are made. */
@@ -84,8 +85,10 @@ export function readIdempotencyKey(key: string): string | null {
 export function graphAcesFor(
   messages: readonly Message[],
   acl: Acl,
-): { readonly graphAces?: GraphAces } | null {
-  return messages.some(({ type }) => type === 'query') ? { graphAces: acl.graphLists } : null
+): Partial<Pick<ActorRequest, 'graphAces' | 'graphAttributes'>> | null {
+  if (!messages.some(({ type }) => type === 'query')) return null
+  const { graphLists: graphAces, graphAttributes } = acl
+  return Object.keys(graphAttributes).length === 0 ? { graphAces } : { graphAces, graphAttributes }
 }
 
 /** What a repeat of a key is compared by: 128 bits of SHA-256 over the body. */

@@ -18,7 +18,9 @@ const records = [
   { t: 'noted', id: 'm', text: 'y' },
 ]
 const meta = { actorId: A, version: 1, timeMs: 0, by: 'b', messageId: 'm' }
-const state = records.reduce<Notebook | null>((s, r) => behaviour.evolve(s, r, meta), null)!
+const stateOf = (of: readonly object[]): Notebook =>
+  of.reduce<Notebook | null>((s, r) => behaviour.evolve(s, r as never, meta), null)!
+const state = stateOf(records)
 
 const entries = records.map((record, v) => ({
   body: encodeEntry({
@@ -54,6 +56,7 @@ function ask(node: unknown, of: Partial<Parameters<typeof query>[0]> = {}): unkn
   return query({
     behaviour: own,
     state,
+    before: null,
     actorId: A,
     node,
     aces: [['*:*']],
@@ -155,6 +158,36 @@ t.test('it answers what the graph would answer the same caller, no more', async 
   t.equal(told(notes, ['graph/notebook:query', 'graph/note:query']), 'none')
   const sorted = { navigate: [{ edge: 'notes', orderBy: 'text', node: { fields: ['noteId'] } }] }
   t.equal(told(sorted, ['graph:query', 'graph/note:field:noteId']), 'FORBIDDEN_FIELD')
+})
+
+t.test('attributes: what is not seen stays hidden, before the request as after it', async (t) => {
+  const aces = [['title@graph/notebook:query', 'text@graph/note:query', 'graph:field']]
+  const seen = (title: string, texts: string[], before: unknown = null): unknown => {
+    const node = { fields: ['title'], navigate: [{ edge: 'notes', node: { fields: ['text'] } }] }
+    return ask(node, { aces, attributes: { title: [title], text: texts }, before })
+  }
+  const told = (run: () => unknown): string => refusal(run)
+  t.same(seen('one', ['x']), { title: 'one', notes: [{ text: 'x' }] })
+  t.equal(
+    told(() => seen('two', ['x'])),
+    'FORBIDDEN_NODE',
+  )
+  t.equal(
+    told(() => ask({ fields: ['title'] }, { aces })),
+    'FORBIDDEN_NODE',
+    'without attributes',
+  )
+  const [opened, n, m] = records
+  const renamed = stateOf([{ ...opened, title: 'two' }, n!, m!])
+  t.equal(
+    told(() => seen('one', ['x'], renamed)),
+    'FORBIDDEN_NODE',
+    'a preview has changed it',
+  )
+  const rewritten = stateOf([opened!, { ...n, text: 'was x' }, m!])
+  t.same(seen('one', ['x', 'y'], rewritten), { title: 'one', notes: [{ text: 'y' }] })
+  const added = stateOf([opened!, n!])
+  t.same(seen('one', ['x', 'y'], added), { title: 'one', notes: [{ text: 'x' }, { text: 'y' }] })
 })
 
 t.test('it may not hold up the thread', async (t) => {

@@ -4,16 +4,19 @@
 
 import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
 import { decodeEntry } from '../../protocol/entry/entry.ts'
-import { RequestError, assert } from '../../protocol/errors.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import { compileCondition } from '../../protocol/graph/evaluate.ts'
 import { Budget, type GraphRow } from '../../protocol/graph/execute.ts'
 import { type NodeSource, queryNode } from '../../protocol/graph/find-in-memory.ts'
 import { type HistorySource, NO_HISTORY } from '../../protocol/graph/history.ts'
 import { planNode } from '../../protocol/graph/navigation.ts'
-import type { NodePlan } from '../../protocol/graph/plan.ts'
+import type { Condition, NodePlan } from '../../protocol/graph/plan.ts'
+import { hidden } from '../../protocol/graph/planning.ts'
 import { aclOfLists } from '../../protocol/ace.ts'
+import type { Attributes } from '../../protocol/attributes.ts'
 import type { GraphAces } from '../../protocol/message.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { type FilterFields, graphAccess } from './access.ts'
+import { type FilterFields, graphAccess, visibility } from './access.ts'
 import type { LiveSchema } from './live-schema.ts'
 import { historyOfEntry } from './history.ts'
 
@@ -21,11 +24,18 @@ import { historyOfEntry } from './history.ts'
 export interface ActorQueryRequest {
   readonly behaviour: Behaviour
   readonly state: unknown
+  /**
+   * Its state before this request, null before it was made: what the caller doesn't see in there
+   * stays hidden, for a preview could show it to whoever may change the field that it is seen by.
+   */
+  readonly before: unknown
   readonly actorId: string
   /** The `node` object `{fields, navigate}`: the body of the message. */
   readonly node: unknown
   /** What the caller may see of the graph; empty: nothing. */
   readonly aces: GraphAces
+  /** What the caller is said to be, as far as the entries go by it. */
+  readonly attributes?: Attributes
   /**
    * The actor's entries so far, oldest first, page by page; asked for only when the query shows
    * history.
@@ -51,19 +61,18 @@ export interface ActorQueryOptions {
 export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequest) => unknown {
   const { schema, filterFields, nowMs, monotonicMs } = options
   return (request) => {
-    const { behaviour, node, actorId, aces } = request
+    const { behaviour, node } = request
     const root = rootOf(behaviour)
-    const plan = planNode(node, root, schema.current.schema, {
-      rootId: actorId,
-      access: graphAccess(aclOfLists(aces), filterFields),
-      nowMs: nowMs(),
-      limits: LIMITS.graph,
-    })
+    const current = schema.current.schema
+    const acl = aclOfLists(request.aces, request.attributes)
+    const access = graphAccess(acl, filterFields)
+    const plan = planNode(node, root, current, { access, nowMs: nowMs(), limits: LIMITS.graph })
+    const own = ownNodes(request, (name) => access.sees(current.nodes.get(name)!.type))
+    const row = own.rows(root)[0]
+    const type = current.nodes.get(root)!
+    if (row === undefined || !visibility(acl, type.type).sees(row.doc)) throw hidden(type, '')
     const answer = (history: HistorySource): unknown => {
       const budget = new Budget(monotonicMs, LIMITS.graph.actorQueryMs, LIMITS.graph.resultNodesMax)
-      const own = ownNodes(request)
-      const row = own.rows(root)[0]
-      assert(row !== undefined, `an actor that is asked has its own ${root}`)
       return queryNode(plan, row, own, { history, budget })
     }
     const shown = shownHistory(plan)
@@ -95,7 +104,38 @@ interface OwnNodes extends NodeSource {
 }
 
 /** The actor's nodes by type, projected when they are first asked for. */
-function ownNodes({ behaviour, state, actorId }: ActorQueryRequest): OwnNodes {
+function ownNodes(
+  { behaviour, state, before, actorId }: ActorQueryRequest,
+  sees: (node: string) => boolean | Condition,
+): OwnNodes {
+  const now = projected({ behaviour, state, actorId })
+  if (before === null || before === state) return now
+  const then = projected({ behaviour, state: before, actorId })
+  const rows = new Map<string, readonly GraphRow[]>()
+  return {
+    rows(node) {
+      let known = rows.get(node)
+      if (known === undefined) {
+        const unseen = unseenIds(then.rows(node), sees(node))
+        known = now.rows(node).filter(({ id }) => !unseen.has(id))
+        rows.set(node, known)
+      }
+      return known
+    },
+  }
+}
+
+function unseenIds(rows: readonly GraphRow[], sees: boolean | Condition): ReadonlySet<string> {
+  if (typeof sees === 'boolean') return new Set()
+  const test = compileCondition(sees)
+  return new Set(rows.flatMap(({ id, doc }) => (test(doc) ? [] : id)))
+}
+
+function projected({
+  behaviour,
+  state,
+  actorId,
+}: Pick<ActorQueryRequest, 'behaviour' | 'state' | 'actorId'>): OwnNodes {
   const refs = Map.groupBy(behaviour.nodes(state), (ref) => ref.node)
   const rows = new Map<string, readonly GraphRow[]>()
   return {

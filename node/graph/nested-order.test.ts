@@ -66,7 +66,7 @@ const newBudget = (): Budget => new Budget(() => 0, 1_000, LIMITS.graph.resultNo
 
 /** The order as it shows itself. */
 function shownByItself({ state, orderId }: OrderDriver): unknown {
-  const options = { rootId: orderId, access: FULL_ACCESS, nowMs: 0, limits: LIMITS.graph }
+  const options = { access: FULL_ACCESS, nowMs: 0, limits: LIMITS.graph }
   const rows = (node: string): GraphRow[] =>
     behaviour
       .nodes(state)

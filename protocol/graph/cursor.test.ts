@@ -59,7 +59,9 @@ t.test('a cursor is for the query that it was made with', async (t) => {
     t.match(message, /no cursor of this query/)
     t.same(details, { path: '/0/after' })
   }
-  const few: GraphAccess = { ...FULL_ACCESS, mayQuery: () => [actorIds[0]!] }
+  const operand = { kind: 'field', path: ['libraryId'], type: 'text' } as const
+  const seen = { kind: 'in', as: 'text', operand, values: [actorIds[0]!] } as const
+  const few: GraphAccess = { ...FULL_ACCESS, sees: () => seen }
   t.match(refusal(own, few).message, /permissions/, 'a role that changed makes other pages')
   t.equal(refusal({ ...query, cursor: true }).code, 'none')
 })

@@ -16,6 +16,7 @@ import {
   type RemoteHistory,
 } from './history.ts'
 import type { GraphPlan, GraphResult, NodePlan, Step } from './plan.ts'
+import { lookUpFor } from './seen.ts'
 
 /** A graph node as executions hand it on. */
 export interface GraphRow {
@@ -276,23 +277,37 @@ function* findHistory(
   budget: Budget,
 ): Walk<Found[]> {
   if (parents === null) {
-    const actors = [...new Set(step.historyOf)].toSorted()
+    const asked = [...new Set(step.historyOf)].toSorted()
+    const seen = yield* seenActors(step, asked)
+    const actors = asked.filter((actorId) => seen?.has(actorId) !== false)
     return [yield* collectHistory(step, actors, { keep: () => true, budget, ahead: [] })]
   }
   const { source } = step
   const founds: Found[] = []
+  const seen = yield* seenActors(step, [...new Set(parents.map(({ actorId }) => actorId))])
   for (const [i, parent] of parents.entries()) {
     const ahead = parents.slice(i + 1, i + 1 + HISTORIES_AHEAD).map(({ actorId }) => actorId)
     const value = source.kind === 'edge' ? parent.doc[source.from] : undefined
     const to = source.kind === 'edge' ? source.to : ''
     const keep = (row: GraphRow): boolean => row.doc[to] === value
     founds.push(
-      value === undefined || value === null
+      value === undefined || value === null || seen?.has(parent.actorId) === false
         ? NOTHING_FOUND
         : yield* collectHistory(step, [parent.actorId], { keep, budget, ahead }),
     )
   }
   return founds
+}
+
+/** Of these actors those whose history the caller sees; null: all. */
+function* seenActors(
+  { historySeen }: Step,
+  actors: readonly string[],
+): Walk<ReadonlySet<string> | null> {
+  if (historySeen === null) return null
+  if (actors.length === 0) return new Set()
+  const found = yield* find(lookUpFor(historySeen, actors), null)
+  return new Set(found[0]!.rows.map(({ actorId }) => actorId))
 }
 
 /** Histories read ahead of the one that is looked at. */

@@ -40,8 +40,7 @@ export interface FieldMeta {
 export function metaOf(schema: GraphSchema, access: GraphAccess): GraphMeta {
   const visible = new Map<string, GraphNode>()
   for (const [name, node] of schema.nodes) {
-    const may = access.mayQuery(name)
-    if (may === true || (may !== false && may.length > 0)) visible.set(name, node)
+    if (access.sees(node.type) !== false) visible.set(name, node)
   }
   const all = Array.from(visible.values())
   return {

@@ -3,12 +3,20 @@
 import t from 'tap'
 import { SCHEMA } from '../../storage/conformance/search-nodes.ts'
 import { metaOf } from './meta.ts'
+import type { Condition } from './plan.ts'
 import { FULL_ACCESS, type GraphAccess } from './planning.ts'
 import { plan, refusal, filtered } from './testing/planned.ts'
 
+const ids = (...values: string[]): Condition => ({
+  kind: 'in',
+  as: 'text',
+  operand: { kind: 'field', path: ['libraryId'], type: 'text' },
+  values,
+})
+
 void t.test('what a token covers', (t) => {
   const only = (query: readonly string[], fields: readonly string[]): GraphAccess => ({
-    mayQuery: (node) => query.includes(node),
+    sees: ({ name }) => query.includes(name),
     mayField: (node, path) => fields.includes(`${node}:${path.join(':')}`),
     mayFilter: () => true,
   })
@@ -35,7 +43,7 @@ void t.test('what a token covers', (t) => {
   t.equal(refusal(nested, access).code, 'FORBIDDEN_NODE', 'nested ones too, semi-joins included')
 
   const some: GraphAccess = {
-    mayQuery: () => ['b', 'a'],
+    sees: () => ids('b', 'a'),
     mayField: () => true,
     mayFilter: () => true,
   }
@@ -44,7 +52,7 @@ void t.test('what a token covers', (t) => {
     { kind: 'and', of: [{ kind: 'compare' }, { kind: 'in', values: ['b', 'a'] }] },
     'entries on single nodes become part of the filter',
   )
-  const none: GraphAccess = { mayQuery: () => [], mayField: () => true, mayFilter: () => true }
+  const none: GraphAccess = { sees: () => false, mayField: () => true, mayFilter: () => true }
   t.equal(refusal([{ edge: 'libraries' }], none).code, 'FORBIDDEN_NODE')
 
   const meta = metaOf(SCHEMA, only(['library', 'book'], ['library:name', 'library:address:city']))
@@ -78,7 +86,7 @@ void t.test('what a token covers', (t) => {
 
 void t.test('sorting takes what reading takes, filters what the setting says', (t) => {
   const library: GraphAccess = {
-    mayQuery: () => true,
+    sees: () => true,
     mayField: (_, path) => path[0] === 'name',
     mayFilter: () => true,
   }
@@ -125,16 +133,16 @@ void t.test('sorting takes what reading takes, filters what the setting says', (
 void t.test('history belongs to its parents: seen of those that the token covers', (t) => {
   const id = '0190a000-0000-7000-8000-000000000001'
   const other = id.replace('1', '2')
-  const access = (libraries: boolean | readonly string[]): GraphAccess => ({
+  const access = (libraries: boolean | Condition): GraphAccess => ({
     ...FULL_ACCESS,
-    mayQuery: (node) => (node === 'library' ? libraries : true),
+    sees: ({ name }) => (name === 'library' ? libraries : true),
   })
   const visits = [{ edge: 'visits', filter: `libraryId == '${other}'` }]
   t.equal(refusal(visits, access(false)).code, 'FORBIDDEN_NODE')
-  t.match(plan(visits, access([id]))[0]!.filter, {
+  t.match(plan(visits, access(ids(id)))[0]!.filter, {
     kind: 'and',
     of: [{}, { kind: 'in', operand: { path: ['libraryId'] }, values: [id] }],
   })
-  t.same(plan([{ edge: 'visits' }], access([id]))[0]!.historyOf, [id], 'and that finds them')
+  t.same(plan([{ edge: 'visits' }], access(ids(id)))[0]!.historyOf, [id], 'and that finds them')
   t.end()
 })

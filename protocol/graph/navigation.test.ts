@@ -228,13 +228,11 @@ void t.test('history', (t) => {
 void t.test('a node object of a query message', (t) => {
   const node = planNode({ fields: ['label'], navigate: [{ edge: 'books' }] }, 'shelf', SCHEMA, {
     ...OPTIONS,
-    rootId: 'a',
     access: FULL_ACCESS,
   })
   t.match(node, { node: 'shelf', fields: [['label']], steps: [{ name: 'books' }] })
   const bad = (body: unknown): string =>
-    refused(() => planNode(body, 'shelf', SCHEMA, { ...OPTIONS, rootId: 'a', access: FULL_ACCESS }))
-      .message
+    refused(() => planNode(body, 'shelf', SCHEMA, { ...OPTIONS, access: FULL_ACCESS })).message
   t.match(bad(null), /In the query: must be object/)
   t.match(bad({ edge: 'books' }), /edge: is not known here/)
   t.match(bad({ navigate: [{ edge: 'x' }] }), /shelf has no edge "x"/)

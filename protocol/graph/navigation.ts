@@ -14,7 +14,7 @@ import {
 } from './navigation-body.ts'
 import { suggestion } from '../near-names.ts'
 import { parsePath } from './filter/parser.ts'
-import type { Condition, FieldPath, GraphPlan, NodePlan, Step } from './plan.ts'
+import type { FieldPath, GraphPlan, NodePlan, Step } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
 import {
   type GraphAccess,
@@ -24,6 +24,7 @@ import {
   type Spot,
   type StepSpot,
   forbidden,
+  hidden,
   attempt,
   invalid,
   under,
@@ -32,6 +33,7 @@ import {
   shownName,
 } from './planning.ts'
 import { planCursor, planFilter, planHistory, planLimit, planOrder } from './plan-selection.ts'
+import { both, seenNodes, seenParents } from './seen.ts'
 
 const ALIAS = /^[A-Za-z_]\w{0,99}$/
 
@@ -67,17 +69,14 @@ export function planNavigations(
 
 /**
  * The plan of a `query` message: a `node` object `{fields, navigate}` asked of an actor's own node
- * of type `node`, whose id is `rootId` (CONTRACT 1.3). Throws as planNavigations.
+ * of type `node` (CONTRACT 1.3). Throws as planNavigations. Whether the caller sees this one node
+ * is asked of it (`GraphAccess.sees`), not of the plan.
  */
 export function planNode(
   body: unknown,
   node: string,
   schema: GraphSchema,
-  {
-    access,
-    rootId,
-    ...options
-  }: PlanOptions & { readonly access: GraphAccess; readonly rootId: string },
+  { access, ...options }: PlanOptions & { readonly access: GraphAccess },
 ): NodePlan {
   const planning: Planning = { schema, access, options, navigations: 0, filterChars: 0 }
   checkShape(checkNode, body, '')
@@ -85,7 +84,7 @@ export function planNode(
   countNavigations(navigate, planning, 2)
   for (const [i, one] of navigate.entries()) checkShape(checkNavigation, one, `navigate/${i}`)
   const root = schema.nodes.get(node)!
-  checkRoot(root, rootId, planning)
+  if (access.sees(root.type) === false) throw hidden(root, '')
   return planFields(body as NodeBody, { node: root, place: '', depth: 1 }, planning)
 }
 
@@ -121,10 +120,13 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
   const { node, place, parent } = spot
   const { type } = node
   checkAlias(body.alias, place)
-  const allowed = both(allowedNodes(node, place, planning), allowedParents(node, place, planning))
+  const seen = seenNodes(node, place, planning)
+  const parents = seenParents(spot, planning)
   checkPhrase(body, place)
   const require = planRequire(body.require, spot)
-  const filter = both(planFilter(body.filter, node, place, planning), allowed)
+  const asked = planFilter(body.filter, node, place, planning)
+  const allowed = both(seen, parents.condition)
+  const filter = both(asked, allowed)
   const returned = planReturns(body, require)
   const plan: NodePlan =
     returned === 'nodes' || returned === 'both'
@@ -147,7 +149,8 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     returns,
     require,
     historyOf: parent === null ? planHistory(type.storage, filter, place) : null,
-    ...planCursor(body, spot, { allowed, orderBy }, planning),
+    historySeen: parents.lookUp,
+    ...planCursor(body, spot, { allowed: [allowed, parents.lookUp?.filter], orderBy }, planning),
   }
 }
 
@@ -176,47 +179,8 @@ function edgeSource(spot: StepSpot, planning: Planning): Step['source'] {
   const link = planning.schema.nodes.get(through.node)!
   mayGoBy(link, through.from)
   mayGoBy(link, through.to)
-  const filter = allowedNodes(link, place, planning)
+  const filter = seenNodes(link, place, planning)
   return { ...own, through: { ...through, idField: link.type.idField, filter } }
-}
-
-function allowedNodes(
-  node: GraphNode,
-  place: Place,
-  planning: Planning,
-  idField = node.type.idField,
-): Condition | null {
-  const { name } = node.type
-  const may = planning.access.mayQuery(name)
-  if (may === true) return null
-  if (may === false || may.length === 0) throw hidden(node, place)
-  const operand = { kind: 'field', path: [idField], type: 'text' } as const
-  return { kind: 'in', as: 'text', operand, values: may }
-}
-
-function checkRoot(node: GraphNode, id: string, { access }: Planning): void {
-  const may = access.mayQuery(node.type.name)
-  if (may === false || (may !== true && !may.includes(id))) throw hidden(node, '')
-}
-
-function hidden({ type: { name } }: GraphNode, place: Place): RequestError {
-  return new RequestError(
-    'FORBIDDEN_NODE',
-    `The token doesn't cover graph/${name}:query, which ${place === '' ? 'the query' : at(place)} needs`,
-    { node: name, path: `/${place}` },
-  )
-}
-
-/** A history node is a piece of its parent: who may see some parents only sees theirs only. */
-function allowedParents({ type }: GraphNode, place: Place, planning: Planning): Condition | null {
-  if (type.storage.kind !== 'history') return null
-  const { parent, parentField } = type.storage
-  return allowedNodes(planning.schema.nodes.get(parent)!, place, planning, parentField)
-}
-
-function both(a: Condition | null, b: Condition | null): Condition | null {
-  if (a === null || b === null) return a ?? b
-  return { kind: 'and', of: [a, b] }
 }
 
 function checkAlias(alias: string | undefined, place: Place): void {

@@ -124,7 +124,7 @@ export function planHistory(storage: Step['storage'], filter: Condition | null, 
 export function planCursor(
   body: NavigationBody,
   spot: StepSpot,
-  tie: { readonly allowed: Condition | null; readonly orderBy: readonly SortKey[] },
+  tie: { readonly allowed: unknown; readonly orderBy: readonly SortKey[] },
   { options }: Planning,
 ): Pick<Step, 'cursor' | 'after'> {
   const { cursor, after } = body

@@ -52,6 +52,11 @@ export interface Step {
    * filter on the parent's id; null for all others.
    */
   readonly historyOf: readonly string[] | null
+  /**
+   * For history nodes whose parents the caller sees only some of, by what is not in the history
+   * node: the parents that are seen, as a base set; null: no need to ask.
+   */
+  readonly historySeen: Step | null
   /** Of a base set: cursors come with its nodes; absent: none. */
   readonly cursor?: {
     /** What they are tied to. */

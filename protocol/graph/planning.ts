@@ -5,14 +5,14 @@ import { RequestError } from '../errors.ts'
 import type { CursorSeal } from './cursor.ts'
 import { FieldMistake } from './filter/fields.ts'
 import { SyntaxMistake } from './filter/lexer.ts'
-import type { EdgeDef } from './node-type.ts'
-import type { FieldPath } from './plan.ts'
+import type { EdgeDef, NodeType } from './node-type.ts'
+import type { Condition, FieldPath } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
 
-/** What a caller may see, by node type and field path. Made from ACEs by node/access. */
+/** What a caller may see, by node type and field path. node/graph/access.ts makes it of entries. */
 export interface GraphAccess {
-  /** True: all nodes of the type; ids: only these (`graph/<node>/<id>:query`); false: none. */
-  mayQuery(node: string): boolean | readonly string[]
+  /** True: all nodes of the type; a condition: those of which it is true; false: none. */
+  sees(type: NodeType): boolean | Condition
   /** `['dynamic', 'x']` is `graph/<node>:field:dynamic:x`. */
   mayField(node: string, path: FieldPath): boolean
   /** May filters, semi-joins and counts look at the field (KONTOR_GRAPH_FILTER_FIELDS)? */
@@ -20,7 +20,7 @@ export interface GraphAccess {
 }
 
 export const FULL_ACCESS: GraphAccess = {
-  mayQuery: () => true,
+  sees: () => true,
   mayField: () => true,
   mayFilter: () => true,
 }
@@ -68,6 +68,14 @@ export interface Spot {
 
 export interface StepSpot extends Spot {
   readonly parent: { readonly node: GraphNode; readonly edge: EdgeDef } | null
+}
+
+export function hidden({ type: { name } }: GraphNode, place: Place): RequestError {
+  return new RequestError(
+    'FORBIDDEN_NODE',
+    `The token doesn't cover graph/${name}:query, which ${place === '' ? 'the query' : at(place)} needs`,
+    { node: name, path: `/${place}` },
+  )
 }
 
 export function forbidden(node: GraphNode, field: FieldPath, path: string): RequestError {

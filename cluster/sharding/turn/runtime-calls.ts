@@ -2,6 +2,7 @@
 // calling actor waits for an answer that isn't at hand; its shard goes on. Source: ARCHITECTURE 2,
 // 4; PROTOCOL 3.6.
 
+import { NO_ATTRIBUTES } from '../../../protocol/attributes.ts'
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
 import type { RuntimeCall } from '../../../protocol/behaviour.ts'
 import { LIMITS } from '../../../config/limits.ts'
@@ -82,9 +83,11 @@ export class RuntimeCalls {
         return context.query({
           behaviour: activation.behaviour,
           state: call.state,
+          before: activation.state,
           actorId: activation.id,
           node: call.node,
           aces: work.envelope.graphAces ?? [],
+          attributes: work.envelope.graphAttributes ?? NO_ATTRIBUTES,
           entries: () => this.#history.entriesOf(activation, work),
         })
     }
