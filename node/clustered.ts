@@ -72,6 +72,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
     watch: index.watch,
     runner: index.runner,
     served: () => index.served,
+    index: index.rebuild,
     applied: (shard) => index.indexed(shard),
     parkedBy: () => consumerOf(index.numbers.generation),
     checks: () => [

@@ -4,7 +4,6 @@
 import { availableParallelism } from 'node:os'
 import { LIMITS } from '../config/limits.ts'
 import { LogFollowers } from '../cluster/feed/log-followers.ts'
-import { INDEX_CONSUMER } from '../cluster/feed/parked-actors.ts'
 import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
@@ -13,8 +12,7 @@ import { openEmbeddedJournal, type EmbeddedJournal } from '../storage/embedded/j
 import { NO_RULES, stuckShardCheck } from './foundation.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 import { collectGraphMetrics } from './indexing/embedded/index-metrics.ts'
-import type { SchemaVersion } from './graph/live-schema.ts'
-import { IndexThread } from './indexing/embedded/index-thread.ts'
+import { EmbeddedIndex } from './indexing/embedded/embedded-index.ts'
 import { ReaderPool } from './graph/plans/reader-pool.ts'
 import { ReaderThread } from './graph/plans/reader-thread.ts'
 import type { Check } from './health/routes.ts'
@@ -23,7 +21,7 @@ import { StuckShardWatch } from './health/stuck-shards.ts'
 /** What follows the member's commits; set once the member serves. */
 interface Following {
   readonly followers: LogFollowers
-  index: IndexThread | null
+  index: EmbeddedIndex | null
 }
 
 export async function embeddedFoundation(options: FoundationOptions): Promise<Foundation> {
@@ -47,26 +45,27 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
   const index = startIndex(options, journal, member)
   following.index = index
   const watch = new StuckShardWatch(world.clock)
-  const served = (): SchemaVersion => options.schema.current
   const reader = new ReaderPool({
     clock: world.clock,
     threads: settings.graphReaders ?? readersBy(availableParallelism()),
     startThread: (stats, onChange) =>
       new ReaderThread(
-        { journal: journal.access, clock: world.clock, log, served },
+        { journal: journal.access, clock: world.clock, log, read: () => index.read },
         stats,
         onChange,
       ),
   })
+  index.onMoved(() => reader.follow())
   return {
     journal,
     member,
     followers,
     watch: index.watch,
     runner: reader,
-    served,
+    served: () => index.read.version,
+    index,
     applied: (shard) => index.progress.applied(shard),
-    parkedBy: () => INDEX_CONSUMER,
+    parkedBy: () => index.parkedBy,
     checks: () => [
       ...checks(member, index),
       stuckShardCheck(watch, member, {
@@ -77,7 +76,9 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
     collect: (metrics) => collectGraphMetrics(metrics, { index, reader }),
     async stop(leftMs) {
       await member.stop(leftMs() * 0.5)
-      await Promise.all([index.close(), reader.close(), followers.close()])
+      // Readers first: the index that they read last is closed behind them.
+      await reader.close()
+      await Promise.all([index.close(), followers.close()])
       await journal.close()
       lock.release()
     },
@@ -117,7 +118,7 @@ function makeMember(
     onRetryParked: () => following.index?.retryParked(),
     doneWith: (shard) =>
       Math.min(
-        shard === SYSTEM_SHARD ? Infinity : (following.index?.progress.applied(shard) ?? 0),
+        shard === SYSTEM_SHARD ? Infinity : (following.index?.doneWith(shard) ?? 0),
         following.followers.doneWith(shard),
       ),
     onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),
@@ -128,8 +129,8 @@ function startIndex(
   { world, log, schema }: FoundationOptions,
   journal: EmbeddedJournal,
   member: Member,
-): IndexThread {
-  return new IndexThread({
+): EmbeddedIndex {
+  return new EmbeddedIndex({
     journal: journal.access,
     shards: journal.identity.shards,
     generation: journal.identity.generation,
@@ -146,7 +147,7 @@ function startIndex(
   })
 }
 
-function checks(member: Member, index: IndexThread): readonly Check[] {
+function checks(member: Member, index: EmbeddedIndex): readonly Check[] {
   const away = [...member.shards.values()].filter(({ state }) => state !== 'serving')
   const unready = index.watch.unready()
   return [

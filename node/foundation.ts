@@ -15,6 +15,7 @@ import type { IndexWatch, PlanRunner } from './graph/graph.ts'
 import type { LiveSchema, SchemaVersion } from './graph/live-schema.ts'
 import type { Check } from './health/routes.ts'
 import type { Position, StuckShardWatch } from './health/stuck-shards.ts'
+import type { IndexRebuild } from './indexing/rebuild.ts'
 import type { Metrics } from './metrics.ts'
 
 export interface FoundationOptions {
@@ -40,6 +41,8 @@ export interface Foundation {
   readonly runner: PlanRunner
   /** Version of the schema that the index that is read was filled for. */
   readonly served: () => SchemaVersion
+  /** Makes the index anew while it is read (POST /resources/graph/search/<node> `rebuild`). */
+  readonly index: IndexRebuild
   /** Offset up to which the index holds a shard; null: unknown. */
   readonly applied: (shard: number) => Maybe<number | null>
   /** Consumer under which the index that is read keeps its parked actors. */

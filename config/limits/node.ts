@@ -65,6 +65,16 @@ export const NODE_LIMITS = {
     refreshGapMs: 200,
     /** How often the offset of another member's shard is read while somebody waits for it. */
     pollMs: 50,
+    // An embedded index that is filled beside the one that is read
+    /** Of its thread's time it works so much, so that the other keeps its pace. */
+    besideShare: 0.5,
+    /** How often it is looked how far it is. */
+    besideLookMs: 250,
+    /** With so few entries less than the other it is let catch up, which follows nothing then. */
+    besideNearEntries: 2_000,
+    /** It has so long for that, else the other goes on first. */
+    takeOverMs: 5_000,
+    takeOverLookMs: 5,
     // In a cluster, on the thread that answers requests
     /** A batch of the projector, and a slice of it. */
     clusterBatchEntries: 256,

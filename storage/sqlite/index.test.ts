@@ -83,7 +83,8 @@ void t.test('its log stays within a bound, and each transaction is on the disk',
   }
   t.ok(most > logBytes / 2, `${most}: it is not copied with every transaction`)
   t.ok(most < logBytes + 2 * batchBytes, `${most}: the bound, and the transaction that passes it`)
-  const db = openForWriting(dir, layoutOf(SCHEMA), logBytes)
+  const opening = { layout: layoutOf(SCHEMA), types: NODE_TYPES, isFilling: false, logBytes }
+  const db = openForWriting({ dir, number: 0 }, opening)
   t.equal(db.prepare('PRAGMA synchronous').get()!['synchronous'], 2, 'FULL')
   db.close()
   t.end()

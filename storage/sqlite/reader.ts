@@ -19,7 +19,7 @@ import type { GraphPlan, GraphResult, Link, Step } from '../../protocol/graph/pl
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { formatUuid } from '../../protocol/ids.ts'
 import type { GraphReader } from '../search.ts'
-import { fingerprintOf, openForReading } from './file.ts'
+import { fingerprintOf, type IndexPlace, openForReading } from './file.ts'
 import {
   keyBytes,
   layoutOf,
@@ -33,8 +33,9 @@ import type { Param, Relation, Sql } from './sql.ts'
 import { parseStored } from './stored-json.ts'
 
 export interface GraphReaderOptions {
-  /** The data directory. */
+  /** The data directory, and which of its indexes; 0 by default. */
   readonly dir: string
+  readonly number?: number
   readonly schema: GraphSchema
   /** Where history nodes come from; none without it. */
   readonly history?: HistorySource
@@ -50,7 +51,7 @@ type Stored = string | number | Uint8Array | null
 type Cells = [k: number, content: string, place: number, actor?: Uint8Array]
 
 export class SqliteGraphReader implements GraphReader, NodeFinder {
-  readonly #dir: string
+  readonly #place: IndexPlace
   readonly #layout: IndexLayoutOfAll
   readonly #history: HistorySource
   readonly #now: () => number
@@ -62,7 +63,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
   #budget: Budget
 
   constructor(options: GraphReaderOptions) {
-    this.#dir = options.dir
+    this.#place = { dir: options.dir, number: options.number ?? 0 }
     this.#layout = layoutOf(options.schema)
     this.#history = options.history ?? NO_HISTORY
     this.#now = options.now ?? (() => performance.now())
@@ -95,7 +96,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
     if (this.#db !== null) return this.#db
     let db: DatabaseSync | null = null
     try {
-      db = openForReading(this.#dir)
+      db = openForReading(this.#place)
       if (fingerprintOf(db) === this.#layout.fingerprint) {
         db.function(TICK, () => {
           this.#check()

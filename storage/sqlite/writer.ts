@@ -8,14 +8,20 @@ import { assert, AssertionError } from '../../protocol/errors.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
 import { type Fill, type GraphWriter, IndexAway, type IndexWrite } from '../search.ts'
-import { isOfFile, openForWriting } from './file.ts'
+import { isOfFile, markServed, openForWriting } from './file.ts'
 import { keyBytes, layoutOf, NODES_PER_ACTOR, type IndexLayoutOfAll } from './layout.ts'
 import { NodeTable, type ActorRows } from './table.ts'
 
 export interface GraphWriterOptions {
   /** The data directory. */
   readonly dir: string
+  /** Of its indexes (IndexPlace); 0 by default. */
+  readonly number?: number
   readonly schema: GraphSchema
+  /** If it has to be made: it is filled beside another, and not read before `serve`. */
+  readonly isFilling?: boolean
+  /** Node types of which nodes are passed over: the program has them, and this layout has not. */
+  readonly passesOver?: ReadonlySet<string>
   /** Wall clock, milliseconds since 1970: the age of removals. */
   readonly nowMs?: () => number
   /** The file gets so many pages at most; by default as many as the disk has room for. */
@@ -35,6 +41,7 @@ export class SqliteGraphWriter implements GraphWriter {
   readonly #db: DatabaseSync
   readonly #layout: IndexLayoutOfAll
   readonly #nowMs: () => number
+  readonly #passesOver: ReadonlySet<string>
   readonly #tables = new Map<string, NodeTable>()
   readonly #begin: StatementSync
   readonly #commit: StatementSync
@@ -56,7 +63,17 @@ export class SqliteGraphWriter implements GraphWriter {
   constructor(options: GraphWriterOptions) {
     this.#layout = layoutOf(options.schema)
     this.#nowMs = options.nowMs ?? (() => Date.now())
-    const db = openForWriting(options.dir, this.#layout, options.logBytes)
+    this.#passesOver = options.passesOver ?? new Set()
+    const { dir, number = 0, schema, isFilling = false } = options
+    const db = openForWriting(
+      { dir, number },
+      {
+        layout: this.#layout,
+        types: Array.from(schema.nodes.values(), ({ type }) => type),
+        isFilling,
+        logBytes: options.logBytes ?? LIMITS.sqlite.logBytes,
+      },
+    )
     if (options.pagesMax) db.exec(`PRAGMA max_page_count = ${options.pagesMax}`)
     this.#db = db
     for (const [name, layout] of this.#layout.nodes) {
@@ -135,6 +152,7 @@ export class SqliteGraphWriter implements GraphWriter {
     const actors = new Map<string, ActorRows>()
     const byNode = new Map<string, IndexWrite[]>()
     for (const write of writes) {
+      if (this.#passesOver.has(write.node)) continue
       const own = byNode.get(write.node)
       if (own === undefined) byNode.set(write.node, [write])
       else own.push(write)
@@ -233,6 +251,11 @@ export class SqliteGraphWriter implements GraphWriter {
     this.#offsets = new Map()
     this.#fills.clear()
     this.#generation = generation
+  }
+
+  /** It has all that the one has beside which it was filled, and takes its place. */
+  serve(): void {
+    this.#inTransaction(() => markServed(this.#db))
   }
 
   close(): void {

@@ -31,7 +31,7 @@ export class PlanServer {
     this.#nowMs = nowMs
   }
 
-  /** Plans from now on are made on the schema that this one reads by. */
+  /** Plans from now on are made on the schema that this one reads by, and are run against it. */
   follow(reader: ReaderAtHand): void {
     this.#reader.close()
     this.#reader = reader

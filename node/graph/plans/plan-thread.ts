@@ -31,6 +31,8 @@ export interface PlanThread {
   readonly state: ThreadState
   /** Rejects with UNAVAILABLE when the thread is gone before the plan is done. */
   run(plan: ThreadPlan): Promise<PlanOutcome>
+  /** What is read may be another index by now: the old one is closed. */
+  follow(): void
   /** Whether others wait for what runs. */
   giveWay(wanted: boolean): void
   close(): Promise<void>

@@ -16,8 +16,7 @@ export interface ReaderWorkerData {
   readonly journal: JournalAccess
   /** URL of the module that exports `behaviours()`. */
   readonly table: string
-  /** Of the schema that plans are made on. */
-  readonly nodeTypes: readonly NodeType[]
+  readonly reads: PlansIndex
   /** The cell of `GiveWay`. */
   readonly giveWay: SharedArrayBuffer
 }
@@ -36,9 +35,12 @@ export interface ToReader {
   readonly round: number
 }
 
-/** Plans after this one are made on another schema. */
-export interface SchemaOfPlans {
+/** What plans are run against; those after this message, where it is one. */
+export interface PlansIndex {
+  /** Of the schema that they are made on. */
   readonly nodeTypes: readonly NodeType[]
+  /** Of the directory's indexes. */
+  readonly number: number
 }
 
 export type PlanAnswer =

@@ -99,6 +99,11 @@ export class ReaderPool implements PlanRunner {
     })
   }
 
+  /** What is read may be another index by now: no thread keeps the old one open. */
+  follow(): void {
+    for (const { thread } of this.#seats) thread.follow()
+  }
+
   /** Ends the threads; what is still waiting is refused. */
   async close(): Promise<void> {
     this.#refuseWaiting()

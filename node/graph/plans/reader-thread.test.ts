@@ -23,8 +23,8 @@ function pool(t: Test, stuckMs: number | null = null) {
   const journal = { dir: '', end: new SharedArrayBuffer(8) }
   const clock = systemClock()
   const { current } = new LiveSchema([])
-  const served = () => current
-  const options = { journal, clock, log, entry, served, ...(stuckMs !== null && { stuckMs }) }
+  const read = () => ({ version: current, number: 0 })
+  const options = { journal, clock, log, entry, read, ...(stuckMs !== null && { stuckMs }) }
   const reader = new ReaderPool({
     clock,
     threads: 1,

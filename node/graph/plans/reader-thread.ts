@@ -19,20 +19,27 @@ import {
 } from './plan-thread.ts'
 import {
   type FromReader,
+  type PlansIndex,
   type ReaderWorkerData,
-  type SchemaOfPlans,
   type ToReader,
   threadsMs,
 } from './reader-messages.ts'
 import type { SchemaVersion } from '../live-schema.ts'
 import { BEHAVIOUR_TABLE } from '../table.ts'
 
+/** An index, and the schema that it is read by. */
+export interface ReadIndex {
+  readonly version: SchemaVersion
+  /** Of the directory's indexes. */
+  readonly number: number
+}
+
 export interface ReaderThreadOptions {
   readonly journal: JournalAccess
   readonly clock: Clock
   readonly log: ThreadLog
-  /** Version of the schema that a plan that is given now was made on. */
-  readonly served: () => SchemaVersion
+  /** What is read now, and the version of the schema that a plan that is given now was made on. */
+  readonly read: () => ReadIndex
   readonly stuckMs?: number
   /** Module of the actor types; the platform's own by default. */
   readonly table?: string
@@ -56,8 +63,8 @@ export class ReaderThread implements PlanThread {
   readonly #cell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   readonly #giveWay = new GiveWay(this.#cell, threadsMs)
   #worker: Worker | null = null
-  /** By which the worker reads. */
-  #schema: SchemaVersion | null = null
+  /** What the worker reads. */
+  #reads: ReadIndex | null = null
   #isReady = false
   /** In the order they were sent, which is the order they are answered in. */
   readonly #pending = new Map<number, Pending>()
@@ -83,7 +90,7 @@ export class ReaderThread implements PlanThread {
 
   run({ plan, leftMs, generation, mayStop }: ThreadPlan): Promise<PlanOutcome> {
     assert(this.#worker !== null, 'a plan for a thread that is there')
-    this.#follow(this.#worker)
+    this.follow()
     const id = this.#nextId++
     const round = this.#round
     const message: ToReader = {
@@ -103,14 +110,15 @@ export class ReaderThread implements PlanThread {
     })
   }
 
-  /** Plans come behind the schema that they were made on. */
-  #follow(worker: Worker): void {
-    const version = this.#options.served()
-    if (version === this.#schema) return
-    this.#schema = version
-    const message: SchemaOfPlans = { nodeTypes: version.types }
+  /** Plans come behind what they are to be run against. */
+  follow(): void {
+    const { version, number } = this.#options.read()
+    const isSame = version === this.#reads?.version && number === this.#reads.number
+    if (isSame || this.#worker === null) return
+    this.#reads = { version, number }
+    const message: PlansIndex = { nodeTypes: version.types, number }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-    worker.postMessage(message)
+    this.#worker.postMessage(message)
   }
 
   giveWay(wanted: boolean): void {
@@ -126,12 +134,13 @@ export class ReaderThread implements PlanThread {
   }
 
   #start(): void {
-    const { journal, table, served } = this.#options
-    this.#schema = served()
+    const { journal, table, read } = this.#options
+    this.#reads = read()
+    const { version, number } = this.#reads
     const workerData: ReaderWorkerData = {
       journal,
       table: table ?? BEHAVIOUR_TABLE,
-      nodeTypes: this.#schema.types,
+      reads: { nodeTypes: version.types, number },
       giveWay: this.#cell,
     }
     const entry = this.#options.entry ?? new URL('./reader-worker.ts', import.meta.url)

@@ -3,7 +3,6 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../../protocol/errors.ts'
-import type { NodeType } from '../../../protocol/graph/node-type.ts'
 import { graphSchema } from '../../../protocol/graph/schema.ts'
 import { decodeSnapshot } from '../../../cluster/sharding/turn/activation.ts'
 import { openEmbeddedJournalReader } from '../../../storage/embedded/journal/journal.ts'
@@ -15,7 +14,7 @@ import { PlanServer } from './plan-server.ts'
 import {
   type FromReader,
   type ReaderWorkerData,
-  type SchemaOfPlans,
+  type PlansIndex,
   type ToReader,
   threadsMs,
 } from './reader-messages.ts'
@@ -38,20 +37,21 @@ const history = derivedHistory({
   decodeSnapshot,
 })
 const cursors = cursorSeal(journal.identity.secret)
-const readerBy = (nodeTypes: readonly NodeType[]): SqliteGraphReader =>
+const readerOf = ({ nodeTypes, number }: PlansIndex): SqliteGraphReader =>
   new SqliteGraphReader({
     dir: access.dir,
+    number,
     mayGoOn: () => giveWay.check(),
     schema: graphSchema(nodeTypes),
     history,
     cursors,
   })
-const server = new PlanServer(readerBy(data.nodeTypes), threadsMs)
+const server = new PlanServer(readerOf(data.reads), threadsMs)
 
 let longOnes = 0
 
-port.on('message', (message: ToReader | SchemaOfPlans) => {
-  if ('nodeTypes' in message) return server.follow(readerBy(message.nodeTypes))
+port.on('message', (message: ToReader | PlansIndex) => {
+  if ('nodeTypes' in message) return server.follow(readerOf(message))
   // Behind a long plan nothing is begun: there may be another thread that is free by now.
   if (message.round < longOnes) {
     post({ id: message.id, gaveWay: true, us: 0, isHeavy: false, isLong: false })

@@ -59,7 +59,7 @@ export async function stage(t: Test): Promise<Stage> {
   const progress = new SharedProgress(2)
   const clock = new ManualClock()
   const watch = new ProgressWatch({
-    progress,
+    progress: () => progress,
     clock,
     follows: (shard) => shard >= 0,
     flushed: async (shard) => (await derived.consumer(shard, 'flush')) ?? 0,

@@ -26,6 +26,8 @@ import { type FeedStats, IndexFeed } from './index-feed.ts'
 import { IndexKeeper, type IndexView } from './index-keeper.ts'
 import { IndexRegisters } from './index-registers.ts'
 import { IndexWaiting } from './index-waiting.ts'
+import type { IndexRebuild } from '../rebuild.ts'
+import { ClusterRebuild } from './cluster-rebuild.ts'
 import { ServedSchema } from '../served-schema.ts'
 import { PlanPool, type PlanStats } from '../../graph/plans/plan-pool.ts'
 
@@ -66,6 +68,7 @@ export interface ClusterIndex {
   /** Offset up to which the index that is read holds any shard; null: unknown. */
   indexed(shard: number): Maybe<number | null>
   readonly watch: IndexWatch
+  readonly rebuild: IndexRebuild
   readonly runner: PlanRunner
   /** Version of the schema that the generation that is read was made for. */
   readonly served: SchemaVersion
@@ -105,6 +108,7 @@ interface Own {
 
 class MemberIndex implements ClusterIndex {
   readonly watch: IndexWaiting
+  readonly rebuild: ClusterRebuild
   readonly runner: PlanPool
   readonly #options: ClusterIndexOptions
   #layout: Layout
@@ -148,6 +152,13 @@ class MemberIndex implements ClusterIndex {
     }
     this.#meter = new LagMeter(progress, () => clock.nowMs())
     this.watch = this.#makeWatch()
+    this.rebuild = new ClusterRebuild({
+      registers: this.#registers,
+      journal: journal.log,
+      shards: journal.identity.shards,
+      own: () => [...this.#own.keys()].filter((shard) => this.#follows(shard)),
+      nowMs: () => clock.nowMs(),
+    })
     this.runner = new PlanPool({ readerOf: (generation) => this.#readerOf(generation), clock })
     this.#keeper = this.#makeKeeper(store)
   }

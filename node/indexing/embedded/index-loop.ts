@@ -12,6 +12,8 @@ export interface IndexLoopOptions {
   >
   readonly progress: SharedProgress
   readonly generation: string
+  /** Of its time it may work so much, 1 at most; all of it by default. */
+  readonly share?: () => number
   /** Somebody waits for the index, and it has moved. */
   readonly onApplied: () => void
   /** A batch failed and will be tried again. */
@@ -93,11 +95,18 @@ export class IndexLoop {
       }
       this.#goesOn()
       this.#publish()
+      await this.#rest(clock() - startedMs)
       return step.next
     } catch (error) {
       this.#failed(error)
       return 'failed'
     }
+  }
+
+  /** For as long as its share of the time asks for, after work of so many milliseconds. */
+  async #rest(workedMs: number): Promise<void> {
+    const share = this.#options.share?.() ?? 1
+    if (share < 1) await this.#loop.pause(workedMs / share - workedMs)
   }
 
   #failed(error: unknown): void {

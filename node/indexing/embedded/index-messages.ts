@@ -12,8 +12,12 @@ export interface IndexWorkerData {
   readonly generation: string
   /** URL of the module that exports `behaviours()`. */
   readonly table: string
+  /** Of the directory's indexes, the one that it fills. */
+  readonly number: number
   /** Of the schema that the index is laid out by. */
   readonly nodeTypes: readonly NodeType[]
+  /** It is filled beside the one that is read, at LIMITS.indexing.besideShare of its time. */
+  readonly isFilling: boolean
   /** Buffer of SharedProgress. */
   readonly progress: SharedArrayBuffer
 }
@@ -23,6 +27,10 @@ export type ToIndexWorker =
   /** The row of a parked actor is durable, or is not (`error`). */
   | { readonly kind: 'kept'; readonly id: number; readonly error: string | null }
   | { readonly kind: 'retry'; readonly actorId: string | null }
+  /** Nobody else follows now: at full speed. */
+  | { readonly kind: 'hurry' }
+  /** It has all that the other index had: it is the one that is read from now on. */
+  | { readonly kind: 'serve' }
   | { readonly kind: 'stop' }
 
 export type FromIndexWorker =
@@ -30,6 +38,8 @@ export type FromIndexWorker =
   | { readonly kind: 'opened' }
   /** The index has moved; sent only while a request waits for it. */
   | { readonly kind: 'applied' }
+  /** That it is the one that is read is durable. */
+  | { readonly kind: 'served' }
   /** Please write (`parked`) or clear (null) the row, and tell when it is durable. */
   | {
       readonly kind: 'park' | 'unpark'

@@ -2,7 +2,7 @@
 // applied offsets).
 
 import type { Metrics, Sample } from '../../metrics.ts'
-import type { IndexThread } from './index-thread.ts'
+import type { EmbeddedIndex } from './embedded-index.ts'
 import type { ReaderPool } from '../../graph/plans/reader-pool.ts'
 
 type Measure = readonly [name: string, help: string, type: Sample['type'], value: number]
@@ -10,12 +10,12 @@ type Measure = readonly [name: string, help: string, type: Sample['type'], value
 /** Has the graph's numbers shown at every scrape. */
 export function collectGraphMetrics(
   metrics: Metrics,
-  { index, reader }: { readonly index: IndexThread; readonly reader: ReaderPool },
+  { index, reader }: { readonly index: EmbeddedIndex; readonly reader: ReaderPool },
 ): void {
   metrics.collect(() => graphSamples(index, reader))
 }
 
-function* graphSamples(index: IndexThread, reader: ReaderPool): Generator<Sample> {
+function* graphSamples(index: EmbeddedIndex, reader: ReaderPool): Generator<Sample> {
   for (const [name, help, type, value] of [...indexNumbers(index), ...readerNumbers(reader)]) {
     yield { name: `kontor_${name}`, help, type, value }
   }
@@ -39,10 +39,11 @@ function* graphSamples(index: IndexThread, reader: ReaderPool): Generator<Sample
   }
 }
 
-function indexNumbers(index: IndexThread): Measure[] {
+function indexNumbers(index: EmbeddedIndex): Measure[] {
   const { progress } = index
   const lag = index.lag()
-  const count = progress.counter.bind(progress)
+  const count = index.counter.bind(index)
+  const { done, total } = index.rebuildProgress()
   return [
     ['index_lag_entries', 'Committed entries not in the graph index.', 'gauge', lag.entries],
     ['index_lag_seconds', 'Age of the oldest entry not in it.', 'gauge', lag.ageMs / 1_000],
@@ -69,6 +70,7 @@ function indexNumbers(index: IndexThread): Measure[] {
       'counter',
       count('resets'),
     ],
+    ['index_beside_entries', 'Entries that an index made anew lacks.', 'gauge', total - done],
     ['index_parked_actors', 'Actors that can not be projected.', 'gauge', count('parked')],
     ['index_waiting_requests', 'Requests waiting for the index.', 'gauge', index.watch.waiting],
     ['index_restarts_total', 'Restarts of the index thread.', 'counter', index.restarts],

@@ -1,23 +1,20 @@
-// The main thread's side of the index: tells the worker of new heads, writes the rows of parked
-// actors for it, starts it again when it dies, and knows how far it is behind. Source: PROTOCOL
-// 3.11, 3.13, ARCHITECTURE 8.
+// The main thread's side of one index file: its worker, started again when it dies, and the rows of
+// parked actors that the worker may not write itself. Source: ARCHITECTURE 2, PROTOCOL 3.11, 3.13.
 
 import { Worker } from 'node:worker_threads'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Clock } from '../../../cluster/clock.ts'
-import { ackDelayMs, type Lag, LagMeter } from '../../../cluster/feed/lag.ts'
-import { INDEX_CONSUMER } from '../../../cluster/feed/parked-actors.ts'
 import { encodeParked, reasonOf } from '../../../cluster/feed/projection-batch.ts'
 import { Outage } from '../../../protocol/outage.ts'
 import type { JournalAccess } from '../../../storage/embedded/journal/journal.ts'
-import type { DerivedRow, Maybe } from '../../../storage/journal.ts'
-import { layoutOf } from '../../../storage/sqlite/layout.ts'
-import type { LiveSchema, SchemaVersion } from '../../graph/live-schema.ts'
-import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
-import { ProgressWatch } from './index-watch.ts'
-import { SharedProgress } from './shared-progress.ts'
+import type { DerivedRow } from '../../../storage/journal.ts'
+import { removeIndex } from '../../../storage/sqlite/file.ts'
+import type { SchemaVersion } from '../../graph/live-schema.ts'
 import { BEHAVIOUR_TABLE } from '../../graph/table.ts'
 import type { ThreadLog } from '../../thread-log.ts'
+import { fingerprintOf, type IndexFile, parkedConsumerOf } from './index-files.ts'
+import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
+import { SharedProgress } from './shared-progress.ts'
 
 export interface IndexThreadOptions {
   readonly journal: JournalAccess
@@ -25,50 +22,50 @@ export interface IndexThreadOptions {
   readonly generation: string
   readonly clock: Clock
   readonly log: ThreadLog
-  /** A change of it that lays the index out anew has it filled anew. */
-  readonly schema: LiveSchema
-  /**
-   * Newest committed offsets, at the start, of the shards that are to be followed: one whose actors
-   * have no graph nodes can be left out.
-   */
-  readonly heads: Iterable<{ readonly shard: number; readonly offset: number }>
   /** Writes derived rows of a shard; rejects when they are not durable. */
   readonly writeRows: (shard: number, rows: readonly DerivedRow[]) => Promise<void>
-  /** Offset up to which the shard's derived rows are written. */
-  readonly flushed: (shard: number) => Maybe<number>
   /** Module of the actor types; the platform's own by default. */
   readonly table?: string
   /** The worker's code; another one in tests. */
   readonly entry?: URL
 }
 
-/** The lag is looked at again after this long; in between the last look holds. */
-const LAG_HOLDS_MS = 5
+/** What it tells the index that it is a file of. */
+export interface IndexThreadHearer {
+  /** The file is there, and may be another than before. */
+  opened(): void
+  /** It has moved, and somebody waits for it. */
+  applied(): void
+}
 
 export class IndexThread {
   readonly progress: SharedProgress
-  readonly watch: ProgressWatch
+  readonly number: number
   readonly #options: IndexThreadOptions
-  readonly #meter: LagMeter
+  readonly #hearer: IndexThreadHearer
   #worker: Worker | null = null
   #restartMs: number = LIMITS.storage.retryMs
   #restarts = 0
-  #stopping = false
   #startedAtMs = 0
-  /** By which the worker's index is laid out. */
-  #laidOut: SchemaVersion
-  /** The worker was told to stop, for the next one to begin with another layout. */
+  #version: SchemaVersion
+  #isFilling: boolean
+  #isStopping = false
+  /** It is to stop, for the next worker to begin with another layout. */
   #isLaidAnew = false
-  readonly #unfollow: () => void
-  readonly #opened = new Set<() => void>()
-  #isOpen = false
   #ended: () => void = () => undefined
-  #lag: Lag = { entries: 0, ageMs: 0 }
-  #lagAtMs = Number.NEGATIVE_INFINITY
+  #served: (() => void) | null = null
   readonly #outage: Outage
 
-  constructor(options: IndexThreadOptions) {
+  constructor(
+    file: IndexFile,
+    heads: ReadonlyMap<number, number>,
+    options: IndexThreadOptions & { readonly hearer: IndexThreadHearer },
+  ) {
+    this.number = file.number
+    this.#version = file.version
+    this.#isFilling = file.isFilling
     this.#options = options
+    this.#hearer = options.hearer
     this.#outage = new Outage({
       log: options.log,
       now: () => options.clock.monotonicMs(),
@@ -76,49 +73,13 @@ export class IndexThread {
       back: 'the graph index goes on',
     })
     this.progress = new SharedProgress(options.shards)
-    this.#meter = new LagMeter(this.progress, () => options.clock.nowMs())
-    const { clock, flushed } = options
-    const follows = (shard: number): boolean => this.heads.has(shard)
-    this.watch = new ProgressWatch({ progress: this.progress, clock, flushed, follows })
-    for (const { shard, offset } of options.heads) this.#setHead(shard, offset)
-    this.#laidOut = options.schema.current
-    this.#unfollow = options.schema.follow((version) => this.#follow(version))
+    for (const [shard, head] of heads) this.progress.setHead(shard, head)
     this.#start()
   }
 
-  /** The shard's log is committed up to here. Called once per group, in any order of shards. */
-  committed(shard: number, head: number): void {
-    this.#setHead(shard, head)
-    if (this.progress.takeAsleep()) this.#post({ kind: 'wake' })
-  }
-
-  /** Newest committed offsets of the shards that are followed. */
-  get heads(): ReadonlyMap<number, number> {
-    return this.#meter.heads
-  }
-
-  /** How far the index is behind the journal. */
-  lag(): Lag {
-    const nowMs = this.#options.clock.monotonicMs()
-    if (nowMs - this.#lagAtMs >= LAG_HOLDS_MS) {
-      this.#lag = this.#meter.lag()
-      this.#lagAtMs = nowMs
-    }
-    return this.#lag
-  }
-
-  /**
-   * How long acknowledgements should be held back now, milliseconds (ARCHITECTURE 8). While the
-   * index is filled anew nobody is slowed down for it: what it has to reach does not move.
-   */
-  throttleMs(): number {
-    return this.progress.ready ? ackDelayMs(this.lag()) : 0
-  }
-
-  /** Resolves once the worker has opened the index: from then on it can be read. */
-  opened(): Promise<void> {
-    if (this.#isOpen) return Promise.resolve()
-    return new Promise((resolve) => this.#opened.add(resolve))
+  /** By which its file is laid out. */
+  get version(): SchemaVersion {
+    return this.#version
   }
 
   /** Times that the worker had to be started again. */
@@ -126,15 +87,49 @@ export class IndexThread {
     return this.#restarts
   }
 
-  /** Lets parked actors be projected again: all, or one (PROTOCOL 3.11). */
-  retryParked(actorId: string | null = null): void {
+  committed(shard: number, head: number): void {
+    this.progress.setHead(shard, head)
+    if (this.progress.takeAsleep()) this.#post({ kind: 'wake' })
+  }
+
+  retryParked(actorId: string | null): void {
     this.#post({ kind: 'retry', actorId })
   }
 
+  /** Works all the time from now on. */
+  hurry(): void {
+    this.#post({ kind: 'hurry' })
+  }
+
+  /** True: its file is the one that is read from the next start on; false: not known yet. */
+  serve(waitMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(waitMs, () => {
+        this.#served = null
+        resolve(false)
+      })
+      this.#served = () => {
+        cancel()
+        this.#served = null
+        this.#isFilling = false
+        resolve(true)
+      }
+      this.#post({ kind: 'serve' })
+    })
+  }
+
+  /** Of the same layout, which the next worker writes into the file; or the file is made anew. */
+  lay(version: SchemaVersion): void {
+    const isSame = fingerprintOf(version) === fingerprintOf(this.#version)
+    this.#version = version
+    if (isSame || this.#worker === null) return
+    this.#isLaidAnew = true
+    this.#post({ kind: 'stop' })
+  }
+
   /** Ends the worker after the batch it is at; what is left is for the next start. */
-  async close(): Promise<void> {
-    this.#stopping = true
-    this.#unfollow()
+  async stop(): Promise<void> {
+    this.#isStopping = true
     const worker = this.#worker
     if (worker === null) return
     const ended = new Promise<void>((resolve) => (this.#ended = resolve))
@@ -144,18 +139,15 @@ export class IndexThread {
     cancel()
   }
 
-  /** Who has no other layout has no other index. */
-  #follow(version: SchemaVersion): void {
-    const isSame = fingerprintOf(version) === fingerprintOf(this.#laidOut)
-    this.#laidOut = version
-    if (isSame || this.#worker === null) return
-    this.#isLaidAnew = true
-    this.#post({ kind: 'stop' })
+  /** Goes on after a stop. */
+  goOn(): void {
+    this.#isStopping = false
+    this.#start()
   }
 
-  #setHead(shard: number, head: number): void {
-    this.#meter.committed(shard, head)
-    this.progress.setHead(shard, head)
+  /** Deletes the file of a worker that is stopped. */
+  remove(): Promise<void> {
+    return removeIndex({ dir: this.#options.journal.dir, number: this.number })
   }
 
   #post(message: ToIndexWorker): void {
@@ -169,8 +161,10 @@ export class IndexThread {
       journal,
       shards,
       generation,
+      number: this.number,
       table: table ?? BEHAVIOUR_TABLE,
-      nodeTypes: this.#laidOut.types,
+      nodeTypes: this.#version.types,
+      isFilling: this.#isFilling,
       progress: this.progress.buffer,
     }
     this.#startedAtMs = this.#options.clock.monotonicMs()
@@ -191,7 +185,7 @@ export class IndexThread {
 
   #exited(worker: Worker): void {
     if (this.#worker === worker) this.#worker = null
-    if (this.#stopping) return this.#ended()
+    if (this.#isStopping) return this.#ended()
     if (this.#isLaidAnew) return this.#start()
     this.#restarts++
     const livedMs = this.#options.clock.monotonicMs() - this.#startedAtMs
@@ -199,28 +193,33 @@ export class IndexThread {
     const ms = this.#restartMs
     this.#restartMs = Math.min(ms * 2, LIMITS.storage.retryMsMax)
     this.#options.clock.after(ms, () => {
-      if (!this.#stopping) this.#start()
+      if (!this.#isStopping && this.#worker === null) this.#start()
     })
   }
 
   #hear(worker: Worker, message: FromIndexWorker): void {
-    if (message.kind === 'applied') return this.watch.applied()
-    if (message.kind === 'opened') {
-      this.watch.generation++
-      this.#isOpen = true
-      for (const resolve of this.#opened) resolve()
-      return this.#opened.clear()
+    const { log } = this.#options
+    switch (message.kind) {
+      case 'applied':
+        return this.#hearer.applied()
+      case 'opened':
+        return this.#hearer.opened()
+      case 'served':
+        return this.#served?.()
+      case 'failed':
+        return this.#outage.failed({ error: message.error })
+      case 'back':
+        return this.#outage.answered()
+      case 'reset': {
+        const { why } = message
+        return log.error({ why }, 'the graph index is emptied and filled from the journal')
+      }
+      default:
+        return this.#keepFor(worker, message)
     }
-    if (message.kind === 'failed') {
-      this.#outage.failed({ error: message.error })
-      return
-    }
-    if (message.kind === 'back') return this.#outage.answered()
-    if (message.kind === 'reset') {
-      const { why } = message
-      this.#options.log.error({ why }, 'the graph index is emptied and filled from the journal')
-      return
-    }
+  }
+
+  #keepFor(worker: Worker, message: Extract<FromIndexWorker, { id: number }>): void {
     const { id } = message
     const answer = (error: string | null): void => {
       const kept: ToIndexWorker = { kind: 'kept', id, error }
@@ -234,7 +233,7 @@ export class IndexThread {
     )
   }
 
-  async #keep({ kind, parked }: Extract<FromIndexWorker, { id: number }>) {
+  async #keep({ kind, parked }: Extract<FromIndexWorker, { id: number }>): Promise<void> {
     const { actorId, shard, offset, reason } = parked
     if (kind === 'park') {
       this.#options.log.error(
@@ -245,7 +244,7 @@ export class IndexThread {
     // The row moves forward only, by offset: what clears it must not be older than what wrote it.
     const row: DerivedRow = {
       kind: 'parked',
-      consumer: INDEX_CONSUMER,
+      consumer: parkedConsumerOf(this.number),
       actorId,
       body: kind === 'park' ? encodeParked(parked) : null,
       offset: Math.max(offset, this.progress.applied(shard)),
@@ -253,5 +252,3 @@ export class IndexThread {
     await this.#options.writeRows(shard, [row])
   }
 }
-
-const fingerprintOf = ({ schema }: SchemaVersion): string => layoutOf(schema).fingerprint

@@ -18,7 +18,7 @@ t.test('an offset that moves costs whom it wakes, not all who wait', async (t) =
   const clock = new ManualClock()
   const progress = new CountedProgress(400)
   const watch = new ProgressWatch({
-    progress,
+    progress: () => progress,
     clock,
     follows: () => true,
     flushed: () => 0,

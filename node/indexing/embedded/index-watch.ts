@@ -14,7 +14,8 @@ import type { SharedProgress } from './shared-progress.ts'
 const RECORDED_POLL_MS = 5
 
 export interface ProgressWatchOptions {
-  readonly progress: SharedProgress
+  /** Of the index that is read. */
+  readonly progress: () => SharedProgress
   readonly clock: Clock
   /** False for a shard that brings nothing to the graph: it need not be waited for. */
   readonly follows: (shard: number) => boolean
@@ -34,17 +35,17 @@ export class ProgressWatch implements IndexWatch {
 
   constructor(options: ProgressWatchOptions) {
     this.#options = options
-    this.#waiters = new LackingPositions((shard) => options.progress.applied(shard))
+    this.#waiters = new LackingPositions((shard) => options.progress().applied(shard))
   }
 
   unready(): string | null {
-    if (this.#options.progress.ready) return null
+    if (this.#options.progress().ready) return null
     return 'the graph index is being filled from the journal; it answers when it is complete'
   }
 
   head(shard: number): number {
     const { progress, follows } = this.#options
-    return follows(shard) ? progress.head(shard) : Number.POSITIVE_INFINITY
+    return follows(shard) ? progress().head(shard) : Number.POSITIVE_INFINITY
   }
 
   get waiting(): number {
@@ -55,7 +56,7 @@ export class ProgressWatch implements IndexWatch {
     const { progress, clock, follows } = this.#options
     const awaited = positions.filter(({ shard }) => follows(shard))
     const has = (): boolean =>
-      awaited.every(({ shard, offset }) => progress.applied(shard) >= offset)
+      awaited.every(({ shard, offset }) => progress().applied(shard) >= offset)
     if (has()) return true
     if (this.#waiters.size >= LIMITS.indexing.consistencyWaitersMax) {
       throw new RequestError(
@@ -72,11 +73,11 @@ export class ProgressWatch implements IndexWatch {
         positions: awaited,
         end: (isThere) => {
           cancel()
-          progress.awaited = this.#waiters.size > 0
+          progress().awaited = this.#waiters.size > 0
           resolve(isThere)
         },
       }
-      progress.awaited = true
+      progress().awaited = true
       // The index may have come there before it could see that it is awaited.
       if (!this.#waiters.add(waiter)) waiter.end(true)
     })

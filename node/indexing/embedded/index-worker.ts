@@ -3,6 +3,7 @@
 // PROTOCOL 3.16.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import { LIMITS } from '../../../config/limits.ts'
 import { assert } from '../../../protocol/errors.ts'
 import { graphSchema } from '../../../protocol/graph/schema.ts'
 import { type ParkedActor, reasonOf } from '../../../cluster/feed/projection-batch.ts'
@@ -13,6 +14,7 @@ import { discardIndex, isDamage } from '../../../storage/sqlite/file.ts'
 import { SqliteGraphWriter } from '../../../storage/sqlite/writer.ts'
 import { giveMemoryBackWhenIdle } from '../../idle-memory.ts'
 import { lowerThreadPriority } from '../../thread-priority.ts'
+import { parkedConsumerOf } from './index-files.ts'
 import { IndexLoop } from './index-loop.ts'
 import type { FromIndexWorker, IndexWorkerData, ToIndexWorker } from './index-messages.ts'
 import { SharedProgress } from './shared-progress.ts'
@@ -28,13 +30,20 @@ giveMemoryBackWhenIdle()
 assert(parentPort !== null, 'this file runs as a worker thread')
 const port = parentPort
 const data = workerData as IndexWorkerData
-const { dir } = data.journal
+const place = { dir: data.journal.dir, number: data.number }
 const post = (message: FromIndexWorker): void => port.postMessage(message)
 
 const table = await loadTable(data.table)
 const schema = graphSchema(data.nodeTypes)
 const journal = openEmbeddedJournalReader(data.journal)
-const index = new SqliteGraphWriter({ dir, schema })
+const rows = table.flatMap(({ nodeTypes }) => nodeTypes).map(({ name }) => name)
+const index = new SqliteGraphWriter({
+  ...place,
+  schema,
+  isFilling: data.isFilling,
+  passesOver: new Set(rows.filter((name) => !schema.nodes.has(name))),
+})
+let share = data.isFilling ? LIMITS.indexing.besideShare : 1
 const progress = new SharedProgress(data.shards, data.progress)
 
 /** Rows of parked actors that the main thread has been asked to write. */
@@ -60,11 +69,12 @@ function onFailure(error: unknown): void {
   if (!isDamage(error)) return
   // What is in the index can be made again: a new start of this thread begins with a new file.
   index.abandon()
-  discardIndex(dir)
+  discardIndex(place)
   process.exit(1)
 }
 
 const projector = new Projector({
+  consumer: parkedConsumerOf(data.number),
   behaviours: new Map(table.map((behaviour) => [behaviour.type, behaviour])),
   log: journal.log,
   derived: journal.derived,
@@ -86,6 +96,7 @@ const loop = new IndexLoop({
   projector,
   progress,
   generation: data.generation,
+  share: () => share,
   onApplied: () => post({ kind: 'applied' }),
   onFailure,
   onBack: () => post({ kind: 'back' }),
@@ -94,9 +105,20 @@ const loop = new IndexLoop({
   defer: (run) => setImmediate(run),
 })
 
+function serve(): void {
+  try {
+    index.serve()
+    post({ kind: 'served' })
+  } catch (error) {
+    onFailure(error)
+  }
+}
+
 port.on('message', (message: ToIndexWorker) => {
   if (message.kind === 'wake') loop.wake()
   else if (message.kind === 'stop') loop.stop()
+  else if (message.kind === 'hurry') share = 1
+  else if (message.kind === 'serve') serve()
   else if (message.kind === 'retry') {
     projector.retryParked(message.actorId ?? undefined)
     loop.wake()

@@ -31,6 +31,10 @@ export class ThreadAtHand implements PlanThread {
     return new Promise((resolve, reject) => this.given.push({ name, of, resolve, reject }))
   }
 
+  follow(): void {
+    // It has no index open.
+  }
+
   giveWay(wanted: boolean): void {
     this.isAsked = wanted
   }

@@ -1,5 +1,6 @@
-// The index's thread seen from the main thread: heads go in, offsets come back, rows of parked
-// actors are written for it, and a dead one is started again.
+// The index's threads seen from the main thread: heads go in, offsets come back, rows of parked
+// actors are written for it, a dead one is started again, and one that is filled beside the other
+// takes its place when it has all that the other has.
 
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../cluster/clock.ts'
@@ -11,7 +12,7 @@ import type { DerivedRow } from '../../../storage/journal.ts'
 import { Metrics } from '../../metrics.ts'
 import { collectGraphMetrics } from './index-metrics.ts'
 import type { ThreadLog } from '../../thread-log.ts'
-import { IndexThread } from './index-thread.ts'
+import { EmbeddedIndex } from './embedded-index.ts'
 import { LiveSchema } from '../../graph/live-schema.ts'
 import { ReaderPool } from '../../graph/plans/reader-pool.ts'
 import { ReaderThread } from '../../graph/plans/reader-thread.ts'
@@ -26,8 +27,8 @@ function thread(
   clock: Clock = systemClock(),
 ) {
   const schema = new LiveSchema([])
-  const index = new IndexThread({
-    journal: { dir: '', end: new SharedArrayBuffer(8) },
+  const index = new EmbeddedIndex({
+    journal: { dir: t.testdir(), end: new SharedArrayBuffer(8) },
     shards: 2,
     generation: 'g',
     clock,
@@ -164,6 +165,68 @@ t.test('the brake: by lag, but not while the index is filled anew', async (t) =>
   t.equal(index.throttleMs(), 0)
 })
 
+async function filling(t: Test): Promise<{ index: EmbeddedIndex; clock: TestClock }> {
+  const clock = new TestClock()
+  const index = thread(t, () => Promise.resolve(), silent, clock)
+  await index.opened()
+  await until(() => index.progress.applied(0) === 3)
+  index.rebuild()
+  t.match(index.rebuildProgress(), { state: 'filling', total: 3 })
+  await until(() => index.rebuildProgress().done === 2)
+  return { index, clock }
+}
+
+/** Time passes until it holds. */
+async function passesUntil(clock: TestClock, isSo: () => boolean): Promise<void> {
+  const endsAtMs = performance.now() + 20_000
+  while (!isSo()) {
+    if (performance.now() > endsAtMs) throw new Error('it never came')
+    await clock.advance(LIMITS.indexing.takeOverLookMs)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+t.test('the new index takes over with all that the old one has, and not before', async (t) => {
+  const { index, clock } = await filling(t)
+  const generation = index.watch.generation
+  const moves: number[] = []
+  index.onMoved(() => moves.push(index.progress.applied(0)))
+  const waits = index.watch.reached([{ shard: 1, offset: 9 }], 60_000)
+  await passesUntil(clock, () => moves.length > 0)
+  t.strictSame(moves, [3], 'nobody who reads goes back')
+  t.equal(index.read.number, 1)
+  t.equal(index.watch.generation, generation + 1, 'readers open it')
+  t.match(index.rebuildProgress(), { state: 'idle', done: 0, total: 0 })
+  index.committed(1, 9)
+  t.equal(await waits, true, 'who waited for the old one is told by the new one')
+  t.equal(index.restarts, 0)
+})
+
+t.test('one that can not catch up in time leaves the old one in its place', async (t) => {
+  const { index, clock } = await filling(t)
+  index.committed(0, 777)
+  await until(() => index.progress.applied(0) === 777)
+  await passesUntil(clock, () => index.rebuildProgress().state === 'taking-over')
+  index.committed(1, 5)
+  await passesUntil(clock, () => index.rebuildProgress().state === 'filling')
+  t.equal(index.read.number, 0)
+  await until(() => index.progress.applied(1) === 5)
+  t.ok(index.progress.ready, 'it goes on')
+  index.committed(0, 778)
+  await passesUntil(clock, () => index.read.number === 1)
+})
+
+t.test('one that dies while it takes over is started again, and does', async (t) => {
+  const { index, clock } = await filling(t)
+  index.committed(0, 888)
+  await until(() => index.progress.applied(0) === 888)
+  await passesUntil(clock, () => index.restarts > 0)
+  t.equal(index.read.number, 0)
+  index.committed(0, 889)
+  await passesUntil(clock, () => index.read.number === 1)
+  await until(() => index.progress.applied(0) === 889)
+})
+
 t.test('its numbers are on the metrics page', async (t) => {
   const index = thread(t, () => Promise.resolve())
   const { current } = new LiveSchema([])
@@ -171,7 +234,7 @@ t.test('its numbers are on the metrics page', async (t) => {
     journal: { dir: '', end: new SharedArrayBuffer(8) },
     clock: systemClock(),
     log: silent,
-    served: () => current,
+    read: () => ({ version: current, number: 0 }),
     entry: new URL('../../graph/plans/testing/reader-twin.ts', import.meta.url),
   }
   const reader = new ReaderPool({
