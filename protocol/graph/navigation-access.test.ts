@@ -146,3 +146,16 @@ void t.test('history belongs to its parents: seen of those that the token covers
   t.same(plan([{ edge: 'visits' }], access(ids(id)))[0]!.historyOf, [id], 'and that finds them')
   t.end()
 })
+
+void t.test('an edge over a link goes by links that are seen', (t) => {
+  const loans: Condition = { kind: 'constant', value: false }
+  const access = (sees: boolean | Condition): GraphAccess => ({
+    ...FULL_ACCESS,
+    sees: ({ name }) => (name === 'loan' ? sees : true),
+  })
+  const lent = [{ edge: 'libraries', node: { navigate: [{ edge: 'lentNotes', count: true }] } }]
+  const { source } = plan(lent, access(loans))[0]!.plan.steps[0]!
+  t.match(source, { through: { node: 'loan', filter: loans } })
+  t.match(refusal(lent, access(false)), { code: 'FORBIDDEN_NODE', details: { node: 'loan' } })
+  t.end()
+})

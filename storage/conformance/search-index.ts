@@ -60,13 +60,17 @@ export const OPTIONS: IndexOptions = {
 const BUDGET_MS = 1_000_000
 /** Real engines may be slow, and the machine busy. */
 export const TIMEOUT_MS = 240_000
-export function planOf(body: unknown, schema = SCHEMA): GraphPlan {
+export function planOf(body: unknown, schema = SCHEMA, access = FULL_ACCESS): GraphPlan {
   const options = { nowMs: NOW, limits: LIMITS.graph, cursors: CURSORS }
-  return planNavigations(body, schema, FULL_ACCESS, options)
+  return planNavigations(body, schema, access, options)
 }
 
-export async function ask(reader: GraphReader, body: unknown): Promise<Record<string, unknown>> {
-  return { ...(await reader.query(planOf(body), BUDGET_MS)) }
+export async function ask(
+  reader: GraphReader,
+  body: unknown,
+  access = FULL_ACCESS,
+): Promise<Record<string, unknown>> {
+  return { ...(await reader.query(planOf(body, SCHEMA, access), BUDGET_MS)) }
 }
 
 export function library(actorId: string, version: number, doc: Doc | null = {}): IndexWrite {

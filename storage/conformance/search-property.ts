@@ -4,9 +4,10 @@
 
 import fc from 'fast-check'
 import type { Test } from 'tap'
+import { FULL_ACCESS } from '../../protocol/graph/planning.ts'
 import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
-import { ask, OPTIONS, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
-import type { Doc } from './search-nodes.ts'
+import { ask, OPTIONS, planOf, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
+import { type Doc, SCHEMA } from './search-nodes.ts'
 import {
   aimed,
   bodyOf,
@@ -16,10 +17,13 @@ import {
   Reference,
   type ReferenceNode,
 } from './search-queries.ts'
+import { accessOf, randomSight, type Sight } from './search-sight.ts'
 import { randomWrites, type RandomWrite } from './search-writes.ts'
 
 /** So many answered queries tell whether the random ones find anything at all. */
 const JUDGED_QUERIES = 400
+
+const SEES_ALL: Sight = new Map()
 
 const keyOf = ({ actorId, node, id }: RandomWrite): string => `${actorId} ${node} ${id}`
 
@@ -123,15 +127,16 @@ export async function property(t: Test, make: MakeIndex): Promise<void> {
         isWhole: fc.boolean(),
       }),
       fc.array(fc.record({ random: randomQuery, aim: randomAim }), { minLength: 5, maxLength: 10 }),
-      async (writes, batching, queries) => {
+      fc.option(randomSight, { nil: SEES_ALL, freq: 2 }),
+      async (writes, batching, queries, sight) => {
         await writer.reset('again')
         await applyAll(writer, writes, batching)
         const nodes = remaining(writes)
-        const reference = new Reference(nodes)
+        const reference = new Reference(nodes, sight)
         for (const { random, aim } of queries) {
           const query = aim === null ? random : aimed(random, nodes, aim)
           answered++
-          if (await agrees(reader, reference, query)) found++
+          if (await agrees(reader, reference, query, accessOf(sight))) found++
         }
       },
     ),
@@ -159,6 +164,7 @@ export async function agrees(
   reader: GraphReader,
   reference: Reference,
   query: readonly RandomNavigation[],
+  access = FULL_ACCESS,
 ): Promise<boolean> {
   const [first, ...more] = bodyOf(query) as [Doc, ...Doc[]]
   const { alias, limit } = query[0]!
@@ -169,13 +175,13 @@ export async function agrees(
     const cursor = page === 1 ? 'each' : 'last'
     const body = [{ ...first, cursor, ...(after !== undefined && { after }) }, ...more]
     const expected = asJson(reference.answer(query, page * (limit ?? 100))) as Doc
-    const answer = asJson(await ask(reader, body)) as Doc
+    const answer = asJson(await ask(reader, body, access)) as Doc
     const { [`${alias}Cursor`]: last, [`${alias}Cursors`]: each, ...shown } = answer
     const hasMore = expected[`${alias}HasMore`] === true
     const next = each === undefined ? last : (each as string[]).at(-1)
     if (!equal(shown, expected) || (each === undefined && (last !== undefined) !== hasMore)) {
       throw new Error(
-        `query ${JSON.stringify(body)}\n answered ${JSON.stringify(answer)}\n` +
+        `query ${JSON.stringify(body)}\n planned ${JSON.stringify(planOf(body, SCHEMA, access))}\n answered ${JSON.stringify(answer)}\n` +
           ` expected ${JSON.stringify(expected)}`,
       )
     }

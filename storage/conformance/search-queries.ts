@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import type { EdgeDef, NodeType } from '../../protocol/graph/node-type.ts'
 import { actorIds, MEMBERS, NODE_TYPES, visitsOf, type Doc } from './search-nodes.ts'
 import { codePointOrder, isMissing, memberOf } from './search-terms.ts'
+import type { Sight } from './search-sight.ts'
 import { filtersMeeting, randomFilter, type RandomFilter } from './search-filters.ts'
 
 interface RandomKey {
@@ -196,11 +197,13 @@ interface Shown {
  */
 export class Reference {
   readonly #nodes: readonly ReferenceNode[]
+  readonly #sight: Sight
   readonly #byType = new Map<string, readonly ReferenceNode[]>()
   readonly #byValue = new Map<string, Map<unknown, readonly ReferenceNode[]>>()
 
-  constructor(nodes: readonly ReferenceNode[]) {
+  constructor(nodes: readonly ReferenceNode[], sight: Sight = new Map()) {
     this.#nodes = nodes
+    this.#sight = sight
   }
 
   /** `skip`: so many nodes of the first base set were on the pages before. */
@@ -212,11 +215,23 @@ export class Reference {
     return answer
   }
 
-  /** All nodes of a type, whatever their storage. */
+  /** All nodes of a type that are seen, whatever their storage. */
   #all(type: NodeType): readonly ReferenceNode[] {
-    const known = this.#byType.get(type.name) ?? this.#kept(type)
+    const known =
+      this.#byType.get(type.name) ?? this.#kept(type).filter((one) => this.#isSeen(type, one))
     this.#byType.set(type.name, known)
     return known
+  }
+
+  #isSeen({ name, storage }: NodeType, one: ReferenceNode): boolean {
+    if (this.#sight.get(name)?.opens(one.doc) === false) return false
+    if (storage.kind !== 'history') return true
+    // A piece of its parent, which need not be there where its id alone tells.
+    const owner = this.#sight.get(storage.parent)
+    const parent = this.#nodes.find(({ node, id }) => node === storage.parent && id === one.actorId)
+    if (owner === undefined) return true
+    if (owner.isById) return owner.opens(one.doc)
+    return parent !== undefined && owner.opens(parent.doc)
   }
 
   #kept(type: NodeType): readonly ReferenceNode[] {
@@ -229,7 +244,7 @@ export class Reference {
           .map((doc) => ({ node: name, actorId, id: String(doc[idField]), doc })),
       )
     }
-    return this.#all(typeOf(storage.node)).flatMap(({ actorId, doc }) =>
+    return this.#kept(typeOf(storage.node)).flatMap(({ actorId, doc }) =>
       ((doc[storage.member] ?? []) as Doc[]).map((element) => ({
         node: name,
         actorId,
