@@ -1,6 +1,6 @@
 // Random callers for the conformance suite: which nodes of each type they see, as a condition of
-// the plan and, once more, node by node. What isn't seen is as if it weren't there. Source: CONTRACT
-// 1.4 "Which nodes are seen".
+// the plan and, once more, node by node. What isn't seen is as if it weren't there. Source:
+// CONTRACT 1.4 "Which nodes are seen".
 
 import fc from 'fast-check'
 import type { FieldDef, NodeType } from '../../protocol/graph/node-type.ts'
