@@ -61,6 +61,8 @@ const ROOMS = {
   'node/actors': ['node/access', 'node/http'],
   'node/registry': ['node/access', 'node/http'],
   'node/health': ['node/http'],
+  'node/live/socket': ['node/access', 'node/http'],
+  'node/live/events': ['node/live/socket', 'node/access', 'node/http'],
 }
 
 /** Tests may look at anything, and so may what only tests use. */

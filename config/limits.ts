@@ -11,6 +11,7 @@ import { CLUSTER_LIMITS } from './limits/cluster.ts'
 import { SHARDING_LIMITS } from './limits/sharding.ts'
 import { HTTP_LIMITS } from './limits/http.ts'
 import { ACCESS_LIMITS } from './limits/access.ts'
+import { LIVE_LIMITS } from './limits/live.ts'
 import { NODE_LIMITS } from './limits/node.ts'
 
 export const LIMITS = {
@@ -23,6 +24,7 @@ export const LIMITS = {
   http: HTTP_LIMITS,
   access: ACCESS_LIMITS,
   ...NODE_LIMITS,
+  ...LIVE_LIMITS,
 } as const
 
 type Groups = typeof LIMITS

@@ -22,6 +22,7 @@ export const ERRORS = {
   DUPLICATE_ALIAS: change(400),
   INVALID_REGISTRY_VALUE: change(400),
   UNAUTHENTICATED: change(401),
+  AUTH_FAILED: change(401),
   FORBIDDEN: change(403),
   UNAUTHORIZED_MESSAGE: change(403),
   FORBIDDEN_NODE: change(403),

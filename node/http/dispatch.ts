@@ -28,12 +28,20 @@ export class Dispatcher {
 
   /** Takes a request from uWebSockets.js. Never throws: there is nobody to catch it. */
   accept(res: HttpResponse, req: HttpRequest): void {
+    this.run(new Exchange(this.core, res, req), (x) => this.begin(x))
+  }
+
+  /** Answers a request that was refused before it came here, and closes its connection. */
+  refuse(res: HttpResponse, req: HttpRequest, refused: RequestError): void {
+    this.run(new Exchange(this.core, res, req), (x) => x.failAndClose(refused))
+  }
+
+  private run(x: Exchange, step: (x: Exchange) => void): void {
     const { core } = this
-    const x = new Exchange(core, res, req)
     if (core.arrivedTogether++ === 0) setImmediate(this.nextTurn)
     core.corked = true
     try {
-      this.begin(x)
+      step(x)
     } catch (error) {
       x.fail(error)
     } finally {

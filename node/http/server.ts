@@ -22,6 +22,8 @@ import type { Operation } from './operation.ts'
 import { Packing } from './packing.ts'
 import { Peers } from './peer.ts'
 import { Router } from './router.ts'
+import { Sockets } from './socket/sockets.ts'
+import type { SocketPath } from './socket/sockets.ts'
 import { SWEEP_MS, sweep } from './sweep.ts'
 import { UnreadAnswers } from './unread.ts'
 import { App, listenAlone, SSLApp, us_listen_socket_close, us_socket_local_port } from './uws.ts'
@@ -31,7 +33,8 @@ export interface HttpServerOptions {
   readonly settings: Pick<
     Settings['http'],
     'host' | 'port' | 'tlsKeyFile' | 'tlsCertFile' | 'connectionsMax' | 'proxyFrom'
-  >
+  > &
+    Partial<Pick<Settings['http'], 'baseUrl'>>
   readonly operations: readonly Operation[]
   /** More come with `serve`; until then all others are answered 503 UNAVAILABLE. Default: false. */
   readonly isStarting?: boolean
@@ -53,7 +56,7 @@ export interface HttpServer {
   /** Rejects when the address can't be had. */
   listen(): Promise<{ readonly port: number }>
   /** From now on these are the operations, and all others are 404 NOT_FOUND. */
-  serve(operations: readonly Operation[]): void
+  serve(operations: readonly Operation[], sockets?: readonly SocketPath[]): void
   /**
    * Stops accepting; open connections are served on, each answer with `Connection: close`; resolves
    * when all are closed, at the latest after `graceMs`.
@@ -106,7 +109,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return new Dispatcher(core, compile([...operations, ...described], metrics, limits))
   }
   const dispatcher = dispatcherOf(options.operations)
-  const listener = new Listener({ core, open, dispatcherOf }, dispatcher, options.settings)
+  const listener = new Listener({ core, open, dispatcherOf, metrics }, dispatcher, options.settings)
   metrics.collect(function* () {
     yield {
       name: 'kontor_http_requests_in_flight',
@@ -125,6 +128,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       help: 'Bytes of long lines of streams that are here in part.',
       type: 'gauge',
       value: core.bodies.lines.bytes,
+    }
+    yield {
+      name: 'kontor_socket_buffers_bytes',
+      help: 'Bytes that clients of sockets have not taken yet.',
+      type: 'gauge',
+      value: listener.socketBufferBytes,
     }
     yield {
       name: 'kontor_http_unread_answers_bytes',
@@ -183,6 +192,7 @@ class Listener implements HttpServer {
   private readonly dispatcherOf: (operations: readonly Operation[]) => Dispatcher
   private dispatcher: Dispatcher
   private readonly settings: HttpServerOptions['settings']
+  private readonly sockets: Sockets
   private app: TemplatedApp | null = null
   private socket: us_listen_socket | null = null
   private sweeper: NodeJS.Timeout | null = null
@@ -193,11 +203,16 @@ class Listener implements HttpServer {
     return this.connections
   }
 
+  get socketBufferBytes(): number {
+    return this.sockets.buffers.bytes
+  }
+
   constructor(
     state: {
       readonly core: HttpCore
       readonly open: Iterable<Exchange>
       readonly dispatcherOf: (operations: readonly Operation[]) => Dispatcher
+      readonly metrics: Metrics
     },
     dispatcher: Dispatcher,
     settings: HttpServerOptions['settings'],
@@ -207,6 +222,13 @@ class Listener implements HttpServer {
     this.dispatcherOf = state.dispatcherOf
     this.dispatcher = dispatcher
     this.settings = settings
+    this.sockets = new Sockets(state.core, {
+      metrics: state.metrics,
+      ownOrigin: settings.baseUrl ?? '',
+      // The filter that counts connections is not told of those that were upgraded.
+      onClosed: () => this.connections--,
+      refuse: (res, req, refused) => this.dispatcher.refuse(res, req, refused),
+    })
   }
 
   listen(): Promise<{ readonly port: number }> {
@@ -241,9 +263,10 @@ class Listener implements HttpServer {
     })
   }
 
-  serve(operations: readonly Operation[]): void {
+  serve(operations: readonly Operation[], sockets: readonly SocketPath[] = []): void {
     this.core.starting = false
     this.dispatcher = this.dispatcherOf(operations)
+    for (const path of sockets) this.sockets.serve(this.app!, path)
   }
 
   close(graceMs: number): Promise<void> {
@@ -256,6 +279,7 @@ class Listener implements HttpServer {
     core.closing = true
     if (this.socket !== null) us_listen_socket_close(this.socket)
     this.socket = null
+    this.sockets.leave()
     const start = core.clock.monotonicMs()
     // An idle connection may have a request on its way: it gets a moment to arrive.
     core.quietFromMs = Math.max(core.quietFromMs, start + Math.min(graceMs / 2, QUIET_MS))
@@ -266,6 +290,7 @@ class Listener implements HttpServer {
       await new Promise((resolve) => setTimeout(resolve, CLOSE_POLL_MS))
     }
     if (this.sweeper !== null) clearInterval(this.sweeper)
+    this.sockets.stop()
     this.app.close()
   }
 

@@ -3,7 +3,14 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js'
 
-export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
+export type {
+  HttpRequest,
+  HttpResponse,
+  TemplatedApp,
+  us_listen_socket,
+  us_socket_context_t,
+  WebSocket,
+} from 'uWebSockets.js'
 
 // It reads the variable once, while it is loaded. An import would come before that, and where the
 // program is packed before all else.

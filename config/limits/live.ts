@@ -1,0 +1,53 @@
+// Bounds of sockets (`/ws`) and of what is subscribed over them. Part of LIMITS. Source: CONTRACT
+// 1.10.
+
+const KiB = 1024
+const MiB = 1024 * KiB
+
+export const LIVE_LIMITS = {
+  live: {
+    // Sockets at once: past a bound the upgrade gets 429.
+    socketsMax: 5_000,
+    /** From one address; of IPv6 a /64 is one. */
+    socketsOfAddressMax: 2_500,
+    /** Of one session: one more is refused with its `auth` frame. */
+    socketsOfSessionMax: 1_500,
+    /** Those that have not said who they are, in all and from one address. */
+    strangersMax: 1_000,
+    strangersOfAddressMax: 500,
+    /** The `auth` frame comes within this. */
+    authMs: 10_000,
+    /** How often a `ping` frame is sent, and how long its `pong` may take. */
+    pingMs: 30_000,
+    pongMs: 30_000,
+    /** How often it is looked who is late, whose token has ended, who doesn't read. */
+    sweepMs: 250,
+    /** One frame of a client; the first, while nobody knows whose it is; its `requestId`. */
+    frameBytesMax: 64 * KiB,
+    authFrameBytesMax: 4 * KiB,
+    requestIdCharsMax: 128,
+    /** Frames of one client in a second, and so many at once. */
+    framesPerSecondMax: 50,
+    framesAtOnceMax: 200,
+    /** Frames that wait while the token of their connection is looked up. */
+    framesWaitingMax: 32,
+    /** Bytes that one client has not taken yet, and all of them together. */
+    socketBufferBytesMax: 1 * MiB,
+    socketBuffersBytesMax: 128 * MiB,
+    /** Past the latter those go that have so much. */
+    socketBufferBytesFair: 32 * KiB,
+    /** What is on its way to a client that is being closed may take so long. */
+    closeMs: 5_000,
+    /** So long nothing is pushed because nobody knows whether the token stands; then 1013. */
+    unknowableMs: 10_000,
+    /** Accesses that are looked at again together when a role or a client has changed. */
+    recheckTogether: 200,
+    /** Clients of a node that stops come back within this, each at a time of its own. */
+    comeBackMsMax: 5_000,
+    // Events
+    /** Subscriptions of one connection; their ids; the paths. */
+    subscriptionsMax: 1_000,
+    subscriptionIdCharsMax: 128,
+    topicCharsMax: 600,
+  },
+} as const

@@ -1,0 +1,214 @@
+// What the caller behind a connection may do, for as long as it is open: the token is looked at
+// again when its session, its client or any role changes, and by the clock. A member that can't
+// know what was revoked says so, and nothing is pushed meanwhile. Source: CONTRACT 1.10, 1.11.
+
+import type { SystemView } from '../../../cluster/actor-system.ts'
+import type { Clock } from '../../../cluster/clock.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import { RequestError } from '../../../protocol/errors.ts'
+import type { Identity } from '../../access/identity.ts'
+import type { Session } from '../../access/session.ts'
+import type { Authenticate } from '../../http/core.ts'
+
+/** Who calls, asked again before each push. */
+export interface CallerAccess {
+  /** null: it can't be told at the moment, or has ended; nothing may be shown. */
+  readonly identity: Identity | null
+  /** What it may do may be another from now. Runs until the access ends. */
+  onChange(run: () => void): void
+}
+
+export interface AccessBookOptions {
+  readonly system: SystemView
+  readonly authenticate: Authenticate
+  /** Whether this member may go by the system maps now. */
+  readonly isKnown: () => boolean
+  readonly clock: Clock
+}
+
+/** What becomes of one access. */
+export interface AccessEnd {
+  /** The token is refused from now on. */
+  ended(error: RequestError): void
+  /** For too long nobody could tell whether it stands. */
+  unknowable(): void
+}
+
+export class AccessBook {
+  readonly #options: AccessBookOptions
+  readonly #bySession = new Map<string, Set<FollowedAccess>>()
+  readonly #unfollow: readonly (() => void)[]
+  #stale: FollowedAccess[] = []
+
+  constructor(options: AccessBookOptions) {
+    this.#options = options
+    const { system } = options
+    const recheckAll = (): void => this.#recheckAll()
+    this.#unfollow = [
+      system.onChange('session', (key, entry) => {
+        if (entry === null) for (const one of this.#bySession.get(key) ?? []) one.recheck()
+      }),
+      system.onChange('client', recheckAll),
+      system.onChange('role', recheckAll),
+    ]
+  }
+
+  stop(): void {
+    for (const unfollow of this.#unfollow) unfollow()
+  }
+
+  /** Who sent this token, followed until `release`; a RequestError is returned. */
+  async open(token: string, end: AccessEnd): Promise<FollowedAccess | RequestError> {
+    const who = await this.#options.authenticate(`Bearer ${token}`)
+    if (who instanceof RequestError) return who
+    const own = this.#bySession.get(who.sessionId) ?? new Set()
+    if (own.size >= LIMITS.live.socketsOfSessionMax) {
+      const text = `a session has at most ${LIMITS.live.socketsOfSessionMax} sockets`
+      return new RequestError('TOO_BUSY', text)
+    }
+    const access = new FollowedAccess(this.#options, { token, who, end })
+    this.#bySession.set(who.sessionId, own.add(access))
+    return access
+  }
+
+  release(access: FollowedAccess): void {
+    access.release()
+    const own = this.#bySession.get(access.sessionId)
+    own?.delete(access)
+    if (own?.size === 0) this.#bySession.delete(access.sessionId)
+  }
+
+  /** Ends what has expired, and looks again at what could not be told. */
+  sweep(): void {
+    for (const own of this.#bySession.values()) for (const access of own) access.sweep()
+  }
+
+  /** All of them: nothing is shown by what was, from this moment; looked at some at a time. */
+  #recheckAll(): void {
+    const isUnderWay = this.#stale.length > 0
+    this.#stale = []
+    for (const own of this.#bySession.values()) {
+      for (const access of own) {
+        access.markStale()
+        this.#stale.push(access)
+      }
+    }
+    if (!isUnderWay && this.#stale.length > 0) this.#options.clock.defer(this.#recheckSome)
+  }
+
+  readonly #recheckSome = (): void => {
+    for (const one of this.#stale.splice(-LIMITS.live.recheckTogether)) one.recheck()
+    if (this.#stale.length > 0) this.#options.clock.defer(this.#recheckSome)
+  }
+}
+
+/**
+ * known -> stale (a role changed) -> known | unknown | ended; unknown -> known | ended.
+ */
+export class FollowedAccess implements CallerAccess {
+  readonly sessionId: string
+  readonly #options: AccessBookOptions
+  readonly #token: string
+  readonly #end: AccessEnd
+  #who: Identity
+  #state: 'known' | 'stale' | 'unknown' | 'ended' = 'known'
+  /** A look is under way: it says how things are when it ends. */
+  #isLooking = false
+  #unknownSinceMs = 0
+  #expiresAtMs: number | null = null
+  readonly #changed: (() => void)[] = []
+
+  constructor(
+    options: AccessBookOptions,
+    {
+      token,
+      who,
+      end,
+    }: { readonly token: string; readonly who: Identity; readonly end: AccessEnd },
+  ) {
+    this.#options = options
+    this.#token = token
+    this.#end = end
+    this.#who = who
+    this.sessionId = who.sessionId
+    this.#readExpiry()
+  }
+
+  get identity(): Identity | null {
+    if (this.#state === 'stale') this.recheck()
+    return this.#state === 'known' && this.#options.isKnown() && !this.#isOver ? this.#who : null
+  }
+
+  onChange(run: () => void): void {
+    this.#changed.push(run)
+  }
+
+  release(): void {
+    this.#state = 'ended'
+    this.#changed.length = 0
+  }
+
+  markStale(): void {
+    if (this.#state === 'known') this.#state = 'stale'
+  }
+
+  recheck(): void {
+    if (this.#state === 'ended' || this.#isLooking) return
+    const found = this.#options.authenticate(`Bearer ${this.#token}`)
+    if (!(found instanceof Promise)) {
+      this.#take(found)
+      return
+    }
+    this.#unknown()
+    this.#isLooking = true
+    void found
+      .catch((): RequestError => new RequestError('UNAVAILABLE', 'the token cannot be checked'))
+      .then((who) => {
+        this.#isLooking = false
+        this.#take(who)
+      })
+  }
+
+  sweep(): void {
+    if (this.#state === 'ended') return
+    const { isKnown, clock } = this.#options
+    if (this.#state === 'known' && !isKnown()) this.#unknown()
+    if (this.#isOver || this.#state !== 'known') this.recheck()
+    else if (this.#expiresAtMs === null) {
+      // A token just made is good before the maps show its session, and only for a moment.
+      this.#readExpiry()
+      if (this.#expiresAtMs === null) this.recheck()
+    }
+    const sinceMs = clock.monotonicMs() - this.#unknownSinceMs
+    if (this.#state === 'unknown' && sinceMs >= LIMITS.live.unknowableMs) this.#end.unknowable()
+  }
+
+  get #isOver(): boolean {
+    return this.#expiresAtMs !== null && this.#expiresAtMs <= this.#options.clock.nowMs()
+  }
+
+  #readExpiry(): void {
+    const session = this.#options.system.get<Session>('session', this.sessionId)
+    this.#expiresAtMs = session === null ? null : Date.parse(session.value.expiresAt)
+  }
+
+  #unknown(): void {
+    if (this.#state === 'unknown' || this.#state === 'ended') return
+    this.#state = 'unknown'
+    this.#unknownSinceMs = this.#options.clock.monotonicMs()
+  }
+
+  #take(found: Identity | RequestError): void {
+    if (this.#state === 'ended') return
+    if (!(found instanceof RequestError)) {
+      const isAnother = this.#state !== 'known' || found.acl !== this.#who.acl
+      this.#who = found
+      this.#state = 'known'
+      this.#readExpiry()
+      if (isAnother) for (const run of [...this.#changed]) run()
+    } else if (found.errors[0]!.code === 'UNAUTHENTICATED') {
+      this.#state = 'ended'
+      this.#end.ended(found)
+    } else this.#unknown()
+  }
+}
