@@ -11,7 +11,6 @@ import type { RedisWire } from '../cluster/redis/wire.ts'
 import { LIMITS } from '../config/limits.ts'
 import { RequestError } from '../protocol/errors.ts'
 import { Outage } from '../protocol/outage.ts'
-import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { openCassandra } from '../storage/cassandra/store.ts'
 import type { CassandraStore } from '../storage/cassandra/store.ts'
 import { ElasticClient } from '../storage/elastic/client.ts'
@@ -209,10 +208,7 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     },
     onRetryParked: () => parts.index?.retryParked(),
     doneWith: (shard) =>
-      Math.min(
-        shard === SYSTEM_SHARD ? Infinity : (parts.index?.doneWith(shard) ?? 0),
-        parts.followers.doneWith(shard),
-      ),
+      Math.min(parts.index?.doneWith(shard) ?? 0, parts.followers.doneWith(shard)),
     onLost: (shard, why) => log.warn({ shard, why }, 'a shard was lost'),
   })
 }

@@ -6,7 +6,6 @@ import { LIMITS } from '../config/limits.ts'
 import { LogFollowers } from '../cluster/feed/log-followers.ts'
 import { Member } from '../cluster/member.ts'
 import { memoryWire } from '../cluster/memory/wire.ts'
-import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import { lockDirectory } from '../storage/embedded/directory-lock.ts'
 import { openEmbeddedJournal, type EmbeddedJournal } from '../storage/embedded/journal/journal.ts'
 import { NO_RULES, stuckShardCheck } from './foundation.ts'
@@ -117,10 +116,7 @@ function makeMember(
     onReleased: (shard) => following.followers.lost(shard),
     onRetryParked: () => following.index?.retryParked(),
     doneWith: (shard) =>
-      Math.min(
-        shard === SYSTEM_SHARD ? Infinity : (following.index?.doneWith(shard) ?? 0),
-        following.followers.doneWith(shard),
-      ),
+      Math.min(following.index?.doneWith(shard) ?? 0, following.followers.doneWith(shard)),
     onLost: (shard, why) => onFatal(new Error(`shard ${shard} was lost: ${why}`)),
   })
 }
@@ -137,7 +133,7 @@ function startIndex(
     clock: world.clock,
     log,
     schema,
-    heads: member.heads().filter(({ shard }) => shard !== SYSTEM_SHARD),
+    heads: member.heads(),
     flushed: (shard) => member.shards.get(shard)!.flusher.flushed,
     async writeRows(shard, rows) {
       const { epoch } = member.shards.get(shard)!

@@ -7,7 +7,6 @@ import type { Member } from '../cluster/member.ts'
 import type { ActorQuery, HookTable } from '../cluster/sharding/core.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
-import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
 import type { Journal, Maybe } from '../storage/journal.ts'
 import type { SecretsKeyNames } from '../storage/secrets-key.ts'
@@ -65,7 +64,6 @@ export function stuckShardCheck(
     if (state !== 'serving') continue
     const { head } = gate
     positions.push({ follower: 'derived rows', shard, head, applied: flusher.flushed, outages: 0 })
-    if (shard === SYSTEM_SHARD) continue
     const { outages } = index
     positions.push({ follower: 'graph index', shard, head, applied: index.applied(shard), outages })
   }

@@ -162,8 +162,8 @@ export class ActorStates {
   }
 
   /** Forgets all actors of which it is true. */
-  dropAll(isOver: (actorId: string) => boolean): void {
-    for (const actorId of [...this.#actors.keys()]) if (isOver(actorId)) this.drop(actorId)
+  dropAll(isOver: (actor: FoldedActor) => boolean): void {
+    for (const actor of [...this.#actors.values()]) if (isOver(actor)) this.drop(actor.actorId)
   }
 
   clear(): void {

@@ -5,7 +5,7 @@
 // in a cluster those that its member owns, which come and go. Knows no business word. Source:
 // PROTOCOL 3.11, 3.13, ARCHITECTURE 5.
 
-import { placeOfActor, shardOf } from '../../protocol/ids.ts'
+import { placeOfActor, shardOf, SYSTEM_SHARD } from '../../protocol/ids.ts'
 import { LIMITS } from '../../config/limits.ts'
 import {
   type Fill,
@@ -14,7 +14,7 @@ import {
   type IndexWrite,
   RefusedWrites,
 } from '../../storage/search.ts'
-import { ActorStates } from './actor-states.ts'
+import { ActorStates, type FoldedActor } from './actor-states.ts'
 import { EntryTaker } from './entry-taker.ts'
 import { ParkedActors } from './parked-actors.ts'
 import { ProjectionBatch, positionsOf, reasonOf } from './projection-batch.ts'
@@ -168,12 +168,13 @@ export class Projector {
     this.#timesMs.delete(shard)
     this.#fresh.delete(shard)
     this.#refill.lost(shard)
-    this.#states.dropAll((actorId) => this.#shardOf(actorId) === shard)
+    this.#states.dropAll((actor) => this.#shardOf(actor) === shard)
     this.#parked.lost(shard)
   }
 
-  /** Actors of the `system` shard have UUIDs like all others, and no graph nodes. */
-  #shardOf(actorId: string): number {
+  /** Actors of the `system` shard have UUIDs like all others: their type tells. */
+  #shardOf({ actorId, behaviour }: FoldedActor): number {
+    if (behaviour.home === 'system') return SYSTEM_SHARD
     return shardOf(placeOfActor(actorId), this.#options.shards)
   }
 

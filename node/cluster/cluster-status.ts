@@ -5,7 +5,6 @@
 import type { Clock } from '../../cluster/clock.ts'
 import type { Overview } from '../../cluster/placement/ownership.ts'
 import type { Shard } from '../../cluster/sharding/shard.ts'
-import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { LogReader, Maybe } from '../../storage/journal.ts'
 import { LIMITS } from '../../config/limits.ts'
 
@@ -86,7 +85,7 @@ export class ClusterStatusReader {
     const mine = tenures.get(shard)
     const isMine = mine !== undefined && mine.epoch >= epoch
     const { head } = isMine ? mine.gate : await log.status(shard)
-    const done = shard === SYSTEM_SHARD ? head : await applied(shard)
+    const done = await applied(shard)
     return {
       shard,
       owner,

@@ -7,6 +7,7 @@ import { deadLettersOfAll, replayOf } from '../../cluster/sharding/turn/dead-let
 import type { DeadLetter } from '../../cluster/sharding/turn/dead-letters.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
+import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { Envelope, MessageResult, Reply } from '../../protocol/message.ts'
 import type { Journal } from '../../storage/journal.ts'
 
@@ -79,7 +80,7 @@ export class SetAside {
     const { journal, parkedBy } = this.#options
     const { derived, identity } = journal
     const rows: ParkedRow[] = []
-    for (let shard = 0; shard < identity.shards; shard++) {
+    for (let shard = SYSTEM_SHARD; shard < identity.shards; shard++) {
       for (const { body } of await derived.parked(shard, parkedBy())) {
         const { type, actorId, nodes, reason } = decodeParked(body)
         rows.push({ type, actorId, nodes: nodes.map(({ node, id }) => `${node}/${id}`), reason })

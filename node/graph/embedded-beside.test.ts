@@ -63,7 +63,7 @@ async function busyUntil(t: Test, e: Embedded, isSo: () => boolean): Promise<voi
 
 t.test('asked for: reads and writes go on, and one file is left', async (t) => {
   const { dir, store } = await filled(t)
-  const e = await open(t, dir, store, types)
+  const e = await open(t, dir, store, { types })
   await until(() => isWhole(e))
   t.match(e.index.rebuildProgress(), { state: 'idle', startedAt: null })
   e.index.rebuild()
@@ -82,7 +82,7 @@ t.test('asked for: reads and writes go on, and one file is left', async (t) => {
   t.equal(e.index.restarts, 0)
   await e.close()
   t.strictSame(files(dir), ['graph-1.sqlite'])
-  const again = await open(t, dir, store, types)
+  const again = await open(t, dir, store, { types })
   await until(() => isWhole(again))
   t.equal(again.index.read.number, 1)
   t.ok(isOne(again), 'nothing is filled any more')
@@ -90,7 +90,7 @@ t.test('asked for: reads and writes go on, and one file is left', async (t) => {
 
 t.test('a schema that changes at run time takes nothing away', async (t) => {
   const { dir, store } = await filled(t)
-  const e = await open(t, dir, store, changed({ less: 'size' }))
+  const e = await open(t, dir, store, { types: changed({ less: 'size' }) })
   await until(() => isWhole(e))
   const version = e.schema.change(types)
   await busyUntil(t, e, () => e.index.read.version === version)
@@ -100,10 +100,10 @@ t.test('a schema that changes at run time takes nothing away', async (t) => {
 
 t.test('a schema that has changed between two starts takes nothing away', async (t) => {
   const { dir, store } = await filled(t)
-  const first = await open(t, dir, store, types)
+  const first = await open(t, dir, store, { types })
   await until(() => isWhole(first))
   await first.close()
-  const e = await open(t, dir, store, changed({ more: 'colour' }))
+  const e = await open(t, dir, store, { types: changed({ more: 'colour' }) })
   t.not(e.index.read.version, e.schema.current, 'it is read as it was')
   await until(() => isWhole(e))
   await busyUntil(t, e, () => e.index.read.version === e.schema.current)
@@ -115,7 +115,7 @@ t.test('a schema that has changed between two starts takes nothing away', async 
 
 t.test('a schema that changes again, and back, leaves nothing behind', async (t) => {
   const { dir, store } = await filled(t)
-  const e = await open(t, dir, store, types)
+  const e = await open(t, dir, store, { types })
   await until(() => isWhole(e))
   e.schema.change(changed({ more: 'a' }))
   e.schema.change(changed({ more: 'b' }))
@@ -130,13 +130,13 @@ t.test('a schema that changes again, and back, leaves nothing behind', async (t)
 
 t.test('what was being filled at the end goes on at the next start', async (t) => {
   const { dir, store } = await filled(t)
-  const e = await open(t, dir, store, types)
+  const e = await open(t, dir, store, { types })
   await until(() => isWhole(e))
   e.index.rebuild()
   await until(() => files(dir).length === 2)
   await e.close()
   t.equal(e.index.read.number, 0)
-  const again = await open(t, dir, store, types)
+  const again = await open(t, dir, store, { types })
   await busyUntil(t, again, () => isOne(again))
   t.equal(again.index.read.number, 1)
   t.equal(again.index.counter('resets'), 0, 'it went on from where it was')
@@ -144,7 +144,7 @@ t.test('what was being filled at the end goes on at the next start', async (t) =
 
 t.test('the log is held for the one that has less', async (t) => {
   const { dir, store } = await filled(t)
-  const e = await open(t, dir, store, types)
+  const e = await open(t, dir, store, { types })
   await until(() => isWhole(e))
   t.equal(e.index.doneWith(0), ACTORS / 2)
   e.index.rebuild()

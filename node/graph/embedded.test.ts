@@ -119,7 +119,7 @@ t.test('a field that comes at run time reaches plans, all threads and the index'
   const types = behaviours()[0]!.nodeTypes
   const [notebook, ...rest] = types
   const fields = notebook!.fields.filter(({ name }) => name !== 'size')
-  const e = await open(t, dir, store, [{ ...notebook!, fields }, ...rest])
+  const e = await open(t, dir, store, { types: [{ ...notebook!, fields }, ...rest] })
   await ready(e)
   const sizes = [{ edge: 'notebooks', node: { fields: ['title', 'size'] } }]
   await t.rejects(ask(e, sizes), /no field size/)

@@ -4,7 +4,7 @@
 
 import type { ActorRecord, Behaviour } from '../../../protocol/behaviour.ts'
 import { type Entry, encodeEntry, joinEntries, metaOf } from '../../../protocol/entry/entry.ts'
-import { type Position, placeOfActor, shardOf } from '../../../protocol/ids.ts'
+import { type Position, placeOfActor, shardOf, SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import type { DerivedRow, Journal } from '../../../storage/journal.ts'
 import { memoryJournal } from '../../../storage/memory/journal.ts'
 import type { Fill, GraphWriter, IndexWrite } from '../../../storage/search.ts'
@@ -36,18 +36,24 @@ export class FeedStore {
     this.#behaviour = behaviour
     this.journal = 'log' in store ? store : memoryJournal(store)
     this.shards = this.journal.identity.shards
-    for (let shard = 0; shard < this.shards; shard++) this.heads.set(shard, 0)
+    if (behaviour.home === 'system') this.heads.set(SYSTEM_SHARD, 0)
+    else for (let shard = 0; shard < this.shards; shard++) this.heads.set(shard, 0)
+  }
+
+  #shardOf(actorId: string): number {
+    if (this.#behaviour.home === 'system') return SYSTEM_SHARD
+    return shardOf(placeOfActor(actorId), this.shards)
   }
 
   /** Commits one group: an entry for each list of records. All actors are of one shard. */
   async commit(...entries: readonly (readonly [string, ...ActorRecord[]])[]): Promise<Position> {
-    const shard = shardOf(placeOfActor(entries[0]![0]), this.shards)
+    const shard = this.#shardOf(entries[0]![0])
     const head = this.heads.get(shard)!
     const bodies = entries.map(([actorId, ...records], i) =>
       this.#entry(actorId, records, head + i + 1),
     )
     const epoch = await this.epoch(shard)
-    const commitId = `00000000-0000-4000-8000-${String(head * 64 + shard).padStart(12, '0')}`
+    const commitId = `00000000-0000-4000-8000-${String(head * 64 + shard + 1).padStart(12, '0')}`
     const count = entries.length
     const body = joinEntries(bodies)
     await this.journal.log.append([{ shard, epoch, head, count, commitId, body }])
@@ -68,7 +74,7 @@ export class FeedStore {
 
   /** Takes a snapshot of an actor as it is now. Its entries must have been flushed. */
   async snapshot(actorId: string): Promise<void> {
-    const shard = shardOf(placeOfActor(actorId), this.shards)
+    const shard = this.#shardOf(actorId)
     const { version, n, state } = this.#actors.get(actorId)!
     const view: SnapshotView = {
       type: this.#behaviour.type,
@@ -126,7 +132,7 @@ export class FeedStore {
       actor.state = this.#behaviour.evolve(actor.state, record, metaOf(entry, i))
     })
     const body = encodeEntry(entry)
-    const shard = shardOf(placeOfActor(actorId), this.shards)
+    const shard = this.#shardOf(actorId)
     const rows = this.#unflushed.get(shard) ?? []
     this.#unflushed.set(shard, rows)
     rows.push({ kind: 'entry', actorId, n: actor.n, offset, body })

@@ -23,7 +23,7 @@ import { ReaderPool } from '../plans/reader-pool.ts'
 import { ReaderThread } from '../plans/reader-thread.ts'
 import { behaviours } from './notebook-table.ts'
 
-const table = new URL('./notebook-table.ts', import.meta.url).href
+const notebooks = new URL('./notebook-table.ts', import.meta.url).href
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 export interface Embedded {
@@ -56,13 +56,26 @@ export async function openJournal(dir: string) {
   })
 }
 
+export interface StageOptions {
+  readonly types?: readonly NodeType[]
+  /** Module of the actor types; notebooks by default. */
+  readonly table?: string
+  /** Stores of other actor types on the same journal, in other shards. */
+  readonly others?: readonly FeedStore[]
+}
+
 export async function open(
   t: Test,
   dir: string,
   store: FeedStore,
-  types: readonly NodeType[] = behaviours().flatMap(({ nodeTypes }) => nodeTypes),
+  options: StageOptions = {},
 ): Promise<Embedded> {
   const { journal } = store
+  const {
+    types = behaviours().flatMap(({ nodeTypes }) => nodeTypes),
+    table = notebooks,
+    others = [],
+  } = options
   const { access } = journal as EmbeddedJournal
   const clock = systemClock()
   const schema = new LiveSchema(types)
@@ -74,9 +87,12 @@ export async function open(
     generation: journal.identity.generation,
     clock,
     log: { ...silent, error: (fields, text) => t.comment(text, fields) },
-    heads: Array.from(store.heads, ([shard, offset]) => ({ shard, offset })),
+    heads: [store, ...others].flatMap(({ heads }) =>
+      Array.from(heads, ([shard, offset]) => ({ shard, offset })),
+    ),
     writeRows: async (shard, rows) => {
-      await journal.derived.write(shard, await store.epoch(shard), rows)
+      const owner = [store, ...others].find(({ heads }) => heads.has(shard))!
+      await journal.derived.write(shard, await owner.epoch(shard), rows)
     },
     flushed: async (shard) => (await journal.derived.consumer(shard, 'flush')) ?? 0,
   })

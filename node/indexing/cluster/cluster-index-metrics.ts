@@ -1,7 +1,6 @@
 // What the graph of a cluster's member shows of itself on /metrics, under the same names as the
 // embedded one where they mean the same. Source: CONTRACT 0 "Operations".
 
-import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import type { Position } from '../../../protocol/ids.ts'
 import type { Metrics, Sample } from '../../metrics.ts'
 import type { ClusterIndex } from './cluster-index.ts'
@@ -21,7 +20,6 @@ function* samples(index: ClusterIndex, heads: Iterable<Position>): Generator<Sam
     yield { name: `kontor_${name}`, help, type, value }
   }
   for (const { shard, offset } of heads) {
-    if (shard === SYSTEM_SHARD) continue
     const labels = { shard: String(shard) }
     yield {
       name: 'kontor_journal_head_offset',

@@ -172,7 +172,7 @@ class MemberIndex implements ClusterIndex {
   }
 
   #follows(shard: number): boolean {
-    return shard !== SYSTEM_SHARD && shard < this.#options.journal.identity.shards
+    return shard >= SYSTEM_SHARD && shard < this.#options.journal.identity.shards
   }
 
   #makeWatch(): IndexWaiting {
@@ -185,7 +185,6 @@ class MemberIndex implements ClusterIndex {
       refresh: (generation) =>
         engine.refresh(this.#indexes(generation), { timeoutMs: LIMITS.indexing.consistencyWaitMs }),
       follows: (shard) => this.#follows(shard),
-      // Of `system` only the owner's runtime knows it, and nothing of it is in the graph.
       head: (shard) => this.#headOf(shard),
       flushed: async (shard) =>
         flushed(shard) ?? (await journal.derived.consumer(shard, 'flush')) ?? 0,
@@ -321,7 +320,7 @@ class MemberIndex implements ClusterIndex {
 
   gained(shard: number, epoch: number, head: number): void {
     this.#own.set(shard, { epoch, head })
-    if (!this.#follows(shard)) return this.#keeper.lookNow()
+    if (shard === SYSTEM_SHARD) this.#keeper.lookNow()
     this.#recent.forget(shard)
     this.#meter.committed(shard, head)
     for (const feed of this.#feeds.values()) feed.gained(shard)

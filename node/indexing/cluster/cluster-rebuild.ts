@@ -6,11 +6,12 @@
 import { RequestError } from '../../../protocol/errors.ts'
 import type { LogReader } from '../../../storage/journal.ts'
 import { type IndexRebuild, NO_REBUILD, type RebuildProgress } from '../rebuild.ts'
-import type { IndexRegisters } from './index-registers.ts'
+import { type IndexRegisters, shardsOf } from './index-registers.ts'
 
 export interface ClusterRebuildOptions {
   readonly registers: Pick<IndexRegisters, 'numbers' | 'offset' | 'gone' | 'setGone'>
   readonly journal: Pick<LogReader, 'status'>
+  /** Beside `system`. */
   readonly shards: number
   /** Those of this member. */
   readonly own: () => Iterable<number>
@@ -57,7 +58,7 @@ export class ClusterRebuild implements IndexRebuild {
     const { atMs: startedAt } = this.#seen
     if (next === live) return { state: 'filling', done: 0, total: 0, startedAt }
     let [done, total] = [0, 0]
-    for (let shard = 0; shard < shards; shard++) {
+    for (const shard of shardsOf(shards)) {
       const offset = (await registers.offset(next, shard)) ?? 0
       const has =
         live === 0

@@ -12,7 +12,7 @@ import type { Generation, Generations } from '../../../storage/elastic/generatio
 import type { Layout } from '../../../storage/elastic/layout.ts'
 import { purgeRemoved } from '../../../storage/elastic/purge.ts'
 import type { LogReader } from '../../../storage/journal.ts'
-import type { GenerationNumbers, IndexRegisters } from './index-registers.ts'
+import { type GenerationNumbers, type IndexRegisters, shardsOf } from './index-registers.ts'
 
 /** What a generation is made by. */
 export interface LaidOut {
@@ -173,7 +173,7 @@ export class IndexKeeper {
     if (generation === undefined || !this.#isSound(number) || !this.#isOurs(generation))
       return false
     const { registers, shards } = this.#options
-    const gone = await Promise.all(Array.from({ length: shards }, (_, s) => registers.gone(s)))
+    const gone = await Promise.all(shardsOf(shards).map((shard) => registers.gone(shard)))
     return gone.every((gonesNumber) => gonesNumber < number)
   }
 
@@ -200,7 +200,7 @@ export class IndexKeeper {
     const before = this.#liveOffsets
     this.#liveOffsets = new Map()
     let isFilled = true
-    for (let shard = 0; shard < shards; shard++) {
+    for (const shard of shardsOf(shards)) {
       const offset = (await registers.offset(next, shard)) ?? 0
       const liveOffset = live === 0 ? 0 : ((await registers.offset(live, shard)) ?? 0)
       this.#liveOffsets.set(shard, liveOffset)
@@ -213,7 +213,7 @@ export class IndexKeeper {
   async #heads(): Promise<ReadonlyMap<number, number>> {
     const { journal, shards } = this.#options
     const heads = new Map<number, number>()
-    for (let shard = 0; shard < shards; shard++) {
+    for (const shard of shardsOf(shards)) {
       heads.set(shard, (await journal.status(shard)).head)
     }
     return heads

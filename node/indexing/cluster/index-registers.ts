@@ -33,6 +33,11 @@ export function consumerOf(generation: number): string {
   return `index-${generation}`
 }
 
+/** All shards of a store that has so many beside `system`. */
+export function shardsOf(shards: number): readonly number[] {
+  return Array.from({ length: shards + 1 }, (_, i) => SYSTEM_SHARD + i)
+}
+
 export class IndexRegisters {
   readonly #derived: DerivedStore
   readonly #epochOf: (shard: number) => number | null

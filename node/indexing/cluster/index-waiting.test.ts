@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import { IndexWaiting } from './index-waiting.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
 
@@ -50,7 +51,7 @@ class Stage {
       this.during()
       return this.isAway ? Promise.reject(new Error('away')) : this.refreshing()
     },
-    follows: (shard) => shard >= 0 && shard < this.shards,
+    follows: (shard) => shard >= SYSTEM_SHARD && shard < this.shards,
     head: () => null,
     flushed: (shard) => {
       this.askedFlushed.push(shard)
@@ -328,7 +329,7 @@ t.test('a refresh that ends late takes nothing back', async (t) => {
 
 t.test('records are waited for in shards that have any', async (t) => {
   const s = new Stage()
-  t.equal(await s.watch.recorded([{ shard: -1, offset: 5 }], 1_000), true)
+  t.equal(await s.watch.recorded([{ shard: -2, offset: 5 }], 1_000), true)
   t.same(s.askedFlushed, [])
   const [is] = await Promise.all([
     s.watch.recorded([{ shard: 0, offset: 5 }], 1_000),

@@ -3,7 +3,7 @@
 // asked of the journal, where their offsets stand. Source: PROTOCOL 3.13.6.
 
 import { RequestError } from '../../../protocol/errors.ts'
-import type { Position } from '../../../protocol/ids.ts'
+import { type Position, SYSTEM_SHARD } from '../../../protocol/ids.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Clock } from '../../../cluster/clock.ts'
 import type { IndexWatch } from '../../graph/graph.ts'
@@ -257,7 +257,7 @@ export class IndexWaiting implements IndexWatch {
   /** All that is known to be in the index now. */
   #offsets(): Map<number, number> {
     const offsets = new Map<number, number>()
-    for (let shard = 0; this.#options.follows(shard); shard++) {
+    for (let shard = SYSTEM_SHARD; this.#options.follows(shard); shard++) {
       offsets.set(shard, this.#offsetOf(shard))
     }
     return offsets

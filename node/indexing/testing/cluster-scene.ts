@@ -27,6 +27,16 @@ export interface TestMember {
   readonly schema: LiveSchema
 }
 
+export interface SceneOptions {
+  readonly engine?: SearchEngine
+  readonly prefix?: string
+  readonly shards?: number
+  /** Notebooks by default. */
+  readonly behaviour?: Behaviour
+  /** Types that members know besides. */
+  readonly others?: readonly Behaviour[]
+}
+
 export class ClusterScene {
   readonly clock = new TestClock()
   readonly defects: Defects = { fold: false, project: false }
@@ -43,9 +53,11 @@ export class ClusterScene {
   readonly prefix: string
   /** The type as members started from now on have it. */
   behaviour: Behaviour
+  readonly others: readonly Behaviour[]
 
-  constructor(options: { engine?: SearchEngine; prefix?: string; shards?: number } = {}) {
-    this.behaviour = notebookBehaviour(this.defects)
+  constructor(options: SceneOptions = {}) {
+    this.behaviour = options.behaviour ?? notebookBehaviour(this.defects)
+    this.others = options.others ?? []
     const store = { shards: options.shards ?? 2, generation: 'g1' }
     this.store = new FeedStore(this.behaviour, store)
     this.engine = options.engine ?? this.memory
@@ -62,7 +74,7 @@ export class ClusterScene {
       engine: this.engine,
       prefix: this.prefix,
       schema,
-      behaviours: new Map([[behaviour.type, behaviour]]),
+      behaviours: new Map([behaviour, ...this.others].map((type) => [type.type, type])),
       clock: this.clock,
       log: {
         debug: () => undefined,
