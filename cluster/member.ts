@@ -10,6 +10,7 @@ import type { Position } from '../protocol/ids.ts'
 import { Outage } from '../protocol/outage.ts'
 import type { Envelope, Reply, WireReply } from '../protocol/message.ts'
 import type { ActorRequest, ActorSystem } from './actor-system.ts'
+import type { FedNotice, WatchNotice } from './feed/watch/watch-notices.ts'
 import type { Ownership, TenureHost } from './placement/ownership.ts'
 import { Placement } from './placement/placement.ts'
 import { SoleOwnership } from './placement/sole.ts'
@@ -22,7 +23,7 @@ import { Shard } from './sharding/shard.ts'
 import { trimStep } from './sharding/commit/trimmer.ts'
 import { SystemFollower } from './system-follower.ts'
 import { SystemMaps } from './system-view.ts'
-import type { Parcel, Wire } from './wire.ts'
+import type { Notice, Parcel, Wire } from './wire.ts'
 import type { MemberOptions } from './member-options.ts'
 
 export class Member implements ActorSystem {
@@ -33,6 +34,8 @@ export class Member implements ActorSystem {
   /** Present tenures, claimed or about to be. */
   readonly shards = new Map<number, Shard>()
   readonly ownership: Ownership
+  /** Told what other members say of watching the feed (PROTOCOL 3.18). */
+  onWatch: ((notice: WatchNotice | FedNotice, from: string) => void) | null = null
   readonly #options: MemberOptions
   readonly #follower: SystemFollower
   readonly #context: ShardContext
@@ -120,7 +123,10 @@ export class Member implements ActorSystem {
     }
   }
 
-  readonly #hear = (...said: Parameters<Ownership['hear']>): void => this.ownership.hear(...said)
+  readonly #hear = (notice: Notice, from: string): void => {
+    if (notice.kind === 'watch' || notice.kind === 'fed') this.onWatch?.(notice, from)
+    else this.ownership.hear(notice, from)
+  }
 
   #makeContext(newUuid: () => string): ShardContext {
     const { journal, world, hooks, query, log, cluster } = this.#options
@@ -202,6 +208,11 @@ export class Member implements ActorSystem {
   retryParked(): void {
     this.#options.onRetryParked?.()
     this.#tellOthers({ kind: 'retry-parked' })
+  }
+
+  /** Tells some of the others; best effort. */
+  tell(to: readonly string[], notice: WatchNotice | FedNotice): void {
+    this.#options.wire.tell(to, notice, this.ownership.incarnation)
   }
 
   #tellOthers(notice: Parameters<Wire['tell']>[1]): void {

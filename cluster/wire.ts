@@ -6,6 +6,7 @@
 import type { Entry } from '../protocol/entry/entry.ts'
 import type { Envelope, WireReply } from '../protocol/message.ts'
 import type { LogEnd, Maybe } from '../storage/journal.ts'
+import type { FedNotice, WatchNotice } from './feed/watch/watch-notices.ts'
 import type { LastSnapshot } from './sharding/recovery/shard-snapshot.ts'
 
 /** One copy of an envelope on its way. */
@@ -19,7 +20,10 @@ export interface Parcel {
 }
 
 /** What members tell each other to be quicker; nothing rests on any of it. */
-export type Notice =
+export type Notice = OwnersNotice | WatchNotice | FedNotice
+
+/** About who has which shard, and what every member follows. */
+export type OwnersNotice =
   /** This incarnation serves the shard in this epoch. */
   | { readonly kind: 'owns'; readonly shard: number; readonly epoch: number }
   /** This incarnation has stopped: look at its row now. */

@@ -37,7 +37,8 @@ import type { Authenticate, Clock } from './http/core.ts'
 import type { Operation } from './http/operation.ts'
 import { createHttpServer } from './http/server.ts'
 import type { HttpServer } from './http/server.ts'
-import { SocketStation } from './live/socket/socket-station.ts'
+import { startLive } from './live/live.ts'
+import type { Live } from './live/live.ts'
 import type { Voice } from './log/log.ts'
 import { Metrics } from './metrics.ts'
 import { RegistryChannels } from './registry/channels.ts'
@@ -207,32 +208,11 @@ async function startStations(
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets }),
     ...graphRoutes(graph),
   ]
-  const sockets = makeSockets(options, { world, metrics }, { member, access })
-  server.serve(operations, [sockets])
+  const { authenticate } = access
+  const live = startLive({ foundation, authenticate, world, log, metrics })
+  server.serve(operations, live.sockets)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
-  return { server, access, sockets, foundation, settings, log, phase }
-}
-
-function makeSockets(
-  { log }: NodeOptions,
-  { world, metrics }: Pick<Entrance, 'world' | 'metrics'>,
-  { member, access }: { readonly member: Member; readonly access: Access },
-): SocketStation {
-  const word = Buffer.alloc(4)
-  const chance = (): number => {
-    world.random(word)
-    return word.readUInt32LE() / 2 ** 32
-  }
-  return new SocketStation({
-    system: member.system,
-    authenticate: access.authenticate,
-    isKnown: () => member.knowsConfiguration,
-    clock: world.clock,
-    log,
-    metrics,
-    chance,
-    frames: [],
-  })
+  return { server, access, live, foundation, settings, log, phase }
 }
 
 /** The drivers of a cluster are loaded where they are used: one process alone starts without. */
@@ -287,7 +267,7 @@ interface Running {
   readonly server: HttpServer
   readonly metricsServer: HttpServer | null
   readonly access: Pick<Access, 'stop'>
-  readonly sockets: Pick<SocketStation, 'stop'>
+  readonly live: Pick<Live, 'stop'>
   readonly foundation: Foundation
   readonly settings: Settings
   readonly log: Log
@@ -304,7 +284,7 @@ async function stopAll({
   server,
   metricsServer,
   access,
-  sockets,
+  live,
   foundation,
   settings,
   log,
@@ -316,7 +296,7 @@ async function stopAll({
   const noticeMs = Math.min(settings.shutdownNoticeMs, leftMs() * 0.5)
   if (noticeMs > 0) await new Promise<void>((resolve) => void setTimeout(resolve, noticeMs))
   await server.close(leftMs() * 0.6)
-  sockets.stop()
+  await live.stop()
   access.stop()
   await foundation.stop(leftMs)
   await metricsServer?.close(0)

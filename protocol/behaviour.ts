@@ -176,6 +176,8 @@ export interface Behaviour<S = unknown> {
   readonly shapes?: RecordShapes
   /** Folds one record. May change and return the given state: the caller owns it. */
   evolve(state: S | null, record: ActorRecord, meta: RecordMeta): S
+  /** True of a record that makes the state a tombstone; absent: no record of the type does. */
+  isDeletion?(record: ActorRecord): boolean
   /** True when the state is a tombstone: messages get 404, `create` 409, nodes are gone. */
   isDeleted(state: S): boolean
   /** Keys that lead to the actor, as answers and paths show them: first the one its path has. */

@@ -103,6 +103,11 @@ export class LogFollower {
     return this.#shards.get(shard)?.offset ?? null
   }
 
+  /** Of all shards that it follows, as `offset`. */
+  *positions(): Generator<readonly [shard: number, offset: number]> {
+    for (const [shard, { offset }] of this.#shards) if (offset !== null) yield [shard, offset]
+  }
+
   /** The shard's log may be trimmed up to here for all that it needs of it (PROTOCOL 3.12). */
   doneWith(shard: number): number {
     if (this.#options.offsets === null) return Number.POSITIVE_INFINITY

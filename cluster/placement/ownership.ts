@@ -6,7 +6,7 @@ import type { MemberRow } from '../../storage/control.ts'
 import type { Maybe, Tenure } from '../../storage/journal.ts'
 import type { Route } from '../routing/routes.ts'
 import type { Shard } from '../sharding/shard.ts'
-import type { Notice, Parcel } from '../wire.ts'
+import type { Notice, OwnersNotice, Parcel } from '../wire.ts'
 
 export interface Ownership {
   /** This incarnation of the member. */
@@ -26,7 +26,7 @@ export interface Ownership {
   servedMs(): number
   /** Whether a parcel may be taken: its edge is alive (PROTOCOL 3.6 Owner 1). */
   admits(parcel: Parcel): Maybe<boolean>
-  hear(notice: Notice, from: string): void
+  hear(notice: OwnersNotice, from: string): void
   /** Incarnations of other members that were seen up or leaving. */
   others(): readonly string[]
   /** Called when a shard that was served has stepped down. */

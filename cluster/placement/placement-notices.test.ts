@@ -4,7 +4,7 @@ import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
 import { settle } from '../testing/harness.ts'
-import type { Notice } from '../wire.ts'
+import type { OwnersNotice } from '../wire.ts'
 import { makePlacement } from './testing/placement-scene.ts'
 
 t.test('hand over: only in that epoch, to another that is up, under a lease', async (t) => {
@@ -81,7 +81,10 @@ t.test('handed: served at its word; before it the row alone is waited with', asy
   await settle()
   t.equal(opened.state, 'claiming', 'the owner before closes the log meanwhile')
   const end = { segment: 1, base: 0, head: 7, flush: 7 }
-  placement.hear({ kind: 'handed', shard: 1, epoch: 5, end } as unknown as Notice, 'inc-other')
+  placement.hear(
+    { kind: 'handed', shard: 1, epoch: 5, end } as unknown as OwnersNotice,
+    'inc-other',
+  )
   await settle()
   t.match(opened, { state: 'serving', epoch: 5 })
   t.match(opened.claims, [{ tenure: { epoch: 5, segment: 1, end } }])

@@ -11,7 +11,7 @@ import { Membership } from '../membership/membership.ts'
 import type { ClusterView } from '../membership/view.ts'
 import { Routes } from '../routing/routes.ts'
 import type { Route } from '../routing/routes.ts'
-import type { Notice, Parcel } from '../wire.ts'
+import type { Notice, OwnersNotice, Parcel } from '../wire.ts'
 import { Announced } from './announced.ts'
 import { Claimer } from './claimer.ts'
 import { Drain } from './drain.ts'
@@ -205,7 +205,7 @@ export class Placement implements Ownership {
     return tenure
   }
 
-  hear(notice: Notice, from: string): void {
+  hear(notice: OwnersNotice, from: string): void {
     const { host } = this.#options
     switch (notice.kind) {
       case 'owns':

@@ -45,6 +45,7 @@ export function orderBehaviour(
     decide: (state, message, turn) => decide(state, message, turn, { channels, completion }),
     shapes: ORDER_SHAPES,
     evolve: (state, record, meta) => evolve(state, recordOf(record), meta),
+    isDeletion: ({ t }) => t === 'orderDeleted',
     isDeleted: (state) => state.deleted,
     // An order is reached by its number; its external reference is unique, but no address.
     keys: ({ orderNumber }) => [orderNumber],

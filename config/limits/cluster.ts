@@ -139,6 +139,20 @@ export const CLUSTER_LIMITS = {
     followerReadBytes: 1 * MiB,
     /** Groups that were committed here, kept for all of them together. */
     followersRowsBytesMax: 16 * MiB,
+    // Watching the feed of other members (PROTOCOL 3.18)
+    /** What is for a watcher is gathered so long, or until it has so many bytes. */
+    watchGatherMs: 10,
+    watchBatchBytes: 64 * KiB,
+    /** Past it items for a watcher are dropped, and the part says so. */
+    watchBytesMax: 1 * MiB,
+    /** What a member wants is told this often, and owners say how far they are. */
+    watchEveryMs: 1_000,
+    /** An interest that was not told again for so long is over. */
+    watchLeaseMs: 5_000,
+    /** Who subscribes waits at most so long for all members to know. */
+    watchKnownMs: 1_000,
+    /** Members, times streams, that watch one member. */
+    watchersMax: 4_096,
     // Back-pressure
     /** Entries that the index lacks, and their age, past which acknowledgements slow down. */
     indexLagEntriesMax: 60_000,

@@ -49,5 +49,7 @@ export const LIVE_LIMITS = {
     subscriptionsMax: 1_000,
     subscriptionIdCharsMax: 128,
     topicCharsMax: 600,
+    /** Past so many paths other members are asked for whole types of actors. */
+    watchedPathsMax: 200,
   },
 } as const

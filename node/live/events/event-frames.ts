@@ -1,0 +1,171 @@
+// Events over `/ws`: the frames that subscribe, and what each connection is sent. Source: CONTRACT
+// 1.10.
+
+import { Type } from '@sinclair/typebox'
+import { LIMITS } from '../../../config/limits.ts'
+import type { Behaviour } from '../../../protocol/behaviour.ts'
+import { RequestError } from '../../../protocol/errors.ts'
+import type { Metrics } from '../../metrics.ts'
+import { frameType } from '../socket/frames.ts'
+import type { Connection, FrameType } from '../socket/frames.ts'
+import type { EventStream, EventTaker } from './event-stream.ts'
+import { mayWatch, maySee, neededAce, readTopic } from './topic.ts'
+import type { PlatformEvent, Topic } from './topic.ts'
+
+export interface EventFramesOptions {
+  readonly stream: EventStream
+  readonly behaviours: ReadonlyMap<string, Behaviour>
+  readonly metrics: Metrics
+}
+
+const ID = Type.String({ minLength: 1, maxLength: LIMITS.live.subscriptionIdCharsMax })
+
+const SUBSCRIPTION = Type.Object(
+  {
+    id: ID,
+    path: Type.String({ minLength: 1, maxLength: LIMITS.live.topicCharsMax }),
+    events: Type.Array(Type.String(), { minItems: 1, maxItems: 16, uniqueItems: true }),
+  },
+  { additionalProperties: false },
+)
+
+const MANY = { minItems: 1, maxItems: LIMITS.live.subscriptionsMax }
+
+/** Rows of the table of frames. */
+export function eventFrames(options: EventFramesOptions): readonly FrameType[] {
+  const all = new WeakMap<Connection, Subscriptions>()
+  const sent = options.metrics.counter('kontor_events_sent_total', 'Events sent to sockets.')
+  const dropped = options.metrics.counter(
+    'kontor_events_dropped_total',
+    'Events that were not sent: their clients do not read, or the token could not be checked.',
+  )
+  const of = (connection: Connection): Subscriptions => {
+    let own = all.get(connection)
+    if (own === undefined) {
+      own = new Subscriptions(connection, options, { sent, dropped })
+      all.set(connection, own)
+    }
+    return own
+  }
+  return [
+    frameType(
+      'subscribeEvents',
+      { subscriptions: Type.Array(SUBSCRIPTION, MANY) },
+      (connection, { requestId, subscriptions }) =>
+        of(connection).subscribe(subscriptions, requestId),
+    ),
+    frameType(
+      'unsubscribeEvents',
+      { ids: Type.Array(ID, MANY) },
+      (connection, { requestId, ids }) => of(connection).unsubscribe(ids, requestId),
+    ),
+  ]
+}
+
+/** What is answered to a frame carries its id. */
+function about(requestId: string | undefined): { readonly requestId?: string } {
+  return requestId === undefined ? {} : { requestId }
+}
+
+/** Those of one connection. */
+class Subscriptions implements EventTaker {
+  readonly #connection: Connection
+  readonly #options: EventFramesOptions
+  readonly #counts: { readonly sent: { add(): void }; readonly dropped: { add(): void } }
+  readonly #topics = new Map<string, Topic>()
+
+  constructor(
+    connection: Connection,
+    options: EventFramesOptions,
+    counts: { readonly sent: { add(): void }; readonly dropped: { add(): void } },
+  ) {
+    this.#connection = connection
+    this.#options = options
+    this.#counts = counts
+    connection.onClose(() => this.#end([...this.#topics.keys()]))
+    connection.access.onChange(() => this.#recheck())
+  }
+
+  /** All of them, or none. */
+  async subscribe(
+    asked: readonly {
+      readonly id: string
+      readonly path: string
+      readonly events: readonly string[]
+    }[],
+    requestId: string | undefined,
+  ): Promise<void> {
+    const { stream, behaviours } = this.#options
+    const { identity } = this.#connection.access
+    if (identity === null) {
+      throw new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
+    }
+    const topics = new Map<string, Topic>()
+    for (const one of asked) {
+      if (this.#topics.has(one.id) || topics.has(one.id)) {
+        throw new RequestError('DUPLICATE_ID', `the subscription ${one.id} is there already`)
+      }
+      const topic = readTopic(one, behaviours)
+      if (!mayWatch(identity.acl, topic)) {
+        throw new RequestError('FORBIDDEN', `${one.path} needs the ACE ${neededAce(topic)}`)
+      }
+      topics.set(one.id, topic)
+    }
+    const { subscriptionsMax } = LIMITS.live
+    if (this.#topics.size + topics.size > subscriptionsMax) {
+      throw new RequestError(
+        'TOO_LARGE',
+        `a connection has at most ${subscriptionsMax} subscriptions`,
+      )
+    }
+    let known = Promise.resolve()
+    for (const [id, topic] of topics) {
+      this.#topics.set(id, topic)
+      known = stream.subscribe(this, id, topic)
+    }
+    await known
+    const subscriptions = Array.from(topics, ([id, { path, events }]) => ({ id, path, events }))
+    this.#connection.send({ type: 'subscribedEvents', ...about(requestId), subscriptions })
+  }
+
+  /** Those that are not there are gone already. */
+  unsubscribe(ids: readonly string[], requestId: string | undefined): void {
+    this.#end(ids)
+    this.#connection.send({ type: 'unsubscribedEvents', ...about(requestId), ids })
+  }
+
+  take(event: PlatformEvent, subscriptionIds: readonly string[]): void {
+    const { access, bufferedBytes } = this.#connection
+    const { identity } = access
+    if (identity !== null && !maySee(identity.acl, event)) return
+    // Events are best effort: who doesn't read loses some before the connection is lost for it.
+    if (identity === null || bufferedBytes > LIMITS.live.socketBufferBytesMax / 2) {
+      this.#counts.dropped.add()
+      return
+    }
+    const { eventType, path, data, timestamp } = event
+    this.#counts.sent.add()
+    this.#connection.send({ type: 'event', subscriptionIds, eventType, path, data, timestamp })
+  }
+
+  #end(ids: readonly string[]): void {
+    for (const id of ids) {
+      const topic = this.#topics.get(id)
+      if (topic === undefined) continue
+      this.#topics.delete(id)
+      this.#options.stream.unsubscribe(this, id, topic)
+    }
+  }
+
+  /** What the caller may not see any more ends. */
+  #recheck(): void {
+    const { identity } = this.#connection.access
+    if (identity === null) return
+    const lost = [...this.#topics].filter(([, topic]) => !mayWatch(identity.acl, topic))
+    if (lost.length === 0) return
+    const ids = lost.map(([id]) => id)
+    this.#end(ids)
+    const error = new RequestError('FORBIDDEN', 'these subscriptions lost their permission')
+    this.#connection.sendError(error, { ids })
+  }
+}
