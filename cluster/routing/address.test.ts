@@ -221,3 +221,13 @@ t.test('a new actor that may lie anywhere goes where they gather', async (t) => 
   t.equal(gathered.asked, 120)
   t.equal(placed(options, opening(undefined, { preview: true })).shard, 5)
 })
+
+t.test('what the caller may see of the graph goes along, and is not made up', async (t) => {
+  const { options } = makePlacing()
+  const graphAces = [['region@graph/order:query']]
+  const graphAttributes = { region: ['north'] }
+  const { envelope } = place(options, { ...REQUEST, graphAces, graphAttributes }) as Placed
+  t.match(envelope, { graphAces, graphAttributes })
+  const { envelope: bare } = place(options, REQUEST) as Placed
+  t.notOk('graphAces' in bare || 'graphAttributes' in bare)
+})

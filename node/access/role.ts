@@ -79,7 +79,8 @@ export function aclOfRoles(
   system: ConfigurationView,
   attributes: Attributes,
 ): Acl {
-  if (roles.includes(OWNER_ROLE)) return OWNER_ACL
+  // Owners have attributes too: their tokens may ask for entries that go by them.
+  if (roles.includes(OWNER_ROLE)) return new Acl(OWNER_ACL.aces, null, attributes)
   const aces: Ace[] = []
   for (const key of roles) {
     if (key === PORTAL_ROLE) aces.push(...PORTAL_ACES)

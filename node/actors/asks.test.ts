@@ -123,6 +123,15 @@ t.test('what may be seen of the graph goes along with a query', async (t) => {
     t.same(requests[0]!.graphAces, who.graphLists)
     t.ok(who.graphLists.flat().length > 0)
     t.notOk('refused' in requests[0]!, 'all of it goes')
+    t.notOk('graphAttributes' in requests[0]!, 'which goes by no attribute')
+  }
+  const attributed = new Acl([...acl('actors/order:*', 'region@graph/order:query').aces], null, {
+    region: ['north'],
+    brand: ['a'],
+  })
+  for (const requests of await asked({ who: attributed, id: UUID, messages })) {
+    t.same(requests[0]!.graphAces, [['region@graph/order:query']])
+    t.same(requests[0]!.graphAttributes, { region: ['north'] })
   }
 })
 

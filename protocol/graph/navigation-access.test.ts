@@ -159,3 +159,24 @@ void t.test('an edge over a link goes by links that are seen', (t) => {
   t.match(refusal(lent, access(false)), { code: 'FORBIDDEN_NODE', details: { node: 'loan' } })
   t.end()
 })
+
+void t.test('messages name what the metadata shows, nothing else', (t) => {
+  const access: GraphAccess = {
+    sees: ({ name }) => name === 'library' || name === 'book',
+    mayField: (_, path) => path[0] === 'name' || path.join('.') === 'address.city',
+    mayFilter: () => true,
+  }
+  const told = (body: unknown): string => refusal(body, access).message
+  const fields = (...list: string[]): unknown => [{ edge: 'libraries', node: { fields: list } }]
+  t.match(told(fields('motti')), /no field motti; there are name, address$/)
+  t.match(told(fields('address.flor')), /no member flor; there is city$/)
+  t.match(told([{ edge: 'libraries', orderBy: 'motti', count: true }]), /there are name, address$/)
+  t.match(told([{ edge: 'libraries', filter: "motti == 'x'" }]), /there are name, address$/)
+  t.match(told([{ edge: 'shelvs' }]), /no base set "shelvs"; there are libraries, books$/)
+  const edge = [{ edge: 'libraries', node: { navigate: [{ edge: 'shelvs' }] } }]
+  t.match(told(edge), /no edge "shelvs"; there are books, twin, twinOf/)
+  const wrong = [{ edge: 'libraries', filter: "kind == 'huge'", count: true }]
+  t.equal(told(wrong), 'was planned', 'nor the words of an enum')
+  t.match(refusal(wrong).message, /none of small, large/)
+  t.end()
+})

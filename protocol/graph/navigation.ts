@@ -26,6 +26,7 @@ import {
   forbidden,
   hidden,
   attempt,
+  mayNameOf,
   invalid,
   under,
   at,
@@ -60,7 +61,7 @@ export function planNavigations(
     throw invalid(
       place,
       `there is no base set ${shownName(navigation.edge)}` +
-        suggestion(navigation.edge, [...schema.sets.keys()]),
+        suggestion(navigation.edge, toldSets(planning)),
     )
   })
   checkNames([], steps, '')
@@ -249,7 +250,9 @@ function planFields(body: NodeBody, spot: Spot, planning: Planning): NodePlan {
   if (asked.length > fieldsMax) {
     throw invalid(place, `at most ${fieldsMax} fields can be asked for, found ${asked.length}`)
   }
-  const fields = asked.map((text, i) => planField(text, node, under(place, `fields/${i}`)))
+  const fields = asked.map((text, i) =>
+    planField(text, node, under(place, `fields/${i}`), planning),
+  )
   for (const [i, path] of fields.entries()) {
     if (planning.access.mayField(name, path)) continue
     throw forbidden(node, path, `/${under(place, `fields/${i}`)}`)
@@ -261,7 +264,7 @@ function planFields(body: NodeBody, spot: Spot, planning: Planning): NodePlan {
       throw invalid(
         below,
         `${name} has no edge ${shownName(navigation.edge)}` +
-          suggestion(navigation.edge, [...node.edges.keys()]),
+          suggestion(navigation.edge, toldEdges(node, planning)),
       )
     }
     const target = planning.schema.nodes.get(edge.node)!
@@ -272,8 +275,22 @@ function planFields(body: NodeBody, spot: Spot, planning: Planning): NodePlan {
   return { node: name, fields: withoutParts(fields), steps }
 }
 
-function planField(text: string, node: GraphNode, place: Place): FieldPath {
-  return attempt(place, () => resolveField(parsePath(text), node).path)
+/** Base sets that the metadata shows the caller. */
+function toldSets({ schema, access }: Planning): string[] {
+  const seen = [...schema.sets.values()].filter(({ type }) => access.sees(type) !== false)
+  return seen.map(({ type }) => type.set)
+}
+
+function toldEdges(node: GraphNode, { schema, access }: Planning): string[] {
+  const seen = [...node.edges.values()].filter(
+    (edge) => access.sees(schema.nodes.get(edge.node)!.type) !== false,
+  )
+  return seen.map(({ name }) => name)
+}
+
+function planField(text: string, node: GraphNode, place: Place, { access }: Planning): FieldPath {
+  const mayName = mayNameOf(node, access)
+  return attempt(place, () => resolveField(parsePath(text), node, mayName).path)
 }
 
 /** Every member of the answer has one meaning: no field or navigation twice, no `HasMore` taken. */

@@ -18,6 +18,7 @@ import {
   type StepSpot,
   forbidden,
   attempt,
+  mayNameOf,
   invalid,
   shownName,
   under,
@@ -50,7 +51,8 @@ export function planFilter(
   }
   let condition: Condition
   try {
-    condition = typeFilter(filter, { node, nowMs, depthMax: limits.filterDepthMax })
+    const mayName = mayNameOf(node, planning.access)
+    condition = typeFilter(filter, { node, nowMs, depthMax: limits.filterDepthMax, mayName })
   } catch (mistake) {
     if (!(mistake instanceof SyntaxMistake)) throw mistake
     const { position, message } = mistake
@@ -97,7 +99,7 @@ export function planOrder(
   const below = under(place, 'orderBy')
   const keys = attempt(below, () =>
     parseOrderBy(orderBy).map(({ path: expr, direction }) => {
-      const { path, type } = resolveField(expr, node)
+      const { path, type } = resolveField(expr, node, mayNameOf(node, access))
       const as = SORTED_AS[type]
       if (as === undefined) throw new FieldMistake(`${path.join('.')} has no order`)
       return { path, direction, as }

@@ -3,7 +3,7 @@
 
 import { RequestError } from '../errors.ts'
 import type { CursorSeal } from './cursor.ts'
-import { FieldMistake } from './filter/fields.ts'
+import { FieldMistake, type MayName } from './filter/fields.ts'
 import { SyntaxMistake } from './filter/lexer.ts'
 import type { EdgeDef, NodeType } from './node-type.ts'
 import type { Condition, FieldPath } from './plan.ts'
@@ -85,6 +85,11 @@ export function forbidden(node: GraphNode, field: FieldPath, path: string): Requ
     `The token doesn't cover graph/${name}:field:${field.join(':')}`,
     { node: name, field: field.join('.'), path },
   )
+}
+
+/** Messages name the fields that the metadata shows the caller. */
+export function mayNameOf({ type }: GraphNode, access: GraphAccess): MayName {
+  return (path) => access.mayField(type.name, path)
 }
 
 /** Runs `parse`, turning a mistake of the text into INVALID_QUERY. */

@@ -18,10 +18,18 @@ export interface ResolvedField {
 /** What is wrong with a path; the caller of `resolveField` makes INVALID_QUERY or _FILTER of it. */
 export class FieldMistake extends Error {}
 
-/** Throws FieldMistake for a name that is not there, with the names near it. */
-export function resolveField(expr: PathExpr, node: GraphNode): ResolvedField {
+/** Which fields may be named to somebody who has not named them. */
+export type MayName = (path: FieldPath) => boolean
+
+/** Throws FieldMistake for a name that is not there, with the names near it that may be told. */
+export function resolveField(expr: PathExpr, node: GraphNode, mayName: MayName): ResolvedField {
   const [first, ...rest] = expr.names
-  let field = find(first!, node.fields, `${node.type.name} has no field ${first}`)
+  const isTold = (of: FieldPath, { name, members = [] }: FieldDef): boolean =>
+    mayName([...of, name]) || members.some((member) => isTold([...of, name], member))
+  let field = find(first!, node.fields, {
+    message: `${node.type.name} has no field ${first}`,
+    isTold: (def) => isTold([], def),
+  })
   const path = [first!]
   for (const name of rest) {
     const owner = path.join('.')
@@ -32,7 +40,10 @@ export function resolveField(expr: PathExpr, node: GraphNode): ResolvedField {
       throw new FieldMistake(`${owner} is ${article(field.type)}, it has no member ${name}`)
     }
     const members = new Map((field.members ?? []).map((m) => [m.name, m]))
-    field = find(name, members, `${owner} has no member ${name}`)
+    field = find(name, members, {
+      message: `${owner} has no member ${name}`,
+      isTold: (def) => isTold(path, def),
+    })
     path.push(name)
   }
   if (expr.members.length === 0) {
@@ -51,10 +62,15 @@ export function resolveField(expr: PathExpr, node: GraphNode): ResolvedField {
   return { path, type: 'member' }
 }
 
-function find(name: string, known: ReadonlyMap<string, FieldDef>, message: string): FieldDef {
+function find(
+  name: string,
+  known: ReadonlyMap<string, FieldDef>,
+  or: { readonly message: string; readonly isTold: (def: FieldDef) => boolean },
+): FieldDef {
   const field = known.get(name)
-  if (!field) throw new FieldMistake(message + suggestion(name, [...known.keys()]))
-  return field
+  if (field !== undefined) return field
+  const told = [...known.values()].filter(or.isTold).map((def) => def.name)
+  throw new FieldMistake(or.message + suggestion(name, told))
 }
 
 const SHOWN: Readonly<Record<string, string>> = {

@@ -13,7 +13,7 @@ import type { Condition } from '../plan.ts'
 import { typeFilter } from './typing.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00.000Z')
-const scope = { node: SCHEMA.nodes.get('library')!, nowMs: NOW, depthMax: 32 }
+const scope = { node: SCHEMA.nodes.get('library')!, nowMs: NOW, depthMax: 32, mayName: () => true }
 const typed = (text: string): Condition => typeFilter(text, scope)
 
 function mistake(text: string): string {

@@ -3,7 +3,7 @@
 
 import { isUuid, toUuid } from '../../ids.ts'
 import { nearNames } from '../../near-names.ts'
-import { article, FieldMistake, resolveField } from './fields.ts'
+import { article, FieldMistake, type MayName, resolveField } from './fields.ts'
 import { DAY_MS, dateMs, instantMs, instantText } from './instants.ts'
 import { SyntaxMistake } from './lexer.ts'
 import type { Expr, LiteralExpr } from './parser.ts'
@@ -35,6 +35,7 @@ export interface Scope {
   readonly node: GraphNode
   readonly nowMs: number
   readonly depthMax: number
+  readonly mayName: MayName
 }
 
 export function fieldOperand(path: FieldPath, type: OperandType): Operand {
@@ -63,8 +64,11 @@ function typedPath(expr: Extract<Expr, { kind: 'path' }>, scope: Scope): Typed {
   const { path, type, values } = resolved(expr, scope)
   switch (type) {
     case 'text':
-    case 'enum':
-      return { type: 'text', operand: fieldOperand(path, 'text'), values }
+    case 'enum': {
+      // A word that is none of them is told with them: not to who isn't shown the field.
+      const told = scope.mayName(path) ? values : undefined
+      return { type: 'text', operand: fieldOperand(path, 'text'), values: told }
+    }
     case 'uuid':
       return { type: 'uuid', operand: fieldOperand(path, 'text') }
     case 'number':
@@ -82,7 +86,7 @@ function typedPath(expr: Extract<Expr, { kind: 'path' }>, scope: Scope): Typed {
 
 export function resolved(expr: Extract<Expr, { kind: 'path' }>, scope: Scope) {
   try {
-    return resolveField(expr, scope.node)
+    return resolveField(expr, scope.node, scope.mayName)
   } catch (mistake) {
     if (mistake instanceof FieldMistake) throw new SyntaxMistake(expr.position, mistake.message)
     throw mistake
