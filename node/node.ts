@@ -202,7 +202,12 @@ async function startStations(
   })
   const operations = [
     ...doorstep(options, entrance),
-    ...clusterOperations({ status, setAside, retryParked: () => member.retryParked() }),
+    ...clusterOperations({
+      status,
+      setAside,
+      index: foundation.index,
+      retryParked: () => member.retryParked(),
+    }),
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets }),

@@ -3,19 +3,21 @@
 
 import { RequestError, statusOf } from '../../protocol/errors.ts'
 import type { Operation, OperationRequest } from '../http/operation.ts'
+import type { IndexRebuild } from '../indexing/rebuild.ts'
 import type { ClusterStatusReader } from './cluster-status.ts'
 import type { SetAside } from './set-aside.ts'
 
 export interface ClusterOperationsOptions {
   readonly status: ClusterStatusReader
   readonly setAside: SetAside
+  readonly index: IndexRebuild
   /** Lets actors that the graph can't show be projected again, by whoever owns them. */
   readonly retryParked: () => void
 }
 
 /** Operations of the station. */
 export function clusterOperations(options: ClusterOperationsOptions): Operation[] {
-  const { status, setAside, retryParked } = options
+  const { status, setAside, index, retryParked } = options
   return [
     {
       method: 'GET',
@@ -73,6 +75,35 @@ export function clusterOperations(options: ClusterOperationsOptions): Operation[
       handle(request) {
         allow(request, 'write')
         retryParked()
+        return { status: 202 }
+      },
+    },
+    ...indexOperations(index),
+  ]
+}
+
+function indexOperations(index: IndexRebuild): Operation[] {
+  return [
+    {
+      method: 'GET',
+      path: '/resources/cluster/index',
+      summary: 'Whether the graph index is being made anew, and how far it is',
+      access: 'token',
+      permissions: ['cluster:read'],
+      async handle(request) {
+        allow(request, 'read')
+        return { status: 200, body: await index.rebuildProgress() }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/resources/cluster/index',
+      summary: 'Make the graph index anew from the journal, while everything goes on',
+      access: 'token',
+      permissions: ['cluster:write'],
+      async handle(request) {
+        allow(request, 'write')
+        await index.rebuild()
         return { status: 202 }
       },
     },

@@ -11,7 +11,7 @@ import { COMMANDS } from '../../commerce/order/command-table.ts'
 import { RawClient } from '../../node/http/testing/raw-client.ts'
 import { onCluster } from '../harness/driver.ts'
 import { MAIN, startNode } from '../harness/node-process.ts'
-import { smallOrder } from '../harness/orders.ts'
+import { apply, smallOrder } from '../harness/orders.ts'
 import { until } from '../harness/patience.ts'
 // The OpenAPI Initiative's own schema of documents of version 3.1 (https://spec.openapis.org/oas).
 import OFFICIAL from './openapi-3.1.schema.json' with { type: 'json' }
@@ -86,6 +86,29 @@ t.test('the state of the cluster; embedded, its one member', async (t) => {
     t.equal((await node.ask(`/resources/cluster${path}`, { token })).status, 403, path)
   }
   t.equal((await node.ask(none, { token, method: 'POST' })).status, 403)
+})
+
+t.test('the graph index is made anew while orders are written and read', async (t) => {
+  const path = '/resources/cluster/index'
+  const state = async (): Promise<Record<string, unknown>> => (await node.ask(path)).json()
+  await until('nothing is being made', async () => (await state())['state'] === 'idle')
+  t.strictSame(await state(), { state: 'idle', done: 0, total: 0, startedAt: null })
+  t.equal((await node.send(path, { method: 'POST' })).status, 401)
+  const token = await node.token('cluster:read')
+  t.equal((await node.ask(path, { method: 'POST', token })).status, 403)
+  t.equal((await node.ask(path, { method: 'POST' })).status, 202)
+  t.equal((await node.ask(path, { method: 'POST' })).status, 202, 'it is on its way')
+  t.not((await state())['state'], 'idle')
+  let orders = 0
+  await until('it is read from the new one', async () => {
+    const { orderId } = await smallOrder(node)
+    const answer = await node.order(orderId, [apply({ type: 'addTag', key: 'seen' })])
+    const body = [{ edge: 'orders', filter: `orderId == '${orderId}'`, count: true }]
+    t.strictSame(await node.graph(body, answer), { orders: 1 })
+    orders++
+    return (await state())['state'] === 'idle'
+  })
+  t.ok(orders > 0, `${orders} orders meanwhile`)
 })
 
 t.test('metrics are Prometheus text, and move', async (t) => {
