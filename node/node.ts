@@ -200,14 +200,10 @@ async function startStations(
     parkedBy: foundation.parkedBy,
     send: (envelope, respond) => member.edge.send(envelope, respond),
   })
+  const retryParked = (): void => member.retryParked()
   const operations = [
     ...doorstep(options, entrance),
-    ...clusterOperations({
-      status,
-      setAside,
-      index: foundation.index,
-      retryParked: () => member.retryParked(),
-    }),
+    ...clusterOperations({ status, setAside, index: foundation.index, retryParked }),
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets }),
