@@ -26,6 +26,7 @@ import { actorQuery } from './graph/actor-query.ts'
 import { consistencyTokens } from './graph/consistency.ts'
 import { cursorSeal } from './graph/cursors.ts'
 import { Graph } from './graph/graph.ts'
+import { graphqlRoutes } from './graph/graphql/routes.ts'
 import { LiveSchema } from './graph/live-schema.ts'
 import { graphRoutes } from './graph/routes.ts'
 import { listenForMetrics } from './health/metrics-port.ts'
@@ -208,6 +209,7 @@ async function startStations(
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets }),
     ...graphRoutes(graph),
+    ...graphqlRoutes(graph),
   ]
   const { authenticate } = access
   const live = startLive({ foundation, authenticate, world, log, metrics })

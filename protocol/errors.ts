@@ -29,6 +29,7 @@ export const ERRORS = {
   FORBIDDEN_FIELD: change(403),
   NOT_FOUND: change(404),
   METHOD_NOT_ALLOWED: change(405),
+  NOT_ACCEPTABLE: change(406),
   CONFLICT: change(409),
   ALREADY_EXISTS: change(409),
   DUPLICATE_ID: change(409),

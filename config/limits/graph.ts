@@ -73,6 +73,32 @@ export const GRAPH_LIMITS = {
   /** Graph requests that wait, of all callers and of one identity; more get 429. */
   queueMax: 1_000,
   queueOfIdentityMax: 500,
+  // GraphQL
+  /** A request, its variables included. */
+  graphqlBytesMax: 1 * MiB,
+  /** Words, signs and comments of a document, and brackets in one another: what a parser works. */
+  graphqlTokensMax: 4_000,
+  graphqlBracketsMax: 100,
+  /** Of an operation with its fragments in place. */
+  graphqlDepthMax: 15,
+  graphqlAliasesMax: 100,
+  graphqlSelectionsMax: 2_000,
+  /** Of a document: what validation compares, each with each. */
+  graphqlNameTimesMax: 100,
+  graphqlDirectivesMax: 100,
+  /** Nodes that an operation may bring by its limits; things of the schema that it may ask for. */
+  graphqlCostMax: 100_000,
+  /** `limit` of a nested list that has none. */
+  graphqlNestedLimitDefault: 50,
+  /** Errors that an answer tells, and lists that it tells to be cut. */
+  graphqlErrorsMax: 20,
+  graphqlCutMax: 100,
+  /** Nodes of an answer that are made in one go. */
+  graphqlSliceNodes: 2_000,
+  /** Schemas that are kept, one for each set of permissions, and documents of each. */
+  graphqlSchemasMax: 64,
+  graphqlDocumentsMax: 200,
+  graphqlDocumentsCharsMax: 256 * KiB,
   // The `query` message of an actor
   /** A `query` message runs inside a turn, on the thread that answers all requests. */
   actorQueryMs: 500,

@@ -2,7 +2,7 @@
 // protocol/ace.ts knows no nodes, and protocol/graph no entries. Source: specification "Scopes and
 // ACEs", CONTRACT 1.4 "ACL failures".
 
-import type { Acl, NodeGrant } from '../../protocol/ace.ts'
+import { type Acl, type NodeGrant, aclOfLists } from '../../protocol/ace.ts'
 import type { Attributes } from '../../protocol/attributes.ts'
 import { type Doc, compileCondition } from '../../protocol/graph/evaluate.ts'
 import type { FieldDef, NodeType } from '../../protocol/graph/node-type.ts'
@@ -39,6 +39,24 @@ export function visibility(acl: Acl, type: NodeType): Visibility {
     sees: typeof nodes === 'boolean' ? () => nodes : compileCondition(nodes),
     mayField: (path) => acl.covers(`graph/${type.name}`, fieldPermission(path)),
   }
+}
+
+/** Fields that hold any JSON of which each list opens the whole, or at least one member. */
+export function openDynamics(acl: Acl, type: NodeType): readonly string[] {
+  const names = type.fields.flatMap((field) => (field.type === 'dynamic' ? field.name : []))
+  const lists = acl.graphLists.map((entries) => ({ entries, alone: aclOfLists([entries]) }))
+  return names.filter((name) => {
+    const permission = fieldPermission([name])
+    return lists.every(
+      ({ entries, alone }) =>
+        alone.covers(`graph/${type.name}`, permission) ||
+        entries.some(
+          (entry) =>
+            entry.startsWith(`graph:${permission}:`) ||
+            entry.startsWith(`graph/${type.name}:${permission}:`),
+        ),
+    )
+  })
 }
 
 /** A node is seen when every list opens it; a list opens it by any of its entries. */

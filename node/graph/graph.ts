@@ -7,11 +7,11 @@ import type { Acl } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { CursorSeal } from '../../protocol/graph/cursor.ts'
-import { metaOf as graphMeta } from '../../protocol/graph/meta.ts'
+import { type GraphMeta, metaOf as graphMeta } from '../../protocol/graph/meta.ts'
 import { planNavigations } from '../../protocol/graph/navigation.ts'
 import type { GraphPlan, Step } from '../../protocol/graph/plan.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { type FilterFields, graphAccess } from './access.ts'
+import { type FilterFields, graphAccess, openDynamics } from './access.ts'
 import type { ConsistencyTokens } from './consistency.ts'
 import type { LiveSchema, SchemaVersion } from './live-schema.ts'
 import { PlanCache, type ReadyPlan } from './plans/plan-cache.ts'
@@ -114,9 +114,19 @@ export class Graph {
   }
 
   /** What there is to ask for, as far as the entries go (`GET /resources/graph/meta`). */
-  meta(acl: Acl): unknown {
+  meta(acl: Acl): GraphMeta {
     const { served, filterFields } = this.#options
     return graphMeta(served().schema, graphAccess(acl, filterFields))
+  }
+
+  /** The `dynamic` fields of a node type of which the entries open members at least. */
+  openDynamics(acl: Acl, node: string): readonly string[] {
+    return openDynamics(acl, this.#options.served().schema.nodes.get(node)!.type)
+  }
+
+  /** The number of the schema that answers now: with another one all may be another. */
+  get version(): number {
+    return this.#options.served().number
   }
 
   #plan(request: GraphRequest, version: SchemaVersion): ReadyPlan {

@@ -201,7 +201,13 @@ const SOUND_BODIES: Readonly<Record<string, unknown>> = {
     { type: 'create', body: { currencyCode: 'EUR', taxIncluded: true } },
   ],
   '/resources/graph': [{ edge: 'orders', node: { fields: ['orderNumber'] } }],
+  '/graphql': { query: '{ __typename }' },
   '/resources/registry/{key}': 1,
+}
+/** The same for what is asked in the query string. */
+const SOUND_QUERIES: Readonly<Record<string, string>> = {
+  '/resources/graph': `?q=${encodeURIComponent(JSON.stringify(SOUND_BODIES['/resources/graph']))}`,
+  '/graphql': '?query={__typename}',
 }
 
 t.test('what an operation is said to ask for, it asks for', async (t) => {
@@ -216,12 +222,12 @@ t.test('what an operation is said to ask for, it asks for', async (t) => {
       if (aces.length === 0 || isBulk) continue
       const plain = path.replace('/reference', '')
       const body = verb === 'post' ? SOUND_BODIES[plain] : undefined
-      const query = `?q=${encodeURIComponent(JSON.stringify(SOUND_BODIES['/resources/graph']))}`
+      const query = (verb === 'get' && SOUND_QUERIES[path]) || ''
       const at = path
         .replace('{type}', 'order')
         .replace('{id}', 'new')
         .replaceAll(/\{\w+\}/g, 'x')
-      const place = `${at}${verb === 'get' && path === '/resources/graph' ? query : ''}`
+      const place = `${at}${query}`
       const method = verb.toUpperCase()
       const answer = await node.ask(place, { token, method, ...(body !== undefined && { body }) })
       t.equal(answer.status, 403, `${method} ${place}: ${answer.text}`)

@@ -8,6 +8,7 @@ import { oauthOperations } from '../../node/access/oauth.ts'
 import { actorOperations } from '../../node/actors/routes.ts'
 import { clusterOperations } from '../../node/cluster/routes.ts'
 import { frontOperations } from '../../node/front/routes.ts'
+import { graphqlRoutes } from '../../node/graph/graphql/routes.ts'
 import { graphRoutes } from '../../node/graph/routes.ts'
 import { healthOperations } from '../../node/health/routes.ts'
 import { openApiOperation } from '../../node/http/openapi.ts'
@@ -29,6 +30,7 @@ export function describedOperations(): readonly Operation[] {
     ...oauthOperations(nothing),
     ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
     ...graphRoutes(nothing),
+    ...graphqlRoutes(nothing),
     ...registryOperations(nothing),
     ...clusterOperations({} as never),
   ]

@@ -17,6 +17,7 @@ import type { Operation, OperationRequest, OperationResponse } from '../../http/
 import { type ConsistencyTokens, consistencyTokens } from '../consistency.ts'
 import { cursorSeal } from '../cursors.ts'
 import { Graph, type PlanRunner } from '../graph.ts'
+import { graphqlRoutes } from '../graphql/routes.ts'
 import { derivedHistory } from '../history.ts'
 import { LiveSchema, type SchemaVersion } from '../live-schema.ts'
 import { IndexLoop } from '../../indexing/embedded/index-loop.ts'
@@ -98,7 +99,7 @@ export async function stage(t: Test): Promise<Stage> {
     monotonicMs: () => clock.monotonicMs(),
   })
   while (!progress.ready) await new Promise((r) => setImmediate(r))
-  return Object.assign(made, { operations: graphRoutes(graph) })
+  return Object.assign(made, { operations: [...graphRoutes(graph), ...graphqlRoutes(graph)] })
 }
 
 interface FollowerParts {
@@ -175,7 +176,10 @@ interface Call {
   readonly path?: string
   readonly body?: unknown
   readonly q?: string
+  /** Parameters of the URL. */
+  readonly url?: Readonly<Record<string, string>>
   readonly token?: string
+  readonly accept?: string
   readonly scope?: string
   readonly budgetMs?: number
 }
@@ -185,12 +189,17 @@ export async function call(s: Stage, of: Call): Promise<OperationResponse> {
   const operation = s.operations.find((o) => o.method === method && o.path === path)!
   const scope = of.scope === undefined ? null : parseScope(of.scope)
   const acl = scope !== null && scope.ok ? new Acl(scope.aces) : OWNER_ACL
+  const headers: Readonly<Record<string, string>> = {
+    'x-consistency': token,
+    'content-type': body === undefined ? '' : 'application/json',
+    accept: of.accept ?? '',
+  }
   const request: OperationRequest = {
     identity: { id: 'client', kind: 'client', sessionId: 's', acl },
     isKnown: true,
     params: {},
-    query: new URLSearchParams(q === undefined ? {} : { q }),
-    header: (name) => (name === 'x-consistency' ? token : ''),
+    query: new URLSearchParams({ ...of.url, ...(q === undefined ? {} : { q }) }),
+    header: (name) => headers[name] ?? '',
     body,
     bodyFault: null,
     bodyBytes: body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body)),

@@ -1,29 +1,25 @@
-// Whether a request asks for a page or for data. Source: RFC 9110 12.5.1.
+// What an Accept header wishes for: a page, data, data of one kind. Source: RFC 9110 12.5.1.
 
 /** A longer list of media types is nobody's honest wish. */
 const ACCEPT_CHARS_MAX = 1_000
 
-interface Wish {
+export interface Wish {
   /** Weight from 0 to 1; the first thing to go by. */
   readonly weight: number
   /** How exactly the type was named: 0 not at all, 1 as any type, 2 by its group, 3 itself. */
   readonly exactness: number
 }
 
-/** True when an Accept header asks for HTML rather than JSON; who has no preference gets JSON. */
-export function prefersHtml(accept: string): boolean {
-  if (accept.length > ACCEPT_CHARS_MAX) return false
-  const ranges = accept.toLowerCase().split(',').map(rangeOf)
-  const html = wishFor('text/html', ranges)
-  const json = wishFor('application/json', ranges)
-  if (html.weight === 0) return false
-  if (html.weight !== json.weight) return html.weight > json.weight
-  return html.exactness > json.exactness
-}
-
 interface Range {
   readonly type: string
   readonly weight: number
+}
+
+/** What the header says of a media type; of too long a header: nothing of any. */
+export function wishesOf(accept: string): (type: string) => Wish {
+  const isHonest = accept.length <= ACCEPT_CHARS_MAX
+  const ranges = isHonest ? accept.toLowerCase().split(',').map(rangeOf) : []
+  return (type) => wishFor(type, ranges)
 }
 
 function rangeOf(text: string): Range {
@@ -41,4 +37,14 @@ function wishFor(type: string, ranges: readonly Range[]): Wish {
     if (range !== undefined) return { weight: range.weight, exactness }
   }
   return { weight: 0, exactness: 0 }
+}
+
+/** True when an Accept header asks for HTML rather than JSON; who has no preference gets JSON. */
+export function prefersHtml(accept: string): boolean {
+  const wish = wishesOf(accept)
+  const html = wish('text/html')
+  const json = wish('application/json')
+  if (html.weight === 0) return false
+  if (html.weight !== json.weight) return html.weight > json.weight
+  return html.exactness > json.exactness
 }

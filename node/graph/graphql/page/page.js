@@ -1,0 +1,73 @@
+// The page around GraphiQL: asks for a token and keeps it in memory only.
+
+/* global document, fetch, React, ReactDOM, GraphiQL, FormData, URLSearchParams */
+;(() => {
+  const form = document.getElementById('sign-in')
+  const place = document.getElementById('graphiql')
+  const refusal = document.getElementById('refusal')
+  let token = ''
+  let shown = false
+
+  const tokenOf = async (client, secret) => {
+    const body = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: client,
+      client_secret: secret,
+    })
+    const response = await fetch('/oauth/token', { method: 'POST', body })
+    const answer = await response.json()
+    if (!response.ok) throw new Error(answer.error_description ?? answer.error ?? response.status)
+    return answer.access_token
+  }
+
+  const ask = (message) => {
+    refusal.textContent = message
+    form.hidden = false
+    place.hidden = true
+  }
+
+  const post = (parameters, headers) =>
+    fetch('/graphql', {
+      method: 'POST',
+      headers: {
+        ...headers,
+        Accept: 'application/graphql-response+json, application/json;q=0.9',
+        'Content-Type': 'application/json',
+        Authorization: `Bearer ${token}`,
+      },
+      body: JSON.stringify(parameters),
+    })
+
+  const fetcher = async (parameters, { headers = {} } = {}) => {
+    const response = await post(parameters, headers)
+    if (response.status === 401) ask('The token is not good any more.')
+    return response.json()
+  }
+
+  const show = () => {
+    form.hidden = true
+    place.hidden = false
+    if (shown) return
+    shown = true
+    const defaultQuery = '# Ctrl-Enter runs it.\n{\n  __typename\n}\n'
+    ReactDOM.createRoot(place).render(React.createElement(GraphiQL, { fetcher, defaultQuery }))
+  }
+
+  const signIn = async () => {
+    const given = new FormData(form)
+    try {
+      token = given.get('token') || (await tokenOf(given.get('client'), given.get('secret')))
+      const { status } = await post({ query: '{ __typename }' }, {})
+      if (status === 401) throw new Error('The token is not good.')
+      form.reset()
+      show()
+    } catch (error) {
+      ask(error.message)
+    }
+  }
+
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void signIn()
+  })
+})()
