@@ -196,9 +196,11 @@ export interface FoundIndex {
   readonly types: readonly NodeType[] | null
   /** It was filled beside another, and had not taken its place. */
   readonly isFilling: boolean
+  /** It can't be looked into now, for a reason that says nothing of what it has. */
+  readonly isAway: boolean
 }
 
-/** All indexes of a data directory, by number. What can't be read is found as an empty one. */
+/** All indexes of a data directory, by number. One that is damaged is found as an empty one. */
 export function findIndexes(dir: string): readonly FoundIndex[] {
   if (!existsSync(dir)) return []
   const numbers = new Set<number>()
@@ -213,7 +215,13 @@ const withoutEnd = (name: string, end: string): string =>
   end !== '' && name.endsWith(end) ? name.slice(0, -end.length) : name
 
 function lookAt(place: IndexPlace): FoundIndex {
-  const empty = { number: place.number, fingerprint: null, types: null, isFilling: false }
+  const empty = {
+    number: place.number,
+    fingerprint: null,
+    types: null,
+    isFilling: false,
+    isAway: false,
+  }
   let db: DatabaseSync | null = null
   try {
     if (!existsSync(fileOf(place))) return empty
@@ -227,9 +235,10 @@ function lookAt(place: IndexPlace): FoundIndex {
       fingerprint,
       types: types === null ? null : (JSON.parse(types) as readonly NodeType[]),
       isFilling: metaOf(db, FILLING) !== null,
+      isAway: false,
     }
-  } catch {
-    return empty
+  } catch (error) {
+    return { ...empty, isAway: isOfFile(error) && !isDamage(error) }
   } finally {
     db?.close()
   }

@@ -2,7 +2,7 @@
 // other, and that nothing is left of the rest.
 
 import t, { type Test } from 'tap'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { notebookBehaviour } from '../../../cluster/feed/testing/notebook.ts'
@@ -116,6 +116,13 @@ t.test('a half one alone is never read, nor one that is spoilt', async (t) => {
   const { live, isKept, next } = chooseFiles(dir, today)
   t.match({ live, isKept, next }, { live: { isFilling: false }, isKept: false, next: null })
   t.strictSame(numbers(dir), [])
+})
+
+t.test('one that can not be opened now is not thrown away', async (t) => {
+  const dir = folder(t)
+  mkdirSync(join(dir, 'graph-3.sqlite'))
+  t.match(chooseFiles(dir, today), { live: { number: 3 }, isKept: true })
+  t.strictSame(numbers(dir), ['graph-3.sqlite'])
 })
 
 t.test('types that this program can not read are none', async (t) => {

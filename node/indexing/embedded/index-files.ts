@@ -57,9 +57,11 @@ export function chooseFiles(dir: string, wanted: SchemaVersion): IndexFiles {
 
 /** Null: it can't be read or gone on with by this program. */
 function versionOf(
-  { fingerprint, types }: FoundIndex,
+  { fingerprint, types, isAway }: FoundIndex,
   today: { readonly wanted: SchemaVersion; readonly fingerprint: string },
 ): SchemaVersion | null {
+  // Its thread tries until it can be opened.
+  if (isAway) return today.wanted
   if (fingerprint === null) return null
   if (fingerprint === today.fingerprint) return today.wanted
   if (types === null) return null
