@@ -56,6 +56,11 @@ const MET: Readonly<Partial<Record<ErrorCode, [() => Promise<Answer>, RegExp]>>>
     () => node.ask('/resources/graph', { method: 'PUT', body: [] }),
     /PUT is not known here; allowed: GET, POST/,
   ],
+  NOT_ACCEPTABLE: [
+    () =>
+      node.ask('/graphql', { body: { query: '{ __typename }' }, headers: { Accept: 'text/html' } }),
+    /answered as application\/graphql-response\+json or application\/json/,
+  ],
   CONFLICT: [
     () => registry('y', { body: 1, headers: { 'If-Match': '"7"' } }),
     /registry "y"|does not exist|If-Match/,
