@@ -48,6 +48,8 @@ interface Way {
   readonly look: (node: InnerNode, orderId: string, token: string) => Promise<Outcome>
   /** What is told of an order that isn't seen, where that isn't `absent`: its actor was named. */
   readonly unseen?: Outcome
+  /** What is told who may see no order at all, where that isn't FORBIDDEN_NODE. */
+  readonly refused?: Outcome
 }
 
 /** A body, and whether its answer shows the order. */
@@ -59,6 +61,20 @@ const inGraph = (
   name,
   look: async (node, orderId, token) => {
     const { text } = await node.ask('/resources/graph', token, [bodyOf(orderId)])
+    return refusalIn(text) ?? (isShown(text, orderId) ? 'shown' : 'absent')
+  },
+})
+
+/** The same over GraphQL, whose schema hasn't what may not be seen. */
+const inGraphQl = (
+  name: string,
+  queryOf: (orderId: string) => string,
+  isShown: (text: string, orderId: string) => boolean,
+): Way => ({
+  name: `GraphQL: ${name}`,
+  refused: 'INVALID_QUERY',
+  look: async (node, orderId, token) => {
+    const { text } = await node.ask('/graphql', token, { query: queryOf(orderId) })
     return refusalIn(text) ?? (isShown(text, orderId) ? 'shown' : 'absent')
   },
 })
@@ -111,6 +127,29 @@ const WAYS: readonly Way[] = [
     'a count of history',
     (id) => ({ edge: 'orderJournalEntries', filter: only(id), count: true }),
     (text) => !text.includes(':0}'),
+  ),
+  inGraphQl('all of the set', () => '{ orders { orderId } }', names),
+  inGraphQl(
+    'a page',
+    () => '{ ordersConnection { edges { cursor node { orderId } } pageInfo { endCursor } } }',
+    names,
+  ),
+  inGraphQl(
+    'a count',
+    (id) => `{ ordersConnection(filter: "${only(id)}") { totalCount } }`,
+    (text) => text.includes('"totalCount":1'),
+  ),
+  inGraphQl(
+    'an edge',
+    (id) => `{ deliveries(filter: "deliveryId == '${DELIVERIES.get(id)}'") { order { orderId } } }`,
+    names,
+  ),
+  inGraphQl(
+    'a gate',
+    (id) =>
+      `{ deliveries(filter: "deliveryId == '${DELIVERIES.get(id)}'")
+         { deliveryId order(require: some) { orderId } } }`,
+    (text) => text.includes('"deliveryId"'),
   ),
   {
     name: 'GET, page by page',
@@ -200,7 +239,7 @@ for (const setting of ['any', 'granted']) {
         for (const orderId of [NORTH, SOUTH]) {
           const outcome = await way.look(node, orderId, token)
           const isSeen = shown?.includes(orderId) ? 'shown' : (way.unseen ?? 'absent')
-          const right = shown === null ? 'FORBIDDEN_NODE' : isSeen
+          const right = shown === null ? (way.refused ?? 'FORBIDDEN_NODE') : isSeen
           const which = orderId === NORTH ? 'north' : 'south'
           t.equal(outcome, right, `${way.name}, ${which}: ${entries}`)
         }
@@ -253,6 +292,15 @@ for (const setting of ['any', 'granted']) {
       t.equal(await look(hidden), isAnswered ? 'answered' : 'FORBIDDEN_FIELD', name)
       t.equal(await look(open), 'answered', name)
     }
+    for (const query of [
+      '{ orders { customerNumber } }',
+      '{ orders { dynamicField(name: "shop") } }',
+    ]) {
+      const look = async (token: string): Promise<Outcome> =>
+        refusalIn((await node.ask('/graphql', token, { query })).text) ?? 'answered'
+      t.equal(await look(hidden), 'INVALID_QUERY', query)
+      t.equal(await look(open), 'answered', query)
+    }
     const meta = (await node.ask('/resources/graph/meta', hidden)).text
     t.notMatch(meta, /"name":"(customerNumber|dynamic|orderNumber)/)
     const near = [{ edge: 'orders', node: { fields: ['customerNumbr'] } }]
@@ -289,6 +337,10 @@ t.test('two stores that differ only in hidden fields answer alike to the byte', 
       // Each request has an id of its own; cursors are sealed with the store's secret.
       const bare = text.replace(/"requestId":"[^"]+"/, '').replace(/Cursor(s?)":.*?[\]"][,}]/, '')
       told.push(`${JSON.stringify(body)}: ${status} ${bare}`)
+    }
+    for (const query of GRAPHQL_PROBES) {
+      const { status, text } = await node.ask('/graphql', token, { query })
+      told.push(`${query}: ${status} ${text}`)
     }
     told.push((await node.ask('/resources/graph/meta', token)).text)
     const query = [{ type: 'query', body: { fields: ['orderNumber'] } }]
@@ -331,4 +383,15 @@ const PROBES: readonly object[] = [
     },
   },
   { edge: 'orderLines', orderBy: 'quantity', node: { fields: ['orderLineId', 'quantity'] } },
+]
+
+const GRAPHQL_PROBES: readonly string[] = [
+  '{ __schema { types { name fields { name args { name } type { name } } enumValues { name } } } }',
+  '{ orders { orderNumber gift: dynamicField(name: "gift") } }',
+  '{ orders { hidden: dynamicField(name: "hidden") } }',
+  '{ orders { customerNumber } }',
+  '{ orders { custmerNumber tags } }',
+  '{ orders(orderBy: "customerNumber") { orderNumber } }',
+  '{ ordersConnection(filter: "customerNumber == \'north\'") { totalCount } }',
+  `{ deliveries { order(filter: "tags anyof ['north0']", require: some) { orderNumber } } }`,
 ]
