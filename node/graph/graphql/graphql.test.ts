@@ -251,3 +251,23 @@ t.test('variables that do not fit are refused, a bounded number of them told', a
   t.equal(errors![0]!.extensions.code, 'INVALID_PARAMETERS')
   t.ok(errors!.length <= LIMITS.graph.graphqlErrorsMax)
 })
+
+t.test(
+  'plans of GraphQL and of navigations are kept by one text, the bytes of a body',
+  async (t) => {
+    const s = await stage(t)
+    await s.store.commit([A, { t: 'opened', title: 'é' }])
+    await s.follow()
+    const navigation = {
+      edge: 'notebooks',
+      filter: "title == 'é'",
+      limit: 100,
+      alias: '__e0',
+      node: { fields: ['title'] },
+    }
+    const found = await call(s, { body: [navigation] })
+    t.strictSame(JSON.parse(found.raw as string), { __e0: [{ title: 'é' }] })
+    const { data } = await ask(s, `{ notebooks(filter: "title == 'Ã©'") { title } }`)
+    t.strictSame(data, { notebooks: [] })
+  },
+)

@@ -1,6 +1,6 @@
 // Schemas are kept by what they show, so many, and no longer than the graph's version.
 
-import { isObjectType } from 'graphql'
+import { isObjectType, validateSchema } from 'graphql'
 import t from 'tap'
 import { Acl, parseScope } from '../../../protocol/ace.ts'
 import { metaOf } from '../../../protocol/graph/meta.ts'
@@ -80,6 +80,7 @@ t.test('members by themselves', async (t) => {
   t.strictSame(fieldsOf(schemas, acl), { address: 'ThingOddOneAddress' })
   const address = schemas.of(acl)!.schema.getType('ThingOddOneAddress')
   t.strictSame(isObjectType(address) && Object.keys(address.getFields()), ['city'])
+  t.strictSame(validateSchema(schemas.of(acl)!.schema), [])
   const member = aclOf('graph:query', 'graph/thing.odd-one:field:dynamic:x')
   t.strictSame(fieldsOf(schemas, member), { dynamicField: 'JSON' })
 })
