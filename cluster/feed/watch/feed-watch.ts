@@ -64,7 +64,7 @@ interface Wanted {
   interest: unknown
   /** Who has not said yet that it goes by the newest interest. */
   readonly lacking: Set<string>
-  waiting: (() => void)[]
+  readonly waiting: Set<() => void>
 }
 
 const OWN = ''
@@ -91,7 +91,7 @@ export class FeedWatch {
       number: 0,
       interest: null,
       lacking: new Set(),
-      waiting: [],
+      waiting: new Set(),
     })
   }
 
@@ -107,7 +107,7 @@ export class FeedWatch {
     if (interest === null) wanted.coverage.clear()
     this.#watch(OWN, { kind: 'watch', stream: name, number: wanted.number, interest })
     const others = this.#options.wire.others()
-    for (const one of others) wanted.lacking.add(one)
+    if (interest !== null) for (const one of others) wanted.lacking.add(one)
     this.#tell(others, wanted)
     return this.#known(wanted)
   }
@@ -141,11 +141,13 @@ export class FeedWatch {
   #known(wanted: Wanted): Promise<void> {
     if (wanted.lacking.size === 0) return Promise.resolve()
     return new Promise((resolve) => {
-      const cancel = this.#options.clock.after(LIMITS.feed.watchKnownMs, resolve)
-      wanted.waiting.push(() => {
+      const known = (): void => {
         cancel()
+        wanted.waiting.delete(known)
         resolve()
-      })
+      }
+      const cancel = this.#options.clock.after(LIMITS.feed.watchKnownMs, known)
+      wanted.waiting.add(known)
     })
   }
 
@@ -159,7 +161,7 @@ export class FeedWatch {
       wanted.stream.take(covered)
     }
     if (number < wanted.number || !wanted.lacking.delete(from)) return
-    if (wanted.lacking.size === 0) for (const known of wanted.waiting.splice(0)) known()
+    if (wanted.lacking.size === 0) for (const known of [...wanted.waiting]) known()
   }
 
   // --- as an owner ------------------------------------------------------------------------
