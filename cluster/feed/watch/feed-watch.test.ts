@@ -145,7 +145,8 @@ function faultOf(took: readonly Covered[], every: number): string | null {
     for (let offset = from + 1; offset <= to; offset++)
       if (offset % every === 0) wanted.push(offset)
     const got = items.map(([offset, value]) => (offset === value ? offset : -1))
-    if (String(got) !== String(wanted)) return `(${from}, ${to}] has ${wanted}, not ${got}`
+    const [had, has] = [got.join(), wanted.join()]
+    if (had !== has) return `(${from}, ${to}] has ${has}, not ${had}`
   }
   return null
 }

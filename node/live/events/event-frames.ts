@@ -67,6 +67,19 @@ function about(requestId: string | undefined): { readonly requestId?: string } {
   return requestId === undefined ? {} : { requestId }
 }
 
+const rests = new WeakMap<PlatformEvent, string>()
+
+/** What is the same in the frames of all connections, written once. */
+function restOf(event: PlatformEvent): string {
+  let rest = rests.get(event)
+  if (rest === undefined) {
+    const { eventType, path, data, timestamp } = event
+    rest = JSON.stringify({ eventType, path, data, timestamp }).slice(1)
+    rests.set(event, rest)
+  }
+  return rest
+}
+
 /** Those of one connection. */
 class Subscriptions implements EventTaker {
   readonly #connection: Connection
@@ -118,12 +131,8 @@ class Subscriptions implements EventTaker {
         `a connection has at most ${subscriptionsMax} subscriptions`,
       )
     }
-    let known = Promise.resolve()
-    for (const [id, topic] of topics) {
-      this.#topics.set(id, topic)
-      known = stream.subscribe(this, id, topic)
-    }
-    await known
+    for (const [id, topic] of topics) this.#topics.set(id, topic)
+    await stream.subscribe(this, topics)
     const subscriptions = Array.from(topics, ([id, { path, events }]) => ({ id, path, events }))
     this.#connection.send({ type: 'subscribedEvents', ...about(requestId), subscriptions })
   }
@@ -143,18 +152,19 @@ class Subscriptions implements EventTaker {
       this.#counts.dropped.add()
       return
     }
-    const { eventType, path, data, timestamp } = event
     this.#counts.sent.add()
-    this.#connection.send({ type: 'event', subscriptionIds, eventType, path, data, timestamp })
+    const ids = JSON.stringify(subscriptionIds)
+    this.#connection.sendText(`{"type":"event","subscriptionIds":${ids},${restOf(event)}`)
   }
 
   #end(ids: readonly string[]): void {
+    const ended = new Map<string, Topic>()
     for (const id of ids) {
       const topic = this.#topics.get(id)
-      if (topic === undefined) continue
+      if (topic !== undefined) ended.set(id, topic)
       this.#topics.delete(id)
-      this.#options.stream.unsubscribe(this, id, topic)
     }
+    if (ended.size > 0) this.#options.stream.unsubscribe(this, ended)
   }
 
   /** What the caller may not see any more ends. */

@@ -38,8 +38,10 @@ export class EventStream implements WatchedStream {
   readonly #options: EventStreamOptions
   readonly #byPath = new Map<string, Map<EventTaker, Subscribed>>()
   readonly #unfollow: () => void
-  #wanted = ''
+  readonly #wanted = new WantedActors()
+  #told = JSON.stringify(null)
   #known: Promise<void> = Promise.resolve()
+  #telling: Promise<void> | null = null
 
   constructor(options: EventStreamOptions) {
     this.#options = options
@@ -59,24 +61,35 @@ export class EventStream implements WatchedStream {
   }
 
   /**
-   * Subscribes under an id that the taker has not in use. Resolves once all members know: what is
+   * Subscribes under ids that the taker has not in use. Resolves once all members know: what is
    * committed from then on is told.
    */
-  subscribe(taker: EventTaker, id: string, { path, events }: Topic): Promise<void> {
-    const takers = this.#byPath.get(path) ?? new Map<EventTaker, Subscribed>()
-    this.#byPath.set(path, takers)
-    const own = takers.get(taker) ?? new Map<string, ReadonlySet<string>>()
-    takers.set(taker, own.set(id, new Set(events)))
-    return this.#want()
+  subscribe(taker: EventTaker, topics: ReadonlyMap<string, Topic>): Promise<void> {
+    for (const [id, { path, events }] of topics) {
+      let takers = this.#byPath.get(path)
+      if (takers === undefined) {
+        takers = new Map()
+        this.#byPath.set(path, takers)
+        this.#wanted.add(path)
+      }
+      const own = takers.get(taker) ?? new Map<string, ReadonlySet<string>>()
+      takers.set(taker, own.set(id, new Set(events)))
+    }
+    return this.#tell()
   }
 
-  unsubscribe(taker: EventTaker, id: string, { path }: Topic): void {
-    const takers = this.#byPath.get(path)
-    const own = takers?.get(taker)
-    own?.delete(id)
-    if (own?.size === 0) takers!.delete(taker)
-    if (takers?.size === 0) this.#byPath.delete(path)
-    void this.#want()
+  unsubscribe(taker: EventTaker, topics: ReadonlyMap<string, Topic>): void {
+    for (const [id, { path }] of topics) {
+      const takers = this.#byPath.get(path)
+      const own = takers?.get(taker)
+      own?.delete(id)
+      if (own?.size === 0) takers!.delete(taker)
+      if (takers?.size === 0) {
+        this.#byPath.delete(path)
+        this.#wanted.delete(path)
+      }
+    }
+    void this.#tell()
   }
 
   // --- what happens -----------------------------------------------------------------------
@@ -120,21 +133,59 @@ export class EventStream implements WatchedStream {
     )
   }
 
-  /** Tells members what is wanted of their shards, if that is another than before. */
-  #want(): Promise<void> {
-    const paths = this.#actorPaths()
-    const interest: EventInterest | null = paths.length === 0 ? null : { paths }
-    const text = JSON.stringify(interest)
-    if (text === this.#wanted) return this.#known
-    this.#wanted = text
-    this.#known = this.#options.watch.want(STREAM, interest)
-    return this.#known
+  /** Tells members what is wanted of their shards, what changes together at once. */
+  #tell(): Promise<void> {
+    this.#telling ??= new Promise((resolve) => {
+      this.#options.clock.after(LIMITS.feed.watchGatherMs, () => {
+        this.#telling = null
+        resolve(this.#tellNow())
+      })
+    })
+    return this.#telling
   }
 
-  /** Past the bound of single actors all of their types are asked for, and sorted out here. */
-  #actorPaths(): readonly string[] {
-    const paths = [...this.#byPath.keys()].filter((path) => /^actors(\/|$)/.test(path))
-    if (paths.length <= LIMITS.live.watchedPathsMax) return paths.sort()
-    return [...new Set(paths.map((path) => path.split('/').slice(0, 2).join('/')))].sort()
+  #tellNow(): Promise<void> {
+    const interest = this.#wanted.interest
+    const text = JSON.stringify(interest)
+    if (text !== this.#told) {
+      this.#told = text
+      this.#known = this.#options.watch.want(STREAM, interest)
+    }
+    return this.#known
   }
+}
+
+/** The paths of actors that are watched, as other members are asked for them. */
+class WantedActors {
+  readonly #paths = new Set<string>()
+  /** How many of them are of each type, or of all. */
+  readonly #types = new Map<string, number>()
+
+  add(path: string): void {
+    if (!isOfActors(path)) return
+    this.#paths.add(path)
+    this.#types.set(typeIn(path), (this.#types.get(typeIn(path)) ?? 0) + 1)
+  }
+
+  delete(path: string): void {
+    if (!this.#paths.delete(path)) return
+    const left = this.#types.get(typeIn(path))! - 1
+    if (left === 0) this.#types.delete(typeIn(path))
+    else this.#types.set(typeIn(path), left)
+  }
+
+  /** Past the bound their whole types, sorted out here; null: none. */
+  get interest(): EventInterest | null {
+    if (this.#paths.size === 0) return null
+    const isMany = this.#paths.size > LIMITS.live.watchedPathsMax
+    return { paths: [...(isMany ? this.#types.keys() : this.#paths)].sort() }
+  }
+}
+
+function isOfActors(path: string): boolean {
+  return path === 'actors' || path.startsWith('actors/')
+}
+
+function typeIn(path: string): string {
+  return path.split('/').slice(0, 2).join('/')
 }
