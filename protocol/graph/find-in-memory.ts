@@ -44,6 +44,7 @@ export class MemoryFinder implements NodeFinder {
   readonly #budget: Budget
   readonly #tests = new Map<Step, Test | null>()
   readonly #linkTests = new Map<Link, Test>()
+  readonly #byValue = new Map<string, Map<unknown, GraphRow[]>>()
   #looked = 0
 
   constructor(source: NodeSource, budget: Budget) {
@@ -104,12 +105,15 @@ export class MemoryFinder implements NodeFinder {
     }
     const value = parent.doc[source.from]
     if (value === undefined || value === null) return
-    const values = source.through ? this.#linked(source.through, value) : null
-    const actorId = source.sameActor ? parent.actorId : null
-    for (const row of this.#kept(step, actorId, parent)) {
-      const end = row.doc[source.to]
-      if (values === null ? end === value : values.has(end)) yield row
+    if (source.sameActor) {
+      for (const row of this.#kept(step, parent.actorId, parent)) {
+        if (row.doc[source.to] === value) yield row
+      }
+      return
     }
+    const ends = source.through ? this.#linked(source.through, value) : [value]
+    const all = (): Iterable<GraphRow> => this.#kept(step, null, parent)
+    for (const end of ends) yield* this.#having(`${step.plan.node} ${source.to}`, end, all)
   }
 
   /** Values that the links of a value lead to. */
@@ -119,14 +123,32 @@ export class MemoryFinder implements NodeFinder {
       test = through.filter === null ? () => true : compileCondition(through.filter)
       this.#linkTests.set(through, test)
     }
-    const values = new Set<unknown>()
-    for (const { doc } of this.#source.rows(through.node, null)) {
-      if (++this.#looked % 256 === 0) this.#budget.check()
-      if (doc[through.from] === value && test(doc)) values.add(doc[through.to])
+    const { node, from, to } = through
+    const ends = new Set<unknown>()
+    const all = (): Iterable<GraphRow> => this.#source.rows(node, null)
+    for (const { doc } of this.#having(`${node} ${from}`, value, all)) {
+      if (test(doc)) ends.add(doc[to])
     }
-    values.delete(undefined)
-    values.delete(null)
-    return values
+    ends.delete(undefined)
+    ends.delete(null)
+    return ends
+  }
+
+  /** Nodes of any actor by the value of a member, found once for all parents of a plan. */
+  #having(key: string, value: unknown, all: () => Iterable<GraphRow>): readonly GraphRow[] {
+    let known = this.#byValue.get(key)
+    if (known === undefined) {
+      known = new Map()
+      this.#byValue.set(key, known)
+      const member = key.slice(key.indexOf(' ') + 1)
+      for (const row of all()) {
+        if (++this.#looked % 256 === 0) this.#budget.check()
+        const own = known.get(row.doc[member])
+        if (own === undefined) known.set(row.doc[member], [row])
+        else own.push(row)
+      }
+    }
+    return known.get(value) ?? []
   }
 
   /** Nodes of the step's type as they are kept, in their holder's order. */

@@ -135,6 +135,8 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
       : { node: type.name, fields: [], steps: [] }
   const returns = isBare(plan) ? returnsOfBare(returned, require) : returned
   const orderBy = planOrder(body.orderBy, node, place, planning)
+  // The first is all that is shown.
+  const isOne = parent?.edge.cardinality === 'single'
   return {
     name: body.alias ?? body.edge,
     source: edgeSource(spot, planning),
@@ -146,7 +148,7 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     filter,
     phrase: null,
     orderBy,
-    limit: planLimit(body.limit, spot, planning),
+    limit: isOne && returns !== 'both' ? 1 : planLimit(body.limit, spot, planning),
     returns,
     require,
     historyOf: parent === null ? planHistory(type.storage, filter, place) : null,

@@ -115,7 +115,7 @@ const BOOK: NodeType = {
     edge('library', 'library', 'single', 'libraryId'),
     edge('shelf', 'shelf', 'single', 'shelfId'),
     edge('leaves', 'leaf', 'many', 'bookId'),
-    across('alike', 'book', 'many', ['isLent', 'isLent']),
+    across('alike', 'book', 'single', ['isLent', 'isLent']),
     through('lenders', 'library', 'many', ['isbn', 'isbn', 'libraryId', 'libraryId']),
     through('lentShelf', 'shelf', 'single', ['isbn', 'isbn', 'libraryId', 'libraryId']),
   ],

@@ -27,8 +27,8 @@ const SEES_ALL: Sight = new Map()
 
 const keyOf = ({ actorId, node, id }: RandomWrite): string => `${actorId} ${node} ${id}`
 
-/** What the writes leave behind, in the order in which it came, last if it went in between. */
-function remaining(writes: readonly RandomWrite[]): ReferenceNode[] {
+/** What writes leave behind, in the order in which it came, last if it went in between. */
+export function remaining(writes: readonly RandomWrite[]): ReferenceNode[] {
   const last = new Map<string, ReferenceNode>()
   for (const { doc, ...rest } of writes) {
     const key = keyOf({ doc, ...rest })
@@ -63,7 +63,7 @@ function placed(writes: readonly RandomWrite[]): IndexWrite[] {
 }
 
 /** Writes as a projector would send them, with old ones in between that must change nothing. */
-async function applyAll(
+export async function applyAll(
   writer: GraphWriter,
   writes: readonly RandomWrite[],
   batching: Batching,
@@ -136,7 +136,7 @@ export async function property(t: Test, make: MakeIndex): Promise<void> {
         for (const { random, aim } of queries) {
           const query = aim === null ? random : aimed(random, nodes, aim)
           answered++
-          if (await agrees(reader, reference, query, accessOf(sight))) found++
+          if (await agrees(reader, reference, query, { access: accessOf(sight) })) found++
         }
       },
     ),
@@ -164,14 +164,14 @@ export async function agrees(
   reader: GraphReader,
   reference: Reference,
   query: readonly RandomNavigation[],
-  access = FULL_ACCESS,
+  { access = FULL_ACCESS, pages = PAGES } = {},
 ): Promise<boolean> {
   const [first, ...more] = bodyOf(query) as [Doc, ...Doc[]]
   const { alias, limit } = query[0]!
   // The second page is asked for with a cursor of any node, as the last of a page is.
   let after: string | undefined
   let isSome = false
-  for (let page = 0; page < PAGES; page++) {
+  for (let page = 0; page < pages; page++) {
     const cursor = page === 1 ? 'each' : 'last'
     const body = [{ ...first, cursor, ...(after !== undefined && { after }) }, ...more]
     const expected = asJson(reference.answer(query, page * (limit ?? 100))) as Doc

@@ -198,6 +198,7 @@ interface Shown {
 export class Reference {
   readonly #nodes: readonly ReferenceNode[]
   readonly #sight: Sight
+  readonly #sets = new WeakMap<RandomNavigation, readonly ReferenceNode[]>()
   readonly #byType = new Map<string, readonly ReferenceNode[]>()
   readonly #byValue = new Map<string, Map<unknown, readonly ReferenceNode[]>>()
 
@@ -254,6 +255,16 @@ export class Reference {
     )
   }
 
+  /** All that match, in order; those of a base set are the same on all its pages. */
+  #sorted(navigation: RandomNavigation, parent: ReferenceNode | null, edge: EdgeDef | null) {
+    const known = parent === null ? this.#sets.get(navigation) : undefined
+    if (known !== undefined) return known
+    const matching = this.#matching(navigation, parent, edge)
+    const sorted = matching.toSorted((a, b) => order(navigation, a, b, edge))
+    if (parent === null) this.#sets.set(navigation, sorted)
+    return sorted
+  }
+
   #matching(navigation: RandomNavigation, parent: ReferenceNode | null, edge: EdgeDef | null) {
     const filter = filterOf(navigation)
     const all =
@@ -304,16 +315,15 @@ export class Reference {
   ): void {
     if (isMereSemiJoin(navigation)) return
     const { alias, type, count, node } = navigation
-    const matching = this.#matching(navigation, parent, edge)
+    const sorted = this.#sorted(navigation, parent, edge)
     if (count && (node === null || isBare(node))) {
-      answer[alias] = matching.length
+      answer[alias] = sorted.length
       return
     }
-    const sorted = matching.toSorted((a, b) => order(navigation, a, b, edge))
     const limit = navigation.limit ?? (edge === null ? 100 : 1_000)
     const nodes = sorted.slice(skip, skip + limit).map((one) => this.#node(node, type, one))
     const isSingle = edge?.cardinality === 'single'
-    if (count) answer[alias] = { count: matching.length, nodes }
+    if (count) answer[alias] = { count: sorted.length, nodes }
     else answer[alias] = isSingle ? (nodes[0] ?? null) : nodes
     const hasMore = sorted.length > skip + limit
     if (hasMore && (count || !isSingle)) answer[`${alias}HasMore`] = true

@@ -19,6 +19,7 @@ export interface Term {
 
 /** The order of Unicode code points, one by one. */
 export function codePointOrder(a: string, b: string): number {
+  if (a === b) return 0
   const x = Array.from(a, (c) => c.codePointAt(0)!)
   const y = Array.from(b, (c) => c.codePointAt(0)!)
   for (let i = 0; i < Math.min(x.length, y.length); i++) if (x[i] !== y[i]) return x[i]! - y[i]!
@@ -32,7 +33,7 @@ export function memberOf(doc: Doc, path: readonly string[]): unknown {
   let value: unknown = doc
   for (const name of path) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-    value = Object.entries(value).find(([own]) => own === name)?.[1]
+    value = Object.hasOwn(value, name) ? (value as Doc)[name] : undefined
   }
   return value
 }

@@ -1,6 +1,7 @@
 // Queries, sorts and strict mappings as Elasticsearch understands them, on plain sources. Source:
 // PROTOCOL 3.13; the server itself, which passes the same suites.
 
+import { assert } from '../../protocol/errors.ts'
 import { compareText } from '../../protocol/graph/evaluate.ts'
 import type { FieldMapping, Query, RangeQuery, Sort, Term } from '../elastic/engine.ts'
 
@@ -107,7 +108,13 @@ function leafTest(
   const [[field, wanted]] = Object.entries(Object.values(query)[0] as object) as [[string, never]]
   const type = typeOf(field, properties)
   const term = (value: Term): Scalar => indexed(type, value)
-  if (kind === 'range') return { field, test: (own) => inRange(own, wanted, term) }
+  if (kind === 'range') {
+    const { gt, gte, lt, lte } = wanted as RangeQuery
+    const isBounded = (gt ?? gte) !== undefined && (lt ?? lte) !== undefined
+    const isKeyed = (findField(field, properties)?.key ?? null) !== null
+    assert(isBounded || !isKeyed, 'a range of a flattened field has two ends')
+    return { field, test: (own) => inRange(own, wanted, term) }
+  }
   if (kind === 'terms') {
     const values = new Set((wanted as readonly Term[]).map(term))
     return { field, test: (own) => values.has(own) }
