@@ -8,15 +8,8 @@ import { FULL_ACCESS } from '../../protocol/graph/planning.ts'
 import type { GraphReader, GraphWriter, IndexWrite } from '../search.ts'
 import { ask, OPTIONS, planOf, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
 import { type Doc, SCHEMA } from './search-nodes.ts'
-import {
-  aimed,
-  bodyOf,
-  randomAim,
-  randomQuery,
-  type RandomNavigation,
-  Reference,
-  type ReferenceNode,
-} from './search-queries.ts'
+import { aimed, bodyOf, randomAim, randomQuery, type RandomNavigation } from './search-queries.ts'
+import { Reference, type ReferenceNode } from './search-reference.ts'
 import { accessOf, randomSight, type Sight } from './search-sight.ts'
 import { randomWrites, type RandomWrite } from './search-writes.ts'
 

@@ -23,8 +23,8 @@ import {
   randomAim,
   type RandomNavigation,
   randomQuery,
-  Reference,
 } from '../../storage/conformance/search-queries.ts'
+import { Reference } from '../../storage/conformance/search-reference.ts'
 import { randomWrite, type World } from '../../storage/conformance/search-writes.ts'
 import { ElasticClient } from '../../storage/elastic/client.ts'
 import { FINDER_BOUNDS } from '../../storage/elastic/finder.ts'
