@@ -1,6 +1,7 @@
 // One plan, three executions: some thousand generated queries over some thousand generated nodes
 // are answered alike by SQL, by Elasticsearch, in memory and by the plain reference, order, counts
-// and pages included. SEARCH_SEED chooses other nodes and queries. Source: ARCHITECTURE 5.
+// and pages included. SEARCH_SEED chooses other nodes and queries, SEARCH_QUERIES how many. Source:
+// ARCHITECTURE 5.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,7 +39,13 @@ import { wholeIndex } from './elastic/whole-index.ts'
 const SEED = Number(process.env['SEARCH_SEED'] ?? 20)
 const WRITES = 12_000
 const NODES_MIN = 5_000
-const QUERIES = Number(process.env['Q'] ?? 2_000)
+const QUERIES = Number(process.env['SEARCH_QUERIES'] ?? 2_000)
+/**
+ * A machine that has others to serve is let off some of them: each execution has so long, and
+ * answers so many whatever it takes. By number on request it answers all.
+ */
+const TIME_MS = process.env['SEARCH_QUERIES'] === undefined ? 60_000 : Number.POSITIVE_INFINITY
+const QUERIES_MIN = 200
 /** Pages of candidates as small as what is shown asks for. */
 const BOUNDS = { ...FINDER_BOUNDS, page: 150, wholes: 24 }
 /** Queries that are asked side by side: a search engine's time is mostly waiting. */
@@ -65,7 +72,7 @@ const WORLD: World = {
 }
 
 /** Levels of navigation, and nodes that one shows, base sets first. */
-const LIMITS = [10, 3, 2]
+const LIMITS = [8, 3]
 
 /**
  * All nodes and all that they lead to would be too much of one answer; and whether each of many has
@@ -144,12 +151,17 @@ t.test('all executions agree', async (t) => {
   for (const [name, reader] of readers) {
     const startedMs = performance.now()
     let found = 0
-    for (let at = 0; at < QUERIES; at += BATCH) {
-      const batch = queries.slice(at, at + BATCH)
-      const agreed = batch.map((one, i) => agrees(reader, reference, one, { pages: 1 + (i % 2) }))
+    let asked = 0
+    while (asked < QUERIES) {
+      if (asked >= QUERIES_MIN && performance.now() - startedMs > TIME_MS) break
+      const batch = queries.slice(asked, asked + BATCH)
+      const agreed = batch.map((one, i) => {
+        return agrees(reader, reference, one, { pages: i % 4 === 0 ? 2 : 1 })
+      })
       for (const isSome of await Promise.all(agreed)) if (isSome) found++
+      asked += batch.length
     }
     const s = Math.round((performance.now() - startedMs) / 100) / 10
-    t.ok(found * 4 > QUERIES, `${name}: ${found} of ${QUERIES} queries found something, ${s} s`)
+    t.ok(found * 4 > asked, `${name}: ${found} of ${asked} queries found something, ${s} s`)
   }
 })
