@@ -1,6 +1,7 @@
 // What there is to ask for: base sets, node types, their fields and edges, as far as a caller may
 // see them. Source: CONTRACT 1.4.
 
+import { followedEdges } from './followed.ts'
 import type { FieldDef } from './node-type.ts'
 import type { GraphAccess } from './planning.ts'
 import type { FieldPath } from './plan.ts'
@@ -45,15 +46,17 @@ export function metaOf(schema: GraphSchema, access: GraphAccess): GraphMeta {
   const all = Array.from(visible.values())
   return {
     sets: all.map(({ type }) => ({ name: type.set, node: type.name })),
-    nodes: all.map(({ type, edges }) => ({
+    nodes: all.map(({ type, ...own }) => ({
       name: type.name,
       idField: type.idField,
       fields: type.fields.flatMap((field) =>
         fieldMeta(field, [field.name], (path) => access.mayField(type.name, path)),
       ),
-      edges: Array.from(edges.values())
-        .filter((edge) => visible.has(edge.node))
-        .map(({ name, node, cardinality }) => ({ name, node, cardinality })),
+      edges: followedEdges({ type, ...own }, schema, access).map(({ name, node, cardinality }) => ({
+        name,
+        node,
+        cardinality,
+      })),
     })),
   }
 }

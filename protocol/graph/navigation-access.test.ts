@@ -180,3 +180,23 @@ void t.test('messages name what the metadata shows, nothing else', (t) => {
   t.match(refusal(wrong).message, /none of small, large/)
   t.end()
 })
+
+void t.test('an edge over a link takes the link', (t) => {
+  const access: GraphAccess = { ...FULL_ACCESS, sees: ({ name }) => name !== 'loan' }
+  const body = [{ edge: 'shelves', node: { navigate: [{ edge: 'lentBooks' }] } }]
+  t.equal(refusal(body).code, 'none')
+  t.equal(refusal(body, access).code, 'FORBIDDEN_NODE')
+  const granted: GraphAccess = { ...FULL_ACCESS, mayFilter: (_, path) => path[0] !== 'isbn' }
+  t.equal(refusal(body, granted).code, 'FORBIDDEN_FIELD')
+  for (const one of [access, granted]) {
+    const shelf = metaOf(SCHEMA, one).nodes.find(({ name }) => name === 'shelf')!
+    t.same(
+      shelf.edges.map(({ name }) => name),
+      ['library', 'books', 'notes'],
+    )
+    const near = [{ edge: 'shelves', node: { navigate: [{ edge: 'lentBook' }] } }]
+    t.match(refusal(near).message, /lentBooks/)
+    t.notMatch(refusal(near, one).message, /lentBooks/)
+  }
+  t.end()
+})

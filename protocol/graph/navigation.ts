@@ -12,6 +12,7 @@ import {
   checkNavigations,
   checkNode,
 } from './navigation-body.ts'
+import { followedEdges } from './followed.ts'
 import { suggestion } from '../near-names.ts'
 import { parsePath } from './filter/parser.ts'
 import type { FieldPath, GraphPlan, NodePlan, Step } from './plan.ts'
@@ -284,10 +285,7 @@ function toldSets({ schema, access }: Planning): string[] {
 }
 
 function toldEdges(node: GraphNode, { schema, access }: Planning): string[] {
-  const seen = [...node.edges.values()].filter(
-    (edge) => access.sees(schema.nodes.get(edge.node)!.type) !== false,
-  )
-  return seen.map(({ name }) => name)
+  return followedEdges(node, schema, access).map(({ name }) => name)
 }
 
 function planField(text: string, node: GraphNode, place: Place, { access }: Planning): FieldPath {
