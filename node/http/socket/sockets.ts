@@ -72,6 +72,10 @@ const TOO_LARGE = 1009
 const FRAME_ROOM = 2
 /** A connection without a word, and one whose client doesn't close it: more than ping to pong. */
 const IDLE_SECONDS = 40
+/** What a socket is sent in one tick waits for the end of it up to here. */
+const WRITE_BYTES = 64 * 1024
+/** Sockets that are written to before other work has its turn. */
+const WRITTEN_TOGETHER = 64
 
 export interface SocketsOptions {
   readonly metrics: Metrics
@@ -89,6 +93,7 @@ export class Sockets {
   readonly #open = new Set<OpenSocket>()
   readonly #paths: SocketPath[] = []
   readonly #closes = new Map<number, Counter>()
+  readonly #due = new Set<OpenSocket>()
   readonly buffers = { bytes: 0 }
   #sweeper: NodeJS.Timeout | null = null
 
@@ -177,7 +182,8 @@ export class Sockets {
 
   #opened(path: SocketPath, ws: WebSocket<Kept>): void {
     const kept = ws.getUserData()
-    const open = new OpenSocket(ws, kept, this.#core, this.buffers)
+    const shared = { core: this.#core, buffers: this.buffers, writeSoon: this.#writeSoon }
+    const open = new OpenSocket(ws, kept, shared)
     kept.open = open
     this.#open.add(open)
     open.handler = path.open(open)
@@ -207,10 +213,36 @@ export class Sockets {
     counter.add()
   }
 
+  /**
+   * What a socket is sent in one tick leaves as one packet, and some sockets at a time: a frame to
+   * a thousand of them keeps nobody else waiting.
+   */
+  readonly #writeSoon = (open: OpenSocket): void => {
+    this.#due.add(open)
+    if (this.#due.size === 1) setImmediate(this.#write)
+  }
+
+  readonly #write = (): void => {
+    let left = WRITTEN_TOGETHER
+    for (const open of this.#due) {
+      if (left-- === 0) break
+      this.#due.delete(open)
+      open.write()
+    }
+    if (this.#due.size > 0) setImmediate(this.#write)
+  }
+
   #sweep(): void {
     for (const path of this.#paths) path.sweep()
     for (const one of [...this.#open]) one.sweep()
   }
+}
+
+/** What all open sockets have together. */
+interface Shared {
+  readonly core: HttpCore
+  readonly buffers: { bytes: number }
+  readonly writeSoon: (open: OpenSocket) => void
 }
 
 class OpenSocket implements Socket {
@@ -218,22 +250,18 @@ class OpenSocket implements Socket {
   readonly protocol: string
   handler!: SocketHandler
   ending: { readonly code: number; readonly reason: string; readonly untilMs: number } | null = null
-  readonly #core: HttpCore
-  readonly #buffers: { bytes: number }
+  readonly #shared: Shared
   #ws: WebSocket<Kept> | null
+  /** Frames of this tick. */
+  #queue: string[] = []
+  #queuedBytes = 0
   #buffered = 0
 
-  constructor(
-    ws: WebSocket<Kept>,
-    { address, protocol }: Kept,
-    core: HttpCore,
-    buffers: { bytes: number },
-  ) {
+  constructor(ws: WebSocket<Kept>, { address, protocol }: Kept, shared: Shared) {
     this.#ws = ws
     this.address = address
     this.protocol = protocol
-    this.#core = core
-    this.#buffers = buffers
+    this.#shared = shared
   }
 
   get bufferedBytes(): number {
@@ -242,25 +270,44 @@ class OpenSocket implements Socket {
 
   send(text: string): boolean {
     if (this.#ws === null || this.ending !== null) return false
+    const bytes = Buffer.byteLength(text)
+    // What the system has room for counts as taken.
+    if (this.#queuedBytes + bytes > WRITE_BYTES) this.write()
     // One frame may be larger than the bound: its maker has one for it.
-    if (this.#buffered > 0 && this.#isFull(Buffer.byteLength(text))) {
+    if (this.#buffered > 0 && this.#isFull(bytes)) {
       this.close(SLOW, 'what was sent is not taken')
       return false
     }
-    this.#ws.send(text, false, false)
+    this.#queuedBytes += bytes
     this.#measure()
+    if (this.#queue.push(text) === 1) this.#shared.writeSoon(this)
     return true
+  }
+
+  /** Gives what was sent to the socket. */
+  write(): void {
+    const queue = this.#queue
+    if (this.#ws === null || queue.length === 0) return
+    this.#queue = []
+    this.#queuedBytes = 0
+    this.#ws.cork(() => {
+      for (const text of queue) this.#ws?.send(text, false, false)
+    })
+    this.#measure()
   }
 
   #isFull(bytes: number): boolean {
     const { socketBufferBytesMax, socketBuffersBytesMax, socketBufferBytesFair } = LIMITS.live
     if (this.#buffered + bytes > socketBufferBytesMax) return true
-    return this.#buffers.bytes > socketBuffersBytesMax && this.#buffered > socketBufferBytesFair
+    return (
+      this.#shared.buffers.bytes > socketBuffersBytesMax && this.#buffered > socketBufferBytesFair
+    )
   }
 
   close(code: number, reason: string): void {
     if (this.#ws === null || this.ending !== null) return
-    const untilMs = this.#core.clock.monotonicMs() + LIMITS.live.closeMs
+    this.write()
+    const untilMs = this.#shared.core.clock.monotonicMs() + LIMITS.live.closeMs
     this.ending = { code, reason, untilMs }
     if (this.#buffered === 0) this.#ws.end(code, reason)
     this.handler.closed()
@@ -279,19 +326,19 @@ class OpenSocket implements Socket {
 
   sweep(): void {
     if (this.ending === null) this.handler.sweep()
-    else if (this.#core.clock.monotonicMs() >= this.ending.untilMs) this.cut()
+    else if (this.#shared.core.clock.monotonicMs() >= this.ending.untilMs) this.cut()
   }
 
   ended(): void {
     this.#ws = null
-    this.#buffers.bytes -= this.#buffered
+    this.#shared.buffers.bytes -= this.#buffered
     this.#buffered = 0
     this.handler.closed()
   }
 
   #measure(): void {
-    const buffered = this.#ws?.getBufferedAmount() ?? 0
-    this.#buffers.bytes += buffered - this.#buffered
+    const buffered = this.#queuedBytes + (this.#ws?.getBufferedAmount() ?? 0)
+    this.#shared.buffers.bytes += buffered - this.#buffered
     this.#buffered = buffered
   }
 }

@@ -1,0 +1,102 @@
+// Sockets over a real connection: what a slow reader may have on its way, and how it ends. Source:
+// CONTRACT 1.10.
+
+import { connect } from 'node:net'
+import t from 'tap'
+import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
+import { startServer } from '../testing/test-server.ts'
+import type { Socket, SocketHandler, SocketPath } from './sockets.ts'
+
+const UPGRADE =
+  'GET /s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+  'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
+
+/** A path whose sockets are handed out, with what happened to them. */
+function pathOf(protocols: readonly string[] = []) {
+  const opened = Promise.withResolvers<Socket>()
+  const seen = { closed: 0, drained: 0 }
+  const handler: SocketHandler = {
+    text() {},
+    binary() {},
+    leaving() {},
+    sweep() {},
+    drained: () => void seen.drained++,
+    closed: () => void seen.closed++,
+  }
+  const path: SocketPath = {
+    path: '/s',
+    protocols,
+    frameBytesMax: 1_000,
+    admit: () => null,
+    open(socket) {
+      opened.resolve(socket)
+      return handler
+    },
+    sweep() {},
+  }
+  return { path, seen, opened: opened.promise }
+}
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`not in time: ${what}`)
+    await new Promise((resolve) => void setImmediate(resolve))
+  }
+}
+
+t.test(
+  'a client that never reads is closed with a bounded buffer, one that reads is not',
+  async (t) => {
+    const restore = overrideLimits({ 'live.closeMs': 200 })
+    t.teardown(restore)
+    const http = await startServer([])
+    t.teardown(http.stop)
+    const { path, seen, opened } = pathOf()
+    http.server.serve([], [path])
+    const client = connect(http.port, '127.0.0.1').on('error', () => undefined)
+    t.teardown(() => client.destroy())
+    client.write(`${UPGRADE}\r\n`)
+    const socket = await opened
+    const frame = 'x'.repeat(100_000)
+    client.resume()
+    for (let i = 0; i < 100; i++) {
+      t.ok(socket.send(frame))
+      await until('it is taken', () => socket.bufferedBytes === 0)
+    }
+    client.pause()
+    let sent = 0
+    let most = 0
+    while (socket.send(frame) && sent++ < 1_000) {
+      most = Math.max(most, socket.bufferedBytes)
+      await new Promise((resolve) => void setImmediate(resolve))
+    }
+    t.ok(sent < 1_000, `${sent} frames`)
+    t.ok(most <= LIMITS.live.socketBufferBytesMax, `${most} bytes`)
+    t.equal(seen.closed, 1, 'its station is told at once')
+    t.equal(socket.send(frame), false)
+    await until('it is cut', () => http.metrics.text().includes('closes_total{code="1013"} 1'))
+    t.match(http.metrics.text(), /kontor_socket_buffers_bytes 0\n/)
+    t.match(http.metrics.text(), /kontor_http_connections 0\n/)
+  },
+)
+
+t.test('a subprotocol is agreed on, or there is no socket', async (t) => {
+  const http = await startServer([])
+  t.teardown(http.stop)
+  const { path, opened } = pathOf(['new', 'old'])
+  http.server.serve([], [path])
+  const answer = (offered: string): Promise<string> =>
+    new Promise((resolve) => {
+      const client = connect(http.port, '127.0.0.1').on('error', () => undefined)
+      client.once('data', (data) => {
+        resolve(data.toString())
+        client.destroy()
+      })
+      client.write(`${UPGRADE}Sec-WebSocket-Protocol: ${offered}\r\n\r\n`)
+    })
+  t.match(await answer('none'), /^HTTP\/1.1 400 [^]*new or old/)
+  t.match(await answer('other, old'), /^HTTP\/1.1 101 [^]*Sec-WebSocket-Protocol: old/)
+  t.equal((await opened).protocol, 'old')
+})
