@@ -303,10 +303,8 @@ export class Member implements ActorSystem {
   }
 
   #committed(...[shard, entries, first, body]: Parameters<OnCommitted>): void {
-    if (shard !== SYSTEM_SHARD) {
-      this.#options.onCommitted(shard, entries, first, body)
-      return
-    }
+    this.#options.onCommitted(shard, entries, first, body)
+    if (shard !== SYSTEM_SHARD) return
     this.#follower.take(entries, first)
     this.#tellOthers({ kind: 'system', first, entries })
     const tenure = this.shards.get(SYSTEM_SHARD)

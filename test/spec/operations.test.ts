@@ -74,6 +74,13 @@ t.test('the state of the cluster; embedded, its one member', async (t) => {
     const { shards: now } = (await node.ask('/resources/cluster')).json<{ shards: typeof shards }>()
     return now.some(({ shard, head }) => shard >= 0 && head > 0)
   })
+  await node.ask('/resources/registry/state-of-the-cluster', { method: 'POST', body: 'seen' })
+  await until('what was committed is in the graph, configuration too', async () => {
+    const { shards: now } = (await node.ask('/resources/cluster')).json<{
+      shards: { head: number; lag: number; shard: number }[]
+    }>()
+    return now.every(({ shard, head, lag }) => lag === 0 && (shard >= 0 || head > 1))
+  })
   if (!onCluster) t.strictSame(moves, [])
   t.strictSame((await node.ask('/resources/cluster/poisoned')).json(), [])
   t.strictSame((await node.ask('/resources/cluster/parked')).json(), [])
