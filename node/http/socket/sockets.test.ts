@@ -82,6 +82,21 @@ t.test(
   },
 )
 
+t.test('what the system takes at once counts as taken, also within one tick', async (t) => {
+  const restore = overrideLimits({ 'live.socketBufferBytesMax': 100_000 })
+  t.teardown(restore)
+  const http = await startServer([])
+  t.teardown(http.stop)
+  const { path, opened } = pathOf()
+  http.server.serve([], [path])
+  const client = connect(http.port, '127.0.0.1').on('error', () => undefined)
+  t.teardown(() => client.destroy())
+  client.resume()
+  client.write(`${UPGRADE}\r\n`)
+  const socket = await opened
+  for (let i = 0; i < 6; i++) t.ok(socket.send('x'.repeat(40_000)))
+})
+
 t.test('a subprotocol is agreed on, or there is no socket', async (t) => {
   const http = await startServer([])
   t.teardown(http.stop)
