@@ -59,6 +59,7 @@ export async function clusteredFoundation(options: FoundationOptions): Promise<F
   const parts: Parts = { store, journal, wire, beat, followers, index: null }
   const member = makeMember(options, parts)
   running.member = member
+  options.learn(member.system)
   const index = startIndex(options, parts, member)
   parts.index = index
   await member.start()

@@ -41,6 +41,7 @@ export async function embeddedFoundation(options: FoundationOptions): Promise<Fo
   const following: Following = { followers, index: null }
   const member = makeMember(options, journal, following)
   await member.start()
+  options.learn(member.system)
   const index = startIndex(options, journal, member)
   following.index = index
   const watch = new StuckShardWatch(world.clock)

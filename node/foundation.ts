@@ -25,6 +25,11 @@ export interface FoundationOptions {
   readonly behaviours: readonly Behaviour[]
   readonly schema: LiveSchema
   readonly query: ActorQuery
+  /**
+   * Follows what is configured, from before an index is laid out by it: the maps may be empty yet,
+   * and then tell all that comes.
+   */
+  readonly learn: (system: Member['system']) => void
   /** The keys that this process has for the store's secrets. */
   readonly secretsKeys: SecretsKeyNames
   /** The process can't go on: a failed flush, a store that another process has taken. */

@@ -7,6 +7,7 @@ import type { Settings } from '../config/settings.ts'
 import { systemClock } from '../cluster/clock.ts'
 import type { World } from '../cluster/clock.ts'
 import type { Member } from '../cluster/member.ts'
+import type { Behaviour } from '../protocol/behaviour.ts'
 import { RequestError } from '../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../protocol/ids.ts'
 import type { Log } from '../protocol/log.ts'
@@ -25,6 +26,7 @@ import { frontOperations } from './front/routes.ts'
 import { actorQuery } from './graph/actor-query.ts'
 import { consistencyTokens } from './graph/consistency.ts'
 import { cursorSeal } from './graph/cursors.ts'
+import { type FollowedSystem, RegistrySchema } from './graph/custom/registry-schema.ts'
 import { Graph } from './graph/graph.ts'
 import { graphqlRoutes } from './graph/graphql/routes.ts'
 import { LiveSchema } from './graph/live-schema.ts'
@@ -156,20 +158,15 @@ async function startStations(
   const { settings, log } = options
   const { world, metrics, phase, server } = entrance
   const secrets = new RegistrySecrets(settings.secrets, world.random)
-  const channels = new RegistryChannels((path, entry) => {
-    try {
-      return secrets.open(path, entry)
-    } catch (err) {
-      log.error({ err }, 'a channel is secret and can not be read; it stays as it was')
-      return null
-    }
-  })
+  const channels = makeChannels(secrets, log)
   const table = behaviours(channels, settings.orderCompletion)
-  const schema = new LiveSchema(table.flatMap(({ nodeTypes }) => nodeTypes))
+  const { schema, custom } = makeSchema(table, world, log)
   const clocks = clocksOf(world)
   const { graphFilterFields: filterFields } = settings
   const query = actorQuery({ schema, filterFields, ...clocks })
-  const parts = { ...options, world, behaviours: table, schema, query, secretsKeys: secrets.names }
+  const learn = (system: FollowedSystem): void => custom.follow(system)
+  const graphs = { schema, query, learn }
+  const parts = { ...options, ...graphs, world, behaviours: table, secretsKeys: secrets.names }
   const foundation = await makeFoundation(parts)
   const { journal, member, runner, watch: index, served } = foundation
   for (const [key, count] of secrets.lacking(member.system.withPrefix('registry', ''))) {
@@ -178,7 +175,8 @@ async function startStations(
   channels.follow(member.system)
   const tokens = consistencyTokens(journal.identity)
   const seals = { tokens, cursors: cursorSeal(journal.identity.secret) }
-  const graph = new Graph({ schema, served, runner, index, ...seals, filterFields, ...clocks })
+  const read = { schema, custom, served, runner, index }
+  const graph = new Graph({ ...read, ...seals, filterFields, ...clocks })
   const access = makeAccess(options, member, world)
   await access.start()
   collectProcessMetrics(metrics)
@@ -207,7 +205,7 @@ async function startStations(
     ...clusterOperations({ status, setAside, index: foundation.index, retryParked }),
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
-    ...registryOperations({ actorSystem: member, consistency: tokens, secrets }),
+    ...registryOperations({ actorSystem: member, consistency: tokens, secrets, graph: custom }),
     ...graphRoutes(graph),
     ...graphqlRoutes(graph),
   ]
@@ -216,6 +214,23 @@ async function startStations(
   server.serve(operations, live.sockets)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
   return { server, access, live, foundation, settings, log, phase }
+}
+
+function makeChannels(secrets: RegistrySecrets, log: Log): RegistryChannels {
+  return new RegistryChannels((path, entry) => {
+    try {
+      return secrets.open(path, entry)
+    } catch (err) {
+      log.error({ err }, 'a channel is secret and can not be read; it stays as it was')
+      return null
+    }
+  })
+}
+
+function makeSchema(table: readonly Behaviour[], { clock }: World, log: Log) {
+  const types = table.flatMap(({ nodeTypes }) => nodeTypes)
+  const schema = new LiveSchema(types)
+  return { schema, custom: new RegistrySchema({ schema, types, clock, log }) }
 }
 
 /** The drivers of a cluster are loaded where they are used: one process alone starts without. */

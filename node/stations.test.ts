@@ -82,7 +82,11 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
   const operations: readonly Operation[] = [
     ...access.operations,
     ...actorOperations({ actorSystem: member, consistency, world: chance }),
-    ...registryOperations({ actorSystem: member, consistency }),
+    ...registryOperations({
+      actorSystem: member,
+      consistency,
+      graph: { fault: () => null, valuesOf: () => null, sharedValues: () => [] },
+    }),
   ]
   const call = async (path: string, options: Call = {}): Promise<Answer> => {
     const { method = 'POST', token = '', params = {}, body, headers = {} } = options

@@ -20,7 +20,7 @@ export const ERRORS = {
   INVALID_FILTER: change(400),
   INVALID_PARAMETERS: change(400),
   DUPLICATE_ALIAS: change(400),
-  INVALID_REGISTRY_VALUE: change(400),
+  INVALID_REGISTRY_VALUE: change(422),
   UNAUTHENTICATED: change(401),
   AUTH_FAILED: change(401),
   FORBIDDEN: change(403),

@@ -48,6 +48,11 @@ const CURRENCIES: ReadonlyMap<string, number> = new Map([
   ),
 ])
 
+/** All currencies of ISO 4217, in order. */
+export function currencyCodes(): readonly string[] {
+  return [...CURRENCIES.keys()].sort()
+}
+
 /** True for a currency of ISO 4217 with its code in capitals. */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code)

@@ -36,6 +36,16 @@ export const GRAPH_LIMITS = {
   schemaFollowersMax: 16,
   /** Times that a query is planned, where the schema changes under it. */
   planTriesMax: 3,
+  // What the registry adds to it
+  /** Custom fields and edges of a node type, and characters of their names. */
+  customFieldsMax: 50,
+  customEdgesMax: 20,
+  customNameCharsMax: 64,
+  /** Values that are listed for one enum. */
+  enumValuesMax: 1_000,
+  /** Requests that wait for the schema at once, and how often it is looked at for them. */
+  schemaWaitersMax: 1_000,
+  schemaLookMs: 25,
   // How long it may take
   /** A query is answered within this, waiting included. */
   deadlineMs: 10_000,

@@ -6,6 +6,7 @@ import type { Behaviour, NodeDoc } from '../../protocol/behaviour.ts'
 import { decodeEntry } from '../../protocol/entry/entry.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { compileCondition } from '../../protocol/graph/evaluate.ts'
+import { completing } from '../../protocol/graph/custom-fields.ts'
 import { Budget, type GraphRow } from '../../protocol/graph/execute.ts'
 import { type NodeSource, queryNode } from '../../protocol/graph/find-in-memory.ts'
 import { type HistorySource, NO_HISTORY } from '../../protocol/graph/history.ts'
@@ -60,6 +61,12 @@ export interface ActorQueryOptions {
  */
 export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequest) => unknown {
   const { schema, filterFields, nowMs, monotonicMs } = options
+  let known = schema.current.types
+  let complete = completing(known)
+  const completeBy = (types: typeof known): Complete => {
+    if (types !== known) [known, complete] = [types, completing(types)]
+    return complete
+  }
   return (request) => {
     const { behaviour, node } = request
     const root = rootOf(behaviour)
@@ -67,7 +74,9 @@ export function actorQuery(options: ActorQueryOptions): (request: ActorQueryRequ
     const acl = aclOfLists(request.aces, request.attributes)
     const access = graphAccess(acl, filterFields)
     const plan = planNode(node, root, current, { access, nowMs: nowMs(), limits: LIMITS.graph })
-    const own = ownNodes(request, (name) => access.sees(current.nodes.get(name)!.type))
+    const own = ownNodes(request, completeBy(schema.current.types), (name) =>
+      access.sees(current.nodes.get(name)!.type),
+    )
     const row = own.rows(root)[0]
     const type = current.nodes.get(root)!
     if (row === undefined || !visibility(acl, type.type).sees(row.doc)) throw hidden(type, '')
@@ -99,6 +108,9 @@ function shownHistory(plan: NodePlan, into = new Set<string>()): ReadonlySet<str
   return into
 }
 
+/** Adds custom fields. */
+type Complete = ReturnType<typeof completing>
+
 interface OwnNodes extends NodeSource {
   rows(node: string): readonly GraphRow[]
 }
@@ -106,11 +118,12 @@ interface OwnNodes extends NodeSource {
 /** The actor's nodes by type, projected when they are first asked for. */
 function ownNodes(
   { behaviour, state, before, actorId }: ActorQueryRequest,
+  complete: Complete,
   sees: (node: string) => boolean | Condition,
 ): OwnNodes {
-  const now = projected({ behaviour, state, actorId })
+  const now = projected({ behaviour, state, actorId, complete })
   if (before === null || before === state) return now
-  const then = projected({ behaviour, state: before, actorId })
+  const then = projected({ behaviour, state: before, actorId, complete })
   const rows = new Map<string, readonly GraphRow[]>()
   return {
     rows(node) {
@@ -135,7 +148,10 @@ function projected({
   behaviour,
   state,
   actorId,
-}: Pick<ActorQueryRequest, 'behaviour' | 'state' | 'actorId'>): OwnNodes {
+  complete,
+}: Pick<ActorQueryRequest, 'behaviour' | 'state' | 'actorId'> & {
+  readonly complete: Complete
+}): OwnNodes {
   const refs = Map.groupBy(behaviour.nodes(state), (ref) => ref.node)
   const rows = new Map<string, readonly GraphRow[]>()
   return {
@@ -144,7 +160,7 @@ function projected({
       if (known === undefined) {
         known = (refs.get(node) ?? []).flatMap((ref) => {
           const found = behaviour.project(state, ref)
-          return found === null ? [] : [{ actorId, id: ref.id, doc: found.doc }]
+          return found === null ? [] : [{ actorId, id: ref.id, doc: complete(found).doc }]
         })
         rows.set(node, known)
       }

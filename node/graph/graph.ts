@@ -5,7 +5,7 @@
 
 import type { Acl } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'
-import type { Position } from '../../protocol/ids.ts'
+import { type Position, SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { CursorSeal } from '../../protocol/graph/cursor.ts'
 import { type GraphMeta, metaOf as graphMeta } from '../../protocol/graph/meta.ts'
 import { planNavigations } from '../../protocol/graph/navigation.ts'
@@ -13,6 +13,7 @@ import type { GraphPlan, Step } from '../../protocol/graph/plan.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type FilterFields, graphAccess, openDynamics } from './access.ts'
 import type { ConsistencyTokens } from './consistency.ts'
+import type { RegistrySchema } from './custom/registry-schema.ts'
 import type { LiveSchema, SchemaVersion } from './live-schema.ts'
 import { PlanCache, type ReadyPlan } from './plans/plan-cache.ts'
 import type { Caller } from './plans/plan-queue.ts'
@@ -53,6 +54,8 @@ export interface GraphOptions {
   readonly runner: PlanRunner
   readonly index: IndexWatch
   readonly tokens: ConsistencyTokens
+  /** What the registry defines beside the node types of the platform; nothing by default. */
+  readonly custom?: Pick<RegistrySchema, 'reached' | 'refused'>
   readonly cursors: CursorSeal
   readonly filterFields: FilterFields
   /** Wall clock, milliseconds since 1970: what `now` means in filters. */
@@ -98,6 +101,8 @@ export class Graph {
   /** From begin to end on one version of the schema; rejects with SchemaMoved where it can't be. */
   async #run(request: GraphRequest, startedMs: number): Promise<{ readonly json: string }> {
     const { runner, index, monotonicMs, served } = this.#options
+    const waits = this.#awaitSchema(request)
+    if (waits !== null) await waits
     const version = served()
     const plan = this.#plan(request, version)
     if (request.consistency !== '') await this.#await(request, plan)
@@ -116,7 +121,11 @@ export class Graph {
   /** What there is to ask for, as far as the entries go (`GET /resources/graph/meta`). */
   meta(acl: Acl): GraphMeta {
     const { served, filterFields } = this.#options
-    return graphMeta(served().schema, graphAccess(acl, filterFields))
+    const meta = graphMeta(served().schema, graphAccess(acl, filterFields))
+    const refused = (this.#options.custom?.refused ?? []).filter(({ key }) =>
+      acl.covers(`registry/${key}`, 'read'),
+    )
+    return refused.length === 0 ? meta : { ...meta, refused }
   }
 
   /** The `dynamic` fields of a node type of which the entries open members at least. */
@@ -147,11 +156,23 @@ export class Graph {
       return this.#planOn(request, version)
     } catch (error) {
       const newest = this.#options.schema.current
-      const isRefused = error instanceof RequestError && error.errors[0]!.code === 'INVALID_QUERY'
-      if (newest === version || !isRefused) throw error
+      if (newest === version || !isUnknown(error)) throw error
       this.#planOn(request, newest)
       throw notYetServed()
     }
+  }
+
+  /** What the registry had when the token was made is in the schema that plans are made on. */
+  #awaitSchema({ consistency, budgetMs }: GraphRequest): Promise<void> | null {
+    const { tokens, index, custom, served } = this.#options
+    if (consistency === '' || custom === undefined) return null
+    const positions = tokens.decode(consistency, (shard) => index.head(shard))
+    const offsets = positions.flatMap(({ shard, offset }) => (shard === SYSTEM_SHARD ? offset : []))
+    if (offsets.length === 0) return null
+    const waitMs = Math.min(budgetMs, LIMITS.indexing.consistencyWaitMs)
+    return custom.reached(Math.max(...offsets), served, waitMs).then((isThere) => {
+      if (!isThere) throw notYetServed()
+    })
   }
 
   #planOn({ body, acl }: GraphRequest, { schema }: SchemaVersion): GraphPlan {
@@ -183,6 +204,14 @@ class SchemaMoved extends RequestError {
   constructor() {
     super('UNAVAILABLE', 'the fields of the graph have just changed; nothing was done: ask again')
   }
+}
+
+/** A name is not known, or is something else: perhaps to this version only. */
+function isUnknown(error: unknown): boolean {
+  return (
+    error instanceof RequestError &&
+    ['INVALID_QUERY', 'INVALID_FILTER'].includes(error.errors[0]!.code)
+  )
 }
 
 /** What is told who asks for what the index is being filled with. */

@@ -25,7 +25,12 @@ export type RegistryEntry = Static<typeof EntrySchema>
 export const registryBehaviour = systemActor<RegistryEntry>(
   'registry',
   compileShape(EntrySchema),
-  ({ view, turn }) => refusalOf(view, turn, `registry/${turn.key}`, 'write'),
+  ({ view, turn }) => {
+    const refusal = refusalOf(view, turn, `registry/${turn.key}`, 'write')
+    // Values of enums have a resource of their own as well.
+    const isEnum = refusal !== null && turn.key!.startsWith('enums/')
+    return isEnum && refusalOf(view, turn, turn.key!, 'write') === null ? null : refusal
+  },
 )
 
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for

@@ -44,6 +44,8 @@ function station() {
   const system = new ActorSystemTwin([...accessBehaviours(), registryBehaviour])
   signIn(system)
   const operations = registryOperations({
+    graph: { fault: () => null, valuesOf: () => null, sharedValues: () => [] },
+
     actorSystem: system,
     consistency: { encode: (at) => at.map((p) => `${p.shard}:${p.offset}`).join() },
   })
@@ -308,7 +310,7 @@ t.test('well-known keys refuse the rest and name the member', async (t) => {
   ] as const) {
     const answer = await call('POST', key, value)
     t.equal(answer.code, 'INVALID_REGISTRY_VALUE', `${key} ${JSON.stringify(value)}`)
-    t.equal(answer.status, 400)
+    t.equal(answer.status, 422)
     t.equal(answer.member, member)
     t.ok(answer.message!.length > 10)
   }

@@ -20,7 +20,8 @@ import type { Origin, WriteCondition } from '../system-actor.ts'
 import { readKey, readPrefix } from './entry.ts'
 import type { RegistryEntry } from './entry.ts'
 import type { RegistrySecrets } from './secrets.ts'
-import { checkValue } from './well-known.ts'
+import { enumOperations, type EntryWriter, type EnumLists, valuesPrefixOf } from './enums.ts'
+import { checkValue, type ValueFault } from './well-known.ts'
 
 export interface RegistryOptions {
   readonly actorSystem: ActorSystem
@@ -28,6 +29,8 @@ export interface RegistryOptions {
   readonly secrets?: RegistrySecrets
   /** Makes the X-Consistency token (node/graph/consistency.ts). */
   readonly consistency: { encode(positions: readonly Position[]): string }
+  /** What the graph makes of entries. */
+  readonly graph: GraphDefinitions
 }
 
 const INDEX: OperationParameter = {
@@ -43,6 +46,11 @@ const CONDITIONS: readonly OperationParameter[] = [
 
 /** The key is known by its form; the value is anyone's. */
 const VALUE = Type.Unknown({ description: 'Any JSON value', examples: [{ label: 'Web shop' }] })
+
+export interface GraphDefinitions extends EnumLists {
+  /** What it has against a definition of a custom field or edge; null: nothing. */
+  fault(key: string, value: unknown): ValueFault | null
+}
 
 /** Operations of the station. */
 export function registryOperations(options: RegistryOptions): Operation[] {
@@ -91,10 +99,11 @@ export function registryOperations(options: RegistryOptions): Operation[] {
       parameters: CONDITIONS.slice(0, 1),
       handle: (request) => station.delete(request),
     },
+    ...enumOperations({ values: () => options.graph, station, conditions: CONDITIONS }),
   ]
 }
 
-class RegistryStation {
+class RegistryStation implements EntryWriter {
   readonly #options: RegistryOptions
 
   constructor(options: RegistryOptions) {
@@ -134,19 +143,35 @@ class RegistryStation {
   async put(request: OperationRequest): Promise<OperationResponse> {
     const key = readKey(request.params['key']!)
     allow(request.identity, key, 'write')
+    return this.putEntry(request, key)
+  }
+
+  async putEntry(request: OperationRequest, key: string): Promise<OperationResponse> {
     const bytes = request.bodyBytes.length
     if (bytes > LIMITS.registry.valueBytesMax) {
       const what = `a registry value has at most ${LIMITS.registry.valueBytesMax} bytes`
       throw new RequestError('TOO_LARGE', `${what}, this one has ${bytes}`)
     }
     const value = request.body
-    const fault = checkValue(key, value)
+    const fault =
+      checkValue(key, value) ?? this.#options.graph.fault(key, value) ?? this.#crowd(key)
     if (fault !== null) {
       throw new RequestError('INVALID_REGISTRY_VALUE', fault.message, { member: fault.member })
     }
     const reply = await this.#write(request, key)
     const data = dataOf(reply) as { version: number }
     return this.#written(reply, { ETag: etagOf(data.version) })
+  }
+
+  /** Too many values of one enum; null: there is room, or the key is of none. */
+  #crowd(key: string): ValueFault | null {
+    const { system } = this.#options.actorSystem
+    const prefix = valuesPrefixOf(key)
+    if (prefix === null || system.get('registry', key) !== null) return null
+    let count = 0
+    for (const _ of system.withPrefix('registry', prefix)) count++
+    const max = LIMITS.graph.enumValuesMax
+    return count < max ? null : { message: `an enum has at most ${max} values`, member: 'key' }
   }
 
   /** What was secret stays so until a write says otherwise. */
@@ -171,6 +196,10 @@ class RegistryStation {
   async delete(request: OperationRequest): Promise<OperationResponse> {
     const key = readKey(request.params['key']!)
     allow(request.identity, key, 'write')
+    return this.deleteEntry(request, key)
+  }
+
+  async deleteEntry(request: OperationRequest, key: string): Promise<OperationResponse> {
     const condition = conditionOf(request)
     const ask = deleteRequest('registry', key, condition, originOf(request))
     const reply = await this.#options.actorSystem.ask(ask)

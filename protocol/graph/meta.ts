@@ -10,6 +10,8 @@ import type { GraphNode, GraphSchema } from './schema.ts'
 export interface GraphMeta {
   readonly sets: readonly { readonly name: string; readonly node: string }[]
   readonly nodes: readonly NodeMeta[]
+  /** Definitions in the registry that are left out of the graph; absent where there are none. */
+  readonly refused?: readonly { readonly key: string; readonly reason: string }[]
 }
 
 export interface NodeMeta {
@@ -77,7 +79,7 @@ function fieldMeta(
     ...(field.values === undefined ? {} : { enum: field.values }),
     searchIndexed: false,
     keyword: false,
-    custom: false,
+    custom: field.custom === true,
   }
   return [own, ...members]
 }

@@ -29,6 +29,8 @@ export interface FieldDef {
   readonly indexed?: boolean
   /** Defined in the registry, not by the platform. */
   readonly custom?: boolean
+  /** Of a custom field: the path in the node's document that its value is taken from. */
+  readonly source?: readonly string[]
 }
 
 /**

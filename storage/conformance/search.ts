@@ -11,6 +11,7 @@ import type { Fill, GraphReader, IndexWrite } from '../search.ts'
 import { NOW } from './search-terms.ts'
 import { ask, library, OPTIONS, planOf, shelf, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
 import { actorIds, SCHEMA, shelfIds, type Doc } from './search-nodes.ts'
+import { searchCustom } from './custom/search-custom.ts'
 import { searchKeeping } from './search-keeping.ts'
 import { property } from './search-property.ts'
 
@@ -33,6 +34,7 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('a semi-join with two ways in lets all through', (t) => eitherWay(t, make))
   void suite.test('a number is found in lists of any length', (t) => numberLists(t, make))
   void suite.test('an empty text is a text like others', (t) => emptyText(t, make))
+  searchCustom(suite, make)
   searchKeeping(suite, make)
   searchProperty(suite, make)
 }

@@ -97,7 +97,12 @@ export interface SearchAnswer {
 
 /** A field's mapping, of the kinds that this folder makes. */
 export type FieldMapping =
-  | { readonly type: 'keyword' | 'double' | 'long' | 'boolean' | 'date'; readonly index?: false }
+  | {
+      readonly type: 'keyword' | 'double' | 'long' | 'boolean' | 'date'
+      readonly index?: false
+      /** Kept with the field, for who finds it later; each text has at most 50 characters. */
+      readonly meta?: Readonly<Record<string, string>>
+    }
   | { readonly type: 'flattened' }
   | { readonly type: 'object'; readonly enabled: false }
   /** Members that are not named: refused, or kept without being looked at. */

@@ -137,14 +137,16 @@ function generationOf(number: number, infos: readonly IndexInfo[]): Generation {
 }
 
 function sharedOf(
-  own: Pick<NodeLayout, 'members' | 'properties'>,
+  own: Pick<NodeLayout, 'type' | 'members' | 'properties'>,
   theirs: NodeLayout['properties'],
-): Pick<NodeLayout, 'members' | 'properties'> {
+): Pick<NodeLayout, 'type' | 'members' | 'properties'> {
   const isShared = (name: string): boolean =>
     JSON.stringify(own.properties[name]) === JSON.stringify(theirs[name])
   const properties = Object.entries(own.properties).filter(([name]) => isShared(name))
+  const { type, members } = own
   return {
-    members: own.members.filter(({ name }): boolean => isShared(name)),
+    type: { ...type, fields: type.fields.filter(({ custom, name }) => !custom || isShared(name)) },
+    members: members.filter(({ name }): boolean => isShared(name)),
     properties: Object.fromEntries(properties) as Record<string, FieldMapping>,
   }
 }

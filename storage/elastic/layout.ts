@@ -110,13 +110,21 @@ const OWN_MAPPING: FieldMapping = {
 
 /** A field as it lies: the schema's, or a list of embedded nodes. */
 type Laid =
-  | { readonly name: string; readonly kind: FieldType; readonly find: boolean; of: readonly Laid[] }
+  | {
+      readonly name: string
+      readonly kind: FieldType
+      readonly find: boolean
+      /** Of a custom field: what it holds goes by its definition. */
+      readonly definition?: string
+      of: readonly Laid[]
+    }
   | { readonly name: string; readonly kind: 'elements'; readonly of: readonly Laid[] }
 
 /** Fields, what edges go by, and the position. */
 function fieldsOf(type: NodeType, schema: GraphSchema): Laid[] {
   const laid = new Map<string, Laid>()
-  const add = ({ name, type: kind, members, indexed }: FieldDef, find = false): void => {
+  const add = (field: FieldDef, find = false): void => {
+    const { name, type: kind, members, indexed } = field
     if (laid.has(name)) return
     const of = (members ?? []).map((m): Laid => ({
       name: m.name,
@@ -124,7 +132,8 @@ function fieldsOf(type: NodeType, schema: GraphSchema): Laid[] {
       find: false,
       of: [],
     }))
-    laid.set(name, { name, kind, find: find || indexed === true, of })
+    const own = { name, kind, find: find || indexed === true, of }
+    laid.set(name, field.custom ? { ...own, definition: definitionOf(field) } : own)
   }
   const links = linksOf(type, schema)
   for (const field of type.fields) add(field, links.get(field.name))
@@ -132,6 +141,11 @@ function fieldsOf(type: NodeType, schema: GraphSchema): Laid[] {
   for (const [name, find] of links) add({ name, type: 'text' }, find)
   if (type.position !== undefined) add({ name: type.position, type: 'number' })
   return [...laid.values()]
+}
+
+function definitionOf({ type, source }: FieldDef): string {
+  const text = JSON.stringify([type, source])
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
 /** Members that edges go by, from either end; true: nodes are found by it from another actor. */
@@ -183,18 +197,24 @@ function mappingOf(field: Laid): FieldMapping {
     case 'value':
       return { type: 'object', enabled: false }
     case 'number':
-      return indexing({ type: 'double' }, field.find)
+      return column('double', field)
     case 'boolean':
-      return indexing({ type: 'boolean' }, field.find)
+      return column('boolean', field)
     case 'instant':
     case 'date':
-      return indexing({ type: 'date' }, field.find)
+      return column('date', field)
     default:
-      return indexing({ type: 'keyword' }, field.find)
+      return column('keyword', field)
   }
 }
 
-type Column = Extract<FieldMapping, { readonly index?: false }>
-
-const indexing = (mapping: Column, find: boolean): FieldMapping =>
-  find ? mapping : { ...mapping, index: false }
+function column(
+  type: 'double' | 'boolean' | 'date' | 'keyword',
+  { find, definition }: Exclude<Laid, { readonly kind: 'elements' }>,
+): FieldMapping {
+  return {
+    type,
+    ...(find ? null : { index: false }),
+    ...(definition === undefined ? null : { meta: { definition } }),
+  }
+}

@@ -5,6 +5,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
+import { completing } from '../../protocol/graph/custom-fields.ts'
 import type { Position } from '../../protocol/ids.ts'
 import {
   type Fill,
@@ -46,11 +47,13 @@ interface Sent {
 export class ElasticWriter implements GraphWriter {
   readonly placed = true
   readonly #options: ElasticWriterOptions
+  readonly #complete: (write: IndexWrite) => IndexWrite
   readonly #offsets = new Map<number, number>()
   readonly #fills = new Map<number, Fill>()
 
   constructor(options: ElasticWriterOptions) {
     this.#options = options
+    this.#complete = completing(Array.from(options.layout.nodes.values(), ({ type }) => type))
   }
 
   async apply(
@@ -93,7 +96,8 @@ export class ElasticWriter implements GraphWriter {
     const { layout, rows, writeAliasOf, nowMs } = this.#options
     const now = nowMs()
     const items: Sent[] = []
-    for (const write of writes) {
+    for (const given of writes) {
+      const write = this.#complete(given)
       const { node, actorId, id, version } = write
       assert(rows.has(node), `node type ${node} has no rows in the index`)
       const own = layout.nodes.get(node)

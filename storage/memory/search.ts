@@ -4,6 +4,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import { type CursorSeal, NO_CURSORS } from '../../protocol/graph/cursor.ts'
+import { completing } from '../../protocol/graph/custom-fields.ts'
 import { Budget, executePlan, type GraphRow } from '../../protocol/graph/execute.ts'
 import { MemoryFinder, type NodeSource } from '../../protocol/graph/find-in-memory.ts'
 import { NO_HISTORY, type HistorySource } from '../../protocol/graph/history.ts'
@@ -31,6 +32,7 @@ export interface MemoryIndexOptions {
 export class MemoryGraphIndex implements GraphIndex, NodeSource {
   readonly placed = false
   readonly #schema: GraphSchema
+  readonly #complete: (write: IndexWrite) => IndexWrite
   readonly #history: HistorySource
   readonly #now: () => number
   readonly #cursors: CursorSeal
@@ -42,6 +44,7 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
 
   constructor(options: MemoryIndexOptions) {
     this.#schema = options.schema
+    this.#complete = completing(Array.from(options.schema.nodes.values(), ({ type }) => type))
     this.#history = options.history ?? NO_HISTORY
     this.#now = options.now ?? (() => performance.now())
     this.#cursors = options.cursors ?? NO_CURSORS
@@ -53,7 +56,8 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
     fills: readonly Fill[] = [],
   ): void {
     const moved = new Map<Map<string, Kept>, IndexWrite[]>()
-    for (const write of writes) {
+    for (const given of writes) {
+      const write = this.#complete(given)
       const { node, actorId, id, version, doc } = write
       const kind = this.#schema.nodes.get(node)?.type.storage.kind
       assert(kind === 'row', `node type ${node} has no rows in the index`)

@@ -74,9 +74,15 @@ export function layoutOf(schema: GraphSchema): IndexLayoutOfAll {
     indexes,
     rest.uuidIds,
     [...rest.actorMembers],
+    ...definitionsOf(rest.type),
   ])
   const text = JSON.stringify([LAYOUT_FORMAT, shape])
   return { nodes, fingerprint: createHash('sha256').update(text).digest('hex') }
+}
+
+/** What custom fields hold goes by their definitions. */
+function definitionsOf({ fields }: NodeType): unknown[] {
+  return fields.flatMap(({ custom, name, type, source }) => (custom ? [[name, type, source]] : []))
 }
 
 function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {

@@ -5,6 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { LIMITS } from '../../config/limits.ts'
 import { assert, AssertionError } from '../../protocol/errors.ts'
+import { completing } from '../../protocol/graph/custom-fields.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
 import { type Fill, type GraphWriter, IndexAway, type IndexWrite } from '../search.ts'
@@ -41,6 +42,7 @@ export class SqliteGraphWriter implements GraphWriter {
   readonly #db: DatabaseSync
   readonly #layout: IndexLayoutOfAll
   readonly #nowMs: () => number
+  readonly #complete: <W extends IndexWrite>(write: W) => W
   readonly #passesOver: ReadonlySet<string>
   readonly #tables = new Map<string, NodeTable>()
   readonly #begin: StatementSync
@@ -62,6 +64,7 @@ export class SqliteGraphWriter implements GraphWriter {
 
   constructor(options: GraphWriterOptions) {
     this.#layout = layoutOf(options.schema)
+    this.#complete = completing(Array.from(this.#layout.nodes.values(), ({ type }) => type))
     this.#nowMs = options.nowMs ?? (() => Date.now())
     this.#passesOver = options.passesOver ?? new Set()
     const { dir, number = 0, schema, isFilling = false } = options
@@ -165,7 +168,8 @@ export class SqliteGraphWriter implements GraphWriter {
     /** Places of rows that came with one, by their keys. */
     const placed = new Map<ActorRows, Map<number, number>>()
     let nowMs = 0
-    for (const write of writes) {
+    for (const given of writes) {
+      const write = this.#complete(given)
       const { actorId, doc, place } = write
       let actor = actors.get(actorId)
       if (actor === undefined) {

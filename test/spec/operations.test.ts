@@ -210,6 +210,8 @@ const SOUND_BODIES: Readonly<Record<string, unknown>> = {
   '/resources/graph': [{ edge: 'orders', node: { fields: ['orderNumber'] } }],
   '/graphql': { query: '{ __typename }' },
   '/resources/registry/{key}': 1,
+  '/enums/graph/{node}/{field}/values/{key}': {},
+  '/enums/definitions/{name}/values/{key}': {},
 }
 /** The same for what is asked in the query string. */
 const SOUND_QUERIES: Readonly<Record<string, string>> = {
@@ -228,7 +230,7 @@ t.test('what an operation is said to ask for, it asks for', async (t) => {
       const isBulk = requestBody?.content['application/x-ndjson'] !== undefined
       if (aces.length === 0 || isBulk) continue
       const plain = path.replace('/reference', '')
-      const body = verb === 'post' ? SOUND_BODIES[plain] : undefined
+      const body = verb === 'post' || verb === 'put' ? SOUND_BODIES[plain] : undefined
       const query = (verb === 'get' && SOUND_QUERIES[path]) || ''
       const at = path
         .replace('{type}', 'order')

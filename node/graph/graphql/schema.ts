@@ -173,7 +173,7 @@ class SchemaBuilder {
   #leafType(
     owner: string,
     member: string,
-    { type, enum: values = [] }: FieldMeta,
+    { type, enum: values = [], custom }: FieldMeta,
   ): GraphQLOutputType {
     switch (type) {
       case 'text':
@@ -191,7 +191,8 @@ class SchemaBuilder {
       case '[text]':
         return new GraphQLList(new GraphQLNonNull(GraphQLString))
       case 'enum':
-        return this.#enumType(owner, member, values)
+        // A custom one may hold what is not offered any more.
+        return this.#enumType(owner, member, custom ? [] : values)
       default:
         return JSON_VALUE
     }

@@ -47,7 +47,9 @@ export function resolveField(expr: PathExpr, node: GraphNode, mayName: MayName):
     path.push(name)
   }
   if (expr.members.length === 0) {
-    const { type, values } = field
+    const { type } = field
+    // What a custom one may be is offered, not enforced: a node may hold what was offered before.
+    const values = field.custom ? undefined : field.values
     return values === undefined ? { path, type } : { path, type, values }
   }
   if (field.type !== 'dynamic') {

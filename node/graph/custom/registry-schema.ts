@@ -1,0 +1,158 @@
+// Follows the registry's definitions of custom fields and edges into the live schema: node types as
+// the actor types declare them, and what is defined beside. One that can't be any more (a field of
+// its name has come with a new version) is left out, and told; it takes nothing else with it.
+// Source: CONTRACT 1.1 "Custom fields", "They apply", PROTOCOL 3.13.8.
+
+import type { SystemView } from '../../../cluster/actor-system.ts'
+import type { Clock } from '../../../cluster/clock.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import { AssertionError, RequestError } from '../../../protocol/errors.ts'
+import type { NodeType } from '../../../protocol/graph/node-type.ts'
+import type { Log } from '../../../protocol/log.ts'
+import type { LiveSchema, SchemaVersion } from '../live-schema.ts'
+import {
+  customTypes,
+  type CustomTypes,
+  type Definition,
+  definitionFault,
+  type DefinitionFault,
+  DEFINITIONS,
+  placeOf,
+  without,
+  wordOf,
+} from './definitions.ts'
+import { type EnumValue, EnumValues, VALUE_SOURCES } from './enum-values.ts'
+
+/** The maps of the `system` shard, and how far they have come. */
+export interface FollowedSystem extends SystemView {
+  readonly offset: number
+}
+
+export interface RegistrySchemaOptions {
+  readonly schema: LiveSchema
+  /** Node types as they are without the registry. */
+  readonly types: readonly NodeType[]
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Kept {
+  readonly value: unknown
+  readonly isSecret: boolean
+}
+
+export class RegistrySchema {
+  readonly #options: RegistrySchemaOptions
+  #system: FollowedSystem | null = null
+  #enums: EnumValues | null = null
+  #isDue = false
+  #waiting = 0
+  #refused: CustomTypes['refused'] = []
+  #told = ''
+
+  constructor(options: RegistrySchemaOptions) {
+    this.#options = options
+  }
+
+  /** Takes in what is there and what comes; changes of one moment are one. Call it once. */
+  follow(system: FollowedSystem): void {
+    this.#system = system
+    this.#enums = new EnumValues(system)
+    this.#change()
+    system.onChange('registry', (key) => {
+      const isOurs = [DEFINITIONS, ...VALUE_SOURCES].some((prefix) => key.startsWith(prefix))
+      if (!isOurs || this.#isDue) return
+      this.#isDue = true
+      queueMicrotask(() => this.#change())
+    })
+  }
+
+  /** Definitions that are left out, and why. */
+  get refused(): CustomTypes['refused'] {
+    return this.#refused
+  }
+
+  /** Why a value can't be written under the key; null: it can, or the key is of no definition. */
+  fault(key: string, value: unknown): DefinitionFault | null {
+    if (placeOf(key) === null) return null
+    return definitionFault({ key, value }, without(this.#options.schema.current.schema, key))
+  }
+
+  /** The values that are offered for an enum field; null: there is no such field. */
+  valuesOf(node: string, field: string): readonly EnumValue[] | null {
+    const found = this.#options.schema.current.schema.nodes.get(node)?.fields.get(field)
+    if (found?.type !== 'enum') return null
+    const kept = this.#system!.get<Kept>('registry', `graph/${node}/fields/${field}`)
+    const word = found.custom && kept !== null ? wordOf(kept.value.value) : null
+    const shared = found.custom
+      ? word === null
+        ? []
+        : this.#enums!.ofSource(word)
+      : (found.values ?? []).map((key) => ({ key, label: key }))
+    return this.#enums!.ofField({ node, field }, shared)
+  }
+
+  /** Values that fields share by the name of a definition. */
+  sharedValues(name: string): readonly EnumValue[] {
+    return this.#enums!.ofSource(`definitions/${name}`)
+  }
+
+  /**
+   * Resolves with true once the schema that is served has what was committed in the `system` shard
+   * up to this offset, with false after `waitMs`. Throws RequestError 429 past the bound.
+   */
+  async reached(offset: number, served: () => SchemaVersion, waitMs: number): Promise<boolean> {
+    const { schema, clock } = this.#options
+    const has = (): boolean =>
+      this.#system!.offset >= offset && !this.#isDue && served() === schema.current
+    if (has()) return true
+    if (this.#waiting >= LIMITS.graph.schemaWaitersMax) {
+      const text = `${LIMITS.graph.schemaWaitersMax} requests wait for the graph's fields already`
+      throw new RequestError('TOO_BUSY', text)
+    }
+    this.#waiting++
+    try {
+      const endsAtMs = clock.monotonicMs() + waitMs
+      while (!has()) {
+        if (clock.monotonicMs() >= endsAtMs) return false
+        await new Promise<void>((resolve) => void clock.after(LIMITS.graph.schemaLookMs, resolve))
+      }
+      return true
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  #change(): void {
+    this.#isDue = false
+    const { schema, types, log } = this.#options
+    const custom = customTypes(types, this.#definitions(), ({ node, field, values }) => {
+      const shared = values === null ? [] : this.#enums!.ofSource(values)
+      return this.#enums!.ofField({ node, field }, shared).map(({ key }) => key)
+    })
+    this.#refused = custom.refused
+    this.#tell()
+    try {
+      schema.change(custom.types)
+    } catch (err) {
+      if (!(err instanceof AssertionError)) throw err
+      log.error({ err }, 'custom fields and edges do not fit together; the graph stays as it was')
+    }
+  }
+
+  *#definitions(): Generator<Definition> {
+    for (const { key, value } of this.#system!.withPrefix<Kept>('registry', DEFINITIONS)) {
+      yield { key, value: value.isSecret ? null : value.value }
+    }
+  }
+
+  /** Each change of what is left out is told once. */
+  #tell(): void {
+    const text = JSON.stringify(this.#refused)
+    if (text === this.#told) return
+    this.#told = text
+    for (const { key, reason } of this.#refused) {
+      this.#options.log.warn({ key, reason }, 'a custom field or edge is left out of the graph')
+    }
+  }
+}
