@@ -63,6 +63,7 @@ const ROOMS = {
   'node/health': ['node/http'],
   'node/live/socket': ['node/access', 'node/http'],
   'node/live/events': ['node/live/socket', 'node/access', 'node/http'],
+  'node/live/queries': ['node/live/socket', 'node/access', 'node/graph', 'node/http'],
 }
 
 /** Tests may look at anything, and so may what only tests use. */

@@ -210,7 +210,7 @@ async function startStations(
     ...graphqlRoutes(graph),
   ]
   const { authenticate } = access
-  const live = startLive({ foundation, authenticate, world, log, metrics })
+  const live = startLive({ foundation, authenticate, filterFields, world, log, metrics })
   server.serve(operations, live.sockets)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
   return { server, access, live, foundation, settings, log, phase }

@@ -224,6 +224,7 @@ const IMPORT_FAULTS: Record<string, readonly [path: string, imported: string]> =
   'room-node-health': ['node/health/x.ts', '../graph/target.ts'],
   'room-node-live-socket': ['node/live/socket/x.ts', '../events/target.ts'],
   'room-node-live-events': ['node/live/events/x.ts', '../../graph/target.ts'],
+  'room-node-live-queries': ['node/live/queries/x.ts', '../events/target.ts'],
   'actor-knows-no-type': ['commerce/actor/x.ts', '../target.ts'],
   'store-tools-open-stores': ['cli/verify-log.ts', '../node/target.ts'],
   'door-uWebSockets-js': ['node/access/y.ts', 'uWebSockets.js'],

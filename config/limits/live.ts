@@ -51,5 +51,29 @@ export const LIVE_LIMITS = {
     topicCharsMax: 600,
     /** Past so many paths other members are asked for whole types of actors. */
     watchedPathsMax: 200,
+    // Live queries
+    /** Of one connection, of all of a member; their ids. */
+    queriesMax: 100,
+    queriesOfMemberMax: 20_000,
+    queryIdCharsMax: 128,
+    /** Nodes that one shows; those kept behind them are half as many, and so many. */
+    queryLimitMax: 500,
+    queryMarginMin: 10,
+    /** What a resume sends of where it was. */
+    queryPositionCharsMax: 64 * KiB,
+    /** Actors that change while one is read from the index; past it it is read again. */
+    queryChangesMax: 10_000,
+    /** A read from the index, with the wait for it; how often it is tried at once. */
+    queryReadMs: 10_000,
+    queryReadsMax: 5,
+    /** How long after a read that failed the next one is tried. */
+    queryRetryMs: 1_000,
+    /** Reads of one member at a time. */
+    queryReadsAtOnceMax: 8,
+    /** Of a client that has not taken so many bytes changes are held back and made one. */
+    queryHoldBytes: 64 * KiB,
+    /** How often an owner looks for an actor's rows, before the feed has the entry come again. */
+    queryRowsMs: 20,
+    queryRowsTriesMax: 50,
   },
 } as const

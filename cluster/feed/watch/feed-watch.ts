@@ -4,6 +4,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Log } from '../../../protocol/log.ts'
+import type { Maybe } from '../../../storage/journal.ts'
 import type { Clock } from '../../clock.ts'
 import type { FeedEntry, LogFollower } from '../log-follower.ts'
 import type { LogFollowers } from '../log-followers.ts'
@@ -13,7 +14,7 @@ import { Outgoing } from './outgoing.ts'
 import type { FedNotice, WatchNotice } from './watch-notices.ts'
 
 /** What of an entry is for whoever has this interest; empty: nothing. */
-export type Matcher = (taken: FeedEntry) => readonly unknown[]
+export type Matcher = (taken: FeedEntry) => Maybe<readonly unknown[]>
 
 /** One use of watching, by its name on the wire. */
 export interface WatchedStream {
@@ -220,18 +221,38 @@ export class FeedWatch {
     }
   }
 
-  #take(taken: FeedEntry): void {
-    const { shard, offset } = taken
+  /** Each watcher gets it once: one that fails has all tried again before any has it. */
+  #take(taken: FeedEntry): Maybe<void> {
+    const found: [Watcher, Matcher, Maybe<readonly unknown[]>][] = []
     for (const watcher of this.#watchers.values()) {
-      this.#cover(watcher, shard, offset - 1)
-      const values = watcher.matches(taken)
-      const dropped = watcher.outgoing.add(shard, offset, values)
-      if (values.length === 0) continue
-      this.counts.items += values.length
-      this.counts.dropped += dropped
-      if (watcher.outgoing.isFull) this.#send(watcher, false)
-      else this.#flushSoon()
+      found.push([watcher, watcher.matches, watcher.matches(taken)])
     }
+    if (found.every(([, , values]) => !(values instanceof Promise))) {
+      for (const [watcher, , values] of found) this.#give(watcher, taken, values as unknown[])
+      return
+    }
+    return this.#giveLater(taken, found)
+  }
+
+  async #giveLater(
+    taken: FeedEntry,
+    found: readonly [Watcher, Matcher, Maybe<readonly unknown[]>][],
+  ): Promise<void> {
+    const values = await Promise.all(found.map(([, , each]) => Promise.resolve(each)))
+    for (const [i, [watcher, matches]] of found.entries()) {
+      // Who wants something else meanwhile is told of a gap: what it wants of this was not asked.
+      if (watcher.matches === matches) this.#give(watcher, taken, values[i]!)
+    }
+  }
+
+  #give(watcher: Watcher, { shard, offset }: FeedEntry, values: readonly unknown[]): void {
+    this.#cover(watcher, shard, offset - 1)
+    const dropped = watcher.outgoing.add(shard, offset, values)
+    if (values.length === 0) return
+    this.counts.items += values.length
+    this.counts.dropped += dropped
+    if (watcher.outgoing.isFull) this.#send(watcher, false)
+    else this.#flushSoon()
   }
 
   #skipped(shard: number, offset: number): void {

@@ -1,0 +1,253 @@
+// Live queries over `/ws`: the frames that make and delete them, and what each connection is told.
+// Source: CONTRACT 1.10.
+
+import { Type } from '@sinclair/typebox'
+import { LIMITS } from '../../../config/limits.ts'
+import { RequestError } from '../../../protocol/errors.ts'
+import { callerOf } from '../../access/identity.ts'
+import type { Identity } from '../../access/identity.ts'
+import { type FilterFields, graphAccess } from '../../graph/access.ts'
+import type { SchemaVersion } from '../../graph/live-schema.ts'
+import { frameType } from '../socket/frames.ts'
+import type { Connection, FrameType } from '../socket/frames.ts'
+import type { ListChange } from './list-changes.ts'
+import { planLive } from './live-plan.ts'
+import type { LivePlan } from './live-plan.ts'
+import type { LivePositions } from './live-positions.ts'
+import type { LiveQueries } from './live-queries.ts'
+import type { LiveNode } from './live-window.ts'
+import type { QueryTaker, StandingQuery } from './standing-query.ts'
+
+export interface QueryFramesOptions {
+  readonly queries: LiveQueries
+  readonly positions: LivePositions
+  readonly served: () => SchemaVersion
+  readonly filterFields: FilterFields
+}
+
+const ID = Type.String({ minLength: 1, maxLength: LIMITS.live.queryIdCharsMax })
+const RESUME = Type.String({ maxLength: LIMITS.live.queryPositionCharsMax })
+
+type Query = Readonly<Record<string, unknown>>
+
+interface Asked {
+  readonly liveQueryId: string
+  readonly query: Query
+  readonly resume?: string
+  readonly requestId?: string
+}
+
+/** Rows of the table of frames. */
+export function queryFrames(options: QueryFramesOptions): readonly FrameType[] {
+  const all = new WeakMap<Connection, ConnectionQueries>()
+  const of = (connection: Connection): ConnectionQueries => {
+    const own = all.get(connection) ?? new ConnectionQueries(connection, options)
+    all.set(connection, own)
+    return own
+  }
+  return [
+    frameType(
+      'createLiveQuery',
+      {
+        liveQueryId: ID,
+        query: Type.Record(Type.String(), Type.Unknown()),
+        resume: Type.Optional(RESUME),
+      },
+      (connection, frame) => of(connection).create(frame),
+    ),
+    frameType('deleteLiveQuery', { liveQueryId: ID }, (connection, { liveQueryId, requestId }) =>
+      of(connection).delete(liveQueryId, requestId),
+    ),
+  ]
+}
+
+/** Those of one connection. */
+class ConnectionQueries {
+  readonly #connection: Connection
+  readonly #options: QueryFramesOptions
+  readonly #all = new Map<string, OneQuery>()
+
+  constructor(connection: Connection, options: QueryFramesOptions) {
+    this.#connection = connection
+    this.#options = options
+    connection.onClose(() => {
+      for (const one of this.#all.values()) one.end()
+      this.#all.clear()
+    })
+    connection.onDrained(() => {
+      for (const one of this.#all.values()) one.wake()
+    })
+    connection.access.onChange(() => {
+      for (const one of this.#all.values()) one.accessChanged()
+    })
+  }
+
+  async create(asked: Asked): Promise<void> {
+    const { liveQueryId } = asked
+    const { queriesMax } = LIMITS.live
+    let one: OneQuery | null = null
+    try {
+      if (this.#all.has(liveQueryId)) {
+        throw new RequestError('DUPLICATE_ID', `the live query ${liveQueryId} is there already`)
+      }
+      if (this.#all.size >= queriesMax) {
+        throw new RequestError('TOO_LARGE', `a connection has at most ${queriesMax} live queries`)
+      }
+      const gone = (): void => void this.#all.delete(liveQueryId)
+      one = new OneQuery(this.#connection, this.#options, { asked, gone })
+      this.#all.set(liveQueryId, one)
+      await one.begin()
+    } catch (error) {
+      if (one === null) tellFault(this.#connection, asked, error)
+      else one.failed(error)
+    }
+  }
+
+  /** One that is not there is gone already. */
+  delete(liveQueryId: string, requestId: string | undefined): void {
+    this.#all.get(liveQueryId)?.end()
+    this.#all.delete(liveQueryId)
+    const about = requestId === undefined ? {} : { requestId }
+    this.#connection.send({ type: 'liveQueryDeleted', ...about, liveQueryId })
+  }
+}
+
+class OneQuery implements QueryTaker {
+  readonly #connection: Connection
+  readonly #options: QueryFramesOptions
+  readonly #asked: Asked
+  readonly #gone: () => void
+  readonly #query: StandingQuery
+  #isEnded = false
+  /** Its answer is still to come. */
+  #isNew = true
+
+  constructor(
+    connection: Connection,
+    options: QueryFramesOptions,
+    { asked, gone }: { readonly asked: Asked; readonly gone: () => void },
+  ) {
+    this.#connection = connection
+    this.#options = options
+    this.#asked = asked
+    this.#gone = gone
+    const { identity } = connection.access
+    if (identity === null) {
+      throw new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
+    }
+    this.#query = options.queries.open(this.#plan(identity), this, callerOf(identity))
+  }
+
+  async begin(): Promise<void> {
+    const { queries, positions } = this.#options
+    const { requestId, resume } = this.#asked
+    const from = resume === undefined ? null : positions.decode(resume)
+    await queries.read(this.#query, from?.offsets ?? new Map())
+    if (this.#isEnded) return
+    if (this.#connection.access.identity === null || this.#query.pending !== null) {
+      throw new RequestError('UNAVAILABLE', 'what the caller may see has just changed; try again')
+    }
+    const nodes = this.#query.begin()
+    const { digest } = this.#query
+    const isAnew = from?.digest !== digest.toString(36)
+    this.#isNew = false
+    this.#send('liveQueryCreated', {
+      ...(requestId !== undefined && { requestId: JSON.stringify(requestId) }),
+      position: this.#position(digest),
+      ...(isAnew && { nodes: listOf(nodes) }),
+      hasMore: String(this.#query.window.hasMore),
+    })
+  }
+
+  get isReady(): boolean {
+    const { access, bufferedBytes } = this.#connection
+    return access.identity !== null && bufferedBytes < LIMITS.live.queryHoldBytes
+  }
+
+  changed(changes: readonly ListChange[], digest: bigint): void {
+    for (const [i, change] of changes.entries()) {
+      // Between two changes of one moment there is nothing to go on from.
+      const position = this.#position(i === changes.length - 1 ? digest : null)
+      const index = String(change.index)
+      if (change.kind === 'add') {
+        this.#send('liveQueryAdd', { position, index, node: change.node.text })
+      } else if (change.kind === 'remove') {
+        this.#send('liveQueryRemove', { position, index, id: JSON.stringify(change.node.id) })
+      } else {
+        const previousIndex = String(change.previousIndex)
+        this.#send('liveQueryUpdate', { position, index, previousIndex, node: change.node.text })
+      }
+    }
+  }
+
+  reset(nodes: readonly LiveNode[], digest: bigint): void {
+    this.#send('liveQueryReset', { position: this.#position(digest), nodes: listOf(nodes) })
+  }
+
+  failed(error: unknown): void {
+    if (this.#isEnded) return
+    const { liveQueryId, requestId } = this.#asked
+    const about = this.#isNew && requestId !== undefined ? { requestId } : {}
+    this.end()
+    this.#gone()
+    tellFault(this.#connection, { liveQueryId, ...about }, error)
+  }
+
+  wake(): void {
+    this.#options.queries.wake(this.#query)
+  }
+
+  accessChanged(): void {
+    const { identity } = this.#connection.access
+    if (identity === null || this.#isEnded) return
+    try {
+      const plan = this.#plan(identity)
+      if (plan.text === this.#query.plan.text) this.wake()
+      else this.#options.queries.replan(this.#query, plan)
+    } catch (error) {
+      this.failed(error)
+    }
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#options.queries.end(this.#query)
+  }
+
+  #plan({ acl }: Identity): LivePlan {
+    const { served, filterFields } = this.#options
+    const { schema } = served()
+    return planLive(this.#asked.query, { schema, access: graphAccess(acl, filterFields) })
+  }
+
+  /** null: of a list that nobody has. */
+  #position(digest: bigint | null): string {
+    const { queries, positions } = this.#options
+    const text = digest === null ? '-' : digest.toString(36)
+    return JSON.stringify(positions.encode({ offsets: queries.heard, digest: text }))
+  }
+
+  /** Members as JSON: a node's text is made once. */
+  #send(type: string, members: Readonly<Record<string, string>>): void {
+    let text = `{"type":"${type}","liveQueryId":${JSON.stringify(this.#asked.liveQueryId)}`
+    for (const [name, json] of Object.entries(members)) text += `,"${name}":${json}`
+    this.#connection.sendText(`${text}}`)
+  }
+}
+
+function listOf(nodes: readonly LiveNode[]): string {
+  return `[${nodes.map(({ text }) => text).join(',')}]`
+}
+
+function tellFault(
+  connection: Connection,
+  { liveQueryId, requestId }: { readonly liveQueryId: string; readonly requestId?: string },
+  error: unknown,
+): void {
+  if (!(error instanceof RequestError)) {
+    connection.sendError(error, { liveQueryId, ...(requestId !== undefined && { requestId }) })
+    return
+  }
+  const about = requestId === undefined ? {} : { requestId }
+  connection.send({ type: 'liveQueryError', liveQueryId, ...about, ...error.errors[0]! })
+}
