@@ -249,6 +249,14 @@ t.test('the image is packed, is small, and serves', async (t) => {
     return answer?.status === 200 || child.exitCode !== null
   })
   t.equal(child.exitCode, null, said)
+  const page = `http://127.0.0.1:${port()}/graphiql`
+  const text = await (await fetch(page)).text()
+  const files = Array.from(
+    text.matchAll(/(?:src|href)="(\/graphiql\/[^"]+)"/g),
+    ([, path]) => path!,
+  )
+  t.equal(files.length, 6)
+  for (const path of files) t.equal((await fetch(new URL(path, page))).status, 200, path)
 })
 
 t.test('what running needs is under 450 MB', async (t) => {

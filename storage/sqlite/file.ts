@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type { NodeType } from '../../protocol/graph/node-type.ts'
 import { IndexAway } from '../search.ts'
 import { ddlOf, type IndexLayoutOfAll } from './layout.ts'
@@ -38,6 +38,14 @@ const READER_CACHE_KIB = 8 * 1024
 const MMAP_BYTES = 1024 ** 3
 /** A reader or writer that finds the file locked (only while it is made) waits this long. */
 const BUSY_MS = 5_000
+
+type Options = NonNullable<ConstructorParameters<typeof DatabaseSync>[1]>
+
+/** Loaded with the first file: Node warns of it, and `--help` opens none. */
+function opened(file: string, options: Options): DatabaseSync {
+  const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite')
+  return new Database(file, options)
+}
 
 /** Of a file and of what SQLite keeps beside it. */
 const SUFFIXES = ['', '-wal', '-shm']
@@ -111,7 +119,7 @@ function openMade(file: string, opening: Opening): DatabaseSync {
 }
 
 function openWriter(file: string, logBytes: number): DatabaseSync {
-  const db = new DatabaseSync(file, { timeout: BUSY_MS })
+  const db = opened(file, { timeout: BUSY_MS })
   try {
     // Each transaction is synced by itself: what gathers until the log is copied goes to the disk
     // in one go otherwise, and commits of the journal stand behind it.
@@ -161,7 +169,7 @@ export function markServed(db: DatabaseSync): void {
 
 /** Opens the index for reading; throws when it is not there. */
 export function openForReading(place: IndexPlace): DatabaseSync {
-  const db = new DatabaseSync(fileOf(place), { readOnly: true, timeout: BUSY_MS })
+  const db = opened(fileOf(place), { readOnly: true, timeout: BUSY_MS })
   db.exec(
     `PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = ${MMAP_BYTES};` +
       `PRAGMA cache_size = -${READER_CACHE_KIB};`,
@@ -226,7 +234,7 @@ function lookAt(place: IndexPlace): FoundIndex {
   try {
     if (!existsSync(fileOf(place))) return empty
     // For writing, or a log that a kill has left could not be read.
-    db = new DatabaseSync(fileOf(place), { timeout: BUSY_MS })
+    db = opened(fileOf(place), { timeout: BUSY_MS })
     const fingerprint = fingerprintOf(db)
     if (fingerprint === null) return empty
     const types = metaOf(db, TYPES)

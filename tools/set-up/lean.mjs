@@ -3,7 +3,7 @@
 //
 //     node tools/set-up/lean.mjs     for an image, once the program is packed
 
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -51,6 +51,12 @@ export function hasForeignBinary(root) {
 const TOOLS = /^(esbuild|@esbuild|node-(bin-)?(linux|darwin)-.+|\.bin)$/
 /** Types, source maps and texts for people; not licences. */
 const FOR_PEOPLE = /\.(d\.[mc]?ts|map|md|markdown)$/i
+/** Packages of which a page is served, and no module loaded: what is served of each. */
+const SERVED = new Map([
+  ['graphiql', /^(graphiql\.min\.(js|css)|package\.json|LICENSE)$/],
+  ['react', /^(umd|package\.json|LICENSE)$/],
+  ['react-dom', /^(umd|package\.json|LICENSE)$/],
+])
 
 /**
  * Leaves what a packed program needs, and the commands of cli/ beside it.
@@ -64,9 +70,49 @@ export function leanForImage(root) {
     if (TOOLS.test(name)) rmSync(join(modules, name), { recursive: true })
   }
   keepOwnLmdb(modules)
+  keepServed(root)
   const files = readdirSync(modules, { recursive: true, withFileTypes: true })
   for (const file of files) {
     if (file.isFile() && FOR_PEOPLE.test(file.name)) rmSync(join(file.parentPath, file.name))
+  }
+}
+
+/** @typedef {{ dependencies?: object, optionalDependencies?: object }} Installed */
+
+/**
+ * Of a page's packages what is served stays, and nothing of what their bundles were made of.
+ *
+ * @param {string} root
+ */
+function keepServed(root) {
+  const lock = join(root, 'package-lock.json')
+  const modules = join(root, 'node_modules')
+  for (const [name, served] of SERVED) {
+    const folder = join(modules, name)
+    const entries = existsSync(folder) ? readdirSync(folder) : []
+    for (const entry of entries) {
+      if (!served.test(entry)) rmSync(join(folder, entry), { recursive: true })
+    }
+  }
+  if (!existsSync(lock)) return
+  /** @type {{ packages: Record<string, Installed> }} */
+  const { packages } = JSON.parse(readFileSync(lock, 'utf8'))
+  const needed = new Set(SERVED.keys())
+  const from = ['']
+  for (const name of from) {
+    const { dependencies, optionalDependencies } =
+      packages[name === '' ? '' : `node_modules/${name}`] ?? {}
+    for (const next of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      if (needed.has(next)) continue
+      needed.add(next)
+      from.push(next)
+    }
+  }
+  for (const path of Object.keys(packages)) {
+    const name = path.replace('node_modules/', '')
+    // What lies in another package's folder goes with that.
+    if (name === '' || name.includes('node_modules/') || needed.has(name)) continue
+    rmSync(join(modules, name), { recursive: true, force: true })
   }
 }
 
