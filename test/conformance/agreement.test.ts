@@ -44,7 +44,7 @@ const QUERIES = Number(process.env['SEARCH_QUERIES'] ?? 2_000)
  * A machine that has others to serve is let off some of them: each execution has so long, and
  * answers so many whatever it takes. By number on request it answers all.
  */
-const TIME_MS = process.env['SEARCH_QUERIES'] === undefined ? 60_000 : Number.POSITIVE_INFINITY
+const TIME_MS = process.env['SEARCH_QUERIES'] === undefined ? 150_000 : Number.POSITIVE_INFINITY
 const QUERIES_MIN = 200
 /** Pages of candidates as small as what is shown asks for. */
 const BOUNDS = { ...FINDER_BOUNDS, page: 150, wholes: 24 }
