@@ -9,11 +9,9 @@ import { onCluster } from '../harness/driver.ts'
 import { startNode } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
 import { create } from '../harness/orders.ts'
-import { costOf, Crowd } from './bystander.ts'
+import { survives } from './bystander.ts'
 
 const MiB = 1024 * 1024
-const WAIT_MS_MAX = 200
-const BYTES_MAX = 100 * MiB
 
 if (process.platform !== 'linux' || onCluster) {
   t.plan(0, 'it reads what Linux says of a process, of a node by itself')
@@ -32,13 +30,6 @@ function head(line: string, headers = ''): string {
   return `${line} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
 }
 
-async function survives(t: Test, attack: (crowd: Crowd) => Promise<unknown>): Promise<void> {
-  const crowd = new Crowd(node.port)
-  const cost = await costOf(node, () => attack(crowd)).finally(() => crowd.leave())
-  t.ok(cost.waitedMs < WAIT_MS_MAX, `others waited ${Math.round(cost.waitedMs)} ms`)
-  t.ok(cost.bytes < BYTES_MAX, `it took ${Math.round(cost.bytes / MiB)} MiB`)
-}
-
 /** Answers of requests that a caller may get wrong: never our mistake. */
 function noFault(t: Test, answers: readonly Answer[]): void {
   for (const { status, text } of answers) t.ok(status < 500, `${status} ${text.slice(0, 200)}`)
@@ -47,7 +38,7 @@ function noFault(t: Test, answers: readonly Answer[]): void {
 t.test('gzip that grows a thousandfold, at the door', async (t) => {
   const packed = gzipSync(Buffer.alloc(10 * MiB, 0x61))
   const headers = `Content-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n`
-  await survives(t, async (crowd) => {
+  await survives(t, node, async (crowd) => {
     for (let i = 0; i < 40; i++) crowd.send(head('POST /oauth/token', headers), packed)
     await crowd.settled()
   })
@@ -60,7 +51,7 @@ t.test('answers that nobody reads', async (t) => {
     'HEAD /metrics',
     'OPTIONS /metrics',
   ]) {
-    await survives(t, async (crowd) => {
+    await survives(t, node, async (crowd) => {
       const requests = head(line).repeat(2_000)
       for (let i = 0; i < 3; i++) crowd.send(...Array<string>(4).fill(requests)).pause()
       await crowd.settled()
@@ -70,7 +61,7 @@ t.test('answers that nobody reads', async (t) => {
 
 t.test('answers that many want packed at once', async (t) => {
   const request = head('GET /openapi.json', 'Accept-Encoding: gzip\r\n')
-  await survives(t, async (crowd) => {
+  await survives(t, node, async (crowd) => {
     const isAnswered = (): Promise<unknown> =>
       new Promise((resolve) => crowd.send(request).once('data', resolve).once('close', resolve))
     await Promise.all(Array.from({ length: 700 }, isAnswered))
@@ -78,7 +69,7 @@ t.test('answers that many want packed at once', async (t) => {
 })
 
 t.test('bodies that never end leave room for callers', async (t) => {
-  await survives(t, async (crowd) => {
+  await survives(t, node, async (crowd) => {
     const half = Buffer.alloc(9 * MiB, 0x61)
     const length = `Content-Length: ${10 * MiB}\r\n`
     for (let i = 0; i < 26; i++) crowd.send(head('POST /oauth/token', length), half)
@@ -97,7 +88,7 @@ t.test('lines of bulk that are sent by half', async (t) => {
   const headers =
     `${auth}Content-Type: application/x-ndjson\r\nContent-Encoding: gzip\r\n` +
     `Content-Length: ${packed.length}\r\n`
-  await survives(t, async (crowd) => {
+  await survives(t, node, async (crowd) => {
     for (let i = 0; i < 30; i++) {
       crowd.send(head('POST /resources/actors/order', headers), packed.subarray(0, -20)).resume()
     }
@@ -122,14 +113,14 @@ t.test('texts that are long, deep, or many', async (t) => {
   ]
   for (const attack of attacks) {
     let answer: Answer | undefined
-    await survives(t, async () => (answer = await attack()))
+    await survives(t, node, async () => (answer = await attack()))
     noFault(t, [answer!])
     t.ok(answer!.text.length < 2_000, 'an error repeats little')
   }
 })
 
 t.test('more connections than the process may open files', async (t) => {
-  await survives(t, async (crowd) => {
+  await survives(t, node, async (crowd) => {
     for (let i = 0; i < 2_000; i++) crowd.send()
     await crowd.settled()
   })

@@ -4,10 +4,15 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import type { Test } from 'tap'
 import type { NodeProcess } from '../harness/node-process.ts'
 import { tick } from '../harness/patience.ts'
 
 const LOOKS_AFTER = 50
+const MiB = 1024 * 1024
+/** What an attack may cost others. */
+const WAIT_MS_MAX = 200
+const BYTES_MAX = 100 * MiB
 
 export interface Cost {
   /** The longest that the bystander waited for an answer beyond what this machine takes idle. */
@@ -88,4 +93,16 @@ export class Crowd {
   leave(): void {
     for (const socket of this.sockets) socket.destroy()
   }
+}
+
+/** Runs the attack: nobody else waits for long, and the node takes little. */
+export async function survives(
+  t: Test,
+  node: NodeProcess,
+  attack: (crowd: Crowd) => Promise<unknown>,
+): Promise<void> {
+  const crowd = new Crowd(node.port)
+  const cost = await costOf(node, () => attack(crowd)).finally(() => crowd.leave())
+  t.ok(cost.waitedMs < WAIT_MS_MAX, `others waited ${Math.round(cost.waitedMs)} ms`)
+  t.ok(cost.bytes < BYTES_MAX, `it took ${Math.round(cost.bytes / MiB)} MiB`)
 }
