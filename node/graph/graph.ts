@@ -101,8 +101,7 @@ export class Graph {
   /** From begin to end on one version of the schema; rejects with SchemaMoved where it can't be. */
   async #run(request: GraphRequest, startedMs: number): Promise<{ readonly json: string }> {
     const { runner, index, monotonicMs, served } = this.#options
-    const waits = this.#awaitSchema(request)
-    if (waits !== null) await waits
+    if (request.consistency !== '') await this.followed(request)
     const version = served()
     const plan = this.#plan(request, version)
     if (request.consistency !== '') await this.#await(request, plan)
@@ -162,17 +161,24 @@ export class Graph {
     }
   }
 
-  /** What the registry had when the token was made is in the schema that plans are made on. */
-  #awaitSchema({ consistency, budgetMs }: GraphRequest): Promise<void> | null {
-    const { tokens, index, custom, served } = this.#options
-    if (consistency === '' || custom === undefined) return null
+  /**
+   * Waits until what the registry had when the token was made is in the schema that plans are made
+   * on. Resolves with what is left of the budget; rejects with RequestError.
+   */
+  async followed({
+    consistency,
+    budgetMs,
+  }: Pick<GraphRequest, 'consistency' | 'budgetMs'>): Promise<number> {
+    const { tokens, index, custom, served, monotonicMs } = this.#options
+    if (consistency === '' || custom === undefined) return budgetMs
     const positions = tokens.decode(consistency, (shard) => index.head(shard))
     const offsets = positions.flatMap(({ shard, offset }) => (shard === SYSTEM_SHARD ? offset : []))
-    if (offsets.length === 0) return null
+    if (offsets.length === 0) return budgetMs
+    const startedMs = monotonicMs()
     const waitMs = Math.min(budgetMs, LIMITS.indexing.consistencyWaitMs)
-    return custom.reached(Math.max(...offsets), served, waitMs).then((isThere) => {
-      if (!isThere) throw notYetServed()
-    })
+    const isThere = await custom.reached(Math.max(...offsets), served, waitMs)
+    if (!isThere) throw notYetServed()
+    return budgetMs - (monotonicMs() - startedMs)
   }
 
   #planOn({ body, acl }: GraphRequest, { schema }: SchemaVersion): GraphPlan {

@@ -12,7 +12,8 @@ import {
   isObjectType,
 } from 'graphql'
 import t from 'tap'
-import { startNode } from '../harness/node-process.ts'
+import { type Answer, startNode } from '../harness/node-process.ts'
+import { Patience } from '../harness/patience.ts'
 import { graphOrders } from './graph-orders.ts'
 
 const node = await startNode(t)
@@ -124,6 +125,35 @@ t.test('a write is seen with its token of consistency', async (t) => {
   t.strictSame(answer.json(), { data: { ordersConnection: { totalCount: 5 } } })
   const wrong = await node.ask('/graphql', { body, headers: { 'X-Consistency': 'x' } })
   t.match(wrong.json(), { errors: [{ extensions: { code: 'INVALID_PARAMETERS' } }] })
+})
+
+t.test('the schema follows a custom field, with the token of what defined it', async (t) => {
+  const key = '/resources/registry/graph/order/fields/odd'
+  const names = '{ __type(name: "Order") { fields { name } } }'
+  const accept = { Accept: 'application/graphql-response+json' }
+  /** 200, or 503 for a while; never 400. */
+  const asked = async (query: string, after: Answer): Promise<string> => {
+    const headers = { ...accept, 'X-Consistency': String(after.headers['x-consistency']) }
+    const patience = new Patience(60_000)
+    for (;;) {
+      const answer = await node.ask('/graphql', { body: { query }, headers })
+      if (answer.status === 200) return answer.text
+      if (answer.status !== 503 || patience.isOver()) throw new Error(answer.text)
+    }
+  }
+  const body = { type: 'text', source: `dynamic->'odd key'` }
+  const query = `{ orders(filter: "odd == 'v1'") { orderNumber odd } }`
+  const defined = await node.ask(key, { body })
+  t.equal(await asked(query, defined), '{"data":{"orders":[{"orderNumber":"G1","odd":"v1"}]}}')
+  t.match(await asked(names, defined), /"odd"/)
+  const again = await node.ask(key, { body: { ...body, type: 'number' } })
+  const typed = await asked('{ __type(name: "Order") { fields { name type { name } } } }', again)
+  t.ok(typed.includes('{"name":"odd","type":{"name":"Decimal"}}'), typed)
+  const deleted = await node.ask(key, { method: 'DELETE' })
+  t.notMatch(await asked(names, deleted), /"odd"/)
+  const refused = await node.ask('/graphql', { body: { query }, headers: accept })
+  t.equal(refused.status, 400)
+  t.match(refused.text, /Cannot query field .+odd/)
 })
 
 t.test('without a token nothing is told', async (t) => {

@@ -58,6 +58,7 @@ export class GraphQlService {
 
   /** Rejects with Refused; with RequestError where no query would be answered to this caller. */
   async answer(request: GraphQlRequest): Promise<GraphQlAnswer> {
+    const budgetMs = await this.#followed(request)
     const { schema, document } = this.#prepared(request)
     const operation = operationOf(document, request.operationName)
     if (operation.operation !== OperationTypeNode.QUERY) {
@@ -70,7 +71,16 @@ export class GraphQlService {
     })
     if (coerced.coerced === undefined) throw refused('INVALID_PARAMETERS', coerced.errors)
     const selecting = new Selecting(document, coerced.coerced)
-    return this.#run(request, { schema, document, operation, selecting })
+    return this.#run({ ...request, budgetMs }, { schema, document, operation, selecting })
+  }
+
+  /** A field that was defined just before is in the schema that the query is held against. */
+  async #followed(request: GraphQlRequest): Promise<number> {
+    try {
+      return await this.#graph.followed(request)
+    } catch (error) {
+      throw refusedByGraph(error, NOWHERE)
+    }
   }
 
   #prepared({ acl, query }: Pick<GraphQlRequest, 'acl' | 'query'>): {
@@ -133,9 +143,7 @@ export class GraphQlService {
       const { json } = await this.#graph.run({ body, text, acl, caller, consistency, budgetMs })
       return JSON.parse(json) as Record<string, unknown>
     } catch (error) {
-      if (!(error instanceof RequestError)) throw error
-      const errors = error.errors.map((item) => graphError(item, places))
-      throw new Refused(error.errors[0]!.code, errors)
+      throw refusedByGraph(error, places)
     }
   }
 }
@@ -194,6 +202,15 @@ function coded(error: GraphQLError, code: string): GraphQLError {
   const { message, nodes = null, source = null, positions = null, path = null } = error
   return new GraphQLError(message, { nodes, source, positions, path, extensions: { code } })
 }
+
+/** What isn't the graph's refusal comes back as it is. */
+function refusedByGraph(error: unknown, places: ReadonlyMap<string, FieldPathInAnswer>): unknown {
+  if (!(error instanceof RequestError)) return error
+  const errors = error.errors.map((item) => graphError(item, places))
+  return new Refused(error.errors[0]!.code, errors)
+}
+
+const NOWHERE: ReadonlyMap<string, FieldPathInAnswer> = new Map()
 
 /** A refusal of the graph, which names places of navigation objects, at fields of the answer. */
 function graphError(
