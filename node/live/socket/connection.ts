@@ -11,7 +11,9 @@ import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Log } from '../../../protocol/log.ts'
 import type { Socket, SocketHandler } from '../../http/socket/sockets.ts'
+import type { Place } from './admission.ts'
 import type { AccessBook, CallerAccess, FollowedAccess } from './caller-access.ts'
+import { FrameAllowance } from './frame-allowance.ts'
 import { malformed, readFrame, requestIdOf } from './frames.ts'
 import type { Connection, Frame, FrameType } from './frames.ts'
 
@@ -42,8 +44,6 @@ export interface ConnectionContext {
   readonly counts: SocketCounts
   /** 0 to 1. */
   readonly chance: () => number
-  readonly known: (connection: SocketConnection) => void
-  readonly closed: (connection: SocketConnection) => void
 }
 
 /** Since the start. */
@@ -56,9 +56,9 @@ type State = 'stranger' | 'checking' | 'open' | 'closed'
 
 export class SocketConnection implements Connection, SocketHandler {
   readonly id: number
-  readonly address: string
   readonly #context: ConnectionContext
   readonly #socket: Socket
+  readonly #place: Place
   #state: State = 'stranger'
   #access: FollowedAccess | null = null
   /** Frames that came while the token was looked up. */
@@ -66,19 +66,22 @@ export class SocketConnection implements Connection, SocketHandler {
   readonly #beganMs: number
   #pingedMs: number
   #isPongDue = false
-  #allowance: number = LIMITS.live.framesAtOnceMax
-  #allowedMs: number
+  readonly #allowance: FrameAllowance
   readonly #onClose: (() => void)[] = []
   readonly #onDrained: (() => void)[] = []
 
-  constructor(id: number, socket: Socket, context: ConnectionContext) {
+  constructor(
+    id: number,
+    { socket, place }: { readonly socket: Socket; readonly place: Place },
+    context: ConnectionContext,
+  ) {
     this.id = id
-    this.address = socket.address
     this.#socket = socket
+    this.#place = place
     this.#context = context
     this.#beganMs = context.clock.monotonicMs()
     this.#pingedMs = this.#beganMs
-    this.#allowedMs = this.#beganMs
+    this.#allowance = new FrameAllowance(context.clock)
   }
 
   get isStranger(): boolean {
@@ -127,7 +130,7 @@ export class SocketConnection implements Connection, SocketHandler {
   text(text: string): void {
     if (this.#state === 'closed') return
     this.#context.counts.framesIn++
-    if (!this.#isAllowed()) {
+    if (!this.#allowance.take()) {
       this.#close(CLOSE.flood, 'too many frames')
     } else if (this.isStranger && Buffer.byteLength(text) > LIMITS.live.authFrameBytesMax) {
       this.#close(CLOSE.tooLarge, 'the auth frame is too large')
@@ -151,7 +154,7 @@ export class SocketConnection implements Connection, SocketHandler {
     if (this.#state === 'closed') return
     this.#state = 'closed'
     if (this.#access !== null) this.#context.book.release(this.#access)
-    this.#context.closed(this)
+    this.#place.leave()
     for (const run of this.#onClose) run()
     this.#onClose.length = 0
     this.#onDrained.length = 0
@@ -179,15 +182,6 @@ export class SocketConnection implements Connection, SocketHandler {
     }
   }
 
-  #isAllowed(): boolean {
-    const { framesPerSecondMax, framesAtOnceMax } = LIMITS.live
-    const nowMs = this.#context.clock.monotonicMs()
-    const gained = ((nowMs - this.#allowedMs) * framesPerSecondMax) / 1_000
-    this.#allowance = Math.min(framesAtOnceMax, this.#allowance + gained) - 1
-    this.#allowedMs = nowMs
-    return this.#allowance >= 0
-  }
-
   #misread(error: RequestError): void {
     if (this.#state === 'open') this.sendError(error)
     else this.#refuse(error.message)
@@ -205,7 +199,7 @@ export class SocketConnection implements Connection, SocketHandler {
 
   async #authenticate(token: string, requestId: string | undefined): Promise<void> {
     this.#state = 'checking'
-    const { book, known } = this.#context
+    const { book } = this.#context
     const access = await book
       .open(token, {
         ended: ({ message }) => this.#refuse(message),
@@ -226,7 +220,7 @@ export class SocketConnection implements Connection, SocketHandler {
     this.#access = access
     this.#state = 'open'
     this.#pingedMs = this.#context.clock.monotonicMs()
-    known(this)
+    this.#place.known()
     this.send({ type: 'authenticated', ...(requestId !== undefined && { requestId }) })
     for (const frame of this.#waiting.splice(0)) this.#take(frame)
   }
