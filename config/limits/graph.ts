@@ -3,6 +3,7 @@
 
 import { CURSOR_LIMITS } from '../../protocol/graph/cursor.ts'
 import { PATH_LIMITS } from '../../protocol/graph/filter/parser.ts'
+import { SEARCH_LIMITS } from '../../protocol/graph/search/search-index.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -22,6 +23,7 @@ export const GRAPH_LIMITS = {
   fieldsMax: 200,
   ...PATH_LIMITS,
   ...CURSOR_LIMITS,
+  ...SEARCH_LIMITS,
   /**
    * `limit` of a navigation that has none: of the first level, of a nested one; and the highest.
    */

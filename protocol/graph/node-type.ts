@@ -2,6 +2,8 @@
 // kept. Declared beside each actor type (commerce/README.md "Graph"), read by the planner, by all
 // executions of a plan and by GET /resources/graph/meta.
 
+import type { SearchIndex } from './search/search-index.ts'
+
 export type FieldType =
   | 'text'
   | 'number'
@@ -112,4 +114,6 @@ export interface NodeType {
   readonly fields: readonly FieldDef[]
   readonly edges: readonly EdgeDef[]
   readonly storage: Storage
+  /** Where phrases look; absent: they find nothing. */
+  readonly search?: SearchIndex
 }

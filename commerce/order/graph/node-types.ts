@@ -4,6 +4,7 @@
 // "Graph", CONTRACT 1.4.
 
 import type { EdgeDef, FieldDef, FieldType, NodeType } from '../../../protocol/graph/node-type.ts'
+import { BUILT_IN_SEARCH } from './search.ts'
 import {
   ADDRESS_MEMBERS,
   DELIVERY_STATES,
@@ -347,6 +348,11 @@ const activityLog: NodeType = {
   edges: [one('order', 'order', 'orderId')],
 }
 
+const found = (type: NodeType): NodeType => {
+  const search = BUILT_IN_SEARCH[type.name]
+  return search === undefined ? type : { ...type, search }
+}
+
 export const ORDER_NODE_TYPES: readonly NodeType[] = [
   order,
   delivery,
@@ -360,4 +366,4 @@ export const ORDER_NODE_TYPES: readonly NodeType[] = [
   invoiceLineDiscount,
   orderJournalEntry,
   activityLog,
-]
+].map(found)
