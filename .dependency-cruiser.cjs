@@ -23,7 +23,8 @@ const DOORS = {
   'cassandra-driver': ['storage/cassandra', 'bench/cluster'],
   '@elastic/elasticsearch': ['storage/elastic'],
   'isolated-vm': ['node/components'],
-  graphql: ['node/graph/graphql'],
+  graphql: ['node/graph/graphql', 'node/live/graphql'],
+  'graphql-ws': ['node/live/graphql'],
   jose: ['node/access'],
   nodemailer: ['node/sendings'],
   'cron-parser': ['node/jobs'],
@@ -64,6 +65,9 @@ const ROOMS = {
   'node/live/socket': ['node/access', 'node/http'],
   'node/live/events': ['node/live/socket', 'node/access', 'node/http'],
   'node/live/queries': ['node/live/socket', 'node/access', 'node/graph', 'node/http'],
+  'node/live/graphql': [
+    ...['node/live/queries', 'node/live/socket', 'node/access', 'node/graph', 'node/http'],
+  ],
 }
 
 /** Tests may look at anything, and so may what only tests use. */

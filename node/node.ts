@@ -28,6 +28,7 @@ import { consistencyTokens } from './graph/consistency.ts'
 import { cursorSeal } from './graph/cursors.ts'
 import { type FollowedSystem, RegistrySchema } from './graph/custom/registry-schema.ts'
 import { Graph } from './graph/graph.ts'
+import { GraphQl } from './graph/graphql/loader.ts'
 import { graphqlRoutes } from './graph/graphql/routes.ts'
 import { LiveSchema } from './graph/live-schema.ts'
 import { graphRoutes } from './graph/routes.ts'
@@ -177,6 +178,7 @@ async function startStations(
   const seals = { tokens, cursors: cursorSeal(journal.identity.secret) }
   const read = { schema, custom, served, runner, index }
   const graph = new Graph({ ...read, ...seals, filterFields, ...clocks })
+  const graphql = new GraphQl(graph)
   const access = makeAccess(options, member, world)
   await access.start()
   collectProcessMetrics(metrics)
@@ -207,10 +209,10 @@ async function startStations(
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets, graph: custom }),
     ...graphRoutes(graph),
-    ...graphqlRoutes(graph),
+    ...graphqlRoutes(graphql),
   ]
   const { authenticate } = access
-  const live = startLive({ foundation, authenticate, filterFields, world, log, metrics })
+  const live = startLive({ foundation, authenticate, filterFields, graphql, world, log, metrics })
   server.serve(operations, live.sockets)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
   return { server, access, live, foundation, settings, log, phase }

@@ -9,6 +9,7 @@ import { type Position, SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { CursorSeal } from '../../protocol/graph/cursor.ts'
 import { type GraphMeta, metaOf as graphMeta } from '../../protocol/graph/meta.ts'
 import { planNavigations } from '../../protocol/graph/navigation.ts'
+import { actorFieldOf } from '../../protocol/graph/own-actor.ts'
 import type { GraphPlan, Step } from '../../protocol/graph/plan.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type FilterFields, graphAccess, openDynamics } from './access.ts'
@@ -130,6 +131,11 @@ export class Graph {
   /** The `dynamic` fields of a node type of which the entries open members at least. */
   openDynamics(acl: Acl, node: string): readonly string[] {
     return openDynamics(acl, this.#options.served().schema.nodes.get(node)!.type)
+  }
+
+  /** Whether a live query can be kept of such nodes. */
+  follows(node: string): boolean {
+    return actorFieldOf(node, this.#options.served().schema) !== null
   }
 
   /** The number of the schema that answers now: with another one all may be another. */

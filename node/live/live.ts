@@ -1,4 +1,5 @@
-// The station of what is pushed: `/ws`, and what is watched over it, on the feed of all members.
+// The station of what is pushed: `/ws` and subscriptions of GraphQL, and what is watched over them,
+// on the feed of all members.
 // Source: CONTRACT 1.10, PROTOCOL 3.18.
 
 import type { World } from '../../cluster/clock.ts'
@@ -7,11 +8,13 @@ import { FeedWatch } from '../../cluster/feed/watch/feed-watch.ts'
 import type { Log } from '../../protocol/log.ts'
 import type { Foundation } from '../foundation.ts'
 import type { FilterFields } from '../graph/access.ts'
+import type { GraphQl } from '../graph/graphql/loader.ts'
 import type { Authenticate } from '../http/core.ts'
 import type { SocketPath } from '../http/socket/sockets.ts'
 import type { Metrics } from '../metrics.ts'
 import { eventFrames } from './events/event-frames.ts'
 import { EventStream } from './events/event-stream.ts'
+import { GraphQlStation } from './graphql/graphql-station.ts'
 import { LiveQueries } from './queries/live-queries.ts'
 import { livePositions } from './queries/live-positions.ts'
 import { NodeChanges } from './queries/node-changes.ts'
@@ -25,6 +28,7 @@ export interface LiveOptions {
   >
   readonly filterFields: FilterFields
   readonly authenticate: Authenticate
+  readonly graphql: GraphQl
   readonly world: World
   readonly log: Log
   readonly metrics: Metrics
@@ -60,10 +64,13 @@ export function startLive(options: LiveOptions): Live {
       ...queryFrames({ queries, positions, served, filterFields }),
     ],
   })
+  const { graphql } = options
+  const lists = { queries, positions, served, filterFields }
+  const subscriptions = new GraphQlStation({ graphql, lists, sockets, clock, log })
   collect(metrics, watch, events)
   collectQueries(metrics, queries)
   return {
-    sockets: [sockets],
+    sockets: [sockets, subscriptions],
     async stop() {
       sockets.stop()
       events.stop()

@@ -169,7 +169,7 @@ t.test('GraphiQL is served from here alone', async (t) => {
   t.notMatch(policy, /unsafe|https?:/)
   const html = await page.text()
   const places = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, place]) => place!)
-  t.equal(places.length, 7)
+  t.equal(places.length, 8)
   for (const place of places) {
     if (place.startsWith('data:')) continue
     t.match(place, /^\/graphiql\//)

@@ -49,6 +49,24 @@ export function argumentsOf(of: {
   return { filter: FILTER, orderBy: ORDER_BY, limit, require: REQUIRE }
 }
 
+/** Of a subscription. */
+export function changesArguments(): GraphQLFieldConfigArgumentMap {
+  const { queryLimitMax } = LIMITS.live
+  return {
+    filter: FILTER,
+    orderBy: ORDER_BY,
+    limit: {
+      type: GraphQLInt,
+      defaultValue: LIMITS.graph.limitDefault,
+      description: `How many nodes the list has; at most ${queryLimitMax}.`,
+    },
+    resume: {
+      type: GraphQLString,
+      description: 'A position that the same subscription has told: goes on from there if it can.',
+    },
+  }
+}
+
 /** `isShown`: its nodes can be seen, not only counted. */
 export function connectionArguments(isShown: boolean): GraphQLFieldConfigArgumentMap {
   if (!isShown) return { filter: FILTER }

@@ -84,15 +84,27 @@ export async function shaped(
   return { data, errors: shaping.errors, cut: shaping.cut }
 }
 
+/** One node by its form. `at` is its place in the answer; errors are added to `errors`. */
+export function shapedNode(
+  node: Json,
+  form: ObjectForm,
+  of: { readonly at: readonly (string | number)[]; readonly errors: GraphQLError[] },
+): Json {
+  let path: Path = null
+  for (const key of of.at) path = { up: path, key }
+  return new Shaping(() => Promise.resolve(), of.errors).object(node, form, path)
+}
+
 class Shaping {
-  readonly errors: GraphQLError[] = []
+  readonly errors: GraphQLError[]
   readonly cut: (readonly (string | number)[])[] = []
   readonly #pause: () => Promise<void>
   #made = 0
   #pausedAt = 0
 
-  constructor(pause: () => Promise<void>) {
+  constructor(pause: () => Promise<void>, errors: GraphQLError[] = []) {
     this.#pause = pause
+    this.errors = errors
   }
 
   async root(answer: Json, form: ObjectForm): Promise<Json> {
@@ -107,7 +119,7 @@ class Shaping {
       const path: Path = { up: null, key: part.key }
       this.#tellCut(answer, part.alias, path)
       for (const [i, node] of (answer[part.alias] as Json[]).entries()) {
-        list.push(this.#object(node, part.form, { up: path, key: i }))
+        list.push(this.object(node, part.form, { up: path, key: i }))
         if (this.#made - this.#pausedAt < LIMITS.graph.graphqlSliceNodes) continue
         this.#pausedAt = this.#made
         // Others have their turn between two slices.
@@ -117,7 +129,7 @@ class Shaping {
     return data
   }
 
-  #object(node: Json, form: ObjectForm, path: Path): Json {
+  object(node: Json, form: ObjectForm, path: Path): Json {
     this.#made++
     const object: Json = {}
     for (const part of form) object[part.key] = this.#part(node, part, path)
@@ -133,7 +145,7 @@ class Shaping {
       case 'object': {
         const value = node[part.member] ?? null
         if (value === null || typeof value !== 'object') return null
-        return this.#object(value as Json, part.form, { up, key: part.key })
+        return this.object(value as Json, part.form, { up, key: part.key })
       }
       case 'dynamic-member': {
         const value = node[part.field] ?? null
@@ -142,7 +154,7 @@ class Shaping {
       }
       case 'node': {
         const value = node[part.alias] ?? null
-        return value === null ? null : this.#object(value as Json, part.form, { up, key: part.key })
+        return value === null ? null : this.object(value as Json, part.form, { up, key: part.key })
       }
       case 'list':
         return this.#list(node, part, { up, key: part.key })
@@ -172,7 +184,7 @@ class Shaping {
   ): Json[] {
     this.#tellCut(node, part.alias, path)
     const nodes = node[part.alias] as Json[]
-    return nodes.map((one, key) => this.#object(one, part.form, { up: path, key }))
+    return nodes.map((one, key) => this.object(one, part.form, { up: path, key }))
   }
 
   #tellCut(node: Json, alias: string, path: Path): void {
@@ -222,7 +234,7 @@ class Shaping {
       case 'cursor':
         return page.cursors[row]
       case 'node':
-        return this.#object(page.nodes[row]!, part.form, path)
+        return this.object(page.nodes[row]!, part.form, path)
       case 'hasNextPage':
         return page.hasNext
       case 'hasPreviousPage':

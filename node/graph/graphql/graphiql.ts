@@ -40,6 +40,7 @@ const PAGE = `<!doctype html>
 <script src="${PATH}/react.js" defer></script>
 <script src="${PATH}/react-dom.js" defer></script>
 <script src="${PATH}/graphiql.js" defer></script>
+<script src="${PATH}/graphql-ws.js" defer></script>
 <script src="${PATH}/page.js" defer></script>
 </html>
 `
@@ -59,6 +60,7 @@ const FILES: Readonly<
   },
   'graphiql.js': { type: JAVASCRIPT, package: 'graphiql', path: 'graphiql.min.js' },
   'graphiql.css': { type: CSS, package: 'graphiql', path: 'graphiql.min.css' },
+  'graphql-ws.js': { type: JAVASCRIPT, package: 'graphql-ws', path: 'umd/graphql-ws.min.js' },
   'page.js': { type: JAVASCRIPT, package: null, path: 'page/page.js' },
   'page.css': { type: CSS, package: null, path: 'page/page.css' },
 }

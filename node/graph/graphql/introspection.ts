@@ -53,7 +53,7 @@ export function checkIntrospection(
 }
 
 /** Fields that lead to one type that the caller chooses. */
-const ENTRIES: ReadonlySet<string> = new Set(['__type', 'queryType'])
+const ENTRIES: ReadonlySet<string> = new Set(['__type', 'queryType', 'subscriptionType'])
 
 function sizesOf(schema: GraphQLSchema): Sizes {
   const known = SIZES.get(schema)

@@ -1,5 +1,4 @@
-// GraphQL over HTTP, and GraphiQL to try it. The library is loaded with the first request: who
-// doesn't use it doesn't wait for it. Source: CONTRACT 1.4.1,
+// GraphQL over HTTP, and GraphiQL to try it. Source: CONTRACT 1.4.1,
 // https://graphql.github.io/graphql-over-http/draft/.
 
 import { Type } from '@sinclair/typebox'
@@ -13,11 +12,11 @@ import type {
   OperationResponse,
 } from '../../http/operation.ts'
 import { CONSISTENCY_HEADER } from '../consistency.ts'
-import type { Graph } from '../graph.ts'
 import { graphiqlOperations } from './graphiql.ts'
+import type { GraphQl } from './loader.ts'
 import { type GraphQlParameters, parametersOfBody, parametersOfUrl } from './parameters.ts'
 import { Refused } from './refused.ts'
-import type { GraphQlAnswer, GraphQlService } from './service.ts'
+import type { GraphQlAnswer } from './service.ts'
 
 const PERMISSIONS = ['graph/<node>:query', 'graph/<node>:field:<field>']
 
@@ -45,8 +44,8 @@ const BodySchema = Type.Object({
   extensions: Type.Optional(Type.Union([Type.Object({}), Type.Null()])),
 })
 
-export function graphqlRoutes(graph: Graph): Operation[] {
-  const answerer = new Answerer(graph)
+export function graphqlRoutes(graphql: GraphQl): Operation[] {
+  const answerer = new Answerer(graphql)
   return [
     {
       method: 'POST',
@@ -77,11 +76,10 @@ export function graphqlRoutes(graph: Graph): Operation[] {
 }
 
 class Answerer {
-  readonly #graph: Graph
-  #service: Promise<GraphQlService> | null = null
+  readonly #graphql: GraphQl
 
-  constructor(graph: Graph) {
-    this.#graph = graph
+  constructor(graphql: GraphQl) {
+    this.#graphql = graphql
   }
 
   async answer(
@@ -95,7 +93,7 @@ class Answerer {
         'GraphQL is answered as application/graphql-response+json or application/json',
       )
     }
-    const service = await (this.#service ??= this.#load())
+    const service = await this.#graphql.service()
     try {
       const { identity } = request
       const answer = await service.answer({
@@ -117,14 +115,6 @@ class Answerer {
       }))
       return response(error.status, media, { errors })
     }
-  }
-
-  async #load(): Promise<GraphQlService> {
-    const { GraphQlService } = await import('./service.ts')
-    return new GraphQlService(
-      this.#graph,
-      () => new Promise((resolve) => void setImmediate(resolve)),
-    )
   }
 }
 

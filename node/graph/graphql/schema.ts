@@ -6,7 +6,6 @@
 import {
   GraphQLBoolean,
   GraphQLEnumType,
-  type GraphQLField,
   type GraphQLFieldConfig,
   type GraphQLFieldConfigMap,
   GraphQLInt,
@@ -18,37 +17,10 @@ import {
   GraphQLString,
 } from 'graphql'
 import type { FieldMeta, GraphMeta, NodeMeta } from '../../../protocol/graph/meta.ts'
-import { argumentsOf, connectionArguments } from './arguments.ts'
+import { argumentsOf, changesArguments, connectionArguments } from './arguments.ts'
+import { changesType } from './changes-type.ts'
+import type { Meaning, NodeTypeMeaning } from './meaning.ts'
 import { DATE, DECIMAL, INSTANT, JSON_VALUE, UUID } from './scalars.ts'
-
-/** What a field of the schema is to the graph. */
-export type Meaning =
-  /** A value: `field` as navigation objects write it, `member` where the answer has it. */
-  | { readonly kind: 'leaf'; readonly field: string; readonly member: string }
-  /** A record with members of its own; by the field `any` it is found out whether it is there. */
-  | { readonly kind: 'object'; readonly member: string; readonly any: string }
-  /** A member of a `dynamic`, by the argument `name`. */
-  | { readonly kind: 'dynamic-member'; readonly field: string }
-  /** A base set or an edge. */
-  | { readonly kind: 'nodes'; readonly edge: string; readonly isMany: boolean }
-  /** A page of a base set. */
-  | { readonly kind: 'connection'; readonly edge: string }
-  /** A part of a connection, or of what hangs on it. */
-  | { readonly kind: 'part' }
-
-/** What a type of nodes has, so that something can be asked for where no field is selected. */
-export interface NodeTypeMeaning {
-  /** A field that the caller may read; null: there is none. */
-  readonly someField: string | null
-}
-
-export function meaningOf(field: GraphQLField<unknown, unknown>): Meaning {
-  return field.extensions['graph'] as Meaning
-}
-
-export function nodeTypeMeaning(type: GraphQLObjectType): NodeTypeMeaning {
-  return type.extensions['graph'] as NodeTypeMeaning
-}
 
 /** Names beginning with two underscores are GraphQL's own. */
 const NAME = /^(?!__)[A-Za-z_][A-Za-z0-9_]*$/
@@ -67,14 +39,20 @@ export interface SchemaInput {
   readonly meta: GraphMeta
   /** Fields of a node that hold any JSON of which the caller may see single members at least. */
   readonly dynamicFields: (node: string) => readonly string[]
+  /** Whether lists of such nodes can be subscribed to. */
+  readonly follows: (node: string) => boolean
 }
 
 /** Null: the caller may see no node at all, and a schema without a field is none. */
-export function schemaOf({ meta, dynamicFields }: SchemaInput): GraphQLSchema | null {
+export function schemaOf({ meta, dynamicFields, follows }: SchemaInput): GraphQLSchema | null {
   const builder = new SchemaBuilder(meta, dynamicFields)
   const fields = builder.rootFields()
   if (Object.keys(fields).length === 0) return null
-  return new GraphQLSchema({ query: new GraphQLObjectType({ name: 'Query', fields }) })
+  const query = new GraphQLObjectType({ name: 'Query', fields })
+  const changes = builder.changesFields(follows)
+  if (Object.keys(changes).length === 0) return new GraphQLSchema({ query })
+  const subscription = new GraphQLObjectType({ name: 'Subscription', fields: changes })
+  return new GraphQLSchema({ query, subscription })
 }
 
 class SchemaBuilder {
@@ -83,7 +61,7 @@ class SchemaBuilder {
   readonly #types = new Map<string, GraphQLObjectType>()
   /** Names of types, which are of one list with GraphQL's own and ours. */
   readonly #names = new Set([
-    ...['Query', 'Mutation', 'Subscription', 'PageInfo', 'Require'],
+    ...['Query', 'Mutation', 'Subscription', 'PageInfo', 'Require', 'ChangeKind'],
     ...['String', 'Int', 'Float', 'Boolean', 'ID', 'Decimal', 'Instant', 'Date', 'UUID', 'JSON'],
   ])
 
@@ -106,6 +84,22 @@ class SchemaBuilder {
       const page = `${name}Connection`
       if (NAME.test(name) && !Object.hasOwn(fields, page)) {
         fields[page] = this.#connectionField(name, node)
+      }
+    }
+    return fields
+  }
+
+  /** Of the root of subscriptions: sets of which nodes can be shown, and followed. */
+  changesFields(follows: (node: string) => boolean): Fields {
+    const fields: Fields = {}
+    for (const { name, node } of this.#meta.sets) {
+      const type = this.#types.get(node)
+      if (type === undefined || !NAME.test(name) || !follows(node)) continue
+      const changes = changesType(type, this.#unique(`${type.name} change`))
+      fields[name] = {
+        type: new GraphQLNonNull(changes),
+        args: changesArguments(),
+        extensions: { graph: { kind: 'changes', edge: name } satisfies Meaning },
       }
     }
     return fields

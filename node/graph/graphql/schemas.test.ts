@@ -5,6 +5,7 @@ import t from 'tap'
 import { Acl, parseScope } from '../../../protocol/ace.ts'
 import { metaOf } from '../../../protocol/graph/meta.ts'
 import type { NodeType } from '../../../protocol/graph/node-type.ts'
+import { actorFieldOf } from '../../../protocol/graph/own-actor.ts'
 import { graphSchema } from '../../../protocol/graph/schema.ts'
 import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { graphAccess, openDynamics } from '../access.ts'
@@ -43,6 +44,7 @@ const view = (types: readonly NodeType[] = [THING]) => {
     version: 1,
     meta: (acl: Acl) => metaOf(schema, graphAccess(acl, 'any')),
     openDynamics: (acl: Acl, node: string) => openDynamics(acl, schema.nodes.get(node)!.type),
+    follows: (node: string) => actorFieldOf(node, schema) !== null,
   }
 }
 

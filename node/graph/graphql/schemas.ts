@@ -15,6 +15,8 @@ export interface GraphView {
   readonly version: number
   meta(acl: Acl): GraphMeta
   openDynamics(acl: Acl, node: string): readonly string[]
+  /** Whether lists of such nodes can be subscribed to. */
+  follows(node: string): boolean
 }
 
 /** A schema, with the documents that fit it. */
@@ -72,7 +74,11 @@ export class Schemas {
     this.#shown.set(acl, shown)
     const same = this.#kept.get(shown)
     if (same !== undefined) return same
-    const schema = schemaOf({ meta, dynamicFields: (node) => dynamics.get(node)! })
+    const schema = schemaOf({
+      meta,
+      dynamicFields: (node) => dynamics.get(node)!,
+      follows: (node) => this.#view.follows(node),
+    })
     if (schema === null) return null
     this.#made++
     const { graphqlSchemasMax, graphqlDocumentsMax, graphqlDocumentsCharsMax } = LIMITS.graph

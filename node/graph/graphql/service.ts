@@ -4,6 +4,7 @@
 
 import {
   type DocumentNode,
+  type ExecutionResult,
   type FieldNode,
   GraphQLError,
   type GraphQLSchema,
@@ -16,14 +17,16 @@ import {
 } from 'graphql'
 import { LIMITS } from '../../../config/limits.ts'
 import { type ErrorItem, RequestError } from '../../../protocol/errors.ts'
+import type { NavigationBody } from '../../../protocol/graph/navigation-body.ts'
 import type { Graph, GraphRequest } from '../graph.ts'
+import { type Change, shapedChange } from './changes.ts'
 import { parseDocument } from './document.ts'
 import { shaped } from './form.ts'
 import { checkIntrospection, introspect } from './introspection.ts'
 import { Refused } from './refused.ts'
 import { Schemas } from './schemas.ts'
 import { Selecting } from './selecting.ts'
-import { type FieldPathInAnswer, translate } from './translate.ts'
+import { type FieldPathInAnswer, translate, translateChanges } from './translate.ts'
 
 /** One request of GraphQL over HTTP, well formed. */
 export interface GraphQlRequest extends Pick<
@@ -59,19 +62,46 @@ export class GraphQlService {
   /** Rejects with Refused; with RequestError where no query would be answered to this caller. */
   async answer(request: GraphQlRequest): Promise<GraphQlAnswer> {
     const budgetMs = await this.#followed(request)
-    const { schema, document } = this.#prepared(request)
-    const operation = operationOf(document, request.operationName)
+    const { operation, ...others } = this.#chosen(request)
     if (operation.operation !== OperationTypeNode.QUERY) {
-      const code = request.isSafe ? 'METHOD_NOT_ALLOWED' : 'INVALID_QUERY'
+      const isChange = operation.operation === OperationTypeNode.MUTATION
+      const code = request.isSafe && isChange ? 'METHOD_NOT_ALLOWED' : 'INVALID_QUERY'
       throw refused(code, [noQuery(operation)])
     }
-    const definitions = operation.variableDefinitions ?? []
-    const coerced = getVariableValues(schema, definitions, request.variables, {
-      maxErrors: LIMITS.graph.graphqlErrorsMax,
-    })
-    if (coerced.coerced === undefined) throw refused('INVALID_PARAMETERS', coerced.errors)
-    const selecting = new Selecting(document, coerced.coerced)
-    return this.#run({ ...request, budgetMs }, { schema, document, operation, selecting })
+    const selecting = selectingOf(request, { operation, ...others })
+    return this.#run({ ...request, budgetMs }, { operation, ...others, selecting })
+  }
+
+  /** What operation is meant. Throws as `answer` rejects. */
+  operationOf(request: OperationChoice): Chosen {
+    return this.#chosen(request)
+  }
+
+  /** A subscription, by what its caller may see at the moment. Throws as `answer` rejects. */
+  subscription(request: OperationChoice & Pick<GraphQlRequest, 'variables'>): Subscription {
+    const chosen = this.#chosen(request)
+    const { schema, operation } = chosen
+    const type = schema.getSubscriptionType()
+    if (!type) throw invalid([new GraphQLError('The token covers no list that can be followed')])
+    const selecting = selectingOf(request, chosen)
+    const [one] = selecting.rootFields(type, operation.selectionSet)
+    if (one === undefined) {
+      throw invalid([new GraphQLError('The subscription selects nothing', { nodes: [operation] })])
+    }
+    const [key, nodes] = one
+    const { form, places, ...asked } = refusing(() =>
+      translateChanges(type, key, { nodes, selecting }),
+    )
+    return {
+      ...asked,
+      result: (change) => shapedChange(change, key, form),
+      refusal: (error) => refusedByGraph(error, places),
+    }
+  }
+
+  #chosen(request: OperationChoice): Chosen {
+    const { schema, document } = this.#prepared(request)
+    return { schema, document, operation: operationOf(document, request.operationName) }
   }
 
   /** A field that was defined just before is in the schema that the query is held against. */
@@ -148,11 +178,39 @@ export class GraphQlService {
   }
 }
 
-interface Operation {
+type OperationChoice = Pick<GraphQlRequest, 'acl' | 'query' | 'operationName'>
+
+/** An operation of a document that is valid. */
+export interface Chosen {
   readonly schema: GraphQLSchema
   readonly document: DocumentNode
   readonly operation: OperationDefinitionNode
+}
+
+interface Operation extends Chosen {
   readonly selecting: Selecting
+}
+
+/** A list to be followed, and how its changes are told. */
+export interface Subscription {
+  /** As `createLiveQuery` takes it. */
+  readonly query: NavigationBody
+  readonly resume: string | null
+  result(change: Change): ExecutionResult
+  /** Refused, where the error is the graph's refusal of `query`. */
+  refusal(error: unknown): unknown
+}
+
+function selectingOf(
+  { variables }: Pick<GraphQlRequest, 'variables'>,
+  { schema, document, operation }: Chosen,
+): Selecting {
+  const definitions = operation.variableDefinitions ?? []
+  const coerced = getVariableValues(schema, definitions, variables, {
+    maxErrors: LIMITS.graph.graphqlErrorsMax,
+  })
+  if (coerced.coerced === undefined) throw refused('INVALID_PARAMETERS', coerced.errors)
+  return new Selecting(document, coerced.coerced)
 }
 
 const INTROSPECTION: ReadonlySet<string> = new Set(['__schema', '__type'])
@@ -170,11 +228,13 @@ function operationOf(document: DocumentNode, name: string | null): OperationDefi
 }
 
 function noQuery(operation: OperationDefinitionNode): GraphQLError {
-  return new GraphQLError(
-    `This is a ${operation.operation}; only queries are answered here: the graph is written by ` +
-      'what is done to actors',
-    { nodes: [operation] },
-  )
+  const text =
+    operation.operation === OperationTypeNode.SUBSCRIPTION
+      ? 'This is a subscription: it is answered over a WebSocket at this path, by the subprotocol ' +
+        'graphql-transport-ws'
+      : 'This is a mutation; only queries and subscriptions are answered here: the graph is ' +
+        'written by what is done to actors'
+  return new GraphQLError(text, { nodes: [operation] })
 }
 
 function invalid(errors: readonly GraphQLError[]): Refused {
@@ -220,8 +280,8 @@ function graphError(
   const { path: place, ...others } = details
   const path = typeof place === 'string' ? fieldAt(place.slice(1), places) : null
   const text = message.replaceAll(
-    /\/(\d[\w/]*)/g,
-    (all, at: string) => fieldAt(at, places)?.join('.') ?? all,
+    /\/(\d[\w/]*)|\b(__e\d+)\b/g,
+    (all, at?: string, alias?: string) => fieldAt(at ?? alias!, places)?.join('.') ?? all,
   )
   return new GraphQLError(text, {
     path,

@@ -15,8 +15,9 @@ import {
 } from 'graphql'
 import { LIMITS } from '../../../config/limits.ts'
 import type { NavigationBody, NodeBody } from '../../../protocol/graph/navigation-body.ts'
+import type { ChangeForm, ChangePart } from './changes.ts'
 import type { ConnectionPart, ObjectForm, Part } from './form.ts'
-import { type Meaning, meaningOf, nodeTypeMeaning } from './schema.ts'
+import { type Meaning, meaningOf, nodeTypeMeaning } from './meaning.ts'
 import type { Selected, Selecting } from './selecting.ts'
 
 /** Where a field stands in the answer, lists left out. */
@@ -25,7 +26,7 @@ export type FieldPathInAnswer = readonly string[]
 export interface Translation {
   readonly navigations: readonly NavigationBody[]
   readonly form: ObjectForm
-  /** By the place of a navigation in the query (`0/node/navigate/1`): the field that it is of. */
+  /** By the alias of a navigation, and its place (`0/node/navigate/1`): the field that it is of. */
   readonly places: ReadonlyMap<string, FieldPathInAnswer>
 }
 
@@ -36,6 +37,24 @@ export function translate(
   selecting: Selecting,
 ): Translation {
   return new Translator(selecting).translate(type, fields)
+}
+
+/** A list that is followed, as a live query and the form of its changes. */
+export interface ChangesTranslation {
+  readonly query: NavigationBody
+  readonly resume: string | null
+  readonly form: ChangeForm
+  readonly places: ReadonlyMap<string, FieldPathInAnswer>
+}
+
+/** Of the one field of a subscription. */
+export function translateChanges(
+  type: GraphQLObjectType,
+  key: string,
+  { nodes, selecting }: { readonly nodes: readonly FieldNode[]; readonly selecting: Selecting },
+): ChangesTranslation {
+  const field = type.getFields()[nodes[0]!.name.value]!
+  return new Translator(selecting).changes(key, { field, nodes })
 }
 
 /** A node object that grows: several selections of one node may meet in it. */
@@ -55,6 +74,7 @@ interface Arguments {
   readonly limit?: number | null
   readonly first?: number | null
   readonly after?: string | null
+  readonly resume?: string | null
 }
 
 class Translator {
@@ -71,6 +91,29 @@ class Translator {
     const root: Growing = { fields: new Set(), navigate: [], place: '', path: [], nodes: 1 }
     const form = this.#form(type, fields, root)
     return { navigations: root.navigate, form, places: this.#places }
+  }
+
+  changes(key: string, of: Asked): ChangesTranslation {
+    const { edge } = meaningOf(of.field) as Extract<Meaning, { kind: 'changes' }>
+    const args = this.#arguments(of)
+    const limit = args.limit ?? this.#limitOf(of.field, 'limit')
+    const root: Growing = { fields: new Set(), navigate: [], place: '', path: [], nodes: 1 }
+    const below = this.#begin(key, root, { of, limit })
+    const type = getNamedType(of.field.type) as GraphQLObjectType
+    const node = getNamedType(type.getFields()['node']!.type) as GraphQLObjectType
+    const selected = this.#selecting.fieldsOf(type, of.nodes)
+    const form = Array.from(selected, ([part, nodes]): ChangePart => {
+      const name = nodes[0]!.name.value
+      if (name === '__typename') return { kind: 'constant', key: part, value: type.name }
+      if (name !== 'node' && name !== 'nodes') return { kind: name as 'index', key: part }
+      const own = this.#form(node, this.#selecting.fieldsOf(node, nodes), below)
+      return { kind: name, key: part, form: own }
+    })
+    this.#askSomething(node, below, of)
+    this.#end(root, below, { edge, ...selection(args), limit })
+    // A live query has a name of its own.
+    const { alias: _, ...query } = root.navigate[0]!
+    return { query, resume: args.resume ?? null, form, places: this.#places }
   }
 
   #form(type: GraphQLObjectType, selected: Selected, into: Growing): ObjectForm {
@@ -99,8 +142,9 @@ class Translator {
         return this.#nodes(key, of, { meaning, into })
       case 'connection':
         return this.#connection(key, of, { meaning, into })
+      case 'changes':
       case 'part':
-        throw new Error('a part of a connection has been met outside of one')
+        throw new Error(`${key} is no part of a node`)
     }
   }
 
@@ -242,6 +286,7 @@ class Translator {
 
   #end(into: Growing, below: Growing, body: Omit<NavigationBody, 'alias' | 'node'>): string {
     const alias = `__e${this.#aliases++}`
+    this.#places.set(alias, below.path)
     const index = Number(below.place.slice(below.place.lastIndexOf('/') + 1))
     const fields = Array.from(below.fields)
     const navigate = below.navigate

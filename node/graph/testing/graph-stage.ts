@@ -17,6 +17,7 @@ import type { Operation, OperationRequest, OperationResponse } from '../../http/
 import { type ConsistencyTokens, consistencyTokens } from '../consistency.ts'
 import { cursorSeal } from '../cursors.ts'
 import { Graph, type PlanRunner } from '../graph.ts'
+import { GraphQl } from '../graphql/loader.ts'
 import { graphqlRoutes } from '../graphql/routes.ts'
 import { derivedHistory } from '../history.ts'
 import { LiveSchema, type SchemaVersion } from '../live-schema.ts'
@@ -99,7 +100,9 @@ export async function stage(t: Test): Promise<Stage> {
     monotonicMs: () => clock.monotonicMs(),
   })
   while (!progress.ready) await new Promise((r) => setImmediate(r))
-  return Object.assign(made, { operations: [...graphRoutes(graph), ...graphqlRoutes(graph)] })
+  return Object.assign(made, {
+    operations: [...graphRoutes(graph), ...graphqlRoutes(new GraphQl(graph))],
+  })
 }
 
 interface FollowerParts {

@@ -47,6 +47,8 @@ export interface SocketPath {
   readonly path: string
   /** Subprotocols that are spoken, the best first; none: whatever is offered, none is agreed on. */
   readonly protocols: readonly string[]
+  /** A client that speaks none of them is let in, for its station to close it with a code. */
+  readonly opensOthers?: boolean
   /** One frame of a client; a larger one closes with 1009. */
   readonly frameBytesMax: number
   /** null: it may come in. */
@@ -173,7 +175,8 @@ export class Sockets {
     if (!isOwnOrigin(origin, req.getHeader('host'), this.#options.ownOrigin)) {
       return new RequestError('FORBIDDEN', `pages of ${origin.slice(0, 200)} may not connect here`)
     }
-    const protocol = chosen(path.protocols, req.getHeader('sec-websocket-protocol'))
+    const found = chosen(path.protocols, req.getHeader('sec-websocket-protocol'))
+    const protocol = found ?? (path.opensOthers === true ? '' : null)
     if (protocol === null) {
       return malformed(`the subprotocol here is ${path.protocols.join(' or ')}`)
     }

@@ -11,6 +11,7 @@ import { queryNode } from '../../../protocol/graph/find-in-memory.ts'
 import type { NodeSource } from '../../../protocol/graph/find-in-memory.ts'
 import { NO_HISTORY } from '../../../protocol/graph/history.ts'
 import { planNavigations } from '../../../protocol/graph/navigation.ts'
+import { actorFieldOf } from '../../../protocol/graph/own-actor.ts'
 import type { FieldPath, NodePlan, Step } from '../../../protocol/graph/plan.ts'
 import type { GraphAccess } from '../../../protocol/graph/planning.ts'
 import type { GraphSchema } from '../../../protocol/graph/schema.ts'
@@ -109,7 +110,11 @@ export function planLive(
     throw refused(`limit is from 1 to ${LIMITS.live.queryLimitMax} in a live query`)
   }
   for (const below of step.plan.steps) checkNested(below)
-  return new LivePlan(step, actorFieldOf(step, schema))
+  const actorField = actorFieldOf(step.plan.node, schema)
+  if (actorField === null) {
+    throw refused(`${step.name} can not be followed: its nodes don't say whose they are`)
+  }
+  return new LivePlan(step, actorField)
 }
 
 function checkNested({ name, storage, cardinality, source, plan }: Step): void {
@@ -118,18 +123,6 @@ function checkNested({ name, storage, cardinality, source, plan }: Step): void {
     throw refused(`${name}: a live query follows edges to one node of the same actor only`)
   }
   for (const below of plan.steps) checkNested(below)
-}
-
-/** Field of a node that holds its actor's UUID. */
-function actorFieldOf({ storage, plan }: Step, schema: GraphSchema): string {
-  const { type, edges } = schema.nodes.get(plan.node)!
-  if (type.root === true) return type.idField
-  for (const { from, to, cardinality, sameActor, node: target } of edges.values()) {
-    const root = schema.nodes.get(target)!.type
-    const leads = root.root === true && to === root.idField && cardinality === 'single'
-    if (leads && sameActor && storage.kind === 'row') return from
-  }
-  throw refused(`${type.set} can not be followed: their nodes don't say whose they are`)
 }
 
 function readable(plan: NodePlan, hidden: readonly FieldPath[]): NodePlan {

@@ -1,6 +1,6 @@
 // The page around GraphiQL: asks for a token and keeps it in memory only.
 
-/* global document, fetch, React, ReactDOM, GraphiQL, FormData, URLSearchParams */
+/* global document, location, fetch, React, ReactDOM, GraphiQL, graphqlWs, FormData, URLSearchParams */
 ;(() => {
   const form = document.getElementById('sign-in')
   const place = document.getElementById('graphiql')
@@ -26,23 +26,29 @@
     place.hidden = true
   }
 
-  const post = (parameters, headers) =>
-    fetch('/graphql', {
-      method: 'POST',
+  const send = async (url, { headers, ...options }) => {
+    const response = await fetch(url, {
+      ...options,
       headers: {
         ...headers,
         Accept: 'application/graphql-response+json, application/json;q=0.9',
-        'Content-Type': 'application/json',
         Authorization: `Bearer ${token}`,
       },
-      body: JSON.stringify(parameters),
     })
-
-  const fetcher = async (parameters, { headers = {} } = {}) => {
-    const response = await post(parameters, headers)
     if (response.status === 401) ask('The token is not good any more.')
-    return response.json()
+    return response
   }
+
+  const wsClient = graphqlWs.createClient({
+    url: `${location.origin.replace(/^http/, 'ws')}/graphql`,
+    connectionParams: () => ({ authorization: `Bearer ${token}` }),
+    // 4403: the token has ended.
+    shouldRetry: ({ code }) => code !== 4403,
+    on: {
+      closed: ({ code }) => code === 4403 && ask('The token is not good any more.'),
+    },
+  })
+  const fetcher = GraphiQL.createFetcher({ url: '/graphql', fetch: send, wsClient })
 
   const show = () => {
     form.hidden = true
@@ -57,7 +63,9 @@
     const given = new FormData(form)
     try {
       token = given.get('token') || (await tokenOf(given.get('client'), given.get('secret')))
-      const { status } = await post({ query: '{ __typename }' }, {})
+      const body = JSON.stringify({ query: '{ __typename }' })
+      const headers = { 'Content-Type': 'application/json' }
+      const { status } = await send('/graphql', { method: 'POST', headers, body })
       if (status === 401) throw new Error('The token is not good.')
       form.reset()
       show()
