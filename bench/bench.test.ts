@@ -16,6 +16,7 @@ import { parseMetrics } from './target/metrics.ts'
 import { processUsage } from './target/process-usage.ts'
 import { FakeInstallation } from './testing/fake-installation.ts'
 
+const NEVER = Number.MAX_SAFE_INTEGER
 const SETTINGS: BenchSettings = {
   scenarios: SCENARIO_NAMES,
   concurrencies: [2],
@@ -32,6 +33,10 @@ const SETTINGS: BenchSettings = {
   growthMinutes: 1,
   windowSeconds: 1,
   preload: 120,
+  watchers: 8,
+  standing: 120,
+  liveRate: 400,
+  seenWithinMs: 10_000,
   floors: false,
 }
 
@@ -56,7 +61,7 @@ const about = {
 } as const
 
 t.test('all scenarios run, are counted right, and are reported', async (t) => {
-  const fake = new FakeInstallation(Number.MAX_SAFE_INTEGER)
+  const fake = new FakeInstallation(NEVER)
   const cases = await run(SETTINGS, await fake.start(t))
   t.same(new Set(cases.map((one) => one.name)), new Set(SCENARIO_NAMES))
   for (const one of cases) {
@@ -93,9 +98,20 @@ t.test('an installation that loses acknowledged orders is found out', async (t) 
   t.match(resultTable({ ...about, cases: [one!] }), /PROBLEM: order-create @2, round 1/)
 })
 
+t.test('a watcher that is not told of its last change is found out', async (t) => {
+  const settings = { ...SETTINGS, scenarios: ['live-fanout'], runs: 1, seconds: 0.2 }
+  const good = await run(settings, await new FakeInstallation(NEVER).start(t))
+  const [figures] = good[0]!.runs
+  t.same(figures!.problems, [])
+  t.ok(figures!.count > 60 && figures!.p50 > 0, `${figures!.count} changes`)
+  const unseen = { ...settings, seenWithinMs: 50 }
+  const [one] = await run(unseen, await new FakeInstallation(NEVER, 2).start(t))
+  t.match(one!.runs[0]!.problems, [/x a watcher has not seen its last change/])
+})
+
 t.test('floors run as processes of their own and give ratios', async (t) => {
   const settings = { ...SETTINGS, scenarios: ['order-create'], runs: 1, floors: true }
-  const cases = await run(settings, await new FakeInstallation(Number.MAX_SAFE_INTEGER).start(t))
+  const cases = await run(settings, await new FakeInstallation(NEVER).start(t))
   t.same(
     cases.map((one) => one.name),
     ['floor-http', 'floor-lmdb', 'order-create'],

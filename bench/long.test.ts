@@ -35,6 +35,10 @@ const SETTINGS: BenchSettings = {
   growthMinutes: 1,
   windowSeconds: 0.25,
   preload: 1,
+  watchers: 1,
+  standing: 1,
+  liveRate: 1,
+  seenWithinMs: 1,
   floors: true,
 }
 

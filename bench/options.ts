@@ -26,8 +26,16 @@ export interface BenchSettings {
   readonly windowSeconds: number
   /** Orders in the store of the graph scenarios. */
   readonly preload: number
+  /** Sockets of the live scenarios, queries of live-standing, and changes a second. */
+  readonly watchers: number
+  readonly standing: number
+  readonly liveRate: number
+  /** How long after its change a watcher may still be told of it. */
+  readonly seenWithinMs: number
   readonly floors: boolean
 }
+
+const SEEN_WITHIN_MS = 10_000
 
 type LongSettings = Pick<
   BenchSettings,
@@ -72,6 +80,9 @@ Measures the public API beside the floors of the machine, prints a table, writes
                          it gives up then
   --window N             seconds of a window of soak and growth, default 10
   --preload N            orders in the store of graph-get and graph-page, default 100000
+  --watchers N           sockets of live-fanout, live-fanout-hot and live-writers, default 1000
+  --standing N           queries of live-standing, default 10000, compared with 100
+  --live-rate N          changes a second of live-fanout and live-standing, default 1000
   --no-floors            leave the floors out
   --url URL              a running installation instead of own nodes, with
                          --token T or --client-id ID --client-secret S; --pid N to read its CPU
@@ -95,6 +106,9 @@ const OPTIONS = {
   'growth-minutes': { type: 'string', default: '60' },
   window: { type: 'string', default: '10' },
   preload: { type: 'string', default: '100000' },
+  watchers: { type: 'string', default: '1000' },
+  standing: { type: 'string', default: '10000' },
+  'live-rate': { type: 'string', default: '1000' },
   'no-floors': { type: 'boolean', default: false },
   url: { type: 'string' },
   token: { type: 'string' },
@@ -124,6 +138,10 @@ const SMOKE: BenchSettings = {
   growthMinutes: 1,
   windowSeconds: 0.5,
   preload: 400,
+  watchers: 20,
+  standing: 200,
+  liveRate: 100,
+  seenWithinMs: SEEN_WITHIN_MS,
   floors: true,
 }
 
@@ -131,6 +149,9 @@ type PositiveOption =
   | 'seconds'
   | 'runs'
   | 'preload'
+  | 'watchers'
+  | 'standing'
+  | 'live-rate'
   | 'steady-rate'
   | 'steady-seconds'
   | 'soak-rate'
@@ -193,6 +214,10 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
     steadySeconds: positive('steady-seconds'),
     ...longSettings(values, { check, positive }),
     preload: positive('preload'),
+    watchers: positive('watchers'),
+    standing: positive('standing'),
+    liveRate: positive('live-rate'),
+    seenWithinMs: SEEN_WITHIN_MS,
     floors: !values['no-floors'],
   }
   if (problems.length > 0) return { problems }

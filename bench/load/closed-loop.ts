@@ -19,9 +19,10 @@ export async function closedLoop(options: ClosedLoopOptions): Promise<LoadResult
   let measuring = false
   const send = (socket: HttpSocket): void => {
     if (!running) return
-    const request = options.next()
+    const nowMs = performance.now()
+    const request = options.next(nowMs)
     socket.kind = request.kind
-    socket.sentAt = performance.now()
+    socket.sentAt = nowMs
     socket.send(request.bytes)
   }
   const pool = new Pool({

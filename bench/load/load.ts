@@ -21,7 +21,8 @@ export interface LoadOptions {
   /** Unmeasured seconds before: caches and compilers warm up. */
   readonly warmUpSeconds: number
   readonly seconds: number
-  readonly next: () => PreparedRequest
+  /** Asked when one leaves, for the request that was due at this time of performance.now(). */
+  readonly next: (dueMs: number) => PreparedRequest
   readonly readings: Readings
   /** One for several loops, side by side or in turn; else the loop has its own. */
   readonly recorder?: Recorder

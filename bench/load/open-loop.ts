@@ -64,6 +64,8 @@ class OpenLoop {
       }
       await new Promise((resolve) => setTimeout(resolve, TICK_MS))
     }
+    // So few requests that all were answered before.
+    if (!measuring) readings.started()
     const end = performance.now()
     const left = this.#total - this.#sent
     // From here on no answer is followed by a request that was due.
@@ -84,9 +86,10 @@ class OpenLoop {
     while (this.#sent < due) {
       const socket = this.#idle.pop()
       if (socket === undefined) return
-      const request = this.#o.next()
+      const dueMs = this.#start + (this.#sent * 1000) / this.#o.rate
+      const request = this.#o.next(dueMs)
       socket.kind = request.kind
-      socket.sentAt = this.#start + (this.#sent * 1000) / this.#o.rate
+      socket.sentAt = dueMs
       this.#sent++
       socket.send(request.bytes)
     }

@@ -12,6 +12,10 @@ export const SCENARIO_NAMES = [
   'graph-page-customer',
   'graph-page-dates',
   'steady',
+  'live-fanout',
+  'live-fanout-hot',
+  'live-standing',
+  'live-writers',
 ] as const
 
 /** Loads of many minutes: they run only when they are named, whole. */

@@ -2,6 +2,7 @@
 
 import type { BenchSettings } from '../options.ts'
 import { growth } from './growth.ts'
+import { liveScenarios } from './live.ts'
 import { LONG_SCENARIO_NAMES, SCENARIO_NAMES } from './names.ts'
 import { graphScenarios } from './reads.ts'
 import type { Scenario } from './scenario.ts'
@@ -18,6 +19,7 @@ export function chosenScenarios(settings: BenchSettings): readonly Scenario[] {
     mixed(settings),
     ...graphScenarios(settings),
     steady(settings),
+    ...liveScenarios(settings),
     soak(settings),
     growth(settings),
   ]

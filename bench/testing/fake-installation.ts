@@ -5,22 +5,44 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { FakeWatching } from './fake-watching.ts'
 import { Installation } from '../target/installation.ts'
 
+interface FakeCommand {
+  readonly type: string
+  readonly value?: string
+  readonly fields?: { readonly stamp?: number }
+}
+
 interface FakeMessage {
-  readonly body: { readonly orderNumber?: string; readonly createdAt?: string }
+  readonly body?: {
+    readonly orderNumber?: string
+    readonly createdAt?: string
+    readonly commands?: readonly FakeCommand[]
+  }
+}
+
+interface FakeOrder {
+  readonly id: string
+  readonly number: string
+  readonly createdAt: string
+  readonly customer: string
 }
 
 /** Keeps all but each `loses`-th order. */
 export class FakeInstallation {
-  readonly orders: { id: string; number: string; createdAt: string }[] = []
+  readonly orders: FakeOrder[] = []
   #made = 0
   #port = 0
   readonly #loses: number
   readonly #server = createServer((request, response) => this.#serve(request, response))
 
-  constructor(loses: number) {
+  readonly #watching: FakeWatching
+
+  /** It tells who watches of all but each `losesChange`-th change. */
+  constructor(loses: number, losesChange = Number.MAX_SAFE_INTEGER) {
     this.#loses = loses
+    this.#watching = new FakeWatching(this.#server, losesChange)
   }
 
   async start(t: Test): Promise<Installation> {
@@ -75,17 +97,26 @@ export class FakeInstallation {
       return JSON.stringify(this.#create((JSON.parse(body) as FakeMessage[])[0]!))
     }
     if (url === '/resources/actors/order') return ''
-    const isKept = this.orders.some(({ id }) => url.endsWith(`/${id}`))
-    return JSON.stringify({ data: isKept ? ['checkpoint'] : [] })
+    const order = this.orders.find(({ id }) => url.endsWith(`/${id}`))
+    if (order !== undefined) this.#stamped(order, (JSON.parse(body) as FakeMessage[])[0]!)
+    return JSON.stringify({ data: order === undefined ? [] : ['checkpoint'] })
   }
 
-  #create({ body }: FakeMessage): object {
+  #stamped({ number, customer }: FakeOrder, { body }: FakeMessage): void {
+    const stamp = body?.commands?.find(({ fields }) => fields?.stamp !== undefined)?.fields?.stamp
+    if (stamp !== undefined) this.#watching.changed([number, customer], stamp)
+  }
+
+  #create(message: FakeMessage): object {
     const n = ++this.#made
+    const { body } = message
     const order = {
       id: `id-${n}`,
-      number: body.orderNumber ?? `O${n}`,
-      createdAt: body.createdAt ?? new Date(n).toISOString(),
+      number: body?.orderNumber ?? `O${n}`,
+      createdAt: body?.createdAt ?? new Date(n).toISOString(),
+      customer: body?.commands?.find(({ type }) => type === 'setCustomerNumber')?.value ?? '',
     }
+    this.#stamped(order, message)
     if (n % this.#loses !== 0) this.orders.push(order)
     return { id: order.id, data: { orderId: order.id, orderNumber: order.number } }
   }

@@ -52,6 +52,10 @@ export class LiveQueries implements WatchedStream {
   #number = 0
   #typesFrom = 0
   #types = ''
+  /** How many queries have each type. */
+  readonly #typeUses = new Map<string, number>()
+  #syncing: Promise<void> | null = null
+  #nextSync: Promise<void> | null = null
   #readsAtOnce = 0
   readonly #turns: (() => void)[] = []
   #isFlushDue = false
@@ -218,9 +222,24 @@ export class LiveQueries implements WatchedStream {
     await new Promise<void>((resolve) => void clock.after(LIMITS.live.queryRowsMs, resolve))
   }
 
-  /** Has the owners say how far they are, and what is wanted of them. */
+  /**
+   * Has the owners say how far they are, and what is wanted of them. Whoever comes while they are
+   * asked shares the next time: what is said then is of a moment after it came.
+   */
   #sync(): Promise<void> {
-    const types = [...new Set([...this.#all].flatMap(({ plan }) => [...plan.types]))].sort()
+    if (this.#syncing === null) {
+      this.#syncing = this.#ask().finally(() => (this.#syncing = null))
+      return this.#syncing
+    }
+    this.#nextSync ??= this.#syncing.then(() => {
+      this.#nextSync = null
+      return this.#sync()
+    })
+    return this.#nextSync
+  }
+
+  #ask(): Promise<void> {
+    const types = [...this.#typeUses.keys()].sort()
     const text = types.join()
     this.#number++
     if (text !== this.#types) {
@@ -312,14 +331,21 @@ export class LiveQueries implements WatchedStream {
   // --- which queries a change touches -----------------------------------------------------
 
   #enter(query: StandingQuery): void {
-    const { node, step } = query.plan
+    const { node, step, types } = query.plan
+    for (const type of types) this.#typeUses.set(type, 1 + (this.#typeUses.get(type) ?? 0))
     const index = this.#byNode.get(node) ?? new TermIndex<StandingQuery>()
     this.#byNode.set(node, index)
     index.add(query, step.filter)
   }
 
   #leave(query: StandingQuery): void {
-    this.#byNode.get(query.plan.node)?.delete(query)
+    const { node, types } = query.plan
+    this.#byNode.get(node)?.delete(query)
+    for (const type of types) {
+      const uses = this.#typeUses.get(type)! - 1
+      if (uses > 0) this.#typeUses.set(type, uses)
+      else this.#typeUses.delete(type)
+    }
   }
 
   readonly #actorKept = (query: StandingQuery, actorId: string, isKept: boolean): void => {

@@ -106,3 +106,19 @@ t.test('of 10,000 queries only those are asked whose terms a document has', (t) 
   t.equal(index.candidates({ number: 'none', total: 0 }).size, 0)
   t.end()
 })
+
+t.test('queries that have one value in common are told apart by the others', (t) => {
+  const index = new TermIndex<{ readonly n: number }>()
+  const is = (name: string, value: string): Condition => ({
+    ...{ kind: 'compare', operator: '==', as: 'text' },
+    left: { kind: 'field', path: [name], type: 'text' },
+    right: { kind: 'value', value },
+  })
+  for (let n = 0; n < 1_000; n++) {
+    index.add({ n }, { kind: 'and', of: [is('state', 'open'), is('customer', `C${n}`)] })
+  }
+  const asked = index.candidates({ state: 'open', customer: 'C7' })
+  t.ok(asked.size < 5, `${asked.size} are asked`)
+  t.ok([...asked].some(({ n }) => n === 7))
+  t.end()
+})

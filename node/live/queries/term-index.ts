@@ -58,7 +58,7 @@ export class TermIndex<Q extends object> {
 
   /** `filter` null: every document matches. A query is in it once. */
   add(query: Q, filter: Condition | null): void {
-    const terms = filter === null ? null : termsOf(filter)
+    const terms = filter === null ? null : termsOf(filter, this.#costOf)
     this.#terms.set(query, terms)
     if (terms === null) this.#always.add(query)
     else for (const term of terms) this.#enter(query, term)
@@ -87,6 +87,19 @@ export class TermIndex<Q extends object> {
       }
     }
     return found
+  }
+
+  /**
+   * How often queries that wait at these terms are likely to be asked: a range is passed by many
+   * values, and where many wait one value asks them all.
+   */
+  readonly #costOf = (terms: readonly Term[]): number => {
+    let cost = 0
+    for (const term of terms) {
+      const known = this.#byPath.get(JSON.stringify(term.path))
+      cost += isBound(term) ? RANGE_COST : 1 + (known?.[term.kind].get(term.value)?.size ?? 0)
+    }
+    return cost
   }
 
   #enter(query: Q, term: Term): void {
@@ -184,15 +197,20 @@ function isScalar(value: unknown): value is Scalar {
 
 // --- the terms of a filter ----------------------------------------------------------------------
 
+/** As many queries at one value as a range is worth. */
+const RANGE_COST = 1_000
+
+type CostOf = (terms: readonly Term[]) => number
+
 /** One of these must hold where the filter does; null: it can't be told by terms. */
-function termsOf(condition: Condition): readonly Term[] | null {
+function termsOf(condition: Condition, costOf: CostOf): readonly Term[] | null {
   switch (condition.kind) {
     case 'constant':
       return condition.value ? null : []
     case 'and':
-      return condition.of.map(termsOf).reduce(better, null)
+      return cheapest(condition.of, costOf)
     case 'or': {
-      const all = condition.of.map(termsOf)
+      const all = condition.of.map((one) => termsOf(one, costOf))
       return all.includes(null) ? null : all.flatMap((terms) => terms!)
     }
     case 'compare':
@@ -213,17 +231,14 @@ function termsOf(condition: Condition): readonly Term[] | null {
   }
 }
 
-/** The terms that fewer documents are likely to have. */
-function better(a: readonly Term[] | null, b: readonly Term[] | null): readonly Term[] | null {
-  if (a === null || b === null) return a ?? b
-  return costOf(b) < costOf(a) ? b : a
-}
-
-/** A range is passed by many values; of equal values one is met by few documents. */
-const RANGE_COST = 1_000
-
-function costOf(terms: readonly Term[]): number {
-  return terms.reduce((sum, term) => sum + (isBound(term) ? RANGE_COST : 1), 0)
+/** The terms of one of them, all of which must hold. */
+function cheapest(conditions: readonly Condition[], costOf: CostOf): readonly Term[] | null {
+  let best: readonly Term[] | null = null
+  for (const condition of conditions) {
+    const terms = termsOf(condition, costOf)
+    if (terms !== null && (best === null || costOf(terms) < costOf(best))) best = terms
+  }
+  return best
 }
 
 function equalTo(operand: Operand, values: readonly Scalar[]): readonly Term[] | null {
