@@ -9,7 +9,7 @@ import { resultPage } from './report/html.ts'
 import { resultTable } from './report/table.ts'
 import { spread, type BenchResult, type CaseResult, type RunFigures } from './result.ts'
 import { Rounds } from './rounds.ts'
-import { SCENARIO_NAMES } from './scenarios/names.ts'
+import { RETAIL_SCENARIO_NAMES, SCENARIO_NAMES } from './scenarios/names.ts'
 import { chosenScenarios } from './scenarios/scenarios.ts'
 import type { Installation } from './target/installation.ts'
 import { parseMetrics } from './target/metrics.ts'
@@ -17,8 +17,13 @@ import { processUsage } from './target/process-usage.ts'
 import { FakeInstallation } from './testing/fake-installation.ts'
 
 const NEVER = Number.MAX_SAFE_INTEGER
+/** Those that ask a whole shop need a graph that answers (test/processes/bench-retail.test.ts). */
+const SIMPLE = SCENARIO_NAMES.filter(
+  (name) => !(RETAIL_SCENARIO_NAMES as readonly string[]).includes(name),
+)
+
 const SETTINGS: BenchSettings = {
-  scenarios: SCENARIO_NAMES,
+  scenarios: SIMPLE,
   concurrencies: [2],
   seconds: 0.05,
   warmUpSeconds: 0.01,
@@ -37,7 +42,10 @@ const SETTINGS: BenchSettings = {
   standing: 120,
   liveRate: 400,
   seenWithinMs: 10_000,
+  retailFile: null,
+  retailRows: 100,
   floors: false,
+  driver: 'embedded',
 }
 
 function run(settings: BenchSettings, installation: Installation): Promise<readonly CaseResult[]> {
@@ -63,7 +71,7 @@ const about = {
 t.test('all scenarios run, are counted right, and are reported', async (t) => {
   const fake = new FakeInstallation(NEVER)
   const cases = await run(SETTINGS, await fake.start(t))
-  t.same(new Set(cases.map((one) => one.name)), new Set(SCENARIO_NAMES))
+  t.same(new Set(cases.map((one) => one.name)), new Set(SIMPLE))
   for (const one of cases) {
     t.equal(one.runs.length, 2, one.name)
     const rates = one.runs.map((figures) => figures.rate)
@@ -178,6 +186,12 @@ t.test('arguments: all mistakes at once; scenarios by the beginning of their nam
   t.match(all, { options: { settings: { soakRate: 3000, soakMinutes: 20, windowSeconds: 10 } } })
   t.match(parseBenchOptions(['--restart-at', '20']), {
     problems: [/--restart-at 20: must be with/],
+  })
+  t.match(parseBenchOptions(['--retail-file', '/nowhere', '--driver', 'x']), {
+    problems: [/--retail-file \/nowhere: there is no/, /--driver x: must be embedded or cluster/],
+  })
+  t.match(parseBenchOptions(['--restart-at', '2', '--driver', 'cluster']), {
+    problems: [/--restart-at/],
   })
   t.match(parseBenchOptions(['--compare', 'a', 'b']), { options: { compare: ['a', 'b'] } })
   t.match(parseBenchOptions(['--compare', 'a']), { problems: [/two files/] })

@@ -39,6 +39,9 @@ const SETTINGS: BenchSettings = {
   standing: 1,
   liveRate: 1,
   seenWithinMs: 1,
+  retailFile: null,
+  retailRows: 100,
+  driver: 'embedded',
   floors: true,
 }
 

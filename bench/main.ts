@@ -16,6 +16,7 @@ import { Rounds } from './rounds.ts'
 import { chosenScenarios } from './scenarios/scenarios.ts'
 import { ROOT } from './target/child.ts'
 import { Installation } from './target/installation.ts'
+import { OwnInstallations } from './target/own-installations.ts'
 
 const DURABILITY =
   'on: an answer follows the commit, which is on disk (embedded: fdatasync of a group) or ' +
@@ -64,13 +65,20 @@ async function bench(options: BenchOptions, date: Date): Promise<BenchResult> {
   const { settings, url } = options
   const given =
     url === null ? null : Installation.given({ url, access: access(options), pid: options.pid })
+  const own = new OwnInstallations(settings.driver)
   const rounds = new Rounds({
     settings,
     scenarios: chosenScenarios(settings),
-    install: (node) => (given === null ? Installation.start(node) : Promise.resolve(given)),
+    install: (node) => (given === null ? own.start(node) : Promise.resolve(given)),
     tell: (line) => void process.stderr.write(`${line}\n`),
   })
   const [cpu] = cpus()
+  let cases
+  try {
+    cases = await rounds.run()
+  } finally {
+    await own.stop()
+  }
   return {
     format: RESULT_FORMAT,
     date: date.toISOString(),
@@ -87,7 +95,7 @@ async function bench(options: BenchOptions, date: Date): Promise<BenchResult> {
     durability: DURABILITY,
     target: url ?? 'own',
     settings: { ...settings },
-    cases: await rounds.run(),
+    cases,
   }
 }
 

@@ -1,7 +1,11 @@
 // The bench's arguments. All mistakes are told at once.
 
+import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { LONG_SCENARIO_NAMES, SCENARIO_NAMES } from './scenarios/names.ts'
+
+export const DRIVERS = ['embedded', 'cluster'] as const
+export type Driver = (typeof DRIVERS)[number]
 
 export interface BenchSettings {
   /** Names of the scenarios to run. */
@@ -32,7 +36,12 @@ export interface BenchSettings {
   readonly liveRate: number
   /** How long after its change a watcher may still be told of it. */
   readonly seenWithinMs: number
+  /** In the layout of the Online Retail data set; null: a stand-in of so many rows. */
+  readonly retailFile: string | null
+  readonly retailRows: number
   readonly floors: boolean
+  /** Of own nodes. */
+  readonly driver: Driver
 }
 
 const SEEN_WITHIN_MS = 10_000
@@ -83,6 +92,11 @@ Measures the public API beside the floors of the machine, prints a table, writes
   --watchers N           sockets of live-fanout, live-fanout-hot and live-writers, default 1000
   --standing N           queries of live-standing, default 10000, compared with 100
   --live-rate N          changes a second of live-fanout and live-standing, default 1000
+  --retail-file FILE     real orders that graph-filter, graph-count and graphql-page ask of, as
+                         npm run ingest takes them (.csv or .csv.gz of the Online Retail layout);
+                         default: a stand-in of --retail-rows N, default 240000
+  --driver NAME          of own nodes: embedded (default), or cluster: a member on Cassandra,
+                         Elasticsearch and Redis of the bench's own
   --no-floors            leave the floors out
   --url URL              a running installation instead of own nodes, with
                          --token T or --client-id ID --client-secret S; --pid N to read its CPU
@@ -109,6 +123,9 @@ const OPTIONS = {
   watchers: { type: 'string', default: '1000' },
   standing: { type: 'string', default: '10000' },
   'live-rate': { type: 'string', default: '1000' },
+  'retail-file': { type: 'string' },
+  'retail-rows': { type: 'string', default: '240000' },
+  driver: { type: 'string', default: 'embedded' },
   'no-floors': { type: 'boolean', default: false },
   url: { type: 'string' },
   token: { type: 'string' },
@@ -142,7 +159,10 @@ const SMOKE: BenchSettings = {
   standing: 200,
   liveRate: 100,
   seenWithinMs: SEEN_WITHIN_MS,
+  retailFile: null,
+  retailRows: 2_000,
   floors: true,
+  driver: 'embedded',
 }
 
 type PositiveOption =
@@ -152,6 +172,7 @@ type PositiveOption =
   | 'watchers'
   | 'standing'
   | 'live-rate'
+  | 'retail-rows'
   | 'steady-rate'
   | 'steady-seconds'
   | 'soak-rate'
@@ -218,12 +239,13 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
     standing: positive('standing'),
     liveRate: positive('live-rate'),
     seenWithinMs: SEEN_WITHIN_MS,
+    ...targetSettings(values, { check, positive }),
     floors: !values['no-floors'],
   }
   if (problems.length > 0) return { problems }
   return {
     options: {
-      settings: values.smoke ? { ...SMOKE, scenarios } : settings,
+      settings: values.smoke ? { ...SMOKE, scenarios, driver: settings.driver } : settings,
       url: values.url?.replace(/\/+$/, '') ?? null,
       token: values.token ?? null,
       clientId: values['client-id'] ?? null,
@@ -235,6 +257,26 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
       smoke: values.smoke,
     },
   }
+}
+
+/** What own nodes are, and what a shop is loaded from. */
+function targetSettings(
+  values: {
+    readonly 'retail-file'?: string | undefined
+    readonly 'restart-at'?: string | undefined
+    readonly driver: string
+  },
+  { check, positive }: Checks,
+): Pick<BenchSettings, 'retailFile' | 'retailRows' | 'driver'> {
+  const retailFile = values['retail-file'] ?? null
+  check(
+    retailFile === null || existsSync(retailFile),
+    `--retail-file ${retailFile}: there is no such file`,
+  )
+  const driver = DRIVERS.find((name) => name === values.driver)
+  check(driver !== undefined, `--driver ${values.driver}: must be ${DRIVERS.join(' or ')}`)
+  check(driver !== 'cluster' || values['restart-at'] === undefined, '--restart-at: embedded only')
+  return { retailFile, retailRows: positive('retail-rows'), driver: driver ?? 'embedded' }
 }
 
 /** Of soak and growth. */

@@ -1,6 +1,22 @@
 // Names of the scenarios, in the order in which they run. By itself so that the arguments can be
 // read without loading any.
 
+/** Those that ask a whole shop, which is loaded first. */
+export const RETAIL_SCENARIO_NAMES = [
+  'graph-filter-state',
+  'graph-filter-customer',
+  'graph-filter-total',
+  'graph-filter-country',
+  'graph-filter-product',
+  'graph-count-state',
+  'graph-count-customer',
+  'graph-count-product',
+  'graph-count-quantity',
+  'graph-count-text',
+  'graphql-page',
+  'graphql-page-navigation',
+] as const
+
 export const SCENARIO_NAMES = [
   'order-create',
   'order-commands-hot',
@@ -11,6 +27,7 @@ export const SCENARIO_NAMES = [
   'graph-page-state',
   'graph-page-customer',
   'graph-page-dates',
+  ...RETAIL_SCENARIO_NAMES,
   'steady',
   'live-fanout',
   'live-fanout-hot',

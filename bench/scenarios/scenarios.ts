@@ -5,6 +5,7 @@ import { growth } from './growth.ts'
 import { liveScenarios } from './live.ts'
 import { LONG_SCENARIO_NAMES, SCENARIO_NAMES } from './names.ts'
 import { graphScenarios } from './reads.ts'
+import { retailScenarios } from './retail.ts'
 import type { Scenario } from './scenario.ts'
 import { soak } from './soak.ts'
 import { bulk, mixed, orderCommands, orderCreate, steady } from './writes.ts'
@@ -18,6 +19,7 @@ export function chosenScenarios(settings: BenchSettings): readonly Scenario[] {
     bulk(settings),
     mixed(settings),
     ...graphScenarios(settings),
+    ...retailScenarios(settings),
     steady(settings),
     ...liveScenarios(settings),
     soak(settings),

@@ -61,6 +61,11 @@ export class Installation {
     return this.#own === null ? null : this.#own.restart(ending)
   }
 
+  /** null: there is a token only. */
+  get credentials(): Credentials | null {
+    return 'token' in this.#access ? null : this.#access
+  }
+
   async destination(): Promise<Destination> {
     const { hostname, port } = new URL(this.url)
     return { host: hostname, port: Number(port || 80), token: await this.#freshToken() }

@@ -3,6 +3,7 @@
 export const LAG_ENTRIES = 'kontor_index_lag_entries'
 export const LAG_SECONDS = 'kontor_index_lag_seconds'
 export const ENTRIES = 'kontor_commit_entries_total'
+export const QUERIES = 'kontor_graph_queries_total'
 export const COMMITS = 'kontor_commits_total'
 
 /** Sums of the series by metric name, labels put together. */
