@@ -12,6 +12,7 @@ const MAY_IMPORT = {
   tools: [],
   cli: ['protocol', 'tools'],
   bench: ['protocol'],
+  examples: [],
 }
 
 /** The one door of each driver: which folders may import it. */

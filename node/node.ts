@@ -42,6 +42,7 @@ import type { Operation } from './http/operation.ts'
 import { createHttpServer } from './http/server.ts'
 import type { HttpServer } from './http/server.ts'
 import { startLive } from './live/live.ts'
+import { livePageOperations } from './live/page.ts'
 import type { Live } from './live/live.ts'
 import type { Voice } from './log/log.ts'
 import { Metrics } from './metrics.ts'
@@ -210,6 +211,7 @@ async function startStations(
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets, graph: custom }),
     ...graphRoutes(graph),
     ...graphqlRoutes(graphql),
+    ...livePageOperations(),
   ]
   const { authenticate } = access
   const live = startLive({ foundation, authenticate, filterFields, graphql, world, log, metrics })

@@ -30,6 +30,7 @@ const FOLDERS = [
   'cli',
   'bench',
   'test',
+  'examples',
 ]
 
 const { CI: _ci, ...OUTER } = process.env
@@ -195,6 +196,7 @@ const IMPORT_FAULTS: Record<string, readonly [path: string, imported: string]> =
   'tools-imports-up': ['tools/x.ts', '../config/target.ts'],
   'cli-imports-up': ['cli/x.ts', '../config/target.ts'],
   'bench-imports-up': ['bench/x.ts', '../node/target.ts'],
+  'examples-imports-up': ['examples/x.ts', '../node/target.ts'],
   'room-storage-segment-log': ['storage/segment-log/x.ts', '../lmdb/target.ts'],
   'room-storage-lmdb': ['storage/lmdb/x.ts', '../sqlite/target.ts'],
   'room-storage-sqlite': ['storage/sqlite/x.ts', '../lmdb/target.ts'],

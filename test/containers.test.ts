@@ -249,14 +249,16 @@ t.test('the image is packed, is small, and serves', async (t) => {
     return answer?.status === 200 || child.exitCode !== null
   })
   t.equal(child.exitCode, null, said)
-  const page = `http://127.0.0.1:${port()}/graphiql`
-  const text = await (await fetch(page)).text()
-  const files = Array.from(
-    text.matchAll(/(?:src|href)="(\/graphiql\/[^"]+)"/g),
-    ([, path]) => path!,
-  )
-  t.equal(files.length, 6)
-  for (const path of files) t.equal((await fetch(new URL(path, page))).status, 200, path)
+  for (const [path, count] of [
+    ['/graphiql', 6],
+    ['/live', 2],
+  ] as const) {
+    const page = `http://127.0.0.1:${port()}${path}`
+    const text = await (await fetch(page)).text()
+    const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, file]) => file!)
+    t.equal(files.length, count)
+    for (const file of files) t.equal((await fetch(new URL(file, page))).status, 200, file)
+  }
 })
 
 t.test('what running needs is under 450 MB', async (t) => {

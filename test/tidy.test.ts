@@ -16,6 +16,7 @@ const FOLDERS = [
   'cli',
   'bench',
   'test',
+  'examples',
 ]
 
 const LINES_MAX = 400

@@ -95,7 +95,7 @@ t.test('a browser gets a page that loads nothing and runs nothing', async (t) =>
   t.notMatch(text, /<script| style="| on[a-z]+="/)
   const places = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, place]) => place!)
   for (const place of places) t.match(place, /^(\/[a-z/.]+|data:image.*)$/)
-  for (const place of ['/openapi.json', '/health/ready', '/health/live', '/metrics']) {
+  for (const place of ['/live', '/graphiql', '/openapi.json', '/health/ready', '/metrics']) {
     t.ok(places.includes(place), place)
   }
   for (const said of ['1.2.3', 'Ready', 'One process', '12,345']) t.match(text, said)

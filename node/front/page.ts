@@ -57,6 +57,8 @@ const ICON =
   '%3C/svg%3E'
 
 const PLACES: readonly (readonly [path: keyof Front['links'], what: string])[] = [
+  ['watch', 'orders as they change'],
+  ['graphiql', 'a page to try GraphQL in'],
   ['openapi', 'every operation'],
   ['ready', 'whether it serves, and why not'],
   ['live', 'whether the process runs'],

@@ -23,6 +23,8 @@ export interface FrontParts {
 }
 
 const LINKS = {
+  watch: '/live',
+  graphiql: '/graphiql',
   openapi: '/openapi.json',
   ready: '/health/ready',
   live: '/health/live',

@@ -13,6 +13,7 @@ import { graphRoutes } from '../../node/graph/routes.ts'
 import { healthOperations } from '../../node/health/routes.ts'
 import { openApiOperation } from '../../node/http/openapi.ts'
 import type { Operation } from '../../node/http/operation.ts'
+import { livePageOperations } from '../../node/live/page.ts'
 import { registryOperations } from '../../node/registry/routes.ts'
 
 const CONTRACT = join(import.meta.dirname, '../../protocol/CONTRACT.md')
@@ -31,6 +32,7 @@ export function describedOperations(): readonly Operation[] {
     ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
     ...graphRoutes(nothing),
     ...graphqlRoutes(nothing),
+    ...livePageOperations(),
     ...registryOperations(nothing),
     ...clusterOperations({} as never),
   ]

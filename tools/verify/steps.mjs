@@ -19,6 +19,7 @@ const FOLDERS = [
   'cli',
   'bench',
   'test',
+  'examples',
 ]
 
 /**
