@@ -250,7 +250,7 @@ t.test('the image is packed, is small, and serves', async (t) => {
   })
   t.equal(child.exitCode, null, said)
   for (const [path, count] of [
-    ['/graphiql', 6],
+    ['/graphiql', 7],
     ['/live', 2],
   ] as const) {
     const page = `http://127.0.0.1:${port()}${path}`
