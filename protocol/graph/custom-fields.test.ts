@@ -5,6 +5,8 @@ import t from 'tap'
 import { completing, valueAs } from './custom-fields.ts'
 import type { FieldType, NodeType } from './node-type.ts'
 
+type Doc = Readonly<Record<string, unknown>>
+
 const UUID = '018f2b3c-4d5e-7abc-8def-0123456789ab'
 
 /** Every value by every type: what the field holds; left out: nothing. */
@@ -115,6 +117,54 @@ t.test('a document gets what its sources hold, and is not changed', async (t) =>
       if (typeof deep === 'string') wanted['deep'] = deep
       if (typeof size === 'number') wanted['size'] = size
       t.equal(sorted(made), sorted(wanted))
+    }),
+  )
+})
+
+const PRICES: NodeType = {
+  ...type,
+  name: 'price',
+  set: 'prices',
+  storage: { kind: 'embedded', node: 'order', member: 'prices' },
+  fields: [
+    {
+      name: 'of',
+      type: 'dynamic',
+      custom: true,
+      source: ['dynamic', 'of'],
+      dimensions: { names: ['channel', 'locale'], of: 'number' },
+    },
+  ],
+}
+
+t.test('dimensions keep the values of their type, by both keys', async (t) => {
+  const complete = completing([type, PRICES])
+  const keys = fc.constantFrom('web', 'sv', 'constructor', 'sv-SE')
+  const leaf = fc.oneof(fc.integer(), fc.constantFrom<unknown>('1', null, [1], true))
+  const byLocale = fc.oneof(fc.dictionary(keys, leaf), leaf)
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.dictionary(keys, byLocale), leaf)), (held) => {
+      const prices = held.map((of) => ({ dynamic: { of }, of: 'stale' }))
+      const doc = { orderId: UUID, prices, dynamic: { size: 3 } }
+      const before = JSON.stringify(doc)
+      const made = complete({ node: 'order', doc }).doc as Doc
+      t.equal(JSON.stringify(doc), before)
+      t.equal(made['size'], 3, 'the node has its own, too')
+      for (const [i, one] of (made['prices'] as Doc[]).entries()) {
+        const values: string[] = []
+        for (const [channel, of] of Object.entries(held[i] ?? {}) as [string, object][]) {
+          if (typeof of !== 'object' || of === null || Array.isArray(of)) continue
+          for (const [locale, value] of Object.entries(of)) {
+            if (typeof value === 'number') values.push(`${channel} ${locale} ${value}`)
+          }
+        }
+        const kept = Object.entries((one['of'] ?? {}) as Record<string, Doc>).flatMap(
+          ([channel, of]) =>
+            Object.entries(of).map(([locale, value]) => `${channel} ${locale} ${String(value)}`),
+        )
+        t.strictSame(kept, values)
+        t.equal(Object.hasOwn(one, 'of'), values.length > 0, 'none at all is missing')
+      }
     }),
   )
 })

@@ -6,6 +6,7 @@
 import { RequestError } from '../errors.ts'
 import { Collected } from './collected-history.ts'
 import { addCursors, type CursorSeal, NO_CURSORS } from './cursor.ts'
+import { withFields } from './custom-fields.ts'
 import { compileCondition, pickFields } from './evaluate.ts'
 import type { NodeDoc } from '../behaviour.ts'
 import {
@@ -332,12 +333,14 @@ function* collectHistory(
 ): Walk<Found> {
   const test = step.filter === null ? null : compileCondition(step.filter)
   const collected = new Collected(step)
+  const { historyFields: custom } = step
   for (const actorId of actors) {
     for (let rest: unknown = null; ;) {
       const request = { request: 'history', actorId, node: step.plan.node, rest, ahead } as const
       const piece = (yield request) as HistoryPiece
-      for (const { id, doc } of piece.nodes) {
+      for (const { id, doc: kept } of piece.nodes) {
         if (++collected.age % 64 === 0) budget.check()
+        const doc = custom === undefined ? kept : withFields(kept, custom)
         const row: GraphRow = { actorId, id, doc }
         const isBehind = collected.meets(row)
         if (!keep(row) || (test !== null && !test(doc))) continue

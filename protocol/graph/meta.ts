@@ -29,6 +29,8 @@ export interface FieldMeta {
   /** As it is written in `fields` and filters: `invoiceAddress.name`. */
   readonly name: string
   readonly type: string
+  /** It has a value for each of them, outermost first: `title.sv`; absent: it has one value. */
+  readonly dimensions?: readonly string[]
   /** Values of an `enum`. */
   readonly enum?: readonly string[]
   /** Found by phrase; comes with search. */
@@ -75,7 +77,8 @@ function fieldMeta(
   if (!mayRead(path)) return members
   const own: FieldMeta = {
     name: path.join('.'),
-    type: field.type,
+    type: field.dimensions?.of ?? field.type,
+    ...(field.dimensions && { dimensions: field.dimensions.names }),
     ...(field.values === undefined ? {} : { enum: field.values }),
     searchIndexed: false,
     keyword: false,

@@ -15,6 +15,7 @@ import {
 import { followedEdges } from './followed.ts'
 import { suggestion } from '../near-names.ts'
 import { parsePath } from './filter/parser.ts'
+import type { NodeType } from './node-type.ts'
 import type { FieldPath, GraphPlan, NodePlan, Step } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
 import {
@@ -154,8 +155,14 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     require,
     historyOf: parent === null ? planHistory(type.storage, filter, place) : null,
     historySeen: parents.lookUp,
+    ...historyFields(type),
     ...planCursor(body, spot, { allowed: [allowed, parents.lookUp?.filter], orderBy }, planning),
   }
+}
+
+function historyFields({ storage, fields }: NodeType): Pick<Step, 'historyFields'> {
+  const custom = storage.kind === 'history' ? fields.filter((field) => field.custom) : []
+  return custom.length === 0 ? {} : { historyFields: custom }
 }
 
 function edgeSource(spot: StepSpot, planning: Planning): Step['source'] {

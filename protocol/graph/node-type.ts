@@ -33,6 +33,15 @@ export interface FieldDef {
   readonly custom?: boolean
   /** Of a custom field: the path in the node's document that its value is taken from. */
   readonly source?: readonly string[]
+  /** It has a value for each locale, channel or both; it is kept as a `dynamic`. */
+  readonly dimensions?: Dimensions
+}
+
+export interface Dimensions {
+  /** Outermost first; at least one. */
+  readonly names: readonly ('locale' | 'channel')[]
+  /** Type of each value. */
+  readonly of: FieldType
 }
 
 /**

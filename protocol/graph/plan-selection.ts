@@ -99,8 +99,10 @@ export function planOrder(
   const below = under(place, 'orderBy')
   const keys = attempt(below, () =>
     parseOrderBy(orderBy).map(({ path: expr, direction }) => {
-      const { path, type } = resolveField(expr, node, mayNameOf(node, access))
-      const as = SORTED_AS[type]
+      const { path, type, isMember } = resolveField(expr, node, mayNameOf(node, access))
+      const own = SORTED_AS[type]
+      // Members are of one kind here, and in the order of that kind.
+      const as = own !== undefined && isMember ? 'any' : own
       if (as === undefined) throw new FieldMistake(`${path.join('.')} has no order`)
       return { path, direction, as }
     }),

@@ -3,7 +3,7 @@
 // mistakes; the executions (SQL, memory, Elasticsearch) know none. A plan is plain JSON: it can be
 // sent to a worker thread. Source: CONTRACT 1.4, Appendix A.
 
-import type { Storage } from './node-type.ts'
+import type { FieldDef, Storage } from './node-type.ts'
 
 /** A whole request: one step for each base set that was asked for. */
 export interface GraphPlan {
@@ -52,6 +52,8 @@ export interface Step {
    * filter on the parent's id; null for all others.
    */
   readonly historyOf: readonly string[] | null
+  /** Of history nodes: custom fields, which each gets as it is read; absent: there are none. */
+  readonly historyFields?: readonly FieldDef[]
   /**
    * For history nodes whose parents the caller sees only some of, by what is not in the history
    * node: the parents that are seen, as a base set; null: no need to ask.

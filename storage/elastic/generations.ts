@@ -4,6 +4,7 @@
 // aliases in the search engine. Source: PROTOCOL 3.13.5.
 
 import { LIMITS } from '../../config/limits.ts'
+import type { NodeType } from '../../protocol/graph/node-type.ts'
 import type { AliasChange, FieldMapping, IndexInfo, SearchEngine } from './engine.ts'
 import type { Layout, NodeLayout } from './layout.ts'
 
@@ -17,6 +18,8 @@ export interface Generation {
   readonly isWhole: boolean
   /** Mappings of its node types, by their layouts' names. */
   readonly properties: ReadonlyMap<string, NodeLayout['properties']>
+  /** What their mappings don't tell of custom fields, by the same names. */
+  readonly definitions: ReadonlyMap<string, NodeLayout['definitions']>
 }
 
 export interface GenerationsOptions {
@@ -67,7 +70,7 @@ export class Generations {
   async make(number: number): Promise<void> {
     const { engine, prefix, layout, store } = this.#options
     const names = Array.from(layout.nodes.values(), ({ name }) => name)
-    const made = Array.from(layout.nodes.values(), ({ name, properties }) => {
+    const made = Array.from(layout.nodes.values(), ({ name, properties, definitions }) => {
       const meta = {
         prefix,
         generation: number,
@@ -76,6 +79,7 @@ export class Generations {
         store,
         fingerprint: layout.fingerprint,
         properties: JSON.stringify(properties),
+        definitions: JSON.stringify(definitions),
       }
       const definition = { writeAlias: this.writeAliasOf(number, name), properties, meta }
       return engine.createIndex(this.indexOf(number, name), definition, BOUND)
@@ -106,13 +110,15 @@ export class Generations {
    * The layout as far as a generation has it that another version has made: what its mappings don't
    * know, or know as something else, is left out until the own generation is filled.
    */
-  layoutFor({ fingerprint, properties }: Generation): Layout {
+  layoutFor({ fingerprint, properties, definitions }: Generation): Layout {
     const { layout } = this.#options
     if (fingerprint === layout.fingerprint) return layout
     const nodes = new Map<string, NodeLayout>()
     for (const [type, own] of layout.nodes) {
       const theirs = properties.get(own.name)
-      if (theirs !== undefined) nodes.set(type, { ...own, ...sharedOf(own, theirs) })
+      if (theirs === undefined) continue
+      const told = { properties: theirs, definitions: definitions.get(own.name) ?? {} }
+      nodes.set(type, { ...own, ...sharedOf(own, told) })
     }
     return { nodes, fingerprint }
   }
@@ -121,9 +127,13 @@ export class Generations {
 function generationOf(number: number, infos: readonly IndexInfo[]): Generation {
   const { meta } = infos[0]!
   const properties = new Map<string, NodeLayout['properties']>()
+  const definitions = new Map<string, NodeLayout['definitions']>()
   for (const { meta: own } of infos) {
-    const text = String(own['properties'])
-    properties.set(String(own['node']), JSON.parse(text) as NodeLayout['properties'])
+    const name = String(own['node'])
+    properties.set(name, JSON.parse(String(own['properties'])) as NodeLayout['properties'])
+    const untold = own['definitions']
+    if (typeof untold !== 'string') continue
+    definitions.set(name, JSON.parse(untold) as NodeLayout['definitions'])
   }
   return {
     number,
@@ -133,20 +143,59 @@ function generationOf(number: number, infos: readonly IndexInfo[]): Generation {
       .split(' ')
       .every((name) => properties.has(name)),
     properties,
+    definitions,
   }
 }
 
-function sharedOf(
-  own: Pick<NodeLayout, 'type' | 'members' | 'properties'>,
-  theirs: NodeLayout['properties'],
-): Pick<NodeLayout, 'type' | 'members' | 'properties'> {
-  const isShared = (name: string): boolean =>
-    JSON.stringify(own.properties[name]) === JSON.stringify(theirs[name])
-  const properties = Object.entries(own.properties).filter(([name]) => isShared(name))
+type Shared = Pick<NodeLayout, 'type' | 'embedded' | 'members' | 'properties'>
+type Told = Pick<NodeLayout, 'properties' | 'definitions'>
+
+function sharedOf(own: Shared & Told, theirs: Told): Shared {
   const { type, members } = own
-  return {
+  const isShared = (name: string): boolean =>
+    isSame(own.properties[name], theirs.properties[name]) &&
+    own.definitions[name] === theirs.definitions[name]
+  const properties = Object.entries(own.properties).filter(([name]) => isShared(name))
+  const shared: Shared = {
     type: { ...type, fields: type.fields.filter(({ custom, name }) => !custom || isShared(name)) },
-    members: members.filter(({ name }): boolean => isShared(name)),
+    embedded: [],
+    members: members.filter(({ name }) => isShared(name)),
     properties: Object.fromEntries(properties) as Record<string, FieldMapping>,
+  }
+  return own.embedded.reduce((so, one) => withEmbedded(so, one, { own, theirs }), shared)
+}
+
+const isSame = (a: FieldMapping | undefined, b: FieldMapping | undefined): boolean =>
+  JSON.stringify(a) === JSON.stringify(b)
+
+/** Nodes in a document are kept there whatever is defined for them; so they are shared in part. */
+function withEmbedded(
+  shared: Shared,
+  type: NodeType,
+  { own, theirs }: { readonly own: Shared & Told; readonly theirs: Told },
+): Shared {
+  const { storage } = type
+  if (storage.kind !== 'embedded') return shared
+  const { member } = storage
+  const [mine, known] = [own.properties[member], theirs.properties[member]]
+  if (mine === undefined || known === undefined) return shared
+  if (!('properties' in mine) || !('properties' in known)) return shared
+  const has = (name: string): boolean =>
+    isSame(mine.properties[name], known.properties[name]) &&
+    own.definitions[`${member}.${name}`] === theirs.definitions[`${member}.${name}`]
+  const properties = Object.entries(mine.properties).filter(([name]) => has(name))
+  const elements = own.members.find(({ name }) => name === member)!
+  const some = { ...elements, members: elements.members.filter(({ name }) => has(name)) }
+  return {
+    type: shared.type,
+    embedded: [
+      ...shared.embedded,
+      { ...type, fields: type.fields.filter(({ custom, name }) => !custom || has(name)) },
+    ],
+    members: [...shared.members.filter(({ name }) => name !== member), some],
+    properties: {
+      ...shared.properties,
+      [member]: { ...mine, properties: Object.fromEntries(properties) },
+    },
   }
 }

@@ -51,10 +51,14 @@ export interface Member {
 
 export interface NodeLayout {
   readonly type: NodeType
+  /** Types of the nodes that its documents hold. */
+  readonly embedded: readonly NodeType[]
   /** Name of the node type in names of indexes, which are lower case. */
   readonly name: string
   readonly members: readonly Member[]
   readonly properties: Readonly<Record<string, FieldMapping>>
+  /** Of custom fields whose mappings can't tell it: `title`, `skus.title`. */
+  readonly definitions: Readonly<Record<string, string>>
   /** Members that always hold the actor's UUID. */
   readonly actorMembers: ReadonlySet<string>
 }
@@ -71,23 +75,30 @@ export function layoutOf(schema: GraphSchema): Layout {
   for (const { type } of schema.nodes.values()) {
     if (type.storage.kind === 'row') nodes.set(type.name, nodeLayout(type, schema))
   }
-  const shape = Array.from(nodes.values(), ({ name, properties }) => [name, properties])
+  const shape = Array.from(nodes.values(), ({ name, properties, definitions }) => {
+    const isTold = Object.keys(definitions).length === 0
+    return isTold ? [name, properties] : [name, properties, definitions]
+  })
   const text = JSON.stringify([LAYOUT_FORMAT, shape])
   return { nodes, fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 32) }
 }
 
 function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {
   const fields = fieldsOf(type, schema)
+  const embedded: NodeType[] = []
   for (const { type: other } of schema.nodes.values()) {
     const { storage } = other
     if (storage.kind !== 'embedded' || storage.node !== type.name) continue
     fields.push({ name: storage.member, kind: 'elements', of: fieldsOf(other, schema) })
+    embedded.push(other)
   }
   return {
     type,
+    embedded,
     name: type.name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
     members: fields.map(memberOf),
     properties: { ...propertiesOf(fields), [OWN]: OWN_MAPPING },
+    definitions: Object.fromEntries(untold(fields)),
     actorMembers: actorFields(schema, type),
   }
 }
@@ -143,8 +154,18 @@ function fieldsOf(type: NodeType, schema: GraphSchema): Laid[] {
   return [...laid.values()]
 }
 
-function definitionOf({ type, source }: FieldDef): string {
-  const text = JSON.stringify([type, source])
+function* untold(fields: readonly Laid[]): Generator<[name: string, definition: string]> {
+  for (const field of fields) {
+    if (field.kind === 'elements') {
+      for (const [name, definition] of untold(field.of)) yield [`${field.name}.${name}`, definition]
+    } else if (field.kind === 'dynamic' && field.definition !== undefined) {
+      yield [field.name, field.definition]
+    }
+  }
+}
+
+function definitionOf({ type, source, dimensions }: FieldDef): string {
+  const text = JSON.stringify(dimensions ? [type, source, dimensions] : [type, source])
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 

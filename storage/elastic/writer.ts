@@ -53,7 +53,9 @@ export class ElasticWriter implements GraphWriter {
 
   constructor(options: ElasticWriterOptions) {
     this.#options = options
-    this.#complete = completing(Array.from(options.layout.nodes.values(), ({ type }) => type))
+    this.#complete = completing(
+      [...options.layout.nodes.values()].flatMap(({ type, embedded }) => [type, ...embedded]),
+    )
   }
 
   async apply(

@@ -75,6 +75,7 @@ export function layoutOf(schema: GraphSchema): IndexLayoutOfAll {
     rest.uuidIds,
     [...rest.actorMembers],
     ...definitionsOf(rest.type),
+    ...embeddedIn(rest.type, schema).flatMap(definitionsOf),
   ])
   const text = JSON.stringify([LAYOUT_FORMAT, shape])
   return { nodes, fingerprint: createHash('sha256').update(text).digest('hex') }
@@ -82,7 +83,9 @@ export function layoutOf(schema: GraphSchema): IndexLayoutOfAll {
 
 /** What custom fields hold goes by their definitions. */
 function definitionsOf({ fields }: NodeType): unknown[] {
-  return fields.flatMap(({ custom, name, type, source }) => (custom ? [[name, type, source]] : []))
+  return fields.flatMap(({ custom, name, type, source, dimensions }) =>
+    custom ? [dimensions ? [name, type, source, dimensions] : [name, type, source]] : [],
+  )
 }
 
 function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {
@@ -130,14 +133,18 @@ function linksOf(type: NodeType, schema: GraphSchema): ReadonlyMap<string, boole
   return links
 }
 
-/** Array members of this node's document that hold embedded nodes. */
+/** Nodes that this node's document holds. */
+function embeddedIn({ name }: NodeType, schema: GraphSchema): NodeType[] {
+  return Array.from(schema.nodes.values(), ({ type }) => type).filter(
+    ({ storage }) => storage.kind === 'embedded' && storage.node === name,
+  )
+}
+
+/** Array members of the document that hold them. */
 function embeddedMembers(type: NodeType, schema: GraphSchema): string[] {
-  const members: string[] = []
-  for (const { type: other } of schema.nodes.values()) {
-    const { storage } = other
-    if (storage.kind === 'embedded' && storage.node === type.name) members.push(storage.member)
-  }
-  return members
+  return embeddedIn(type, schema).flatMap(({ storage }) =>
+    storage.kind === 'embedded' ? storage.member : [],
+  )
 }
 
 const KINDS: Readonly<Record<string, ColumnKind>> = {

@@ -64,7 +64,7 @@ export class SqliteGraphWriter implements GraphWriter {
 
   constructor(options: GraphWriterOptions) {
     this.#layout = layoutOf(options.schema)
-    this.#complete = completing(Array.from(this.#layout.nodes.values(), ({ type }) => type))
+    this.#complete = completing(Array.from(options.schema.nodes.values(), ({ type }) => type))
     this.#nowMs = options.nowMs ?? (() => Date.now())
     this.#passesOver = options.passesOver ?? new Set()
     const { dir, number = 0, schema, isFilling = false } = options

@@ -285,6 +285,88 @@ t.test('enums have a permission of their own', async (t) => {
   refused(t, registry, 'FORBIDDEN', /registry\//)
 })
 
+t.test('a field has a value for each locale', async (t) => {
+  const title = { sv: 'Bord', 'en-GB': 'Table', de: 7 }
+  const order = await smallOrder(node, { orderNumber: 'CFD' }, () => ({
+    type: 'setDynamicFields',
+    fields: { title },
+  }))
+  const wrote = await defines(t, 'graph/order/fields/title', {
+    type: 'text',
+    source: `dynamic->'title'`,
+    dimensions: ['locale'],
+  })
+  const kept = { sv: 'Bord', 'en-GB': 'Table' }
+  const fields = ['title.sv', `title->'en-GB'`]
+  const filter = `title.sv == 'Bord' and title.de == nothing`
+  const { orders } = await graph<{ orders: Rows }>(t, all(fields, { filter }), wrote)
+  t.strictSame(orders, [{ orderNumber: 'CFD', title: kept }])
+  const sorted = await graph<{ orders: Rows }>(t, all([], { orderBy: 'title.sv', limit: 1 }), wrote)
+  t.strictSame(sorted.orders, [{ orderNumber: 'CFD' }])
+  const query = [{ type: 'query', body: { fields: ['title'] } }]
+  const own = done(t, await node.ask(`/resources/actors/order/${order.orderId}`, { body: query }))
+  t.strictSame(own.data, { title: kept })
+  const whole = await node.ask(GRAPH, { body: all([], { filter: `title == 'Bord'` }) })
+  refused(t, whole, 'INVALID_FILTER', /name one value: field.<locale>/)
+  const deep = await node.ask(GRAPH, { body: all(['title.sv.x']) })
+  refused(t, deep, 'INVALID_QUERY', /no more dimensions than title.<locale>/)
+  const meta = (await node.ask(`${GRAPH}/meta`)).json<{ nodes: { name: string; fields: Rows }[] }>()
+  const { fields: told } = meta.nodes.find(({ name }) => name === 'order')!
+  t.match(
+    told.find(({ name }) => name === 'title'),
+    { type: 'text', dimensions: ['locale'], custom: true },
+  )
+  const scope = 'graph/order:query graph/order:field:orderNumber graph/order:field:title:sv'
+  const token = await node.token(scope)
+  t.equal((await node.ask(GRAPH, { body: all(['title.sv']), token })).status, 200)
+  refused(t, await node.ask(GRAPH, { body: all(['title']), token }), 'FORBIDDEN_FIELD', /title/)
+  const text = `{ orders(filter: "orderNumber == 'CFD'") { title titleField(name: "sv") } }`
+  const answer = await node.ask('/graphql', { body: { query: text } })
+  t.strictSame(answer.json(), { data: { orders: [{ title: kept, titleField: 'Bord' }] } })
+})
+
+t.test('nodes within others have fields, and so has history', async (t) => {
+  const order = await smallOrder(
+    node,
+    { orderNumber: 'CFH' },
+    ({ orderLineId }) => ({ type: 'setOrderLineSkus', orderLineId, skus: { A: 1, B: 2 } }),
+    () => ({ type: 'addActivityLog', messageTemplate: 'Called', dynamic: { kind: 'call' } }),
+    () => ({ type: 'addActivityLog', messageTemplate: 'Wrote', dynamic: { kind: 7 } }),
+  )
+  await defines(t, 'graph/orderLineSku/fields/code', { type: 'text', source: 'skuNumber' })
+  const wrote = await defines(t, 'graph/activityLog/fields/kind', {
+    type: 'text',
+    source: `dynamic->'kind'`,
+  })
+  const skus = { edge: 'skus', filter: `code == 'B'`, node: { fields: ['code', 'unitQuantity'] } }
+  const lines = { edge: 'orderLines', node: { navigate: [skus] } }
+  const log = { edge: 'activityLogs', node: { fields: ['message', 'kind'] } }
+  const calls = { ...log, alias: 'calls', filter: `kind == 'call'` }
+  const found = {
+    orderLines: [{ skus: [{ code: 'B', unitQuantity: 2 }] }],
+    activityLogs: [
+      { message: 'Wrote', kind: null },
+      { message: 'Called', kind: 'call' },
+    ],
+    calls: [{ message: 'Called', kind: 'call' }],
+  }
+  const body = { navigate: [lines, log, calls] }
+  const filter = `orderNumber == 'CFH'`
+  const answer = await graph<{ orders: Rows }>(t, [{ edge: 'orders', filter, node: body }], wrote)
+  t.strictSame(answer.orders, [found])
+  const query = [{ type: 'query', body }]
+  const own = await node.ask(`/resources/actors/order/${order.orderId}`, { body: query })
+  t.strictSame(done(t, own).data, found)
+  const set = [
+    {
+      edge: 'activityLogs',
+      filter: `orderId == ${order.orderId} and kind == nothing`,
+      node: { fields: ['message'] },
+    },
+  ]
+  t.strictSame(await graph(t, set, wrote), { activityLogs: [{ message: 'Wrote' }] })
+})
+
 // Of a cluster the others go on, and what one that comes reads is the cluster's.
 if (!onCluster) {
   t.test('a start reads the index as it is, custom fields and all', async (t) => {

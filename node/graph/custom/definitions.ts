@@ -5,7 +5,13 @@ import { LIMITS } from '../../../config/limits.ts'
 import { FieldMistake, resolveField } from '../../../protocol/graph/filter/fields.ts'
 import { SyntaxMistake } from '../../../protocol/graph/filter/lexer.ts'
 import { parsePath, type PathExpr } from '../../../protocol/graph/filter/parser.ts'
-import type { EdgeDef, FieldDef, FieldType, NodeType } from '../../../protocol/graph/node-type.ts'
+import type {
+  Dimensions,
+  EdgeDef,
+  FieldDef,
+  FieldType,
+  NodeType,
+} from '../../../protocol/graph/node-type.ts'
 import { edgeMistake, type GraphNode, type GraphSchema } from '../../../protocol/graph/schema.ts'
 import { suggestion } from '../../../protocol/near-names.ts'
 
@@ -37,7 +43,7 @@ export interface CustomTypes {
 interface FieldValue {
   readonly type: FieldType
   readonly source: string
-  readonly dimensions?: readonly string[]
+  readonly dimensions?: Dimensions['names']
   readonly enumDefinition?: string
   readonly values?: string
 }
@@ -85,8 +91,8 @@ export function definitionFault(
     const near = suggestion(place.node, [...byName.keys()])
     return fault('key', `there is no node "${place.node}"${near}`)
   }
-  if (node.storage.kind !== 'row') {
-    return fault('key', `${node.name} is kept within other nodes: it has no fields of its own kind`)
+  if (place.kind === 'edges' && node.storage.kind !== 'row') {
+    return fault('key', `${node.name} is kept within other nodes: no edge of its own leaves it`)
   }
   const wrong = nameFault(place, node, types)
   if (wrong !== null) return wrong
@@ -144,10 +150,7 @@ function* namesOf(node: NodeType, types: readonly NodeType[]): Generator<string>
 const TEXTS: ReadonlySet<string> = new Set(['text', 'enum', 'uuid', 'date', 'instant'])
 
 function fieldFault(value: FieldValue, node: NodeType): DefinitionFault | null {
-  const { type, source, dimensions, enumDefinition, values } = value
-  if (dimensions !== undefined && dimensions.length > 0) {
-    return fault('dimensions', 'fields with dimensions are not available yet')
-  }
+  const { type, source, dimensions = [], enumDefinition, values } = value
   if (type !== 'enum' && (enumDefinition ?? values) !== undefined) {
     const member = values === undefined ? 'enumDefinition' : 'values'
     return fault(member, `only an enum has values, this is of the type ${type}`)
@@ -162,7 +165,12 @@ function fieldFault(value: FieldValue, node: NodeType): DefinitionFault | null {
   const read = readSource(source, node)
   if ('message' in read) return read
   const from = read.type
-  if (from === 'member' || from === type) return null
+  if (from === 'member') return null
+  if (dimensions.length > 0) {
+    const right = `values by ${dimensions.join(' and ')} are in a member of a dynamic field`
+    return fault('dimensions', `${source} of ${node.name} is one value: ${right}`)
+  }
+  if (from === type) return null
   // What is text as it is kept may be shown as text.
   if ((type === 'text' || type === 'enum') && TEXTS.has(from)) return null
   return fault('type', `${source} of ${node.name} is of the type ${from}, which is never a ${type}`)
@@ -284,8 +292,12 @@ function fieldOf(
   value: FieldValue,
   { type: node, offered }: { readonly type: NodeType; readonly offered: Offered },
 ): FieldDef {
-  const { type, source } = value
-  const field = { name, type, source: pathOf(parsePath(source)), custom: true, indexed: true }
+  const { type, source, dimensions = [] } = value
+  const own = { name, source: pathOf(parsePath(source)), custom: true }
+  const field: FieldDef =
+    dimensions.length === 0
+      ? { ...own, type, indexed: true }
+      : { ...own, type: 'dynamic', dimensions: { names: dimensions, of: type } }
   if (type !== 'enum') return field
   return { ...field, values: offered({ node: node.name, field: name, values: wordOf(value) }) }
 }

@@ -81,7 +81,7 @@ export class RegistrySchema {
   /** The values that are offered for an enum field; null: there is no such field. */
   valuesOf(node: string, field: string): readonly EnumValue[] | null {
     const found = this.#options.schema.current.schema.nodes.get(node)?.fields.get(field)
-    if (found?.type !== 'enum') return null
+    if (found === undefined || (found.dimensions?.of ?? found.type) !== 'enum') return null
     const kept = this.#system!.get<Kept>('registry', `graph/${node}/fields/${field}`)
     const word = found.custom && kept !== null ? wordOf(kept.value.value) : null
     const shared = found.custom

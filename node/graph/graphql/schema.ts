@@ -167,8 +167,9 @@ class SchemaBuilder {
   #leafType(
     owner: string,
     member: string,
-    { type, enum: values = [], custom }: FieldMeta,
+    { type, enum: values = [], custom, dimensions }: FieldMeta,
   ): GraphQLOutputType {
+    if (dimensions !== undefined) return JSON_VALUE
     switch (type) {
       case 'text':
         return GraphQLString

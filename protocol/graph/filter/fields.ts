@@ -1,7 +1,7 @@
 // Field paths resolved against a node type: what a path of the grammar reads and which type it has.
 // The parser knows only names. Source: CONTRACT 1.4.
 
-import type { FieldDef, FieldType } from '../node-type.ts'
+import type { Dimensions, FieldDef, FieldType } from '../node-type.ts'
 import type { PathExpr } from './parser.ts'
 import type { FieldPath } from '../plan.ts'
 import type { GraphNode } from '../schema.ts'
@@ -9,8 +9,10 @@ import { suggestion } from '../../near-names.ts'
 
 export interface ResolvedField {
   readonly path: FieldPath
-  /** `member`: a member of a `dynamic`, any JSON. */
-  readonly type: FieldType | 'member'
+  /** `member`: a member of a `dynamic`, any JSON; `dimensions`: all or many of their values. */
+  readonly type: FieldType | 'member' | 'dimensions'
+  /** It is of this type, and kept as a member of a `dynamic`. */
+  readonly isMember?: true
   /** All that an `enum` may be. */
   readonly values?: readonly string[]
 }
@@ -31,6 +33,9 @@ export function resolveField(expr: PathExpr, node: GraphNode, mayName: MayName):
     isTold: (def) => isTold([], def),
   })
   const path = [first!]
+  const { dimensions } = field
+  if (dimensions !== undefined)
+    return ofDimensions(field.name, dimensions, [...rest, ...expr.members])
   for (const name of rest) {
     const owner = path.join('.')
     if (field.type === 'dynamic') {
@@ -56,12 +61,30 @@ export function resolveField(expr: PathExpr, node: GraphNode, mayName: MayName):
     const right = field.type === 'object' ? `; write ${path.join('.')}.${expr.members[0]!}` : ''
     throw new FieldMistake(`${path.join('.')} is ${article(field.type)}, -> is for dynamic${right}`)
   }
-  for (const member of expr.members) {
-    // Reading it would find the prototype of every object; no JSON that comes in may hold it.
-    if (member === '__proto__') throw new FieldMistake(`${member} can't be the name of a member`)
-    path.push(member)
-  }
+  path.push(...expr.members.map(checkedMember))
   return { path, type: 'member' }
+}
+
+/** Reading it would find the prototype of every object; no JSON that comes in may hold it. */
+function checkedMember(member: string): string {
+  if (member === '__proto__') throw new FieldMistake(`${member} can't be the name of a member`)
+  return member
+}
+
+/** `title.sv`, and `title->'sv-SE'` where a key is no name. */
+function ofDimensions(
+  field: string,
+  { names, of }: Dimensions,
+  keys: readonly string[],
+): ResolvedField {
+  if (keys.length > names.length) {
+    const form = [field, ...Array.from(names, (name) => `<${name}>`)].join('.')
+    throw new FieldMistake(`${field} has no more dimensions than ${form}`)
+  }
+  const path = [field, ...keys.map(checkedMember)]
+  return keys.length < names.length
+    ? { path, type: 'dimensions' }
+    : { path, type: of, isMember: true }
 }
 
 function find(
@@ -85,6 +108,7 @@ const SHOWN: Readonly<Record<string, string>> = {
   value: 'a JSON value',
   object: 'an object',
   nothing: 'nothing',
+  dimensions: 'a field with dimensions (name one value: field.<locale> or field.<channel>)',
 }
 
 /** A type as a message names it: `a number`, `text`, `a timestamp`. */

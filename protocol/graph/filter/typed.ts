@@ -27,7 +27,7 @@ export type Typed =
   | { readonly type: 'instant' | 'date'; readonly moment: Moment }
   | { readonly type: 'member'; readonly operand: Operand; readonly path: FieldPath }
   /** Fields that only `== nothing` and, for lists, anyof and allof are for. */
-  | { readonly type: '[text]' | 'object' | 'dynamic' | 'value' }
+  | { readonly type: '[text]' | 'object' | 'dynamic' | 'value' | 'dimensions' }
   | { readonly type: 'nothing' }
 
 /** What the typing of one filter needs. */
@@ -61,22 +61,23 @@ export function typedValue(expr: Expr, scope: Scope): Typed {
 }
 
 function typedPath(expr: Extract<Expr, { kind: 'path' }>, scope: Scope): Typed {
-  const { path, type, values } = resolved(expr, scope)
+  const { path, type, values, isMember } = resolved(expr, scope)
+  const operand = (as: OperandType): Operand => fieldOperand(path, isMember ? 'dynamic' : as)
   switch (type) {
     case 'text':
     case 'enum': {
       // A word that is none of them is told with them: not to who isn't shown the field.
       const told = scope.mayName(path) ? values : undefined
-      return { type: 'text', operand: fieldOperand(path, 'text'), values: told }
+      return { type: 'text', operand: operand('text'), values: told }
     }
     case 'uuid':
-      return { type: 'uuid', operand: fieldOperand(path, 'text') }
+      return { type: 'uuid', operand: operand('text') }
     case 'number':
     case 'boolean':
-      return { type, operand: fieldOperand(path, type) }
+      return { type, operand: operand(type) }
     case 'instant':
     case 'date':
-      return { type, moment: { at: fieldOperand(path, type), offsetMs: 0 } }
+      return { type, moment: { at: operand(type), offsetMs: 0 } }
     case 'member':
       return { type, operand: fieldOperand(path, 'dynamic'), path }
     default:
