@@ -81,6 +81,8 @@ t.test('what is not an entry is refused with a reason', async (t) => {
     [`graph/order/${UUID}:field`, /takes query only/],
     [`graph/order/${UUID}:field:orderNumber`, /takes query only/],
     [`graph/order/${UUID}:*`, /takes query only/],
+    ['graph/order:explain', /whole graph: graph:explain/],
+    ['graph:explain:x', /only graph fields/],
     ['graph/order:field:a:b:c', /field\[:<field>/],
     ['graph/order:field:', /field\[:<field>/],
     ['graph/a/b/c:query', /should be graph/],

@@ -37,7 +37,7 @@ export type AceResult =
 /** Permissions by resource; null: any message type. The order is the one people are told. */
 const RESOURCES: Readonly<Record<string, readonly string[] | null>> = {
   actors: null,
-  graph: ['query', 'field'],
+  graph: ['query', 'field', 'explain'],
   reactor: ['read', 'write', 'invoke'],
   components: ['read', 'write'],
   jobs: ['read', 'write', 'schedule'],
@@ -151,6 +151,9 @@ function graphAce(text: string, ace: Ace): AceResult {
       `"${text}" should be graph[/<node type>[/<node id>]]:query or ` +
         'graph[/<node type>]:field[:<field>]',
     )
+  }
+  if (node !== undefined && ace.permission === 'explain') {
+    return wrong(`"${text}" is on a node type; explaining goes for the whole graph: graph:explain`)
   }
   if (id !== undefined && ace.permission !== 'query') {
     return wrong(

@@ -5,6 +5,7 @@
 
 import type { NodeDoc } from '../protocol/behaviour.ts'
 import type { Position } from '../protocol/ids.ts'
+import type { Explained } from '../protocol/graph/explain/trace.ts'
 import type { GraphPlan, GraphResult } from '../protocol/graph/plan.ts'
 import type { Maybe } from './journal.ts'
 
@@ -94,6 +95,8 @@ export interface GraphReader {
    * INVALID_QUERY past LIMITS.graph.resultNodesMax.
    */
   query(plan: GraphPlan, budgetMs: number): Maybe<GraphResult>
+  /** Runs a plan as `query` does, and tells of its steps what they took instead of the answer. */
+  explain(plan: GraphPlan, budgetMs: number): Maybe<Explained>
   close(): Maybe<void>
 }
 

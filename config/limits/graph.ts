@@ -2,6 +2,7 @@
 // Part of LIMITS. Source: CONTRACT 1.4, PROTOCOL 3.13.
 
 import { CURSOR_LIMITS } from '../../protocol/graph/cursor.ts'
+import { EXPLAIN_LIMITS } from '../../protocol/graph/explain/trace.ts'
 import { PATH_LIMITS } from '../../protocol/graph/filter/parser.ts'
 import { SEARCH_LIMITS } from '../../protocol/graph/search/search-index.ts'
 
@@ -24,6 +25,7 @@ export const GRAPH_LIMITS = {
   ...PATH_LIMITS,
   ...CURSOR_LIMITS,
   ...SEARCH_LIMITS,
+  ...EXPLAIN_LIMITS,
   /**
    * `limit` of a navigation that has none: of the first level, of a nested one; and the highest.
    */

@@ -10,11 +10,13 @@ import type { CursorSeal } from '../../protocol/graph/cursor.ts'
 import { type GraphMeta, metaOf as graphMeta } from '../../protocol/graph/meta.ts'
 import { planNavigations } from '../../protocol/graph/navigation.ts'
 import { actorFieldOf } from '../../protocol/graph/own-actor.ts'
+import type { PlanNotes } from '../../protocol/graph/planning.ts'
 import type { GraphPlan, Step } from '../../protocol/graph/plan.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type FilterFields, graphAccess, openDynamics } from './access.ts'
 import type { ConsistencyTokens } from './consistency.ts'
 import type { RegistrySchema } from './custom/registry-schema.ts'
+import { Explaining, type Explanation } from './explaining.ts'
 import type { LiveSchema, SchemaVersion } from './live-schema.ts'
 import { PlanCache, type ReadyPlan } from './plans/plan-cache.ts'
 import type { Caller } from './plans/plan-queue.ts'
@@ -89,22 +91,42 @@ export class Graph {
   /** The answer to a graph request (CONTRACT 1.4 "Response shape"). Rejects with RequestError. */
   async run(request: GraphRequest): Promise<{ readonly json: string }> {
     const startedMs = this.#options.monotonicMs()
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#run(request, startedMs)
-      } catch (error) {
-        const isLast = tries >= LIMITS.graph.planTriesMax
-        if (isLast || !(error instanceof SchemaMoved)) throw error
-      }
+    const plan = (version: SchemaVersion): ReadyPlan => this.#plan(request, version)
+    return onOneVersion(async () => ({ json: await this.#run(request, { startedMs, plan }) }))
+  }
+
+  /**
+   * What the query is understood as, what the engine is asked for it, and what takes how long,
+   * instead of its answer (CONTRACT 1.4 "Explain"). Rejects as `run`, and with FORBIDDEN.
+   */
+  async explain(request: GraphRequest): Promise<Explanation> {
+    const { acl } = request
+    if (!acl.covers('graph', 'explain')) {
+      throw new RequestError('FORBIDDEN', 'this needs the ACE graph:explain')
     }
+    const { monotonicMs, filterFields } = this.#options
+    const startedMs = monotonicMs()
+    return onOneVersion(async () => {
+      const explaining = new Explaining(monotonicMs, graphAccess(acl, filterFields))
+      const plan = (version: SchemaVersion): ReadyPlan => {
+        const notes: PlanNotes = new Map()
+        const made = this.#ready(request, version, notes)
+        explaining.hasPlan(made.plan, version.schema, notes)
+        return { ...made, explains: true }
+      }
+      return explaining.told(await this.#run(request, { startedMs, plan, explaining }))
+    })
   }
 
   /** From begin to end on one version of the schema; rejects with SchemaMoved where it can't be. */
-  async #run(request: GraphRequest, startedMs: number): Promise<{ readonly json: string }> {
+  async #run(request: GraphRequest, { startedMs, plan: make, explaining }: Run): Promise<string> {
     const { runner, index, monotonicMs, served } = this.#options
+    explaining?.begin('consistency')
     if (request.consistency !== '') await this.followed(request)
     const version = served()
-    const plan = this.#plan(request, version)
+    explaining?.begin('planning')
+    const plan = make(version)
+    explaining?.begin('consistency')
     if (request.consistency !== '') await this.#await(request, plan)
     const generation = (): number => {
       if (served() !== version) throw new SchemaMoved()
@@ -115,7 +137,8 @@ export class Graph {
     generation()
     const leftMs = request.budgetMs - (monotonicMs() - startedMs)
     const deadlineMs = Math.min(leftMs, LIMITS.graph.deadlineMs)
-    return { json: await runner.run(plan, deadlineMs, generation, request.caller) }
+    explaining?.begin('run')
+    return runner.run(plan, deadlineMs, generation, request.caller)
   }
 
   /** What there is to ask for, as far as the entries go (`GET /resources/graph/meta`). */
@@ -148,17 +171,21 @@ export class Graph {
     this.#plans.follow(version.number)
     const known = text === null ? null : this.#plans.find(acl, text)
     if (known !== null) return known
-    const plan = this.#planned(request, version)
-    const ready = { plan, json: JSON.stringify(plan), usesHistory: usesHistory(plan) }
+    const ready = this.#ready(request, version)
     // A page is asked for once.
-    const isPage = plan.steps.some(({ after }) => after !== undefined)
+    const isPage = ready.plan.steps.some(({ after }) => after !== undefined)
     if (text !== null && !isPage) this.#plans.keep(acl, text, ready)
     return ready
   }
 
-  #planned(request: GraphRequest, version: SchemaVersion): GraphPlan {
+  #ready(request: GraphRequest, version: SchemaVersion, notes?: PlanNotes): ReadyPlan {
+    const plan = this.#planned(request, version, notes)
+    return { plan, json: JSON.stringify(plan), usesHistory: usesHistory(plan) }
+  }
+
+  #planned(request: GraphRequest, version: SchemaVersion, notes?: PlanNotes): GraphPlan {
     try {
-      return this.#planOn(request, version)
+      return this.#planOn(request, version, notes)
     } catch (error) {
       const newest = this.#options.schema.current
       if (newest === version || !isUnknown(error)) throw error
@@ -187,9 +214,9 @@ export class Graph {
     return budgetMs - (monotonicMs() - startedMs)
   }
 
-  #planOn({ body, acl }: GraphRequest, { schema }: SchemaVersion): GraphPlan {
+  #planOn({ body, acl }: GraphRequest, { schema }: SchemaVersion, notes?: PlanNotes): GraphPlan {
     const { nowMs, filterFields, cursors } = this.#options
-    const options = { nowMs: nowMs(), limits: LIMITS.graph, cursors }
+    const options = { nowMs: nowMs(), limits: LIMITS.graph, cursors, ...(notes && { notes }) }
     return planNavigations(body, schema, graphAccess(acl, filterFields), options)
   }
 
@@ -208,6 +235,26 @@ export class Graph {
       `the graph has not come to the write that X-Consistency names within ${waitMs} ms; ` +
         'the write is safe: ask again, or without the header for what the graph has now',
     )
+  }
+}
+
+/** One run of a query. */
+interface Run {
+  readonly startedMs: number
+  /** Made on the version of the schema that answers. */
+  readonly plan: (version: SchemaVersion) => ReadyPlan
+  readonly explaining?: Explaining
+}
+
+/** Does it again where the schema has changed meanwhile, a few times. */
+async function onOneVersion<T>(act: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await act()
+    } catch (error) {
+      const isLast = tries >= LIMITS.graph.planTriesMax
+      if (isLast || !(error instanceof SchemaMoved)) throw error
+    }
   }
 }
 

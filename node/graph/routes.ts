@@ -29,6 +29,20 @@ const consistency: OperationParameter = {
   schema: Type.String(),
 }
 
+const explain: OperationParameter = {
+  name: 'explain',
+  in: 'query',
+  description:
+    'Answer {plan, engine, timings} instead of the data; needs graph:explain. ' +
+    '`false` counts as absent',
+}
+
+/** `?explain` and `?explain=true` ask for it, `?explain=false` doesn't. */
+function isExplain({ query }: OperationRequest): boolean {
+  const asked = query.get('explain')
+  return asked !== null && asked !== 'false'
+}
+
 /** The operations of the graph. */
 export function graphRoutes(graph: Graph): Operation[] {
   const answer = async (
@@ -36,14 +50,16 @@ export function graphRoutes(graph: Graph): Operation[] {
     body: unknown,
     text: string,
   ): Promise<OperationResponse> => {
-    const { json } = await graph.run({
+    const asked = {
       body,
       text,
       acl: request.identity.acl,
       caller: callerOf(request.identity),
       consistency: request.header('x-consistency'),
       budgetMs: request.budgetMs,
-    })
+    }
+    if (isExplain(request)) return { status: 200, body: await graph.explain(asked) }
+    const { json } = await graph.run(asked)
     return { status: 200, headers: JSON_TYPE, raw: json }
   }
   return [
@@ -54,7 +70,7 @@ export function graphRoutes(graph: Graph): Operation[] {
       access: 'token',
       permissions: PERMISSIONS,
       body: { schema: NavigationsSchema, type: 'json', required: true, code: 'INVALID_QUERY' },
-      parameters: [consistency],
+      parameters: [explain, consistency],
       // Latin-1 keeps every byte apart, and that is all a key of the plan cache needs.
       handle: (request) => answer(request, request.body, latin1(request.bodyBytes)),
     },
@@ -72,6 +88,7 @@ export function graphRoutes(graph: Graph): Operation[] {
           required: true,
           schema: Type.String(),
         },
+        explain,
         consistency,
       ],
       handle: (request) => {

@@ -82,7 +82,12 @@ t.test('what `now` stands for may move on', async (t) => {
 t.test('cursors are of base sets, and of what can be shown', async (t) => {
   t.match(refusal({ cursor: 'first' }).message, /cursor must be last or each/)
   const nested = { node: { navigate: [{ edge: 'shelves', cursor: true }] } }
-  t.match(refusal(nested).message, /ask for shelves with a filter on libraryId/)
+  const instead = `{"edge":"shelves","filter":"libraryId == '<libraryId>'","cursor":"last"}`
+  t.match(refusal(nested).message, instead)
+  const hidden: GraphAccess = { ...FULL_ACCESS, mayField: (_, path) => path[0] !== 'libraryId' }
+  t.match(refusal({ node: { ...nested.node, fields: ['name'] } }, hidden).message, /by a filter$/)
+  const lent = { node: { navigate: [{ edge: 'lentNotes', cursor: true }] } }
+  t.match(refusal(lent).message, /narrow this list by a filter$/, 'no field leads back over links')
   const read: GraphAccess = { ...FULL_ACCESS, mayField: (_, path) => path[0] !== 'name' }
   t.equal(refusal({ orderBy: 'name', cursor: true }, read).code, 'FORBIDDEN_FIELD')
   t.equal(refusal({ cursor: false }).code, 'none')

@@ -16,6 +16,7 @@ import {
   type HistorySource,
   type RemoteHistory,
 } from './history.ts'
+import type { Trace } from './explain/trace.ts'
 import type { GraphPlan, GraphResult, NodePlan, Step } from './plan.ts'
 import { lookUpFor } from './seen.ts'
 
@@ -108,6 +109,8 @@ export interface Execution {
   readonly budget: Budget
   /** For plans that ask for cursors. */
   readonly cursors?: CursorSeal
+  /** For who wants to know what it took. */
+  readonly trace?: Trace
 }
 
 export interface RemoteExecution {
@@ -115,6 +118,7 @@ export interface RemoteExecution {
   readonly history: RemoteHistory
   readonly budget: Budget
   readonly cursors?: CursorSeal
+  readonly trace?: Trace
 }
 
 /** What a walk needs on its way. */
@@ -153,7 +157,7 @@ export function executeNodes(
   rows: readonly GraphRow[],
   execution: Execution,
 ): Record<string, unknown>[] {
-  return runNow(walkNodes(plan, rows, execution.budget), execution)
+  return runNow(walkNodes(plan, rows, execution), execution)
 }
 
 function runNow<T>(walk: Walk<T>, { finder, history }: Execution): T {
@@ -185,16 +189,14 @@ function pieceNow(history: HistorySource, of: HistoryRequest): HistoryPiece {
 interface WalkContext {
   readonly budget: Budget
   readonly cursors?: CursorSeal
+  readonly trace?: Trace
 }
 
-function* walkPlan(
-  plan: GraphPlan,
-  { budget, cursors = NO_CURSORS }: WalkContext,
-): Walk<GraphResult> {
+function* walkPlan(plan: GraphPlan, context: WalkContext): Walk<GraphResult> {
   const answer: Record<string, unknown> = {}
   for (const step of plan.steps) {
-    const [found] = yield* answerStep(step, null, [answer], budget)
-    addCursors(answer, step, found!, cursors)
+    const [found] = yield* answerStep(step, { parents: null, answers: [answer] }, context)
+    addCursors(answer, step, found!, context.cursors ?? NO_CURSORS)
   }
   return answer
 }
@@ -202,13 +204,13 @@ function* walkPlan(
 function* walkNodes(
   plan: NodePlan,
   rows: readonly GraphRow[],
-  budget: Budget,
+  context: WalkContext,
 ): Walk<Record<string, unknown>[]> {
-  budget.check()
+  context.budget.check()
   const answers = rows.map((row) => pickFields(row.doc, plan.fields))
   if (rows.length === 0) return answers
   for (const step of plan.steps) {
-    if (step.returns !== 'nothing') yield* answerStep(step, rows, answers, budget)
+    if (step.returns !== 'nothing') yield* answerStep(step, { parents: rows, answers }, context)
   }
   return answers
 }
@@ -232,17 +234,26 @@ function* find(step: Step, parents: readonly GraphRow[] | null): Walk<readonly F
   return (yield { request: 'find', step, parents }) as readonly Found[]
 }
 
+interface Answering {
+  /** null: a base set. */
+  readonly parents: readonly GraphRow[] | null
+  /** Of each parent, to which what is found is added. */
+  readonly answers: readonly Record<string, unknown>[]
+}
+
 function* answerStep(
   step: Step,
-  parents: readonly GraphRow[] | null,
-  answers: readonly Record<string, unknown>[],
-  budget: Budget,
+  { parents, answers }: Answering,
+  context: WalkContext,
 ): Walk<readonly Found[]> {
+  const { budget, trace } = context
+  trace?.begin(step, parents?.length ?? null)
   const founds =
     step.storage.kind === 'history'
       ? yield* findHistory(step, parents, budget)
       : yield* find(step, parents)
-  const nodes = step.returns === 'count' ? [] : yield* below(step, founds, budget)
+  trace?.end(founds.reduce((sum, { rows }) => sum + rows.length, 0))
+  const nodes = step.returns === 'count' ? [] : yield* below(step, founds, context)
   let at = 0
   for (const [i, found] of founds.entries()) {
     const answer = answers[i]!
@@ -265,11 +276,11 @@ function* answerStep(
 function* below(
   step: Step,
   founds: readonly Found[],
-  budget: Budget,
+  context: WalkContext,
 ): Walk<Record<string, unknown>[]> {
   const rows = founds.length === 1 ? founds[0]!.rows : founds.flatMap((found) => found.rows)
-  budget.add(rows.length)
-  return yield* walkNodes(step.plan, rows, budget)
+  context.budget.add(rows.length)
+  return yield* walkNodes(step.plan, rows, context)
 }
 
 function* findHistory(

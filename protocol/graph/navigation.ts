@@ -139,7 +139,7 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
   const orderBy = planOrder(body.orderBy, node, place, planning)
   // The first is all that is shown.
   const isOne = parent?.edge.cardinality === 'single'
-  return {
+  const step: Step = {
     name: body.alias ?? body.edge,
     source: edgeSource(spot, planning),
     storage: type.storage,
@@ -158,6 +158,8 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     ...historyFields(type),
     ...planCursor(body, spot, { allowed: [allowed, parents.lookUp?.filter], orderBy }, planning),
   }
+  planning.options.notes?.set(step, { spot, asked, allowed })
+  return step
 }
 
 function historyFields({ storage, fields }: NodeType): Pick<Step, 'historyFields'> {

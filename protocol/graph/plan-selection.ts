@@ -13,6 +13,7 @@ import type { GraphNode } from './schema.ts'
 import { historyActors } from './history.ts'
 import { typeFilter } from './filter/typing.ts'
 import {
+  type GraphAccess,
   type Planning,
   type Place,
   type StepSpot,
@@ -124,12 +125,25 @@ export function planHistory(storage: Step['storage'], filter: Condition | null, 
   )
 }
 
+/** How the rest of a nested list is asked for. */
+function insteadOf(
+  { type, fields }: GraphNode,
+  { node, edge }: NonNullable<StepSpot['parent']>,
+  access: GraphAccess,
+): string {
+  const { from, to, through } = edge
+  const isTold = access.mayField(type.name, [to]) && access.mayField(node.type.name, [from])
+  if (through !== undefined || !fields.has(to) || !isTold) return 'narrow this list by a filter'
+  const asked = { edge: type.set, filter: `${to} == '<${from}>'`, cursor: 'last' }
+  return `the list of one ${node.type.name} by its ${from}: ${JSON.stringify(asked)}`
+}
+
 /** What a step needs for cursors; empty where none was asked for. */
 export function planCursor(
   body: NavigationBody,
   spot: StepSpot,
   tie: { readonly allowed: unknown; readonly orderBy: readonly SortKey[] },
-  { options }: Planning,
+  { options, access }: Planning,
 ): Pick<Step, 'cursor' | 'after'> {
   const { cursor, after } = body
   if ((cursor === undefined || cursor === false) && after === undefined) return {}
@@ -143,10 +157,7 @@ export function planCursor(
     throw invalid(place, `cursor must be last or each, found ${shownName(cursor)}`)
   }
   if (parent !== null) {
-    throw invalid(
-      place,
-      `cursors are of base sets: ask for ${node.type.set} with a filter on ${parent.edge.to}`,
-    )
+    throw invalid(place, `cursors are of base sets; ${insteadOf(node, parent, access)}`)
   }
   if (options.cursors === undefined) throw invalid(place, 'there are no cursors here')
   const { filter = '', phrase = '' } = body

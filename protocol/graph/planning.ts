@@ -6,7 +6,7 @@ import type { CursorSeal } from './cursor.ts'
 import { FieldMistake, type MayName } from './filter/fields.ts'
 import { SyntaxMistake } from './filter/lexer.ts'
 import type { EdgeDef, NodeType } from './node-type.ts'
-import type { Condition, FieldPath } from './plan.ts'
+import type { Condition, FieldPath, Step } from './plan.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
 
 /** What a caller may see, by node type and field path. node/graph/access.ts makes it of entries. */
@@ -45,6 +45,8 @@ export interface PlanOptions {
   readonly limits: GraphLimits
   /** Absent: cursors are refused. */
   readonly cursors?: CursorSeal
+  /** Filled for each step, where somebody asks. */
+  readonly notes?: PlanNotes
 }
 
 export interface Planning {
@@ -69,6 +71,16 @@ export interface Spot {
 export interface StepSpot extends Spot {
   readonly parent: { readonly node: GraphNode; readonly edge: EdgeDef } | null
 }
+
+/** What the planner knows of a step beside it, for who explains the plan. */
+export interface StepNote {
+  readonly spot: StepSpot
+  /** What the caller asks, and what permissions add. */
+  readonly asked: Condition | null
+  readonly allowed: Condition | null
+}
+
+export type PlanNotes = Map<Step, StepNote>
 
 export function hidden({ type: { name } }: GraphNode, place: Place): RequestError {
   return new RequestError(

@@ -23,6 +23,7 @@ import {
 import { Merged } from '../../protocol/graph/merged.ts'
 import { behindTest } from '../../protocol/graph/cursor.ts'
 import type { CursorPlace, Step } from '../../protocol/graph/plan.ts'
+import type { Trace } from '../../protocol/graph/explain/trace.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Query, SearchAnswer, SearchEngine, SearchHit, SearchRequest, Term } from './engine.ts'
 import { elementsOf, Kept, rowOf, type FoundRow } from './found-row.ts'
@@ -32,6 +33,7 @@ import type { Own } from './document.ts'
 import { behindQuery } from './behind.ts'
 import { ACTOR, OWN, type Layout } from './layout.ts'
 import type { ConditionQuery } from './query.ts'
+import { tellSearches } from './told-search.ts'
 import { BY_ID, livingOf, selectionOf, type Selection } from './selection.ts'
 import { Wholes } from './whole.ts'
 
@@ -65,6 +67,8 @@ export interface FinderOptions {
   readonly indexOf: (node: string) => string
   readonly budget: Budget
   readonly bounds: FinderBounds
+  /** Hears of each search, where somebody asks. */
+  readonly trace?: Trace
 }
 
 /** Some of a step's nodes: those that the query finds and `keep` lets through. */
@@ -129,10 +133,12 @@ export class ElasticFinder implements RemoteFinder {
   }
 
   async #search(requests: readonly SearchRequest[]): Promise<readonly SearchAnswer[]> {
-    const { engine, budget } = this.#options
+    const { engine, budget, trace } = this.#options
     budget.check()
+    const startedMs = trace?.now() ?? 0
     const answers = await engine.search(requests, { timeoutMs: budget.leftMs })
     budget.check()
+    if (trace !== undefined) tellSearches(trace, { requests, answers, startedMs })
     return answers
   }
 

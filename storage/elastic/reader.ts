@@ -5,6 +5,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { type CursorSeal, NO_CURSORS } from '../../protocol/graph/cursor.ts'
 import { Budget, executeRemotely } from '../../protocol/graph/execute.ts'
+import { type Explained, Trace, told } from '../../protocol/graph/explain/trace.ts'
 import type { RemoteHistory } from '../../protocol/graph/history.ts'
 import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
@@ -39,6 +40,16 @@ export class ElasticReader implements GraphReader {
   }
 
   async query(plan: GraphPlan, budgetMs: number): Promise<GraphResult> {
+    return this.#run(plan, budgetMs)
+  }
+
+  async explain(plan: GraphPlan, budgetMs: number): Promise<Explained> {
+    const trace = new Trace(this.#options.now)
+    await this.#run(plan, budgetMs, trace)
+    return told(plan.steps, trace, { engine: 'Elasticsearch' })
+  }
+
+  async #run(plan: GraphPlan, budgetMs: number, trace?: Trace): Promise<GraphResult> {
     const { engine, schema, indexOf, history = NO_HISTORY, now, bounds } = this.#options
     const { cursors = NO_CURSORS } = this.#options
     const layout = this.#layout
@@ -50,9 +61,16 @@ export class ElasticReader implements GraphReader {
       indexOf: (node) => indexOf(layout.nodes.get(node)!.name),
       budget,
       bounds: bounds ?? FINDER_BOUNDS,
+      ...(trace && { trace }),
     })
     try {
-      return await executeRemotely(plan, { finder, history, budget, cursors })
+      return await executeRemotely(plan, {
+        finder,
+        history,
+        budget,
+        cursors,
+        ...(trace && { trace }),
+      })
     } catch (error) {
       throw asRequestError(error, budget)
     }

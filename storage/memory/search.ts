@@ -6,6 +6,7 @@ import { assert } from '../../protocol/errors.ts'
 import { type CursorSeal, NO_CURSORS } from '../../protocol/graph/cursor.ts'
 import { completing } from '../../protocol/graph/custom-fields.ts'
 import { Budget, executePlan, type GraphRow } from '../../protocol/graph/execute.ts'
+import { type Explained, Trace, told } from '../../protocol/graph/explain/trace.ts'
 import { MemoryFinder, type NodeSource } from '../../protocol/graph/find-in-memory.ts'
 import { NO_HISTORY, type HistorySource } from '../../protocol/graph/history.ts'
 import type { GraphPlan, GraphResult } from '../../protocol/graph/plan.ts'
@@ -116,10 +117,20 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
   }
 
   query(plan: GraphPlan, budgetMs: number): GraphResult {
+    return this.#run(plan, budgetMs)
+  }
+
+  explain(plan: GraphPlan, budgetMs: number): Explained {
+    const trace = new Trace(this.#now)
+    this.#run(plan, budgetMs, trace)
+    return told(plan.steps, trace, { engine: 'memory' })
+  }
+
+  #run(plan: GraphPlan, budgetMs: number, trace?: Trace): GraphResult {
     const budget = new Budget(this.#now, budgetMs, LIMITS.graph.resultNodesMax)
     const finder = new MemoryFinder(this, budget)
     const [history, cursors] = [this.#history, this.#cursors]
-    return executePlan(plan, { finder, history, budget, cursors })
+    return executePlan(plan, { finder, history, budget, cursors, ...(trace && { trace }) })
   }
 
   close(): void {

@@ -1,7 +1,7 @@
 // Reading the embedded graph index: runs plans on a read-only connection, each on one snapshot of
 // the file. Source: ARCHITECTURE 5, CONTRACT 1.4.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import {
@@ -12,25 +12,17 @@ import {
   type NodeFinder,
 } from '../../protocol/graph/execute.ts'
 import { type CursorSeal, NO_CURSORS } from '../../protocol/graph/cursor.ts'
-import { compareDocs, compareText, placeOf } from '../../protocol/graph/evaluate.ts'
 import { NO_HISTORY, type HistorySource } from '../../protocol/graph/history.ts'
+import { type Explained, Trace, told } from '../../protocol/graph/explain/trace.ts'
 import { Merged } from '../../protocol/graph/merged.ts'
-import type { GraphPlan, GraphResult, Link, Step } from '../../protocol/graph/plan.ts'
+import type { GraphPlan, GraphResult, Step } from '../../protocol/graph/plan.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
-import { formatUuid } from '../../protocol/ids.ts'
 import type { GraphReader } from '../search.ts'
 import { fingerprintOf, type IndexPlace, openForReading } from './file.ts'
-import {
-  keyBytes,
-  layoutOf,
-  NODES_PER_ACTOR,
-  storedId,
-  type IndexLayoutOfAll,
-  type NodeLayout,
-} from './layout.ts'
-import { StepSelect, TICK, toldByActor } from './select.ts'
-import type { Param, Relation, Sql } from './sql.ts'
-import { parseStored } from './stored-json.ts'
+import { keyBytes, layoutOf, type IndexLayoutOfAll } from './layout.ts'
+import { TICK } from './select.ts'
+import { Statements } from './statements.ts'
+import { NO_PARENT, StepFind } from './step-find.ts'
 
 export interface GraphReaderOptions {
   /** The data directory, and which of its indexes; 0 by default. */
@@ -47,9 +39,6 @@ export interface GraphReaderOptions {
   readonly cursors?: CursorSeal
 }
 
-type Stored = string | number | Uint8Array | null
-type Cells = [k: number, content: string, place: number, actor?: Uint8Array]
-
 export class SqliteGraphReader implements GraphReader, NodeFinder {
   readonly #place: IndexPlace
   readonly #layout: IndexLayoutOfAll
@@ -57,8 +46,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
   readonly #now: () => number
   readonly #mayGoOn: () => void
   readonly #cursors: CursorSeal
-  /** Prepared statements by their text, in order of last use. */
-  readonly #statements = new Map<string, StatementSync>()
+  readonly #statements = new Statements()
   #db: DatabaseSync | null = null
   #budget: Budget
 
@@ -73,16 +61,30 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
   }
 
   query(plan: GraphPlan, budgetMs: number): GraphResult {
+    return this.#run(plan, budgetMs)
+  }
+
+  explain(plan: GraphPlan, budgetMs: number): Explained {
+    const trace = new Trace(this.#now)
+    this.#run(plan, budgetMs, trace)
+    const planOf = (text: string): readonly string[] => this.#statements.planOf(text)
+    return told(plan.steps, trace, { engine: 'SQLite', planOf })
+  }
+
+  #run(plan: GraphPlan, budgetMs: number, trace?: Trace): GraphResult {
     const db = this.#open()
     const budget = new Budget(this.#now, budgetMs, LIMITS.graph.resultNodesMax)
     this.#budget = budget
+    const statements = this.#statements
+    statements.trace = trace ?? null
     // One snapshot for all statements of the plan.
-    this.#statement('BEGIN').run()
+    statements.all('BEGIN', [])
     try {
       const [history, cursors] = [this.#history, this.#cursors]
-      return executePlan(plan, { finder: this, history, budget, cursors })
+      return executePlan(plan, { finder: this, history, budget, cursors, ...(trace && { trace }) })
     } finally {
-      if (db.isTransaction) this.#statement('COMMIT').run()
+      if (db.isTransaction) statements.all('COMMIT', [])
+      statements.trace = null
     }
   }
 
@@ -102,6 +104,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
           this.#check()
           return 1
         })
+        this.#statements.open(db)
         this.#db = db
         return db
       }
@@ -116,24 +119,8 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
     throw new RequestError('UNAVAILABLE', 'The graph index is being made; ask again soon')
   }
 
-  #statement(text: string): StatementSync {
-    const known = this.#statements.get(text)
-    if (known !== undefined) {
-      this.#statements.delete(text)
-      this.#statements.set(text, known)
-      return known
-    }
-    if (this.#statements.size >= LIMITS.sqlite.statementsMax) {
-      this.#statements.delete(this.#statements.keys().next().value!)
-    }
-    const statement = this.#db!.prepare(text)
-    statement.setReturnArrays(true)
-    this.#statements.set(text, statement)
-    return statement
-  }
-
   find(step: Step, parents: readonly GraphRow[] | null): Found[] {
-    const find = new StepFind(step, this.#layout.nodes, (text) => this.#statement(text))
+    const find = new StepFind(step, this.#layout.nodes, this.#statements)
     if (parents === null) return [find.run(NO_PARENT)]
     return parents.map((parent) => {
       this.#check()
@@ -147,254 +134,14 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
 
   /** Number of an actor, for parents that are no rows (history nodes); null: it has no rows. */
   #actorNumber(actorId: string): number | null {
-    const find = this.#statement('SELECT number FROM actor WHERE id = ?')
-    const row = find.get(keyBytes(actorId)) as unknown as [number] | undefined
+    const text = 'SELECT number FROM actor WHERE id = ?'
+    const row = this.#statements.all(text, [keyBytes(actorId)])[0] as [number] | undefined
     return row?.[0] ?? null
   }
 
   close(): void {
     this.#db?.close()
     this.#db = null
-    this.#statements.clear()
+    this.#statements.close()
   }
-}
-
-/** A node out of the index. */
-class SqlRow implements GraphRow {
-  readonly k: number
-  /** Place in its holder's list, for embedded nodes. */
-  readonly place: number
-  readonly doc: Readonly<Record<string, unknown>>
-  readonly #actor: Uint8Array | string
-  readonly #idField: string
-
-  constructor(
-    [k, , place, actor]: Cells,
-    doc: Readonly<Record<string, unknown>>,
-    members: { readonly id: string; readonly actor: string | null },
-  ) {
-    this.k = k
-    this.place = place
-    this.doc = doc
-    this.#actor = actor ?? String(doc[members.actor!])
-    this.#idField = members.id
-  }
-
-  get actorId(): string {
-    return typeof this.#actor === 'string' ? this.#actor : formatUuid(this.#actor)
-  }
-
-  get id(): string {
-    return String(this.doc[this.#idField])
-  }
-}
-
-type Edge = Extract<Step['source'], { kind: 'edge' }>
-
-/** What a parent gives to the statement of a nested step. */
-interface Given {
-  readonly first: number
-  readonly last: number
-  readonly key: number
-  readonly value: Stored
-}
-
-const NO_PARENT: Given = { first: 0, last: 0, key: 0, value: null }
-
-/** Runs one step for any number of parents: its statements are made and prepared once. */
-class StepFind {
-  readonly #step: Step
-  readonly #select: StepSelect
-  readonly #relation: Relation
-  readonly #prepare: (text: string) => StatementSync
-  /** Members that tell a node's id and, for rows, its actor. */
-  readonly #members: { readonly id: string; readonly actor: string | null }
-  readonly #needed: readonly (readonly [member: string, slot: number])[]
-  readonly #layouts: ReadonlyMap<string, NodeLayout>
-  #links: Sql | null = null
-  #rows: Sql | null = null
-  #sortedRows: Sql | null = null
-  #count: Sql | null = null
-
-  constructor(
-    step: Step,
-    layouts: ReadonlyMap<string, NodeLayout>,
-    prepare: (text: string) => StatementSync,
-  ) {
-    this.#step = step
-    this.#layouts = layouts
-    this.#select = new StepSelect(layouts, step)
-    this.#relation = this.#select.relation
-    this.#prepare = prepare
-    const { layout, element, idField } = this.#relation
-    const [actor = null] = element === null ? layout.actorMembers : []
-    this.#members = { id: idField, actor }
-    this.#needed = neededMembers(step, layout, this.#members)
-  }
-
-  /** Parameters of a parent, one for each value that the edge goes by; none: it leads nowhere. */
-  givenBy(parent: GraphRow, numberOf: (actorId: string) => number | null): readonly Given[] {
-    const { source } = this.#step
-    if (source.kind === 'set') return [NO_PARENT]
-    const value = parent.doc[source.from]
-    if (value === undefined || value === null) return []
-    if (source.through !== undefined) return this.#linked(source, source.through, value)
-    const given = this.#given(parent, source, { value, numberOf })
-    return given === null ? [] : [given]
-  }
-
-  #linked(source: Edge, through: Link, value: unknown): Given[] {
-    const stored = storedLink(through.from, value, this.#layouts.get(through.node)!)
-    if (stored === null) return []
-    this.#links ??= this.#select.links(through)
-    const { text, params } = this.#links
-    const given = { ...NO_PARENT, value: stored }
-    const ends = this.#prepare(text).all(...fill(params, given)) as unknown as [Stored][]
-    return ends.flatMap(([end]) => {
-      const own = end === null ? null : this.#storedEnd(source.to, end)
-      return own === null ? [] : [{ ...NO_PARENT, value: own }]
-    })
-  }
-
-  #storedEnd(to: string, value: unknown): Stored {
-    const { layout, element } = this.#relation
-    return element === null ? storedLink(to, value, layout) : plain(value)
-  }
-
-  #given(
-    parent: GraphRow,
-    source: Edge,
-    { value, numberOf }: { value: unknown; numberOf: (actorId: string) => number | null },
-  ): Given | null {
-    const { layout } = this.#relation
-    // Else the range of the actor's keys is all there is to say.
-    const told = source.sameActor && toldByActor(this.#step, layout)
-    if (told && value !== parent.actorId) return null
-    const key = parent instanceof SqlRow ? parent.k : 0
-    let first = key - (key % NODES_PER_ACTOR)
-    if (source.sameActor && !(parent instanceof SqlRow)) {
-      const number = numberOf(parent.actorId)
-      if (number === null) return null
-      first = number * NODES_PER_ACTOR
-    }
-    const stored = this.#storedEnd(source.to, value)
-    return stored === null ? null : { first, last: first + NODES_PER_ACTOR - 1, key, value: stored }
-  }
-
-  run(given: Given): Found {
-    const { returns, limit } = this.#step
-    const counts = returns === 'count' || returns === 'both'
-    const count = counts ? this.#runCount(given) : 0
-    if (returns === 'count') return { rows: [], more: false, count }
-    const rows = this.#runRows(given, limit + 1)
-    const more = rows.length > limit
-    if (more) rows.length = limit
-    return { rows, more, count }
-  }
-
-  #runCount(given: Given): number {
-    this.#count ??= this.#select.count()
-    const row = this.#prepare(this.#count.text).get(...fill(this.#count.params, given))
-    return (row as unknown as [number])[0]
-  }
-
-  /**
-   * At most `room` nodes in order. Nested lists are short: they are fetched as they lie and sorted
-   * here, which saves SQLite a sorter for each parent; only a list that is cut is sorted there.
-   */
-  #runRows(given: Given, room: number): SqlRow[] {
-    const { after } = this.#step
-    if (after !== undefined) {
-      const rows: SqlRow[] = []
-      for (const behind of this.#select.rowsBehind(after)) {
-        if (rows.length < room) rows.push(...this.#fetch(behind, given, room - rows.length))
-      }
-      return rows
-    }
-    if (this.#step.source.kind === 'edge') {
-      this.#rows ??= this.#select.rows(false)
-      const rows = this.#fetch(this.#rows, given, room)
-      if (rows.length < room) return rows.length < 2 ? rows : rows.sort((a, b) => this.#order(a, b))
-    }
-    this.#sortedRows ??= this.#select.rows(true)
-    return this.#fetch(this.#sortedRows, given, room)
-  }
-
-  #fetch(of: Sql, given: Given, room: number): SqlRow[] {
-    const statement = this.#prepare(of.text)
-    const found = statement.all(...fill(of.params, given), room) as unknown as Cells[]
-    const isRow = this.#relation.element === null
-    return found.map((cells) => {
-      const doc = isRow
-        ? this.#document(cells[1])
-        : (parseStored(cells[1]) as Record<string, unknown>)
-      return new SqlRow(cells, doc, this.#members)
-    })
-  }
-
-  /** The members of a stored document that this step asks for. */
-  #document(text: string): Record<string, unknown> {
-    const slots = parseStored(text) as unknown[]
-    const doc: Record<string, unknown> = {}
-    for (const [member, slot] of this.#needed) {
-      const value = slots[slot]
-      if (value !== null && value !== undefined) doc[member] = value
-    }
-    return doc
-  }
-
-  #order(a: SqlRow, b: SqlRow): number {
-    const { orderBy, position, source } = this.#step
-    if (orderBy.length === 0 && source.kind === 'edge' && source.sameActor) {
-      const places = this.#relation.element === null ? placeOf(a.doc, position) : 0
-      const others = this.#relation.element === null ? placeOf(b.doc, position) : 0
-      return places - others || a.k - b.k || a.place - b.place
-    }
-    return compareDocs(orderBy, a.doc, b.doc) || compareText(a.id, b.id) || compareActors(a, b)
-  }
-}
-
-const compareActors = (a: SqlRow, b: SqlRow): number => compareText(a.actorId, b.actorId)
-
-/** Members whose values the answer, the order or the next level needs. */
-function neededMembers(
-  step: Step,
-  layout: NodeLayout,
-  { id, actor }: { readonly id: string; readonly actor: string | null },
-): (readonly [string, number])[] {
-  const members = new Set(step.plan.fields.map((path) => path[0]!))
-  members.add(id)
-  if (actor !== null) members.add(actor)
-  for (const { path } of step.orderBy) members.add(path[0]!)
-  for (const { source } of step.plan.steps) if (source.kind === 'edge') members.add(source.from)
-  if (step.position !== null) members.add(step.position)
-  return Array.from(members, (member) => [member, layout.slots.get(member) ?? -1] as const)
-}
-
-/** The value an edge goes by, as the column it is compared with holds it; null: no match. */
-function storedLink(to: string, value: unknown, layout: NodeLayout): Stored {
-  const kind = layout.columnOf.get(to)?.kind
-  if (typeof value !== 'string') return kind === 'text' || kind === 'instant' ? null : plain(value)
-  if (to === layout.type.idField) return storedId(layout, value)
-  if (layout.actorMembers.has(to)) return keyBytes(value)
-  if (kind === 'number' || kind === 'boolean') return null
-  return kind === 'instant' ? storedInstant(value) : value
-}
-
-function storedInstant(value: string): number | null {
-  const ms = Date.parse(value)
-  return Number.isNaN(ms) ? null : ms
-}
-
-function plain(value: unknown): Stored {
-  if (typeof value === 'boolean') return Number(value)
-  return typeof value === 'string' || typeof value === 'number' ? value : null
-}
-
-function fill(params: readonly Param[], given: Given): Stored[] {
-  return params.map((value) =>
-    value === null || typeof value !== 'object' || value instanceof Uint8Array
-      ? value
-      : given[value.of],
-  )
 }

@@ -1,5 +1,6 @@
 // Plans are kept as far as their number and their characters go.
 
+import assert from 'node:assert'
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
 import { type KeptBounds, KeptPlans } from './kept-plans.ts'
@@ -34,7 +35,10 @@ t.test('by characters, and a very long one is not kept', (t) => {
 t.test('a reader makes a plan anew that is too long to be kept', (t) => {
   const seen: unknown[] = []
   const query = (plan: unknown) => (seen.push(plan), {})
-  const server = new PlanServer({ query, close: () => undefined }, () => 0)
+  const server = new PlanServer(
+    { query, explain: () => assert.fail('nobody asks'), close: () => undefined },
+    () => 0,
+  )
   const ask = (plan: string): void =>
     void server.answer({ id: 1, plan, endsAtMs: 1, generation: 1 } as Parameters<
       typeof server.answer

@@ -12,6 +12,8 @@ export interface ReadyPlan {
   readonly json: string
   /** Some of its nodes are read from actors' records. */
   readonly usesHistory: boolean
+  /** What it takes is asked for (`GraphReader.explain`), not its answer. */
+  readonly explains?: true
 }
 
 /** Longer texts are not kept: they are seldom sent twice. */

@@ -29,6 +29,7 @@ function pool(atOnce: PlansAtOnce, queue: QueueBounds) {
         await new Promise<void>((resolve) => ends.push(resolve))
         return { generation }
       },
+      explain: () => ({ engine: 'none', steps: [], engineMs: 0, totalMs: 0 }),
       close: () => undefined,
     }),
   })

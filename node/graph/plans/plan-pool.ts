@@ -66,7 +66,7 @@ export class PlanPool implements PlanRunner {
   }
 
   async run(
-    { plan }: ReadyPlan,
+    { plan, explains }: ReadyPlan,
     deadlineMs: number,
     generation: () => number,
     caller: Caller,
@@ -79,7 +79,9 @@ export class PlanPool implements PlanRunner {
     try {
       if (startedMs >= endMs) throw neverRun()
       const budgetMs = Math.min(endMs - startedMs, LIMITS.graph.workMs)
-      return JSON.stringify(await readerOf(generation()).query(plan, budgetMs))
+      const reader = readerOf(generation())
+      const answer = explains ? reader.explain(plan, budgetMs) : reader.query(plan, budgetMs)
+      return JSON.stringify(await answer)
     } catch (error) {
       this.stats.failed++
       throw error

@@ -3,6 +3,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
+import type { Explained } from '../../../protocol/graph/explain/trace.ts'
 import type { GraphPlan, GraphResult } from '../../../protocol/graph/plan.ts'
 import { reasonOf } from '../../../cluster/feed/projection-batch.ts'
 import { neverRun } from './plan-queue.ts'
@@ -13,6 +14,7 @@ import { KeptPlans } from './kept-plans.ts'
 /** A GraphReader whose index is at hand. */
 interface ReaderAtHand {
   query(plan: GraphPlan, budgetMs: number): GraphResult
+  explain(plan: GraphPlan, budgetMs: number): Explained
   close(): void
 }
 
@@ -38,7 +40,7 @@ export class PlanServer {
   }
 
   /** Never throws: whatever happens is an answer. */
-  answer({ id, plan, endsAtMs, generation }: ToReader): PlanAnswer {
+  answer({ id, plan, explains, endsAtMs, generation }: ToReader): PlanAnswer {
     const startedMs = this.#nowMs()
     const us = (): number => Math.round((this.#nowMs() - startedMs) * 1_000)
     try {
@@ -47,8 +49,9 @@ export class PlanServer {
       // A reader that is closed opens the index at its next query.
       if (this.#generation !== null && this.#generation !== generation) this.#reader.close()
       this.#generation = generation
-      const json = JSON.stringify(this.#reader.query(this.#plan(plan), leftMs))
-      return { id, json, us: us() }
+      const [reader, parsed] = [this.#reader, this.#plan(plan)]
+      const answer = explains ? reader.explain(parsed, leftMs) : reader.query(parsed, leftMs)
+      return { id, json: JSON.stringify(answer), us: us() }
     } catch (error) {
       if (error instanceof GaveWay) return { id, gaveWay: true, us: us() }
       if (error instanceof RequestError) return { id, errors: error.errors, us: us() }

@@ -25,6 +25,8 @@ export interface ToReader {
   readonly id: number
   /** GraphPlan as JSON. */
   readonly plan: string
+  /** What it takes is asked for, not its answer. */
+  readonly explains: boolean
   /** When the answer is of no use any more, by `threadsMs`. */
   readonly endsAtMs: number
   /** With another one than before the index is opened again. */

@@ -96,6 +96,7 @@ export class ReaderThread implements PlanThread {
     const message: ToReader = {
       id,
       plan: plan.json,
+      explains: plan.explains === true,
       endsAtMs: threadsMs() + leftMs,
       generation,
       mayStop,

@@ -57,7 +57,12 @@ export async function stage(t: Test): Promise<Stage> {
   const schema = new LiveSchema(behaviour.nodeTypes)
   const history = derivedHistory({ behaviours, derived, decodeSnapshot: decodeTestSnapshot })
   const cursors = cursorSeal(identity.secret)
-  const index = new MemoryGraphIndex({ schema: schema.current.schema, history, cursors })
+  const index = new MemoryGraphIndex({
+    schema: schema.current.schema,
+    history,
+    cursors,
+    now: () => clock.monotonicMs(),
+  })
   const progress = new SharedProgress(2)
   const clock = new ManualClock()
   const watch = new ProgressWatch({
@@ -161,6 +166,7 @@ function runner(made: Stage, server: PlanServer): PlanRunner['run'] {
     const sent = {
       id: 1,
       plan: plan.json,
+      explains: plan.explains === true,
       endsAtMs: clock.monotonicMs() + deadlineMs,
       generation: generation(),
       mayStop: false,

@@ -98,6 +98,11 @@ export class WholeIndex implements GraphWriter, GraphReader {
     return this.reader().query(plan, budgetMs)
   }
 
+  async explain(...[plan, budgetMs]: Parameters<GraphReader['explain']>) {
+    await this.refresh()
+    return this.reader().explain(plan, budgetMs)
+  }
+
   /** What was written comes into sight. */
   async refresh(): Promise<void> {
     const layout = layoutOf(this.#options.schema)
