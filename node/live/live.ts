@@ -119,7 +119,8 @@ function collect(metrics: Metrics, watch: FeedWatch, events: EventStream): void 
     const { items, dropped, gaps } = watch.counts
     yield counter('kontor_watch_items_total', 'What owners of shards had for who watches.', items)
     yield counter('kontor_watch_dropped_total', 'Of that what had no room on its way.', dropped)
-    yield counter('kontor_watch_gaps_total', 'Times that something on its way was lost.', gaps)
+    const lost = gaps + events.counts.gaps
+    yield counter('kontor_watch_gaps_total', 'Times that something on its way was lost.', lost)
     const paths = 'Paths of events that are watched.'
     yield { name: 'kontor_event_paths', help: paths, type: 'gauge', value: events.size }
   })

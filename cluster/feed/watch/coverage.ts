@@ -11,6 +11,8 @@ export interface Covered {
   readonly items: readonly FedItem[]
   /** Something before `from`, or in the part, was lost. */
   readonly gap: boolean
+  /** Of the interest that its owner went by: what a newer one wants besides may be missing. */
+  readonly number: number
 }
 
 interface Known {
@@ -28,21 +30,21 @@ export class Coverage {
     const known = this.#shards.get(shard)
     if (known === undefined) {
       this.#shards.set(shard, { to, atMs: nowMs, number })
-      return { shard, from, to, items, gap: dropped > 0 }
+      return { shard, from, to, items, gap: dropped > 0, number }
     }
     const before = known.to
-    if (to >= before) {
-      known.atMs = nowMs
-      known.number = Math.max(known.number, number)
-    }
+    if (to >= before) known.atMs = nowMs
+    if (to === before) known.number = Math.max(known.number, number)
     if (to <= before) return null
     known.to = to
+    // A shard's next owner may go by an older interest than the one before it.
+    known.number = number
     const gap = from > before || dropped > 0
     const rest = from >= before ? items : items.filter(([offset]) => offset > before)
-    return { shard, from: Math.max(from, before), to, items: rest, gap }
+    return { shard, from: Math.max(from, before), to, items: rest, gap, number }
   }
 
-  /** Heard of up to here, when, and by the interest of which number; null: never. */
+  /** Heard of up to here, when, and by which interest its newest part was; null: never. */
   of(shard: number): Readonly<Known> | null {
     return this.#shards.get(shard) ?? null
   }

@@ -293,7 +293,7 @@ t.test('parts that overlap are cut, and what is behind is nothing new', async (t
   }
   t.match(coverage.take(part(3, 5), 1, 0), { from: 3, to: 5, gap: false })
   t.strictSame(coverage.take(part(4, 7), 1, 0), {
-    ...{ shard: 1, from: 5, to: 7, gap: false },
+    ...{ shard: 1, from: 5, to: 7, gap: false, number: 1 },
     items: [
       [6, 'x'],
       [7, 'x'],
@@ -302,7 +302,9 @@ t.test('parts that overlap are cut, and what is behind is nothing new', async (t
   t.equal(coverage.take(part(4, 7), 1, 0), null)
   t.equal(coverage.take(part(3, 4), 2, 9), null)
   t.strictSame(coverage.of(1), { to: 7, atMs: 0, number: 1 }, 'an older part says nothing')
-  t.match(coverage.take(part(8, 9), 2, 9), { from: 8, to: 9, gap: true })
+  t.match(coverage.take(part(8, 9), 2, 9), { from: 8, to: 9, gap: true, number: 2 })
+  t.match(coverage.take(part(9, 10), 1, 9), { gap: false, number: 1 })
+  t.match(coverage.of(1), { number: 1 }, 'what is newest was matched by an older interest')
 })
 
 t.test('what has no room on its way is told as a gap', async (t) => {

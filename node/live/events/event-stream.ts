@@ -34,7 +34,7 @@ const STREAM = 'events'
 export class EventStream implements WatchedStream {
   readonly name = STREAM
   /** Since the start. */
-  readonly counts = { events: 0 }
+  readonly counts = { events: 0, gaps: 0 }
   readonly #options: EventStreamOptions
   readonly #byPath = new Map<string, Map<EventTaker, Subscribed>>()
   readonly #unfollow: () => void
@@ -42,6 +42,9 @@ export class EventStream implements WatchedStream {
   #told = JSON.stringify(null)
   #known: Promise<void> = Promise.resolve()
   #telling: Promise<void> | null = null
+  /** Number of the last interest, and of that by which the last subscriber was answered. */
+  #number = 0
+  #answered = 0
 
   constructor(options: EventStreamOptions) {
     this.#options = options
@@ -98,7 +101,9 @@ export class EventStream implements WatchedStream {
     return matcherOf(interest, this.#options.behaviours)
   }
 
-  take({ items }: Parameters<WatchedStream['take']>[0]): void {
+  take({ items, number }: Parameters<WatchedStream['take']>[0]): void {
+    // Its owner had not heard yet of a path that a subscriber counts on.
+    if (number < this.#answered) this.counts.gaps++
     for (const [, value] of items) this.publish(value as PlatformEvent)
   }
 
@@ -149,7 +154,10 @@ export class EventStream implements WatchedStream {
     const text = JSON.stringify(interest)
     if (text !== this.#told) {
       this.#told = text
-      this.#known = this.#options.watch.want(STREAM, interest)
+      const number = ++this.#number
+      this.#known = this.#options.watch.want(STREAM, interest).then(() => {
+        this.#answered = Math.max(number, this.#answered)
+      })
     }
     return this.#known
   }

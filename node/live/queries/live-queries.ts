@@ -34,6 +34,7 @@ export interface LiveQueriesOptions {
 }
 
 const STREAM = 'nodes'
+const NONE: ReadonlySet<StandingQuery> = new Set()
 
 export class LiveQueries implements WatchedStream {
   readonly name = STREAM
@@ -48,10 +49,9 @@ export class LiveQueries implements WatchedStream {
   readonly #held = new Set<StandingQuery>()
   readonly #callers = new WeakMap<StandingQuery, Caller>()
   readonly #heard = new Map<number, number>()
-  /** Number of the last interest, and of the one from which all types are in it. */
+  /** Number of the last interest, and of that from which each type is in it. */
   #number = 0
-  #typesFrom = 0
-  #types = ''
+  readonly #typesFrom = new Map<string, number>()
   /** How many queries have each type. */
   readonly #typeUses = new Map<string, number>()
   #syncing: Promise<void> | null = null
@@ -161,7 +161,7 @@ export class LiveQueries implements WatchedStream {
     const { clock, index, runner } = this.#options
     const { plan } = query
     // All owners tell of these nodes before it is read: what the index lacks comes from the feed.
-    while (!(await this.#isCovered())) await this.#pause(untilMs)
+    while (!(await this.#isCovered(plan))) await this.#pause(untilMs)
     const pending = new Map<string, readonly LiveNode[]>()
     query.pending = pending
     const positions = Array.from(this.#heard, ([shard, offset]) => ({ shard, offset }))
@@ -189,13 +189,19 @@ export class LiveQueries implements WatchedStream {
     return !query.window.lacks
   }
 
-  async #isCovered(): Promise<boolean> {
+  async #isCovered(plan: LivePlan): Promise<boolean> {
     await this.#sync()
     for (let shard = 0; shard < this.#options.shards; shard++) {
       const covered = this.#options.watch.covered(STREAM, shard)
-      if (covered === null || covered.number < this.#typesFrom) return false
+      if (covered === null || this.#lacks(plan, covered.number)) return false
     }
     return true
+  }
+
+  /** The interest of that number has not all types of the plan. */
+  #lacks({ types }: LivePlan, number: number): boolean {
+    for (const type of types) if (number < (this.#typesFrom.get(type) ?? Infinity)) return true
+    return false
   }
 
   async #indexed(least: ReadonlyMap<number, number>): Promise<ReadonlyMap<number, number>> {
@@ -240,11 +246,12 @@ export class LiveQueries implements WatchedStream {
 
   #ask(): Promise<void> {
     const types = [...this.#typeUses.keys()].sort()
-    const text = types.join()
     this.#number++
-    if (text !== this.#types) {
-      this.#types = text
-      this.#typesFrom = this.#number
+    for (const type of this.#typesFrom.keys()) {
+      if (!this.#typeUses.has(type)) this.#typesFrom.delete(type)
+    }
+    for (const type of types) {
+      if (!this.#typesFrom.has(type)) this.#typesFrom.set(type, this.#number)
     }
     return this.#options.watch.want(STREAM, types.length === 0 ? null : { types })
   }
@@ -274,20 +281,25 @@ export class LiveQueries implements WatchedStream {
 
   // --- from the feed ----------------------------------------------------------------------
 
-  take({ shard, to, items, gap }: Covered): void {
+  take({ shard, to, items, gap, number }: Covered): void {
     // Nodes of the system shard don't say whose they are: nothing of it is followed.
     if (shard < 0) return
     const isNew = !this.#heard.has(shard)
-    for (const [, value] of items) this.#changed(value as NodeChange)
+    // Its owner had not heard yet of what they want: what it says is not all.
+    const lacking = this.#lacking(number)
+    for (const [, value] of items) this.#changed(value as NodeChange, lacking)
     this.#heard.set(shard, to)
-    if (gap || isNew) {
-      for (const query of this.#all) {
-        if (query.isTold || query.pending !== null) this.#readAgain(query)
-      }
+    for (const query of gap || isNew ? this.#all : lacking) {
+      if (query.isTold || query.pending !== null) this.#readAgain(query)
     }
   }
 
-  #changed({ actorId, nodes }: NodeChange): void {
+  #lacking(number: number): ReadonlySet<StandingQuery> {
+    if (Math.max(0, ...this.#typesFrom.values()) <= number) return NONE
+    return new Set([...this.#all].filter(({ plan }) => this.#lacks(plan, number)))
+  }
+
+  #changed({ actorId, nodes }: NodeChange, lacking: ReadonlySet<StandingQuery>): void {
     this.counts.changes++
     const source = ownSource(actorId, nodes)
     const touched = new Set([...this.#reading, ...(this.#byActor.get(actorId) ?? [])])
@@ -295,6 +307,7 @@ export class LiveQueries implements WatchedStream {
       for (const query of this.#byNode.get(type)?.candidates(doc) ?? []) touched.add(query)
     }
     for (const query of touched) {
+      if (lacking.has(query)) continue
       this.counts.asked++
       try {
         this.#apply(query, actorId, source)
