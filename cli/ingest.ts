@@ -4,15 +4,10 @@
 
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  parseIngestOptions,
-  USAGE,
-  type Credentials,
-  type IngestOptions,
-} from './ingest/options.ts'
+import { parseIngestOptions, USAGE, type IngestOptions } from './ingest/options.ts'
 import { progressLine, summaryJson, summaryText } from './ingest/report.ts'
 import { runIngest, type Progress, type RunResult } from './ingest/run.ts'
-import { findCredentials } from './ingest/session.ts'
+import { findCredentials, type Credentials } from './session.ts'
 
 /** Without a terminal, progress is a line of a log. */
 const LOG_MS = 10_000

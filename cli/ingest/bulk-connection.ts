@@ -5,7 +5,7 @@ import type { Agent } from 'node:http'
 import { isRetryable, type ErrorItem } from '../../protocol/errors.ts'
 import { BulkRequest, type RequestEnd } from './bulk-request.ts'
 import type { Order, OrderSource } from './order-source.ts'
-import { FatalError, reasonOf, timeOfUuid7, type Session } from './session.ts'
+import { FatalError, reasonOf, timeOfUuid7, type Session } from '../session.ts'
 
 /** Orders, and characters of them, sent and not yet answered. */
 const WINDOW_ORDERS = 512

@@ -2,7 +2,7 @@
 // another than the file's.
 
 import { parseE4, E4 } from './online-retail/amount.ts'
-import { FatalError, type Session } from './session.ts'
+import { FatalError, type Session } from '../session.ts'
 import type { OrderTotal } from './tally.ts'
 
 /** Numbers of one request: its filter stays far under the node's bound of 8 KiB. */

@@ -9,7 +9,7 @@ import { FakeNode } from './fake-node.ts'
 import { parseIngestOptions, type IngestOptions } from './options.ts'
 import { progressLine, summaryJson, summaryText } from './report.ts'
 import { runIngest, type RunResult, type World } from './run.ts'
-import { findCredentials, Session, timeOfUuid7 } from './session.ts'
+import { findCredentials, Session, timeOfUuid7 } from '../session.ts'
 import { formatPennies } from './online-retail/amount.ts'
 import { sampleCsv } from '../../tools/generate/sample.ts'
 

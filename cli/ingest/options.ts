@@ -3,11 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { basename } from 'node:path'
-
-export interface Credentials {
-  readonly clientId: string
-  readonly clientSecret: string
-}
+import { type Credentials, readUrl } from '../session.ts'
 
 export interface IngestOptions {
   readonly file: string
@@ -108,9 +104,3 @@ export function parseIngestOptions(args: readonly string[]): ParsedOptions {
 }
 
 const ENCODING_PROBLEM = '--encoding: must be utf-8 or windows-1252'
-
-function readUrl(text: string): string | null {
-  const url = URL.parse(text)
-  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null
-  return url.href.replace(/\/+$/, '')
-}

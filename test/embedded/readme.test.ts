@@ -9,7 +9,8 @@ import { freePort } from '../../tools/engines/server-process.mjs'
 import type { Test } from 'tap'
 import { parse } from 'yaml'
 import { SETTING_NAMES, TABLE } from '../../config/table.ts'
-import { SECRET, startNode } from '../harness/node-process.ts'
+import { NodeProcess, SECRET, startNode } from '../harness/node-process.ts'
+import { smallOrder } from '../harness/orders.ts'
 import { until } from '../harness/patience.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -108,6 +109,49 @@ async function startsNode(t: Test, command: string): Promise<void> {
   await until('it has ended', () => hasEnded)
 }
 
+/** It shows orders that come and go, over the end of a node too. */
+async function watchesOrders(t: Test, command: string): Promise<void> {
+  const node = new NodeProcess({ KONTOR_HTTP_PORT: String(await freePort()) })
+  t.teardown(() => node.clear())
+  await node.start()
+  const cwd = t.testdir({
+    data: { 'bootstrap.json': JSON.stringify({ clientSecret: SECRET }) },
+    examples: { 'live-orders.mjs': read('examples/live-orders.mjs') },
+  })
+  const { PATH } = process.env
+  const env = { PATH, KONTOR_URL: `http://127.0.0.1:${node.port}` }
+  const child = spawn('bash', ['-c', `exec ${command}`], { cwd, env })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (bytes: Buffer) => void (said += bytes.toString()))
+  }
+  /** Numbers of the orders in the table that was shown last. */
+  const shown = (): string =>
+    (
+      said
+        .split('┌')
+        .at(-1)!
+        .match(/EX-\d+/g) ?? []
+    ).join(' ')
+  const shows = (numbers: string): Promise<void> =>
+    until(`${command} shows ${numbers}: ${said}`, () => shown() === numbers)
+  await until('it is there', () => said.includes('┌'))
+  const first = await smallOrder(node, { orderNumber: 'EX-1' })
+  await shows('EX-1')
+  const second = await smallOrder(node, { orderNumber: 'EX-2' })
+  await shows('EX-2 EX-1')
+  await node.order(first.orderId, [{ type: 'delete' }])
+  await shows('EX-2')
+  await node.kill()
+  await node.start()
+  await smallOrder(node, { orderNumber: 'EX-3' })
+  await shows('EX-3 EX-2')
+  await node.order(second.orderId, [{ type: 'delete' }])
+  await shows('EX-3')
+  t.equal(child.exitCode, null, said)
+}
+
 /** The commands outside the first ten things, each with what shows that it is right. */
 const COMMANDS: Readonly<Record<string, (t: Test, command: string) => Promise<void> | void>> = {
   'npm start': startsNode,
@@ -119,6 +163,7 @@ const COMMANDS: Readonly<Record<string, (t: Test, command: string) => Promise<vo
     t.equal(help.status, 0, help.stderr)
     t.match(help.stdout, 'npm run cluster')
   },
+  'node examples/live-orders.mjs "orderTotal > 20"': watchesOrders,
   // Containers need an engine for them. What compose reads is looked at by test/containers.test.ts.
   'docker compose up': (t) => {
     const { services } = parse(read('docker-compose.yml'), { merge: true }) as {

@@ -10,6 +10,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { ackDelayMs, type Lag, LagMeter } from '../../../cluster/feed/lag.ts'
+import { RequestError } from '../../../protocol/errors.ts'
 import type { Maybe } from '../../../storage/journal.ts'
 import type { LiveSchema, SchemaVersion } from '../../graph/live-schema.ts'
 import type { ReadIndex } from '../../graph/plans/reader-thread.ts'
@@ -39,6 +40,9 @@ interface Filling {
   readonly thread: IndexThread
   readonly startedAt: number
   state: 'filling' | 'taking-over'
+  /** Its file is on disk: whatever happens, the next start goes on with it. */
+  isOpen: boolean
+  readonly onOpen: Set<() => void>
 }
 
 export class EmbeddedIndex implements IndexRebuild {
@@ -170,11 +174,11 @@ export class EmbeddedIndex implements IndexRebuild {
     this.#next?.thread.retryParked(actorId)
   }
 
-  rebuild(): void {
+  async rebuild(): Promise<void> {
     const isNew = !this.#isKept && !this.progress.ready
-    if (this.#next === null && !isNew && !this.#isClosed) {
-      this.#fillBeside(this.#options.schema.current)
-    }
+    if (isNew || this.#isClosed) return
+    if (this.#next === null) this.#fillBeside(this.#options.schema.current)
+    await this.#hasFile(this.#next!)
   }
 
   rebuildProgress(): RebuildProgress {
@@ -236,6 +240,7 @@ export class EmbeddedIndex implements IndexRebuild {
         },
         opened: () => {
           if (thread === this.#live) this.#hearOpened()
+          else if (thread === this.#next?.thread) open(this.#next)
         },
       },
     })
@@ -260,8 +265,25 @@ export class EmbeddedIndex implements IndexRebuild {
       thread: this.#startThread(file, this.heads),
       startedAt: clock.nowMs(),
       state: 'filling',
+      isOpen: false,
+      onOpen: new Set(),
     }
     this.#lookLater()
+  }
+
+  #hasFile(next: Filling): Promise<void> {
+    if (next.isOpen) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      const late = new RequestError(
+        'UNAVAILABLE',
+        'the new file of the graph index is not there yet',
+      )
+      const cancel = this.#options.clock.after(LIMITS.indexing.takeOverMs, () => reject(late))
+      next.onOpen.add(() => {
+        cancel()
+        resolve()
+      })
+    })
   }
 
   /** Another layout is wanted by now. */
@@ -363,4 +385,10 @@ export class EmbeddedIndex implements IndexRebuild {
     const cancel = clock.after(LIMITS.graph.deadlineMs, end)
     this.#waits.add(end)
   }
+}
+
+function open(next: Filling): void {
+  next.isOpen = true
+  for (const resolve of next.onOpen) resolve()
+  next.onOpen.clear()
 }

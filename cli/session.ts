@@ -1,9 +1,13 @@
-// The access token of a run: fetched when it is first needed, again when a node refuses it. Source:
-// CONTRACT 0 (Bootstrap), 1.11.
+// Which node a command of cli/ speaks to, and as whom. The access token of a run is fetched when it
+// is first needed, again when a node refuses it. Source: CONTRACT 0 (Bootstrap), 1.11.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Credentials } from './options.ts'
+
+export interface Credentials {
+  readonly clientId: string
+  readonly clientSecret: string
+}
 
 const TOKEN_TIMEOUT_MS = 10_000
 
@@ -99,4 +103,11 @@ export function findCredentials(
         `run where ${path} can be read (${(error as Error).message})`,
     }
   }
+}
+
+/** A node's address without a slash at the end; null: it is none. */
+export function readUrl(text: string): string | null {
+  const url = URL.parse(text)
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null
+  return url.href.replace(/\/+$/, '')
 }
