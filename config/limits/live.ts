@@ -40,7 +40,7 @@ export const LIVE_LIMITS = {
     closeMs: 5_000,
     /** So long nothing is pushed because nobody knows whether the token stands; then 1013. */
     unknowableMs: 10_000,
-    /** Accesses that are looked at again together when a role or a client has changed. */
+    /** Accesses or plans looked at again together when a role or the schema has changed. */
     recheckTogether: 200,
     /** Clients of a node that stops come back within this, each at a time of its own. */
     comeBackMsMax: 5_000,

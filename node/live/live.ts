@@ -81,7 +81,7 @@ export function startLive(options: LiveOptions): Live {
 }
 
 function makeQueries({ foundation, world }: LiveOptions, watch: FeedWatch): LiveQueries {
-  const { member, journal, runner, applied } = foundation
+  const { member, journal, runner, applied, served } = foundation
   const { behaviours } = member
   const { clock } = world
   const { derived, identity } = journal
@@ -90,7 +90,7 @@ function makeQueries({ foundation, world }: LiveOptions, watch: FeedWatch): Live
     changes: new NodeChanges({ behaviours, derived, decodeSnapshot, clock }),
     runner,
     index: foundation.watch,
-    applied,
+    ...{ applied, served },
     heads: () => member.heads(),
     shards: identity.shards,
     clock,

@@ -42,8 +42,12 @@ export class SocketClient {
   }
 
   /** The first frame that fits, which is taken out. Rejects when none comes in time. */
-  async frame(type: string, fits: (frame: ReceivedFrame) => boolean = () => true) {
-    const patience = new Patience(WAIT_MS)
+  async frame(
+    type: string,
+    fits: (frame: ReceivedFrame) => boolean = () => true,
+    waitMs = WAIT_MS,
+  ): Promise<ReceivedFrame> {
+    const patience = new Patience(waitMs)
     for (;;) {
       const at = this.frames.findIndex((frame) => frame.type === type && fits(frame))
       if (at >= 0) return this.frames.splice(at, 1)[0]!

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { startNode } from '../harness/node-process.ts'
 import { create, smallOrderCommands } from '../harness/orders.ts'
+import { until } from '../harness/patience.ts'
 import { signIn } from '../harness/socket-client.ts'
 import type { SocketClient } from '../harness/socket-client.ts'
 
@@ -129,6 +130,40 @@ t.test('nodes that an order has, with the order they belong to', async (t) => {
   t.match(update, { index: 0, previousIndex: 0, node: { order: { customerNumber: 'd2' } } })
   await node.order(id, [{ type: 'delete', body: {} }])
   await client.frame('liveQueryRemove')
+  client.close()
+})
+
+t.test('a custom field, which is defined, changes, is taken from elsewhere and goes', async (t) => {
+  const key = '/resources/registry/graph/order/fields/season'
+  const define = async (source: string): Promise<string> => {
+    const answer = await node.ask(key, { body: { type: 'text', source: `dynamic->'${source}'` } })
+    t.equal(answer.status, 200, answer.text)
+    return String(answer.headers['x-consistency'])
+  }
+  const client = await signIn(node)
+  const id = await newOrder('s1')
+  const set = async (fields: Node): Promise<void> => {
+    const commands = [{ type: 'setDynamicFields', fields }]
+    const answer = await node.order(id, [{ type: 'applyCommands', body: { commands } }])
+    t.equal(answer.status, 200, answer.text)
+  }
+  const token = await define('season')
+  const shown = { edge: 'orders', filter: `season == 'x'`, node: { fields: ['orderId', 'season'] } }
+  const isKnown = async (): Promise<boolean> => {
+    const headers = { 'X-Consistency': token }
+    return (await node.ask('/resources/graph', { body: [shown], headers })).status === 200
+  }
+  await until('the field is known', isKnown, 60_000)
+  t.match(await live(client, shown), { nodes: [] })
+  await set({ season: 'x', other: 'y' })
+  t.match(await client.frame('liveQueryAdd'), { node: { orderId: id, season: 'x' } })
+  await define('other')
+  t.match(await client.frame('liveQueryReset', undefined, 60_000), { nodes: [] })
+  await set({ season: 'y', other: 'x' })
+  t.match(await client.frame('liveQueryAdd'), { node: { orderId: id, season: 'x' } })
+  const removed = await node.ask(key, { method: 'DELETE' })
+  t.equal(removed.status, 200, removed.text)
+  t.match(await client.frame('liveQueryError', undefined, 60_000), { code: /INVALID/ })
   client.close()
 })
 

@@ -154,6 +154,10 @@ export class SubscribedList
     })
   }
 
+  schemaChanged(): void {
+    this.accessChanged()
+  }
+
   failed(error: unknown): void {
     if (this.#isEnded) return
     this.#connection.leave(this)

@@ -11,6 +11,7 @@ import { queryNode } from '../../../protocol/graph/find-in-memory.ts'
 import type { NodeSource } from '../../../protocol/graph/find-in-memory.ts'
 import { NO_HISTORY } from '../../../protocol/graph/history.ts'
 import { planNavigations } from '../../../protocol/graph/navigation.ts'
+import type { FieldDef } from '../../../protocol/graph/node-type.ts'
 import { actorFieldOf } from '../../../protocol/graph/own-actor.ts'
 import type { FieldPath, NodePlan, Step } from '../../../protocol/graph/plan.ts'
 import type { GraphAccess } from '../../../protocol/graph/planning.ts'
@@ -35,9 +36,11 @@ export class LivePlan {
   readonly #actorField: string
   readonly #test: (doc: Doc) => boolean
 
-  constructor(step: Step, actorField: string) {
+  constructor(step: Step, actorField: string, schema: GraphSchema) {
     const { limit, orderBy, idField, filter } = step
-    this.text = JSON.stringify(step)
+    this.types = typesOf(step)
+    const asked = JSON.stringify(step)
+    this.text = JSON.stringify([step, customIn(asked, this.types, schema)])
     this.#shown = step
     this.limit = Math.min(limit, LIMITS.live.queryLimitMax)
     this.margin = Math.ceil(this.limit / 2) + LIMITS.live.queryMarginMin
@@ -50,7 +53,6 @@ export class LivePlan {
     }
     const plan = { steps: [this.step] }
     this.read = { plan, json: JSON.stringify(plan), usesHistory: false }
-    this.types = typesOf(step)
     this.#actorField = actorField
     this.#test = filter === null ? () => true : compileCondition(filter)
   }
@@ -114,7 +116,7 @@ export function planLive(
   if (actorField === null) {
     throw refused(`${step.name} can not be followed: its nodes don't say whose they are`)
   }
-  return new LivePlan(step, actorField)
+  return new LivePlan(step, actorField, schema)
 }
 
 function checkNested({ name, storage, cardinality, source, plan }: Step): void {
@@ -144,6 +146,20 @@ function typesOf({ plan }: Step, into = new Set<string>()): ReadonlySet<string> 
   into.add(plan.node)
   for (const step of plan.steps) typesOf(step, into)
   return into
+}
+
+/** The custom fields that a plan may name: what they hold goes by their definitions. */
+function customIn(
+  asked: string,
+  types: ReadonlySet<string>,
+  schema: GraphSchema,
+): readonly (readonly [type: string, field: FieldDef])[] {
+  return [...types].flatMap((type) =>
+    schema.nodes
+      .get(type)!
+      .type.fields.filter((field) => field.custom && asked.includes(JSON.stringify(field.name)))
+      .map((field) => [type, field] as const),
+  )
 }
 
 function refused(message: string): RequestError {

@@ -16,6 +16,9 @@ import type { Caller } from '../../graph/plans/plan-queue.ts'
 import { type LivePlan, ownSource } from './live-plan.ts'
 import type { LiveNode } from './live-window.ts'
 import type { NodeChange, NodeChanges } from './node-changes.ts'
+import { ReadTurns } from './read-turns.ts'
+import { ServedFields } from './served-fields.ts'
+import type { ServedFieldsOptions } from './served-fields.ts'
 import { type QueryTaker, StandingQuery } from './standing-query.ts'
 import { TermIndex } from './term-index.ts'
 
@@ -30,6 +33,7 @@ export interface LiveQueriesOptions {
   readonly heads: () => readonly Position[]
   /** How many shards the store has. */
   readonly shards: number
+  readonly served: ServedFieldsOptions['served']
   readonly clock: Clock
 }
 
@@ -56,13 +60,15 @@ export class LiveQueries implements WatchedStream {
   readonly #typeUses = new Map<string, number>()
   #syncing: Promise<void> | null = null
   #nextSync: Promise<void> | null = null
-  #readsAtOnce = 0
-  readonly #turns: (() => void)[] = []
+  readonly #turns = new ReadTurns(LIMITS.live.queryReadsAtOnceMax)
+  readonly #fields: ServedFields
   #isFlushDue = false
   #cancelTick: () => void
 
   constructor(options: LiveQueriesOptions) {
     this.#options = options
+    const { served, clock } = options
+    this.#fields = new ServedFields({ served, clock, all: this.#all })
     options.watch.add(this)
     this.#cancelTick = this.#nextTick()
   }
@@ -80,7 +86,7 @@ export class LiveQueries implements WatchedStream {
     this.#cancelTick()
     for (const query of this.#all) query.isEnded = true
     this.#all.clear()
-    for (const turn of this.#turns.splice(0)) turn()
+    this.#turns.end()
   }
 
   matcher(interest: unknown): ReturnType<NodeChanges['matcher']> {
@@ -105,17 +111,15 @@ export class LiveQueries implements WatchedStream {
     this.#leave(query)
     query.window.clear()
     for (const set of [this.#all, this.#reading, this.#dirty, this.#held]) set.delete(query)
+    this.#fields.forget(query)
     if (this.#all.size === 0) void this.#sync()
   }
 
-  /** Its caller may see other things now. Nothing is told of the former window. */
+  /** It asks or shows something else from now on. Nothing is told of the former window. */
   replan(query: StandingQuery, plan: LivePlan): void {
     this.#leave(query)
-    query.plan = plan
+    query.replan(plan)
     this.#enter(query)
-    query.isTold = false
-    query.mustReset = true
-    query.window.clear()
     this.#readAgain(query)
   }
 
@@ -128,7 +132,7 @@ export class LiveQueries implements WatchedStream {
 
   /** Fills the window. Rejects with RequestError where it can't be read now. */
   async read(query: StandingQuery, least: ReadonlyMap<number, number>): Promise<void> {
-    await this.#turn()
+    await this.#turns.enter()
     try {
       const { clock } = this.#options
       const untilMs = clock.monotonicMs() + LIMITS.live.queryReadMs
@@ -140,16 +144,8 @@ export class LiveQueries implements WatchedStream {
     } finally {
       query.pending = null
       this.#reading.delete(query)
-      this.#readsAtOnce--
-      this.#turns.shift()?.()
+      this.#turns.leave()
     }
-  }
-
-  async #turn(): Promise<void> {
-    if (this.#readsAtOnce >= LIMITS.live.queryReadsAtOnceMax) {
-      await new Promise<void>((resolve) => void this.#turns.push(resolve))
-    }
-    this.#readsAtOnce++
   }
 
   /** False: it was overtaken by what came meanwhile. */
@@ -159,7 +155,11 @@ export class LiveQueries implements WatchedStream {
     untilMs: number,
   ): Promise<boolean> {
     const { clock, index, runner } = this.#options
+    this.#fields.follow()
+    this.#fields.update(query)
     const { plan } = query
+    const isOther = (): boolean =>
+      this.#fields.isOutdated(query) || query.isEnded || query.plan !== plan
     // All owners tell of these nodes before it is read: what the index lacks comes from the feed.
     while (!(await this.#isCovered(plan))) await this.#pause(untilMs)
     const pending = new Map<string, readonly LiveNode[]>()
@@ -169,12 +169,18 @@ export class LiveQueries implements WatchedStream {
     if (!(await index.reached(positions, leftMs))) throw behind('the index is behind')
     this.counts.reads++
     const generation = (): number => {
-      const unready = index.unready()
+      const unready = isOther() ? 'its fields are others now' : index.unready()
       if (unready !== null) throw behind(unready)
       return index.generation
     }
     const caller = this.#callers.get(query)!
-    const json = await runner.run(plan.read, LIMITS.graph.deadlineMs, generation, caller)
+    let json: string
+    try {
+      json = await runner.run(plan.read, LIMITS.graph.deadlineMs, generation, caller)
+    } catch (error) {
+      if (isOther()) return query.isEnded
+      throw error
+    }
     // And the feed comes to what the index may have had: the window is of one moment.
     const heads = await this.#indexed(least)
     while (!this.#hasHeard(heads)) {
@@ -182,7 +188,7 @@ export class LiveQueries implements WatchedStream {
       if (!this.#hasHeard(heads)) await this.#pause(untilMs)
     }
     // Another read was begun, or too much has changed.
-    if (query.isEnded || query.pending !== pending || query.plan !== plan) return query.isEnded
+    if (isOther() || query.pending !== pending) return query.isEnded
     const { nodes, more } = plan.nodesOf(json)
     query.window.begin(nodes, more)
     for (const [actorId, matching] of pending) query.apply(actorId, matching)
@@ -284,6 +290,7 @@ export class LiveQueries implements WatchedStream {
   take({ shard, to, items, gap, number }: Covered): void {
     // Nodes of the system shard don't say whose they are: nothing of it is followed.
     if (shard < 0) return
+    this.#fields.follow()
     const isNew = !this.#heard.has(shard)
     // Its owner had not heard yet of what they want: what it says is not all.
     const lacking = this.#lacking(number)
@@ -301,9 +308,10 @@ export class LiveQueries implements WatchedStream {
 
   #changed({ actorId, nodes }: NodeChange, lacking: ReadonlySet<StandingQuery>): void {
     this.counts.changes++
-    const source = ownSource(actorId, nodes)
+    const whole = this.#fields.completed(nodes)
+    const source = ownSource(actorId, whole)
     const touched = new Set([...this.#reading, ...(this.#byActor.get(actorId) ?? [])])
-    for (const [type, , doc] of nodes) {
+    for (const [type, , doc] of whole) {
       for (const query of this.#byNode.get(type)?.candidates(doc) ?? []) touched.add(query)
     }
     for (const query of touched) {
@@ -320,6 +328,8 @@ export class LiveQueries implements WatchedStream {
 
   #apply(query: StandingQuery, actorId: string, source: ReturnType<typeof ownSource>): void {
     const { clock } = this.#options
+    this.#fields.update(query)
+    if (query.isEnded) return
     const matching = query.plan.matching(source, actorId, () => clock.monotonicMs())
     if (query.pending !== null) {
       query.pending.set(actorId, matching)
@@ -336,7 +346,10 @@ export class LiveQueries implements WatchedStream {
     this.#isFlushDue = true
     this.#options.clock.defer(() => {
       this.#isFlushDue = false
-      for (const one of this.#dirty) if (!one.flush()) this.#held.add(one)
+      for (const one of this.#dirty) {
+        this.#fields.update(one)
+        if (!one.flush()) this.#held.add(one)
+      }
       this.#dirty.clear()
     })
   }
@@ -369,6 +382,7 @@ export class LiveQueries implements WatchedStream {
 
   #nextTick(): () => void {
     return this.#options.clock.after(LIMITS.live.queryRetryMs, () => {
+      this.#fields.follow()
       for (const query of this.#held) this.wake(query)
       this.#cancelTick = this.#nextTick()
     })

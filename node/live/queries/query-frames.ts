@@ -209,6 +209,10 @@ class OneQuery implements QueryTaker {
     }
   }
 
+  schemaChanged(): void {
+    this.accessChanged()
+  }
+
   end(): void {
     this.#isEnded = true
     this.#options.queries.end(this.#query)

@@ -15,21 +15,24 @@ export interface QueryTaker {
   changed(changes: readonly ListChange[], digest: bigint): void
   /** All anew: too much has changed to be told one by one, or another question is asked. */
   reset(nodes: readonly LiveNode[], digest: bigint): void
+  /** Fields of the graph are others now: it may mean something else, or nothing. */
+  schemaChanged(): void
   /** It has ended: the query is no more. */
   failed(error: unknown): void
 }
 
 export class StandingQuery {
   readonly taker: QueryTaker
-  plan: LivePlan
-  readonly window: LiveWindow
   /** While it is read from the index: what became of actors meanwhile. */
   pending: Map<string, readonly LiveNode[]> | null = null
   isEnded = false
   /** The client has a list. */
   isTold = false
   mustReset = false
+  #plan: LivePlan
+  #window: LiveWindow
   #told: readonly LiveNode[] = []
+  readonly #onActor: (actorId: string, isKept: boolean) => void
 
   constructor(
     taker: QueryTaker,
@@ -37,13 +40,30 @@ export class StandingQuery {
     onActor: (query: StandingQuery, actorId: string, isKept: boolean) => void,
   ) {
     this.taker = taker
-    this.plan = plan
-    const { limit, margin, step } = plan
-    const { orderBy } = step
-    this.window = new LiveWindow({
-      ...{ limit, margin, orderBy },
-      onActor: (actorId, isKept) => onActor(this, actorId, isKept),
-    })
+    this.#onActor = (actorId, isKept) => onActor(this, actorId, isKept)
+    this.#plan = plan
+    this.#window = this.#windowOf(plan)
+  }
+
+  get plan(): LivePlan {
+    return this.#plan
+  }
+
+  get window(): LiveWindow {
+    return this.#window
+  }
+
+  /** Another question from now on: nothing is known of its answer. */
+  replan(plan: LivePlan): void {
+    this.#window.clear()
+    this.#plan = plan
+    this.#window = this.#windowOf(plan)
+    this.isTold = false
+    this.mustReset = true
+  }
+
+  #windowOf({ limit, margin, step }: LivePlan): LiveWindow {
+    return new LiveWindow({ limit, margin, orderBy: step.orderBy, onActor: this.#onActor })
   }
 
   get digest(): bigint {

@@ -2,13 +2,14 @@
 // position, and what it may do can change under it. Source: CONTRACT 1.10.
 
 import { Acl, parseScope } from '../../../../protocol/ace.ts'
+import { type Attributes, NO_ATTRIBUTES } from '../../../../protocol/attributes.ts'
 import type { Doc } from '../../../../protocol/graph/evaluate.ts'
 import type { Identity } from '../../../access/identity.ts'
 import type { Connection, FrameType } from '../../socket/frames.ts'
 import { LiveView } from './live-view.ts'
 import type { LiveFrame } from './live-view.ts'
 
-const SESSIONS = new Acl(parsed('*'))
+const ALL = new Acl(parsed('*'))
 
 function parsed(scope: string): ConstructorParameters<typeof Acl>[0] {
   const scopes = parseScope(scope)
@@ -33,7 +34,7 @@ export class LiveClient {
   bufferedBytes = 0
   #connection = 0
   #taken = 0
-  #identity: Identity | null = identityOf(SESSIONS)
+  #identity: Identity | null = identityOf(ALL)
   #changed: (() => void)[] = []
   #closed: (() => void)[] = []
   #drained: (() => void)[] = []
@@ -65,9 +66,10 @@ export class LiveClient {
     ;[this.#changed, this.#closed, this.#drained] = [[], [], []]
   }
 
-  /** Its role is another from now on; null: nobody can tell. */
-  may(scope: string | null): void {
-    this.#identity = scope === null ? null : identityOf(new Acl(parsed(scope)))
+  /** What it may do is another from now on; null: nobody can tell. */
+  may(scope: string | null, attributes: Attributes = NO_ATTRIBUTES): void {
+    const acl = scope === null ? null : new Acl(parsed(scope), null, attributes)
+    this.#identity = acl === null ? null : identityOf(acl)
     for (const run of this.#changed) run()
   }
 
