@@ -59,7 +59,7 @@ const ROOMS = {
   'node/http': ['node/access', 'node/queues'],
   'node/access': ['node/http', 'node/queues'],
   'node/graph': ['node/access', 'node/http', 'node/queues'],
-  'node/indexing': ['node/graph', 'node/queues'],
+  'node/indexing': ['node/graph', 'node/http', 'node/queues'],
   'node/actors': ['node/access', 'node/http'],
   'node/registry': ['node/access', 'node/http'],
   'node/health': ['node/http'],

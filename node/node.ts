@@ -32,6 +32,7 @@ import { GraphQl } from './graph/graphql/loader.ts'
 import { graphqlRoutes } from './graph/graphql/routes.ts'
 import { LiveSchema } from './graph/live-schema.ts'
 import { graphRoutes } from './graph/routes.ts'
+import { searchRoutes } from './indexing/search-routes.ts'
 import { listenForMetrics } from './health/metrics-port.ts'
 import { healthOperations, stateOperations } from './health/routes.ts'
 import type { Check } from './health/routes.ts'
@@ -210,6 +211,7 @@ async function startStations(
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets, graph: custom }),
     ...graphRoutes(graph),
+    ...searchRoutes({ index: foundation.index, schema: () => schema.current.schema }),
     ...graphqlRoutes(graphql),
     ...livePageOperations(),
   ]

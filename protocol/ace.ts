@@ -37,7 +37,7 @@ export type AceResult =
 /** Permissions by resource; null: any message type. The order is the one people are told. */
 const RESOURCES: Readonly<Record<string, readonly string[] | null>> = {
   actors: null,
-  graph: ['query', 'field', 'explain'],
+  graph: ['query', 'field', 'explain', 'update-search'],
   reactor: ['read', 'write', 'invoke'],
   components: ['read', 'write'],
   jobs: ['read', 'write', 'schedule'],

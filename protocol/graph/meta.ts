@@ -5,6 +5,7 @@ import { followedEdges } from './followed.ts'
 import type { FieldDef } from './node-type.ts'
 import type { GraphAccess } from './planning.ts'
 import type { FieldPath } from './plan.ts'
+import type { SearchField } from './search/search-index.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
 
 export interface GraphMeta {
@@ -33,9 +34,9 @@ export interface FieldMeta {
   readonly dimensions?: readonly string[]
   /** Values of an `enum`. */
   readonly enum?: readonly string[]
-  /** Found by phrase; comes with search. */
+  /** Found by phrase; of a `dynamic`: a member of it is. */
   readonly searchIndexed: boolean
-  /** Matched as a whole by phrase. */
+  /** Matched as a whole by phrase; of a `dynamic`: each member that is found is. */
   readonly keyword: boolean
   /** Defined in the registry, not by the platform. */
   readonly custom: boolean
@@ -54,7 +55,10 @@ export function metaOf(schema: GraphSchema, access: GraphAccess): GraphMeta {
       name: type.name,
       idField: type.idField,
       fields: type.fields.flatMap((field) =>
-        fieldMeta(field, [field.name], (path) => access.mayField(type.name, path)),
+        fieldMeta(field, [field.name], {
+          mayRead: (path) => access.mayField(type.name, path),
+          found: type.search?.fields ?? [],
+        }),
       ),
       edges: followedEdges({ type, ...own }, schema, access).map(({ name, node, cardinality }) => ({
         name,
@@ -69,19 +73,23 @@ export function metaOf(schema: GraphSchema, access: GraphAccess): GraphMeta {
 function fieldMeta(
   field: FieldDef,
   path: FieldPath,
-  mayRead: (path: FieldPath) => boolean,
+  of: { readonly mayRead: (path: FieldPath) => boolean; readonly found: readonly SearchField[] },
 ): FieldMeta[] {
   const members = (field.members ?? []).flatMap((member) =>
-    fieldMeta(member, [...path, member.name], mayRead),
+    fieldMeta(member, [...path, member.name], of),
   )
-  if (!mayRead(path)) return members
+  if (!of.mayRead(path)) return members
+  const isOf = (one: SearchField): boolean =>
+    path.every((name, i) => one.path[i] === name) &&
+    (one.path.length === path.length || field.type === 'dynamic')
+  const found = of.found.filter((one) => isOf(one) && of.mayRead(one.path))
   const own: FieldMeta = {
     name: path.join('.'),
     type: field.dimensions?.of ?? field.type,
     ...(field.dimensions && { dimensions: field.dimensions.names }),
     ...(field.values === undefined ? {} : { enum: field.values }),
-    searchIndexed: false,
-    keyword: false,
+    searchIndexed: found.length > 0,
+    keyword: found.length > 0 && found.every(({ keyword }) => keyword),
     custom: field.custom === true,
   }
   return [own, ...members]

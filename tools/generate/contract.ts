@@ -10,6 +10,7 @@ import { clusterOperations } from '../../node/cluster/routes.ts'
 import { frontOperations } from '../../node/front/routes.ts'
 import { graphqlRoutes } from '../../node/graph/graphql/routes.ts'
 import { graphRoutes } from '../../node/graph/routes.ts'
+import { searchRoutes } from '../../node/indexing/search-routes.ts'
 import { healthOperations } from '../../node/health/routes.ts'
 import { openApiOperation } from '../../node/http/openapi.ts'
 import type { Operation } from '../../node/http/operation.ts'
@@ -31,6 +32,7 @@ export function describedOperations(): readonly Operation[] {
     ...oauthOperations(nothing),
     ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
     ...graphRoutes(nothing),
+    ...searchRoutes(nothing),
     ...graphqlRoutes(nothing),
     ...livePageOperations(),
     ...registryOperations(nothing),

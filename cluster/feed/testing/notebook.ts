@@ -47,6 +47,10 @@ const nodeTypes: readonly NodeType[] = [
       },
     ],
     storage: { kind: 'row' },
+    search: {
+      fields: [{ path: ['title'], keyword: false }],
+      edges: [{ edge: 'notes', fields: [{ path: ['text'], keyword: false }] }],
+    },
   },
   {
     name: 'note',
@@ -68,6 +72,7 @@ const nodeTypes: readonly NodeType[] = [
       },
     ],
     storage: { kind: 'row' },
+    search: { fields: [{ path: ['text'], keyword: false }], edges: [] },
   },
   {
     name: 'notebookRecord',
@@ -81,6 +86,7 @@ const nodeTypes: readonly NodeType[] = [
     ],
     edges: [],
     storage: { kind: 'history', parent: 'notebook', parentField: 'notebookId' },
+    search: { fields: [{ path: ['kind'], keyword: true }], edges: [] },
   },
 ]
 

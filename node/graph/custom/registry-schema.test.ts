@@ -172,3 +172,38 @@ t.test('those who wait are bounded', async (t) => {
   await passes(clock, 1_000)
   t.equal(await first, false)
 })
+
+t.test(
+  'a search index is followed; what of it goes is left out, and its end is the built-in',
+  async (t) => {
+    const { schema, system, custom, told } = stage()
+    const search = (): unknown => schema.current.schema.nodes.get('order')!.type.search
+    const builtIn = search()
+    const key = 'system/graph/order/search'
+    system.set('graph/order/fields/a', text)
+    system.set(key, { fields: [{ field: 'a' }, { field: 'orderNumber', keyword: true }] })
+    custom.follow(system)
+    const number = { path: ['orderNumber'], keyword: true }
+    t.strictSame(search(), { fields: [{ path: ['a'], keyword: false }, number], edges: [] })
+    t.strictSame(custom.refused, [])
+    system.set('graph/order/fields/a', null)
+    await Promise.resolve()
+    t.strictSame(search(), { fields: [number], edges: [] }, 'the rest is found on')
+    t.match(custom.refused, [{ key, reason: /no field a/ }])
+    t.strictSame(told, [key])
+    system.set('graph/order/fields/a', text)
+    await Promise.resolve()
+    t.match(search(), { fields: [{ path: ['a'] }, number] }, 'it comes with the field')
+    t.strictSame(custom.refused, [])
+    system.set(key, { fields: [{ field: 'orderNumber' }] }, true)
+    await Promise.resolve()
+    t.strictSame(search(), builtIn)
+    t.match(custom.refused, [{ key, reason: /no secret/ }])
+    system.set(key, null)
+    await Promise.resolve()
+    t.strictSame(search(), builtIn)
+    t.strictSame(custom.refused, [])
+    t.match(custom.fault(key, { fields: [{ field: 'x' }] }), { member: 'fields.0' })
+    t.equal(custom.fault('system/graph/order/other', { fields: [{ field: 'x' }] }), null)
+  },
+)

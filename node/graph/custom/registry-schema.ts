@@ -1,7 +1,7 @@
-// Follows the registry's definitions of custom fields and edges into the live schema: node types as
-// the actor types declare them, and what is defined beside. One that can't be any more (a field of
-// its name has come with a new version) is left out, and told; it takes nothing else with it.
-// Source: CONTRACT 1.1 "Custom fields", "They apply", PROTOCOL 3.13.8.
+// Follows the registry's definitions of custom fields, edges and search into the live schema: node
+// types as the actor types declare them, and what is defined beside. One that can't be any more (a
+// field of its name has come with a new version) is left out, and told; it takes nothing else with
+// it. Source: CONTRACT 1.1 "Custom fields", "They apply", PROTOCOL 3.13.8.
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import type { Clock } from '../../../cluster/clock.ts'
@@ -21,6 +21,7 @@ import {
   without,
   wordOf,
 } from './definitions.ts'
+import { SEARCHES, searchConfigFault, withSearches } from './search-configs.ts'
 import { type EnumValue, EnumValues, VALUE_SOURCES } from './enum-values.ts'
 
 /** The maps of the `system` shard, and how far they have come. */
@@ -60,22 +61,25 @@ export class RegistrySchema {
     this.#enums = new EnumValues(system)
     this.#change()
     system.onChange('registry', (key) => {
-      const isOurs = [DEFINITIONS, ...VALUE_SOURCES].some((prefix) => key.startsWith(prefix))
+      const isOurs = [DEFINITIONS, SEARCHES, ...VALUE_SOURCES].some((prefix) =>
+        key.startsWith(prefix),
+      )
       if (!isOurs || this.#isDue) return
       this.#isDue = true
       queueMicrotask(() => this.#change())
     })
   }
 
-  /** Definitions that are left out, and why. */
+  /** Definitions, and parts of search indexes, that are left out, and why. */
   get refused(): CustomTypes['refused'] {
     return this.#refused
   }
 
   /** Why a value can't be written under the key; null: it can, or the key is of no definition. */
   fault(key: string, value: unknown): DefinitionFault | null {
-    if (placeOf(key) === null) return null
-    return definitionFault({ key, value }, without(this.#options.schema.current.schema, key))
+    const { schema } = this.#options.schema.current
+    if (placeOf(key) === null) return searchConfigFault({ key, value }, schema)
+    return definitionFault({ key, value }, without(schema, key))
   }
 
   /** The values that are offered for an enum field; null: there is no such field. */
@@ -126,22 +130,23 @@ export class RegistrySchema {
   #change(): void {
     this.#isDue = false
     const { schema, types, log } = this.#options
-    const custom = customTypes(types, this.#definitions(), ({ node, field, values }) => {
+    const custom = customTypes(types, this.#under(DEFINITIONS), ({ node, field, values }) => {
       const shared = values === null ? [] : this.#enums!.ofSource(values)
       return this.#enums!.ofField({ node, field }, shared).map(({ key }) => key)
     })
-    this.#refused = custom.refused
-    this.#tell()
     try {
-      schema.change(custom.types)
+      const searched = withSearches(custom.types, this.#under(SEARCHES))
+      this.#refused = [...custom.refused, ...searched.refused]
+      this.#tell()
+      schema.change(searched.types)
     } catch (err) {
       if (!(err instanceof AssertionError)) throw err
       log.error({ err }, 'custom fields and edges do not fit together; the graph stays as it was')
     }
   }
 
-  *#definitions(): Generator<Definition> {
-    for (const { key, value } of this.#system!.withPrefix<Kept>('registry', DEFINITIONS)) {
+  *#under(prefix: string): Generator<Definition> {
+    for (const { key, value } of this.#system!.withPrefix<Kept>('registry', prefix)) {
       yield { key, value: value.isSecret ? null : value.value }
     }
   }
@@ -152,7 +157,7 @@ export class RegistrySchema {
     if (text === this.#told) return
     this.#told = text
     for (const { key, reason } of this.#refused) {
-      this.#options.log.warn({ key, reason }, 'a custom field or edge is left out of the graph')
+      this.#options.log.warn({ key, reason }, 'what the registry defines is left out of the graph')
     }
   }
 }

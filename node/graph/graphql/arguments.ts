@@ -14,6 +14,12 @@ const FILTER: GraphQLArgumentConfig = {
   type: GraphQLString,
   description: `A condition in the graph's filter grammar: orderTotal > 100 and tags anyof ['b2b'].`,
 }
+const PHRASE: GraphQLArgumentConfig = {
+  type: GraphQLString,
+  description:
+    'Words that its search index must have, best hits first: a trailing * finds by the beginning, ' +
+    'quotes find words as they stand. Not together with orderBy.',
+}
 const ORDER_BY: GraphQLArgumentConfig = {
   type: GraphQLString,
   description: 'A list with commas of fields, each with asc or desc: createdAt desc.',
@@ -43,10 +49,11 @@ export function argumentsOf(of: {
   readonly isRoot: boolean
 }): GraphQLFieldConfigArgumentMap {
   const { limitDefault, graphqlNestedLimitDefault } = LIMITS.graph
-  if (of.isRoot) return { filter: FILTER, orderBy: ORDER_BY, limit: count(limitDefault) }
-  if (!of.isMany) return { filter: FILTER, require: REQUIRE }
+  const which = { filter: FILTER, phrase: PHRASE }
+  if (of.isRoot) return { ...which, orderBy: ORDER_BY, limit: count(limitDefault) }
+  if (!of.isMany) return { ...which, require: REQUIRE }
   const limit = count(graphqlNestedLimitDefault)
-  return { filter: FILTER, orderBy: ORDER_BY, limit, require: REQUIRE }
+  return { ...which, orderBy: ORDER_BY, limit, require: REQUIRE }
 }
 
 /** Of a subscription. */
@@ -69,9 +76,10 @@ export function changesArguments(): GraphQLFieldConfigArgumentMap {
 
 /** `isShown`: its nodes can be seen, not only counted. */
 export function connectionArguments(isShown: boolean): GraphQLFieldConfigArgumentMap {
-  if (!isShown) return { filter: FILTER }
+  const which = { filter: FILTER, phrase: PHRASE }
+  if (!isShown) return which
   return {
-    filter: FILTER,
+    ...which,
     orderBy: ORDER_BY,
     first: count(LIMITS.graph.limitDefault),
     after: { type: GraphQLString, description: 'A cursor of the same query: what is behind it.' },

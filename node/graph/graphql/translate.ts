@@ -69,6 +69,7 @@ interface Growing {
 
 interface Arguments {
   readonly filter?: string | null
+  readonly phrase?: string | null
   readonly orderBy?: string | null
   readonly require?: NavigationBody['require'] | null
   readonly limit?: number | null
@@ -349,9 +350,12 @@ function nodeTypeOf(connection: GraphQLObjectType): GraphQLObjectType {
   return node as GraphQLObjectType
 }
 
-function selection({ filter, orderBy }: Arguments): Pick<NavigationBody, 'filter' | 'orderBy'> {
+type Selection = Pick<NavigationBody, 'filter' | 'phrase' | 'orderBy'>
+
+function selection({ filter, phrase, orderBy }: Arguments): Selection {
   return {
     ...(typeof filter === 'string' ? { filter } : {}),
+    ...(typeof phrase === 'string' ? { phrase } : {}),
     ...(typeof orderBy === 'string' ? { orderBy } : {}),
   }
 }

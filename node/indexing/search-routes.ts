@@ -1,0 +1,85 @@
+// Updating what phrases find over HTTP: having it made anew, and how far that is. A configuration
+// that is written applies by itself (node/graph/custom/); the nodes of a store are found in one
+// index, so what is made anew is that of all. Source: specification "Graph", CONTRACT 1.1 "Search
+// indexes".
+
+import { Type } from '@sinclair/typebox'
+import { RequestError } from '../../protocol/errors.ts'
+import type { GraphSchema } from '../../protocol/graph/schema.ts'
+import { suggestion } from '../../protocol/near-names.ts'
+import type { Operation, OperationRequest } from '../http/operation.ts'
+import type { IndexRebuild } from './rebuild.ts'
+import { graphAccess } from '../graph/access.ts'
+
+export interface SearchRoutesOptions {
+  readonly index: IndexRebuild
+  /** Of today. */
+  readonly schema: () => GraphSchema
+}
+
+const PATH = '/resources/graph/search/{node}'
+const PERMISSIONS = ['graph/{node}:update-search']
+
+const UPDATE = Type.Object(
+  { rebuild: Type.Optional(Type.Boolean({ description: 'Make the index anew from the journal' })) },
+  { additionalProperties: false },
+)
+
+const PROGRESS = Type.Object({
+  state: Type.Union([Type.Literal('idle'), Type.Literal('running')]),
+  done: Type.Number({ description: 'Entries of the journal that the new index has' }),
+  total: Type.Number({ description: 'Those that the one that is read has' }),
+  startedAt: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Milliseconds since 1970; null when idle',
+  }),
+})
+
+export function searchRoutes(options: SearchRoutesOptions): Operation[] {
+  return [
+    {
+      method: 'POST',
+      path: PATH,
+      summary: 'Update what phrases find of a node, while everything goes on',
+      access: 'token',
+      permissions: PERMISSIONS,
+      body: { type: 'json', required: false, schema: UPDATE },
+      async handle(request) {
+        const { index, schema } = options
+        allow(request, schema())
+        const { rebuild = false } = (request.body ?? {}) as { readonly rebuild?: boolean }
+        if (rebuild) await index.rebuild()
+        return { status: 202 }
+      },
+    },
+    {
+      method: 'GET',
+      path: PATH,
+      summary: 'Whether what phrases find is being made anew, and how far it is',
+      access: 'token',
+      permissions: PERMISSIONS,
+      response: PROGRESS,
+      async handle(request) {
+        const { index, schema } = options
+        allow(request, schema())
+        const { state, ...progress } = await index.rebuildProgress()
+        return { status: 200, body: { state: state === 'idle' ? state : 'running', ...progress } }
+      },
+    },
+  ]
+}
+
+/** Throws RequestError 403, and 404 for a node that isn't there. */
+function allow({ identity: { acl }, params }: OperationRequest, { nodes }: GraphSchema): void {
+  const node = params['node']!
+  if (!acl.covers(`graph/${node}`, 'update-search')) {
+    throw new RequestError('FORBIDDEN', `this needs the ACE graph/${node}:update-search`)
+  }
+  if (nodes.has(node)) return
+  const { sees } = graphAccess(acl, 'any')
+  const seen = [...nodes.values()].filter(({ type }) => sees(type) !== false)
+  const names = suggestion(
+    node,
+    seen.map(({ type }) => type.name),
+  )
+  throw new RequestError('NOT_FOUND', `there is no node "${node}"${names}`)
+}
