@@ -49,8 +49,12 @@ export function withOperations(text: string, operations: readonly Operation[]): 
   })
 }
 
+/** A second spelling of paths, which a sentence below the list names. */
+const SPELLED_OTHERWISE = '/resources/reference/'
+
 function tableOf(operations: readonly Operation[]): string {
-  const rows = operations.map((operation) => {
+  const listed = operations.filter(({ path }) => !path.startsWith(SPELLED_OTHERWISE))
+  const rows = listed.map((operation) => {
     const path = operation.path.replaceAll('{**', '{')
     const cells = [operation.method, `\`${path}\``, permissionOf(operation), operation.summary]
     return `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |\n`
