@@ -19,7 +19,7 @@ import type { QueryTaker, StandingQuery } from '../queries/standing-query.ts'
 import type { OperationsConnection, Standing } from './operations-connection.ts'
 
 export interface ListOptions {
-  readonly queries: LiveQueries
+  readonly queries: Pick<LiveQueries, 'open' | 'read' | 'replan' | 'wake' | 'end' | 'heard'>
   readonly positions: LivePositions
   readonly served: () => SchemaVersion
   readonly filterFields: FilterFields
@@ -74,19 +74,19 @@ export class SubscribedList
     return this
   }
 
-  async next(): Promise<Result> {
-    if (!this.#isBegun) await this.#begin()
+  next(): Promise<Result> {
     const change = this.#changes.shift()
-    if (change !== undefined) return { value: this.#asked.result(change) }
+    if (change !== undefined) return Promise.resolve(this.#resultOf(change))
     if (this.#failure !== null) {
       const failure = this.#failure
       this.#failure = null
-      throw failure
+      return Promise.reject(failure)
     }
-    if (this.#isEnded) return DONE
+    if (this.#isEnded) return Promise.resolve(DONE)
     this.#takes = Promise.withResolvers()
     const { promise } = this.#takes
-    this.wake()
+    if (this.#isBegun) this.wake()
+    else void this.#begin()
     return promise
   }
 
@@ -145,7 +145,6 @@ export class SubscribedList
   }
 
   reset(nodes: readonly LiveNode[], digest: bigint): void {
-    this.#changes = []
     this.#push({
       kind: 'reset',
       nodes: nodes.map(({ text }) => text),
@@ -213,7 +212,11 @@ export class SubscribedList
       return
     }
     this.#takes = null
-    takes.resolve({ value: this.#asked.result(change) })
+    takes.resolve(this.#resultOf(change))
+  }
+
+  #resultOf(change: Change): Result {
+    return { value: this.#asked.result(change) }
   }
 
   #plan(identity: Identity): LivePlan {

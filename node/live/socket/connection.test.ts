@@ -4,120 +4,21 @@
 import t from 'tap'
 import { Type } from '@sinclair/typebox'
 import type { Test } from 'tap'
-import { TestClock } from '../../../cluster/testing/harness.ts'
 import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { LIMITS } from '../../../config/limits.ts'
-import { NO_ATTRIBUTES } from '../../../protocol/attributes.ts'
 import { RequestError } from '../../../protocol/errors.ts'
-import { accessBehaviours } from '../../access/access.ts'
-import { Authenticator } from '../../access/authenticate.ts'
-import type { Session } from '../../access/session.ts'
-import { makeToken } from '../../access/token.ts'
-import type { Socket, SocketHandler } from '../../http/socket/sockets.ts'
-import { Metrics } from '../../metrics.ts'
-import { ActorSystemTwin } from '../../testing/actor-system-twin.ts'
 import { frameType } from './frames.ts'
 import type { Connection, FrameType } from './frames.ts'
 import { SocketStation } from './socket-station.ts'
-
-class FakeSocket implements Socket {
-  readonly address: string
-  readonly protocol = ''
-  bufferedBytes = 0
-  readonly sent: Record<string, unknown>[] = []
-  code: number | null = null
-  handler!: SocketHandler
-
-  constructor(address: string) {
-    this.address = address
-  }
-
-  send(text: string): boolean {
-    if (this.code !== null) return false
-    this.sent.push(JSON.parse(text) as Record<string, unknown>)
-    return true
-  }
-
-  close(code: number): void {
-    if (this.code !== null) return
-    this.code = code
-    this.handler.closed()
-  }
-
-  says(frame: object): void {
-    this.handler.text(JSON.stringify(frame))
-  }
-
-  get last(): Record<string, unknown> | undefined {
-    return this.sent.at(-1)
-  }
-}
-
-const DATES = { createdAt: '', suspendedAt: null }
-const LIFE_MS = 3_600_000
+import { type FakeSocket, LIFE_MS, accessScene, socketsOf } from './testing/socket-scene.ts'
 
 function scene(t: Test, frames: readonly FrameType[] = []) {
-  const clock = new TestClock()
-  const system = new ActorSystemTwin(accessBehaviours())
-  const known = { isKnown: true, ready: true as boolean | Promise<boolean> }
-  const properties = { name: 'x', redirectUris: [], grantTypes: [] }
-  const client = { properties, roles: ['r'], secrets: [], isSystem: false, ...DATES }
-  const grant = (...permissions: string[]): void => {
-    const entries = permissions.map((permission) => ({ resource: 'registry', permission }))
-    system.put('role', 'r', { description: '', acl: { entries } })
-  }
-  system.put('client', 'web', client)
-  grant('read')
-  const authenticator = new Authenticator({
-    system: system.system,
-    nowMs: () => clock.nowMs(),
-    ready: () => known.ready,
-    attributesOf: () => NO_ATTRIBUTES,
-  })
-  const station = new SocketStation({
-    system: system.system,
-    authenticate: (authorization) => authenticator.authenticate(authorization),
-    isKnown: () => known.isKnown,
-    clock,
-    log: { debug() {}, info() {}, warn() {}, error() {} },
-    metrics: new Metrics(),
-    chance: () => 0.5,
-    frames,
-  })
-  t.teardown(() => {
-    station.stop()
-    authenticator.stop()
-  })
-  const sockets: FakeSocket[] = []
-  const pass = async (ms: number): Promise<void> => {
-    for (let left = ms; left > 0; left -= LIMITS.live.sweepMs) {
-      await clock.advance(Math.min(left, LIMITS.live.sweepMs))
-      station.sweep()
-      for (const socket of sockets) if (socket.code === null) socket.handler.sweep()
-    }
-  }
-  let seed = 0
-  const newToken = (): { readonly token: string; readonly sessionId: string } => {
-    const { token, sessionId, hash } = makeToken((bytes) => void bytes.fill(++seed))
-    const session: Session = {
-      identity: 'web',
-      kind: 'client',
-      clientId: 'web',
-      grant: 'client_credentials',
-      scope: null,
-      accessTokenHash: hash,
-      issuedAt: new Date(clock.nowMs()).toISOString(),
-      expiresAt: new Date(clock.nowMs() + LIFE_MS).toISOString(),
-    }
-    system.put('session', sessionId, session)
-    return { token, sessionId }
-  }
-  const open = (address = '192.0.2.1'): FakeSocket => {
-    const socket = new FakeSocket(address)
-    socket.handler = station.open(socket)
-    sockets.push(socket)
-    return socket
-  }
+  const access = accessScene(t)
+  const { clock, parts, newToken, grantOn } = access
+  const station = new SocketStation({ ...parts, frames })
+  t.teardown(() => station.stop())
+  const { open, pass } = socketsOf(station, clock)
+  const grant = (...permissions: string[]): void => grantOn('registry', ...permissions)
   const signIn = async (token = newToken().token): Promise<FakeSocket> => {
     const socket = open()
     socket.says({ type: 'auth', token })
@@ -125,7 +26,7 @@ function scene(t: Test, frames: readonly FrameType[] = []) {
     t.strictSame(socket.last, { type: 'authenticated' })
     return socket
   }
-  return { clock, system, client, known, grant, station, pass, newToken, open, signIn }
+  return { ...access, grant, station, pass, open, signIn }
 }
 
 t.test('who says nothing is closed after ten seconds, not before', async (t) => {
