@@ -44,6 +44,14 @@ export const LIVE_LIMITS = {
     recheckTogether: 200,
     /** Clients of a node that stops come back within this, each at a time of its own. */
     comeBackMsMax: 5_000,
+    // Messages of GraphQL
+    /** How long they are taken before other work has its turn. */
+    messagesTurnMs: 5,
+    /** Characters that wait for their turn, of one connection and of all together. */
+    messagesCharsMax: 256 * KiB,
+    messagesOfAllCharsMax: 32 * MiB,
+    /** Characters of the subscriptions of one connection, their variables included. */
+    subscribedCharsMax: 256 * KiB,
     // Events
     /** Subscriptions of one connection; their ids; the paths. */
     subscriptionsMax: 1_000,

@@ -3,14 +3,13 @@
 
 import t from 'tap'
 import type { Test } from 'tap'
-import type { Socket } from 'node:net'
 import { LIMITS } from '../../config/limits.ts'
 import { onCluster } from '../harness/driver.ts'
 import { startNode } from '../harness/node-process.ts'
 import { create } from '../harness/orders.ts'
-import { Patience, tick } from '../harness/patience.ts'
 import { signIn } from '../harness/socket-client.ts'
-import { type Crowd, survives } from './bystander.ts'
+import type { Crowd } from './bystander.ts'
+import { entered, frame, leavesNoSocket, until, upgradeOf } from './raw-sockets.ts'
 
 const MiB = 1024 * 1024
 
@@ -23,56 +22,14 @@ const token = await node.token()
 await node.order('new', [create()])
 for (let i = 0; i < 300; i++) await node.send('/health/live')
 
-const UPGRADE =
-  'GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
-  'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
-
-/** A text frame of a client, masked with zeros. */
-function frame(text: string, bytes = Buffer.byteLength(text)): Buffer {
-  const head =
-    bytes < 126
-      ? Buffer.from([0x81, 0x80 | bytes, 0, 0, 0, 0])
-      : Buffer.concat([
-          Buffer.from([0x81, 0x80 | 127, 0, 0, 0, 0]),
-          Buffer.from([bytes >>> 24, bytes >>> 16, bytes >>> 8, bytes, 0, 0, 0, 0]),
-        ])
-  return Buffer.concat([head, Buffer.from(text)])
-}
-
-/** A socket that is let in and then says this. */
-function entered(crowd: Crowd, ...said: readonly Buffer[]): Promise<Socket> {
-  return new Promise((resolve) => {
-    const socket = crowd.send(UPGRADE)
-    socket
-      .once('close', () => resolve(socket))
-      .once('data', () => {
-        for (const part of said) socket.write(part)
-        resolve(socket)
-      })
-  })
-}
-
 const AUTH = frame(JSON.stringify({ type: 'auth', token }))
 
-async function leavesNothing(t: Test, attack: (crowd: Crowd) => Promise<unknown>): Promise<void> {
-  await survives(t, node, attack)
-  await until(t, 'all sockets are gone', async () => (await node.metric('kontor_sockets')) === 0)
-}
-
-async function until(t: Test, what: string, holds: () => Promise<boolean>): Promise<void> {
-  const patience = new Patience(20_000)
-  while (!(await holds())) {
-    if (patience.isOver()) {
-      t.fail(what)
-      return
-    }
-    await tick()
-  }
-}
+const leavesNothing = (t: Test, attack: (crowd: Crowd) => Promise<unknown>): Promise<void> =>
+  leavesNoSocket(t, node, attack)
 
 t.test('a thousand sockets that never say who they are', async (t) => {
   await leavesNothing(t, async (crowd) => {
-    for (let i = 0; i < 1_000; i++) crowd.send(UPGRADE)
+    for (let i = 0; i < 1_000; i++) crowd.send(upgradeOf('/ws'))
     await crowd.settled()
     const { strangersOfAddressMax } = LIMITS.live
     await until(
@@ -95,7 +52,7 @@ t.test('a thousand sockets of one caller, of which most never read', async (t) =
   })
   await leavesNothing(t, async (crowd) => {
     for (let i = 0; i < 10; i++) {
-      const some = Array.from({ length: 100 }, () => entered(crowd, AUTH, frame(subscribe)))
+      const some = Array.from({ length: 100 }, () => entered(crowd, '/ws', AUTH, frame(subscribe)))
       for (const socket of await Promise.all(some)) socket.pause()
     }
     await until(t, 'all are in', async () => (await node.metric('kontor_sockets')) === 1_000)
@@ -110,13 +67,13 @@ t.test('frames that are huge, half, empty or many', async (t) => {
   const half = frame('x'.repeat(100_000), 10 * MiB)
   await leavesNothing(t, async (crowd) => {
     for (let i = 0; i < 100; i++) {
-      await entered(crowd, half)
-      await entered(crowd, AUTH, half)
-      await entered(crowd, AUTH, frame('{"type":"pong"}'.padEnd(60_000)))
+      await entered(crowd, '/ws', half)
+      await entered(crowd, '/ws', AUTH, half)
+      await entered(crowd, '/ws', AUTH, frame('{"type":"pong"}'.padEnd(60_000)))
     }
     const ping = frame('{"type":"ping"}')
     const pings = Buffer.concat(Array.from({ length: 20_000 }, () => ping))
-    for (let i = 0; i < 10; i++) (await entered(crowd, AUTH, pings)).pause()
+    for (let i = 0; i < 10; i++) (await entered(crowd, '/ws', AUTH, pings)).pause()
     await crowd.settled()
   })
   t.ok(node.isUp)

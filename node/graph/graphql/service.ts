@@ -26,7 +26,12 @@ import { checkIntrospection, introspect } from './introspection.ts'
 import { Refused } from './refused.ts'
 import { Schemas } from './schemas.ts'
 import { Selecting } from './selecting.ts'
-import { type FieldPathInAnswer, translate, translateChanges } from './translate.ts'
+import {
+  type ChangesTranslation,
+  type FieldPathInAnswer,
+  translate,
+  translateChanges,
+} from './translate.ts'
 
 /** One request of GraphQL over HTTP, well formed. */
 export interface GraphQlRequest extends Pick<
@@ -89,14 +94,10 @@ export class GraphQlService {
       throw invalid([new GraphQLError('The subscription selects nothing', { nodes: [operation] })])
     }
     const [key, nodes] = one
-    const { form, places, ...asked } = refusing(() =>
-      translateChanges(type, key, { nodes, selecting }),
+    return subscriptionOf(
+      key,
+      refusing(() => translateChanges(type, key, { nodes, selecting })),
     )
-    return {
-      ...asked,
-      result: (change) => shapedChange(change, key, form),
-      refusal: (error) => refusedByGraph(error, places),
-    }
   }
 
   #chosen(request: OperationChoice): Chosen {
@@ -199,6 +200,17 @@ export interface Subscription {
   result(change: Change): ExecutionResult
   /** Refused, where the error is the graph's refusal of `query`. */
   refusal(error: unknown): unknown
+}
+
+/** Nothing of the document is kept: a subscription stands for long. */
+function subscriptionOf(key: string, translation: ChangesTranslation): Subscription {
+  const { query, resume, form, places } = translation
+  return {
+    query,
+    resume,
+    result: (change) => shapedChange(change, key, form),
+    refusal: (error) => refusedByGraph(error, places),
+  }
 }
 
 function selectingOf(

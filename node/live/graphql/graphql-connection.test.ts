@@ -225,6 +225,7 @@ t.test('a list that ends while it is read leaves nothing', async (t) => {
   for (const socket of [one, two]) subscribe(socket)
   await until('both stand', () => lists.standing.size === 2)
   one.says({ type: 'complete', id: '1' })
+  await settled()
   two.handler.closed()
   gate.resolve()
   await settled()
@@ -272,6 +273,23 @@ t.test('so many operations at once, ids of so many characters', async (t) => {
   t.equal(lists.standing.size, 2)
 })
 
+t.test('subscriptions of one connection have so many characters', async (t) => {
+  const { signIn, lists } = scene(t)
+  const query = `${LIST} # ${'x'.repeat(500)}`
+  t.teardown(overrideLimits({ 'live.subscribedCharsMax': query.length + LIST.length }))
+  const socket = await signIn()
+  subscribe(socket, '1', query)
+  await settled()
+  subscribe(socket, '2', query)
+  await settled()
+  t.match(socket.last, { id: '2', payload: [{ extensions: { code: 'TOO_LARGE' } }] })
+  socket.says({ type: 'complete', id: '1' })
+  await settled()
+  subscribe(socket, '2', query)
+  await settled()
+  t.equal(lists.standing.size, 1)
+})
+
 t.test('queries: answers, refusals, and our own faults', async (t) => {
   const answers: (string | Error)[] = [
     '{"__e0":[{"name":"a"}]}',
@@ -301,6 +319,31 @@ t.test('queries: answers, refusals, and our own faults', async (t) => {
   await until('it is closed', () => socket.code !== null)
   t.strictSame([socket.code, socket.reason], [4500, 'a fault of the node'])
   t.match(faults, [{ err: { message: 'a mistake of ours' } }])
+})
+
+t.test('messages that wait for their turn have a bound, of one and of all', async (t) => {
+  const { signIn } = scene(t)
+  const pong = { type: 'pong', payload: { text: 'x'.repeat(500) } }
+  const sent = JSON.stringify(pong).length
+  const [one, two, three] = [await signIn(), await signIn(), await signIn()]
+  const says = (socket: FakeSocket, times: number): void => {
+    for (let i = 0; i < times; i++) socket.says(pong)
+  }
+  const ofOne = overrideLimits({ 'live.messagesCharsMax': 3 * sent })
+  says(one, 3)
+  await settled()
+  says(one, 3)
+  says(two, 4)
+  t.strictSame([one.code, two.code], [null, 1008])
+  await settled()
+  ofOne()
+  t.teardown(overrideLimits({ 'live.messagesOfAllCharsMax': 3 * sent }))
+  says(one, 2)
+  says(three, 2)
+  t.strictSame([one.code, three.code], [null, 1008])
+  await settled()
+  says(one, 3)
+  t.equal(one.code, null, 'what a closed one had waits no more')
 })
 
 t.test('a session has so many sockets, and one that is closed is none', async (t) => {

@@ -18,6 +18,7 @@ import type { Place } from '../socket/admission.ts'
 import type { AccessBook, FollowedAccess } from '../socket/caller-access.ts'
 import { CLOSE, type SocketCounts } from '../socket/connection.ts'
 import { FrameAllowance } from '../socket/frame-allowance.ts'
+import type { HasMessages, MessageTurns } from './message-turns.ts'
 import type { OperationsConnection, Standing } from './operations-connection.ts'
 
 /** Why it is closed: of the subprotocol, beside those of `/ws`. */
@@ -34,10 +35,11 @@ export interface ConnectionShared {
   readonly counts: SocketCounts
   readonly clock: Clock
   readonly log: Log
+  readonly turns: MessageTurns
   readonly server: () => Promise<Server<OperationsConnection>>
 }
 
-export class GraphQlConnection implements SocketHandler, OperationsConnection {
+export class GraphQlConnection implements SocketHandler, OperationsConnection, HasMessages {
   readonly #shared: ConnectionShared
   readonly #socket: Socket
   readonly #place: Place
@@ -49,10 +51,12 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection {
   #isClosed = false
   /** Takes messages; null: it is loaded. */
   #message: ((text: string) => Promise<void>) | null = null
-  /** Messages that came before. */
+  /** Messages that have not been taken yet. */
   readonly #waiting: string[] = []
+  #waitingChars = 0
   #ended: () => Promise<void> = () => Promise.resolve()
   readonly #standing = new Set<Standing>()
+  #standingChars = 0
   /** Who goes on when the client has taken what it was sent. */
   readonly #writers: (() => void)[] = []
 
@@ -91,7 +95,7 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection {
       this,
     )
     this.#ended = () => closed(CLOSE_NORMAL, '')
-    for (const text of this.#waiting.splice(0)) this.#take(text)
+    if (this.#waiting.length > 0) this.#shared.turns.add(this)
   }
 
   // --- what comes -------------------------------------------------------------------------
@@ -103,19 +107,38 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection {
       this.#close(CLOSE.flood, 'too many messages')
     } else if (this.#access === null && Buffer.byteLength(text) > LIMITS.live.authFrameBytesMax) {
       this.#close(CLOSE.tooLarge, 'the first message is too large')
-    } else if (this.#message !== null) {
-      this.#take(text)
-    } else if (this.#waiting.length < LIMITS.live.framesWaitingMax) {
+    } else if (!this.#hasRoomFor(text)) {
+      this.#close(CLOSE.flood, 'too many messages that have not been taken yet')
+    } else {
       this.#waiting.push(text)
-    } else this.#close(CLOSE.flood, 'too many messages at once')
+      this.#count(text.length)
+      if (this.#message !== null) this.#shared.turns.add(this)
+    }
   }
 
-  #take(text: string): void {
-    if (this.#isClosed) return
+  #hasRoomFor({ length }: string): boolean {
+    const { framesAtOnceMax, messagesCharsMax, messagesOfAllCharsMax } = LIMITS.live
+    if (this.#waiting.length >= framesAtOnceMax) return false
+    return (
+      this.#waitingChars + length <= messagesCharsMax &&
+      this.#shared.turns.chars + length <= messagesOfAllCharsMax
+    )
+  }
+
+  #count(chars: number): void {
+    this.#waitingChars += chars
+    this.#shared.turns.chars += chars
+  }
+
+  takeMessage(): boolean {
+    const text = this.#waiting.shift()
+    if (text === undefined) return false
+    this.#count(-text.length)
     // The hooks answer for themselves: what is thrown here is a message that no client sends.
     this.#message!(text).catch(({ message }: Error) =>
       this.#close(CLOSE_GRAPHQL.badRequest, message),
     )
+    return this.#waiting.length > 0
   }
 
   binary(): void {
@@ -164,12 +187,20 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection {
   }
 
   stand(one: Standing): void {
-    if (this.#isClosed) one.end()
-    else this.#standing.add(one)
+    if (this.#isClosed) {
+      one.end()
+      return
+    }
+    this.#standing.add(one)
+    this.#standingChars += one.chars
   }
 
   leave(one: Standing): void {
-    this.#standing.delete(one)
+    if (this.#standing.delete(one)) this.#standingChars -= one.chars
+  }
+
+  get standingChars(): number {
+    return this.#standingChars
   }
 
   drained(): void {
@@ -232,6 +263,8 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection {
   closed(): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#waiting.length = 0
+    this.#count(-this.#waitingChars)
     if (this.#access !== null) this.#shared.book.release(this.#access)
     this.#place.leave()
     for (const one of this.#standing) one.end()

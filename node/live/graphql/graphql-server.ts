@@ -1,7 +1,13 @@
 // graphql-transport-ws by the library graphql-ws, whose hooks answer from the graph and from live
 // queries. Source: CONTRACT 1.4.1, https://github.com/enisdenjo/graphql-ws.
 
-import { type ExecutionArgs, type ExecutionResult, GraphQLError, OperationTypeNode } from 'graphql'
+import {
+  type ExecutionArgs,
+  type ExecutionResult,
+  GraphQLError,
+  OperationTypeNode,
+  parse,
+} from 'graphql'
 import { makeServer, type Server, type SubscribePayload } from 'graphql-ws'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
@@ -81,7 +87,7 @@ async function begun(
   connection: OperationsConnection,
   { id, payload, others }: Asked,
 ): Promise<ExecutionArgs> {
-  const { queriesMax, queryIdCharsMax } = LIMITS.live
+  const { queriesMax, queryIdCharsMax, subscribedCharsMax } = LIMITS.live
   if (others >= queriesMax) {
     throw new RequestError('TOO_LARGE', `a connection has at most ${queriesMax} operations at once`)
   }
@@ -91,13 +97,17 @@ async function begun(
   const identity = identityOf(connection)
   const request = requestOf(payload)
   const { acl } = identity
-  const chosen = service.operationOf({ ...request, acl })
-  const { schema, document, operation } = chosen
+  const { schema, operation } = service.operationOf({ ...request, acl })
   if (operation.operation === OperationTypeNode.SUBSCRIPTION) {
-    const asks = (who: Identity) => service.subscription({ ...request, acl: who.acl })
-    const list = new SubscribedList(connection, lists, { asks, identity })
+    const chars = request.query.length + JSON.stringify(request.variables).length
+    if (connection.standingChars + chars > subscribedCharsMax) {
+      const text = `subscriptions of a connection have at most ${subscribedCharsMax} characters`
+      throw new RequestError('TOO_LARGE', text)
+    }
+    const asks = asking(service, request)
+    const list = new SubscribedList(connection, lists, { asks, identity, chars })
     connection.stand(list)
-    return { schema, document, operationName: request.operationName, contextValue: list }
+    return { schema, document: A_SUBSCRIPTION, contextValue: list }
   }
   const answer = await service.answer({
     ...request,
@@ -108,7 +118,18 @@ async function begun(
     isSafe: false,
   })
   identityOf(connection)
-  return { schema, document, operationName: request.operationName, contextValue: answer }
+  return { schema, document: A_QUERY, contextValue: answer }
+}
+
+/** Of a document the library wants to know what kind of operation it is: it keeps no large one. */
+const A_SUBSCRIPTION = parse('subscription { any }')
+const A_QUERY = parse('{ any }')
+
+type Asks = ReturnType<typeof requestOf>
+
+/** Keeps nothing but the request. */
+function asking(service: GraphQlService, request: Asks) {
+  return ({ acl }: Identity) => service.subscription({ ...request, acl })
 }
 
 function identityOf({ identity }: OperationsConnection): Identity {

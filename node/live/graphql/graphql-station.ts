@@ -10,6 +10,7 @@ import type { GraphQl } from '../../graph/graphql/loader.ts'
 import type { Socket, SocketHandler, SocketPath } from '../../http/socket/sockets.ts'
 import type { SocketStation } from '../socket/socket-station.ts'
 import { type ConnectionShared, GraphQlConnection } from './graphql-connection.ts'
+import { MessageTurns } from './message-turns.ts'
 import type { ListOptions } from './subscribed-list.ts'
 
 export interface GraphQlStationOptions {
@@ -34,7 +35,9 @@ export class GraphQlStation implements SocketPath {
     const { sockets, clock, log } = options
     const { book, counts } = sockets
     this.#options = options
-    this.#shared = { book, counts, clock, log, server: () => (this.#server ??= this.#load()) }
+    const turns = new MessageTurns(clock)
+    const server = () => (this.#server ??= this.#load())
+    this.#shared = { book, counts, clock, log, turns, server }
   }
 
   admit(address: string): RequestError | null {

@@ -4,6 +4,8 @@ import type { Identity } from '../../access/identity.ts'
 
 /** What ends with its connection. */
 export interface Standing {
+  /** Of the message that made it. */
+  readonly chars: number
   /** Changes may be told again. */
   wake(): void
   /** What its caller may see may be another. */
@@ -19,6 +21,8 @@ export interface OperationsConnection {
   readonly takes: boolean
   /** Who sent this; false: refused, and closed. */
   authenticate(authorization: unknown): Promise<boolean>
+  /** Characters of the messages that made what stands. */
+  readonly standingChars: number
   pong(): void
   stand(one: Standing): void
   leave(one: Standing): void

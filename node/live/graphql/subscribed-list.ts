@@ -35,6 +35,14 @@ export class SubscriptionFailed extends Error {
   }
 }
 
+interface Asking {
+  /** What is asked, by what this identity may see. */
+  readonly asks: (who: Identity) => Subscription
+  readonly identity: Identity
+  /** Of the message that asks. */
+  readonly chars: number
+}
+
 type Result = IteratorResult<ExecutionResult, undefined>
 
 const DONE: Result = { done: true, value: undefined }
@@ -42,6 +50,7 @@ const DONE: Result = { done: true, value: undefined }
 export class SubscribedList
   implements QueryTaker, Standing, AsyncIterableIterator<ExecutionResult>
 {
+  readonly chars: number
   readonly #connection: OperationsConnection
   readonly #options: ListOptions
   readonly #asks: (who: Identity) => Subscription
@@ -58,11 +67,9 @@ export class SubscribedList
   constructor(
     connection: OperationsConnection,
     options: ListOptions,
-    {
-      asks,
-      identity,
-    }: { readonly asks: (who: Identity) => Subscription; readonly identity: Identity },
+    { asks, identity, chars }: Asking,
   ) {
+    this.chars = chars
     this.#connection = connection
     this.#options = options
     this.#asks = asks

@@ -49,9 +49,9 @@ export class ListsTwin {
         this.#fill(query)
       },
       replan: (query, plan) => {
-        query.plan = plan
-        query.mustReset = true
+        query.replan(plan)
         this.#fill(query)
+        query.isTold = true
         query.flush()
       },
       wake: (query) => void query.flush(),
