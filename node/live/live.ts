@@ -133,6 +133,8 @@ function collectQueries(metrics: Metrics, queries: LiveQueries): void {
     const { reads, changes, asked } = queries.counts
     const help = 'Live queries that stand.'
     yield { name: 'kontor_live_queries', help, type: 'gauge', value: queries.size }
+    const lists = 'Lists that they stand on: those that ask and show the same share one.'
+    yield { name: 'kontor_live_lists', help: lists, type: 'gauge', value: queries.lists }
     yield counter('kontor_live_reads_total', 'Times one was read from the index.', reads)
     yield counter('kontor_live_changes_total', 'Changed actors that they were told of.', changes)
     yield counter('kontor_live_asked_total', 'Times a query was asked of a change.', asked)

@@ -118,7 +118,7 @@ export class SubscribedList
     const from = resume === null ? null : positions.decode(resume)
     await queries.read(this.#query, from?.offsets ?? new Map())
     if (this.#isEnded) return
-    if (this.#connection.identity === null || this.#query.pending !== null) {
+    if (this.#connection.identity === null || !this.#query.list.isLive) {
       throw new RequestError('UNAVAILABLE', 'what the caller may see has just changed; try again')
     }
     const nodes = this.#query.begin()
@@ -126,7 +126,7 @@ export class SubscribedList
     const isAnew = from?.digest !== digest.toString(36)
     this.#push({
       kind: 'created',
-      hasMore: this.#query.window.hasMore,
+      hasMore: this.#query.hasMore,
       ...(isAnew && { nodes: nodes.map(({ text }) => text) }),
       position: this.#position(digest),
     })
@@ -155,7 +155,7 @@ export class SubscribedList
     this.#push({
       kind: 'reset',
       nodes: nodes.map(({ text }) => text),
-      hasMore: this.#query.window.hasMore,
+      hasMore: this.#query.hasMore,
       position: this.#position(digest),
     })
   }

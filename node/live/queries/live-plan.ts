@@ -8,7 +8,6 @@ import type { Doc } from '../../../protocol/graph/evaluate.ts'
 import { Budget } from '../../../protocol/graph/execute.ts'
 import type { GraphRow } from '../../../protocol/graph/execute.ts'
 import { queryNode } from '../../../protocol/graph/find-in-memory.ts'
-import type { NodeSource } from '../../../protocol/graph/find-in-memory.ts'
 import { NO_HISTORY } from '../../../protocol/graph/history.ts'
 import { planNavigations } from '../../../protocol/graph/navigation.ts'
 import type { FieldDef } from '../../../protocol/graph/node-type.ts'
@@ -18,6 +17,7 @@ import type { GraphAccess } from '../../../protocol/graph/planning.ts'
 import type { GraphSchema } from '../../../protocol/graph/schema.ts'
 import type { ReadyPlan } from '../../graph/plans/plan-cache.ts'
 import type { LiveNode } from './live-window.ts'
+import type { OwnNodes } from './own-nodes.ts'
 
 const MEMBERS = new Set(['edge', 'filter', 'orderBy', 'limit', 'node'])
 const READ = 'nodes'
@@ -32,6 +32,8 @@ export class LivePlan {
   readonly margin: number
   /** Reads the first nodes that match from the index, with what they are sorted by. */
   readonly read: ReadyPlan
+  /** Two of the same shape make the same of a node that matches. */
+  readonly #shape: string
   readonly #shown: Step
   readonly #actorField: string
   readonly #test: (doc: Doc) => boolean
@@ -51,6 +53,8 @@ export class LivePlan {
       limit: this.limit + this.margin,
       plan: readable(step.plan, hidden),
     }
+    const { plan: shown } = this.step
+    this.#shape = JSON.stringify([shown, step.plan.fields, orderBy, idField, names(step)])
     const plan = { steps: [this.step] }
     this.read = { plan, json: JSON.stringify(plan), usesHistory: false }
     this.#actorField = actorField
@@ -69,15 +73,20 @@ export class LivePlan {
   }
 
   /** Those of an actor's nodes that match. */
-  matching(source: NodeSource, actorId: string, now: () => number): readonly LiveNode[] {
+  matching(source: OwnNodes, now: () => number): readonly LiveNode[] {
     const found: LiveNode[] = []
-    for (const row of source.rows(this.node, actorId)) {
+    for (const row of source.rows(this.node)) {
       if (!this.#test(row.doc)) continue
-      const budget = new Budget(now, LIMITS.graph.actorQueryMs, LIMITS.graph.resultNodesMax)
-      const doc = queryNode(this.step.plan, row, source, { history: NO_HISTORY, budget })
-      if (doc !== null) found.push(this.#nodeOf(doc))
+      const node = source.shown(this.#shape, row, () => this.#shownOf(row, source, now))
+      if (node !== null) found.push(node)
     }
     return found
+  }
+
+  #shownOf(row: GraphRow, source: OwnNodes, now: () => number): LiveNode | null {
+    const budget = new Budget(now, LIMITS.graph.actorQueryMs, LIMITS.graph.resultNodesMax)
+    const doc = queryNode(this.step.plan, row, source, { history: NO_HISTORY, budget })
+    return doc === null ? null : this.#nodeOf(doc)
   }
 
   #nodeOf(doc: Doc): LiveNode {
@@ -142,6 +151,11 @@ function nested(i: number): string {
   return `:${i}`
 }
 
+/** What nested nodes are called. */
+function names({ plan }: Step): readonly string[] {
+  return plan.steps.map(({ name }) => name)
+}
+
 function typesOf({ plan }: Step, into = new Set<string>()): ReadonlySet<string> {
   into.add(plan.node)
   for (const step of plan.steps) typesOf(step, into)
@@ -164,15 +178,4 @@ function customIn(
 
 function refused(message: string): RequestError {
   return new RequestError('INVALID_QUERY', message)
-}
-
-/** The nodes of one actor, as a source for plans. */
-export function ownSource(
-  actorId: string,
-  nodes: readonly (readonly [type: string, id: string, doc: Doc])[],
-): NodeSource {
-  const rows = Map.groupBy(nodes, ([type]) => type)
-  return {
-    rows: (type) => (rows.get(type) ?? []).map(([, id, doc]): GraphRow => ({ actorId, id, doc })),
-  }
 }

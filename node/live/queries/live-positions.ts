@@ -11,6 +11,7 @@ const FORMAT = '1'
 const CHECK_CHARS = 16
 
 export interface LivePosition {
+  /** Not changed any more. */
   readonly offsets: ReadonlyMap<number, number>
   /** Of the list that the client has. */
   readonly digest: string
@@ -27,11 +28,18 @@ export function livePositions(store: StoreIdentity): LivePositions {
   const key = `live position ${store.secret} ${name}`
   const textOf = (body: string): string =>
     `${body}.${hash('sha256', key + body, 'base64url').slice(0, CHECK_CHARS)}`
+  // Of offsets that many lists have: each object is written once.
+  const written = new WeakMap<LivePosition['offsets'], string>()
+  const offsetsOf = (offsets: LivePosition['offsets']): string => {
+    const known = written.get(offsets)
+    if (known !== undefined) return known
+    const pairs = Array.from(offsets, ([shard, offset]) => `${shard}-${offset.toString(36)}`)
+    const text = pairs.join('_')
+    written.set(offsets, text)
+    return text
+  }
   return {
-    encode({ offsets, digest }) {
-      const pairs = Array.from(offsets, ([shard, offset]) => `${shard}-${offset.toString(36)}`)
-      return textOf(`${name}.${digest}.${pairs.join('_')}`)
-    },
+    encode: ({ offsets, digest }) => textOf(`${name}.${digest}.${offsetsOf(offsets)}`),
     decode(text) {
       if (text.length > LIMITS.live.queryPositionCharsMax) return null
       const body = text.slice(0, text.lastIndexOf('.'))

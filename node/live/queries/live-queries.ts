@@ -1,67 +1,53 @@
-// All live queries of one member. A query is read from the index once, at a position of every shard
-// that is known, and goes on from the feed of all members; where something on its way was lost it
-// is read again, and its client is told the difference. Source: CONTRACT 1.10, PROTOCOL 3.18.
+// All live queries of one member. Those that ask and show the same stand on one list, which is read
+// from the index once, at a position of every shard that is known, and goes on from the feed of all
+// members; where something on its way was lost it is read again, and clients are told the
+// difference. Source: CONTRACT 1.10, PROTOCOL 3.15, 3.18.
 //
-//   reading --index--> live --gap, runs low, other plan--> reading; any --end--> ended
+//   a list: reading --index--> live --gap, runs low--> reading; nobody stands on it: over
+//   a query: on a list --other plan--> on another; any --end--> ended
 
-import type { Clock } from '../../../cluster/clock.ts'
 import type { Covered } from '../../../cluster/feed/watch/coverage.ts'
 import type { FeedWatch, WatchedStream } from '../../../cluster/feed/watch/feed-watch.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
-import type { Position } from '../../../protocol/ids.ts'
-import type { Maybe } from '../../../storage/journal.ts'
-import type { IndexWatch, PlanRunner } from '../../graph/graph.ts'
 import type { Caller } from '../../graph/plans/plan-queue.ts'
-import { type LivePlan, ownSource } from './live-plan.ts'
-import type { LiveNode } from './live-window.ts'
+import { ListReader, type ListReaderOptions, STREAM } from './list-reader.ts'
+import { LiveList } from './live-list.ts'
+import type { LivePlan } from './live-plan.ts'
 import type { NodeChange, NodeChanges } from './node-changes.ts'
-import { ReadTurns } from './read-turns.ts'
+import { OwnNodes } from './own-nodes.ts'
 import { ServedFields } from './served-fields.ts'
 import type { ServedFieldsOptions } from './served-fields.ts'
 import { type QueryTaker, StandingQuery } from './standing-query.ts'
 import { TermIndex } from './term-index.ts'
 
-export interface LiveQueriesOptions {
+export interface LiveQueriesOptions extends ListReaderOptions {
   readonly watch: Pick<FeedWatch, 'add' | 'want' | 'covered'>
   readonly changes: Pick<NodeChanges, 'matcher'>
-  readonly runner: PlanRunner
-  readonly index: IndexWatch
-  /** Offset up to which the index holds a shard; null: unknown. */
-  readonly applied: (shard: number) => Maybe<number | null>
-  /** Of the shards that this member has. */
-  readonly heads: () => readonly Position[]
-  /** How many shards the store has. */
-  readonly shards: number
   readonly served: ServedFieldsOptions['served']
-  readonly clock: Clock
 }
 
-const STREAM = 'nodes'
-const NONE: ReadonlySet<StandingQuery> = new Set()
+type List = LiveList<StandingQuery>
+
+const NONE: ReadonlySet<List> = new Set()
 
 export class LiveQueries implements WatchedStream {
   readonly name = STREAM
-  /** Since the start: reads from the index, and how often queries were asked of a change. */
-  readonly counts = { reads: 0, changes: 0, asked: 0 }
   readonly #options: LiveQueriesOptions
+  readonly #reader: ListReader
+  readonly #fields: ServedFields
   readonly #all = new Set<StandingQuery>()
-  readonly #byNode = new Map<string, TermIndex<StandingQuery>>()
-  readonly #byActor = new Map<string, Set<StandingQuery>>()
-  readonly #reading = new Set<StandingQuery>()
-  readonly #dirty = new Set<StandingQuery>()
+  /** By what they ask and show. */
+  readonly #lists = new Map<string, List>()
+  readonly #byNode = new Map<string, TermIndex<List>>()
+  readonly #byActor = new Map<string, Set<List>>()
+  readonly #dirty = new Set<List>()
   readonly #held = new Set<StandingQuery>()
   readonly #callers = new WeakMap<StandingQuery, Caller>()
   readonly #heard = new Map<number, number>()
-  /** Number of the last interest, and of that from which each type is in it. */
-  #number = 0
-  readonly #typesFrom = new Map<string, number>()
-  /** How many queries have each type. */
-  readonly #typeUses = new Map<string, number>()
-  #syncing: Promise<void> | null = null
-  #nextSync: Promise<void> | null = null
-  readonly #turns = new ReadTurns(LIMITS.live.queryReadsAtOnceMax)
-  readonly #fields: ServedFields
+  #heardCopy: ReadonlyMap<number, number> | null = null
+  #changes = 0
+  #asked = 0
   #isFlushDue = false
   #cancelTick: () => void
 
@@ -69,6 +55,7 @@ export class LiveQueries implements WatchedStream {
     this.#options = options
     const { served, clock } = options
     this.#fields = new ServedFields({ served, clock, all: this.#all })
+    this.#reader = new ListReader(options, { heard: this.#heard, fields: this.#fields })
     options.watch.add(this)
     this.#cancelTick = this.#nextTick()
   }
@@ -77,50 +64,69 @@ export class LiveQueries implements WatchedStream {
     return this.#all.size
   }
 
-  /** Up to where the feed of each shard is in all windows. */
+  /** How many different ones there are. */
+  get lists(): number {
+    return this.#lists.size
+  }
+
+  /** Since the start: reads from the index, and how often lists were asked of a change. */
+  get counts(): { readonly reads: number; readonly changes: number; readonly asked: number } {
+    return { reads: this.#reader.reads, changes: this.#changes, asked: this.#asked }
+  }
+
+  /** Up to where the feed of each shard is in all lists; another object when it is further. */
   get heard(): ReadonlyMap<number, number> {
-    return this.#heard
+    return (this.#heardCopy ??= new Map(this.#heard))
   }
 
   stop(): void {
     this.#cancelTick()
-    for (const query of this.#all) query.isEnded = true
+    for (const query of this.#all) {
+      query.isEnded = true
+      query.list.queries.clear()
+    }
     this.#all.clear()
-    this.#turns.end()
+    this.#reader.stop()
   }
 
   matcher(interest: unknown): ReturnType<NodeChanges['matcher']> {
     return this.#options.changes.matcher(interest)
   }
 
-  /** Stands from now; `read` fills it. Throws 429 past the member's bound. */
+  /** Stands from now; `read` fills its list. Throws 429 past the member's bound. */
   open(plan: LivePlan, taker: QueryTaker, caller: Caller): StandingQuery {
     if (this.#all.size >= LIMITS.live.queriesOfMemberMax) {
       throw new RequestError('TOO_BUSY', 'this member has too many live queries; nothing was done')
     }
-    const query = new StandingQuery(taker, plan, this.#actorKept)
+    const query = new StandingQuery(taker, this.#listOf(plan))
     this.#callers.set(query, caller)
     this.#all.add(query)
-    this.#enter(query)
+    query.list.queries.add(query)
     return query
   }
 
   end(query: StandingQuery): void {
     if (query.isEnded) return
     query.isEnded = true
-    this.#leave(query)
-    query.window.clear()
-    for (const set of [this.#all, this.#reading, this.#dirty, this.#held]) set.delete(query)
+    this.#all.delete(query)
+    this.#held.delete(query)
     this.#fields.forget(query)
-    if (this.#all.size === 0) void this.#sync()
+    this.#leave(query, query.list)
   }
 
-  /** It asks or shows something else from now on. Nothing is told of the former window. */
+  /** It asks or shows something else from now on. Nothing is told of the former list. */
   replan(query: StandingQuery, plan: LivePlan): void {
-    this.#leave(query)
-    query.replan(plan)
-    this.#enter(query)
-    this.#readAgain(query)
+    const former = query.list
+    query.list = this.#listOf(plan)
+    query.list.queries.add(query)
+    this.#leave(query, former)
+    query.forget()
+    // One that is read for the first time goes on with the other list.
+    if (!query.isBegun) return
+    void this.read(query, this.heard).then(
+      () => this.#readAnew(query),
+      (error: unknown) => this.#fail(query, error),
+    )
   }
 
   /** Its client may be told again. */
@@ -130,159 +136,59 @@ export class LiveQueries implements WatchedStream {
 
   // --- from the index ---------------------------------------------------------------------
 
-  /** Fills the window. Rejects with RequestError where it can't be read now. */
-  async read(query: StandingQuery, least: ReadonlyMap<number, number>): Promise<void> {
-    await this.#turns.enter()
-    try {
-      const { clock } = this.#options
-      const untilMs = clock.monotonicMs() + LIMITS.live.queryReadMs
-      for (let tries = 1; !query.isEnded; tries++) {
-        this.#reading.add(query)
-        if (await this.#readOnce(query, least, untilMs)) return
-        if (tries >= LIMITS.live.queryReadsMax) throw behind('the nodes change too quickly')
-      }
-    } finally {
-      query.pending = null
-      this.#reading.delete(query)
-      this.#turns.leave()
-    }
-  }
-
-  /** False: it was overtaken by what came meanwhile. */
-  async #readOnce(
-    query: StandingQuery,
-    least: ReadonlyMap<number, number>,
-    untilMs: number,
-  ): Promise<boolean> {
-    const { clock, index, runner } = this.#options
-    this.#fields.follow()
-    this.#fields.update(query)
-    const { plan } = query
-    const isOther = (): boolean =>
-      this.#fields.isOutdated(query) || query.isEnded || query.plan !== plan
-    // All owners tell of these nodes before it is read: what the index lacks comes from the feed.
-    while (!(await this.#isCovered(plan))) await this.#pause(untilMs)
-    const pending = new Map<string, readonly LiveNode[]>()
-    query.pending = pending
-    const positions = Array.from(this.#heard, ([shard, offset]) => ({ shard, offset }))
-    const leftMs = Math.max(0, untilMs - clock.monotonicMs())
-    if (!(await index.reached(positions, leftMs))) throw behind('the index is behind')
-    this.counts.reads++
-    const generation = (): number => {
-      const unready = isOther() ? 'its fields are others now' : index.unready()
-      if (unready !== null) throw behind(unready)
-      return index.generation
-    }
-    const caller = this.#callers.get(query)!
-    let json: string
-    try {
-      json = await runner.run(plan.read, LIMITS.graph.deadlineMs, generation, caller)
-    } catch (error) {
-      if (isOther()) return query.isEnded
-      throw error
-    }
-    // And the feed comes to what the index may have had: the window is of one moment.
-    const heads = await this.#indexed(least)
-    while (!this.#hasHeard(heads)) {
-      await this.#sync()
-      if (!this.#hasHeard(heads)) await this.#pause(untilMs)
-    }
-    // Another read was begun, or too much has changed.
-    if (isOther() || query.pending !== pending) return query.isEnded
-    const { nodes, more } = plan.nodesOf(json)
-    query.window.begin(nodes, more)
-    for (const [actorId, matching] of pending) query.apply(actorId, matching)
-    return !query.window.lacks
-  }
-
-  async #isCovered(plan: LivePlan): Promise<boolean> {
-    await this.#sync()
-    for (let shard = 0; shard < this.#options.shards; shard++) {
-      const covered = this.#options.watch.covered(STREAM, shard)
-      if (covered === null || this.#lacks(plan, covered.number)) return false
-    }
-    return true
-  }
-
-  /** The interest of that number has not all types of the plan. */
-  #lacks({ types }: LivePlan, number: number): boolean {
-    for (const type of types) if (number < (this.#typesFrom.get(type) ?? Infinity)) return true
-    return false
-  }
-
-  async #indexed(least: ReadonlyMap<number, number>): Promise<ReadonlyMap<number, number>> {
-    const { applied, heads, shards } = this.#options
-    const indexed = new Map(least)
-    const raise = (shard: number, offset: number): void => {
-      indexed.set(shard, Math.max(offset, indexed.get(shard) ?? 0))
-    }
-    for (let shard = 0; shard < shards; shard++) raise(shard, (await applied(shard)) ?? 0)
-    for (const { shard, offset } of heads()) if (shard >= 0) raise(shard, offset)
-    return indexed
-  }
-
-  #hasHeard(positions: ReadonlyMap<number, number>): boolean {
-    for (const [shard, offset] of positions) {
-      if ((this.#heard.get(shard) ?? 0) < offset) return false
-    }
-    return true
-  }
-
-  async #pause(untilMs: number): Promise<void> {
-    const { clock } = this.#options
-    if (clock.monotonicMs() >= untilMs) throw behind('not all shards can be followed')
-    await new Promise<void>((resolve) => void clock.after(LIMITS.live.queryRowsMs, resolve))
-  }
-
   /**
-   * Has the owners say how far they are, and what is wanted of them. Whoever comes while they are
-   * asked shares the next time: what is said then is of a moment after it came.
+   * The list of the query is live, with what is at these offsets. Rejects with RequestError where
+   * it can't be read now.
    */
-  #sync(): Promise<void> {
-    if (this.#syncing === null) {
-      this.#syncing = this.#ask().finally(() => (this.#syncing = null))
-      return this.#syncing
+  async read(query: StandingQuery, least: ReadonlyMap<number, number>): Promise<void> {
+    for (let tries = 1; !query.isEnded; tries++) {
+      const { list } = query
+      if (!list.isLive) await (list.filling ?? this.#fill(list))
+      await this.#reader.catchUp(least)
+      if (list === query.list && list.isLive) return
+      if (tries >= LIMITS.live.queryReadsMax) {
+        throw new RequestError('INDEX_BEHIND', 'the live query changes too quickly; try again')
+      }
     }
-    this.#nextSync ??= this.#syncing.then(() => {
-      this.#nextSync = null
-      return this.#sync()
+  }
+
+  #fill(list: List): Promise<void> {
+    list.filling = this.#reader.fill(list, () => {
+      const [first] = list.queries
+      return this.#callers.get(first!)!
     })
-    return this.#nextSync
+    return list.filling
   }
 
-  #ask(): Promise<void> {
-    const types = [...this.#typeUses.keys()].sort()
-    this.#number++
-    for (const type of this.#typesFrom.keys()) {
-      if (!this.#typeUses.has(type)) this.#typesFrom.delete(type)
-    }
-    for (const type of types) {
-      if (!this.#typesFrom.has(type)) this.#typesFrom.set(type, this.#number)
-    }
-    return this.#options.watch.want(STREAM, types.length === 0 ? null : { types })
-  }
-
-  #readAgain(query: StandingQuery): void {
+  #readAgain(list: List): void {
     // One that is being read begins anew by itself.
-    if (query.pending !== null) {
-      query.pending = new Map()
+    if (list.filling !== null) {
+      if (list.pending !== null) list.pending = new Map()
       return
     }
-    query.pending = new Map()
-    this.#reading.add(query)
-    void this.read(query, this.#heard).then(
+    list.pending = new Map()
+    void this.#fill(list).then(
       () => {
-        if (query.isEnded) return
-        if (!query.isTold && query.mustReset) query.isTold = true
-        this.#soon(query)
+        for (const query of list.queries) this.#readAnew(query)
+        this.#soon(list)
       },
-      (err: unknown) => {
-        if (query.isEnded) return
-        // Better ended than behind without a word.
-        query.taker.failed(err)
-        this.end(query)
+      (error: unknown) => {
+        for (const query of [...list.queries]) this.#fail(query, error)
       },
     )
+  }
+
+  #readAnew(query: StandingQuery): void {
+    if (query.isEnded || query.isTold || !query.isBegun) return
+    query.isTold = true
+    this.#soon(query.list)
+  }
+
+  /** Better ended than behind without a word. */
+  #fail(query: StandingQuery, error: unknown): void {
+    if (query.isEnded) return
+    query.taker.failed(error)
+    this.end(query)
   }
 
   // --- from the feed ----------------------------------------------------------------------
@@ -296,88 +202,93 @@ export class LiveQueries implements WatchedStream {
     const lacking = this.#lacking(number)
     for (const [, value] of items) this.#changed(value as NodeChange, lacking)
     this.#heard.set(shard, to)
-    for (const query of gap || isNew ? this.#all : lacking) {
-      if (query.isTold || query.pending !== null) this.#readAgain(query)
+    this.#heardCopy = null
+    for (const list of gap || isNew ? this.#lists.values() : lacking) {
+      if (list.isFilled || list.pending !== null) this.#readAgain(list)
     }
   }
 
-  #lacking(number: number): ReadonlySet<StandingQuery> {
-    if (Math.max(0, ...this.#typesFrom.values()) <= number) return NONE
-    return new Set([...this.#all].filter(({ plan }) => this.#lacks(plan, number)))
+  #lacking(number: number): ReadonlySet<List> {
+    if (this.#reader.hasAll(number)) return NONE
+    return new Set([...this.#lists.values()].filter(({ plan }) => this.#reader.lacks(plan, number)))
   }
 
-  #changed({ actorId, nodes }: NodeChange, lacking: ReadonlySet<StandingQuery>): void {
-    this.counts.changes++
-    const whole = this.#fields.completed(nodes)
-    const source = ownSource(actorId, whole)
-    const touched = new Set([...this.#reading, ...(this.#byActor.get(actorId) ?? [])])
-    for (const [type, , doc] of whole) {
-      for (const query of this.#byNode.get(type)?.candidates(doc) ?? []) touched.add(query)
-    }
-    for (const query of touched) {
-      if (lacking.has(query)) continue
-      this.counts.asked++
+  #changed(change: NodeChange, lacking: ReadonlySet<List>): void {
+    this.#changes++
+    const { actorId } = change
+    const nodes = this.#fields.completed(change.nodes)
+    const source = new OwnNodes({ actorId, nodes })
+    const touched = new Set([...this.#reader.reading, ...(this.#byActor.get(actorId) ?? [])])
+    for (const [type, , doc] of nodes) this.#byNode.get(type)?.collect(doc, touched)
+    for (const list of touched) {
+      if (lacking.has(list)) continue
+      this.#asked++
       try {
-        this.#apply(query, actorId, source)
+        this.#apply(list, source)
       } catch (error) {
-        query.taker.failed(error)
-        this.end(query)
+        for (const query of [...list.queries]) this.#fail(query, error)
       }
     }
   }
 
-  #apply(query: StandingQuery, actorId: string, source: ReturnType<typeof ownSource>): void {
+  #apply(list: List, source: OwnNodes): void {
     const { clock } = this.#options
-    this.#fields.update(query)
-    if (query.isEnded) return
-    const matching = query.plan.matching(source, actorId, () => clock.monotonicMs())
-    if (query.pending !== null) {
-      query.pending.set(actorId, matching)
-      if (query.pending.size > LIMITS.live.queryChangesMax) query.pending = new Map()
+    const { actorId } = source
+    this.#fields.update(list.queries)
+    if (list.isOver) return
+    const matching = list.plan.matching(source, () => clock.monotonicMs())
+    if (list.pending !== null) {
+      list.pending.set(actorId, matching)
+      if (list.pending.size > LIMITS.live.queryChangesMax) list.pending = new Map()
     }
-    if (!query.isTold && query.pending !== null) return
-    if (query.apply(actorId, matching)) this.#soon(query)
-    if (query.window.runsLow && query.pending === null) this.#readAgain(query)
+    if (!list.isFilled) return
+    if (list.apply(actorId, matching)) this.#soon(list)
+    if (list.runsLow && list.isLive) this.#readAgain(list)
   }
 
-  #soon(query: StandingQuery): void {
-    this.#dirty.add(query)
+  #soon(list: List): void {
+    this.#dirty.add(list)
     if (this.#isFlushDue) return
     this.#isFlushDue = true
     this.#options.clock.defer(() => {
       this.#isFlushDue = false
-      for (const one of this.#dirty) {
-        this.#fields.update(one)
-        if (!one.flush()) this.#held.add(one)
-      }
+      const dirty = [...this.#dirty]
       this.#dirty.clear()
+      for (const { queries } of dirty) {
+        this.#fields.update(queries)
+        for (const query of queries) if (!query.flush()) this.#held.add(query)
+      }
     })
   }
 
-  // --- which queries a change touches -----------------------------------------------------
+  // --- which lists a change touches -------------------------------------------------------
 
-  #enter(query: StandingQuery): void {
-    const { node, step, types } = query.plan
-    for (const type of types) this.#typeUses.set(type, 1 + (this.#typeUses.get(type) ?? 0))
-    const index = this.#byNode.get(node) ?? new TermIndex<StandingQuery>()
-    this.#byNode.set(node, index)
-    index.add(query, step.filter)
+  #listOf(plan: LivePlan): List {
+    const known = this.#lists.get(plan.text)
+    if (known !== undefined) return known
+    const list: List = new LiveList(plan, this.#actorKept)
+    this.#lists.set(plan.text, list)
+    const index = this.#byNode.get(plan.node) ?? new TermIndex<List>()
+    this.#byNode.set(plan.node, index.add(list, plan.step.filter))
+    this.#reader.wants(plan)
+    return list
   }
 
-  #leave(query: StandingQuery): void {
-    const { node, types } = query.plan
-    this.#byNode.get(node)?.delete(query)
-    for (const type of types) {
-      const uses = this.#typeUses.get(type)! - 1
-      if (uses > 0) this.#typeUses.set(type, uses)
-      else this.#typeUses.delete(type)
-    }
+  #leave(query: StandingQuery, list: List): void {
+    list.queries.delete(query)
+    if (!list.isOver) return
+    const { plan } = list
+    this.#lists.delete(plan.text)
+    this.#byNode.get(plan.node)?.delete(list)
+    for (const set of [this.#reader.reading, this.#dirty]) set.delete(list)
+    list.clear()
+    this.#reader.wantsNoMore(plan)
   }
 
-  readonly #actorKept = (query: StandingQuery, actorId: string, isKept: boolean): void => {
-    const queries = this.#byActor.get(actorId) ?? new Set()
-    if (isKept) this.#byActor.set(actorId, queries.add(query))
-    else if (queries.delete(query) && queries.size === 0) this.#byActor.delete(actorId)
+  readonly #actorKept = (list: List, actorId: string, isKept: boolean): void => {
+    const lists = this.#byActor.get(actorId) ?? new Set()
+    if (isKept) this.#byActor.set(actorId, lists.add(list))
+    else if (lists.delete(list) && lists.size === 0) this.#byActor.delete(actorId)
   }
 
   #nextTick(): () => void {
@@ -387,8 +298,4 @@ export class LiveQueries implements WatchedStream {
       this.#cancelTick = this.#nextTick()
     })
   }
-}
-
-function behind(why: string): RequestError {
-  return new RequestError('INDEX_BEHIND', `the live query can't be read now: ${why}; try again`)
 }

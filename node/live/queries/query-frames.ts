@@ -10,6 +10,8 @@ import { type FilterFields, graphAccess } from '../../graph/access.ts'
 import type { SchemaVersion } from '../../graph/live-schema.ts'
 import { frameType } from '../socket/frames.ts'
 import type { Connection, FrameType } from '../socket/frames.ts'
+import { FrameTexts, listOf } from './frame-texts.ts'
+import type { FrameText } from './frame-texts.ts'
 import type { ListChange } from './list-changes.ts'
 import { planLive } from './live-plan.ts'
 import type { LivePlan } from './live-plan.ts'
@@ -25,6 +27,10 @@ export interface QueryFramesOptions {
   readonly filterFields: FilterFields
 }
 
+interface OwnOptions extends QueryFramesOptions {
+  readonly texts: FrameTexts
+}
+
 const ID = Type.String({ minLength: 1, maxLength: LIMITS.live.queryIdCharsMax })
 const RESUME = Type.String({ maxLength: LIMITS.live.queryPositionCharsMax })
 
@@ -38,7 +44,8 @@ interface Asked {
 }
 
 /** Rows of the table of frames. */
-export function queryFrames(options: QueryFramesOptions): readonly FrameType[] {
+export function queryFrames(given: QueryFramesOptions): readonly FrameType[] {
+  const options = { ...given, texts: new FrameTexts(given.queries, given.positions) }
   const all = new WeakMap<Connection, ConnectionQueries>()
   const of = (connection: Connection): ConnectionQueries => {
     const own = all.get(connection) ?? new ConnectionQueries(connection, options)
@@ -64,10 +71,10 @@ export function queryFrames(options: QueryFramesOptions): readonly FrameType[] {
 /** Those of one connection. */
 class ConnectionQueries {
   readonly #connection: Connection
-  readonly #options: QueryFramesOptions
+  readonly #options: OwnOptions
   readonly #all = new Map<string, OneQuery>()
 
-  constructor(connection: Connection, options: QueryFramesOptions) {
+  constructor(connection: Connection, options: OwnOptions) {
     this.#connection = connection
     this.#options = options
     connection.onClose(() => {
@@ -114,7 +121,7 @@ class ConnectionQueries {
 
 class OneQuery implements QueryTaker {
   readonly #connection: Connection
-  readonly #options: QueryFramesOptions
+  readonly #options: OwnOptions
   readonly #asked: Asked
   readonly #gone: () => void
   readonly #query: StandingQuery
@@ -124,7 +131,7 @@ class OneQuery implements QueryTaker {
 
   constructor(
     connection: Connection,
-    options: QueryFramesOptions,
+    options: OwnOptions,
     { asked, gone }: { readonly asked: Asked; readonly gone: () => void },
   ) {
     this.#connection = connection
@@ -139,24 +146,22 @@ class OneQuery implements QueryTaker {
   }
 
   async begin(): Promise<void> {
-    const { queries, positions } = this.#options
+    const { queries, positions, texts } = this.#options
     const { requestId, resume } = this.#asked
     const from = resume === undefined ? null : positions.decode(resume)
     await queries.read(this.#query, from?.offsets ?? new Map())
     if (this.#isEnded) return
-    if (this.#connection.access.identity === null || this.#query.pending !== null) {
+    if (this.#connection.access.identity === null || !this.#query.list.isLive) {
       throw new RequestError('UNAVAILABLE', 'what the caller may see has just changed; try again')
     }
     const nodes = this.#query.begin()
     const { digest } = this.#query
     const isAnew = from?.digest !== digest.toString(36)
     this.#isNew = false
-    this.#send('liveQueryCreated', {
-      ...(requestId !== undefined && { requestId: JSON.stringify(requestId) }),
-      position: this.#position(digest),
-      ...(isAnew && { nodes: listOf(nodes) }),
-      hasMore: String(this.#query.window.hasMore),
-    })
+    const answer = requestId === undefined ? '' : `,"requestId":${JSON.stringify(requestId)}`
+    const list = isAnew ? listOf(nodes) : ''
+    const members = `${answer}${texts.position(digest)}${list},"hasMore":${this.#query.hasMore}`
+    this.#tell({ type: 'liveQueryCreated', members })
   }
 
   get isReady(): boolean {
@@ -165,23 +170,11 @@ class OneQuery implements QueryTaker {
   }
 
   changed(changes: readonly ListChange[], digest: bigint): void {
-    for (const [i, change] of changes.entries()) {
-      // Between two changes of one moment there is nothing to go on from.
-      const position = this.#position(i === changes.length - 1 ? digest : null)
-      const index = String(change.index)
-      if (change.kind === 'add') {
-        this.#send('liveQueryAdd', { position, index, node: change.node.text })
-      } else if (change.kind === 'remove') {
-        this.#send('liveQueryRemove', { position, index, id: JSON.stringify(change.node.id) })
-      } else {
-        const previousIndex = String(change.previousIndex)
-        this.#send('liveQueryUpdate', { position, index, previousIndex, node: change.node.text })
-      }
-    }
+    for (const frame of this.#options.texts.changes(changes, digest)) this.#tell(frame)
   }
 
   reset(nodes: readonly LiveNode[], digest: bigint): void {
-    this.#send('liveQueryReset', { position: this.#position(digest), nodes: listOf(nodes) })
+    this.#tell(this.#options.texts.reset(nodes, digest))
   }
 
   failed(error: unknown): void {
@@ -224,23 +217,10 @@ class OneQuery implements QueryTaker {
     return planLive(this.#asked.query, { schema, access: graphAccess(acl, filterFields) })
   }
 
-  /** null: of a list that nobody has. */
-  #position(digest: bigint | null): string {
-    const { queries, positions } = this.#options
-    const text = digest === null ? '-' : digest.toString(36)
-    return JSON.stringify(positions.encode({ offsets: queries.heard, digest: text }))
+  #tell({ type, members }: FrameText): void {
+    const id = JSON.stringify(this.#asked.liveQueryId)
+    this.#connection.sendText(`{"type":"${type}","liveQueryId":${id}${members}}`)
   }
-
-  /** Members as JSON: a node's text is made once. */
-  #send(type: string, members: Readonly<Record<string, string>>): void {
-    let text = `{"type":"${type}","liveQueryId":${JSON.stringify(this.#asked.liveQueryId)}`
-    for (const [name, json] of Object.entries(members)) text += `,"${name}":${json}`
-    this.#connection.sendText(`${text}}`)
-  }
-}
-
-function listOf(nodes: readonly LiveNode[]): string {
-  return `[${nodes.map(({ text }) => text).join(',')}]`
 }
 
 function tellFault(

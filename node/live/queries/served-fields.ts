@@ -40,14 +40,19 @@ export class ServedFields {
     clock.defer(this.#updateSome)
   }
 
-  /** Whether its plan is of a version that is served no more. */
-  isOutdated(query: StandingQuery): boolean {
+  /** Whether a plan of theirs is of a version that is served no more. */
+  areOutdated(queries: ReadonlySet<StandingQuery>): boolean {
     this.follow()
-    return this.#outdated.has(query)
+    if (this.#outdated.size > 0) for (const one of queries) if (this.#outdated.has(one)) return true
+    return false
   }
 
-  /** Has its plan made again where that is due; it can end by it. */
-  update(query: StandingQuery): void {
+  /** Has their plans made again where that is due; they can end by it, or go to another list. */
+  update(queries: ReadonlySet<StandingQuery>): void {
+    if (this.#outdated.size > 0) for (const query of [...queries]) this.#update(query)
+  }
+
+  #update(query: StandingQuery): void {
     if (this.#outdated.delete(query)) query.taker.schemaChanged()
   }
 
@@ -67,7 +72,7 @@ export class ServedFields {
   readonly #updateSome = (): void => {
     let left: number = LIMITS.live.recheckTogether
     for (const query of this.#outdated) {
-      this.update(query)
+      this.#update(query)
       if (--left === 0) break
     }
     if (this.#outdated.size > 0) this.#options.clock.defer(this.#updateSome)

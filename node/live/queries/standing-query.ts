@@ -1,14 +1,13 @@
-// One live query as it stands: its window, and the list that its client has been told. What is
-// pushed is the difference of the two, however many changes lie between: a client that reads slowly
-// costs no more than that. Source: CONTRACT 1.10.
+// One live query as it stands: who is told, and the list that they have been told. What is pushed
+// is the difference to the list of all that ask the same, however many changes lie between: a
+// client that reads slowly costs no more than that. Source: CONTRACT 1.10.
 
-import type { LivePlan } from './live-plan.ts'
-import { digestOfAll } from './live-positions.ts'
-import { listChanges } from './list-changes.ts'
 import type { ListChange } from './list-changes.ts'
-import { type LiveNode, LiveWindow, keyOf } from './live-window.ts'
+import type { LiveList } from './live-list.ts'
+import type { LivePlan } from './live-plan.ts'
+import type { LiveNode } from './live-window.ts'
 
-/** Who is told. */
+/** Who is told. What comes is the same object for all who are told the same. */
 export interface QueryTaker {
   /** False: nothing may be sent now; `wake` is called when it may. */
   readonly isReady: boolean
@@ -21,72 +20,51 @@ export interface QueryTaker {
   failed(error: unknown): void
 }
 
+const NOTHING: readonly LiveNode[] = []
+
 export class StandingQuery {
   readonly taker: QueryTaker
-  /** While it is read from the index: what became of actors meanwhile. */
-  pending: Map<string, readonly LiveNode[]> | null = null
+  list: LiveList<StandingQuery>
   isEnded = false
+  /** Its first list was told. */
+  isBegun = false
   /** The client has a list. */
   isTold = false
   mustReset = false
-  #plan: LivePlan
-  #window: LiveWindow
-  #told: readonly LiveNode[] = []
-  readonly #onActor: (actorId: string, isKept: boolean) => void
+  #told = NOTHING
 
-  constructor(
-    taker: QueryTaker,
-    plan: LivePlan,
-    onActor: (query: StandingQuery, actorId: string, isKept: boolean) => void,
-  ) {
+  constructor(taker: QueryTaker, list: LiveList<StandingQuery>) {
     this.taker = taker
-    this.#onActor = (actorId, isKept) => onActor(this, actorId, isKept)
-    this.#plan = plan
-    this.#window = this.#windowOf(plan)
+    this.list = list
   }
 
   get plan(): LivePlan {
-    return this.#plan
+    return this.list.plan
   }
 
-  get window(): LiveWindow {
-    return this.#window
-  }
-
-  /** Another question from now on: nothing is known of its answer. */
-  replan(plan: LivePlan): void {
-    this.#window.clear()
-    this.#plan = plan
-    this.#window = this.#windowOf(plan)
-    this.isTold = false
-    this.mustReset = true
-  }
-
-  #windowOf({ limit, margin, step }: LivePlan): LiveWindow {
-    return new LiveWindow({ limit, margin, orderBy: step.orderBy, onActor: this.#onActor })
-  }
-
+  /** Of the list as it is shown, which is the one that was told where nothing is on its way. */
   get digest(): bigint {
-    return digestOfAll(this.#told)
+    return this.list.digest
+  }
+
+  get hasMore(): boolean {
+    return this.list.hasMore
   }
 
   /** The client has what is shown from now. */
   begin(): readonly LiveNode[] {
-    this.#told = this.window.shown
+    this.#told = this.list.shown
+    this.isBegun = true
     this.isTold = true
     this.mustReset = false
     return this.#told
   }
 
-  /** These of the actor's nodes match, and no others. Returns whether anything is another now. */
-  apply(actorId: string, matching: readonly LiveNode[]): boolean {
-    let isAnother = false
-    const stays = new Set(matching.map(keyOf))
-    for (const node of this.window.ofActor(actorId)) {
-      if (!stays.has(keyOf(node))) isAnother = this.window.remove(node) || isAnother
-    }
-    for (const node of matching) isAnother = this.window.put(node) || isAnother
-    return isAnother
+  /** What it had been told means nothing any more. */
+  forget(): void {
+    this.#told = NOTHING
+    this.isTold = false
+    this.mustReset = true
   }
 
   get #mayBeTold(): boolean {
@@ -95,24 +73,20 @@ export class StandingQuery {
 
   /** Tells the client, if it may be told. Returns false where it has to wait. */
   flush(): boolean {
-    if (!this.#mayBeTold) return true
+    if (!this.#mayBeTold || (this.#told === this.list.shown && !this.mustReset)) return true
     if (!this.taker.isReady) return false
     // Looking at what the caller may do can end it, or have it ask something else.
     if (!this.#mayBeTold) return true
-    const { window } = this
-    const had = this.#told
-    const wanted = window.shown
+    const { list, taker } = this
+    const { shown, digest } = list
     if (this.mustReset) {
-      this.taker.reset(this.begin(), this.digest)
+      taker.reset(this.begin(), digest)
       return true
     }
-    const changes = listChanges(had, wanted, (node) => window.holds(node))
-    this.#told = wanted
-    if (changes.length > wanted.length + RESET_BEYOND) this.taker.reset(wanted, this.digest)
-    else if (changes.length > 0) this.taker.changed(changes, this.digest)
+    const difference = list.differenceFrom(this.#told)
+    this.#told = shown
+    if (difference.kind === 'reset') taker.reset(shown, digest)
+    else if (difference.changes.length > 0) taker.changed(difference.changes, digest)
     return true
   }
 }
-
-/** So many changes more than there are nodes are a list of its own. */
-const RESET_BEYOND = 4

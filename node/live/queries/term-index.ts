@@ -57,11 +57,12 @@ export class TermIndex<Q extends object> {
   }
 
   /** `filter` null: every document matches. A query is in it once. */
-  add(query: Q, filter: Condition | null): void {
+  add(query: Q, filter: Condition | null): this {
     const terms = filter === null ? null : termsOf(filter, this.#costOf)
     this.#terms.set(query, terms)
     if (terms === null) this.#always.add(query)
     else for (const term of terms) this.#enter(query, term)
+    return this
   }
 
   delete(query: Q): void {
@@ -74,7 +75,14 @@ export class TermIndex<Q extends object> {
 
   /** Those that may match, each once. */
   candidates(doc: Doc): ReadonlySet<Q> {
-    const found = new Set(this.#always)
+    const found = new Set<Q>()
+    this.collect(doc, found)
+    return found
+  }
+
+  /** The same, added to others. */
+  collect(doc: Doc, found: Set<Q>): void {
+    addAll(found, this.#always)
     for (const { path, equal, member, above, below } of this.#byPath.values()) {
       const value = readPath(doc, path)
       if (Array.isArray(value)) {
@@ -86,7 +94,6 @@ export class TermIndex<Q extends object> {
         below.collect(value, found)
       }
     }
-    return found
   }
 
   /**
