@@ -11,10 +11,11 @@ import { until } from '../harness/patience.ts'
 import { ACTOR_WAYS } from './permissions/actor-ways.ts'
 import { GRAPH_WAYS } from './permissions/graph-ways.ts'
 import { GRAPHQL_WAYS } from './permissions/graphql-ways.ts'
+import { LIVE_WAYS } from './permissions/live-ways.ts'
 import { BESIDE, ENTRIES, NORTH, refusalIn, SOUTH, started } from './permissions/stage.ts'
 import type { Outcome, Way } from './permissions/stage.ts'
 
-const WAYS: readonly Way[] = [...GRAPH_WAYS, ...GRAPHQL_WAYS, ...ACTOR_WAYS]
+const WAYS: readonly Way[] = [...GRAPH_WAYS, ...GRAPHQL_WAYS, ...ACTOR_WAYS, ...LIVE_WAYS]
 
 for (const setting of ['any', 'granted']) {
   t.test(`which orders are seen, filters looking at ${setting} fields`, async (t) => {

@@ -16,6 +16,7 @@ export interface TextAnswer {
 }
 
 export interface InnerNode {
+  readonly port: number
   /** A token of the client `bootstrap`, for these entries alone. Rejects when it isn't given. */
   token(scope?: string): Promise<string>
   /** A request with a body is a POST. */
@@ -64,6 +65,7 @@ export async function startInside(
   })
   const base = `http://127.0.0.1:${node.port}`
   return {
+    port: node.port,
     async token(scope = '') {
       const form = {
         grant_type: 'client_credentials',

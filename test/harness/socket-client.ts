@@ -1,7 +1,6 @@
 // A client of `/ws` for tests: frames as they come, and how the connection ended. Waiting is
 // polling with a deadline.
 
-import type { NodeProcess } from './node-process.ts'
 import { Patience, tick } from './patience.ts'
 
 export interface ReceivedFrame {
@@ -47,12 +46,25 @@ export class SocketClient {
     fits: (frame: ReceivedFrame) => boolean = () => true,
     waitMs = WAIT_MS,
   ): Promise<ReceivedFrame> {
+    return this.#first(type, (frame) => frame.type === type && fits(frame), waitMs)
+  }
+
+  /** The first frame of one of these types. */
+  async answer(...types: readonly string[]): Promise<ReceivedFrame> {
+    return this.#first(types.join(' or '), ({ type }) => types.includes(type), WAIT_MS)
+  }
+
+  async #first(
+    what: string,
+    fits: (frame: ReceivedFrame) => boolean,
+    waitMs: number,
+  ): Promise<ReceivedFrame> {
     const patience = new Patience(waitMs)
     for (;;) {
-      const at = this.frames.findIndex((frame) => frame.type === type && fits(frame))
+      const at = this.frames.findIndex(fits)
       if (at >= 0) return this.frames.splice(at, 1)[0]!
       if (patience.isOver()) {
-        throw new Error(`no ${type}: ${JSON.stringify([this.end, ...this.frames])}`)
+        throw new Error(`no ${what}: ${JSON.stringify([this.end, ...this.frames])}`)
       }
       await tick()
     }
@@ -69,8 +81,14 @@ export class SocketClient {
   }
 }
 
+/** A node to connect to, whether a process or inside the test's own. */
+export interface SocketNode {
+  readonly port: number
+  token(): Promise<string>
+}
+
 /** Opens a socket. Rejects when it is not let in. */
-export function connect(node: NodeProcess, path = '/ws'): Promise<SocketClient> {
+export function connect(node: Pick<SocketNode, 'port'>, path = '/ws'): Promise<SocketClient> {
   const socket = new WebSocket(`ws://127.0.0.1:${node.port}${path}`)
   const client = new SocketClient(socket)
   return new Promise((resolve, reject) => {
@@ -80,7 +98,7 @@ export function connect(node: NodeProcess, path = '/ws'): Promise<SocketClient> 
 }
 
 /** Opens one and says who it is. */
-export async function signIn(node: NodeProcess, token?: string): Promise<SocketClient> {
+export async function signIn(node: SocketNode, token?: string): Promise<SocketClient> {
   const client = await connect(node)
   client.send({ type: 'auth', token: token ?? (await node.token()) })
   await client.frame('authenticated')

@@ -77,4 +77,5 @@ export const BESIDE = [
   ...['graph/delivery:field:deliveryId', 'graph/orderJournalEntry:query'],
   ...['graph/orderJournalEntry:field:type', 'graph/orderJournalEntry:field:orderId'],
   'graph/order:field:orderId',
+  'graph:explain',
 ].join(' ')
