@@ -12,7 +12,7 @@ export const SOUTH: string = randomUUID()
 export const DELIVERIES = new Map([NORTH, SOUTH].map((id) => [id, randomUUID()]))
 
 /** What the client is said to be: of the north, and of a locale that no order has. */
-const ATTRIBUTES = { customerNumber: ['north'], locale: ['xx'], 'dynamic.shop': ['n'] }
+export const ATTRIBUTES = { customerNumber: ['north'], locale: ['xx'], 'dynamic.shop': ['n'] }
 
 export async function started(t: Test, filterFields: string): Promise<InnerNode> {
   const env = { KONTOR_GRAPH_FILTER_FIELDS: filterFields }
