@@ -1,67 +1,15 @@
 // `npm run rebuild-index`: has the graph index made anew while reads and writes go on, and shows
-// how far it is. Exit code 0 when it is done, 1 when something failed, 2 for wrong arguments.
+// how far it is.
 
-import { setTimeout as delay } from 'node:timers/promises'
+import { runCommand } from './rebuild-index/command.ts'
 import { parseRebuildOptions, USAGE } from './rebuild-index/options.ts'
-import { rebuildIndex, type Progress } from './rebuild-index/rebuild.ts'
-import { findCredentials } from './session.ts'
 
-/** Without a terminal, progress is a line of a log. */
-const LOG_MS = 10_000
-
-async function main(): Promise<number> {
-  const options = parseRebuildOptions(process.argv.slice(2))
-  if (options === 'help') {
-    process.stdout.write(USAGE)
-    return 0
-  }
-  if ('problems' in options) return wrong(`${options.problems.join('\n')}\n\n${USAGE}`)
-  const credentials = options.credentials ?? findCredentials(process.env)
-  if ('problem' in credentials) return wrong(`${credentials.problem}\n`)
-  const beganMs = performance.now()
-  const problem = await rebuildIndex(options, credentials, {
-    now: () => performance.now(),
-    delay: (ms) => delay(ms),
-    progress: teller(beganMs),
-    tell: (line) => say(`${line}\n`),
-  })
-  if (problem !== null) {
-    say(`${problem}\n`)
-    return 1
-  }
-  const seconds = ((performance.now() - beganMs) / 1_000).toFixed(1)
-  say('')
-  if (!options.waits) process.stdout.write('The graph index is being made anew.\n')
-  else if (options.starts) process.stdout.write(`The graph index is made anew: ${seconds} s.\n`)
-  else process.stdout.write('The graph index is not being made anew.\n')
-  return 0
-}
-
-function wrong(text: string): number {
-  process.stderr.write(text)
-  return 2
-}
-
-/** In place of the line of progress, where there is one. */
-function say(text: string): void {
-  process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}` : text)
-}
-
-function teller(beganMs: number): (progress: Progress) => void {
-  let loggedMs = -LOG_MS
-  return ({ state, done, total }) => {
-    if (state === 'idle') return
-    const share = total === 0 ? 0 : Math.floor((Math.min(done, total) / total) * 100)
-    const seconds = Math.round((performance.now() - beganMs) / 1_000)
-    const line =
-      `${state}: ${done.toLocaleString('en')} of ${total.toLocaleString('en')} entries, ` +
-      `${share} %, ${seconds} s`
-    if (process.stderr.isTTY) say(line)
-    else if (performance.now() - loggedMs >= LOG_MS) {
-      loggedMs = performance.now()
-      say(`${line}\n`)
-    }
-  }
-}
-
-process.exitCode = await main()
+process.exitCode = await runCommand(parseRebuildOptions(process.argv.slice(2)), {
+  usage: USAGE,
+  asked: { path: '/resources/cluster/index' },
+  told: {
+    taken: 'The graph index is being made anew',
+    done: 'The graph index is made anew',
+    idle: 'The graph index is not being made anew',
+  },
+})

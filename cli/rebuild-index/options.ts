@@ -1,4 +1,5 @@
-// The arguments of `npm run rebuild-index`. All mistakes are told at once.
+// The arguments of `npm run rebuild-index`, which `npm run update-search` shares. All mistakes are
+// told at once.
 
 import { parseArgs } from 'node:util'
 import { type Credentials, readUrl } from '../session.ts'
@@ -16,15 +17,17 @@ export interface RebuildOptions {
   readonly credentials: Credentials | null
 }
 
+export const CREDENTIALS_USAGE = `  --url URL              default http://127.0.0.1:8080
+  --client-id ID         with --client-secret; else KONTOR_BOOTSTRAP_SECRET,
+  --client-secret TEXT   else <KONTOR_DATA_DIR or ./data>/bootstrap.json;`
+
 export const USAGE = `usage: npm run rebuild-index [-- options]
 
 Has the graph index of a running node, or of its cluster, made anew from the journal, beside the one
 that is read: reads and writes go on. Shows how far it is until it is done. It goes on by itself
 when this command is stopped, and when a node is: run with --status it shows the rest.
 
-  --url URL              default http://127.0.0.1:8080
-  --client-id ID         with --client-secret; else KONTOR_BOOTSTRAP_SECRET,
-  --client-secret TEXT   else <KONTOR_DATA_DIR or ./data>/bootstrap.json;
+${CREDENTIALS_USAGE}
                          its role needs cluster:write and cluster:read
   --status               start nothing: show how far the one under way is
   --no-wait              start it, and return
@@ -43,15 +46,39 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const
 
-export function parseRebuildOptions(
-  args: readonly string[],
-): RebuildOptions | { readonly problems: readonly string[] } | 'help' {
-  let values
+/** Options, `help`, or all that is wrong. */
+export type Parsed = RebuildOptions | { readonly problems: readonly string[] } | 'help'
+
+export function parseRebuildOptions(args: readonly string[]): Parsed {
+  const { options, positionals } = parseOptions(args)
+  if (options === 'help' || 'problems' in options || positionals.length === 0) return options
+  return { problems: [`${positionals.join(' ')}: it takes options only`] }
+}
+
+/** The options that both commands have, and what isn't an option. */
+export function parseOptions(args: readonly string[]): {
+  readonly options: Parsed
+  readonly positionals: readonly string[]
+} {
   try {
-    values = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values
+    const parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+    return { options: checked(parsed.values), positionals: parsed.positionals }
   } catch (error) {
-    return { problems: [(error as Error).message] }
+    return { options: { problems: [(error as Error).message] }, positionals: [] }
   }
+}
+
+interface Values {
+  readonly url: string
+  readonly 'client-id'?: string | undefined
+  readonly 'client-secret'?: string | undefined
+  readonly status: boolean
+  readonly 'no-wait': boolean
+  readonly 'retry-seconds': string
+  readonly help: boolean
+}
+
+function checked(values: Values): Parsed {
   if (values.help) return 'help'
   const problems: string[] = []
   const check = (right: boolean, what: string): void => void (right || problems.push(what))

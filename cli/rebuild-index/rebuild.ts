@@ -1,20 +1,25 @@
-// Asks a node to make its graph index anew and looks how far it is, over whatever ends a node
+// Asks a node to make its graph index anew, or to update what phrases find, and looks how far it is, over whatever ends a node
 // meanwhile. Clock, waiting and output come in. Source: CONTRACT 0 "Operations", PROTOCOL 3.13.5.
 
 import { FatalError, Session, reasonOf } from '../session.ts'
 import type { Credentials } from '../session.ts'
 import type { RebuildOptions } from './options.ts'
 
-const PATH = '/resources/cluster/index'
 const ANSWER_MS_MAX = 30_000
 const LOOK_MS = 500
 const TEXT_SHOWN_MAX = 300
 
 /** As the node tells it. */
 export interface Progress {
-  readonly state: 'idle' | 'filling' | 'taking-over'
+  readonly state: 'idle' | 'filling' | 'taking-over' | 'running'
   readonly done: number
   readonly total: number
+}
+
+/** What is asked for by POST, and watched by GET. */
+export interface Asked {
+  readonly path: string
+  readonly body?: object
 }
 
 export interface World {
@@ -27,7 +32,7 @@ export interface World {
 
 /** How it ended: null, or why it could not be done or seen to its end. */
 export async function rebuildIndex(
-  options: Omit<RebuildOptions, 'credentials'>,
+  options: Omit<RebuildOptions, 'credentials'> & { readonly asked: Asked },
   credentials: Credentials,
   world: World,
 ): Promise<string | null> {
@@ -50,15 +55,17 @@ export async function rebuildIndex(
 class Node {
   readonly #session: Session
   readonly #retryMs: number
+  readonly #asked: Asked
   readonly #world: World
 
   constructor(
-    { url, retryMs }: Pick<RebuildOptions, 'url' | 'retryMs'>,
+    { url, retryMs, asked }: Pick<RebuildOptions, 'url' | 'retryMs'> & { readonly asked: Asked },
     credentials: Credentials,
     world: World,
   ) {
     this.#session = new Session(url, credentials, world.now())
     this.#retryMs = retryMs
+    this.#asked = asked
     this.#world = world
   }
 
@@ -78,14 +85,20 @@ class Node {
   }
 
   async #try(method: string): Promise<{ body: unknown } | { problem: string }> {
+    const { path, body } = this.#asked
+    const sent = method === 'POST' && body !== undefined
     let token
     let response
     let text
     try {
       token = await this.#session.token()
-      response = await fetch(`${this.#session.url}${PATH}`, {
+      response = await fetch(`${this.#session.url}${path}`, {
         method,
-        headers: { Authorization: `Bearer ${token}` },
+        headers: {
+          Authorization: `Bearer ${token}`,
+          ...(sent ? { 'Content-Type': 'application/json' } : {}),
+        },
+        ...(sent ? { body: JSON.stringify(body) } : {}),
         signal: AbortSignal.timeout(ANSWER_MS_MAX),
       })
       text = await response.text()
@@ -95,7 +108,7 @@ class Node {
     }
     const { status } = response
     if (response.ok) return { body: text === '' ? null : JSON.parse(text) }
-    const problem = `${method} ${PATH}: ${status} ${text.slice(0, TEXT_SHOWN_MAX)}`
+    const problem = `${method} ${path}: ${status} ${text.slice(0, TEXT_SHOWN_MAX)}`
     if (status === 401) this.#session.forget(token)
     else if (status < 500 && status !== 429) throw new FatalError(problem)
     return { problem }
