@@ -1,5 +1,6 @@
-// Asks a node to make its graph index anew, or to update what phrases find, and looks how far it is, over whatever ends a node
-// meanwhile. Clock, waiting and output come in. Source: CONTRACT 0 "Operations", PROTOCOL 3.13.5.
+// Asks a node to make its graph index anew, or to update what phrases find, and looks how far it
+// is, over whatever ends a node meanwhile. Clock, waiting and output come in. Source: CONTRACT 0
+// "Operations", PROTOCOL 3.13.5.
 
 import { FatalError, Session, reasonOf } from '../session.ts'
 import type { Credentials } from '../session.ts'
