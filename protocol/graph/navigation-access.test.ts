@@ -1,8 +1,13 @@
 // The planner and permissions: what a token covers of nodes, fields, filters, orders and history.
 
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import { SCHEMA } from '../../storage/conformance/search-nodes.ts'
+import type { RequestError } from '../errors.ts'
+import { followedEdges } from './followed.ts'
 import { metaOf } from './meta.ts'
+import { planNavigations } from './navigation.ts'
+import type { EdgeDef } from './node-type.ts'
 import type { Condition } from './plan.ts'
 import { FULL_ACCESS, type GraphAccess } from './planning.ts'
 import { plan, refusal, filtered } from './testing/planned.ts'
@@ -197,6 +202,44 @@ void t.test('an edge over a link takes the link', (t) => {
     const near = [{ edge: 'shelves', node: { navigate: [{ edge: 'lentBook' }] } }]
     t.match(refusal(near).message, /lentBooks/)
     t.notMatch(refusal(near, one).message, /lentBooks/)
+  }
+  t.end()
+})
+
+void t.test('an edge of the registry takes both its fields, with filters by granted ones', (t) => {
+  const library = SCHEMA.nodes.get('library')!
+  const city: EdgeDef = { ...library.edges.get('city')!, custom: true }
+  const type = { ...library.type, edges: [city] }
+  const node = { ...library, type, edges: new Map([['city', city]]) }
+  const schema = {
+    nodes: new Map([...SCHEMA.nodes, ['library', node]]),
+    sets: new Map([...SCHEMA.sets, ['libraries', node]]),
+  }
+  const body = [{ edge: 'libraries', node: { navigate: [{ edge: 'city', count: true }] } }]
+  const but = (...hidden: string[]): GraphAccess => ({
+    ...FULL_ACCESS,
+    mayFilter: (on, [member]) => !hidden.includes(`${on}:${member}`),
+  })
+  const options = { nowMs: 0, limits: LIMITS.graph }
+  const asked = (access: GraphAccess): string => {
+    try {
+      planNavigations(body, schema, access, options)
+      return 'none'
+    } catch (error) {
+      const { code, details } = (error as RequestError).errors[0]!
+      return `${code} ${String(details?.['node'])}:${String(details?.['field'])}`
+    }
+  }
+  const told = (access: GraphAccess): string[] =>
+    followedEdges(node, schema, access).map(({ name }) => name)
+  for (const [access, code, names] of [
+    [FULL_ACCESS, 'none', ['city']],
+    [but('library:code', 'city:cityCode'), 'none', ['city']],
+    [but('library:cityCode'), 'FORBIDDEN_FIELD library:cityCode', []],
+    [but('city:code'), 'FORBIDDEN_FIELD city:code', []],
+  ] as const) {
+    t.equal(asked(access), code)
+    t.same(told(access), names, 'and the metadata says so')
   }
   t.end()
 })

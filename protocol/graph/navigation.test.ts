@@ -305,3 +305,32 @@ t.test('paths and orders are bounded before they are read', (t) => {
   t.match(sorted(orderByCharsMax).message, /longer than 4096 characters/)
   t.end()
 })
+
+void t.test(
+  'what is wrong with a filter is told with its place, in the body and in the text',
+  (t) => {
+    const told = (filter: string): unknown =>
+      refusal([
+        { edge: 'cities' },
+        {
+          edge: 'libraries',
+          node: { fields: ['name'], navigate: [{ edge: 'shelves' }, { edge: 'books', filter }] },
+        },
+      ])
+    for (const [filter, position] of [
+      ['', null],
+      ['pages >', 7],
+      ["title == 'a' and pages = 1", 23],
+      ["isbn == 'a' and isbm == 'b'", 16],
+      ["isbn == 'a' and pages == 'b'", 22],
+      ["(isbn == 'a'", 12],
+      ["title startsWith 'a", 17],
+      ["isbn == 'a' 17", 12],
+    ] as const) {
+      const details = { position, path: '/1/node/navigate/1/filter' }
+      const expected = position === null ? { code: 'none' } : { code: 'INVALID_FILTER', details }
+      t.match(told(filter), expected, filter)
+    }
+    t.end()
+  },
+)

@@ -13,6 +13,7 @@ import { ask, library, OPTIONS, planOf, shelf, TIMEOUT_MS, type MakeIndex } from
 import { actorIds, SCHEMA, shelfIds, type Doc } from './search-nodes.ts'
 import { searchCustom } from './custom/search-custom.ts'
 import { searchKeeping } from './search-keeping.ts'
+import { searchLinks } from './search-links.ts'
 import { property } from './search-property.ts'
 
 const [ONE, TWO] = actorIds as [string, string]
@@ -36,6 +37,7 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   void suite.test('an empty text is a text like others', (t) => emptyText(t, make))
   searchCustom(suite, make)
   searchKeeping(suite, make)
+  searchLinks(suite, make)
   searchProperty(suite, make)
 }
 

@@ -219,6 +219,51 @@ t.test('permissions: nodes and fields', async (t) => {
   t.equal(meta.json<{ sets: unknown[] }>().sets.length, 1)
 })
 
+t.test('explain', async (t) => {
+  const { orderId } = ORDERS[1]!
+  const lines = { edge: 'orderLines', node: { fields: ['quantity'] } }
+  const filter = `orderNumber startsWith 'G'`
+  const body = [
+    { edge: 'orders', filter, limit: 3, node: { fields: ['orderNumber'], navigate: [lines] } },
+  ]
+  const by = async (scope: string): Promise<Answer> =>
+    node.ask(`${PATH}?explain`, { body, token: await node.token(scope) })
+  const queries = 'graph/order:query graph/orderLine:query graph/orderLine:field'
+  const fields = `${queries} graph/order:field:orderNumber`
+  refused(t, await by(fields), 'FORBIDDEN', /graph:explain/)
+  refused(t, await by(`${queries} graph:explain`), 'FORBIDDEN_FIELD', /orderNumber/)
+  const told = (await by(`${fields} graph:explain`)).json<Told>()
+  const plan = [
+    { at: '/0', node: 'order', filter: 'orderNumber:text startsWith "G"', access: null },
+    { at: '/0/node/navigate/0', node: 'orderLine', from: /^edge orderLines within the actor/ },
+  ]
+  t.match(told, {
+    plan,
+    engine: {
+      name: /^(SQLite|Elasticsearch)$/,
+      steps: [{ at: '/0', parents: null, rows: 3, queries: [{ query: /./, runs: 1, rows: 4 }] }],
+    },
+    timings: Object.fromEntries(
+      ['total', 'planning', 'consistency', 'queue', 'engine', 'assembling'].map((part) => [
+        `${part}Ms`,
+        Number,
+      ]),
+    ),
+  })
+  t.match(told.engine.steps[1], { at: '/0/node/navigate/0', parents: 3, rows: 5 })
+  t.notMatch(JSON.stringify(told.engine), /"G"|'G'/)
+  const one = `graph/order/${orderId}:query graph/order:field graph/orderLine:* graph:explain`
+  const narrowed = (await by(one)).json<Told>()
+  t.match(narrowed.plan[0], { access: 'order: orderId:text in [?]' })
+  t.match(narrowed.engine.steps[0], { rows: 1, queries: [{ runs: undefined, rows: undefined }] })
+  t.notMatch(JSON.stringify(narrowed), orderId)
+})
+
+interface Told {
+  readonly plan: readonly object[]
+  readonly engine: { readonly steps: readonly object[] }
+}
+
 t.test('what is deleted leaves the graph', async (t) => {
   const { orderId } = await smallOrder(node)
   const gone = await node.order(orderId, [{ type: 'delete' }])
