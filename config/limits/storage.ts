@@ -110,6 +110,10 @@ export const STORAGE_LIMITS = {
     logBytes: 64 * MiB,
     /** Prepared statements a reader of the embedded index keeps. */
     statementsMax: 256,
+    /**
+     * Rows of a part of a filter that are found and sorted; of more the order's index finds first.
+     */
+    partRowsMax: 2_000,
   },
   lmdb: {
     /** Address space of the data file to begin with; it grows by itself. */

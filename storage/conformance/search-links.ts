@@ -1,5 +1,5 @@
-// Links whose ends are missing: they lead nowhere, and not to each other. It stands beside the suite
-// of graph indexes. Source: CONTRACT 1.4 "Edges".
+// Links whose ends are missing: they lead nowhere, and not to each other. It stands beside the
+// suite of graph indexes. Source: CONTRACT 1.4 "Edges".
 
 import type { Test } from 'tap'
 import type { IndexWrite } from '../search.ts'

@@ -37,7 +37,7 @@ t.test('statements of each step, with their plans and no values', (t) => {
     {
       edge: 'libraries',
       filter: "name == 'visible' and motto != 'unseen'",
-      orderBy: 'area',
+      orderBy: 'motto',
       node: { navigate: [{ edge: 'shelves' }, { edge: 'shelves', alias: 'n', count: true }] },
     },
     { edge: 'libraries', alias: 'others', filter: "name == 'visible'", count: true },

@@ -27,7 +27,7 @@ void t.test('a page is found where it begins, however deep it lies', (t) => {
     const [step] = planNavigations([navigation], SCHEMA, FULL_ACCESS, options).steps
     const after = { id: ONE, actorId: ONE, values }
     const select = new StepSelect(layoutOf(SCHEMA).nodes, { ...step!, after })
-    return select.rowsBehind(after).map(({ text, params }) => {
+    return select.rowsBehind(after, null).map(({ text, params }) => {
       const all = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...(params as string[]), 1)
       return all.map((row) => String(row['detail'])).join('\n')
     })

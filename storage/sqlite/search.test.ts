@@ -4,8 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import type { IndexOptions, IndexUnderTest } from '../conformance/search-index.ts'
-import { searchConformance } from '../conformance/search.ts'
+import { searchConformance, searchProperty } from '../conformance/search.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { SqliteGraphReader } from './reader.ts'
 import { SqliteGraphWriter } from './writer.ts'
@@ -34,3 +36,11 @@ function open(t: Test, dir: string, options: IndexOptions): IndexUnderTest {
 }
 
 searchConformance(t, (t, options) => open(t, folder(t), options))
+
+// The same with both ways in which nodes of a base set are found (way.ts).
+searchProperty(t, (t, options) => {
+  const { partRowsMax } = LIMITS.sqlite
+  overrideLimits({ 'sqlite.partRowsMax': 3 })
+  t.teardown(() => overrideLimits({ 'sqlite.partRowsMax': partRowsMax }))
+  return { ...open(t, folder(t), options), runs: 60 }
+})

@@ -13,6 +13,7 @@ import type { Condition, CursorPlace, Link, Operand, Step } from '../../protocol
 import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './layout.ts'
 import { behindSql, orderSql, orderTerms } from './order.ts'
 import { conditionSql, exists, param, sql, type Relation, type Sql } from './sql.ts'
+import { conjuncts, type FilterPart, type Masked, masking, type Ways, waysOf } from './way.ts'
 
 /** Name of the SQL function that throws when the query's time is over. */
 export const TICK = 'budget_tick'
@@ -52,15 +53,28 @@ export class StepSelect {
    * The nodes: key, content, place in the holder's list, and their actor where the document doesn't
    * name it; sorted as the step says, or in any order. Takes one parameter more: the limit.
    */
-  rows(sorted: boolean): Sql {
-    return this.#rowsWhere([], sorted)
+  rows(sorted: boolean, masked: Masked | null = null): Sql {
+    return masking(this.#rowsWhere([], sorted), masked)
   }
 
   /** Those behind a cursor's place, sorted: of the second statement behind all of the first. */
-  rowsBehind(place: CursorPlace): Sql[] {
+  rowsBehind(place: CursorPlace, masked: Masked | null): Sql[] {
     return behindSql(this.#step, place, this.relation).map((behind) =>
-      this.#rowsWhere([behind], true),
+      masking(this.#rowsWhere([behind], true), masked),
     )
+  }
+
+  /** By which indexes nodes can be found; null: there is nothing to choose. */
+  ways(): Ways | null {
+    const { plan } = this.#step
+    // Such a semi-join finds them.
+    const isFound = plan.steps.some((step) => step.require === 'some' && this.#isTurned(step))
+    return isFound ? null : waysOf(this.#step, this.relation)
+  }
+
+  /** How many rows a part of the filter has, up to a bound, which is a parameter more. */
+  probe({ condition }: FilterPart): Sql {
+    return sql`SELECT count(*) FROM (SELECT 1 FROM ${from(this.relation)} WHERE ${condition} LIMIT ?)`
   }
 
   #rowsWhere(more: readonly Sql[], sorted: boolean): Sql {
@@ -72,7 +86,7 @@ export class StepSelect {
     return sql`SELECT ${table}.k, ${content}${actor} ${this.#fromWhere(more)} ${order} LIMIT ?`
   }
 
-  count(): Sql {
+  count(masked: Masked | null = null): Sql {
     const { source, filter, plan, storage } = this.#step
     const { layout } = this.relation
     const all = filter === null && plan.steps.every((step) => step.require === 'any')
@@ -81,7 +95,7 @@ export class StepSelect {
       return sql`SELECT (SELECT count(*) FROM ${layout.table}) -
         (SELECT count(*) FROM tombstone WHERE node = ${param(layout.type.name)})`
     }
-    return sql`SELECT count(*) ${this.#fromWhere()}`
+    return masking(sql`SELECT count(*) ${this.#fromWhere()}`, masked)
   }
 
   #fromWhere(more: readonly Sql[] = []): Sql {
@@ -184,21 +198,27 @@ export class StepSelect {
   #semiJoin(step: Step, parentStep: Step, parent: Relation): Sql {
     const child = this.#relation(step)
     const terms = this.#terms(step, child)
-    const { source, filter } = step
+    const { source } = step
     const through = source.kind === 'edge' ? source.through : undefined
     if (through !== undefined) return this.#overLink(step, through, { parent, child, terms })
     const link = linkSql(step, parent, child)
     if (step.require === 'none') {
       return sql`NOT EXISTS (SELECT 1 FROM ${from(child)} WHERE ${conjunction([...link, ...terms])})`
     }
-    const sameActor = source.kind === 'edge' && source.sameActor
-    if (parent.element === null && sameActor && filter !== null && isIndexed(filter, child)) {
+    if (parent.element === null && this.#isTurned(step, child)) {
       const again = this.#relation(parentStep)
       const back = linkSql(step, again, child, 'parent')
       return sql`${parent.table}.k IN (SELECT ${again.table}.k FROM ${from(child)} CROSS JOIN
         ${from(again)} WHERE ${conjunction([tick(child), ...terms, ...back])})`
     }
     return exists(from(child), conjunction([...link, ...terms]))
+  }
+
+  /** True: the few children that match say which parents do. */
+  #isTurned(step: Step, child = this.#relation(step)): boolean {
+    const { source, filter } = step
+    const isOwn = source.kind === 'edge' && source.sameActor
+    return isOwn && filter !== null && isIndexed(filter, child)
   }
 
   #overLink(
@@ -305,10 +325,6 @@ function acrossSql(
 
 /** The stored form of a UUID given as text. */
 const storedUuid = (text: Sql): Sql => sql`coalesce(unhex(replace(${text}, '-', '')), ${text})`
-
-function conjuncts(filter: Condition): readonly Condition[] {
-  return filter.kind === 'and' ? filter.of.flatMap(conjuncts) : [filter]
-}
 
 /** A filter on the actor's UUID confines rows to that actor's range. */
 function actorRange(filter: Condition, { layout, table, element }: Relation): Sql[] {

@@ -1,6 +1,7 @@
 // Finding the nodes of one step in the embedded graph index: the statements of select.ts are run
 // for each parent, and their rows are read as nodes. Source: ARCHITECTURE 5, CONTRACT 1.4.
 
+import { LIMITS } from '../../config/limits.ts'
 import { compareDocs, compareText, placeOf } from '../../protocol/graph/evaluate.ts'
 import type { Found, GraphRow } from '../../protocol/graph/execute.ts'
 import type { Link, Step } from '../../protocol/graph/plan.ts'
@@ -9,6 +10,7 @@ import { keyBytes, NODES_PER_ACTOR, storedId, type NodeLayout } from './layout.t
 import { StepSelect, toldByActor } from './select.ts'
 import type { Param, Relation, Sql } from './sql.ts'
 import type { Statements, Stored } from './statements.ts'
+import { type Masked, maskedOf } from './way.ts'
 import { parseStored } from './stored-json.ts'
 
 type Cells = [k: number, content: string, place: number, actor?: Uint8Array]
@@ -143,7 +145,7 @@ export class StepFind {
   }
 
   #runCount(given: Given): number {
-    this.#count ??= this.#select.count()
+    this.#count ??= this.#select.count(this.#masked(null))
     const { text, params } = this.#count
     const [row] = this.#statements.all(text, fill(params, given)) as [[number]]
     return row[0]
@@ -157,7 +159,7 @@ export class StepFind {
     const { after } = this.#step
     if (after !== undefined) {
       const rows: SqlRow[] = []
-      for (const behind of this.#select.rowsBehind(after)) {
+      for (const behind of this.#select.rowsBehind(after, this.#masked())) {
         if (rows.length < room) rows.push(...this.#fetch(behind, given, room - rows.length))
       }
       return rows
@@ -167,8 +169,20 @@ export class StepFind {
       const rows = this.#fetch(this.#rows, given, room)
       if (rows.length < room) return rows.length < 2 ? rows : rows.sort((a, b) => this.#order(a, b))
     }
-    this.#sortedRows ??= this.#select.rows(true)
+    this.#sortedRows ??= this.#select.rows(true, this.#masked())
     return this.#fetch(this.#sortedRows, given, room)
+  }
+
+  /** Which indexes are not to be used; `order`: another than the step's, null: there is none. */
+  #masked(order?: null): Masked | null {
+    const ways = this.#select.ways()
+    if (ways === null) return null
+    const bound = LIMITS.sqlite.partRowsMax
+    return maskedOf(order === null ? { ...ways, order } : ways, bound, (part) => {
+      const { text, params } = this.#select.probe(part)
+      const [row] = this.#statements.all(text, [...fill(params, NO_PARENT), bound]) as [[number]]
+      return row[0]
+    })
   }
 
   #fetch(of: Sql, given: Given, room: number): SqlRow[] {
