@@ -13,7 +13,7 @@ import { ask, library, OPTIONS, planOf, shelf, TIMEOUT_MS, type MakeIndex } from
 import { actorIds, SCHEMA, shelfIds, type Doc } from './search-nodes.ts'
 import { searchCustom } from './custom/search-custom.ts'
 import { searchKeeping } from './search-keeping.ts'
-import { searchLinks } from './search-links.ts'
+import { searchLinks } from './links/search-links.ts'
 import { property } from './search-property.ts'
 
 const [ONE, TWO] = actorIds as [string, string]

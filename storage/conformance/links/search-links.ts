@@ -2,9 +2,9 @@
 // suite of graph indexes. Source: CONTRACT 1.4 "Edges".
 
 import type { Test } from 'tap'
-import type { IndexWrite } from '../search.ts'
-import { ask, library, OPTIONS, shelf, type MakeIndex } from './search-index.ts'
-import { actorIds, shelfIds, type Doc } from './search-nodes.ts'
+import type { IndexWrite } from '../../search.ts'
+import { ask, library, OPTIONS, shelf, type MakeIndex } from '../search-index.ts'
+import { actorIds, shelfIds, type Doc } from '../search-nodes.ts'
 
 const [ONE, TWO] = actorIds as [string, string]
 const [SHELF, SHELF_TWO] = shelfIds as [string, string]
