@@ -8,8 +8,10 @@ import { actorFieldOf } from '../../../../protocol/graph/own-actor.ts'
 import { graphAccess, openDynamics } from '../../../graph/access.ts'
 import type { Graph } from '../../../graph/graph.ts'
 import { LiveSchema } from '../../../graph/live-schema.ts'
-import { type LivePlan, ownSource } from '../../queries/live-plan.ts'
+import { LiveList } from '../../queries/live-list.ts'
+import type { LivePlan } from '../../queries/live-plan.ts'
 import { livePositions } from '../../queries/live-positions.ts'
+import { OwnNodes } from '../../queries/own-nodes.ts'
 import { type QueryTaker, StandingQuery } from '../../queries/standing-query.ts'
 import type { ListOptions } from '../subscribed-list.ts'
 
@@ -29,6 +31,10 @@ const THING: NodeType = {
 
 const secret = 'A'.repeat(43)
 
+function listOf(plan: LivePlan): LiveList<StandingQuery> {
+  return new LiveList(plan, () => undefined)
+}
+
 export class ListsTwin {
   readonly schema = new LiveSchema([THING])
   readonly standing = new Set<StandingQuery>()
@@ -40,7 +46,7 @@ export class ListsTwin {
     queries: {
       heard: new Map(),
       open: (plan: LivePlan, taker: QueryTaker) => {
-        const query = new StandingQuery(taker, plan, () => undefined)
+        const query = new StandingQuery(taker, listOf(plan))
         this.standing.add(query)
         return query
       },
@@ -49,7 +55,8 @@ export class ListsTwin {
         this.#fill(query)
       },
       replan: (query, plan) => {
-        query.replan(plan)
+        query.list = listOf(plan)
+        query.forget()
         this.#fill(query)
         query.isTold = true
         query.flush()
@@ -85,19 +92,20 @@ export class ListsTwin {
     if (thing === null) this.#things.delete(thingId)
     else this.#things.set(thingId, { thingId, ...thing })
     for (const query of this.standing) {
-      query.apply(thingId, this.#matching(query, thingId))
+      query.list.apply(thingId, this.#matching(query, thingId))
       query.flush()
     }
   }
 
   #fill(query: StandingQuery): void {
     const nodes = [...this.#things.keys()].flatMap((id) => this.#matching(query, id))
-    query.window.begin(nodes, false)
+    query.list.begin(nodes, false)
+    query.list.isFilled = true
   }
 
   #matching(query: StandingQuery, id: string) {
     const doc = this.#things.get(id)
     const nodes = doc === undefined ? [] : [['thing', id, doc] as const]
-    return query.plan.matching(ownSource(id, nodes), id, () => 0)
+    return query.plan.matching(new OwnNodes({ actorId: id, nodes }), () => 0)
   }
 }
