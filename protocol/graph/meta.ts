@@ -32,7 +32,7 @@ export interface FieldMeta {
   readonly type: string
   /** It has a value for each of them, outermost first: `title.sv`; absent: it has one value. */
   readonly dimensions?: readonly string[]
-  /** Values of an `enum`. */
+  /** Values of an `enum`; of a text: what is offered for it. */
   readonly enum?: readonly string[]
   /** Found by phrase; of a `dynamic`: a member of it is. */
   readonly searchIndexed: boolean
@@ -87,7 +87,7 @@ function fieldMeta(
     name: path.join('.'),
     type: field.dimensions?.of ?? field.type,
     ...(field.dimensions && { dimensions: field.dimensions.names }),
-    ...(field.values === undefined ? {} : { enum: field.values }),
+    ...((field.values ?? field.offered) && { enum: field.values ?? field.offered }),
     searchIndexed: found.length > 0,
     keyword: found.length > 0 && found.every(({ keyword }) => keyword),
     custom: field.custom === true,

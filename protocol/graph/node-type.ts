@@ -25,6 +25,12 @@ export interface FieldDef {
   readonly name: string
   readonly type: FieldType
   readonly values?: readonly string[]
+  /**
+   * Of a text that holds keys of something: what offers them (`channels`), and those that are
+   * offered now. Others may stand there all the same.
+   */
+  readonly options?: OptionSource
+  readonly offered?: readonly string[]
   /** Members of an `object`. */
   readonly members?: readonly FieldDef[]
   /** Kept as an own, indexed column where a driver has such: fields people find nodes by. */
@@ -36,6 +42,8 @@ export interface FieldDef {
   /** It has a value for each locale, channel or both; it is kept as a `dynamic`. */
   readonly dimensions?: Dimensions
 }
+
+export type OptionSource = 'channels' | 'inventories' | 'currencies' | 'countries'
 
 export interface Dimensions {
   /** Outermost first; at least one. */

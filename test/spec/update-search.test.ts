@@ -1,6 +1,6 @@
 // `npm run update-search` against a node, embedded or of a cluster: a configured search index is
-// waited for, one is made anew, and what it says and returns is right. Source: specification "Graph"
-// (phrase matching), CONTRACT 1.1 "Search indexes".
+// waited for, one is made anew, and what it says and returns is right. Source: specification
+// "Graph", CONTRACT 1.1 "Search indexes".
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -4,6 +4,7 @@
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import { LIMITS } from '../../../config/limits.ts'
+import type { FieldDef, NodeType } from '../../../protocol/graph/node-type.ts'
 import { currencyCodes } from '../../../protocol/money.ts'
 import { COUNTRIES } from './countries.ts'
 
@@ -57,6 +58,21 @@ export class EnumValues {
     const values = new Map(shared.map((value) => [value.key, value]))
     for (const value of this.#under(fieldValuesPrefix(node, field))) values.set(value.key, value)
     return [...values.values()].slice(0, LIMITS.graph.enumValuesMax)
+  }
+
+  /** The node types, whose fields that hold keys are offered what there is now. */
+  offering(types: readonly NodeType[]): readonly NodeType[] {
+    return types.map((type) => {
+      if (!type.fields.some(({ options }) => options !== undefined)) return type
+      return { ...type, fields: type.fields.map((field) => this.#offering(type.name, field)) }
+    })
+  }
+
+  #offering(node: string, field: FieldDef): FieldDef {
+    const { name, options } = field
+    if (options === undefined) return field
+    const values = this.ofField({ node, field: name }, this.ofSource(options))
+    return values.length === 0 ? field : { ...field, offered: values.map(({ key }) => key) }
   }
 
   #under(prefix: string): EnumValue[] {

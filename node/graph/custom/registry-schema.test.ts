@@ -7,6 +7,7 @@ import type { SystemEntry } from '../../../cluster/actor-system.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { FULL_ACCESS } from '../../../protocol/graph/planning.ts'
+import { planNavigations } from '../../../protocol/graph/navigation.ts'
 import { metaOf } from '../../../protocol/graph/meta.ts'
 import { ManualClock } from '../../indexing/testing/manual-clock.ts'
 import { LiveSchema } from '../live-schema.ts'
@@ -207,3 +208,28 @@ t.test(
     t.equal(custom.fault('system/graph/order/other', { fields: [{ field: 'x' }] }), null)
   },
 )
+
+t.test('fields of keys are offered what there is, and hold other keys too', async (t) => {
+  const { schema, system, custom } = stage()
+  custom.follow(system)
+  const offered = (node: string, name: string): unknown =>
+    metaOf(schema.current.schema, FULL_ACCESS)
+      .nodes.find((one) => one.name === node)!
+      .fields.find((field) => field.name === name)
+  t.match(offered('order', 'channelKey'), { type: 'text', enum: undefined })
+  t.match(offered('order', 'currencyCode'), { type: 'text', enum: /SEK/ })
+  system.set('channels/web', { currencyCode: 'EUR', taxIncluded: true, label: 'Web' })
+  system.set('inventories/north', { label: 'North' })
+  system.set('enums/graph/order/channelKey/values/fair', { label: 'Fair' })
+  await Promise.resolve()
+  t.match(offered('order', 'channelKey'), { type: 'text', enum: ['web', 'fair'] })
+  t.match(offered('delivery', 'inventoryKey'), { type: 'text', enum: ['north'] })
+  t.strictSame(custom.valuesOf('order', 'channelKey'), [
+    { key: 'web', label: 'Web' },
+    { key: 'fair', label: 'Fair' },
+  ])
+  t.equal(custom.valuesOf('order', 'orderNumber'), null)
+  const body = [{ edge: 'orders', filter: `channelKey == 'elsewhere'` }]
+  const options = { nowMs: 0, limits: LIMITS.graph }
+  t.ok(planNavigations(body, schema.current.schema, FULL_ACCESS, options))
+})

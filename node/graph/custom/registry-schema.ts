@@ -82,10 +82,15 @@ export class RegistrySchema {
     return definitionFault({ key, value }, without(schema, key))
   }
 
-  /** The values that are offered for an enum field; null: there is no such field. */
+  /** The values that are offered for an enum field, or one of keys; null: it is none. */
   valuesOf(node: string, field: string): readonly EnumValue[] | null {
     const found = this.#options.schema.current.schema.nodes.get(node)?.fields.get(field)
-    if (found === undefined || (found.dimensions?.of ?? found.type) !== 'enum') return null
+    if (found === undefined) return null
+    const { options } = found
+    if (options !== undefined) {
+      return this.#enums!.ofField({ node, field }, this.#enums!.ofSource(options))
+    }
+    if ((found.dimensions?.of ?? found.type) !== 'enum') return null
     const kept = this.#system!.get<Kept>('registry', `graph/${node}/fields/${field}`)
     const word = found.custom && kept !== null ? wordOf(kept.value.value) : null
     const shared = found.custom
@@ -138,7 +143,7 @@ export class RegistrySchema {
       const searched = withSearches(custom.types, this.#under(SEARCHES))
       this.#refused = [...custom.refused, ...searched.refused]
       this.#tell()
-      schema.change(searched.types)
+      schema.change(this.#enums!.offering(searched.types))
     } catch (err) {
       if (!(err instanceof AssertionError)) throw err
       log.error({ err }, 'custom fields and edges do not fit together; the graph stays as it was')
