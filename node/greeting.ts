@@ -38,6 +38,7 @@ export function greeting(settings: Settings, ports: Ports): string {
 ${upLine(settings, port)}
 
   ${at}/               what runs here, for a browser
+  ${at}/live           orders as they change
   ${at}/openapi.json   every operation
   ${at}/health/ready   whether it serves
   ${metricsAddressOf(settings, ports)}        its numbers

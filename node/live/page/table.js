@@ -6,7 +6,7 @@
 const COLUMNS_MAX = 30
 const CELL_CHARS_MAX = 300
 /** Rows that fade away at one time; beyond that they go at once. */
-const LEAVING_MAX = 50
+const LEAVING_MAX = 20
 /** Above so many rows none is seen to move: measuring them would cost more than it tells. */
 const MOVING_MAX = 120
 const ENTER_MS = 500
