@@ -13,6 +13,8 @@ export interface FeedEntry {
   readonly shard: number
   readonly offset: number
   readonly entry: AnyEntry
+  /** As it is stored. */
+  readonly bytes: number
 }
 
 /** Thrown by `take`: this one can never be taken. It is set aside, and the others go on. */
@@ -195,7 +197,8 @@ export class LogFollower {
     const bodies = splitEntries(row.body)
     for (let offset = followed.offset! + 1; offset <= row.offset; offset++) {
       if (this.#isHeld(shard, followed)) return
-      await this.#take({ shard, offset, entry: decodeEntry(bodies[offset - before - 1]!) })
+      const body = bodies[offset - before - 1]!
+      await this.#take({ shard, offset, entry: decodeEntry(body), bytes: body.length })
       followed.offset = offset
     }
   }

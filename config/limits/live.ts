@@ -80,6 +80,9 @@ export const LIVE_LIMITS = {
     queryReadsAtOnceMax: 8,
     /** Of a client that has not taken so many bytes changes are held back and made one. */
     queryHoldBytes: 64 * KiB,
+    /** Actors, and bytes of their entries, that an owner keeps folded for who watches. */
+    queryActorsMax: 4_000,
+    queryActorsBytesMax: 16 * MiB,
     /** How often an owner looks for an actor's rows, before the feed has the entry come again. */
     queryRowsMs: 20,
     queryRowsTriesMax: 50,

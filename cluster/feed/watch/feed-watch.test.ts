@@ -55,7 +55,7 @@ class Followers {
 
   committed(shard: number, offset: number): void {
     this.#owned.set(shard, offset)
-    this.#take?.({ shard, offset, entry: { n: offset } as AnyEntry })
+    this.#take?.({ shard, offset, entry: { n: offset } as AnyEntry, bytes: 100 })
     if (this.#take !== null) this.#offsets.set(shard, offset)
   }
 }

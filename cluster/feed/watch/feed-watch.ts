@@ -193,7 +193,7 @@ export class FeedWatch {
     const matches = this.#wanted.get(stream)!.stream.matcher(interest)
     if (matches === null || (!known && this.#watchers.size >= LIMITS.feed.watchersMax)) return
     if (known === undefined) {
-      const outgoing = new Outgoing()
+      const outgoing = new Outgoing(to === OWN)
       this.#watchers.set(key, { to, stream, number, matches, untilMs, outgoing })
       return
     }
@@ -245,9 +245,9 @@ export class FeedWatch {
     }
   }
 
-  #give(watcher: Watcher, { shard, offset }: FeedEntry, values: readonly unknown[]): void {
-    this.#cover(watcher, shard, offset - 1)
-    const dropped = watcher.outgoing.add(shard, offset, values)
+  #give(watcher: Watcher, taken: FeedEntry, values: readonly unknown[]): void {
+    this.#cover(watcher, taken.shard, taken.offset - 1)
+    const dropped = watcher.outgoing.add(taken, values)
     if (values.length === 0) return
     this.counts.items += values.length
     this.counts.dropped += dropped

@@ -3,6 +3,7 @@
 // part says so. Source: PROTOCOL 3.18.
 
 import { LIMITS } from '../../../config/limits.ts'
+import type { FeedEntry } from '../log-follower.ts'
 import type { FedItem, FedPart } from './watch-notices.ts'
 
 interface Pending {
@@ -14,7 +15,13 @@ interface Pending {
 
 export class Outgoing {
   readonly #parts = new Map<number, Pending>()
+  readonly #isOwn: boolean
   #bytes = 0
+
+  /** `isOwn`: it is for this member itself, on no wire; what it has is weighed by its entries. */
+  constructor(isOwn: boolean) {
+    this.#isOwn = isOwn
+  }
 
   /** True: it should leave at once. */
   get isFull(): boolean {
@@ -47,13 +54,13 @@ export class Outgoing {
   }
 
   /** What of the entry at this offset is for the watcher, if anything. */
-  add(shard: number, offset: number, values: readonly unknown[]): number {
+  add({ shard, offset, bytes: ofEntry }: FeedEntry, values: readonly unknown[]): number {
     const part = this.#parts.get(shard)
     if (part === undefined) return 0
     part.to = Math.max(part.to, offset)
     let dropped = 0
     for (const value of values) {
-      const bytes = JSON.stringify(value).length
+      const bytes = this.#isOwn ? ofEntry : JSON.stringify(value).length
       if (this.#bytes + bytes > LIMITS.feed.watchBytesMax) dropped++
       else {
         part.items.push([offset, value])

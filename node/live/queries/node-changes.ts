@@ -35,7 +35,8 @@ export class NodeChanges {
 
   constructor(options: NodeChangesOptions) {
     this.#options = options
-    this.#states = new ActorStates(options)
+    const { queryActorsMax: actorsMax, queryActorsBytesMax: bytesMax } = LIMITS.live
+    this.#states = new ActorStates({ ...options, actorsMax, bytesMax })
   }
 
   /** null: not as it should be. */
@@ -88,11 +89,11 @@ export class NodeChanges {
     throw new Error(`the rows of the actor ${entry.p} have not come yet`)
   }
 
-  #onto(actor: FoldedActor, { entry }: FeedEntry): FoldedActor | null {
+  #onto(actor: FoldedActor, { entry, bytes }: FeedEntry): FoldedActor | null {
     try {
       // What was loaded may have it already.
       if (actor.version === entry.v) {
-        this.#states.fold(actor, entry, JSON.stringify(entry.r).length)
+        this.#states.fold(actor, entry, bytes)
       }
       this.#states.touch(actor)
       return actor

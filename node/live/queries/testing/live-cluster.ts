@@ -109,7 +109,7 @@ class Followers {
 
   committed(shard: number, offset: number, change: NodeChange): void {
     this.heads.set(shard, offset)
-    this.#take?.({ shard, offset, entry: change as unknown as AnyEntry })
+    this.#take?.({ shard, offset, entry: change as unknown as AnyEntry, bytes: 100 })
     if (this.#take !== null) this.#offsets.set(shard, offset)
   }
 }
