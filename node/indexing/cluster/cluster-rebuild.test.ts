@@ -69,3 +69,22 @@ t.test('how far it is: of what the live one has, all shards', async (t) => {
   s.numbers = { live: 0, next: 6 }
   t.match(await rebuild.rebuildProgress(), { done: 0, total: 19 }, 'none is read: of the log')
 })
+
+t.test(
+  'what one member was asked for another tells, also one that was started since',
+  async (t) => {
+    const { rebuild, s } = stage({ live: 4, next: 4 }, [])
+    t.equal((await rebuild.rebuildProgress()).state, 'idle')
+    s.gone.set(0, 3)
+    t.equal((await rebuild.rebuildProgress()).state, 'idle', 'of the one before')
+    s.gone.set(0, 4)
+    const filling = { state: 'filling', done: 0, total: 0, startedAt: 5 }
+    t.strictSame(await rebuild.rebuildProgress(), filling)
+    s.nowMs = 9
+    t.strictSame(await rebuild.rebuildProgress(), filling)
+    s.numbers = { live: 4, next: 5 }
+    t.match(await rebuild.rebuildProgress(), { startedAt: 5 })
+    s.numbers = { live: 5, next: 5 }
+    t.equal((await rebuild.rebuildProgress()).state, 'idle')
+  },
+)

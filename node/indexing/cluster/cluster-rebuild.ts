@@ -52,9 +52,11 @@ export class ClusterRebuild implements IndexRebuild {
   async rebuildProgress(): Promise<RebuildProgress> {
     const { registers, shards, journal, nowMs } = this.#options
     const { live, next } = await registers.numbers()
-    const isAsked = this.#seen !== null && this.#seen.next > live
-    if (next === live && !isAsked) return NO_REBUILD
-    if (this.#seen === null || next > this.#seen.next) this.#seen = { next, atMs: nowMs() }
+    if (next === live && !(await this.#isAsked(live))) return NO_REBUILD
+    const wanted = Math.max(next, live + 1)
+    if (this.#seen === null || wanted > this.#seen.next) {
+      this.#seen = { next: wanted, atMs: nowMs() }
+    }
     const { atMs: startedAt } = this.#seen
     if (next === live) return { state: 'filling', done: 0, total: 0, startedAt }
     let [done, total] = [0, 0]
@@ -68,5 +70,15 @@ export class ClusterRebuild implements IndexRebuild {
       done += Math.min(offset, has)
     }
     return { state: 'filling', done, total, startedAt }
+  }
+
+  /** By whichever member: a shard says so until there is a successor. */
+  async #isAsked(live: number): Promise<boolean> {
+    if (this.#seen !== null && this.#seen.next > live) return true
+    if (live === 0) return false
+    for (const shard of shardsOf(this.#options.shards)) {
+      if ((await this.#options.registers.gone(shard)) >= live) return true
+    }
+    return false
   }
 }
