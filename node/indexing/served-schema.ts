@@ -21,6 +21,11 @@ export class ServedSchema {
     return this.#version
   }
 
+  /** Null: none of those that are remembered has the layout. */
+  find(fingerprint: string): SchemaVersion | null {
+    return this.#versions.get(fingerprint) ?? null
+  }
+
   /** The newest version, and its layout. */
   keep(version: SchemaVersion, fingerprint: string): void {
     this.#versions.delete(fingerprint)

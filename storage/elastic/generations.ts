@@ -20,6 +20,8 @@ export interface Generation {
   readonly properties: ReadonlyMap<string, NodeLayout['properties']>
   /** What their mappings don't tell of custom fields, by the same names. */
   readonly definitions: ReadonlyMap<string, NodeLayout['definitions']>
+  /** The node types that it was made for, as far as it says so. */
+  readonly types: readonly NodeType[]
 }
 
 export interface GenerationsOptions {
@@ -70,7 +72,8 @@ export class Generations {
   async make(number: number): Promise<void> {
     const { engine, prefix, layout, store } = this.#options
     const names = Array.from(layout.nodes.values(), ({ name }) => name)
-    const made = Array.from(layout.nodes.values(), ({ name, properties, definitions }) => {
+    const made = Array.from(layout.nodes.values(), (own) => {
+      const { name, properties, definitions } = own
       const meta = {
         prefix,
         generation: number,
@@ -80,6 +83,7 @@ export class Generations {
         fingerprint: layout.fingerprint,
         properties: JSON.stringify(properties),
         definitions: JSON.stringify(definitions),
+        types: JSON.stringify(typesWith(own, layout)),
       }
       const definition = { writeAlias: this.writeAliasOf(number, name), properties, meta }
       return engine.createIndex(this.indexOf(number, name), definition, BOUND)
@@ -120,20 +124,34 @@ export class Generations {
       const told = { properties: theirs, definitions: definitions.get(own.name) ?? {} }
       nodes.set(type, { ...own, ...sharedOf(own, told) })
     }
-    return { nodes, fingerprint }
+    return { ...layout, nodes, fingerprint }
   }
+}
+
+/** A node type and its place among all. */
+type Placed = readonly [place: number, type: NodeType]
+
+/** Those that an index tells: its own, and those of nodes that are found through its own. */
+function typesWith({ type }: NodeLayout, { types }: Layout): Placed[] {
+  const isTold = ({ name, storage }: NodeType): boolean =>
+    storage.kind === 'row'
+      ? name === type.name
+      : (storage.kind === 'embedded' ? storage.node : storage.parent) === type.name
+  return [...types.entries()].filter(([, one]) => isTold(one))
 }
 
 function generationOf(number: number, infos: readonly IndexInfo[]): Generation {
   const { meta } = infos[0]!
   const properties = new Map<string, NodeLayout['properties']>()
   const definitions = new Map<string, NodeLayout['definitions']>()
+  const types: Placed[] = []
   for (const { meta: own } of infos) {
     const name = String(own['node'])
     properties.set(name, JSON.parse(String(own['properties'])) as NodeLayout['properties'])
-    const untold = own['definitions']
-    if (typeof untold !== 'string') continue
+    const { definitions: untold, types: told } = own
+    if (typeof untold !== 'string' || typeof told !== 'string') continue
     definitions.set(name, JSON.parse(untold) as NodeLayout['definitions'])
+    types.push(...(JSON.parse(told) as Placed[]))
   }
   return {
     number,
@@ -144,6 +162,7 @@ function generationOf(number: number, infos: readonly IndexInfo[]): Generation {
       .every((name) => properties.has(name)),
     properties,
     definitions,
+    types: types.toSorted(([a], [b]) => a - b).map(([, type]) => type),
   }
 }
 

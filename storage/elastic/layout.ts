@@ -64,6 +64,8 @@ export interface NodeLayout {
 }
 
 export interface Layout {
+  /** All node types that it was made for, in their order. */
+  readonly types: readonly NodeType[]
   readonly nodes: ReadonlyMap<string, NodeLayout>
   /** Another one means: made for other node types, to be filled again. */
   readonly fingerprint: string
@@ -80,7 +82,9 @@ export function layoutOf(schema: GraphSchema): Layout {
     return isTold ? [name, properties] : [name, properties, definitions]
   })
   const text = JSON.stringify([LAYOUT_FORMAT, shape])
-  return { nodes, fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 32) }
+  const types = Array.from(schema.nodes.values(), ({ type }) => type)
+  const fingerprint = createHash('sha256').update(text).digest('hex').slice(0, 32)
+  return { types, nodes, fingerprint }
 }
 
 function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {

@@ -29,6 +29,7 @@ import { IndexWaiting } from './index-waiting.ts'
 import type { IndexRebuild } from '../rebuild.ts'
 import { ClusterRebuild } from './cluster-rebuild.ts'
 import { ServedSchema } from '../served-schema.ts'
+import { FoundVersions } from './found-versions.ts'
 import { PlanPool, type PlanStats } from '../../graph/plans/plan-pool.ts'
 
 export interface ClusterIndexOptions {
@@ -114,6 +115,7 @@ class MemberIndex implements ClusterIndex {
   #layout: Layout
   #generations: Generations
   readonly #served: ServedSchema
+  readonly #found: FoundVersions
   readonly #unfollow: () => void
   readonly #registers: IndexRegisters
   readonly #recent: RecentRows
@@ -142,6 +144,7 @@ class MemberIndex implements ClusterIndex {
     this.#options = options
     this.#layout = layoutOf(schema.current.schema)
     this.#served = new ServedSchema(schema.current, this.#layout.fingerprint)
+    this.#found = new FoundVersions(this.#served, schema)
     const store = journal.identity.generation
     this.#generations = new Generations({ engine, prefix, layout: this.#layout, store })
     this.#registers = new IndexRegisters(journal.derived, (s) => this.#own.get(s)?.epoch ?? null)
@@ -290,7 +293,7 @@ class MemberIndex implements ClusterIndex {
     const feed = new IndexFeed({
       generation: number,
       engine,
-      layout: this.#generations.layoutFor(generation),
+      layout: this.#found.learn(generation) ?? this.#generations.layoutFor(generation),
       rows: new Set(this.#layout.nodes.keys()),
       writeAliasOf: (name) => this.#generations.writeAliasOf(number, name),
       behaviours,

@@ -2,6 +2,8 @@
 // Source: PROTOCOL 3.13.8.
 
 import t from 'tap'
+import type { Behaviour } from '../../../protocol/behaviour.ts'
+import type { FieldDef } from '../../../protocol/graph/node-type.ts'
 import { A, B, opened } from '../../../cluster/feed/testing/scene.ts'
 import { end, titles, two } from '../testing/cluster-pair.ts'
 import { ClusterScene } from '../testing/cluster-scene.ts'
@@ -53,3 +55,53 @@ t.test('types that lie as they did are served at once, by the index that is ther
   t.strictSame(s.generations(), [1])
   await end(t, s)
 })
+
+t.test(
+  'who starts while a successor is filled reads and writes the live one as it is',
+  async (t) => {
+    const scene = new ClusterScene()
+    const { behaviour } = scene
+    const [notebook, ...others] = behaviour.nodeTypes
+    const defined = (source: string, ...names: string[]): Behaviour => {
+      const label: FieldDef = { name: 'label', type: 'text', custom: true, source: [source] }
+      const fields = names.map((name) => ({ path: [name], keyword: false }))
+      const type = { ...notebook!, fields: [...notebook!.fields, label] }
+      return { ...behaviour, nodeTypes: [{ ...type, search: { fields, edges: [] } }, ...others] }
+    }
+    const [before, after] = [defined('title', 'title'), defined('notebookId', 'label', 'title')]
+    scene.behaviour = before
+    const [s, one, other] = await two(scene)
+    const at = await s.commit([A, opened('one')])
+    await s.commit([B, opened('two')])
+    one.schema.change(after.nodeTypes)
+    await s.clock.advance(10_000)
+    t.strictSame(s.generations(), [1, 2])
+    scene.behaviour = after
+    const late = await s.start()
+    t.equal(await s.until(() => late.index.watch.generation === 1), true)
+    t.strictSame(
+      late.index.served.types.map(({ fields }) => fields),
+      one.index.served.types.map(({ fields }) => fields),
+    )
+    t.not(late.index.served, late.schema.current)
+    await s.store.flush()
+    await s.gives(late, at.shard)
+    const then = await s.commit([A, opened('too')])
+    t.equal(await s.reached(late, then), true)
+    const labels = [{ edge: 'notebooks', orderBy: 'label', node: { fields: ['label'] } }]
+    for (const member of [one, other, late]) {
+      const both = [{ label: 'too' }, { label: 'two' }]
+      t.strictSame(await s.ask(member, labels), { notebooks: both }, 'as it was defined')
+    }
+    other.schema.change(after.nodeTypes)
+    for (const member of [one, other, late]) {
+      t.equal(await s.until(() => member.index.watch.generation === 2), true)
+      t.equal(member.index.served, member.schema.current)
+    }
+    t.strictSame(await s.ask(late, labels), {
+      notebooks: [A, B].toSorted().map((label) => ({ label })),
+    })
+    t.strictSame(s.warnings, [])
+    await s.close()
+  },
+)
