@@ -1,6 +1,6 @@
 // Versions of the schema that generations were laid out for before this member came, or that it was
-// never told of: what the registry defined then. So a member that starts while a successor is filled
-// reads and writes the live one as those do that were there. Source: PROTOCOL 3.13.8.
+// never told of: what the registry defined then. So a member that starts while a successor is
+// filled reads and writes the live one as those do that were there. Source: PROTOCOL 3.13.8.
 
 import type { NodeType } from '../../../protocol/graph/node-type.ts'
 import { graphSchema } from '../../../protocol/graph/schema.ts'
@@ -48,10 +48,13 @@ export class FoundVersions {
 
 /** Node types without what the registry defines. */
 function plain(types: readonly NodeType[]): string {
-  const own = types.map(({ search: _, ...type }) => ({
+  const own = types.map((type) => ({
     ...type,
+    search: undefined,
     root: undefined,
-    fields: type.fields.flatMap(({ offered: __, ...field }) => (field.custom ? [] : [field])),
+    fields: type.fields
+      .filter(({ custom }) => !custom)
+      .map((field) => ({ ...field, offered: undefined })),
     edges: type.edges.filter(({ custom }) => !custom),
   }))
   return JSON.stringify(own)
