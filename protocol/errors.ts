@@ -37,6 +37,7 @@ export const ERRORS = {
   VOID: change(409),
   TOO_LARGE: change(413),
   UNSUPPORTED_MEDIA_TYPE: change(415),
+  UPGRADE_REQUIRED: change(426),
   INVALID_COMMAND: change(422),
   INVALID_STATE: change(422),
   NOTHING_TO_INVOICE: change(422),

@@ -60,8 +60,9 @@ export const LIVE_LIMITS = {
     /** Past so many paths other members are asked for whole types of actors. */
     watchedPathsMax: 200,
     // Live queries
-    /** Of one connection, of all of a member; their ids. */
+    /** Of one connection, of all of a session, of all of a member; their ids. */
     queriesMax: 100,
+    queriesOfSessionMax: 10_000,
     queriesOfMemberMax: 20_000,
     queryIdCharsMax: 128,
     /** Nodes that one shows; those kept behind them are half as many, and so many. */
@@ -71,10 +72,12 @@ export const LIVE_LIMITS = {
     queryPositionCharsMax: 64 * KiB,
     /** Actors that change while one is read from the index; past it it is read again. */
     queryChangesMax: 10_000,
-    /** A read from the index, with the wait for it; how often it is tried at once. */
+    /** A read from the index, with the wait for it, of a new query and of one that stands. */
     queryReadMs: 10_000,
+    queryReadAgainMs: 30_000,
+    /** How often a read that is overtaken is begun anew. */
     queryReadsMax: 5,
-    /** How long after a read that failed the next one is tried. */
+    /** How often clients that could not be told are looked at again. */
     queryRetryMs: 1_000,
     /** Reads of one member at a time. */
     queryReadsAtOnceMax: 8,

@@ -18,11 +18,14 @@ import type { HttpRequest, HttpResponse } from './uws.ts'
 export class Dispatcher {
   private readonly core: HttpCore
   private readonly router: Router<Route>
+  private readonly sockets: ReadonlySet<string>
   private readonly unpacking: Unpacking
 
-  constructor(core: HttpCore, router: Router<Route>) {
+  /** `sockets`: paths where a WebSocket may begin. */
+  constructor(core: HttpCore, router: Router<Route>, sockets: ReadonlySet<string>) {
     this.core = core
     this.router = router
+    this.sockets = sockets
     this.unpacking = new Unpacking(core.limits)
   }
 
@@ -111,6 +114,12 @@ export class Dispatcher {
     const methods = this.router.methodsOf(x.path)
     if (this.core.starting && methods.length === 0) {
       x.fail(new RequestError('UNAVAILABLE', 'this node is starting; nothing was done'))
+      return
+    }
+    if (methods.length === 0 && this.sockets.has(x.path)) {
+      const message = 'this is a WebSocket: ask with Connection: Upgrade (RFC 6455)'
+      const headers = { Upgrade: 'websocket', Connection: 'Upgrade' }
+      x.fail(new RequestError('UPGRADE_REQUIRED', message), headers)
       return
     }
     if (methods.length === 0) {

@@ -104,10 +104,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     closing: false,
     quietFromMs: 0,
   }
-  const dispatcherOf = (operations: readonly Operation[]): Dispatcher => {
-    const described = core.starting ? [] : [openApiOperation(operations, options.version ?? '0')]
-    return new Dispatcher(core, compile([...operations, ...described], metrics, limits))
-  }
+  const dispatcherOf = dispatcherMaker(core, { metrics, limits, version: options.version ?? '0' })
   const dispatcher = dispatcherOf(options.operations)
   const listener = new Listener({ core, open, dispatcherOf, metrics }, dispatcher, options.settings)
   metrics.collect(function* () {
@@ -185,11 +182,28 @@ const CLOSE_POLL_MS = 10
 /** What an idle connection gets for a request that is on its way when closing starts. */
 const QUIET_MS = 500
 
+type DispatcherOf = (
+  operations: readonly Operation[],
+  sockets?: readonly SocketPath[],
+) => Dispatcher
+
+function dispatcherMaker(
+  core: HttpCore,
+  of: { readonly metrics: Metrics; readonly limits: HttpLimits; readonly version: string },
+): DispatcherOf {
+  const { metrics, limits, version } = of
+  return (operations, sockets = []) => {
+    const described = core.starting ? [] : [openApiOperation(operations, version)]
+    const router = compile([...operations, ...described], metrics, limits)
+    return new Dispatcher(core, router, new Set(sockets.map(({ path }) => path)))
+  }
+}
+
 class Listener implements HttpServer {
   port = 0
   private readonly core: HttpCore
   private readonly open: Iterable<Exchange>
-  private readonly dispatcherOf: (operations: readonly Operation[]) => Dispatcher
+  private readonly dispatcherOf: DispatcherOf
   private dispatcher: Dispatcher
   private readonly settings: HttpServerOptions['settings']
   private readonly sockets: Sockets
@@ -211,7 +225,7 @@ class Listener implements HttpServer {
     state: {
       readonly core: HttpCore
       readonly open: Iterable<Exchange>
-      readonly dispatcherOf: (operations: readonly Operation[]) => Dispatcher
+      readonly dispatcherOf: DispatcherOf
       readonly metrics: Metrics
     },
     dispatcher: Dispatcher,
@@ -265,7 +279,7 @@ class Listener implements HttpServer {
 
   serve(operations: readonly Operation[], sockets: readonly SocketPath[] = []): void {
     this.core.starting = false
-    this.dispatcher = this.dispatcherOf(operations)
+    this.dispatcher = this.dispatcherOf(operations, sockets)
     for (const path of sockets) this.sockets.serve(this.app!, path)
   }
 

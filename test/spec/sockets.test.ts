@@ -91,7 +91,12 @@ t.test('a revoked token ends its connections within a second, and no others', as
 })
 
 t.test('HTTP beside it is as it was', async (t) => {
-  t.equal((await node.send('/ws')).status, 404, 'not without an upgrade')
+  const plain = await node.send('/ws')
+  t.equal(plain.status, 426, 'not without an upgrade')
+  t.match(plain.headers, { upgrade: 'websocket', connection: /upgrade/i })
+  t.match(plain.json(), { errors: [{ code: 'UPGRADE_REQUIRED' }] })
+  t.equal((await node.send('/ws')).status, 426, 'the connection goes on')
+  t.not((await node.send('/graphql')).status, 426, 'it answers without one, too')
   await t.rejects(connect(node, '/other'), /lets no socket in/)
   t.equal((await node.send('/health/live')).status, 200)
 })

@@ -96,7 +96,7 @@ export const STEPS = [
   // tightest clocks come last: until the servers have warmed up they take what the members need.
   {
     name: 'faults',
-    command: faults('engines', 'index', 'keys', 'network'),
+    command: faults('engines', 'index', 'keys', 'live', 'network'),
     tap: true,
     minutes: 40,
     engines: true,

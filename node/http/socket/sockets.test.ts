@@ -1,10 +1,14 @@
 // Sockets over a real connection: what a slow reader may have on its way, and how it ends. Source:
 // CONTRACT 1.10.
 
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
 import { overrideLimits } from '../../../config/testing/override-limits.ts'
+import { keyAndCertificate } from '../../../test/harness/self-signed.ts'
 import { startServer } from '../testing/test-server.ts'
 import type { Socket, SocketHandler, SocketPath } from './sockets.ts'
 
@@ -15,9 +19,9 @@ const UPGRADE =
 /** A path whose sockets are handed out, with what happened to them. */
 function pathOf(protocols: readonly string[] = []) {
   const opened = Promise.withResolvers<Socket>()
-  const seen = { closed: 0, drained: 0 }
+  const seen = { closed: 0, drained: 0, texts: [] as string[] }
   const handler: SocketHandler = {
-    text() {},
+    text: (text) => void seen.texts.push(text),
     binary() {},
     leaving() {},
     sweep() {},
@@ -81,6 +85,43 @@ t.test(
     t.match(http.metrics.text(), /kontor_http_connections 0\n/)
   },
 )
+
+t.test('over TLS: small frames in, large ones out, a slow reader is closed', async (t) => {
+  const directory = t.testdir({})
+  const [tlsKeyFile, tlsCertFile] = [join(directory, 'key.pem'), join(directory, 'cert.pem')]
+  const { key, cert } = keyAndCertificate()
+  writeFileSync(tlsKeyFile, key)
+  writeFileSync(tlsCertFile, cert)
+  t.teardown(overrideLimits({ 'live.closeMs': 200 }))
+  const http = await startServer([], { settings: { tlsKeyFile, tlsCertFile } })
+  t.teardown(http.stop)
+  const { path, seen, opened } = pathOf()
+  http.server.serve([], [path])
+  const client = connectTls({ port: http.port, host: '127.0.0.1', rejectUnauthorized: false })
+  client.on('error', () => undefined)
+  t.teardown(() => client.destroy())
+  let bytes = Buffer.alloc(0)
+  client.on('data', (some) => void (bytes = Buffer.concat([bytes, some])))
+  client.write(`${UPGRADE}\r\n`)
+  const socket = await opened
+  await until('it is let in', () => bytes.includes('\r\n\r\n'))
+  t.match(bytes.toString(), /^HTTP\/1.1 101 /)
+  bytes = Buffer.alloc(0)
+  client.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]))
+  await until('its frame has come', () => seen.texts.length === 1)
+  t.strictSame(seen.texts, ['hi'])
+  const large = 'x'.repeat(300_000)
+  t.ok(socket.send(large))
+  await until('all of it has come', () => bytes.length === 10 + large.length)
+  t.equal(bytes.subarray(10).toString(), large)
+  client.pause()
+  let sent = 0
+  while (socket.send(large) && sent++ < 1_000) {
+    await new Promise((resolve) => void setImmediate(resolve))
+  }
+  t.ok(sent < 1_000, `${sent} frames`)
+  await until('it is cut', () => http.metrics.text().includes('closes_total{code="1013"} 1'))
+})
 
 t.test('what the system takes at once counts as taken, also within one tick', async (t) => {
   const restore = overrideLimits({ 'live.socketBufferBytesMax': 100_000 })

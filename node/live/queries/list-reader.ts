@@ -97,7 +97,8 @@ export class ListReader {
     await this.#turns.enter()
     try {
       const { clock } = this.#options
-      const untilMs = clock.monotonicMs() + LIMITS.live.queryReadMs
+      const { queryReadMs, queryReadAgainMs } = LIMITS.live
+      const untilMs = clock.monotonicMs() + (list.isFilled ? queryReadAgainMs : queryReadMs)
       for (let tries = 1; !list.isOver; tries++) {
         this.reading.add(list)
         if (await this.#fillOnce(list, caller, untilMs)) {

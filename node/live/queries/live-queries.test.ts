@@ -5,6 +5,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { LiveCluster, SHARDS } from './testing/live-cluster.ts'
 import type { Becomes, Fate } from './testing/live-cluster.ts'
 
@@ -95,7 +96,7 @@ t.test('clients have what the graph has, whatever is lost on the way', async (t)
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 30 },
   )
   t.pass()
 })
@@ -141,5 +142,18 @@ t.test('what the index has before the feed does not go back when the feed comes'
   await all.clock.advance(3 * LIMITS.feed.watchKnownMs)
   await all.quiet()
   t.strictSame(all.faults(), [])
+  await all.stop()
+})
+
+t.test('a session has so many, on whatever connections, and a place is free again', async (t) => {
+  t.teardown(overrideLimits({ 'live.queriesOfSessionMax': 2 }))
+  const all = new LiveCluster(['a'])
+  const [first, , third] = [0, 1, 2].map(() => all.open(ALL_ORDERS, 'a'))
+  t.match(third!.frames, [{ type: 'liveQueryError', code: 'TOO_BUSY' }])
+  third!.lost()
+  first!.lost()
+  third!.connect(all.members.get('a')!)
+  await all.quiet()
+  t.equal(third!.frames.at(-1)?.type, 'liveQueryCreated')
   await all.stop()
 })

@@ -16,6 +16,7 @@ import { LiveList } from './live-list.ts'
 import type { LivePlan } from './live-plan.ts'
 import type { NodeChange, NodeChanges } from './node-changes.ts'
 import { OwnNodes } from './own-nodes.ts'
+import { QueryPlaces } from './query-places.ts'
 import { ServedFields } from './served-fields.ts'
 import type { ServedFieldsOptions } from './served-fields.ts'
 import { type QueryTaker, StandingQuery } from './standing-query.ts'
@@ -44,6 +45,7 @@ export class LiveQueries implements WatchedStream {
   readonly #dirty = new Set<List>()
   readonly #held = new Set<StandingQuery>()
   readonly #callers = new WeakMap<StandingQuery, Caller>()
+  readonly #places = new QueryPlaces()
   readonly #heard = new Map<number, number>()
   #heardCopy: ReadonlyMap<number, number> | null = null
   #changes = 0
@@ -93,11 +95,11 @@ export class LiveQueries implements WatchedStream {
     return this.#options.changes.matcher(interest)
   }
 
-  /** Stands from now; `read` fills its list. Throws 429 past the member's bound. */
+  /**
+   * Stands from now; `read` fills its list. Throws 429 past the bounds of the member and a session.
+   */
   open(plan: LivePlan, taker: QueryTaker, caller: Caller): StandingQuery {
-    if (this.#all.size >= LIMITS.live.queriesOfMemberMax) {
-      throw new RequestError('TOO_BUSY', 'this member has too many live queries; nothing was done')
-    }
+    this.#places.enter(caller)
     const query = new StandingQuery(taker, this.#listOf(plan))
     this.#callers.set(query, caller)
     this.#all.add(query)
@@ -110,6 +112,7 @@ export class LiveQueries implements WatchedStream {
     query.isEnded = true
     this.#all.delete(query)
     this.#held.delete(query)
+    this.#places.leave(this.#callers.get(query)!)
     this.#fields.forget(query)
     this.#leave(query, query.list)
   }

@@ -278,7 +278,7 @@ export class LiveCluster {
     this.fate = () => 'comes'
     await this.comeLate()
     this.indexedAll()
-    await this.clock.advance(LIMITS.live.queryReadMs + 1)
+    await this.clock.advance(LIMITS.live.queryReadAgainMs + 1)
     const [first] = this.members.values()
     for (const client of this.clients) {
       client.take()

@@ -42,7 +42,6 @@ export class LiveView {
   take(frame: LiveFrame): void {
     const { type, node, nodes, position } = frame
     const [index, previousIndex] = [frame['index'] as number, frame['previousIndex'] as number]
-    if (typeof position !== 'string') this.#problem(frame, 'it has no position')
     switch (type) {
       case 'liveQueryCreated':
       case 'liveQueryReset':
@@ -62,7 +61,8 @@ export class LiveView {
       default:
         return
     }
-    this.position = position as string
+    if (typeof position === 'string') this.position = position
+    else this.#problem(frame, 'it has no position')
   }
 
   #begin(frame: LiveFrame, nodes: readonly ShownNode[]): void {
