@@ -10,21 +10,18 @@ import { GraphQl } from '../../graph/graphql/loader.ts'
 import { SocketStation } from '../socket/socket-station.ts'
 import { type FakeSocket, LIFE_MS, accessScene, socketsOf } from '../socket/testing/socket-scene.ts'
 import { GraphQlStation } from './graphql-station.ts'
+import { itemId } from '../queries/testing/live-stage.ts'
 import { ListsTwin } from './testing/lists-twin.ts'
 
 type Answer = () => Promise<{ json: string }>
 
-const [A, B, C] = ['a', 'b', 'c'].map((one) => `00000000-0000-4000-8000-00000000000${one}`) as [
-  string,
-  string,
-  string,
-]
+const [A, B, C] = [1, 2, 3] as const
 const ALL = ['query', 'field']
 
 function scene(t: Test, answer: Answer = () => Promise.resolve({ json: '{"__e0":[]}' })) {
   const access = accessScene(t)
   const { clock, parts, newToken, grantOn } = access
-  grantOn('graph/thing', ...ALL)
+  grantOn('graph/item', ...ALL)
   const sockets = new SocketStation({ ...parts, frames: [] })
   t.teardown(() => sockets.stop())
   const lists = new ListsTwin()
@@ -56,8 +53,10 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 10; i++) await new Promise((resolve) => void setImmediate(resolve))
 }
 
+const item = (state: string) => ({ state, rank: 1 })
+
 const LIST =
-  'subscription { things(orderBy: "name") { kind id index node { name } nodes { name } } }'
+  'subscription { items(orderBy: "state") { kind id index node { state } nodes { state } } }'
 
 function subscribe(socket: FakeSocket, id = '1', query = LIST): void {
   socket.says({ type: 'subscribe', id, payload: { query } })
@@ -66,8 +65,8 @@ function subscribe(socket: FakeSocket, id = '1', query = LIST): void {
 /** What the one subscription was told since it was last asked. */
 function told(socket: FakeSocket): unknown[] {
   return socket.sent.splice(0).map((frame) => {
-    const { data } = (frame['payload'] ?? {}) as { data?: { things: unknown } }
-    return data?.things ?? frame
+    const { data } = (frame['payload'] ?? {}) as { data?: { items: unknown } }
+    return data?.items ?? frame
   })
 }
 
@@ -115,17 +114,17 @@ t.test('a token that expires or is revoked ends its connection with 4403', async
   const [revoked, expires] = [await signIn(token), await signIn()]
   await following(revoked)
   await following(expires)
-  t.equal(lists.standing.size, 2)
+  t.equal(lists.standing, 2)
   await system.ask({
     ...{ type: 'session', id: sessionId, messages: [{ type: 'delete', body: {} }] },
     ...{ idempotencyKey: null, bodyHash: '', by: 'web', preview: false, budgetMs: 1, trace: '' },
   })
   t.strictSame([revoked.code, expires.code], [4403, null])
-  t.equal(lists.standing.size, 1, 'its list ends with it')
+  t.equal(lists.standing, 1, 'its list ends with it')
   await pass(LIFE_MS + 1_000)
   t.equal(expires.code, 4403)
   t.match(expires.reason, /expired/)
-  t.equal(lists.standing.size, 0)
+  t.equal(lists.standing, 0)
 })
 
 t.test('while nobody knows what was revoked nothing is told, then it ends with 1013', async (t) => {
@@ -133,7 +132,7 @@ t.test('while nobody knows what was revoked nothing is told, then it ends with 1
   const socket = await signIn()
   await following(socket)
   Object.assign(known, { isKnown: false, ready: new Promise<boolean>(() => undefined) })
-  lists.put(A, { name: 'a' })
+  lists.put(A, item('a'))
   await settled()
   t.strictSame(told(socket), [])
   await pass(LIMITS.live.unknowableMs + 2 * LIMITS.live.sweepMs)
@@ -142,30 +141,30 @@ t.test('while nobody knows what was revoked nothing is told, then it ends with 1
 
 t.test('a role that changes: another list, or none', async (t) => {
   const { signIn, grant, grantOn, clock, lists } = scene(t)
-  lists.put(A, { name: 'a' })
-  lists.put(B, { name: 'b' })
+  lists.put(A, item('a'))
+  lists.put(B, item('b'))
   const socket = await signIn()
   await following(socket)
-  grantOn('graph/thing', `query`, 'field', 'other')
+  grantOn('graph/item', `query`, 'field', 'other')
   await clock.advance(0)
   await settled()
   t.strictSame(told(socket), [], 'what shows the same is not told again')
-  grant([`graph/thing/${B}`, 'query'], ['graph/thing', 'field'])
+  grant([`graph/item/${itemId(B)}`, 'query'], ['graph/item', 'field'])
   await clock.advance(0)
   await settled()
   t.strictSame(told(socket), [
-    { kind: 'reset', id: null, index: null, node: null, nodes: [{ name: 'b' }] },
+    { kind: 'reset', id: null, index: null, node: null, nodes: [{ state: 'b' }] },
   ])
-  lists.put(A, { name: 'a2' })
-  lists.put(B, { name: 'b2' })
+  lists.put(A, item('a2'))
+  lists.put(B, item('b2'))
   await settled()
-  t.match(told(socket), [{ kind: 'updated', node: { name: 'b2' } }])
-  grantOn(`graph/thing/${B}`, 'query')
+  t.match(told(socket), [{ kind: 'updated', node: { state: 'b2' } }])
+  grantOn(`graph/item/${itemId(B)}`, 'query')
   await clock.advance(0)
   await settled()
   const [error] = told(socket) as [{ type: string; payload: unknown }]
   t.match(error, { type: 'error', id: '1', payload: [{ extensions: { code: 'INVALID_QUERY' } }] })
-  t.equal(lists.standing.size, 0)
+  t.equal(lists.standing, 0)
   t.equal(socket.code, null, 'others on the connection go on')
 })
 
@@ -174,9 +173,9 @@ t.test('a client that does not read is told the difference when it does', async 
   const socket = await signIn()
   await following(socket)
   socket.bufferedBytes = LIMITS.live.queryHoldBytes
-  for (let i = 0; i < 50; i++) lists.put(A, { name: `a${i}` })
-  lists.put(B, { name: 'b' })
-  lists.put(C, { name: 'c' })
+  for (let i = 0; i < 50; i++) lists.put(A, item(`a${i}`))
+  lists.put(B, item('b'))
+  lists.put(C, item('c'))
   lists.put(B, null)
   await settled()
   t.strictSame(told(socket), [])
@@ -184,16 +183,16 @@ t.test('a client that does not read is told the difference when it does', async 
   socket.handler.drained()
   await settled()
   t.match(told(socket), [
-    { kind: 'added', index: 0, node: { name: 'a49' } },
-    { kind: 'added', index: 1, node: { name: 'c' } },
+    { kind: 'added', index: 0, node: { state: 'a49' } },
+    { kind: 'added', index: 1, node: { state: 'c' } },
   ])
   socket.bufferedBytes = LIMITS.live.queryHoldBytes
-  for (let i = 0; i < 9; i++) lists.put(A.replace(/a$/, String(i)), { name: `x${i}` })
-  for (const id of [A, C]) lists.put(id, { name: 'z' })
+  for (let i = 0; i < 9; i++) lists.put(10 + i, item(`x${i}`))
+  for (const id of [A, C]) lists.put(id, item('z'))
   // What was written and taken within one tick is not told by a drain.
   socket.bufferedBytes = 0
   await pass(LIMITS.live.sweepMs)
-  lists.put(B, { name: 'b' })
+  lists.put(B, item('b'))
   await settled()
   const list = told(socket) as { kind: string; nodes: { name: string }[] | null }[]
   t.equal(list.length, 12)
@@ -205,16 +204,16 @@ t.test('complete ends a list, and nothing more of it is told; its id is free', a
   await following(socket)
   socket.says({ type: 'complete', id: '1' })
   await settled()
-  t.equal(lists.standing.size, 0)
-  lists.put(A, { name: 'a' })
+  t.equal(lists.standing, 0)
+  lists.put(A, item('a'))
   await settled()
   t.strictSame(told(socket), [])
   await following(socket)
-  lists.put(B, { name: 'b' })
+  lists.put(B, item('b'))
   await settled()
   t.match(told(socket), [{ kind: 'added', index: 1 }])
   socket.handler.closed()
-  t.equal(lists.standing.size, 0)
+  t.equal(lists.standing, 0)
 })
 
 t.test('a list that ends while it is read leaves nothing', async (t) => {
@@ -223,13 +222,13 @@ t.test('a list that ends while it is read leaves nothing', async (t) => {
   lists.gate = gate.promise
   const [one, two] = [await signIn(), await signIn()]
   for (const socket of [one, two]) subscribe(socket)
-  await until('both stand', () => lists.standing.size === 2)
+  await until('both stand', () => lists.standing === 2)
   one.says({ type: 'complete', id: '1' })
   await settled()
   two.handler.closed()
   gate.resolve()
   await settled()
-  t.equal(lists.standing.size, 0)
+  t.equal(lists.standing, 0)
   t.equal(one.sent.filter(({ type }) => type === 'next').length, 0)
 })
 
@@ -246,11 +245,11 @@ t.test('an id that is used again at once is the other list', async (t) => {
   await settled()
   gate.resolve()
   await settled()
-  t.equal(lists.standing.size, 1)
+  t.equal(lists.standing, 1)
   t.match(told(socket), [{ type: 'connection_ack' }, { kind: 'created' }])
   socket.says({ type: 'complete', id: '1' })
   await settled()
-  t.equal(lists.standing.size, 0)
+  t.equal(lists.standing, 0)
 })
 
 t.test('so many operations at once, ids of so many characters', async (t) => {
@@ -263,14 +262,14 @@ t.test('so many operations at once, ids of so many characters', async (t) => {
     socket.sent.filter(({ type }) => type === 'error'),
     [{ id: '3', payload: [{ extensions: { code: 'TOO_LARGE' } }] }],
   )
-  t.equal(lists.standing.size, 2)
+  t.equal(lists.standing, 2)
   socket.says({ type: 'complete', id: '1' })
   subscribe(socket, 'x'.repeat(LIMITS.live.queryIdCharsMax + 1))
   await settled()
   t.match(socket.last, { payload: [{ message: /an id has at most/ }] })
   subscribe(socket, '4')
   await settled()
-  t.equal(lists.standing.size, 2)
+  t.equal(lists.standing, 2)
 })
 
 t.test('subscriptions of one connection have so many characters', async (t) => {
@@ -287,12 +286,12 @@ t.test('subscriptions of one connection have so many characters', async (t) => {
   await settled()
   subscribe(socket, '2', query)
   await settled()
-  t.equal(lists.standing.size, 1)
+  t.equal(lists.standing, 1)
 })
 
 t.test('queries: answers, refusals, and our own faults', async (t) => {
   const answers: (string | Error)[] = [
-    '{"__e0":[{"name":"a"}]}',
+    '{"__e0":[{"state":"a"}]}',
     new RequestError('TOO_BUSY', 'too many', { path: '/0' }),
     new Error('a mistake of ours'),
   ]
@@ -301,19 +300,19 @@ t.test('queries: answers, refusals, and our own faults', async (t) => {
     return answer instanceof Error ? Promise.reject(answer) : Promise.resolve({ json: answer })
   })
   const socket = await signIn()
-  const query = '{ things { name } }'
+  const query = '{ items { state } }'
   subscribe(socket, 'q', query)
   await until('it is complete', () => socket.last?.['type'] === 'complete')
   t.strictSame(socket.sent.splice(0), [
     { type: 'connection_ack' },
-    { id: 'q', type: 'next', payload: { data: { things: [{ name: 'a' }] } } },
+    { id: 'q', type: 'next', payload: { data: { items: [{ state: 'a' }] } } },
     { id: 'q', type: 'complete' },
   ])
   subscribe(socket, 'q', query)
   await until('it is refused', () => socket.sent.length > 0)
   t.match(socket.last, {
     type: 'error',
-    payload: [{ message: 'too many', path: ['things'], extensions: { code: 'TOO_BUSY' } }],
+    payload: [{ message: 'too many', path: ['items'], extensions: { code: 'TOO_BUSY' } }],
   })
   subscribe(socket, 'q', query)
   await until('it is closed', () => socket.code !== null)

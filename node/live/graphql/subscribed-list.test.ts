@@ -8,21 +8,22 @@ import { GraphQl } from '../../graph/graphql/loader.ts'
 import { SocketStation } from '../socket/socket-station.ts'
 import { accessScene, socketsOf } from '../socket/testing/socket-scene.ts'
 import { GraphQlStation } from './graphql-station.ts'
+import { itemId } from '../queries/testing/live-stage.ts'
 import { ListsTwin } from './testing/lists-twin.ts'
 
 const LIMIT = 4
 const QUERY = `subscription {
-  things(filter: "colour == 'red'", orderBy: "name", limit: ${LIMIT}) {
+  items(filter: "rank == 1", orderBy: "state", limit: ${LIMIT}) {
     kind id index previousIndex
-    node { ...Thing }
-    nodes { ...Thing }
+    node { ...Item }
+    nodes { ...Item }
   }
 }
-fragment Thing on Thing { id: thingId name }`
+fragment Item on Item { id: itemId state }`
 
 interface Shown {
   readonly id: string
-  readonly name: string
+  readonly state: string
 }
 
 interface Told {
@@ -44,15 +45,13 @@ function made(list: readonly Shown[], { kind, id, index, previousIndex, node, no
   return next
 }
 
-const idOf = (n: number): string => `00000000-0000-4000-8000-0000000000${n + 10}`
-
 const event = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
       id: fc.nat(9),
-      name: fc.constantFrom('a', 'b', 'c', 'd'),
-      colour: fc.option(fc.constantFrom('red', 'red', 'blue')),
+      state: fc.constantFrom('a', 'b', 'c', 'd'),
+      rank: fc.option(fc.constantFrom(1, 1, 2)),
     }),
   },
   { weight: 1, arbitrary: fc.constant('holds' as const) },
@@ -78,7 +77,7 @@ t.test('what is told makes the list that is there, however slowly it is read', a
     while (socket.sent.length === 0) await settled()
     socket.says({ type: 'subscribe', id: '1', payload: { query: QUERY } })
     while (socket.sent.length < 2) await settled()
-    const things = new Map<string, { readonly name: string; readonly colour: string }>()
+    const items = new Map<string, { readonly state: string; readonly rank: number }>()
     const reads = async (): Promise<void> => {
       socket.bufferedBytes = 0
       socket.handler.drained()
@@ -88,25 +87,24 @@ t.test('what is told makes the list that is there, however slowly it is read', a
       if (one === 'holds') socket.bufferedBytes = LIMITS.live.queryHoldBytes
       else if (one === 'reads') await reads()
       else {
-        const { name, colour } = one
-        const id = idOf(one.id)
-        if (colour === null) things.delete(id)
-        else things.set(id, { name, colour })
-        lists.put(id, colour === null ? null : { name, colour })
+        const { id, state, rank } = one
+        if (rank === null) items.delete(itemId(id))
+        else items.set(itemId(id), { state, rank })
+        lists.put(id, rank === null ? null : { state, rank })
       }
     }
     await reads()
     let list: Shown[] = []
     for (const { type, payload } of socket.sent.splice(1)) {
       if (type !== 'next') throw new Error(JSON.stringify(payload))
-      list = made(list, (payload as { data: { things: Told } }).data.things)
+      list = made(list, (payload as { data: { items: Told } }).data.items)
     }
     socket.handler.closed()
-    const right = Array.from(things, ([id, { name, colour }]) => ({ id, name, colour }))
-      .filter(({ colour }) => colour === 'red')
-      .toSorted((a, b) => (a.name + a.id < b.name + b.id ? -1 : 1))
+    const right = Array.from(items, ([id, { state, rank }]) => ({ id, state, rank }))
+      .filter(({ rank }) => rank === 1)
+      .toSorted((a, b) => (a.state + a.id < b.state + b.id ? -1 : 1))
       .slice(0, LIMIT)
-      .map(({ id, name }) => ({ id, name }))
+      .map(({ id, state }) => ({ id, state }))
     return JSON.stringify(list) === JSON.stringify(right)
   })
   await fc.assert(property, { numRuns: 150 })
