@@ -251,11 +251,24 @@ t.test('light and dark', { skip }, async (t) => {
   t.equal(await paper(), 'rgb(20, 24, 30)')
 })
 
-t.test('GraphiQL runs a query', { skip }, async (t) => {
+t.test('GraphiQL runs a query, and shows a subscription as it changes', { skip }, async (t) => {
   const { page, faults } = await open(t, 'graphiql')
   await signIn(page)
   await page.waitForSelector('.graphiql-execute-button')
   await page.click('.graphiql-execute-button')
   await told(page, '.result-window', /"__typename": "Query"/)
+  const subscription = `subscription {
+    orders(filter: "customerNumber == 'q'") { kind node { orderNumber } }
+  }`
+  await page.evaluate(
+    `document.querySelector('.graphiql-query-editor .CodeMirror').CodeMirror
+      .setValue(${JSON.stringify(subscription)})`,
+  )
+  await page.click('.graphiql-execute-button')
+  await told(page, '.result-window', /"kind": "created"/)
+  await order('Q-0', 'q')
+  await told(page, '.result-window', /"kind": "added"[^]*"orderNumber": "Q-0"/)
+  await page.click('.graphiql-execute-button')
+  await until('the subscription ends', async () => (await node.metric('kontor_live_queries')) === 0)
   t.strictSame(faults, [])
 })

@@ -26,14 +26,16 @@
     place.hidden = true
   }
 
-  const send = async (url, { headers, ...options }) => {
-    const response = await fetch(url, {
-      ...options,
+  const post = async (parameters, headers) => {
+    const response = await fetch('/graphql', {
+      method: 'POST',
       headers: {
         ...headers,
         Accept: 'application/graphql-response+json, application/json;q=0.9',
+        'Content-Type': 'application/json',
         Authorization: `Bearer ${token}`,
       },
+      body: JSON.stringify(parameters),
     })
     if (response.status === 401) ask('The token is not good any more.')
     return response
@@ -48,7 +50,25 @@
       closed: ({ code }) => code === 4403 && ask('The token is not good any more.'),
     },
   })
-  const fetcher = GraphiQL.createFetcher({ url: '/graphql', fetch: send, wsClient })
+
+  /** Texts and comments left out, so that no word in them is taken for the document's own. */
+  const bare = (query) => query.replace(/"""[^]*?"""|"(?:\\.|[^"\\])*"|#.*/g, '')
+
+  /** Of what is sent, not of what GraphiQL knows of the document: that comes a moment later. */
+  const isSubscription = ({ query, operationName }) => {
+    const found = bare(query).matchAll(/(?:^|\})\s*(query|mutation|subscription)\b\s*(\w*)/g)
+    const operations = Array.from(found, ([, kind, name]) => ({ kind, name }))
+    const meant = operationName
+      ? operations.find(({ name }) => name === operationName)
+      : operations.at(0)
+    return meant?.kind === 'subscription'
+  }
+
+  const fetcher = async (parameters, { headers = {} } = {}) => {
+    if (isSubscription(parameters)) return wsClient.iterate(parameters)
+    const response = await post(parameters, headers)
+    return response.json()
+  }
 
   const show = () => {
     form.hidden = true
@@ -63,9 +83,7 @@
     const given = new FormData(form)
     try {
       token = given.get('token') || (await tokenOf(given.get('client'), given.get('secret')))
-      const body = JSON.stringify({ query: '{ __typename }' })
-      const headers = { 'Content-Type': 'application/json' }
-      const { status } = await send('/graphql', { method: 'POST', headers, body })
+      const { status } = await post({ query: '{ __typename }' }, {})
       if (status === 401) throw new Error('The token is not good.')
       form.reset()
       show()
