@@ -75,6 +75,25 @@ t.test('what the engine can say whole is one search of as many as are shown', as
   t.same(await of({ limit: 3, count: true, node }), [[[4, true]]])
 })
 
+t.test('candidates come in pages that grow, unless all are needed', async (t) => {
+  const { sent } = await stage(libraries({ rating: 1 }), { ...FINDER_BOUNDS, page: 10 })
+  const sizes = async (more: object): Promise<number[]> => {
+    const node = { fields: ['area'] }
+    const filter = 'area + rating > 100'
+    const searches = await sent({ edge: 'libraries', filter, orderBy: 'area', node, ...more })
+    return searches.flat().map(({ size }) => size)
+  }
+  t.same(await sizes({ limit: 1 }), [8, 10], 'of the first as many as are soon enough')
+  t.same(await sizes({ limit: 2 }), [10, 10])
+  t.same(await sizes({ limit: 1, count: true }), [10, 10])
+  const found = await stage(libraries())
+  await found.ask({ edge: 'libraries', filter: "motto contains 'l'", limit: 1 })
+  t.same(
+    found.asked.flatMap(({ requests }) => requests.map(({ size }) => size)),
+    [8],
+  )
+})
+
 t.test('candidates are read until there are enough', async (t) => {
   const { sent, ask } = await stage(libraries(), PIECES)
   const of = (limit: number) => {

@@ -71,6 +71,9 @@ export interface FinderOptions {
   readonly trace?: Trace
 }
 
+/** Candidates of a first page for each node that is shown, and of each page for one before. */
+const PAGE_GROWTH = 4
+
 /** Some of a step's nodes: those that the query finds and `keep` lets through. */
 interface Target {
   readonly query: Query | null
@@ -231,7 +234,11 @@ export class ElasticFinder implements RemoteFinder {
     const selection = this.#selection(step)
     const kept = new Kept(step)
     const request = this.#request(selection, [semiJoin], target)
-    for await (const page of this.#pages(request)) {
+    const { returns, limit } = step
+    // Who counts, and elements, which come in no order, take all pages.
+    const isShort = selection.within === null && (returns === 'nodes' || returns === 'nothing')
+    const first = isShort ? PAGE_GROWTH * (limit + 1) : request.size
+    for await (const page of this.#pages(request, first)) {
       const some = this.#candidates(page, step, selection)
       const rows = some.filter((row) => target.keep?.(row) ?? true)
       for (const row of await this.#matching(step, rows)) kept.add(row)
@@ -241,12 +248,15 @@ export class ElasticFinder implements RemoteFinder {
     return kept.found()
   }
 
-  async *#pages(request: SearchRequest): AsyncGenerator<SearchAnswer> {
-    for (let next = request; ;) {
+  /** The first page has `first` documents, later ones more and more, up to what is asked for. */
+  async *#pages(request: SearchRequest, first = request.size): AsyncGenerator<SearchAnswer> {
+    let size = Math.min(first, request.size)
+    for (let next = { ...request, size }; ;) {
       const [page] = await this.#search([next])
       yield page!
-      if (page!.hits.length < request.size) return
-      next = { ...request, searchAfter: page!.hits.at(-1)!.sort }
+      if (page!.hits.length < size) return
+      size = Math.min(size * PAGE_GROWTH, request.size)
+      next = { ...request, size, searchAfter: page!.hits.at(-1)!.sort }
     }
   }
 

@@ -21,6 +21,7 @@ import type { GraphReader } from '../search.ts'
 import { fingerprintOf, type IndexPlace, openForReading } from './file.ts'
 import { keyBytes, layoutOf, type IndexLayoutOfAll } from './layout.ts'
 import { TICK } from './select.ts'
+import { heldFind } from './held-find.ts'
 import { Statements } from './statements.ts'
 import { NO_PARENT, StepFind } from './step-find.ts'
 
@@ -122,8 +123,11 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
   find(step: Step, parents: readonly GraphRow[] | null): Found[] {
     const find = new StepFind(step, this.#layout.nodes, this.#statements)
     if (parents === null) return [find.run(NO_PARENT)]
+    const inParent = heldFind(step)
     return parents.map((parent) => {
       this.#check()
+      const held = inParent?.(parent) ?? null
+      if (held !== null) return held
       const founds = new Merged(step)
       for (const given of find.givenBy(parent, (actorId) => this.#actorNumber(actorId))) {
         founds.add(find.run(given))

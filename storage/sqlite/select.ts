@@ -13,7 +13,15 @@ import type { Condition, CursorPlace, Link, Operand, Step } from '../../protocol
 import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './layout.ts'
 import { behindSql, orderSql, orderTerms } from './order.ts'
 import { conditionSql, exists, param, sql, type Relation, type Sql } from './sql.ts'
-import { conjuncts, type FilterPart, type Masked, masking, type Ways, waysOf } from './way.ts'
+import {
+  conjuncts,
+  findsFew,
+  type FilterPart,
+  type Masked,
+  masking,
+  type Ways,
+  waysOf,
+} from './way.ts'
 
 /** Name of the SQL function that throws when the query's time is over. */
 export const TICK = 'budget_tick'
@@ -158,13 +166,13 @@ export class StepSelect {
 
   /** The parent of a nested step, by parameters that are filled in for each parent. */
   #parentTerms(): Sql[] {
-    const { source, storage } = this.#step
+    const { source } = this.#step
     if (source.kind === 'set') return []
     const { layout, table, element } = this.relation
     const { to } = source
     const terms: Sql[] = []
     if (source.sameActor) {
-      const ofHolder = storage.kind === 'embedded' && storage.node === source.parent
+      const ofHolder = isHeld(this.#step)
       terms.push(
         ofHolder
           ? sql`${table}.k = ${param({ of: 'key' })}`
@@ -196,14 +204,17 @@ export class StepSelect {
 
   /** The semi-join `step` on nodes of `parentStep`. */
   #semiJoin(step: Step, parentStep: Step, parent: Relation): Sql {
-    const child = this.#relation(step)
+    const own = this.#relation(step)
+    const isAtHand = parent.element === null && isHeld(step)
+    const child = isAtHand ? { ...own, table: parent.table } : own
     const terms = this.#terms(step, child)
     const { source } = step
     const through = source.kind === 'edge' ? source.through : undefined
     if (through !== undefined) return this.#overLink(step, through, { parent, child, terms })
     const link = linkSql(step, parent, child)
+    const nodes = isAtHand ? elements(child) : from(child)
     if (step.require === 'none') {
-      return sql`NOT EXISTS (SELECT 1 FROM ${from(child)} WHERE ${conjunction([...link, ...terms])})`
+      return sql`NOT EXISTS (SELECT 1 FROM ${nodes} WHERE ${conjunction([...terms, ...link])})`
     }
     if (parent.element === null && this.#isTurned(step, child)) {
       const again = this.#relation(parentStep)
@@ -211,14 +222,14 @@ export class StepSelect {
       return sql`${parent.table}.k IN (SELECT ${again.table}.k FROM ${from(child)} CROSS JOIN
         ${from(again)} WHERE ${conjunction([tick(child), ...terms, ...back])})`
     }
-    return exists(from(child), conjunction([...link, ...terms]))
+    return exists(nodes, conjunction([...terms, ...link]))
   }
 
   /** True: the few children that match say which parents do. */
   #isTurned(step: Step, child = this.#relation(step)): boolean {
     const { source, filter } = step
     const isOwn = source.kind === 'edge' && source.sameActor
-    return isOwn && filter !== null && isIndexed(filter, child)
+    return isOwn && filter !== null && findsFew(filter, child)
   }
 
   #overLink(
@@ -241,10 +252,13 @@ export class StepSelect {
   }
 }
 
-function from({ layout, table, element, slot }: Relation): string {
-  const rows = `${layout.table} AS ${table}`
-  return element === null ? rows : `${rows}, json_each(${table}.doc, '$[${slot}]') AS ${element}`
+function from(on: Relation): string {
+  const rows = `${on.layout.table} AS ${on.table}`
+  return on.element === null ? rows : `${rows}, ${elements(on)}`
 }
+
+const elements = ({ table, element, slot }: Relation): string =>
+  `json_each(${table}.doc, '$[${slot}]') AS ${element}`
 
 const tick = ({ table }: Relation): Sql => ({
   text: `((${table}.k >> ${NODE_BITS}) & 63 OR ${TICK}())`,
@@ -270,6 +284,12 @@ function memberValue(member: string, { layout, table, element }: Relation): Sql 
   return sql`json_extract(${table}.doc, '$[${String(layout.slots.get(member)!)}]')`
 }
 
+/** True: its nodes are elements of their parents' own documents. */
+export function isHeld({ source, storage }: Step): boolean {
+  if (source.kind !== 'edge' || storage.kind !== 'embedded') return false
+  return source.sameActor && storage.node === source.parent
+}
+
 /** True: the edge says no more than "of the same actor", which the key range says already. */
 export function toldByActor(step: Step, layout: NodeLayout): boolean {
   const { source, storage } = step
@@ -286,13 +306,12 @@ function linkSql(
   child: Relation,
   find: 'child' | 'parent' = 'child',
 ): Sql[] {
-  const { source, storage } = step
+  const { source } = step
   if (source.kind !== 'edge') return []
   const { from: ours, to: theirs } = source
   const terms: Sql[] = []
   if (source.sameActor) {
-    const ofHolder =
-      storage.kind === 'embedded' && storage.node === source.parent && parent.element === null
+    const ofHolder = isHeld(step) && parent.element === null
     const [found, given] = find === 'child' ? [child, parent] : [parent, child]
     const last = `${given.table}.k | ${LAST_IN_ACTOR}`
     terms.push(
@@ -376,25 +395,4 @@ function readsContent(operand: Operand, { layout }: Relation): boolean {
   const member = operand.path[0]!
   // The id and the actor of a removed node stay in its row.
   return member !== layout.type.idField && !layout.actorMembers.has(member)
-}
-
-/** True when an index finds the few rows that can match. */
-function isIndexed(filter: Condition, on: Relation): boolean {
-  if (on.element !== null) return false
-  return conjuncts(filter).some((part) => {
-    if (part.kind === 'in') return isKey(part.operand, on)
-    if (part.kind !== 'compare' || part.operator !== '==') return false
-    const { left, right } = part
-    if (left.kind === 'value') return isKey(right, on)
-    return right.kind === 'value' && isKey(left, on)
-  })
-}
-
-function isKey(operand: Operand, { layout }: Relation): boolean {
-  if (operand.kind !== 'field' || operand.path.length !== 1) return false
-  const member = operand.path[0]!
-  if (member === layout.type.idField) return true
-  const field = layout.type.fields.find((f) => f.name === member)
-  // Values of an enum are shared by very many rows.
-  return field?.indexed === true && field.type !== 'enum' && layout.columnOf.has(member)
 }

@@ -7,16 +7,16 @@ import type { Found, GraphRow } from '../../protocol/graph/execute.ts'
 import type { Link, Step } from '../../protocol/graph/plan.ts'
 import { formatUuid } from '../../protocol/ids.ts'
 import { keyBytes, NODES_PER_ACTOR, storedId, type NodeLayout } from './layout.ts'
-import { StepSelect, toldByActor } from './select.ts'
+import { isHeld, StepSelect, toldByActor } from './select.ts'
 import type { Param, Relation, Sql } from './sql.ts'
 import type { Statements, Stored } from './statements.ts'
 import { type Masked, maskedOf } from './way.ts'
 import { parseStored } from './stored-json.ts'
 
-type Cells = [k: number, content: string, place: number, actor?: Uint8Array]
+type Cells = [k: number, content: string, place: number, actor?: Uint8Array | string]
 
 /** A node out of the index. */
-class SqlRow implements GraphRow {
+export class SqlRow implements GraphRow {
   readonly k: number
   /** Place in its holder's list, for embedded nodes. */
   readonly place: number
@@ -230,7 +230,10 @@ function neededMembers(
   members.add(id)
   if (actor !== null) members.add(actor)
   for (const { path } of step.orderBy) members.add(path[0]!)
-  for (const { source } of step.plan.steps) if (source.kind === 'edge') members.add(source.from)
+  for (const below of step.plan.steps) {
+    if (below.source.kind === 'edge') members.add(below.source.from)
+    if (below.storage.kind === 'embedded' && isHeld(below)) members.add(below.storage.member)
+  }
   if (step.position !== null) members.add(step.position)
   return Array.from(members, (member) => [member, layout.slots.get(member) ?? -1] as const)
 }

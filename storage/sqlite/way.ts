@@ -143,3 +143,25 @@ export function masking(sql: Sql, masked: Masked | null): Sql {
   for (const column of masked ?? []) text = text.replaceAll(column, `+${column}`)
   return { text, params: sql.params }
 }
+
+/** True when an index finds the few rows that can match. */
+export function findsFew(filter: Condition, on: Relation): boolean {
+  if (on.element !== null) return false
+  return conjuncts(filter).some((part) => {
+    if (part.kind === 'in') return isKey(part.operand, on)
+    if (part.kind !== 'compare' || part.operator !== '==') return false
+    const { left, right } = part
+    if (left.kind === 'value') return isKey(right, on)
+    return right.kind === 'value' && isKey(left, on)
+  })
+}
+
+function isKey(operand: Operand, { layout }: Relation): boolean {
+  if (operand.kind !== 'field' || operand.path.length !== 1) return false
+  const member = operand.path[0]!
+  if (member === layout.type.idField) return true
+  const field = layout.type.fields.find((f) => f.name === member)
+  if (field?.indexed !== true || !layout.columnOf.has(member)) return false
+  // Values of an enum, and quantities, are shared by very many rows.
+  return field.type !== 'enum' && (field.type !== 'number' || field.custom === true)
+}

@@ -16,6 +16,7 @@ const of = (node: string, id: string, doc: Doc): IndexWrite => {
 
 export function searchLinks(suite: Test, make: MakeIndex): void {
   void suite.test('links without an end lead nowhere', (t) => linksToNowhere(t, make))
+  void suite.test('what a document holds is led to by the edge', (t) => heldNodes(t, make))
 }
 
 async function linksToNowhere(t: Test, make: MakeIndex): Promise<void> {
@@ -68,4 +69,38 @@ async function linksToNowhere(t: Test, make: MakeIndex): Promise<void> {
   t.strictSame(await ask(reader, [libraries]), {
     libraries: [{ lentNotes: [{ noteId: 'there' }] }, { lentNotes: [] }],
   })
+}
+
+/** An edge goes by equal values, also to nodes that lie in the document of its beginning. */
+async function heldNodes(t: Test, make: MakeIndex): Promise<void> {
+  const { writer, reader } = await make(t, OPTIONS)
+  await writer.reset('one')
+  const note = (noteId: string, more: object): Doc => ({ noteId, libraryId: ONE, ...more })
+  const notes = [
+    note('b', { weight: 2 }),
+    note('of another', { libraryId: TWO, weight: 2 }),
+    note('of none', { libraryId: undefined, weight: 2 }),
+    note('a', { weight: 2 }),
+    note('light', { weight: 1 }),
+  ]
+  await writer.apply([library(ONE, 1, { name: 'a', notes }), library(TWO, 1, { name: 'b' })], [])
+  const nested = async (more: object): Promise<unknown> => {
+    const edge = { edge: 'notes', filter: 'weight == 2', node: { fields: ['noteId'] }, ...more }
+    const node = { navigate: [edge, { ...edge, alias: 'all', count: true }] }
+    const answer = await ask(reader, [{ edge: 'libraries', orderBy: 'name', node }])
+    return answer['libraries']
+  }
+  const all = { count: 2, nodes: [{ noteId: 'b' }, { noteId: 'a' }] }
+  const none = { notes: [], all: { count: 0, nodes: [] } }
+  t.strictSame(await nested({}), [{ notes: all.nodes, all }, none])
+  const sorted = [{ noteId: 'a' }, { noteId: 'b' }]
+  t.strictSame(await nested({ orderBy: 'weight' }), [
+    { notes: sorted, all: { count: 2, nodes: sorted } },
+    none,
+  ])
+  const one = [{ noteId: 'b' }]
+  t.strictSame(await nested({ limit: 1 }), [
+    { notes: one, notesHasMore: true, all: { count: 2, nodes: one }, allHasMore: true },
+    none,
+  ])
 }
