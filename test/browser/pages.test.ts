@@ -12,12 +12,12 @@ import { until } from '../harness/patience.ts'
 import { freePort } from '../../tools/engines/server-process.mjs'
 import { openBrowser } from './chromium.ts'
 
-const WAIT_MS = 30_000
+const WAIT_MS = 60_000
 const LIMIT = 5
 /** Rows that fade away at one time, beside those that are there. */
 const LEAVING_MAX = 20
 
-t.setTimeout(180_000)
+t.setTimeout(280_000)
 
 const found = await openBrowser(t)
 const skip = 'skipped' in found ? found.skipped : false
@@ -107,11 +107,19 @@ async function isRight(page: Page, beginning: string): Promise<readonly string[]
   const { filter, orderBy } = query(beginning)
   const asked = { edge: 'orders', filter, orderBy, limit: LIMIT, node: { fields: ['orderNumber'] } }
   let shown: string[] = []
-  await until('the page shows what the graph has', async () => {
-    const { orders } = await node.graph<{ orders: { orderNumber: string }[] }>([asked], written)
-    shown = (await rows(page)).map(([number]) => number!)
-    return shown.join() === orders.map(({ orderNumber }) => orderNumber).join()
-  })
+  await until(
+    'the page shows what the graph has',
+    async () => {
+      // An index that is behind on a busy machine is asked again.
+      const answer = await node
+        .graph<{ orders: { orderNumber: string }[] }>([asked], written)
+        .catch(() => null)
+      if (answer === null) return false
+      shown = (await rows(page)).map(([number]) => number!)
+      return shown.join() === answer.orders.map(({ orderNumber }) => orderNumber).join()
+    },
+    WAIT_MS,
+  )
   return shown
 }
 
@@ -181,6 +189,7 @@ t.test(
     await node.kill()
     await state(page, 'waiting')
     t.match(await text(page, '#said'), /Connection lost, next try in \d/)
+    t.equal(await text(page, '#news'), 'Connection lost', 'a screen reader hears it once')
     t.equal((await rows(page)).length, 3, 'what was there is there')
     await node.start()
     await order('K-0', 'k0')
@@ -201,7 +210,7 @@ t.test('what an order holds is text, whatever it says', { skip }, async (t) => {
   await signIn(page)
   await state(page, 'live')
   await watch(page, query('x'))
-  await until('both are shown', async () => (await rows(page)).length === 2)
+  await until('both are shown', async () => (await rows(page)).length === 2, WAIT_MS)
   t.strictSame(
     (await rows(page)).map(([number, customer]) => [number, customer]).sort(),
     [
@@ -227,7 +236,7 @@ t.test('many changes: rows are bounded, and a pause holds them', { skip }, async
   `)
   const numbers = Array.from({ length: 200 }, (_, i) => i)
   await atOnce(numbers, (i) => order(`M-${i}`, `m${999 - i}`))
-  await until('the last one is shown', async () => (await rows(page))[0]?.[0] === 'M-199')
+  await until('the last one is shown', async () => (await rows(page))[0]?.[0] === 'M-199', WAIT_MS)
   await isRight(page, 'm')
   const most = Number(await page.evaluate('window.most'))
   t.ok(most >= LIMIT && most <= LIMIT + LEAVING_MAX, `${most} rows`)

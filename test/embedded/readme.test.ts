@@ -135,8 +135,8 @@ async function watchesOrders(t: Test, command: string): Promise<void> {
         .match(/EX-\d+/g) ?? []
     ).join(' ')
   const shows = (numbers: string): Promise<void> =>
-    until(`${command} shows ${numbers}: ${said}`, () => shown() === numbers)
-  await until('it is there', () => said.includes('┌'))
+    until(`${command} shows ${numbers}`, () => shown() === numbers, 60_000)
+  await until('it is there', () => said.includes('┌'), 60_000)
   const first = await smallOrder(node, { orderNumber: 'EX-1' })
   await shows('EX-1')
   const second = await smallOrder(node, { orderNumber: 'EX-2' })

@@ -46,7 +46,9 @@ function show(state, { waitMs, message } = {}) {
   at('state').dataset.state = state
   at('said').textContent = says[state]
   at('hurry').hidden = state !== 'waiting'
-  if (state === 'waiting' || state === 'live') at('news').textContent = says[state]
+  // Told once, not at each try.
+  if (state === 'waiting') at('news').textContent = 'Connection lost'
+  if (state === 'live') at('news').textContent = says.live
   if (state === 'off') askWho(message ?? '')
   if (state === 'live') void compareClocks()
   table.due()
@@ -198,6 +200,7 @@ function watch() {
   at('fault').hidden = true
   queryForm.elements.filter.removeAttribute('aria-invalid')
   pace = new Pace(nowMs())
+  pause(false)
   table.setFields(asked)
   connection.watch({
     edge: 'orders',
@@ -209,13 +212,15 @@ function watch() {
 }
 
 at('hurry').addEventListener('click', () => connection.hurry())
-at('pause').addEventListener('click', () => {
-  isPaused = !isPaused
+at('pause').addEventListener('click', () => pause(!isPaused))
+
+function pause(wanted) {
+  isPaused = wanted
   held = 0
   at('pause').setAttribute('aria-pressed', String(isPaused))
   at('pause').textContent = isPaused ? 'Go on' : 'Pause'
   table.isPaused = isPaused
-})
+}
 
 // --- numbers ------------------------------------------------------------------------------
 
