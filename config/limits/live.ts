@@ -59,6 +59,8 @@ export const LIVE_LIMITS = {
     topicCharsMax: 600,
     /** Past so many paths other members are asked for whole types of actors. */
     watchedPathsMax: 200,
+    /** Events that wait for who reads them one by one, and reads that wait for events. */
+    eventsUnreadMax: 1_000,
     // Live queries
     /** Of one connection, of all of a session, of all of a member; their ids. */
     queriesMax: 100,

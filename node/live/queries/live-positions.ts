@@ -1,14 +1,18 @@
-// Positions of live queries, opaque to clients: up to where the feed of each shard is in what they
-// have, and a digest of it. Who comes back with one, to whichever member, goes on from it if the
-// list is still right, else begins anew. Source: CONTRACT 1.10.
+// Positions of live queries: up to where the feed of each shard is in what a client has, and a
+// digest of it. Who comes back with one, to whichever member, goes on from it if the list is still
+// right, else begins anew. Where shards end is sealed: it would tell how much is written that the
+// client doesn't see. Source: CONTRACT 1.10.
 
 import { hash } from 'node:crypto'
 import { LIMITS } from '../../../config/limits.ts'
 import type { StoreIdentity } from '../../../storage/journal.ts'
+import { cursorSeal } from '../../graph/cursors.ts'
 import { type LiveNode, keyOf } from './live-window.ts'
 
-const FORMAT = '1'
+const FORMAT = '2'
 const CHECK_CHARS = 16
+/** Of an offset, base 36, so that its length doesn't say how large it is: 78 thousand million. */
+const OFFSET_CHARS = 7
 
 export interface LivePosition {
   /** Not changed any more. */
@@ -26,16 +30,17 @@ export interface LivePositions {
 export function livePositions(store: StoreIdentity): LivePositions {
   const name = `${FORMAT}.${hash('sha256', `${store.format}/${store.generation}`, 'base64url').slice(0, 8)}`
   const key = `live position ${store.secret} ${name}`
+  const { seal, open } = cursorSeal(store.secret)
   const textOf = (body: string): string =>
     `${body}.${hash('sha256', key + body, 'base64url').slice(0, CHECK_CHARS)}`
-  // Of offsets that many lists have: each object is written once.
-  const written = new WeakMap<LivePosition['offsets'], string>()
+  // Of offsets that many lists have: each object is sealed once.
+  const sealed = new WeakMap<LivePosition['offsets'], string>()
   const offsetsOf = (offsets: LivePosition['offsets']): string => {
-    const known = written.get(offsets)
+    const known = sealed.get(offsets)
     if (known !== undefined) return known
-    const pairs = Array.from(offsets, ([shard, offset]) => `${shard}-${offset.toString(36)}`)
-    const text = pairs.join('_')
-    written.set(offsets, text)
+    const pairs = Array.from(offsets, ([shard, offset]) => `${shard}-${written(offset)}`)
+    const text = seal(pairs.join('_'), key)
+    sealed.set(offsets, text)
     return text
   }
   return {
@@ -44,9 +49,11 @@ export function livePositions(store: StoreIdentity): LivePositions {
       if (text.length > LIMITS.live.queryPositionCharsMax) return null
       const body = text.slice(0, text.lastIndexOf('.'))
       if (!body.startsWith(`${name}.`) || textOf(body) !== text) return null
-      const [, , digest, pairs] = body.split('.')
+      const [, , digest, offsetsText] = body.split('.')
+      const pairs = open(offsetsText!, key)
+      if (pairs === null) return null
       const offsets = new Map<number, number>()
-      for (const pair of pairs === '' ? [] : pairs!.split('_')) {
+      for (const pair of pairs === '' ? [] : pairs.split('_')) {
         const [shard, offset] = pair.split('-')
         offsets.set(Number(shard), Number.parseInt(offset!, 36))
       }
@@ -54,6 +61,8 @@ export function livePositions(store: StoreIdentity): LivePositions {
     },
   }
 }
+
+const written = (offset: number): string => offset.toString(36).padStart(OFFSET_CHARS, '0')
 
 const digests = new WeakMap<LiveNode, bigint>()
 const BITS = (1n << 64n) - 1n
