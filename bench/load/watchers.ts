@@ -15,6 +15,9 @@ const PING = '{"type":"ping"'
 const SHORT_BYTES = 40
 const ASK_MS_MAX = 60_000
 const POLL_MS = 10
+const AGAIN_MS = 200
+const BUSY: ReadonlySet<string> = new Set(['TOO_BUSY', 'UNAVAILABLE', 'INDEX_BEHIND'])
+const ID = 'q'
 /** So many sockets are opened together: the node takes so many strangers. */
 const OPENED_TOGETHER = 100
 
@@ -26,6 +29,7 @@ class Watcher {
   newestUs = 0
   readonly #socket: WebSocketClient
   readonly #recorder: Recorder
+  #queries: readonly LiveQuery[] = []
   #answers = 0
   #fault: string | null = null
 
@@ -41,9 +45,8 @@ class Watcher {
   async ask(token: string, queries: readonly LiveQuery[]): Promise<void> {
     await this.#socket.opened()
     this.#socket.send({ type: 'auth', token })
-    for (const [i, query] of queries.entries()) {
-      this.#socket.send({ type: 'createLiveQuery', liveQueryId: `q${i}`, query })
-    }
+    this.#queries = queries
+    for (const i of queries.keys()) this.#create(i)
     const until = performance.now() + ASK_MS_MAX
     while (this.#answers < 1 + queries.length && this.#fault === null) {
       if (performance.now() > until) throw new Error('live queries are not answered in time')
@@ -54,6 +57,11 @@ class Watcher {
 
   close(): void {
     this.#socket.close()
+  }
+
+  #create(n: number): void {
+    const liveQueryId = `${ID}${n}`
+    this.#socket.send({ type: 'createLiveQuery', liveQueryId, query: this.#queries[n] })
   }
 
   #frame(payload: Buffer): void {
@@ -69,13 +77,22 @@ class Watcher {
         this.#recorder.success('read', newest / 1_000, performance.now())
         this.newestUs = newest
       }
-      if (this.#answers === Number.POSITIVE_INFINITY) return
     }
     const head = payload.toString('latin1', 0, SHORT_BYTES)
     if (head.startsWith(PING)) this.#socket.send({ type: 'pong' })
     else if (head.startsWith('{"type":"liveQueryCreated') || head.startsWith('{"type":"auth')) {
       this.#answers++
-    } else if (head.includes('rror"')) this.#fail(payload.toString('utf8', 0, 300))
+    } else if (head.includes('rror"')) this.#refused(payload.toString())
+  }
+
+  /** A node that is busy says so: it is asked again. */
+  #refused(text: string): void {
+    const { liveQueryId, code } = JSON.parse(text) as { liveQueryId?: string; code: string }
+    if (liveQueryId === undefined || !BUSY.has(code)) {
+      this.#fail(text.slice(0, 300))
+      return
+    }
+    setTimeout(() => this.#create(Number(liveQueryId.slice(ID.length))), AGAIN_MS).unref()
   }
 
   #fail(what: string): void {
