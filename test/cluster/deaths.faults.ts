@@ -13,6 +13,8 @@ const TAKEOVER_MS = 5_000
  */
 const PAST_DEATH_MS = 4_000
 
+const INDEX_MS = 120_000
+
 faults(t, {
   'kill -9, with three members and then with two': async ({ took, cluster, probes }) => {
     for (const left of [2, 1]) {
@@ -32,6 +34,19 @@ faults(t, {
       await probes.allAnswer()
       took(performance.now() - began, TAKEOVER_MS, `${name} serves again after`)
     }
+  },
+
+  'killed after it was asked to make the index anew': async ({ t, cluster, probes }) => {
+    const path = '/resources/cluster/index'
+    const victim = await cluster.ownerOfMost()
+    const other = [...cluster.members.values()].find(({ isUp, name }) => isUp && name !== victim)!
+    const state = async (): Promise<unknown> => (await other.ask(path)).json()['state']
+    t.equal((await cluster.member(victim).ask(path, { method: 'POST' })).status, 202)
+    t.equal(await state(), 'filling', 'another tells of it')
+    await cluster.kill(victim)
+    await until('it is made anew', async () => (await state()) === 'idle', INDEX_MS)
+    await probes.allAnswer()
+    await cluster.start(victim)
   },
 
   'killed with an append on its way': async ({ took, cluster, probes }) => {
