@@ -87,6 +87,22 @@ t.test('members by themselves', async (t) => {
   t.strictSame(fieldsOf(schemas, member), { dynamicField: 'JSON' })
 })
 
+t.test(
+  'lists that can be followed can be subscribed to, where their nodes are shown',
+  async (t) => {
+    const subscriptionOf = (types: readonly NodeType[], acl: Acl): readonly string[] => {
+      const type = new Schemas(view(types)).of(acl)!.schema.getSubscriptionType()
+      return type
+        ? Object.values(type.getFields()).map(({ name, type: of }) => `${name}: ${String(of)}`)
+        : []
+    }
+    t.strictSame(subscriptionOf([THING], all), [], 'its nodes do not say whose they are')
+    const types = [{ ...THING, root: true }]
+    t.strictSame(subscriptionOf(types, all), ['things: ThingOddOneChange!'])
+    t.strictSame(subscriptionOf(types, aclOf('graph:query')), [])
+  },
+)
+
 t.test('who sees the same shares a schema', async (t) => {
   const schemas = new Schemas(view())
   const one = schemas.of(aclOf('graph:query', 'graph:field'))

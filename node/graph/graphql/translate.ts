@@ -110,7 +110,6 @@ class Translator {
       const own = this.#form(node, this.#selecting.fieldsOf(node, nodes), below)
       return { kind: name, key: part, form: own }
     })
-    this.#askSomething(node, below, of)
     this.#end(root, below, { edge, ...selection(args), limit })
     // A live query has a name of its own.
     const { alias: _, ...query } = root.navigate[0]!

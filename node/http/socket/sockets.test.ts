@@ -155,4 +155,8 @@ t.test('a subprotocol is agreed on, or there is no socket', async (t) => {
   t.match(await answer('none'), /^HTTP\/1.1 400 [^]*new or old/)
   t.match(await answer('other, old'), /^HTTP\/1.1 101 [^]*Sec-WebSocket-Protocol: old/)
   t.equal((await opened).protocol, 'old')
+  const lenient = pathOf(['new'])
+  http.server.serve([], [{ ...lenient.path, opensOthers: true }])
+  t.match(await answer('none'), /^HTTP\/1.1 101 /)
+  t.equal((await lenient.opened).protocol, '', 'for its station to close')
 })
