@@ -135,6 +135,7 @@ function ownNodes(
       }
       return known
     },
+    count: (of) => now.count(of),
   }
 }
 
@@ -166,6 +167,7 @@ function projected({
       }
       return known
     },
+    count: () => behaviour.nodes(state).length,
   }
 }
 

@@ -78,7 +78,12 @@ function shownByItself({ state, orderId }: OrderDriver): unknown {
       }))
   const plan = planNode(ORDER, 'order', schema, options)
   const [root] = rows('order')
-  return queryNode(plan, root!, { rows }, { history: NO_HISTORY, budget: newBudget() })
+  return queryNode(
+    plan,
+    root!,
+    { rows, count: () => 0 },
+    { history: NO_HISTORY, budget: newBudget() },
+  )
 }
 
 async function shownByIndex(reader: GraphReader): Promise<unknown> {

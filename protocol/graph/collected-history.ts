@@ -1,8 +1,8 @@
 // History nodes that a step keeps of those that are read, newest first, and when it has enough.
 // Source: CONTRACT 1.4 "orderBy", "Cursors".
 
-import { docAt, type Row } from './cursor.ts'
-import { compareDocs, compareText, type Doc } from './evaluate.ts'
+import { docAt, rankAt, type Row } from './cursor.ts'
+import { compareDocs, compareRanks, compareText, type Doc } from './evaluate.ts'
 import type { Step } from './plan.ts'
 
 /** A history node, and how many were read before it. */
@@ -30,10 +30,14 @@ export class Collected {
   }
 
   /** Every node that is read, in order; false: it is not behind the cursor's. */
-  meets({ doc, id, actorId }: Row): boolean {
+  meets(row: Row): boolean {
     if (this.#after === null) return true
-    const { orderBy, after } = this.#step
-    const order = compareDocs(orderBy, doc, this.#after) || compareText(actorId, after!.actorId)
+    const { doc, id, actorId } = row
+    const { orderBy, after, phrase } = this.#step
+    const order =
+      (phrase === null ? 0 : compareRanks(row, { rank: rankAt(after!) })) ||
+      compareDocs(orderBy, doc, this.#after) ||
+      compareText(actorId, after!.actorId)
     if (order !== 0) return order > 0
     if (id === after!.id) {
       this.#isPast = true
@@ -44,7 +48,7 @@ export class Collected {
   }
 
   get #sorts(): boolean {
-    return this.#step.orderBy.length > 0
+    return this.#step.orderBy.length > 0 || this.#step.phrase !== null
   }
 
   get #counts(): boolean {
@@ -75,6 +79,7 @@ export class Collected {
 function sorted(step: Step, kept: readonly Aged[]): Aged[] {
   return kept.toSorted(
     (a, b) =>
+      compareRanks(a.row, b.row) ||
       compareDocs(step.orderBy, a.row.doc, b.row.doc) ||
       compareText(a.row.actorId, b.row.actorId) ||
       // Younger entries are read first: the greater age has the earlier place in the journal.

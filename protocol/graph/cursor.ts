@@ -4,7 +4,7 @@
 // allowed to see all that makes the order, and of one query. Source: CONTRACT 1.4 "Cursors".
 
 import { RequestError } from '../errors.ts'
-import { compareDocs, compareIds, readSortValue, type Doc } from './evaluate.ts'
+import { compareDocs, compareIds, compareRanks, readSortValue, type Doc } from './evaluate.ts'
 import type { CursorPlace, Scalar, SortKey, Step } from './plan.ts'
 
 /** Bounds of cursors; part of LIMITS.graph. */
@@ -18,6 +18,7 @@ export interface Row {
   readonly actorId: string
   readonly id: string
   readonly doc: Doc
+  readonly rank?: number
 }
 
 /** Makes cursors that nobody else can make or read. */
@@ -55,8 +56,9 @@ export function addCursors(
   else if (more) answer[`${name}Cursor`] = cursorOf(step, rows.at(-1)!, seal)
 }
 
-function cursorOf({ orderBy, cursor, name }: Step, row: Row, seal: CursorSeal): string {
-  const values = orderBy.map((key) => readSortValue(row.doc, key) ?? null)
+function cursorOf({ orderBy, cursor, name, phrase }: Step, row: Row, seal: CursorSeal): string {
+  const values =
+    phrase === null ? orderBy.map((key) => readSortValue(row.doc, key) ?? null) : [row.rank!]
   const sealed = seal.seal(JSON.stringify([row.id, row.actorId, ...values]), cursor!.of)
   if (sealed.length <= CURSOR_LIMITS.cursorCharsMax) return sealed
   throw new RequestError(
@@ -66,10 +68,20 @@ function cursorOf({ orderBy, cursor, name }: Step, row: Row, seal: CursorSeal): 
   )
 }
 
-/** True for nodes behind a place in the order that keys give, ties by id. */
-export function behindTest(keys: readonly SortKey[], place: CursorPlace): (row: Row) => boolean {
-  const at: Row = { ...place, doc: docAt(keys, place) }
-  return (row) => (compareDocs(keys, row.doc, at.doc) || compareIds(row, at)) > 0
+/** True for nodes behind a place in a step's order, ties by id. */
+export function behindTest({ orderBy, phrase }: Step, place: CursorPlace): (row: Row) => boolean {
+  const at: Row = {
+    ...place,
+    doc: docAt(orderBy, place),
+    ...(phrase !== null && { rank: rankAt(place) }),
+  }
+  return (row) =>
+    (compareRanks(row, at) || compareDocs(orderBy, row.doc, at.doc) || compareIds(row, at)) > 0
+}
+
+/** The rank of the node that a place of hits of a phrase was made of. */
+export function rankAt({ values }: CursorPlace): number {
+  return Number(values[0])
 }
 
 /** A document that stands where the place is. */

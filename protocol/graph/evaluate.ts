@@ -59,6 +59,11 @@ export function compareIds(
   return compareText(a.id, b.id) || compareText(a.actorId, b.actorId)
 }
 
+/** Order of a phrase's hits: the best first; no order where there is no phrase. */
+export function compareRanks(a: { readonly rank?: number }, b: { readonly rank?: number }): number {
+  return (b.rank ?? 0) - (a.rank ?? 0)
+}
+
 export function compileCondition(condition: Condition): Test {
   switch (condition.kind) {
     case 'constant':

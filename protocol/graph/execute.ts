@@ -18,6 +18,8 @@ import {
 } from './history.ts'
 import type { Trace } from './explain/trace.ts'
 import type { GraphPlan, GraphResult, NodePlan, Step } from './plan.ts'
+import { NO_RANK, rankOf } from './search/phrase-rank.ts'
+import { NO_NODES } from './search/search-document.ts'
 import { lookUpFor } from './seen.ts'
 
 /** A graph node as executions hand it on. */
@@ -25,6 +27,8 @@ export interface GraphRow {
   readonly actorId: string
   readonly id: string
   readonly doc: Readonly<Record<string, unknown>>
+  /** How well a phrase found it (search/phrase-rank.ts). */
+  readonly rank?: number
 }
 
 /** What a step found for one parent (or for the request, as a base set). */
@@ -322,6 +326,11 @@ function* seenActors(
   return new Set(found[0]!.rows.map(({ actorId }) => actorId))
 }
 
+/** A node with its rank, where it is looked for by a phrase. */
+function rankedHistory({ phrase }: Step, row: GraphRow): GraphRow {
+  return phrase === null ? row : { ...row, rank: rankOf(phrase, row.doc, NO_NODES) }
+}
+
 /** Histories read ahead of the one that is looked at. */
 const HISTORIES_AHEAD = 15
 
@@ -352,9 +361,9 @@ function* collectHistory(
       for (const { id, doc: kept } of piece.nodes) {
         if (++collected.age % 64 === 0) budget.check()
         const doc = custom === undefined ? kept : withFields(kept, custom)
-        const row: GraphRow = { actorId, id, doc }
+        const row = rankedHistory(step, { actorId, id, doc })
         const isBehind = collected.meets(row)
-        if (!keep(row) || (test !== null && !test(doc))) continue
+        if (row.rank === NO_RANK || !keep(row) || (test !== null && !test(doc))) continue
         if (!(yield* passesSemiJoins(step.plan, row))) continue
         collected.add(row, isBehind)
         if (collected.isDone) return collected.found()

@@ -5,6 +5,7 @@ import { behindTest } from './cursor.ts'
 import {
   compareDocs,
   compareIds,
+  compareRanks,
   compileCondition,
   placeOf,
   type Doc,
@@ -13,6 +14,9 @@ import {
 import { executeNodes, type Budget, type Found, type GraphRow, type NodeFinder } from './execute.ts'
 import type { HistorySource } from './history.ts'
 import type { Link, NodePlan, Step } from './plan.ts'
+import { NO_RANK, rankOf } from './search/phrase-rank.ts'
+import type { EdgeNodes } from './search/search-document.ts'
+import { SEARCH_LIMITS } from './search/search-index.ts'
 
 /** Nodes at hand. */
 export interface NodeSource {
@@ -22,6 +26,8 @@ export interface NodeSource {
    * the actor then lead nowhere.
    */
   rows(node: string, actorId: string | null): Iterable<GraphRow>
+  /** Nodes that an actor keeps as rows. */
+  count(actorId: string): number
 }
 
 /**
@@ -61,15 +67,30 @@ export class MemoryFinder implements NodeFinder {
   #select(step: Step, parent: GraphRow | null): Found {
     const rows: GraphRow[] = []
     for (const row of this.#candidates(step, parent)) {
-      if (this.#matches(step, row)) rows.push(row)
+      const ranked = this.#ranked(step, row)
+      if (ranked !== null && this.#matches(step, ranked)) rows.push(ranked)
     }
     const count = rows.length
     if (step.returns === 'count') return { rows: [], more: false, count }
-    const shown =
-      step.after === undefined ? rows : rows.filter(behindTest(step.orderBy, step.after))
+    const shown = step.after === undefined ? rows : rows.filter(behindTest(step, step.after))
     shown.sort((a, b) => order(step, a, b))
     const more = shown.length > step.limit
     return { rows: more ? shown.slice(0, step.limit) : shown, more, count }
+  }
+
+  /** The row with its rank; null: the step's phrase doesn't find it. */
+  #ranked({ phrase }: Step, row: GraphRow): GraphRow | null {
+    if (phrase === null) return row
+    const { actorId, id, doc } = row
+    const rank = rankOf(phrase, doc, this.#nodesOf(actorId))
+    return rank === NO_RANK ? null : { actorId, id, doc, rank }
+  }
+
+  #nodesOf(actorId: string): EdgeNodes {
+    return ({ node }) => {
+      if (this.#source.count(actorId) > SEARCH_LIMITS.searchNodesMax) return []
+      return Array.from(this.#source.rows(node, actorId), ({ doc }) => doc)
+    }
   }
 
   #matches(step: Step, row: GraphRow): boolean {
@@ -91,7 +112,7 @@ export class MemoryFinder implements NodeFinder {
 
   #hasMatch(step: Step, parent: GraphRow): boolean {
     for (const row of this.#candidates(step, parent)) {
-      if (this.#matches(step, row)) return true
+      if (this.#ranked(step, row) !== null && this.#matches(step, row)) return true
     }
     return false
   }
@@ -183,7 +204,8 @@ function* elements(holder: GraphRow, member: string, idField: string): Generator
  * its own order, which is the order they are found in unless the node type names a position.
  */
 function order(step: Step, a: GraphRow, b: GraphRow): number {
-  const { orderBy, source, storage, position } = step
+  const { orderBy, source, storage, position, phrase } = step
+  if (phrase !== null) return compareRanks(a, b) || compareIds(a, b)
   if (orderBy.length > 0) return compareDocs(orderBy, a.doc, b.doc) || compareIds(a, b)
   if (source.kind === 'set' || !source.sameActor) return compareIds(a, b)
   return storage.kind === 'embedded' ? 0 : placeOf(a.doc, position) - placeOf(b.doc, position)

@@ -1,6 +1,6 @@
 // Nodes that a step finds by several values, as one list. Source: CONTRACT 1.4.
 
-import { compareDocs, compareIds } from './evaluate.ts'
+import { compareDocs, compareIds, compareRanks } from './evaluate.ts'
 import { type Found, type GraphRow, NOTHING_FOUND } from './execute.ts'
 import type { Step } from './plan.ts'
 
@@ -36,7 +36,9 @@ export class Merged {
 
   #cut(): void {
     const { orderBy, limit } = this.#step
-    this.#rows.sort((a, b) => compareDocs(orderBy, a.doc, b.doc) || compareIds(a, b))
+    this.#rows.sort(
+      (a, b) => compareRanks(a, b) || compareDocs(orderBy, a.doc, b.doc) || compareIds(a, b),
+    )
     this.#more ||= this.#rows.length > limit
     this.#rows.length = Math.min(this.#rows.length, limit)
   }

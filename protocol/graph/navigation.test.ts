@@ -154,6 +154,8 @@ void t.test('shapes and bounds', (t) => {
     [[{ edge: 'libraries', require: 'all' }], /require must be any, some or none/],
     [[{ edge: 'libraries', require: 'some' }], /belongs to a nested navigation/],
     [[{ edge: 'libraries', phrase: 'x', orderBy: 'name' }], /exclude each other/],
+    [[{ edge: 'cities', phrase: 'x' }], /no field of city is indexed for search/],
+    [[{ edge: 'libraries', phrase: ' ' }], /at \/0\/phrase, position 0: the phrase is empty/],
     [
       [{ edge: 'libraries', node: { navigate: [{ edge: 'visits', require: 'none' }] } }],
       /visits can't filter its parent/,
@@ -170,10 +172,10 @@ void t.test('shapes and bounds', (t) => {
     t.equal(code, 'INVALID_QUERY', said)
     t.match(said, message)
   }
-  t.match(refusal([{ edge: 'libraries', phrase: 'x' }]), {
-    code: 'NOT_AVAILABLE',
-    message: 'At /0: phrase is not available yet: it comes with search; use filter',
-    details: { path: '/0' },
+  t.match(refusal([{ edge: 'libraries', phrase: 'white "heart' }]), {
+    code: 'INVALID_QUERY',
+    message: 'at /0/phrase, position 6: the quote that opens here has no closing "',
+    details: { path: '/0/phrase', position: 6 },
   })
   const deep = (levels: number): object =>
     levels === 0

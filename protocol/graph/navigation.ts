@@ -17,6 +17,7 @@ import { suggestion } from '../near-names.ts'
 import { parsePath } from './filter/parser.ts'
 import type { NodeType } from './node-type.ts'
 import type { FieldPath, GraphPlan, NodePlan, Step } from './plan.ts'
+import { planPhrase } from './search/plan-phrase.ts'
 import type { GraphNode, GraphSchema } from './schema.ts'
 import {
   type GraphAccess,
@@ -32,7 +33,6 @@ import {
   invalid,
   under,
   at,
-  capital,
   shownName,
 } from './planning.ts'
 import { planCursor, planFilter, planHistory, planLimit, planOrder } from './plan-selection.ts'
@@ -125,7 +125,7 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
   checkAlias(body.alias, place)
   const seen = seenNodes(node, place, planning)
   const parents = seenParents(spot, planning)
-  checkPhrase(body, place)
+  const phrase = planPhrase(body, spot, planning)
   const require = planRequire(body.require, spot)
   const asked = planFilter(body.filter, node, place, planning)
   const allowed = both(seen, parents.condition)
@@ -148,7 +148,7 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     cardinality: parent === null ? 'many' : parent.edge.cardinality,
     plan,
     filter,
-    phrase: null,
+    phrase,
     orderBy,
     limit: isOne && returns !== 'both' ? 1 : planLimit(body.limit, spot, planning),
     returns,
@@ -156,7 +156,12 @@ function planStep(body: NavigationBody, spot: StepSpot, planning: Planning): Ste
     historyOf: parent === null ? planHistory(type.storage, filter, place) : null,
     historySeen: parents.lookUp,
     ...historyFields(type),
-    ...planCursor(body, spot, { allowed: [allowed, parents.lookUp?.filter], orderBy }, planning),
+    ...planCursor(
+      body,
+      spot,
+      { allowed: [allowed, parents.lookUp?.filter, phrase], orderBy },
+      planning,
+    ),
   }
   planning.options.notes?.set(step, { spot, asked, allowed })
   return step
@@ -199,18 +204,6 @@ function edgeSource(spot: StepSpot, planning: Planning): Step['source'] {
 function checkAlias(alias: string | undefined, place: Place): void {
   if (alias === undefined || (ALIAS.test(alias) && alias !== '__proto__')) return
   throw invalid(place, `alias must be letters, digits and _, found ${shownName(alias)}`)
-}
-
-function checkPhrase(body: NavigationBody, place: Place): void {
-  if (body.phrase === undefined) return
-  if (body.orderBy !== undefined) {
-    throw invalid(place, 'phrase and orderBy exclude each other: hits of a phrase go by rank')
-  }
-  throw new RequestError(
-    'NOT_AVAILABLE',
-    `${capital(at(place))}: phrase is not available yet: it comes with search; use filter`,
-    { path: `/${place}` },
-  )
 }
 
 function planRequire(require: NavigationBody['require'], spot: StepSpot): Step['require'] {

@@ -4,6 +4,7 @@
 // sent to a worker thread. Source: CONTRACT 1.4, Appendix A.
 
 import type { FieldDef, Storage } from './node-type.ts'
+import type { PhraseSearch } from './search/phrase-search.ts'
 
 /** A whole request: one step for each base set that was asked for. */
 export interface GraphPlan {
@@ -37,9 +38,12 @@ export interface Step {
   readonly plan: NodePlan
   /** null: every node matches. */
   readonly filter: Condition | null
-  /** Phrase search (comes with the search index); null: none. */
-  readonly phrase: string | null
-  /** Keys in order; empty: base sets by node id, nested lists in their parent's order. */
+  /** What is found, and goes by rank; null: none. */
+  readonly phrase: PhraseSearch | null
+  /**
+   * Keys in order; empty: base sets by node id, nested lists in their parent's order. With a phrase
+   * there are none.
+   */
   readonly orderBy: readonly SortKey[]
   /** Most nodes to return; one more sets `<name>HasMore`. */
   readonly limit: number
@@ -74,7 +78,7 @@ export interface Step {
 export interface CursorPlace {
   readonly id: string
   readonly actorId: string
-  /** Of each sort key; null: missing. */
+  /** Of each sort key; null: missing. With a phrase the rank alone. */
   readonly values: readonly (Scalar | null)[]
 }
 

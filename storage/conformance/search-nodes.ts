@@ -4,6 +4,7 @@
 
 import type { EdgeDef, FieldDef, FieldType, NodeType } from '../../protocol/graph/node-type.ts'
 import { graphSchema } from '../../protocol/graph/schema.ts'
+import type { SearchField } from '../../protocol/graph/search/search-index.ts'
 
 const field = (name: string, type: FieldType): FieldDef => ({ name, type })
 const key = (name: string, type: FieldType): FieldDef => ({ name, type, indexed: true })
@@ -30,6 +31,9 @@ const through = (
   ...across(name, node, cardinality, [from, to]),
   through: { node: 'loan', from: first, to: second },
 })
+
+const words = (...path: string[]): SearchField => ({ path, keyword: false })
+const keyword = (...path: string[]): SearchField => ({ path, keyword: true })
 
 export const LIBRARY: NodeType = {
   name: 'library',
@@ -73,6 +77,20 @@ export const LIBRARY: NodeType = {
     across('shelfOfDay', 'shelf', 'single', ['openedAt', 'builtAt']),
     through('lentNotes', 'note', 'many', ['libraryId', 'libraryId', 'isbn', 'body']),
   ],
+  search: {
+    fields: [
+      keyword('name'),
+      words('motto'),
+      words('tags'),
+      words('address', 'city'),
+      words('dynamic', 'x'),
+    ],
+    edges: [
+      { edge: 'shelves', fields: [keyword('label'), words('dynamic', 'y')] },
+      { edge: 'books', fields: [words('title')] },
+      { edge: 'notes', fields: [words('body')] },
+    ],
+  },
 }
 
 const SHELF: NodeType = {
@@ -95,6 +113,7 @@ const SHELF: NodeType = {
     edge('notes', 'note', 'many', 'shelfId'),
     through('lentBooks', 'book', 'many', ['label', 'label', 'isbn', 'isbn']),
   ],
+  search: { fields: [keyword('label'), words('dynamic', 'x')], edges: [] },
 }
 
 const BOOK: NodeType = {
@@ -119,6 +138,7 @@ const BOOK: NodeType = {
     through('lenders', 'library', 'many', ['isbn', 'isbn', 'libraryId', 'libraryId']),
     through('lentShelf', 'shelf', 'single', ['isbn', 'isbn', 'libraryId', 'libraryId']),
   ],
+  search: { fields: [keyword('isbn'), words('title')], edges: [] },
 }
 
 const LEAF: NodeType = {
@@ -138,6 +158,7 @@ const LEAF: NodeType = {
     edge('book', 'book', 'single', 'bookId'),
     edge('library', 'library', 'single', 'libraryId'),
   ],
+  search: { fields: [words('text')], edges: [] },
 }
 
 const NOTE: NodeType = {
@@ -159,6 +180,7 @@ const NOTE: NodeType = {
     edge('shelf', 'shelf', 'single', 'shelfId'),
     across('city', 'city', 'single', ['cityCode', 'code']),
   ],
+  search: { fields: [words('body')], edges: [] },
 }
 
 /** Links between books, shelves and libraries. */
@@ -205,6 +227,7 @@ const VISIT: NodeType = {
     field('minutes', 'number'),
   ],
   edges: [edge('library', 'library', 'single', 'libraryId')],
+  search: { fields: [keyword('mood')], edges: [] },
 }
 
 export const NODE_TYPES: readonly NodeType[] = [LIBRARY, SHELF, BOOK, LEAF, NOTE, LOAN, CITY, VISIT]
@@ -213,6 +236,10 @@ export const SCHEMA = graphSchema(NODE_TYPES)
 export const TEXTS = [
   'a', 'A', 'ab', 'b', 'B', 'z', 'é', '\uE000', '\uFFFD', '😀', '😀b', '', ' ', "it's", 'say "x"',
   'back\\slash', '50%', 'a_c', 'now', '1', 'true', '2026-01-01',
+] // prettier-ignore
+/** What phrases find: few words in many texts. */
+export const NAMES = [
+  'Åsa Öberg', 'asa öberg lind', 'Lind ÅSA', '王小明 Öberg', 'öberg', 'LIND', "it's Åsa, it's", 'a-b asa',
 ] // prettier-ignore
 export const NUMBERS = [0, 1, -1, 2.5, 0.1, 0.2, 0.3, 10, 99.99, 1_000_000_000_000, 0.0001]
 export const INSTANTS = [

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import type { NodeType } from '../../protocol/graph/node-type.ts'
 import { actorIds, MEMBERS, NODE_TYPES, type Doc } from './search-nodes.ts'
 import { filtersMeeting, randomFilter, type RandomFilter } from './search-filters.ts'
+import { heldBy, phraseMeeting, randomPhrase, type RandomPhrase } from './phrases/random-phrase.ts'
 
 interface RandomKey {
   readonly text: string
@@ -18,6 +19,8 @@ export interface RandomNavigation {
   readonly type: NodeType
   readonly alias: string
   readonly filter: RandomFilter | null
+  /** With one there are no keys. */
+  readonly phrase: RandomPhrase | null
   readonly keys: readonly RandomKey[]
   readonly limit: number | null
   readonly count: boolean
@@ -77,6 +80,7 @@ function navigationOf(
   return fc
     .record({
       filter: fc.option(randomFilter(type), { freq: 2 }),
+      phrase: fc.option(randomPhrase, { freq: 2 }),
       keys: fc.option(keysOf(type), { nil: [] as RandomKey[] }),
       limit: fc.option(fc.integer({ min: 1, max: 4 }), { freq: 3 }),
       count: fc.boolean(),
@@ -89,11 +93,21 @@ function navigationOf(
     })
     .map((made) => ({
       ...made,
+      ...phraseOf(type, made),
       edge: name,
       type,
       alias: '',
       actors: isSet && isHistory ? made.actors : null,
     }))
+}
+
+/** A phrase for every few navigations, and where there is one no keys; few filters besides. */
+function phraseOf(
+  { search }: NodeType,
+  { phrase, filter, keys, limit }: Pick<RandomNavigation, 'phrase' | 'filter' | 'keys' | 'limit'>,
+) {
+  if (search === undefined || phrase === null) return { phrase: null, filter, keys }
+  return { phrase, filter: limit === null ? null : filter, keys: [] }
 }
 
 function nodeOf(type: NodeType, depth: number): fc.Arbitrary<RandomNode> {
@@ -137,6 +151,11 @@ export function aimed(
 ): readonly RandomNavigation[] {
   const { type, actors } = first!
   const own = nodes.filter(({ node }) => node === type.name)
+  if (first!.phrase !== null && own.length > 0) {
+    const { doc } = own[aim.node % own.length]!
+    const phrase = phraseMeeting(heldBy([doc], type.search!.fields), aim.member)
+    return [{ ...first!, phrase: phrase ?? first!.phrase, filter: null }, ...more]
+  }
   const filters = own.length === 0 ? [] : filtersMeeting(type, own[aim.node % own.length]!.doc)
   if (filters.length === 0 || actors !== null) return [first!, ...more]
   return [{ ...first!, filter: filters[aim.member % filters.length]! }, ...more]
@@ -145,12 +164,13 @@ export function aimed(
 /** The query as a caller would send it. */
 export function bodyOf(query: readonly RandomNavigation[]): unknown[] {
   return query.map((navigation) => {
-    const { edge, alias, keys, limit, count, require, node } = navigation
+    const { edge, alias, phrase, keys, limit, count, require, node } = navigation
     const filter = filterOf(navigation)
     return {
       edge,
       alias,
       ...(filter !== null && { filter: filter.text }),
+      ...(phrase !== null && { phrase: phrase.text }),
       ...(keys.length > 0 && { orderBy: keys.map(({ text }) => text).join(', ') }),
       ...(limit !== null && { limit }),
       ...(count && { count }),

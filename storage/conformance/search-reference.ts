@@ -5,6 +5,7 @@
 import type { EdgeDef, NodeType } from '../../protocol/graph/node-type.ts'
 import { actorIds, type Doc, visitsOf } from './search-nodes.ts'
 import type { Sight } from './search-sight.ts'
+import { heldBy, type RandomPhrase, rankOf, searchedEdges } from './phrases/random-phrase.ts'
 import { codePointOrder, isMissing, memberOf } from './search-terms.ts'
 import { filterOf, type RandomNavigation, type RandomNode, typeOf } from './search-queries.ts'
 
@@ -32,6 +33,7 @@ export class Reference {
   readonly #sight: Sight
   readonly #answers = new WeakMap<object, Map<number, Record<string, unknown>>>()
   readonly #sets = new WeakMap<RandomNavigation, readonly ReferenceNode[]>()
+  readonly #ranks = new WeakMap<RandomPhrase, Map<ReferenceNode, number | null>>()
   readonly #byType = new Map<string, readonly ReferenceNode[]>()
   readonly #byValue = new Map<string, Map<unknown, readonly ReferenceNode[]>>()
 
@@ -96,7 +98,8 @@ export class Reference {
     const known = parent === null ? this.#sets.get(navigation) : undefined
     if (known !== undefined) return known
     const matching = this.#matching(navigation, parent, edge)
-    const sorted = matching.toSorted((a, b) => order(navigation, a, b, edge))
+    const rank = (one: ReferenceNode): number => this.#rank(navigation, one) ?? 0
+    const sorted = matching.toSorted((a, b) => rank(b) - rank(a) || order(navigation, a, b, edge))
     if (parent === null) this.#sets.set(navigation, sorted)
     return sorted
   }
@@ -107,8 +110,28 @@ export class Reference {
       parent === null || edge === null ? this.#all(navigation.type) : this.#linked(parent, edge)
     return all.filter((one) => {
       if (filter !== null && !filter.holds(one.doc)) return false
+      if (this.#rank(navigation, one) === null) return false
       return this.#passes(navigation.node, navigation.type, one)
     })
+  }
+
+  /** How well the phrase finds a node; null: not at all. */
+  #rank({ phrase, type }: RandomNavigation, one: ReferenceNode): number | null {
+    if (phrase === null) return 0
+    const known = this.#ranks.get(phrase) ?? new Map<ReferenceNode, number | null>()
+    this.#ranks.set(phrase, known)
+    const rank = known.get(one)
+    if (rank !== undefined) return rank
+    const own = heldBy([one.doc], type.search!.fields)
+    // Who sees some of the nodes of an edge is told by none of them.
+    const edges = searchedEdges(type).filter(({ edge }) => !this.#sight.has(edge.node))
+    const others = edges.flatMap(({ edge, fields }) => {
+      const linked = this.#linked(one, edge).map(({ doc }) => doc)
+      return heldBy(linked, fields)
+    })
+    const found = rankOf(phrase, { own, others })
+    known.set(one, found)
+    return found
   }
 
   /** Nodes that an edge leads to, in the order in which they were made. */
@@ -196,7 +219,7 @@ function isBare({ fields, navigate }: RandomNode): boolean {
 }
 
 function order(
-  { keys, type }: RandomNavigation,
+  { keys, type, phrase }: RandomNavigation,
   a: ReferenceNode,
   b: ReferenceNode,
   edge: EdgeDef | null,
@@ -211,8 +234,9 @@ function order(
     if (way !== 0) return descending ? -way : way
   }
   // History is found newest first, and sorting keeps what it finds.
-  if (type.storage.kind === 'history') return keys.length > 0 ? byAge(a, b) : 0
-  if (keys.length > 0 || edge === null || !edge.sameActor) {
+  const isSorted = keys.length > 0 || phrase !== null
+  if (type.storage.kind === 'history') return isSorted ? byAge(a, b) : 0
+  if (isSorted || edge === null || !edge.sameActor) {
     return codePointOrder(a.id, b.id) || codePointOrder(a.actorId, b.actorId)
   }
   if (type.position === undefined) return 0

@@ -10,6 +10,7 @@ import {
   type Doc,
   INSTANTS,
   MEMBERS,
+  NAMES,
   NUMBERS,
   PLACES,
   shelfIds,
@@ -54,6 +55,9 @@ const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null | undefined> =>
 const some = <T>(values: readonly T[]): fc.Arbitrary<T | null | undefined> =>
   maybe(fc.constantFrom(...values))
 
+/** Texts that phrases find, among others. */
+const NAMED = [...NAMES, ...NAMES, ...NAMES, ...TEXTS]
+
 const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(...TEXTS, ...INSTANTS.slice(0, 2)),
   fc.constantFrom<unknown>(...NUMBERS, true, false, null),
@@ -64,16 +68,16 @@ const dynamic = maybe(fc.dictionary(fc.constantFrom(...MEMBERS), anyJson, { maxK
 
 const libraryDoc = ({ keys, sizes, instants, twins, codes, shelfIds: shelves }: World) =>
   fc.record<Doc>({
-    name: some(keys),
+    name: some([...keys, ...NAMES]),
     kind: some(['small', 'large']),
     area: some(sizes),
     openedAt: some(instants),
     checkedAt: some(INSTANTS),
     closesOn: some(DATES),
     isPublic: some([true, false]),
-    tags: maybe(fc.uniqueArray(fc.constantFrom(...TEXTS), { maxLength: 3 })),
-    address: maybe(fc.record({ city: some(TEXTS), floor: some(NUMBERS) })),
-    motto: some(TEXTS),
+    tags: maybe(fc.uniqueArray(fc.constantFrom(...TEXTS, ...NAMES), { maxLength: 3 })),
+    address: maybe(fc.record({ city: some(NAMED), floor: some(NUMBERS) })),
+    motto: some(NAMED),
     rating: some(NUMBERS),
     dynamic,
     raw: anyJson,
@@ -85,7 +89,7 @@ const libraryDoc = ({ keys, sizes, instants, twins, codes, shelfIds: shelves }: 
           noteId: fc.constantFrom(...bookIds),
           shelfId: some(shelves),
           cityCode: some(codes),
-          body: some(keys),
+          body: some([...keys, ...NAMED]),
           weight: some(NUMBERS),
           writtenAt: some(INSTANTS),
         }),
@@ -96,7 +100,7 @@ const libraryDoc = ({ keys, sizes, instants, twins, codes, shelfIds: shelves }: 
 
 const shelfDoc = ({ keys, instants }: World) =>
   fc.record<Doc>({
-    label: some(keys),
+    label: some([...keys, ...NAMES]),
     width: some(NUMBERS),
     builtAt: some(instants),
     dynamic,
@@ -109,9 +113,9 @@ const bookDoc = ({ keys, shelfIds: shelves }: World) =>
     isbn: some(keys),
     pages: some(NUMBERS),
     isLent: some([true, false]),
-    title: some(TEXTS),
+    title: some(NAMED),
     leaves: maybe(
-      fc.array(fc.record<Doc>({ number: some(NUMBERS), text: some(TEXTS), dynamic }), {
+      fc.array(fc.record<Doc>({ number: some(NUMBERS), text: some(NAMED), dynamic }), {
         maxLength: 3,
       }),
     ),

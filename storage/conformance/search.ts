@@ -12,6 +12,7 @@ import { NOW } from './search-terms.ts'
 import { ask, library, OPTIONS, planOf, shelf, TIMEOUT_MS, type MakeIndex } from './search-index.ts'
 import { actorIds, SCHEMA, shelfIds, type Doc } from './search-nodes.ts'
 import { searchCustom } from './custom/search-custom.ts'
+import { searchPhrases } from './phrases/search-phrases.ts'
 import { searchKeeping } from './search-keeping.ts'
 import { searchLinks } from './links/search-links.ts'
 import { property } from './search-property.ts'
@@ -38,6 +39,7 @@ export function searchConformance(suite: Test, make: MakeIndex): void {
   searchCustom(suite, make)
   searchKeeping(suite, make)
   searchLinks(suite, make)
+  searchPhrases(suite, make)
   searchProperty(suite, make)
 }
 

@@ -272,7 +272,10 @@ function searchBody(request: SearchRequest, timeout: string): object {
     size,
     sort: sort.map((key) =>
       Object.fromEntries(
-        Object.entries(key).map(([name, way]) => [name, { ...way, unmapped_type: 'keyword' }]),
+        Object.entries(key).map(([name, way]) => [
+          name,
+          name === '_score' ? { order: way.order } : { ...way, unmapped_type: 'keyword' },
+        ]),
       ),
     ),
     ...(searchAfter && { search_after: searchAfter.map(sentSort) }),

@@ -4,10 +4,12 @@
 import { createHash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import type { NodeDoc } from '../../protocol/behaviour.ts'
+import type { SearchColumns } from '../../protocol/graph/search/search-columns.ts'
+import { type EdgeNodes, searchDocument } from '../../protocol/graph/search/search-document.ts'
 import type { IndexWrite } from '../search.ts'
 import type { Member, NodeLayout } from './layout.ts'
 import { addMembers, cut } from './members.ts'
-import { OWN, TERM_CHARS_MAX } from './layout.ts'
+import { columnOf, OWN, TERM_CHARS_MAX } from './layout.ts'
 
 type Doc = Readonly<Record<string, unknown>>
 
@@ -32,6 +34,8 @@ export interface Own {
   rest?: Record<string, unknown>
   nodes?: number
   whole?: Record<string, string>
+  /** The search document: values of each column, words with spaces between. */
+  find?: Record<string, string[]>
 }
 
 /** The source of a write, as JSON. A removed node is remembered as such (PROTOCOL 3.13.3). */
@@ -45,6 +49,7 @@ export function sourceOf(write: IndexWrite, layout: NodeLayout, nowMs: number): 
   }
   if (place !== undefined) own.place = place
   if (whole !== undefined) keepWhole(whole, own)
+  if (layout.search !== null) keepFound(write, layout.search, own)
   const source = picked(doc, layout.members, own)
   source[OWN] = own
   return JSON.stringify(source)
@@ -62,6 +67,19 @@ function keepWhole(nodes: readonly NodeDoc[], own: Own): void {
   }
   own.nodes = nodes.length
   own.whole = whole
+}
+
+/** What phrases find the node by; over edges where its actor's nodes are at hand. */
+function keepFound({ doc, whole = [] }: IndexWrite, search: SearchColumns, own: Own): void {
+  const byNode = Map.groupBy(whole, ({ node }) => node)
+  const nodes: EdgeNodes = ({ node }) => (byNode.get(node) ?? []).map((one) => one.doc)
+  const cells = searchDocument(doc!, search, nodes)
+  if (cells.size === 0) return
+  const find: Record<string, string[]> = {}
+  for (const [column, cell] of cells) {
+    find[columnOf(column)] = cell.map((words) => words.join(' '))
+  }
+  own.find = find
 }
 
 /** The members that the index knows; what they hold too much of goes to `own`. */

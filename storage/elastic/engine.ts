@@ -40,10 +40,17 @@ export type Query =
   | { readonly exists: { readonly field: string } }
   | { readonly prefix: Readonly<Record<string, { readonly value: string }>> }
   | { readonly wildcard: Readonly<Record<string, { readonly value: string }>> }
+  /** Words of a text field, one after another. */
+  | { readonly match_phrase: Readonly<Record<string, { readonly query: string }>> }
+  /** What the filter finds scores so much. */
+  | { readonly constant_score: { readonly filter: Query; readonly boost: number } }
 
 export type Term = string | number | boolean
 
-/** All of `filter`, none of `must_not`, one of `should` where there are any. */
+/**
+ * All of `filter`, none of `must_not`; one of `should` where that is all there is, or where it is
+ * said. What `should` finds adds to the score.
+ */
 export interface BoolQuery {
   readonly filter?: readonly Query[]
   readonly must_not?: readonly Query[]
@@ -60,7 +67,7 @@ export interface RangeQuery {
   readonly format?: 'epoch_millis'
 }
 
-/** Field and direction; documents without a value come last. */
+/** Field, or `_score`, and direction; documents without a value come last. */
 export type Sort = Readonly<
   Record<string, { readonly order: 'asc' | 'desc'; readonly missing: '_last' }>
 >
@@ -104,6 +111,8 @@ export type FieldMapping =
       readonly meta?: Readonly<Record<string, string>>
     }
   | { readonly type: 'flattened' }
+  /** Words that the engine cuts at spaces, with their places. */
+  | { readonly type: 'text'; readonly analyzer: 'whitespace'; readonly norms: false }
   | { readonly type: 'object'; readonly enabled: false }
   /** Members that are not named: refused, or kept without being looked at. */
   | {

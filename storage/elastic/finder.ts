@@ -21,17 +21,19 @@ import {
   type RemoteFinder,
 } from '../../protocol/graph/execute.ts'
 import { Merged } from '../../protocol/graph/merged.ts'
-import { behindTest } from '../../protocol/graph/cursor.ts'
+import { behindTest, rankAt } from '../../protocol/graph/cursor.ts'
 import type { CursorPlace, Step } from '../../protocol/graph/plan.ts'
 import type { Trace } from '../../protocol/graph/explain/trace.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
-import type { Query, SearchAnswer, SearchEngine, SearchHit, SearchRequest, Term } from './engine.ts'
+import type { Query, SearchAnswer, SearchEngine, SearchHit, SearchRequest } from './engine.ts'
 import { elementsOf, Kept, rowOf, type FoundRow } from './found-row.ts'
 import { Links } from './links.ts'
 import { SemiJoins } from './semi-joins.ts'
 import type { Own } from './document.ts'
+import { type Group, groupKey, linkQuery } from './groups.ts'
 import { behindQuery } from './behind.ts'
-import { ACTOR, OWN, type Layout } from './layout.ts'
+import { OWN, type Layout } from './layout.ts'
+import { ranked, scored } from './phrase.ts'
 import type { ConditionQuery } from './query.ts'
 import { tellSearches } from './told-search.ts'
 import { BY_ID, livingOf, selectionOf, type Selection } from './selection.ts'
@@ -78,6 +80,8 @@ const PAGE_GROWTH = 4
 interface Target {
   readonly query: Query | null
   readonly keep: ((row: FoundRow) => boolean) | null
+  /** Sort values of what lies before. */
+  readonly searchAfter?: readonly unknown[]
 }
 
 const WHOLE_SET: Target = { query: null, keep: null }
@@ -147,10 +151,12 @@ export class ElasticFinder implements RemoteFinder {
 
   /** Nodes of a base set behind a cursor's place; all that match are counted. */
   async #behind(step: Step, place: CursorPlace): Promise<readonly Found[]> {
-    const { place: lies, within } = this.#selection(step)
-    const query = within === null ? behindQuery(step.orderBy, place, lies) : null
-    const keep = behindTest(step.orderBy, place)
-    const founds = await this.#select({ ...step, returns: 'nodes' }, [{ query, keep }])
+    const { place: lies, within, isRanked } = this.#selection(step)
+    const goesByKeys = within === null && step.phrase === null
+    const query = goesByKeys ? behindQuery(step.orderBy, place, lies) : null
+    const keep = behindTest(step, place)
+    const after = isRanked && { searchAfter: [rankAt(place), place.id, place.actorId] }
+    const founds = await this.#select({ ...step, returns: 'nodes' }, [{ query, keep, ...after }])
     if (step.returns !== 'both') return founds
     const [all] = await this.#select({ ...step, returns: 'count' }, [WHOLE_SET])
     return [{ ...founds[0]!, count: all!.count }]
@@ -170,7 +176,7 @@ export class ElasticFinder implements RemoteFinder {
     const { returns, limit } = step
     const size = returns === 'count' ? 0 : limit + 1
     const requests = targets.map((target) => ({
-      ...this.#request(selection, [semiJoin], target),
+      ...this.#request(step, [semiJoin], target),
       size: selection.isWhole ? Math.min(size, this.#options.bounds.wholes) : size,
       counts: returns === 'count' || returns === 'both',
     }))
@@ -179,7 +185,7 @@ export class ElasticFinder implements RemoteFinder {
       const some = requests.slice(at, at + together)
       for (const [i, answer] of (await this.#search(some)).entries()) {
         const hits = await this.#upTo(size, some[i]!, answer)
-        const rows = hits.slice(0, limit).map((hit) => this.#rowOf(hit, selection))
+        const rows = hits.slice(0, limit).flatMap((hit) => this.#rowsOf(hit, step))
         founds.push({
           rows: rows.filter((row) => this.#semiJoins.stillOpen(step.plan, row)),
           more: hits.length > limit,
@@ -206,44 +212,54 @@ export class ElasticFinder implements RemoteFinder {
     return all.slice(0, size)
   }
 
-  #rowOf(hit: SearchHit, { isWhole, layout }: Selection): FoundRow {
-    const row = rowOf(hit)
-    if (isWhole) this.#wholes.add(row, hit.source[OWN] as Own, layout.type.name)
-    return row
+  /** The row of a hit; none where the step's phrase doesn't find it after all. */
+  #rowsOf(hit: SearchHit, step: Step): FoundRow[] {
+    const { isWhole, layout, within } = this.#selection(step)
+    const { phrase } = step
+    const own = hit.source[OWN] as Own
+    const bare = rowOf(hit)
+    const row = phrase === null || within !== null ? bare : ranked(phrase, bare, own)
+    if (row === null) return []
+    if (isWhole) this.#wholes.add(row, own, layout.type.name)
+    return [row]
   }
 
   #request(
-    selection: Selection,
+    step: Step,
     compiled: readonly ConditionQuery[],
-    { query }: Target,
+    { query, searchAfter }: Target,
   ): SearchRequest {
+    const selection = this.#selection(step)
+    const { isRanked } = selection
     const parts = [selection.compiled, ...compiled]
     if (query !== null) parts.push({ query, exact: true })
     return {
       index: this.#options.indexOf(selection.layout.type.name),
-      query: livingOf(parts),
+      query: isRanked ? scored(livingOf(parts), step.phrase!) : livingOf(parts),
       size: selection.isWhole ? this.#options.bounds.wholes : this.#options.bounds.page,
       sort: selection.sort,
       source: selection.source,
       counts: false,
+      ...(searchAfter !== undefined && { searchAfter }),
     }
   }
 
   /** Candidates page by page, until what the step shows is known. */
   async #scan(step: Step, target: Target, semiJoin: ConditionQuery): Promise<Found> {
-    const selection = this.#selection(step)
+    const { within, isRanked } = this.#selection(step)
+    const isSorted = within === null && (step.phrase === null || isRanked)
     const kept = new Kept(step)
-    const request = this.#request(selection, [semiJoin], target)
+    const request = this.#request(step, [semiJoin], target)
     const { returns, limit } = step
-    // Who counts, and elements, which come in no order, take all pages.
-    const isShort = selection.within === null && (returns === 'nodes' || returns === 'nothing')
+    // Who counts takes all pages, and so do hits and elements that come in no order.
+    const isShort = isSorted && (returns === 'nodes' || returns === 'nothing')
     const first = isShort ? PAGE_GROWTH * (limit + 1) : request.size
     for await (const page of this.#pages(request, first)) {
-      const some = this.#candidates(page, step, selection)
+      const some = this.#candidates(page, step)
       const rows = some.filter((row) => target.keep?.(row) ?? true)
       for (const row of await this.#matching(step, rows)) kept.add(row)
-      // Elements come in their documents' order, not in the step's.
-      if (kept.isFull && selection.within === null) break
+      // Elements come in their documents' order, hits of some phrases in that of their ids.
+      if (kept.isFull && isSorted) break
     }
     return kept.found()
   }
@@ -261,11 +277,16 @@ export class ElasticFinder implements RemoteFinder {
   }
 
   /** Nodes that a page's documents are or hold. */
-  #candidates(page: SearchAnswer, step: Step, selection: Selection): FoundRow[] {
-    const { within } = selection
-    const rows = page.hits.map((hit) => this.#rowOf(hit, selection))
+  #candidates(page: SearchAnswer, step: Step): FoundRow[] {
+    const { within } = this.#selection(step)
+    const rows = page.hits.flatMap((hit) => this.#rowsOf(hit, step))
     if (within === null) return rows
-    return rows.flatMap((row) => elementsOf(row, within, step.idField))
+    return rows.flatMap((row) => this.#elements(row, within, step))
+  }
+
+  #elements(holder: GraphRow, within: string, { idField, phrase }: Step): FoundRow[] {
+    const all = elementsOf(holder, within, idField)
+    return phrase === null ? all : all.flatMap((row) => ranked(phrase, row, null) ?? [])
   }
 
   /** Those that the step's filter and the semi-joins below it let through. */
@@ -283,7 +304,7 @@ export class ElasticFinder implements RemoteFinder {
     const lists = parents.map((parent) => {
       const value = parent.doc[edge.from]
       if (value === undefined || value === null) return []
-      return elementsOf(parent, member, step.idField).filter((row) => row.doc[edge.to] === value)
+      return this.#elements(parent, member, step).filter((row) => row.doc[edge.to] === value)
     })
     const matching = new Set(await this.#matching(step, lists.flat()))
     return lists.map((list) => {
@@ -325,14 +346,14 @@ export class ElasticFinder implements RemoteFinder {
     const query = linkQuery(edge, groups, selection)
     const byKey = new Map(groups.map((group) => [groupKey(group.actorId, group.value), group]))
     // In no order but the pages': each group sorts what it keeps.
-    const request = { ...this.#request(selection, [], { query, keep: null }), sort: BY_ID }
+    const request = { ...this.#request(step, [], { query, keep: null }), sort: BY_ID }
     let isFirst = true
     for await (const page of this.#pages(request)) {
       if (isFirst && !edge.sameActor && page.hits.length === request.size) {
         return this.#fillAlone(step, edge, groups)
       }
       isFirst = false
-      const rows = this.#candidates(page, step, selection).filter((row) =>
+      const rows = this.#candidates(page, step).filter((row) =>
         byKey.has(groupKey(edge.sameActor ? row.actorId : '', row.doc[edge.to])),
       )
       for (const row of await this.#matching(step, rows)) {
@@ -358,28 +379,4 @@ export class ElasticFinder implements RemoteFinder {
     const kept = groups.reduce((sum, group) => sum + group.kept.size, 0)
     if (kept > budget.nodesMax) budget.add(kept)
   }
-}
-
-/** Nodes that some parents lead to. */
-interface Group {
-  /** Empty for edges that leave the actor. */
-  readonly actorId: string
-  readonly value: Term
-  readonly kept: Kept
-  found: Found | null
-}
-
-const groupKey = (actorId: string, value: unknown): string =>
-  `${actorId} ${typeof value} ${String(value)}`
-
-/** Documents that hold what the groups lead to; more than those where a child id is shared. */
-function linkQuery(edge: Edge, groups: readonly Group[], { layout, within }: Selection): Query {
-  const field = within === null ? edge.to : `${within}.${edge.to}`
-  const values: Query = { terms: { [field]: [...new Set(groups.map(({ value }) => value))] } }
-  if (!edge.sameActor) return values
-  const actorIds = [...new Set(groups.map(({ actorId }) => actorId))]
-  const ofActors: Query = { terms: { [ACTOR]: actorIds } }
-  // A member that is the actor's UUID says no more than the actor does.
-  if (within === null && layout.actorMembers.has(edge.to)) return ofActors
-  return { bool: { filter: [ofActors, values] } }
 }

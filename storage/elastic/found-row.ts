@@ -1,7 +1,13 @@
 // Graph nodes as they come out of the search engine, and the order in which a step shows them.
 // Source: CONTRACT 1.4 "orderBy".
 
-import { compareDocs, compareText, placeOf, type Doc } from '../../protocol/graph/evaluate.ts'
+import {
+  compareDocs,
+  compareRanks,
+  compareText,
+  placeOf,
+  type Doc,
+} from '../../protocol/graph/evaluate.ts'
 import type { Found, GraphRow } from '../../protocol/graph/execute.ts'
 import type { Step } from '../../protocol/graph/plan.ts'
 import type { SearchHit } from './engine.ts'
@@ -40,7 +46,8 @@ export function elementsOf(holder: GraphRow, member: string, idField: string): F
  * its own order: by position where the node type names one, else as they came.
  */
 export function compareRows(step: Step, a: FoundRow, b: FoundRow): number {
-  const { orderBy, source, storage, position } = step
+  const { orderBy, source, storage, position, phrase } = step
+  if (phrase !== null) return compareRanks(a, b) || byId(a, b)
   if (orderBy.length > 0) return compareDocs(orderBy, a.doc, b.doc) || byId(a, b)
   if (source.kind === 'set' || !source.sameActor) return byId(a, b)
   if (storage.kind === 'embedded') return a.place - b.place || a.index - b.index

@@ -13,16 +13,18 @@
 //   many nodes go without.
 // - `rest` and `long`: texts that are longer than a term may be. The field itself holds as much as
 //   fits; the whole is in `rest`, and `long` names the field.
+// - `find`: the search document, a text field for each column; texts are words that are ready.
 //
 // Source: PROTOCOL 3.13, CONTRACT 1.4.
 
 import { createHash } from 'node:crypto'
 import type { FieldDef, FieldType, NodeType } from '../../protocol/graph/node-type.ts'
-import { actorFields, type GraphSchema } from '../../protocol/graph/schema.ts'
+import { actorFields, type GraphNode, type GraphSchema } from '../../protocol/graph/schema.ts'
+import { type SearchColumns, searchColumns } from '../../protocol/graph/search/search-columns.ts'
 import type { FieldMapping } from './engine.ts'
 
 /** Changes whenever this folder would lay out the same schema in another way. */
-const LAYOUT_FORMAT = 2
+const LAYOUT_FORMAT = 3
 
 /** UTF-16 units of a text that a term holds: no more than 32,766 bytes of UTF-8. */
 export const TERM_CHARS_MAX = 8_191
@@ -40,6 +42,7 @@ export const LONG = `${OWN}.long`
 export const REST = `${OWN}.rest`
 export const NODES = `${OWN}.nodes`
 export const WHOLE = `${OWN}.whole`
+export const FIND = `${OWN}.find`
 
 /** A member of a document, and of elements in it, as it is written. */
 export interface Member {
@@ -61,6 +64,8 @@ export interface NodeLayout {
   readonly definitions: Readonly<Record<string, string>>
   /** Members that always hold the actor's UUID. */
   readonly actorMembers: ReadonlySet<string>
+  /** Null: no phrase finds such nodes. */
+  readonly search: SearchColumns | null
 }
 
 export interface Layout {
@@ -74,12 +79,12 @@ export interface Layout {
 /** The layout of all row-stored node types of a schema. */
 export function layoutOf(schema: GraphSchema): Layout {
   const nodes = new Map<string, NodeLayout>()
-  for (const { type } of schema.nodes.values()) {
-    if (type.storage.kind === 'row') nodes.set(type.name, nodeLayout(type, schema))
+  for (const node of schema.nodes.values()) {
+    if (node.type.storage.kind === 'row') nodes.set(node.type.name, nodeLayout(node, schema))
   }
-  const shape = Array.from(nodes.values(), ({ name, properties, definitions }) => {
+  const shape = Array.from(nodes.values(), ({ name, properties, definitions, search }) => {
     const isTold = Object.keys(definitions).length === 0
-    return isTold ? [name, properties] : [name, properties, definitions]
+    return isTold ? [name, properties, search] : [name, properties, search, definitions]
   })
   const text = JSON.stringify([LAYOUT_FORMAT, shape])
   const types = Array.from(schema.nodes.values(), ({ type }) => type)
@@ -87,7 +92,9 @@ export function layoutOf(schema: GraphSchema): Layout {
   return { types, nodes, fingerprint }
 }
 
-function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {
+function nodeLayout(node: GraphNode, schema: GraphSchema): NodeLayout {
+  const { type } = node
+  const search = searchColumns(node, schema)
   const fields = fieldsOf(type, schema)
   const embedded: NodeType[] = []
   for (const { type: other } of schema.nodes.values()) {
@@ -101,26 +108,39 @@ function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {
     embedded,
     name: type.name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
     members: fields.map(memberOf),
-    properties: { ...propertiesOf(fields), [OWN]: OWN_MAPPING },
+    properties: { ...propertiesOf(fields), [OWN]: ownMapping(search?.count ?? 0) },
     definitions: Object.fromEntries(untold(fields)),
     actorMembers: actorFields(schema, type),
+    search,
   }
 }
 
-const OWN_MAPPING: FieldMapping = {
+export const columnOf = (n: number): string => `c${n}`
+
+const WORDS: FieldMapping = { type: 'text', analyzer: 'whitespace', norms: false }
+
+function ownMapping(columns: number): FieldMapping {
+  const names = Array.from({ length: columns }, (_, i) => columnOf(i))
+  const find = Object.fromEntries(names.map((name) => [name, WORDS]))
+  return strict({ ...OWN_PROPERTIES, ...(columns > 0 && { find: strict(find) }) })
+}
+
+const strict = (properties: Readonly<Record<string, FieldMapping>>): FieldMapping => ({
   dynamic: 'strict',
-  properties: {
-    actor: { type: 'keyword' },
-    id: { type: 'keyword' },
-    place: { type: 'long', index: false },
-    deleted: { type: 'boolean' },
-    deletedAt: { type: 'date' },
-    members: { type: 'flattened' },
-    long: { type: 'keyword' },
-    rest: { type: 'object', enabled: false },
-    nodes: { type: 'long', index: false },
-    whole: { type: 'object', enabled: false },
-  },
+  properties,
+})
+
+const OWN_PROPERTIES: Readonly<Record<string, FieldMapping>> = {
+  actor: { type: 'keyword' },
+  id: { type: 'keyword' },
+  place: { type: 'long', index: false },
+  deleted: { type: 'boolean' },
+  deletedAt: { type: 'date' },
+  members: { type: 'flattened' },
+  long: { type: 'keyword' },
+  rest: { type: 'object', enabled: false },
+  nodes: { type: 'long', index: false },
+  whole: { type: 'object', enabled: false },
 }
 
 /** A field as it lies: the schema's, or a list of embedded nodes. */

@@ -34,7 +34,7 @@ export interface Place {
 export const ALL: Query = { match_all: {} }
 export const NONE: Query = { match_none: {} }
 
-const EVERYTHING: ConditionQuery = { query: ALL, exact: true }
+export const EVERYTHING: ConditionQuery = { query: ALL, exact: true }
 const NOTHING: ConditionQuery = { query: NONE, exact: true }
 const UNKNOWN: ConditionQuery = { query: ALL, exact: false }
 
@@ -87,7 +87,7 @@ export function allOf(parts: readonly ConditionQuery[]): ConditionQuery {
   return { query: queries.length === 1 ? queries[0]! : { bool: { filter: queries } }, exact }
 }
 
-function anyOf(parts: readonly ConditionQuery[]): ConditionQuery {
+export function anyOf(parts: readonly ConditionQuery[]): ConditionQuery {
   const queries = parts.map(({ query }) => query).filter((query) => !('match_none' in query))
   const exact = parts.every((part) => part.exact)
   if (queries.length === 0) return { query: NONE, exact }
@@ -98,7 +98,7 @@ function anyOf(parts: readonly ConditionQuery[]): ConditionQuery {
 export const term = (field: string, value: Term): Query => ({ term: { [field]: { value } } })
 const terms = (field: string, values: readonly Term[]): Query => ({ terms: { [field]: values } })
 export const range = (field: string, of: RangeQuery): Query => ({ range: { [field]: of } })
-const prefix = (field: string, value: string): Query => ({ prefix: { [field]: { value } } })
+export const prefix = (field: string, value: string): Query => ({ prefix: { [field]: { value } } })
 export const exists = (field: string): Query => ({ exists: { field } })
 const except = (query: Query, without: Query): Query => ({
   bool: { filter: [query], must_not: [without] },

@@ -10,6 +10,7 @@ import type { Query, Sort } from './engine.ts'
 import {
   ACTOR,
   DELETED,
+  FIND,
   ID,
   NODES,
   PLACE,
@@ -19,6 +20,7 @@ import {
   type NodeLayout,
 } from './layout.ts'
 import { ALL, allOf, conditionQueryOf, sortsOf, type ConditionQuery, type Place } from './query.ts'
+import { phraseQueryOf } from './phrase.ts'
 import { insideOf } from './whole.ts'
 
 export interface Selection {
@@ -26,6 +28,8 @@ export interface Selection {
   readonly place: Place
   /** Filter of the step; removed nodes are left out by `searchOf`. */
   readonly compiled: ConditionQuery
+  /** Hits of a phrase come in their order, by what they score. */
+  readonly isRanked: boolean
   /** To be asked of what is found; null: nothing. */
   readonly test: Test | null
   readonly sort: readonly Sort[]
@@ -41,6 +45,8 @@ export const BY_ID: readonly Sort[] = [
   { [ID]: { order: 'asc', missing: '_last' } },
   { [ACTOR]: { order: 'asc', missing: '_last' } },
 ]
+
+const BY_RANK: readonly Sort[] = [{ _score: { order: 'desc', missing: '_last' } }]
 
 /** Removed nodes stay as what they were removed by (PROTOCOL 3.13.3). */
 export function livingOf(parts: readonly ConditionQuery[]): Query {
@@ -71,20 +77,37 @@ export function placeOfStep(
 
 export function selectionOf(step: Step, layout: Layout, schema: GraphSchema): Selection {
   const { layout: own, ...place } = placeOfStep(step, layout, schema)
-  const compiled =
+  const { phrase } = step
+  const filtered =
     step.filter === null ? { query: ALL, exact: true } : conditionQueryOf(step.filter, place)
+  const found = phrase === null || place.within !== null ? null : phraseQueryOf(phrase)
+  const compiled = found === null ? filtered : allOf([filtered, found])
   // Elements of a document that is at hand are found without a search, so without the query.
-  const isSettled = compiled.exact && place.within === null
+  const isSettled = filtered.exact && place.within === null
   const test = step.filter === null || isSettled ? null : compileCondition(step.filter)
-  const sort = place.within === null ? [...sortsOf(step.orderBy, place), ...BY_ID] : BY_ID
+  const isRanked = found?.exact === true
+  const sort =
+    place.within === null
+      ? [...(isRanked ? BY_RANK : sortsOf(step.orderBy, place)), ...BY_ID]
+      : BY_ID
   const whole = place.within === null && own.type.root ? wholeOf(step) : []
+  const words = found === null ? [] : [FIND]
   return {
     layout: own,
     place,
     compiled,
+    isRanked,
     test,
     sort,
-    source: [ACTOR, ID, PLACE, REST, ...membersOf(step, place.within, test !== null), ...whole],
+    source: [
+      ACTOR,
+      ID,
+      PLACE,
+      REST,
+      ...membersOf(step, place.within, test !== null),
+      ...whole,
+      ...words,
+    ],
     within: place.within,
     isWhole: whole.length > 0,
   }

@@ -10,7 +10,15 @@ import type { Query, SearchAnswer, SearchRequest, Term } from './engine.ts'
 import type { FoundRow } from './found-row.ts'
 import { ACTOR, OWN, type Layout } from './layout.ts'
 import type { Links } from './links.ts'
-import { ALL, allOf, conditionQueryOf, type ConditionQuery, type Place } from './query.ts'
+import { phraseQueryOf } from './phrase.ts'
+import {
+  ALL,
+  allOf,
+  EVERYTHING,
+  conditionQueryOf,
+  type ConditionQuery,
+  type Place,
+} from './query.ts'
 import { BY_ID, livingOf, placeOfStep } from './selection.ts'
 
 export interface SemiJoinsOptions {
@@ -82,11 +90,13 @@ export class SemiJoins {
   }
 
   async #queryOf(semiJoin: Step, step: Step, parent: Place): Promise<ConditionQuery> {
-    const { source, filter, storage } = semiJoin
+    const { source, filter, phrase, storage } = semiJoin
     const open: ConditionQuery = { query: ALL, exact: false }
-    if (source.kind === 'set' || filter === null) return open
+    if (source.kind === 'set' || (filter === null && phrase === null)) return open
     const { layout, ...place } = placeOfStep(semiJoin, this.#options.layout, this.#options.schema)
-    const compiled = conditionQueryOf(filter, place)
+    const filtered = filter === null ? EVERYTHING : conditionQueryOf(filter, place)
+    const compiled =
+      phrase === null || place.within !== null ? filtered : allOf([filtered, phraseQueryOf(phrase)])
     if (storage.kind === 'embedded') {
       // Elements of the parent's own document.
       const isHeld = storage.node === step.plan.node && source.sameActor && parent.within === null

@@ -20,6 +20,8 @@ interface Whole {
   /** The others' JSON by node type, as far as they were asked for. */
   readonly texts: Readonly<Record<string, string>>
   readonly read: Map<string, readonly GraphRow[]>
+  /** Nodes that the actor has. */
+  readonly count: number
 }
 
 /** What a plan needs of an actor's document for the steps that stay in the actor. */
@@ -34,8 +36,10 @@ export interface Inside {
  * True: the step and the semi-joins below it lead to nodes that the actor keeps as rows, or that
  * those hold.
  */
-function staysInside({ source, storage, plan }: Step): boolean {
+function staysInside({ source, storage, plan, phrase }: Step): boolean {
   if (source.kind === 'set' || !source.sameActor || storage.kind === 'history') return false
+  // What the edges of its search lead to need not be at hand.
+  if (phrase !== null && phrase.edges.length > 0) return false
   return plan.steps.every((step) => step.require === 'any' || staysInside(step))
 }
 
@@ -64,13 +68,13 @@ export class Wholes {
 
   constructor(budget: Budget) {
     const rows = (node: string): readonly GraphRow[] => rowsOf(this.#current!, node)
-    this.#finder = new MemoryFinder({ rows }, budget)
+    this.#finder = new MemoryFinder({ rows, count: () => this.#current!.count }, budget)
   }
 
   /** Takes up a row that was read with what its actor's document holds. */
   add(row: FoundRow, { nodes, whole = {} }: Own, ownType: string): void {
     if (nodes === undefined) return
-    this.#of.set(row, { own: row, ownType, texts: whole, read: new Map() })
+    this.#of.set(row, { own: row, ownType, texts: whole, read: new Map(), count: nodes + 1 })
   }
 
   /** Nodes of the actor that a row of it leads to; null: they have to be searched for. */

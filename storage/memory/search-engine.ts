@@ -17,7 +17,14 @@ import {
   type SearchRequest,
 } from '../elastic/engine.ts'
 import type { Maybe } from '../journal.ts'
-import { compareSorted, compileQuery, refusalOf, sortValues, type Source } from './search-query.ts'
+import {
+  compareSorted,
+  compileQuery,
+  refusalOf,
+  scoreOf,
+  sortValues,
+  type Source,
+} from './search-query.ts'
 
 /** The bulk is answered by silence now and done when `when` resolves (F20). */
 export interface LateBulk {
@@ -169,7 +176,11 @@ export class MemorySearchEngine implements SearchEngine {
     const matches = compileQuery(query, properties)
     const found = Array.from(index.visible, ([id, document]) => ({ id, document }))
       .filter(({ document }) => matches(document.source))
-      .map((one) => ({ ...one, sort: sortValues(one.document.source, sort, properties) }))
+      .map((one) => {
+        const { source: own } = one.document
+        const score = scoreOf(query, own, properties)
+        return { ...one, sort: sortValues(own, sort, { properties, score }) }
+      })
     const behind = found
       .filter((one) => !searchAfter || compareSorted(one.sort, searchAfter, sort) > 0)
       .sort((a, b) => compareSorted(a.sort, b.sort, sort))

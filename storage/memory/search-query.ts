@@ -58,6 +58,9 @@ export function valuesOf(source: Source, field: string, properties: Properties):
     return leaves((held as Record<string, unknown> | undefined)?.[key], []).map(String)
   }
   const values = leaves(source, path)
+  if ('type' in mapping && mapping.type === 'text') {
+    return values.flatMap((value) => String(value).split(' '))
+  }
   return 'type' in mapping ? values.map((value) => indexed(mapping.type, value)) : values
 }
 
@@ -77,10 +80,19 @@ export function compileQuery(query: Query, properties: Properties): (source: Sou
   const compiled = (inner: Query): ((source: Source) => boolean) => compileQuery(inner, properties)
   if ('match_all' in query) return () => true
   if ('match_none' in query) return () => false
+  if ('constant_score' in query) return compiled(query.constant_score.filter)
+  if ('match_phrase' in query) {
+    const [[field, { query: words }]] = Object.entries(query.match_phrase) as [
+      [string, { query: string }],
+    ]
+    return (source) =>
+      textsOf(source, field, properties).some((text) => text.includes(` ${words} `))
+  }
   if ('bool' in query) {
     const filter = (query.bool.filter ?? []).map(compiled)
     const mustNot = (query.bool.must_not ?? []).map(compiled)
-    const should = query.bool.should?.map(compiled) ?? null
+    const isOptional = filter.length > 0 && query.bool.minimum_should_match === undefined
+    const should = isOptional ? null : (query.bool.should?.map(compiled) ?? null)
     return (source) =>
       (should === null || should.some((test) => test(source))) &&
       filter.every((test) => test(source)) &&
@@ -94,9 +106,30 @@ export function compileQuery(query: Query, properties: Properties): (source: Sou
   return (source) => valuesOf(source, field, properties).some(test)
 }
 
+/** What a query scores a document that it finds. */
+export function scoreOf(query: Query, source: Source, properties: Properties): number {
+  const isFound = (one: Query): boolean => compileQuery(one, properties)(source)
+  if ('constant_score' in query) {
+    return isFound(query.constant_score.filter) ? query.constant_score.boost : 0
+  }
+  if (!('bool' in query)) return 0
+  return (query.bool.should ?? []).reduce((sum, one) => sum + scoreOf(one, source, properties), 0)
+}
+
+/** A text field's values, with a space around each word. */
+function textsOf(source: Source, field: string, properties: Properties): string[] {
+  const found = findField(field, properties)
+  return found === null ? [] : leaves(source, found.path).map((text) => ` ${String(text)} `)
+}
+
 type Leaf = Exclude<
   Query,
-  { match_all: unknown } | { match_none: unknown } | { bool: unknown } | { exists: unknown }
+  | { match_all: unknown }
+  | { match_none: unknown }
+  | { bool: unknown }
+  | { exists: unknown }
+  | { match_phrase: unknown }
+  | { constant_score: unknown }
 >
 
 /** What is asked of a field's values: one that passes is enough. */
@@ -157,10 +190,11 @@ const escaped = (text: string): string => text.replaceAll(/[$()*+.?[\\\]^{|}]/g,
 export function sortValues(
   source: Source,
   sorts: readonly Sort[],
-  properties: Properties,
+  { properties, score }: { readonly properties: Properties; readonly score: number },
 ): (Scalar | null)[] {
   return sorts.map((sort) => {
     const [[field, { order }]] = Object.entries(sort) as [[string, Sort[string]]]
+    if (field === '_score') return score
     const values = valuesOf(source, field, properties).toSorted(compare)
     return (order === 'asc' ? values[0] : values.at(-1)) ?? null
   })
@@ -219,6 +253,8 @@ function refusalOfValue(name: string, value: unknown, mapping: FieldMapping): st
 
 function isOfType(value: Scalar, type: string): boolean {
   switch (type) {
+    case 'text':
+      return true
     case 'keyword':
       return Buffer.byteLength(String(value)) <= TERM_BYTES_MAX
     case 'boolean':

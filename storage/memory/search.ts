@@ -116,6 +116,12 @@ export class MemoryGraphIndex implements GraphIndex, NodeSource {
     }
   }
 
+  count(actorId: string): number {
+    let count = 0
+    for (const node of this.#nodes.keys()) for (const _ of this.rows(node, actorId)) count++
+    return count
+  }
+
   query(plan: GraphPlan, budgetMs: number): GraphResult {
     return this.#run(plan, budgetMs)
   }

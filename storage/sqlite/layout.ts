@@ -12,10 +12,12 @@
 
 import { createHash } from 'node:crypto'
 import type { FieldDef, NodeType } from '../../protocol/graph/node-type.ts'
-import { actorFields, type GraphSchema } from '../../protocol/graph/schema.ts'
+import type { FieldPath } from '../../protocol/graph/plan.ts'
+import { actorFields, type GraphNode, type GraphSchema } from '../../protocol/graph/schema.ts'
+import { searchDdl, searchedPaths, type SearchLayout, searchLayoutOf } from './search-layout.ts'
 
 /** Changes whenever this file would lay out the same schema in another way. */
-const LAYOUT_FORMAT = 1
+const LAYOUT_FORMAT = 2
 
 /** Nodes of one type that an actor may have had: the low bits of a row's key. */
 export const NODES_PER_ACTOR = 2 ** 20
@@ -44,6 +46,10 @@ export interface NodeLayout {
   /** Ids are stored as 16 bytes. */
   readonly uuidIds: boolean
   readonly indexes: readonly IndexLayout[]
+  /** Null: no phrase finds such nodes. */
+  readonly search: SearchLayout | null
+  /** What search documents are made of; empty: nothing, and no row says when it changes. */
+  readonly searched: readonly FieldPath[]
 }
 
 interface IndexLayout {
@@ -64,8 +70,8 @@ const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 /** The layout of all row-stored node types of a schema. */
 export function layoutOf(schema: GraphSchema): IndexLayoutOfAll {
   const nodes = new Map<string, NodeLayout>()
-  for (const { type } of schema.nodes.values()) {
-    if (type.storage.kind === 'row') nodes.set(type.name, nodeLayout(type, schema))
+  for (const node of schema.nodes.values()) {
+    if (node.type.storage.kind === 'row') nodes.set(node.type.name, nodeLayout(node, schema))
   }
   const shape = Array.from(nodes.values(), ({ table, slots, columns, indexes, ...rest }) => [
     table,
@@ -74,6 +80,8 @@ export function layoutOf(schema: GraphSchema): IndexLayoutOfAll {
     indexes,
     rest.uuidIds,
     [...rest.actorMembers],
+    rest.search,
+    rest.searched,
     ...definitionsOf(rest.type),
     ...embeddedIn(rest.type, schema).flatMap(definitionsOf),
   ])
@@ -88,7 +96,8 @@ function definitionsOf({ fields }: NodeType): unknown[] {
   )
 }
 
-function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {
+function nodeLayout(node: GraphNode, schema: GraphSchema): NodeLayout {
+  const { type } = node
   const table = quoted(`node_${type.name}`)
   const links = linksOf(type, schema)
   const names = new Set(type.fields.map((field) => field.name))
@@ -106,6 +115,8 @@ function nodeLayout(type: NodeType, schema: GraphSchema): NodeLayout {
     actorMembers,
     uuidIds: type.fields.find((field) => field.name === type.idField)?.type === 'uuid',
     indexes: indexesOf(type, table, columns, links),
+    search: searchLayoutOf(node, schema),
+    searched: searchedPaths(node, schema),
   }
 }
 
@@ -250,11 +261,13 @@ export function ddlOf(layout: IndexLayoutOfAll): string[] {
     // Makes sqlite_stat1, so that the planner can be told how selective each index is.
     'ANALYZE sqlite_schema',
   ]
-  for (const { type, table, columns, indexes } of layout.nodes.values()) {
+  for (const { type, table, columns, indexes, search, searched } of layout.nodes.values()) {
     const own = columns.map(({ name, kind }) => `, ${name} ${SQL_TYPES[kind]}`).join('')
+    const words = searched.length === 0 ? '' : ', words INTEGER'
+    if (search !== null) ddl.push(searchDdl(search))
     ddl.push(
       `CREATE TABLE ${table} (k INTEGER PRIMARY KEY, actor BLOB NOT NULL, id NOT NULL, ` +
-        `version INTEGER NOT NULL${own}, doc TEXT)`,
+        `version INTEGER NOT NULL${words}${own}, doc TEXT)`,
     )
     const tableName = `node_${type.name}`.replaceAll("'", "''")
     for (const { name, ddl: create, stat } of indexes) {

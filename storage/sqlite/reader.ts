@@ -23,6 +23,8 @@ import { keyBytes, layoutOf, type IndexLayoutOfAll } from './layout.ts'
 import { TICK } from './select.ts'
 import { heldFind } from './held-find.ts'
 import { Statements } from './statements.ts'
+import { elementRank } from './element-rank.ts'
+import { RANK } from './match.ts'
 import { NO_PARENT, StepFind } from './step-find.ts'
 
 export interface GraphReaderOptions {
@@ -106,6 +108,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
           return 1
         })
         this.#statements.open(db)
+        db.function(RANK, { deterministic: true }, elementRank())
         this.#db = db
         return db
       }

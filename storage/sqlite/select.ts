@@ -9,9 +9,11 @@
 // - Every 64th actor a scan comes to, it asks whether time is over: asking at every row costs more
 //   than the row.
 
-import type { Condition, CursorPlace, Link, Operand, Step } from '../../protocol/graph/plan.ts'
+import type { Condition, CursorPlace, Link, Step } from '../../protocol/graph/plan.ts'
 import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './layout.ts'
+import { needsContent } from './filter-needs.ts'
 import { behindSql, orderSql, orderTerms } from './order.ts'
+import { foundSql } from './match.ts'
 import { conditionSql, exists, param, sql, type Relation, type Sql } from './sql.ts'
 import {
   conjuncts,
@@ -74,9 +76,10 @@ export class StepSelect {
 
   /** By which indexes nodes can be found; null: there is nothing to choose. */
   ways(): Ways | null {
-    const { plan } = this.#step
-    // Such a semi-join finds them.
-    const isFound = plan.steps.some((step) => step.require === 'some' && this.#isTurned(step))
+    const { plan, phrase } = this.#step
+    // Such a semi-join finds them, and so does a phrase.
+    const isFound =
+      phrase !== null || plan.steps.some((step) => step.require === 'some' && this.#isTurned(step))
     return isFound ? null : waysOf(this.#step, this.relation)
   }
 
@@ -85,19 +88,28 @@ export class StepSelect {
     return sql`SELECT count(*) FROM (SELECT 1 FROM ${from(this.relation)} WHERE ${condition} LIMIT ?)`
   }
 
-  #rowsWhere(more: readonly Sql[], sorted: boolean): Sql {
+  /** Hits of a phrase that have this rank, sorted; of the first statement before the second. */
+  ranked(rank: number, behind: CursorPlace | null): Sql[] {
+    if (behind === null) return [this.#rowsWhere([], true, rank)]
+    return behindSql(this.#step, behind, this.relation).map((one) =>
+      this.#rowsWhere([one], true, rank),
+    )
+  }
+
+  #rowsWhere(more: readonly Sql[], sorted: boolean, rank: number | null = null): Sql {
     const { table, element, layout } = this.relation
     const content = element === null ? `${table}.doc, 0` : `${element}.value, ${element}.key`
     // Bytes are dear to hand to JavaScript; most documents name their actor as well.
     const actor = element === null && layout.actorMembers.size > 0 ? '' : `, ${table}.actor`
     const order = sorted ? sql`ORDER BY ${this.#order()}` : ''
-    return sql`SELECT ${table}.k, ${content}${actor} ${this.#fromWhere(more)} ${order} LIMIT ?`
+    return sql`SELECT ${table}.k, ${content}${actor} ${this.#fromWhere(more, rank)} ${order} LIMIT ?`
   }
 
   count(masked: Masked | null = null): Sql {
-    const { source, filter, plan, storage } = this.#step
+    const { source, filter, plan, storage, phrase } = this.#step
     const { layout } = this.relation
-    const all = filter === null && plan.steps.every((step) => step.require === 'any')
+    const all =
+      filter === null && phrase === null && plan.steps.every((step) => step.require === 'any')
     if (source.kind === 'set' && storage.kind === 'row' && all) {
       // Every row but the removed ones: the smallest index tells.
       return sql`SELECT (SELECT count(*) FROM ${layout.table}) -
@@ -106,11 +118,14 @@ export class StepSelect {
     return masking(sql`SELECT count(*) ${this.#fromWhere()}`, masked)
   }
 
-  #fromWhere(more: readonly Sql[] = []): Sql {
+  #fromWhere(more: readonly Sql[] = [], rank: number | null = null): Sql {
+    const { phrase, source } = this.#step
+    const isNear = source.kind === 'edge' && source.sameActor
     const terms = [
       tick(this.relation),
       ...more,
       ...this.#parentTerms(),
+      ...(phrase === null ? [] : [foundSql(phrase, this.relation, { rank, isNear })]),
       ...this.#terms(this.#step, this.relation),
     ]
     return sql`FROM ${from(this.relation)} WHERE ${conjunction(terms)}`
@@ -191,9 +206,9 @@ export class StepSelect {
   }
 
   #order(): Sql {
-    const { orderBy, source, position } = this.#step
+    const { orderBy, source, position, phrase } = this.#step
     const { layout, table, element } = this.relation
-    if (orderBy.length === 0 && source.kind === 'edge' && source.sameActor) {
+    if (phrase === null && orderBy.length === 0 && source.kind === 'edge' && source.sameActor) {
       if (element !== null) return sql`${table}.k, ${element}.key`
       // Keys rise in the order in which the actor's nodes came.
       const place = position === null ? undefined : layout.columnOf.get(position)
@@ -207,8 +222,9 @@ export class StepSelect {
     const own = this.#relation(step)
     const isAtHand = parent.element === null && isHeld(step)
     const child = isAtHand ? { ...own, table: parent.table } : own
+    const { source, phrase } = step
     const terms = this.#terms(step, child)
-    const { source } = step
+    if (phrase !== null) terms.unshift(foundSql(phrase, child, { rank: null, isNear: false }))
     const through = source.kind === 'edge' ? source.through : undefined
     if (through !== undefined) return this.#overLink(step, through, { parent, child, terms })
     const link = linkSql(step, parent, child)
@@ -227,9 +243,10 @@ export class StepSelect {
 
   /** True: the few children that match say which parents do. */
   #isTurned(step: Step, child = this.#relation(step)): boolean {
-    const { source, filter } = step
-    const isOwn = source.kind === 'edge' && source.sameActor
-    return isOwn && filter !== null && findsFew(filter, child)
+    const { source, filter, phrase } = step
+    if (source.kind !== 'edge' || !source.sameActor) return false
+    if (phrase !== null && child.element === null) return true
+    return filter !== null && findsFew(filter, child)
   }
 
   #overLink(
@@ -368,31 +385,4 @@ function rangeOfActor(table: string, actor: Sql): Sql[] {
     sql`${table}.k >= ${number} * ${size}`,
     sql`${table}.k <= ${number} * ${size} + ${String(LAST_IN_ACTOR)}`,
   ]
-}
-
-/** True when no removed row can match: they have neither columns nor a document. */
-function needsContent(filter: Condition, on: Relation): boolean {
-  switch (filter.kind) {
-    case 'and':
-      return filter.of.some((part) => needsContent(part, on))
-    case 'or':
-      return filter.of.every((part) => needsContent(part, on))
-    case 'compare':
-    case 'text':
-      return readsContent(filter.left, on) || readsContent(filter.right, on)
-    case 'in':
-    case 'true':
-      return readsContent(filter.operand, on)
-    case 'array':
-      return true
-    default:
-      return false
-  }
-}
-
-function readsContent(operand: Operand, { layout }: Relation): boolean {
-  if (operand.kind !== 'field') return false
-  const member = operand.path[0]!
-  // The id and the actor of a removed node stay in its row.
-  return member !== layout.type.idField && !layout.actorMembers.has(member)
 }

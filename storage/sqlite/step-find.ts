@@ -2,9 +2,11 @@
 // for each parent, and their rows are read as nodes. Source: ARCHITECTURE 5, CONTRACT 1.4.
 
 import { LIMITS } from '../../config/limits.ts'
+import { rankAt } from '../../protocol/graph/cursor.ts'
 import { compareDocs, compareText, placeOf } from '../../protocol/graph/evaluate.ts'
 import type { Found, GraphRow } from '../../protocol/graph/execute.ts'
-import type { Link, Step } from '../../protocol/graph/plan.ts'
+import type { CursorPlace, Link, Step } from '../../protocol/graph/plan.ts'
+import { ranksOf } from '../../protocol/graph/search/phrase-rank.ts'
 import { formatUuid } from '../../protocol/ids.ts'
 import { keyBytes, NODES_PER_ACTOR, storedId, type NodeLayout } from './layout.ts'
 import { isHeld, StepSelect, toldByActor } from './select.ts'
@@ -21,6 +23,7 @@ export class SqlRow implements GraphRow {
   /** Place in its holder's list, for embedded nodes. */
   readonly place: number
   readonly doc: Readonly<Record<string, unknown>>
+  rank?: number
   readonly #actor: Uint8Array | string
   readonly #idField: string
 
@@ -70,6 +73,8 @@ export class StepFind {
   #links: Sql | null = null
   #rows: Sql | null = null
   #sortedRows: Sql | null = null
+  /** Of a phrase, by rank: those behind the cursor's place, or all of one. */
+  readonly #ranked = new Map<number, readonly Sql[]>()
   #count: Sql | null = null
 
   constructor(step: Step, layouts: ReadonlyMap<string, NodeLayout>, statements: Statements) {
@@ -156,7 +161,8 @@ export class StepFind {
    * here, which saves SQLite a sorter for each parent; only a list that is cut is sorted there.
    */
   #runRows(given: Given, room: number): SqlRow[] {
-    const { after } = this.#step
+    const { after, phrase } = this.#step
+    if (phrase !== null) return this.#runRanks(given, room)
     if (after !== undefined) {
       const rows: SqlRow[] = []
       for (const behind of this.#select.rowsBehind(after, this.#masked())) {
@@ -183,6 +189,33 @@ export class StepFind {
       const [row] = this.#statements.all(text, [...fill(params, NO_PARENT), bound]) as [[number]]
       return row[0]
     })
+  }
+
+  /** Hits of a phrase: rank by rank, until there are enough. */
+  #runRanks(given: Given, room: number): SqlRow[] {
+    const { after, phrase } = this.#step
+    const rows: SqlRow[] = []
+    for (const rank of ranksOf(phrase!)) {
+      if (after !== undefined && rank > rankAt(after)) continue
+      for (const of of this.#ofRank(rank, after)) {
+        if (rows.length === room) return rows
+        for (const row of this.#fetch(of, given, room - rows.length)) {
+          row.rank = rank
+          rows.push(row)
+        }
+      }
+    }
+    return rows
+  }
+
+  #ofRank(rank: number, after: CursorPlace | undefined): readonly Sql[] {
+    let known = this.#ranked.get(rank)
+    if (known === undefined) {
+      const isCut = after !== undefined && rank === rankAt(after)
+      known = this.#select.ranked(rank, isCut ? after : null)
+      this.#ranked.set(rank, known)
+    }
+    return known
   }
 
   #fetch(of: Sql, given: Given, room: number): SqlRow[] {

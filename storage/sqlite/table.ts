@@ -6,6 +6,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { assert, AssertionError } from '../../protocol/errors.ts'
 import type { IndexWrite } from '../search.ts'
 import { NODES_PER_ACTOR, storedId, storedValue, type NodeLayout } from './layout.ts'
+import { digestOf } from './search-digest.ts'
 import { storedJson } from './stored-json.ts'
 
 /** An actor within one transaction. */
@@ -35,6 +36,10 @@ export interface Written {
   readonly k: number
   /** Key of the removal that the node had before it came again; null: it was there, or is new. */
   readonly removedK: number | null
+  /** It came, went, or stayed. */
+  readonly became: 'there' | 'gone' | 'same'
+  /** True: what phrases find by it is another than before. */
+  readonly isOtherwiseFound: boolean
 }
 
 /** Combinations of changed columns that have a statement of their own; past it all are set. */
@@ -56,6 +61,8 @@ export class NodeTable {
   readonly #updates = new Map<string, StatementSync>()
   /** The values of one row, used again and again. */
   readonly #values: Stored[]
+  /** How many there are between the document and the columns. */
+  readonly #first: number
 
   constructor(db: DatabaseSync, layout: NodeLayout) {
     this.#db = db
@@ -63,7 +70,9 @@ export class NodeTable {
     this.#members = [...layout.slots.keys()]
     this.#actorMembers = [...layout.actorMembers]
     const { table, columns } = layout
-    const names = columns.map((column) => column.name)
+    const own = layout.searched.length === 0 ? [] : ['words']
+    const names = [...own, ...columns.map((column) => column.name)]
+    this.#first = own.length
     const inside = 'k BETWEEN ? AND ?'
     this.#find = db.prepare(
       `SELECT ${['k', 'version', 'doc IS NULL', ...names].join(', ')} FROM ${table} ` +
@@ -84,34 +93,42 @@ export class NodeTable {
   write(write: IndexWrite, actor: ActorRows): Written | 'stale' {
     this.#check(write)
     const next = actor.next.get(this) ?? this.#begin(actor)
+    const { searched } = this.#layout
     const isRoot = this.#layout.type.root && this.#layout.uuidIds
     const id = isRoot ? actor.key : storedId(this.#layout, write.id)
     // A new actor's nodes are not there yet: nothing has to be looked up.
+    const words = this.#first === 0 || write.doc === null ? null : digestOf(write.doc, searched)
     if (next.made !== null && !next.made.has(write.id)) {
       next.made.add(write.id)
-      return this.#add(write, actor, id)
+      return this.#add(write, actor, { id, words })
     }
     const last = actor.first + NODES_PER_ACTOR - 1
     const row = this.#find.get(id, actor.first, last) as unknown as Stored[] | undefined
-    if (row === undefined) return this.#add(write, actor, id)
+    if (row === undefined) return this.#add(write, actor, { id, words })
     if ((row[1] as number) > write.version) return 'stale'
     const k = row[0] as number
     if (row[2] === 1 && write.doc !== null) {
       // Keys rise as nodes come: what comes again comes behind the others.
       this.forget(k)
-      return { ...this.#add(write, actor, id), removedK: k }
+      return { ...this.#add(write, actor, { id, words }), removedK: k }
     }
-    this.#change(write, row)
-    return { k, removedK: null }
+    this.#change(write, row, words)
+    const became = write.doc !== null || row[2] === 1 ? 'same' : 'gone'
+    const isOtherwiseFound = this.#first === 1 && (became === 'gone' || row[3] !== words)
+    return { k, removedK: null, became, isOtherwiseFound }
   }
 
-  /** Puts rows, given by their keys, into this order, among the keys that they have. */
-  arrange(keys: readonly number[]): void {
+  /**
+   * Puts rows, given by their keys, into this order, among the keys that they have. Answers which
+   * have got another.
+   */
+  arrange(keys: readonly number[]): readonly (readonly [from: number, to: number])[] {
     const targets = keys.toSorted((a, b) => a - b)
     const moved = keys.map((k, i) => [k, targets[i]!] as const).filter(([k, to]) => k !== to)
     // Aside first: two rows never have one key.
     for (const [k] of moved) this.#move.run(-k, k)
     for (const [k, to] of moved) this.#move.run(to, -k)
+    return moved
   }
 
   /** The layout trusts what a root node promises; a node type that breaks it must not go unseen. */
@@ -137,7 +154,11 @@ export class NodeTable {
     return next
   }
 
-  #add(write: IndexWrite, actor: ActorRows, id: Uint8Array | string): Written {
+  #add(
+    write: IndexWrite,
+    actor: ActorRows,
+    { id, words }: { readonly id: Uint8Array | string; readonly words: number | null },
+  ): Written {
     const next = actor.next.get(this)!
     assert(next.number < NODES_PER_ACTOR, 'an actor has had too many nodes of one type')
     const k = actor.first + next.number++
@@ -148,25 +169,35 @@ export class NodeTable {
     values[3] = write.version
     values[4] = this.#document(write.doc)
     const { columns } = this.#layout
+    const at = 5 + this.#first
+    if (this.#first === 1) values[5] = words
     for (let i = 0; i < columns.length; i++) {
       const column = columns[i]!
-      values[5 + i] = write.doc === null ? null : storedValue(column, write.doc[column.member])
+      values[at + i] = write.doc === null ? null : storedValue(column, write.doc[column.member])
     }
     // `get` makes no result object, which `run` does for every row.
     this.#insert.get(...values)
-    return { k, removedK: null }
+    const isThere = write.doc !== null
+    return {
+      k,
+      removedK: null,
+      became: isThere ? 'there' : 'same',
+      isOtherwiseFound: isThere && this.#first === 1,
+    }
   }
 
   /** Sets version and document, and of the columns only those whose value differs. */
-  #change(write: IndexWrite, row: readonly Stored[]): void {
+  #change(write: IndexWrite, row: readonly Stored[], words: number | null): void {
     const { columns } = this.#layout
+    const first = this.#first
     const values: Stored[] = [write.version, this.#document(write.doc)]
+    if (first === 1) values.push(words)
     const all = this.#updates.size >= UPDATES_MAX
     let changed = ''
     for (let i = 0; i < columns.length; i++) {
       const column = columns[i]!
       const value = write.doc === null ? null : storedValue(column, write.doc[column.member])
-      const differs = all || value !== row[3 + i]
+      const differs = all || value !== row[3 + first + i]
       changed += differs ? '1' : '0'
       if (differs) values.push(value)
     }
@@ -179,7 +210,8 @@ export class NodeTable {
     if (known !== undefined) return known
     const { table, columns } = this.#layout
     const names = columns.filter((_, i) => changed[i] === '1').map((column) => column.name)
-    const sets = ['version', 'doc', ...names].map((name) => `${name} = ?`)
+    const own = this.#first === 1 ? ['words'] : []
+    const sets = ['version', 'doc', ...own, ...names].map((name) => `${name} = ?`)
     const statement = this.#db.prepare(`UPDATE ${table} SET ${sets.join(', ')} WHERE k = ?`)
     this.#updates.set(changed, statement)
     return statement

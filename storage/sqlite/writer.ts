@@ -11,6 +11,7 @@ import type { Position } from '../../protocol/ids.ts'
 import { type Fill, type GraphWriter, IndexAway, type IndexWrite } from '../search.ts'
 import { isOfFile, markServed, openForWriting } from './file.ts'
 import { keyBytes, layoutOf, NODES_PER_ACTOR, type IndexLayoutOfAll } from './layout.ts'
+import { SearchWriter } from './search-writer.ts'
 import { NodeTable, type ActorRows } from './table.ts'
 
 export interface GraphWriterOptions {
@@ -45,6 +46,7 @@ export class SqliteGraphWriter implements GraphWriter {
   readonly #complete: <W extends IndexWrite>(write: W) => W
   readonly #passesOver: ReadonlySet<string>
   readonly #tables = new Map<string, NodeTable>()
+  readonly #search: SearchWriter
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #findActor: StatementSync
@@ -82,6 +84,7 @@ export class SqliteGraphWriter implements GraphWriter {
     for (const [name, layout] of this.#layout.nodes) {
       this.#tables.set(name, new NodeTable(db, layout))
     }
+    this.#search = new SearchWriter(db, this.#layout)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#findActor = db.prepare('SELECT number FROM actor WHERE id = ?')
@@ -142,6 +145,7 @@ export class SqliteGraphWriter implements GraphWriter {
       this.#commit.run()
     } catch (error) {
       this.#nextActor = nextActor
+      this.#search.forget()
       // A failed COMMIT (disk full) may have rolled back by itself.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       // The file's fault is nobody's whose nodes were to be written.
@@ -161,6 +165,7 @@ export class SqliteGraphWriter implements GraphWriter {
       else own.push(write)
     }
     for (const [node, own] of byNode) this.#writeNodes(node, own, actors)
+    this.#search.flush()
   }
 
   #writeNodes(node: string, writes: readonly IndexWrite[], actors: Map<string, ActorRows>): void {
@@ -178,6 +183,7 @@ export class SqliteGraphWriter implements GraphWriter {
       }
       const done = table.write(write, actor)
       if (done === 'stale') continue
+      this.#search.wrote(write, actor, done)
       if (doc === null) {
         nowMs ||= this.#nowMs()
         this.#tombstone.run(node, done.k, nowMs)
@@ -189,8 +195,9 @@ export class SqliteGraphWriter implements GraphWriter {
       const rows = placed.get(actor) ?? new Map<number, number>()
       placed.set(actor, rows.set(done.k, place))
     }
-    for (const rows of placed.values()) {
-      table.arrange([...rows].toSorted(([, a], [, b]) => a - b).map(([k]) => k))
+    for (const [actor, rows] of placed) {
+      const keys = [...rows].toSorted(([, a], [, b]) => a - b).map(([k]) => k)
+      this.#search.moved(node, actor, table.arrange(keys))
     }
   }
 
@@ -246,6 +253,7 @@ export class SqliteGraphWriter implements GraphWriter {
   reset(generation: string): void {
     this.#inTransaction(() => {
       for (const { table } of this.#layout.nodes.values()) this.#db.exec(`DELETE FROM ${table}`)
+      this.#search.reset(this.#db)
       this.#db.exec('DELETE FROM actor; DELETE FROM tombstone; DELETE FROM shard_offset')
       for (const shard of this.#fills.keys()) this.#dropMeta.run(`${FILL}${shard}`)
       this.#setMeta.run('generation', generation)

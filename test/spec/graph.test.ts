@@ -115,8 +115,6 @@ t.test('orderBy, limit, HasMore', async (t) => {
   ] as const) {
     refused(t, await ask([{ edge: 'orders', ...members }]), 'INVALID_QUERY', words)
   }
-  const phrase = await ask([{ edge: 'orders', phrase: 'ada' }])
-  refused(t, phrase, 'NOT_AVAILABLE', /phrase is not available yet/)
 })
 
 t.test('cursors', async (t) => {

@@ -25,6 +25,12 @@ export class OwnNodes implements NodeSource {
     return this.#rows.get(type) ?? []
   }
 
+  count(): number {
+    let count = 0
+    for (const rows of this.#rows.values()) count += rows.length
+    return count
+  }
+
   /** What `make` makes of the row, by what is shown of it; null: nothing. */
   shown(shape: string, row: GraphRow, make: () => LiveNode | null): LiveNode | null {
     const known = this.#made.get(shape) ?? new Map<GraphRow, LiveNode | null>()

@@ -23,12 +23,13 @@ export interface SearchEdge {
 /** Bounds of search; part of LIMITS.graph. */
 export const SEARCH_LIMITS = {
   /** Fields of one search index, those of its edges included. */
-  searchFieldsMax: 64,
+  searchFieldsMax: 24,
   /** A phrase, its words, and the parts that they are cut into. */
   phraseCharsMax: 500,
-  phraseWordsMax: 32,
+  phraseWordsMax: 16,
   phrasePartsMax: 100,
-  /** Of one field's value: words that are indexed, and characters of each; of a keyword. */
+  /** Of one value that is indexed: its characters, words and characters of each; of a keyword. */
+  searchTextCharsMax: 16_384,
   searchWordsMax: 1_000,
   searchWordCharsMax: 64,
   searchKeywordCharsMax: 200,

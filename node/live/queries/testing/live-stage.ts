@@ -67,7 +67,7 @@ export class ItemStore {
   ask(plan: GraphPlan): string {
     const rows = Array.from(this.items, ([id, doc]) => ({ actorId: id, id, doc }))
     const budget = new Budget(() => 0, 1_000, LIMITS.graph.resultNodesMax)
-    const finder = new MemoryFinder({ rows: () => rows }, budget)
+    const finder = new MemoryFinder({ rows: () => rows, count: () => 1 }, budget)
     return JSON.stringify(executePlan(plan, { finder, budget, history: NO_HISTORY }))
   }
 }

@@ -1,0 +1,53 @@
+// The grammar of phrases, where it is wrong, and that what attacks it is refused at once. Source:
+// CONTRACT 1.4.1.
+
+import t from 'tap'
+import { SyntaxMistake } from '../filter/lexer.ts'
+import { parsePhrase } from './phrase.ts'
+
+const words = (phrase: string): unknown =>
+  parsePhrase(phrase).terms.map((term) => term.words.join(' ') + (term.prefix ? '*' : ''))
+
+t.test('words, beginnings and quotes', async (t) => {
+  for (const [phrase, terms] of [
+    ['white  heart', ['white', 'heart']],
+    ['whit* heart', ['whit*', 'heart']],
+    ['"white heart" mug', ['white heart', 'mug']],
+    ["'white heart'* mug", ['white heart*', 'mug']],
+    ["'O'Brien' x-ray", ['obrien', 'x ray']],
+    ['"say \'it\'"', ['say it']],
+    ['it"s white', ['it s', 'white']],
+    ['a of', ['', '']],
+    ['"*white*"', ['white']],
+    ['white**', ['white*']],
+  ] as const) {
+    t.same(words(phrase), terms, phrase)
+  }
+  t.same(parsePhrase('set of 3').sequence?.words, ['set', 'of', '3'], 'one after another')
+  t.equal(parsePhrase('set of mu*').sequence, null)
+  t.equal(parsePhrase('"set of 3"').sequence, null)
+})
+
+t.test('mistakes say where', async (t) => {
+  const mistake = (phrase: string): string => {
+    try {
+      parsePhrase(phrase)
+    } catch (error) {
+      if (error instanceof SyntaxMistake) return `${error.position}: ${error.message}`
+    }
+    return 'none'
+  }
+  t.match(mistake(''), /^0: the phrase is empty/)
+  t.match(mistake(' \n '), /^0: the phrase is empty/)
+  t.match(mistake('white "heart'), /^6: the quote .* no closing "/)
+  t.match(mistake("white 'tis"), /^6: the quote .* no closing '/)
+  t.match(mistake('white ""'), /^6: there is nothing in quotes/)
+  t.match(mistake('white *'), /^6: a \* stands behind/)
+  t.match(mistake('a '.repeat(17)), /^32: a phrase has at most 16 words/)
+  t.match(mistake('王'.repeat(101)), /^0: a phrase is cut into at most 100/)
+  const startedMs = performance.now()
+  for (const flood of ['a', '* ', "'", '"', 'a* ', "'a", '王', ' ', "a'"]) {
+    t.not(mistake(flood.repeat(1_000_000)), 'none', flood)
+  }
+  t.ok(performance.now() - startedMs < 1_000, 'a megabyte is looked at no further')
+})
