@@ -79,6 +79,8 @@ export const LIVE_LIMITS = {
     queryReadAgainMs: 30_000,
     /** How often a read that is overtaken is begun anew. */
     queryReadsMax: 5,
+    /** Queries that begin before other work has its turn. */
+    queriesBeginTogether: 50,
     /** How often clients that could not be told are looked at again. */
     queryRetryMs: 1_000,
     /** Reads of one member at a time. */

@@ -63,6 +63,36 @@ t.test('a thousand sockets of one caller, of which most never read', async (t) =
   })
 })
 
+t.test('live queries of clients that never read, while orders change', async (t) => {
+  const query = { edge: 'orders', limit: 500, node: { fields: ['orderId', 'orderNumber'] } }
+  const created = await Promise.all(Array.from({ length: 40 }, () => node.order('new', [create()])))
+  const asked = Array.from({ length: LIMITS.live.queriesMax }, (_, i) =>
+    frame(JSON.stringify({ type: 'createLiveQuery', liveQueryId: `q${i}`, query })),
+  )
+  const reader = await signIn(node)
+  reader.send({ type: 'createLiveQuery', liveQueryId: 'q', query })
+  await reader.frame('liveQueryCreated')
+  await leavesNothing(t, async (crowd) => {
+    const some = Array.from({ length: 10 }, () => entered(crowd, '/ws', AUTH, ...asked))
+    for (const socket of await Promise.all(some)) socket.pause()
+    await until(t, 'all stand', async () => (await node.metric('kontor_live_queries')) > 900)
+    for (let i = 0; i < 100; i++) {
+      const id = created[i % created.length]!.json<{ paths: string[] }>()
+        .paths[0]!.split('/')
+        .at(-1)!
+      const commands = [{ type: 'setOrderNumber', value: `SLOW-${i}` }]
+      await node.order(id, [{ type: 'applyCommands', body: { commands } }])
+    }
+    await reader.frame('liveQueryUpdate', ({ node: shown }) => {
+      return (shown as { orderNumber: string }).orderNumber === 'SLOW-99'
+    })
+    t.ok((await node.metric('kontor_socket_buffers_bytes')) <= LIMITS.live.socketBuffersBytesMax)
+    reader.close()
+  })
+  const isOver = async (): Promise<boolean> => (await node.metric('kontor_live_queries')) === 0
+  await until(t, 'none stands any more', isOver)
+})
+
 t.test('frames that are huge, half, empty or many', async (t) => {
   const half = frame('x'.repeat(100_000), 10 * MiB)
   await leavesNothing(t, async (crowd) => {

@@ -149,11 +149,48 @@ t.test('a session has so many, on whatever connections, and a place is free agai
   t.teardown(overrideLimits({ 'live.queriesOfSessionMax': 2 }))
   const all = new LiveCluster(['a'])
   const [first, , third] = [0, 1, 2].map(() => all.open(ALL_ORDERS, 'a'))
+  await all.clock.advance(1)
   t.match(third!.frames, [{ type: 'liveQueryError', code: 'TOO_BUSY' }])
   third!.lost()
   first!.lost()
   third!.connect(all.members.get('a')!)
   await all.quiet()
   t.equal(third!.frames.at(-1)?.type, 'liveQueryCreated')
+  await all.stop()
+})
+
+t.test('who does not read is told the difference in the end, others what happens', async (t) => {
+  const all = new LiveCluster(['a', 'b', 'c'])
+  const [slow, quick] = [all.open(ALL_ORDERS, 'a'), all.open({ ...ALL_ORDERS, limit: 6 }, 'a')]
+  await all.clock.advance(LIMITS.feed.watchEveryMs)
+  slow.bufferedBytes = LIMITS.live.queryHoldBytes
+  for (let i = 0; i < 300; i++) {
+    all.commit(i % 7, { state: 'a', rank: i % 5, line: false })
+    if (i % 10 === 9) await all.clock.advance(LIMITS.feed.watchGatherMs)
+  }
+  all.indexedAll()
+  t.equal(slow.frames.length, 1, 'nothing is written for it')
+  t.ok(quick.frames.length > 100, `${quick.frames.length} frames`)
+  slow.drain()
+  await all.clock.advance(LIMITS.live.queryRetryMs)
+  t.ok(slow.frames.length <= 1 + ALL_ORDERS.limit, `${slow.frames.length} frames`)
+  await all.quiet()
+  t.strictSame(all.faults(), [])
+  await all.stop()
+})
+
+t.test('many that have waited for one list begin some at a time', async (t) => {
+  t.teardown(overrideLimits({ 'live.queriesBeginTogether': 3 }))
+  const all = new LiveCluster(['a'])
+  const clients = Array.from({ length: 20 }, () => all.open(ALL_ORDERS, 'a'))
+  const begun = (): number => clients.filter(({ frames }) => frames.length > 0).length
+  let [most, last] = [0, 0]
+  for (let i = 0; i < 200 && last < clients.length; i++) {
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    most = Math.max(most, begun() - last)
+    last = begun()
+  }
+  t.equal(last, clients.length)
+  t.ok(most <= 3, `${most} at once`)
   await all.stop()
 })

@@ -11,6 +11,7 @@ import type { FeedWatch, WatchedStream } from '../../../cluster/feed/watch/feed-
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Caller } from '../../graph/plans/plan-queue.ts'
+import { BeginTurns } from './begin-turns.ts'
 import { ListReader, type ListReaderOptions, STREAM } from './list-reader.ts'
 import { LiveList } from './live-list.ts'
 import type { LivePlan } from './live-plan.ts'
@@ -46,6 +47,7 @@ export class LiveQueries implements WatchedStream {
   readonly #held = new Set<StandingQuery>()
   readonly #callers = new WeakMap<StandingQuery, Caller>()
   readonly #places = new QueryPlaces()
+  readonly #begins: BeginTurns
   readonly #heard = new Map<number, number>()
   #heardCopy: ReadonlyMap<number, number> | null = null
   #changes = 0
@@ -58,6 +60,7 @@ export class LiveQueries implements WatchedStream {
     const { served, clock } = options
     this.#fields = new ServedFields({ served, clock, all: this.#all })
     this.#reader = new ListReader(options, { heard: this.#heard, fields: this.#fields })
+    this.#begins = new BeginTurns(clock)
     options.watch.add(this)
     this.#cancelTick = this.#nextTick()
   }
@@ -93,6 +96,11 @@ export class LiveQueries implements WatchedStream {
 
   matcher(interest: unknown): ReturnType<NodeChanges['matcher']> {
     return this.#options.changes.matcher(interest)
+  }
+
+  /** Resolves when one more may begin. */
+  turn(): Promise<void> {
+    return this.#begins.enter()
   }
 
   /**
@@ -147,7 +155,9 @@ export class LiveQueries implements WatchedStream {
     for (let tries = 1; !query.isEnded; tries++) {
       const { list } = query
       if (!list.isLive) await (list.filling ?? this.#fill(list))
+      await this.turn()
       await this.#reader.catchUp(least)
+      await this.turn()
       if (list === query.list && list.isLive) return
       if (tries >= LIMITS.live.queryReadsMax) {
         throw new RequestError('INDEX_BEHIND', 'the live query changes too quickly; try again')

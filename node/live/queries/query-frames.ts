@@ -124,7 +124,8 @@ class OneQuery implements QueryTaker {
   readonly #options: OwnOptions
   readonly #asked: Asked
   readonly #gone: () => void
-  readonly #query: StandingQuery
+  /** null: it has not had its turn yet. */
+  #query: StandingQuery | null = null
   #isEnded = false
   /** Its answer is still to come. */
   #isNew = true
@@ -138,30 +139,38 @@ class OneQuery implements QueryTaker {
     this.#options = options
     this.#asked = asked
     this.#gone = gone
-    const { identity } = connection.access
-    if (identity === null) {
-      throw new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
-    }
-    this.#query = options.queries.open(this.#plan(identity), this, callerOf(identity))
   }
 
   async begin(): Promise<void> {
     const { queries, positions, texts } = this.#options
     const { requestId, resume } = this.#asked
-    const from = resume === undefined ? null : positions.decode(resume)
-    await queries.read(this.#query, from?.offsets ?? new Map())
+    // Plans of many that come together are made some at a time.
+    await queries.turn()
     if (this.#isEnded) return
-    if (this.#connection.access.identity === null || !this.#query.list.isLive) {
+    const query = this.#open()
+    const from = resume === undefined ? null : positions.decode(resume)
+    await queries.read(query, from?.offsets ?? new Map())
+    if (this.#isEnded) return
+    if (this.#connection.access.identity === null || !query.list.isLive) {
       throw new RequestError('UNAVAILABLE', 'what the caller may see has just changed; try again')
     }
-    const nodes = this.#query.begin()
-    const { digest } = this.#query
+    const nodes = query.begin()
+    const { digest, hasMore } = query
     const isAnew = from?.digest !== digest.toString(36)
     this.#isNew = false
     const answer = requestId === undefined ? '' : `,"requestId":${JSON.stringify(requestId)}`
     const list = isAnew ? listOf(nodes) : ''
-    const members = `${answer}${texts.position(digest)}${list},"hasMore":${this.#query.hasMore}`
+    const members = `${answer}${texts.position(digest)}${list},"hasMore":${hasMore}`
     this.#tell({ type: 'liveQueryCreated', members })
+  }
+
+  #open(): StandingQuery {
+    const { identity } = this.#connection.access
+    if (identity === null) {
+      throw new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
+    }
+    this.#query = this.#options.queries.open(this.#plan(identity), this, callerOf(identity))
+    return this.#query
   }
 
   get isReady(): boolean {
@@ -187,16 +196,17 @@ class OneQuery implements QueryTaker {
   }
 
   wake(): void {
-    this.#options.queries.wake(this.#query)
+    if (this.#query !== null) this.#options.queries.wake(this.#query)
   }
 
   accessChanged(): void {
     const { identity } = this.#connection.access
-    if (identity === null || this.#isEnded) return
+    const query = this.#query
+    if (identity === null || this.#isEnded || query === null) return
     try {
       const plan = this.#plan(identity)
-      if (plan.text === this.#query.plan.text) this.wake()
-      else this.#options.queries.replan(this.#query, plan)
+      if (plan.text === query.plan.text) this.wake()
+      else this.#options.queries.replan(query, plan)
     } catch (error) {
       this.failed(error)
     }
@@ -208,7 +218,7 @@ class OneQuery implements QueryTaker {
 
   end(): void {
     this.#isEnded = true
-    this.#options.queries.end(this.#query)
+    if (this.#query !== null) this.#options.queries.end(this.#query)
   }
 
   #plan({ acl }: Identity): LivePlan {
