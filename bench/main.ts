@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, hostname, loadavg, release, totalmem, type } from 'node:os'
+import { basename } from 'node:path'
 import { clusterBench } from './cluster/bench.ts'
 import { isClusterScenario } from './cluster/options.ts'
 import { parseBenchOptions, USAGE, type BenchOptions } from './options.ts'
@@ -94,7 +95,8 @@ async function bench(options: BenchOptions, date: Date): Promise<BenchResult> {
     revision: revision(),
     durability: DURABILITY,
     target: url ?? 'own',
-    settings: { ...settings },
+    // Whose machine it is, is nobody's concern.
+    settings: { ...settings, retailFile: settings.retailFile && basename(settings.retailFile) },
     cases,
   }
 }
