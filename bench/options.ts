@@ -92,7 +92,7 @@ Measures the public API beside the floors of the machine, prints a table, writes
   --watchers N           sockets of live-fanout, live-fanout-hot and live-writers, default 1000
   --standing N           queries of live-standing, default 10000, compared with 100
   --live-rate N          changes a second of live-fanout and live-standing, default 1000
-  --retail-file FILE     real orders that graph-filter, graph-count and graphql-page ask of, as
+  --retail-file FILE     real orders that graph-filter, -count, -phrase and graphql-page ask of, as
                          npm run ingest takes them (.csv or .csv.gz of the Online Retail layout);
                          default: a stand-in of --retail-rows N, default 240000
   --driver NAME          of own nodes: embedded (default), or cluster: a member on Cassandra,

@@ -13,6 +13,7 @@ export const RETAIL_SCENARIO_NAMES = [
   'graph-count-product',
   'graph-count-quantity',
   'graph-count-text',
+  'graph-phrase',
   'graphql-page',
   'graphql-page-navigation',
 ] as const

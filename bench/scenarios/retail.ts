@@ -1,8 +1,9 @@
-// What is asked of a whole shop: filtered and sorted pages, counts, and pages of orders with all
-// that belongs to them, by GraphQL and by navigation. Source: ARCHITECTURE 8.
+// What is asked of a whole shop: filtered and sorted pages, counts, phrases, and pages of orders
+// with all that belongs to them, by GraphQL and by navigation. Source: ARCHITECTURE 8.
 
 import type { BenchSettings } from '../options.ts'
 import { post } from '../load/requests.ts'
+import { phraseQuestions } from '../retail/phrases.ts'
 import {
   COUNT_KINDS,
   countQuestions,
@@ -61,6 +62,7 @@ export function retailScenarios(settings: BenchSettings): readonly Scenario[] {
     ...COUNT_KINDS.map((kind) =>
       asking(`graph-count-${kind}`, (shop) => countQuestions(kind, shop)),
     ),
+    asking('graph-phrase', phraseQuestions),
     asking('graphql-page', (shop) => wholePageQuestions(shop, 'graphql')),
     asking('graphql-page-navigation', (shop) => wholePageQuestions(shop, 'navigation')),
   ]

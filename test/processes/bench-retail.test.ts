@@ -8,6 +8,7 @@ import {
   PAGE_KINDS,
   pageQuestions,
 } from '../../bench/retail/questions.ts'
+import { phraseQuestions } from '../../bench/retail/phrases.ts'
 import type { Question } from '../../bench/retail/questions.ts'
 import { wholePageQuestions } from '../../bench/retail/questions.ts'
 import type { Shop, ShopLine, ShopOrder } from '../../bench/retail/shop.ts'
@@ -67,6 +68,10 @@ const WRONG: readonly (readonly [Question, object])[] = [
   ...COUNT_KINDS.map(
     (kind) => [countQuestions(kind, SHOP)[0]!, { orders: 1, orderLines: 2 }] as const,
   ),
+  ...phraseQuestions(SHOP).flatMap((question) => [
+    [question, { orderLines: [] }] as const,
+    [question, { orderLines: [{ productNumber: 'Q', description: null }] }] as const,
+  ]),
   [wholePageQuestions(SHOP, 'navigation')[0]!, { orders: [{ ...order(1), deliveries: [] }] }],
   [wholePageQuestions(SHOP, 'graphql')[0]!, { data: { orders: [] } }],
 ]
