@@ -109,10 +109,10 @@ export const GRAPH_LIMITS = {
   graphqlCutMax: 100,
   /** Nodes of an answer that are made in one go. */
   graphqlSliceNodes: 2_000,
-  /** Schemas that are kept, one for each set of permissions, and documents of each. */
+  /** Schemas that are kept, one for each set of permissions, and documents of all together. */
   graphqlSchemasMax: 64,
-  graphqlDocumentsMax: 200,
-  graphqlDocumentsCharsMax: 256 * KiB,
+  graphqlDocumentsMax: 1_000,
+  graphqlDocumentsCharsMax: 1024 * KiB,
   // The `query` message of an actor
   /** A `query` message runs inside a turn, on the thread that answers all requests. */
   actorQueryMs: 500,

@@ -1,6 +1,6 @@
 // Schemas are kept by what they show, so many, and no longer than the graph's version.
 
-import { isObjectType, validateSchema } from 'graphql'
+import { isObjectType, parse, validateSchema } from 'graphql'
 import t from 'tap'
 import { Acl, parseScope } from '../../../protocol/ace.ts'
 import { metaOf } from '../../../protocol/graph/meta.ts'
@@ -122,6 +122,21 @@ t.test('so many are kept, those that were used last', async (t) => {
   schemas.of(aclOf('graph:query', 'graph/thing.odd-one:field:words'))
   t.equal(schemas.of(all), first)
   t.equal(schemas.size, 2)
+})
+
+t.test('documents of all schemas have one room, each fits its own schema only', async (t) => {
+  t.teardown(overrideLimits({ 'graph.graphqlDocumentsMax': 2 }))
+  const schemas = new Schemas(view())
+  const one = schemas.of(all)!
+  const other = schemas.of(aclOf('graph:query', 'graph/thing.odd-one:field:state'))!
+  const document = parse('{ __typename }')
+  schemas.keep(one, 'a', document)
+  t.equal(schemas.document(one, 'a'), document)
+  t.equal(schemas.document(other, 'a'), null)
+  schemas.keep(other, 'a', document)
+  schemas.keep(other, 'b', document)
+  t.equal(schemas.document(one, 'a'), null)
+  t.equal(schemas.document(other, 'b'), document)
 })
 
 t.test('a new version of the graph ends them', async (t) => {

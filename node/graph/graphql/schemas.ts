@@ -19,11 +19,10 @@ export interface GraphView {
   follows(node: string): boolean
 }
 
-/** A schema, with the documents that fit it. */
 export interface KeptSchema {
   readonly schema: GraphQLSchema
-  /** By their text. */
-  readonly documents: KeptPlans<DocumentNode>
+  /** Of all that were made: documents that fit it are kept under it. */
+  readonly number: number
 }
 
 export class Schemas {
@@ -34,6 +33,14 @@ export class Schemas {
   /** What a set of permissions shows; a changed permission makes a new Acl. */
   #shown = new WeakMap<Acl, string>()
   #made = 0
+  /**
+   * Those that fit a schema, by its number and their text. One room for all schemas: a document
+   * weighs about 50 times its text, and permissions can be made at will.
+   */
+  readonly #documents = new KeptPlans<DocumentNode>({
+    max: LIMITS.graph.graphqlDocumentsMax,
+    charsMax: LIMITS.graph.graphqlDocumentsCharsMax,
+  })
 
   constructor(view: GraphView) {
     this.#view = view
@@ -65,6 +72,15 @@ export class Schemas {
     return this.#make(acl)
   }
 
+  /** A document that was found to fit; null: not known. */
+  document({ number }: KeptSchema, text: string): DocumentNode | null {
+    return this.#documents.find(`${number} ${text}`)
+  }
+
+  keep({ number }: KeptSchema, text: string, document: DocumentNode): void {
+    this.#documents.keep(`${number} ${text}`, document, text.length)
+  }
+
   #make(acl: Acl): KeptSchema | null {
     const meta = this.#view.meta(acl)
     const dynamics = new Map(
@@ -81,11 +97,9 @@ export class Schemas {
     })
     if (schema === null) return null
     this.#made++
-    const { graphqlSchemasMax, graphqlDocumentsMax, graphqlDocumentsCharsMax } = LIMITS.graph
-    const bounds = { max: graphqlDocumentsMax, charsMax: graphqlDocumentsCharsMax }
-    const kept: KeptSchema = { schema, documents: new KeptPlans(bounds) }
+    const kept: KeptSchema = { schema, number: this.#made }
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size < graphqlSchemasMax) break
+      if (this.#kept.size < LIMITS.graph.graphqlSchemasMax) break
       this.#kept.delete(oldest)
     }
     this.#kept.set(shown, kept)

@@ -125,15 +125,15 @@ export class GraphQlService {
         'The token covers no node of the graph: graph/<node>:query is needed',
       )
     }
-    const { schema, documents } = kept
-    const known = documents.find(query)
+    const { schema } = kept
+    const known = this.#schemas.document(kept, query)
     if (known !== null) return { schema, document: known }
     const document = refusing(() => parseDocument(query))
     const errors = validate(schema, document, specifiedRules, {
       maxErrors: LIMITS.graph.graphqlErrorsMax,
     })
     if (errors.length > 0) throw invalid(errors)
-    documents.keep(query, document, query.length)
+    this.#schemas.keep(kept, query, document)
     return { schema, document }
   }
 
