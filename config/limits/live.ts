@@ -40,8 +40,10 @@ export const LIVE_LIMITS = {
     closeMs: 5_000,
     /** So long nothing is pushed because nobody knows whether the token stands; then 1013. */
     unknowableMs: 10_000,
-    /** Accesses or plans looked at again together when a role or the schema has changed. */
-    recheckTogether: 200,
+    /** Accesses looked at again together when a role has changed: each plans its queries again. */
+    recheckTogether: 10,
+    /** Plans made again together when the schema has changed. */
+    replanTogether: 200,
     /** Clients of a node that stops come back within this, each at a time of its own. */
     comeBackMsMax: 5_000,
     // Messages of GraphQL

@@ -70,7 +70,7 @@ export class ServedFields {
   }
 
   readonly #updateSome = (): void => {
-    let left: number = LIMITS.live.recheckTogether
+    let left: number = LIMITS.live.replanTogether
     for (const query of this.#outdated) {
       this.#update(query)
       if (--left === 0) break
