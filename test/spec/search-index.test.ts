@@ -132,6 +132,67 @@ t.test('updating takes its own permission', async (t) => {
   t.equal((await node.send(`${GRAPH}/search/order`)).status, 401)
 })
 
+t.test('phrases find by what is configured, and go on while that changes', async (t) => {
+  const gift = (order: string, gift: string) =>
+    smallOrder(node, { orderNumber: order }, () => ({
+      type: 'setDynamicFields',
+      fields: { gift, season: `${gift}ry` },
+    }))
+  await gift('SI-1', 'Red Lantern')
+  await gift('SI-2', 'Blue Lantern')
+  const asked = (phrase: string) => [{ edge: 'orders', phrase, node: { fields: ['orderNumber'] } }]
+  const numbers = (orders: readonly { orderNumber: string }[]): string =>
+    orders
+      .map(({ orderNumber }) => orderNumber)
+      .toSorted()
+      .join(' ')
+  type Orders = { orders: { orderNumber: string }[] }
+  const find = async (phrase: string, after: Answer): Promise<string> =>
+    numbers((await graph<Orders>(t, asked(phrase), after)).orders)
+  await defines(t, 'graph/order/fields/season', { type: 'text', source: `dynamic->'season'` })
+  const first = await defines(t, KEY, {
+    fields: [{ field: `dynamic->'gift'` }, { field: 'orderNumber', keyword: true }],
+  })
+  t.equal(await find('lantern', first), 'SI-1 SI-2')
+  t.equal(await find('"red lantern"', first), 'SI-1')
+  t.equal(await find('SI-2', first), 'SI-2')
+  t.equal(await find('P-1', first), '', 'lines are not configured')
+  const over = new AbortController()
+  const asking = Array.from({ length: 2 }, async () => {
+    const patience = new Patience(60_000)
+    const seen = new Set<string>()
+    while (!over.signal.aborted && !patience.isOver()) {
+      const answer = await node.ask(GRAPH, { body: asked('lantern') })
+      t.equal(answer.status, 200, answer.text)
+      seen.add(numbers(answer.json<Orders>().orders))
+    }
+    return [...seen]
+  })
+  const path = `${GRAPH}/search/order`
+  await until('it is asked for', async () => {
+    return (await node.ask(path, { body: { rebuild: true } })).status === 202
+  })
+  await until('it is made anew', async () => {
+    return (await node.ask(path)).json<{ state: string }>().state === 'idle'
+  })
+  const lines = [{ edge: 'orderLines', fields: [{ field: 'productNumber', keyword: true }] }]
+  const second = await defines(t, KEY, { fields: [{ field: 'season' }], edges: lines })
+  t.equal(await find('lanternry', second), 'SI-1 SI-2', 'a custom field')
+  t.match(await find('P-1', second), /SI-1 SI-2/, 'over an edge')
+  t.equal(await find('lantern', second), '')
+  over.abort()
+  for (const seen of await Promise.all(asking)) {
+    t.ok(
+      seen.every((some) => some === 'SI-1 SI-2' || some === ''),
+      seen.join(', '),
+    )
+    t.equal(seen[0], 'SI-1 SI-2')
+  }
+  const builtIn = await node.ask(`${REGISTRY}/${KEY}`, { method: 'DELETE' })
+  t.equal(await find('SI-1', builtIn), 'SI-1')
+  t.equal(await find('lanternry', builtIn), '')
+})
+
 // Of a cluster the others go on, and what one that comes reads is the cluster's.
 if (!onCluster) {
   t.test('a start reads the index as it is', async (t) => {

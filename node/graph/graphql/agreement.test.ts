@@ -15,6 +15,7 @@ interface Followed {
   readonly edge: string
   readonly isMany: boolean
   readonly filter: string | undefined
+  readonly phrase: string | undefined
   readonly orderBy: string | undefined
   readonly limit: number | undefined
   readonly require: 'any' | 'some' | 'none' | undefined
@@ -35,6 +36,7 @@ const NODES = {
       'colour == 1',
     ],
     orders: ['title', 'size desc, title', 'nothing'],
+    phrases: ['one', 'TW*', '"text b"', 'x', ''],
     edges: { notes: ['note', true], history: ['notebookRecord', true] },
   },
   note: {
@@ -42,6 +44,7 @@ const NODES = {
     fields: ['noteId', 'text'],
     filters: [`noteId in ['a', 'c']`, `text != 'x'`, `not (text contains 'b')`],
     orders: ['noteId desc', 'text asc'],
+    phrases: ['text', 'tex* "c"', 'nothing'],
     edges: { notebook: ['notebook', false] },
   },
   notebookRecord: {
@@ -49,6 +52,7 @@ const NODES = {
     fields: ['kind', 'version'],
     filters: [`kind == 'noted'`],
     orders: ['version'],
+    phrases: ['noted', 'open*'],
     edges: {},
   },
 } as const satisfies Record<string, unknown>
@@ -59,12 +63,13 @@ const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values),
 
 function followed(edge: string, of: { node: NodeName; isMany: boolean; depth: number }) {
   const { node, isMany, depth } = of
-  const { filters, orders } = NODES[node]
+  const { filters, orders, phrases } = NODES[node]
   const isRoot = depth === 0
   return fc.record<Followed>({
     edge: fc.constant(edge),
     isMany: fc.constant(isMany),
     filter: maybe<string>(filters),
+    phrase: fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, maybe<string>(phrases)),
     orderBy: isMany ? maybe<string>(orders) : fc.constant(undefined),
     // Without one the two have other defaults.
     limit: isMany ? fc.integer({ min: 1, max: 4 }) : fc.constant(undefined),
@@ -95,10 +100,11 @@ const roots = fc.array(
 )
 
 /** Navigations have the aliases that fields over GraphQL have. */
-function navigation({ edge, filter, orderBy, limit, require, node }: Followed, i: number): object {
+function navigation({ edge, node, ...of }: Followed, i: number): object {
+  const { filter, phrase, orderBy, limit, require } = of
   const { fields, edges } = node
   return {
-    ...{ edge, alias: `k${i}`, filter, orderBy, limit, require },
+    ...{ edge, alias: `k${i}`, filter, phrase, orderBy, limit, require },
     node: { fields, navigate: edges.map(navigation) },
   }
 }
@@ -115,8 +121,8 @@ class Writing {
   }
 
   #field(one: Followed, i: number): string {
-    const { edge, writing, node, filter, orderBy, limit, require } = one
-    const args = { filter, orderBy, limit, require }
+    const { edge, writing, node, filter, phrase, orderBy, limit, require } = one
+    const args = { filter, phrase, orderBy, limit, require }
     const given = Object.entries(args).flatMap(([name, value]) => {
       if (value === undefined) return []
       if (writing !== 'variable' || name === 'require') {
