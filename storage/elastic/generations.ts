@@ -122,7 +122,8 @@ export class Generations {
       const theirs = properties.get(own.name)
       if (theirs === undefined) continue
       const told = { properties: theirs, definitions: definitions.get(own.name) ?? {} }
-      nodes.set(type, { ...own, ...sharedOf(own, told) })
+      // Which column is of which field only its own program knows.
+      nodes.set(type, { ...own, ...sharedOf(own, told), search: null })
     }
     return { ...layout, nodes, fingerprint }
   }
