@@ -116,12 +116,15 @@ t.test(
     const token = s.tokens.encode([position])
     let ended = false
     const late = refusal(s, { body: titles, token }).finally(() => (ended = true))
+    // It waits for the schema that its token names first.
+    await new Promise((r) => setImmediate(r))
     s.clock.advance(4_999)
     await new Promise((r) => setImmediate(r))
     t.equal(ended, false)
     s.clock.advance(1)
     t.equal(await late, '503 INDEX_BEHIND')
     const hasty = refusal(s, { body: titles, token, budgetMs: 10 })
+    await new Promise((r) => setImmediate(r))
     s.clock.advance(10)
     t.equal(await hasty, '503 INDEX_BEHIND')
     t.equal(s.watch.waiting, 0)

@@ -9,6 +9,7 @@ const step = (more: object): Step =>
     returns: 'nodes',
     limit: 3,
     orderBy: [],
+    phrase: null,
     source: { kind: 'set' },
     storage: { kind: 'row' },
     ...more,

@@ -3,7 +3,7 @@
 // one.
 
 import chromium, { inflate } from '@sparticuz/chromium'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -71,10 +71,18 @@ async function unpack(dir: string): Promise<Place> {
   try {
     const path = await chromium.executablePath(archives)
     const libraries = await inflate(join(archives, 'al2023.tar.br'))
-    const env = { LD_LIBRARY_PATH: join(libraries, 'lib'), FONTCONFIG_PATH: join(dir, 'fonts') }
-    return { path, env }
+    // The package's own file names folders of the machine that it was made for.
+    const fonts = join(dir, 'fonts.conf')
+    writeFileSync(fonts, fontConfig(dir))
+    return { path, env: { LD_LIBRARY_PATH: join(libraries, 'lib'), FONTCONFIG_FILE: fonts } }
   } finally {
     if (former === undefined) delete process.env['TMPDIR']
     else process.env['TMPDIR'] = former
   }
+}
+
+function fontConfig(dir: string): string {
+  const paths = `<dir>${join(dir, 'fonts')}</dir><cachedir>${join(dir, 'font-cache')}</cachedir>`
+  const type = '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">'
+  return `${type}<fontconfig>${paths}</fontconfig>`
 }

@@ -108,6 +108,7 @@ const MET: Readonly<Partial<Record<ErrorCode, [() => Promise<Answer>, RegExp]>>>
 /** Codes that one sound node never answers from outside, and why; other suites meet them. */
 const NOT_REACHED: Readonly<Partial<Record<ErrorCode, string>>> = {
   AUTH_FAILED: 'in frames of /ws (test/spec/sockets.test.ts)',
+  UPGRADE_REQUIRED: 'a path of sockets without an upgrade (test/spec/sockets.test.ts)',
   UNDEFINED_ACTOR_TYPE: 'told as UNDEFINED_TICKET_TYPE and the like',
   QUARANTINED: 'an actor whose records cannot be read',
   VOID: 'a message that comes more than a minute late',

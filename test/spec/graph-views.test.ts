@@ -241,7 +241,7 @@ t.test('explain', async (t) => {
     plan,
     engine: {
       name: /^(SQLite|Elasticsearch)$/,
-      steps: [{ at: '/0', parents: null, rows: 3, queries: [{ query: /./, runs: 1, rows: 4 }] }],
+      steps: [{ at: '/0', parents: null, rows: 3 }],
     },
     timings: Object.fromEntries(
       ['total', 'planning', 'consistency', 'queue', 'engine', 'assembling'].map((part) => [
@@ -250,6 +250,8 @@ t.test('explain', async (t) => {
       ]),
     ),
   })
+  // Where there are several, the last one brings the rows.
+  t.match(told.engine.steps[0]!.queries.at(-1), { query: /./, runs: 1, rows: 4 })
   t.match(told.engine.steps[1], { at: '/0/node/navigate/0', parents: 3, rows: 5 })
   t.notMatch(JSON.stringify(told.engine), /"G"|'G'/)
   const one = `graph/order/${orderId}:query graph/order:field graph/orderLine:* graph:explain`
@@ -261,7 +263,7 @@ t.test('explain', async (t) => {
 
 interface Told {
   readonly plan: readonly object[]
-  readonly engine: { readonly steps: readonly object[] }
+  readonly engine: { readonly steps: readonly { readonly queries: readonly object[] }[] }
 }
 
 t.test('what is deleted leaves the graph', async (t) => {
