@@ -110,12 +110,13 @@ export interface Found {
 /** The values of fields in documents. */
 export function heldBy(docs: readonly Doc[], fields: readonly SearchField[]): Held[] {
   return docs.flatMap((doc) =>
-    fields.flatMap(({ path, keyword }) =>
-      [memberOf(doc, path)]
-        .flat()
-        .filter((value) => typeof value === 'string' || isNumber(value, path))
-        .map((value) => ({ text: String(value), keyword })),
-    ),
+    fields.flatMap(({ path, keyword }) => {
+      const value = memberOf(doc, path)
+      const texts = [value].flat().filter((one) => typeof one === 'string')
+      return [...texts, ...(isNumber(value, path) ? [value] : [])].map((one) => {
+        return { text: String(one), keyword }
+      })
+    }),
   )
 }
 
