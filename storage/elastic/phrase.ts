@@ -2,7 +2,7 @@
 // that are ready (protocol/graph/search), which the engine cuts at spaces; a rank is what a
 // document scores: one for being found by its own fields, more for the best rank. Words one after
 // another, of which the last only begins so, can't be asked in full: what has both is looked at
-// afterwards. Source: CONTRACT 1.4.1.
+// afterwards. Source: CONTRACT 1.4.2.
 
 import { NO_RANK, rankOf, rankOfCells } from '../../protocol/graph/search/phrase-rank.ts'
 import type { PhraseSearch, SearchedField } from '../../protocol/graph/search/phrase-search.ts'

@@ -1,5 +1,5 @@
 // How well a phrase finds nodes that are elements of a document, for SQL to ask: they have no
-// search documents, for they are few beside each other. Source: CONTRACT 1.4.1.
+// search documents, for they are few beside each other. Source: CONTRACT 1.4.2.
 
 import type { Doc } from '../../protocol/graph/evaluate.ts'
 import { NO_RANK, rankOf } from '../../protocol/graph/search/phrase-rank.ts'

@@ -1,4 +1,4 @@
-// Phrases as queries of SQLite's full-text tables. Source: CONTRACT 1.4.1; search-layout.ts.
+// Phrases as queries of SQLite's full-text tables. Source: CONTRACT 1.4.2; search-layout.ts.
 
 import { NO_RANK } from '../../protocol/graph/search/phrase-rank.ts'
 import type { PhraseSearch, SearchedField } from '../../protocol/graph/search/phrase-search.ts'

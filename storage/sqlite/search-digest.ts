@@ -1,5 +1,5 @@
 // A number by which is told whether what phrases find a node by has changed, so that a change of
-// anything else (a state, a total) costs its search document nothing. Source: CONTRACT 1.4.1.
+// anything else (a state, a total) costs its search document nothing. Source: CONTRACT 1.4.2.
 
 import { type Doc, readPath } from '../../protocol/graph/evaluate.ts'
 import type { FieldPath } from '../../protocol/graph/plan.ts'

@@ -2,7 +2,7 @@
 // same row keys, with a column for each field of the search index. It holds no text, only which
 // words stand where; words come ready (protocol/graph/search), so that the tokenizer does no more
 // than cut at spaces: of ASCII they hold letters and digits alone, which `ascii` keeps as they
-// are, and all else is a part of a word to it. Source: CONTRACT 1.4.1.
+// are, and all else is a part of a word to it. Source: CONTRACT 1.4.2.
 
 import type { FieldPath } from '../../protocol/graph/plan.ts'
 import type { GraphNode, GraphSchema } from '../../protocol/graph/schema.ts'

@@ -1,6 +1,6 @@
 // Keeps the full-text tables of the embedded index with the nodes, in the same transaction. A
 // node's search document is written anew when what it is made of has changed: its own fields, or,
-// of an actor's own node, those of nodes that its search has edges to. Source: CONTRACT 1.4.1.
+// of an actor's own node, those of nodes that its search has edges to. Source: CONTRACT 1.4.2.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Doc } from '../../protocol/graph/evaluate.ts'

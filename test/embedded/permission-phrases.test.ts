@@ -1,6 +1,6 @@
-// Phrases show no order, no field and no existence but by an entry for it: in the graph, GraphQL and
-// `query` messages, in both settings of what filters may look at. Source: specification "Scopes and
-// ACEs", "Graph" (phrase matching), CONTRACT 1.4 "ACL failures", 1.1 "Search indexes".
+// Phrases show no order, no field and no existence but by an entry for it: in the graph, GraphQL
+// and `query` messages, in both settings of what filters may look at. Source: specification
+// "Scopes and ACEs", "Graph" (phrase matching), CONTRACT 1.4 "ACL failures", 1.1 "Search indexes".
 
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'

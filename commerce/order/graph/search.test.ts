@@ -1,4 +1,4 @@
-// Built-in search indexes fit the nodes that they are of. Source: CONTRACT 1.4.1.
+// Built-in search indexes fit the nodes that they are of. Source: CONTRACT 1.4.2.
 
 import t from 'tap'
 import { graphSchema } from '../../../protocol/graph/schema.ts'

@@ -1,6 +1,6 @@
 // What phrases find orders and their parts by where the registry says nothing else: numbers as a
 // whole, names, addresses and descriptions by their words; an order also by what stands in its
-// deliveries, lines and invoices. Source: CONTRACT 1.4.1, commerce/README.md "Graph".
+// deliveries, lines and invoices. Source: CONTRACT 1.4.2, commerce/README.md "Graph".
 
 import type { SearchField, SearchIndex } from '../../../protocol/graph/search/search-index.ts'
 

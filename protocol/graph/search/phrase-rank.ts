@@ -1,7 +1,7 @@
 // Whether a phrase finds a node, and how well: the reference for the queries of all engines, and
 // what memory does. Ranks, the best first: 3 a keyword of the node is all that was asked for; 2 all
 // words stand one after another in one of its fields; 1 every word is in its own fields; 0 some are
-// found over an edge alone. Nodes of one rank go by their ids. Source: CONTRACT 1.4.1.
+// found over an edge alone. Nodes of one rank go by their ids. Source: CONTRACT 1.4.2.
 
 import type { Doc } from '../evaluate.ts'
 import type { PhraseSearch } from './phrase-search.ts'

@@ -1,6 +1,6 @@
 // A phrase together with where it looks: what a step of a plan has. A node's search document has a
 // column for each field of its search index, its own and then those of its edges; a caller's search
-// looks into those that they may. Source: CONTRACT 1.4.1.
+// looks into those that they may. Source: CONTRACT 1.4.2.
 
 import type { Phrase } from './phrase.ts'
 

@@ -1,5 +1,5 @@
 // The grammar of phrases, where it is wrong, and that what attacks it is refused at once. Source:
-// CONTRACT 1.4.1.
+// CONTRACT 1.4.2.
 
 import t from 'tap'
 import { SyntaxMistake } from '../filter/lexer.ts'

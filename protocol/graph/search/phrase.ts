@@ -1,5 +1,5 @@
 // The grammar of phrases: words, a `*` behind the beginning of one, quotes around words that stand
-// so. Source: specification "Graph", CONTRACT 1.4.1.
+// so. Source: specification "Graph", CONTRACT 1.4.2.
 
 import { SyntaxMistake } from '../filter/lexer.ts'
 import { SEARCH_LIMITS } from './search-index.ts'

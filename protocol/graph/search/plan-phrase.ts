@@ -1,5 +1,5 @@
 // The planner's view of a phrase: what it says, and which fields its caller may search. Source:
-// CONTRACT 1.4.1.
+// CONTRACT 1.4.2.
 
 import type { NavigationBody } from '../navigation-body.ts'
 import { type Planning, type StepSpot, attempt, forbidden, invalid, under } from '../planning.ts'

@@ -1,5 +1,5 @@
 // The columns of a node's search document, in force for everybody who writes or reads it: made of
-// the search index and the schema. Source: CONTRACT 1.4.1.
+// the search index and the schema. Source: CONTRACT 1.4.2.
 
 import type { GraphNode, GraphSchema } from '../schema.ts'
 import type { SearchedEdge, SearchedField } from './phrase-search.ts'

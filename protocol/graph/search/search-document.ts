@@ -1,5 +1,5 @@
 // The search document of a node: for each column the values that its field has, cut into words. All
-// executions index, or look into, the same. Source: CONTRACT 1.4.1.
+// executions index, or look into, the same. Source: CONTRACT 1.4.2.
 
 import { type Doc, readPath } from '../evaluate.ts'
 import type { SearchedEdge, SearchedField } from './phrase-search.ts'

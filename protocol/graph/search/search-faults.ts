@@ -1,5 +1,5 @@
 // Whether a node can have a search index: its fields are there and hold text, its edges stay inside
-// the actor, whose own node is written with each of its others. Source: CONTRACT 1.4.1.
+// the actor, whose own node is written with each of its others. Source: CONTRACT 1.4.2.
 
 import { resolveField, FieldMistake } from '../filter/fields.ts'
 import type { FieldPath } from '../plan.ts'

@@ -1,6 +1,6 @@
 // Which fields of a node a phrase looks into: its own, and those of nodes that its edges lead to.
 // Built in for each node type, or configured in the registry. Source: specification "Graph",
-// CONTRACT 1.4.1.
+// CONTRACT 1.4.2.
 
 export interface SearchIndex {
   readonly fields: readonly SearchField[]

@@ -1,5 +1,5 @@
 // Names and descriptions are found as a shop expects it, whatever language they are in. Source:
-// CONTRACT 1.4.1.
+// CONTRACT 1.4.2.
 
 import fc from 'fast-check'
 import t from 'tap'

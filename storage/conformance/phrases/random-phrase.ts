@@ -1,5 +1,5 @@
 // Random phrases for the conformance suite, and what they mean: the rules once more, on plain
-// texts, without words, columns or queries. It stands beside the suite. Source: CONTRACT 1.4.1.
+// texts, without words, columns or queries. It stands beside the suite. Source: CONTRACT 1.4.2.
 
 import fc from 'fast-check'
 import type { NodeType } from '../../../protocol/graph/node-type.ts'

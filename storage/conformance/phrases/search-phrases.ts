@@ -1,6 +1,6 @@
 // What every graph index promises of phrases, case by case: what finds a node and in which order,
 // that a search document goes with what it is made of, and that only what may be searched is.
-// Source: CONTRACT 1.4.1.
+// Source: CONTRACT 1.4.2.
 
 import type { Test } from 'tap'
 import { SEARCH_LIMITS } from '../../../protocol/graph/search/search-index.ts'
