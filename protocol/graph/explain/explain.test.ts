@@ -29,6 +29,21 @@ function explained(body: unknown, access: GraphAccess = FULL_ACCESS, schema = SC
   return { plan, works: toldWork(steps, works, to) }
 }
 
+t.test('a phrase is told by its words, and what goes by rank as that', (t) => {
+  const { plan } = explained([
+    {
+      edge: 'libraries',
+      phrase: "Åsa 'öberg lind'*",
+      node: { navigate: [{ edge: 'books', phrase: 'x' }] },
+    },
+  ])
+  t.match(plan, [
+    { phrase: 'asa "oberg lind"*', orderBy: ['by rank', 'then by id'], filter: null },
+    { phrase: '"x" (as a keyword)', orderBy: ['by rank', 'then by id'] },
+  ])
+  t.end()
+})
+
 t.test('a plan is told as it was understood', (t) => {
   const { plan, works } = explained([
     {

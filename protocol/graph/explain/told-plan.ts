@@ -13,6 +13,7 @@ import { fieldsOf } from '../filter/filter-fields.ts'
 import type { Condition, FieldPath, SortKey, Step } from '../plan.ts'
 import type { GraphAccess, PlanNotes } from '../planning.ts'
 import type { GraphSchema } from '../schema.ts'
+import { phraseText } from '../search/phrase.ts'
 import { conditionText, cutText, pathText } from './condition-text.ts'
 import { EXPLAIN_LIMITS, type ToldWork, eachStep } from './trace.ts'
 
@@ -26,6 +27,8 @@ export interface ToldStep {
   /** Where its nodes are kept. */
   readonly kept: string
   readonly filter: string | null
+  /** The words that are looked for; null: no phrase. */
+  readonly phrase: string | null
   /** What permissions add; null: nothing. */
   readonly access: string | null
   readonly orderBy: readonly string[]
@@ -58,6 +61,7 @@ function toldStep(step: Step, at: string, to: ToldTo): ToldStep {
     from: fromText(step, to),
     kept: keptText(step),
     filter: asked === null ? null : cut(conditionText(asked, 'shown')),
+    phrase: step.phrase === null ? null : cut(phraseText(step.phrase.phrase)),
     access: accessText(step, to),
     orderBy: orderText(step, orderBy),
     limit,
@@ -100,7 +104,8 @@ function keptText({ storage }: Step): string {
   }
 }
 
-function orderText({ source }: Step, orderBy: readonly SortKey[]): string[] {
+function orderText({ source, phrase }: Step, orderBy: readonly SortKey[]): string[] {
+  if (phrase !== null) return ['by rank', 'then by id']
   const keys = orderBy.map(({ path, direction, as }) => `${pathText(path)} ${direction} (as ${as})`)
   if (keys.length > 0) return [...keys, 'then by id']
   const isOwn = source.kind === 'edge' && source.sameActor

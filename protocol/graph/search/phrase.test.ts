@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { SyntaxMistake } from '../filter/lexer.ts'
-import { parsePhrase } from './phrase.ts'
+import { parsePhrase, phraseText } from './phrase.ts'
 
 const words = (phrase: string): unknown =>
   parsePhrase(phrase).terms.map((term) => term.words.join(' ') + (term.prefix ? '*' : ''))
@@ -26,6 +26,17 @@ t.test('words, beginnings and quotes', async (t) => {
   t.same(parsePhrase('set of 3').sequence?.words, ['set', 'of', '3'], 'one after another')
   t.equal(parsePhrase('set of mu*').sequence, null)
   t.equal(parsePhrase('"set of 3"').sequence, null)
+})
+
+t.test('a phrase is told as it was understood', async (t) => {
+  for (const [phrase, told] of [
+    ['White  mug*', 'white mug*'],
+    ["'white heart'* x-ray", '"white heart"* "x ray"'],
+    ['SO', '"so" (as a keyword)'],
+    ['- b*', '"-" (as a keyword) "b"* (as a keyword)'],
+  ] as const) {
+    t.equal(phraseText(parsePhrase(phrase)), told, phrase)
+  }
 })
 
 t.test('mistakes say where', async (t) => {

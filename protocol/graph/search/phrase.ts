@@ -3,7 +3,7 @@
 
 import { SyntaxMistake } from '../filter/lexer.ts'
 import { SEARCH_LIMITS } from './search-index.ts'
-import { areLong, keywordOf, wordsOf } from './words.ts'
+import { areLong, keywordOf, valueOfKeyword, wordsOf } from './words.ts'
 
 /** What is looked for: every term is found, each in any field. */
 export interface Phrase {
@@ -133,4 +133,15 @@ function quotedAt(text: string, position: number): Read {
     return { term, end: prefix ? end + 2 : end + 1 }
   }
   throw new SyntaxMistake(position, `the quote that opens here has no closing ${quote}`)
+}
+
+/** A phrase as it was understood: the words that are looked for. */
+export function phraseText({ terms }: Phrase): string {
+  return terms.map(termText).join(' ')
+}
+
+function termText({ words, keyword, prefix }: PhraseTerm): string {
+  const text = words.length > 0 ? words.join(' ') : valueOfKeyword(keyword!)
+  const shown = words.length === 1 ? text : `"${text}"`
+  return `${shown}${prefix ? '*' : ''}${words.length > 0 ? '' : ' (as a keyword)'}`
 }

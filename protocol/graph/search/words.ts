@@ -82,6 +82,7 @@ const WORD_CHARS_MIN = 3
 const KEYWORD = '\u0080'
 /** Added to what would be no part of a word for an engine: spaces, signs. */
 const PRIVATE = 0xe000
+const SIGNS_IN_KEYWORD = /[\ue000-\ue07f]/g
 const SIGNS = /[\0-\x2f\x3a-\x60\x7b-\x7f]/g
 
 /** A whole value as one word of the index, without case; null: it is empty. */
@@ -93,6 +94,13 @@ export function keywordOf(text: string): string | null {
   return (
     KEYWORD + value.replaceAll(SIGNS, (sign) => String.fromCharCode(PRIVATE + sign.charCodeAt(0)))
   )
+}
+
+/** The value that a word of `keywordOf` stands for, without its case. */
+export function valueOfKeyword(word: string): string {
+  return word
+    .slice(KEYWORD.length)
+    .replaceAll(SIGNS_IN_KEYWORD, (sign) => String.fromCharCode(sign.charCodeAt(0) - PRIVATE))
 }
 
 function withoutCase(text: string): string {
