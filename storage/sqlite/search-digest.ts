@@ -17,6 +17,9 @@ export function digestOf(doc: Doc, paths: readonly FieldPath[]): number {
       high = Math.imul(high ^ unit, 0x9e3779b1)
       low = Math.imul(low ^ unit, 0x5f356495)
     }
+    // `true` and "true" are found by other words.
+    if (value !== undefined && typeof value !== 'string')
+      high = Math.imul(high ^ 0x20000, 0x27d4eb2f)
     // Between two values, so that none goes on in the next.
     high = Math.imul(high ^ (high >>> 15) ^ 0x10000, 0x85ebca6b)
     low = Math.imul(low ^ (low >>> 13) ^ 0x10000, 0xc2b2ae35)

@@ -257,7 +257,7 @@ t.test('explain', async (t) => {
   const one = `graph/order/${orderId}:query graph/order:field graph/orderLine:* graph:explain`
   const narrowed = (await by(one)).json<Told>()
   t.match(narrowed.plan[0], { access: 'order: orderId:text in [?]' })
-  t.match(narrowed.engine.steps[0], { rows: 1, queries: [{ runs: undefined, rows: undefined }] })
+  t.match(narrowed.engine.steps[0], { rows: 1, queries: 'hidden' })
   t.notMatch(JSON.stringify(narrowed), orderId)
 })
 

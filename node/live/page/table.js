@@ -138,7 +138,9 @@ function light(element, colour, ms) {
 /** `invoiceAddress.name` lies in an object, `dynamic->'x'` in `dynamic`. */
 function read(node, field) {
   const parts = field.replaceAll(/\s*->\s*(['"])(.*?)\1/g, '.$2').split('.')
-  return parts.reduce((value, part) => value?.[part], node)
+  const member = (value, part) =>
+    typeof value === 'object' && value !== null && Object.hasOwn(value, part) ? value[part] : null
+  return parts.reduce(member, node)
 }
 
 function valueCell(node, field) {

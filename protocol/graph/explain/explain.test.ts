@@ -113,11 +113,7 @@ t.test('what permissions add is told without its values, and as hidden by hidden
   const open = explained(body, narrowed('motto', all))
   t.equal(open.plan[0]!.access, 'library: motto:text in [?]')
   t.equal(open.plan[0]!.filter, 'name:text == "a" (as text)', "the caller's own apart from it")
-  t.same(
-    open.works[0]!.queries,
-    [{ query: 'ask it', plan: ['so'], ms: 6 }],
-    'the numbers of the engine would tell of nodes that are not seen',
-  )
+  t.equal(open.works[0]!.queries, 'hidden', 'its index would tell of nodes that are not seen')
   t.match(open.works[0], { parents: 1, rows: 2, ms: 3 })
 
   const shut = explained(body, narrowed('motto', butMotto))
@@ -132,7 +128,7 @@ t.test('what permissions add is told without its values, and as hidden by hidden
   const behind = explained(gated, narrowed('motto', butMotto))
   t.equal(behind.works[0]!.queries, 'hidden', 'a semi-join is asked with its parent')
   t.notMatch(JSON.stringify([shut, behind]), /secret|motto/)
-  t.match(explained(gated, narrowed('motto', all)).works[0]!.queries, [{ runs: undefined }])
+  t.equal(explained(gated, narrowed('motto', all)).works[0]!.queries, 'hidden')
   t.end()
 })
 

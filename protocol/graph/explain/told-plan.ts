@@ -5,9 +5,9 @@
 // - Constants are those of the caller's own query; a constant that permissions added is "?".
 // - A condition that permissions added is told where the caller may read each of its fields, else
 //   that there is one.
-// - Where permissions narrow a step, the engine's own numbers would tell of nodes that the caller
-//   doesn't see: they are left out. Where what narrows it, or a custom edge, goes by fields that
-//   the caller may not read, the engine's texts are left out, too: they name those fields.
+// - Where permissions narrow a step, the engine's queries are left out: their numbers, and which
+//   index they go by, tell of nodes that the caller doesn't see. So they are where a custom edge
+//   goes by fields that the caller may not read: they name those fields.
 
 import { fieldsOf } from '../filter/filter-fields.ts'
 import type { Condition, FieldPath, SortKey, Step } from '../plan.ts'
@@ -150,24 +150,14 @@ export function toldWork(
   eachStep(steps, (step, at) => byPlace.set(at, step))
   return works.map((work) => {
     const step = byPlace.get(work.at)!
-    if (isHidden(step, to)) return { ...work, queries: 'hidden' }
-    if (!isNarrowed(step, to)) return work
-    const queries = work.queries.map(({ query, plan, ms }) => ({
-      query,
-      ...(plan && { plan }),
-      ms,
-    }))
-    return { ...work, queries }
+    return isHidden(step, to) ? { ...work, queries: 'hidden' } : work
   })
 }
 
 const isHidden = (step: Step, to: ToldTo): boolean =>
-  !conditionsOf(step, to).every((part) => isReadable(part, to)) ||
+  conditionsOf(step, to).length > 0 ||
   !isEdgeReadable(step, to) ||
   gatesOf(step).some((gate) => isHidden(gate, to))
-
-const isNarrowed = (step: Step, to: ToldTo): boolean =>
-  conditionsOf(step, to).length > 0 || gatesOf(step).some((gate) => isNarrowed(gate, to))
 
 /** What the engine is asked together with the step. */
 const gatesOf = ({ plan }: Step): readonly Step[] =>

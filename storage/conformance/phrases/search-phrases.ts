@@ -117,6 +117,17 @@ async function values(t: Test, make: MakeIndex): Promise<void> {
   t.same(await found(reader, '"white heart"'), [])
   t.same(await found(reader, 'white heart'), [0])
   t.same(await found(reader, '"heart mug"'), [0])
+  for (const [version, x, hits] of [
+    [2, true, []],
+    [3, 'true', [0]],
+    [4, true, []],
+    [5, 12, [0]],
+    [6, [12], []],
+  ] as const) {
+    await put(writer, version, [{ libraryId: ONE, dynamic: { x } }])
+    t.same(await found(reader, '"true"'), x === 'true' ? hits : [], `${typeof x} as a word`)
+    t.same(await found(reader, '"12"'), x === 'true' ? [] : hits, `${typeof x} as a number`)
+  }
 }
 
 async function edges(t: Test, make: MakeIndex): Promise<void> {
