@@ -17,6 +17,21 @@ export const ACCESS_LIMITS = {
   tokenCacheMax: 10_000,
   /** Characters of scopes whose permissions are at hand; compiled they take several times that. */
   aclScopesCharsMax: 4 * MiB,
+  // Identities
+  identityNameCharsMax: 200,
+  /** RFC 5321 4.5.3.1.3, less the brackets of a path. */
+  emailCharsMax: 254,
+  phoneCharsMax: 64,
+  /** A redirect URI, a picture, the issuer of an external login. */
+  uriCharsMax: 2_048,
+  redirectUrisMax: 100,
+  rolesOfIdentityMax: 1_000,
+  /** External logins of a principal. */
+  loginsMax: 20,
+  /** Public keys of a client. */
+  jwksMax: 20,
+  secretsOfClientMax: 10,
+  secretTextCharsMax: 200,
   /** A form of the OAuth endpoints. */
   formBytesMax: 64 * KiB,
   /** A secret, of whatever. */

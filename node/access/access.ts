@@ -13,6 +13,7 @@ import type { AttributesOf, Ready } from './authenticate.ts'
 import { bootstrap } from './bootstrap.ts'
 import { clientBehaviour } from './client.ts'
 import { oauthOperations } from './oauth.ts'
+import { principalBehaviour } from './principal.ts'
 import { roleBehaviour } from './role.ts'
 import { Secrets } from './secret.ts'
 import { SignIns } from './sign-ins.ts'
@@ -20,7 +21,7 @@ import { Sessions, sessionBehaviour } from './session.ts'
 
 /** Actor types of this station, for the runtime's table. */
 export function accessBehaviours(): Behaviour[] {
-  return [clientBehaviour, roleBehaviour, sessionBehaviour] as Behaviour[]
+  return [clientBehaviour, principalBehaviour, roleBehaviour, sessionBehaviour] as Behaviour[]
 }
 
 export interface AccessOptions {

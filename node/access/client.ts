@@ -20,6 +20,16 @@ export const GRANT_TYPES = [
   'refresh_token',
 ] as const
 
+/** How a client shows at the token endpoint who it is (RFC 7591 2). */
+export const AUTH_METHODS = [
+  'client_secret_basic',
+  'client_secret_post',
+  'none',
+  'private_key_jwt',
+] as const
+
+export type AuthMethod = (typeof AUTH_METHODS)[number]
+
 const text = (maxLength: number): ReturnType<typeof Type.String> => Type.String({ maxLength })
 
 const ClientSchema = Type.Object(
@@ -28,8 +38,23 @@ const ClientSchema = Type.Object(
       {
         name: text(LIMITS.commerce.keyCharsMax),
         description: Type.Optional(text(LIMITS.commerce.textCharsMax)),
-        redirectUris: Type.Array(text(2048), { maxItems: 100 }),
+        redirectUris: Type.Array(text(LIMITS.access.uriCharsMax), { maxItems: LIMITS.access.redirectUrisMax }),
         grantTypes: Type.Array(Type.Union(GRANT_TYPES.map((grant) => Type.Literal(grant)))),
+        /** Absent: `client_secret_basic`, which takes `client_secret_post` as well. */
+        tokenEndpointAuthMethod: Type.Optional(
+          Type.Union(AUTH_METHODS.map((method) => Type.Literal(method))),
+        ),
+        /** Public keys of a client that signs (`private_key_jwt`): JWKs (RFC 7517 5). */
+        jwks: Type.Optional(
+          Type.Object(
+            {
+              keys: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+                maxItems: LIMITS.access.jwksMax,
+              }),
+            },
+            { additionalProperties: false },
+          ),
+        ),
         /** ACEs that its tokens may have at most; absent: all that its roles grant. */
         scopes: Type.Optional(
           Type.Array(text(LIMITS.protocol.aceCharsMax), { maxItems: LIMITS.protocol.acesMax }),
@@ -37,7 +62,7 @@ const ClientSchema = Type.Object(
       },
       { additionalProperties: false },
     ),
-    roles: Type.Array(text(LIMITS.commerce.keyCharsMax), { maxItems: 1_000 }),
+    roles: Type.Array(text(LIMITS.commerce.keyCharsMax), { maxItems: LIMITS.access.rolesOfIdentityMax }),
     secrets: Type.Array(
       Type.Object(
         {
@@ -48,11 +73,14 @@ const ClientSchema = Type.Object(
           source: Type.Union([Type.Literal('bootstrap'), Type.Literal('issued')]),
           createdAt: Type.String(),
           expiresAt: Type.Union([Type.String(), Type.Null()]),
+          description: Type.Optional(text(LIMITS.access.secretTextCharsMax)),
         },
         { additionalProperties: false },
       ),
-      { maxItems: 10 },
+      { maxItems: LIMITS.access.secretsOfClientMax },
     ),
+    /** Of older programs there is none: `epochOf`. */
+    sessionEpoch: Type.Optional(Type.Integer({ minimum: 0 })),
     isSystem: Type.Boolean(),
     createdAt: Type.String(),
     suspendedAt: Type.Union([Type.String(), Type.Null()]),
@@ -62,6 +90,19 @@ const ClientSchema = Type.Object(
 
 /** Value of a client; its id is the actor's key. */
 export type Client = Static<typeof ClientSchema>
+
+/**
+ * The epoch in which sessions of an identity are good: those that were made in a former one are
+ * over (suspension raises it).
+ */
+export function epochOf({ sessionEpoch }: { readonly sessionEpoch?: number }): number {
+  return sessionEpoch ?? 0
+}
+
+/** How a client shows who it is. */
+export function authMethodOf({ properties }: Client): AuthMethod {
+  return properties.tokenEndpointAuthMethod ?? 'client_secret_basic'
+}
 
 /** The client that the first start makes. */
 export const BOOTSTRAP_CLIENT = 'bootstrap'

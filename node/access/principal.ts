@@ -1,0 +1,101 @@
+// Principals: people. Each is told from all others by an e-mail address, under which they sign in.
+// Source: specification "Identity resources", CONTRACT 1.8.
+
+import { Type } from '@sinclair/typebox'
+import type { Static } from '@sinclair/typebox'
+import { LIMITS } from '../../config/limits.ts'
+import type { Acl } from '../../protocol/ace.ts'
+import type { ConfigurationView } from '../../protocol/behaviour.ts'
+import { compileShape } from '../../protocol/json/validation.ts'
+import { systemActor } from '../system-actor.ts'
+import { aclOfRoles } from './role.ts'
+
+const text = (maxLength: number): ReturnType<typeof Type.String> => Type.String({ maxLength })
+const nullable = Type.Union([Type.String(), Type.Null()])
+
+/** What a principal is said to be, by people with the right to say so. */
+export const PrincipalProperties = Type.Object(
+  {
+    name: text(LIMITS.access.identityNameCharsMax),
+    /** As it was written; told from others by `foldedEmail`. */
+    email: text(LIMITS.access.emailCharsMax),
+    phone: Type.Optional(text(LIMITS.access.phoneCharsMax)),
+    /** URL. */
+    picture: Type.Optional(text(LIMITS.access.uriCharsMax)),
+    settings: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    dynamic: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  },
+  { additionalProperties: false },
+)
+
+/** What attribute entries go by (`region@graph/order:query`): values by name. */
+export const AccessAttributes = Type.Record(
+  Type.String(),
+  Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
+)
+
+const PrincipalSchema = Type.Object(
+  {
+    properties: PrincipalProperties,
+    roles: Type.Array(text(LIMITS.commerce.keyCharsMax), {
+      maxItems: LIMITS.access.rolesOfIdentityMax,
+    }),
+    accessAttributes: AccessAttributes,
+    /** null: none, so nobody signs in by one. */
+    password: Type.Union([
+      Type.Object(
+        {
+          /** `password.ts` says what is in it; never the password. */
+          hash: Type.String(),
+          changedAt: Type.String(),
+          /** Of a temporary one, which must be changed: from then on it opens nothing. */
+          expiresAt: nullable,
+        },
+        { additionalProperties: false },
+      ),
+      Type.Null(),
+    ]),
+    /** Accounts at external providers (OpenID Connect) that are this principal's. */
+    logins: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { issuer: text(LIMITS.access.uriCharsMax), subject: text(LIMITS.commerce.keyCharsMax) },
+          { additionalProperties: false },
+        ),
+        { maxItems: LIMITS.access.loginsMax },
+      ),
+    ),
+    /**
+     * Sessions and personal access tokens carry the epoch in which they were made, and are good in
+     * that one alone: suspension and a new password raise it.
+     */
+    sessionEpoch: Type.Integer({ minimum: 0 }),
+    createdAt: Type.String(),
+    suspendedAt: nullable,
+  },
+  { additionalProperties: false },
+)
+
+/** Value of a principal; its id, a UUIDv7, is the actor's key. */
+export type Principal = Static<typeof PrincipalSchema>
+
+export const principalShape = compileShape(PrincipalSchema)
+
+export const principalBehaviour = systemActor<Principal>(
+  'principal',
+  principalShape,
+  () => 'principals can not be changed',
+)
+
+/** What a principal may do at most: all that its roles grant, for what it is said to be. */
+export function aclOfPrincipal(principal: Principal, view: ConfigurationView): Acl {
+  return aclOfRoles(principal.roles, view, principal.accessAttributes)
+}
+
+/**
+ * An address as it is compared: the case of ASCII letters doesn't count. Kept ones are ASCII
+ * throughout (`iam/`), so that no two look alike; what is typed with other letters is nobody's.
+ */
+export function foldedEmail(email: string): string {
+  return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+}
