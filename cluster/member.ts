@@ -302,11 +302,12 @@ export class Member implements ActorSystem {
     if (tenure.epoch !== epoch) tenure.stepDown('another process has this store')
   }
 
-  #committed(...[shard, entries, first, body]: Parameters<OnCommitted>): void {
-    this.#options.onCommitted(shard, entries, first, body)
+  #committed(...[shard, group, first, body]: Parameters<OnCommitted>): void {
+    this.#options.onCommitted(shard, group, first, body)
     if (shard !== SYSTEM_SHARD) return
-    this.#follower.take(entries, first)
-    this.#tellOthers({ kind: 'system', first, entries })
+    const told = group.map(({ entry }) => entry)
+    this.#follower.take(told, first)
+    this.#tellOthers({ kind: 'system', first, entries: told })
     const tenure = this.shards.get(SYSTEM_SHARD)
     if (tenure) void this.#follower.writeImage(tenure.epoch)
   }

@@ -197,7 +197,7 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     throttleMs: () => 0,
     onCommitted: (shard, entries, first, body) => {
       parts.index?.committed(shard, entries, first, body)
-      parts.followers.committed(shard, { first, count: entries.length, body })
+      parts.followers.committed(shard, { first, entries, body })
     },
     onGained: (shard, { epoch, head }) => {
       parts.index?.gained(shard, epoch, head)

@@ -111,7 +111,7 @@ function makeMember(
     throttleMs: () => following.index?.throttleMs() ?? 0,
     onCommitted: (shard, entries, first, body) => {
       following.index?.committed(shard, first + entries.length - 1)
-      following.followers.committed(shard, { first, count: entries.length, body })
+      following.followers.committed(shard, { first, entries, body })
     },
     onGained: (shard, { head }) => following.followers.gained(shard, head),
     onReleased: (shard) => following.followers.lost(shard),

@@ -4,6 +4,9 @@
 import t, { type Test } from 'tap'
 import { overrideLimits } from '../../config/testing/override-limits.ts'
 import type { ActorRecord } from '../../protocol/behaviour.ts'
+import { decodeEntry, type Entry, splitEntries } from '../../protocol/entry/entry.ts'
+import type { LogRow } from '../../storage/journal.ts'
+import type { CommittedEntry } from '../committed-entry.ts'
 import { type FeedEntry, type LogFollowerOptions, UntakableEntry } from './log-follower.ts'
 import { LogFollowers } from './log-followers.ts'
 import { actorIdOf, FeedStore } from './testing/feed-store.ts'
@@ -58,13 +61,22 @@ function scene(t: Test): Scene {
         { t: 'opened', title },
       ])
       const { shard, offset } = await store.commit(...entries)
-      const count = titles.length
-      const rows = await log.read(shard, offset - count, 1)
-      s.followers.committed(shard, { first: offset - count + 1, count, body: rows[0]!.body })
+      const first = offset - titles.length + 1
+      const [{ body }] = (await log.read(shard, first - 1, 1)) as [LogRow]
+      const group = splitEntries(body).map((bytes, i): CommittedEntry => {
+        return {
+          entry: decodeEntry(bytes) as unknown as Entry,
+          bytes,
+          state: titles[i],
+          stateBytes: 10,
+        }
+      })
+      s.followers.committed(shard, { first, entries: group, body })
     },
     begin: (options) =>
       s.followers.begin({
         take: ({ shard, offset }) => void s.taken.push(`${shard}:${offset}`),
+        takesFresh: false,
         offsets: {
           load: (shard) => s.kept.get(shard) ?? null,
           save: (shard, offset) => void s.kept.set(shard, offset),
@@ -260,6 +272,42 @@ t.test('one that is ended takes nothing more, and there are not too many', async
   await settled()
   t.strictSame(s.taken, [])
   s.begin()
+})
+
+t.test('what was committed here a moment ago comes as the runtime has it', async (t) => {
+  const s = scene(t)
+  t.teardown(overrideLimits({ 'feed.followerFreshBytesMax': 1_000 }))
+  await s.writes(A, 'before')
+  s.followers.gained(0, 1)
+  const states: unknown[] = []
+  const plain: unknown[] = []
+  let away = 2
+  s.begin({
+    offsets: null,
+    takesFresh: true,
+    take: ({ offset, fresh, entry }) => {
+      if (offset === 3 && away-- > 0) throw new Error('away')
+      if (fresh && fresh.entry !== entry) throw new Error('it is another entry')
+      states.push(fresh?.state)
+    },
+  })
+  s.begin({ offsets: null, take: ({ fresh }) => void plain.push(fresh) })
+  await s.writes(A, 'a', 'b')
+  await s.writes(A, 'c')
+  await until(() => states.length === 3 && plain.length === 3)
+  t.strictSame(states, ['a', 'b', 'c'], 'also what comes again')
+  t.strictSame(plain, [null, null, null], 'who does not want it has it from the log')
+  await s.writes(A, ...Array.from({ length: 20 }, (_, i) => `large ${i}`))
+  await until(() => states.length === 23)
+  t.ok(
+    states.slice(3).every((state) => state === undefined),
+    'what has no room is read',
+  )
+  for (let i = 24; i < 50; i++) {
+    await s.writes(A, String(i))
+    await until(() => states.length === i)
+    t.equal(states.at(-1), String(i), 'what was taken leaves room')
+  }
 })
 
 t.test('back-pressure: the next entry comes when the one before is done', async (t) => {

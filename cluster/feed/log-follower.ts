@@ -6,7 +6,9 @@
 import { type AnyEntry, decodeEntry, splitEntries } from '../../protocol/entry/entry.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader, LogReader, LogRow, Maybe } from '../../storage/journal.ts'
+import type { CommittedEntry } from '../committed-entry.ts'
 import { ConsumerLoop, type Next } from './consumer-loop.ts'
+import { FreshEntries } from './fresh-entries.ts'
 
 /** A committed entry and where it lies. */
 export interface FeedEntry {
@@ -15,6 +17,11 @@ export interface FeedEntry {
   readonly entry: AnyEntry
   /** As it is stored. */
   readonly bytes: number
+  /**
+   * Where it was committed here a moment ago, as the runtime has it; then `entry` is the runtime's,
+   * too. What it holds can be part of actors' states: it is looked at, never folded or changed.
+   */
+  readonly fresh?: CommittedEntry | null
 }
 
 /** Thrown by `take`: this one can never be taken. It is set aside, and the others go on. */
@@ -37,6 +44,8 @@ export interface LogFollowerOptions {
    * parked. An entry can come twice: its effect is idempotent by shard and offset.
    */
   readonly take: (taken: FeedEntry) => Maybe<void>
+  /** It wants entries as the runtime has them, as far as they are at hand. */
+  readonly takesFresh: boolean
   /** Null: none are kept. It begins at the head with each shard, also with one that comes back. */
   readonly offsets: FollowerOffsets | null
   /** Sets an entry aside, durably where offsets are kept, before the offset passes it. */
@@ -65,6 +74,7 @@ const GATHER_STEP_MS = 10
 export class LogFollower {
   readonly #options: LogFollowerOptions
   readonly #shards = new Map<number, Followed>()
+  readonly #fresh = new FreshEntries(LIMITS.feed.followerFreshBytesMax)
   readonly #loop: ConsumerLoop
   readonly #ended: Promise<void>
   #isPaused = false
@@ -81,7 +91,8 @@ export class LogFollower {
 
   /** The shard is ours, its log committed up to `head`; one that was not lost goes on. */
   gained(shard: number, head: number): void {
-    if (this.#shards.has(shard)) return this.committed(shard, head)
+    const known = this.#shards.get(shard)
+    if (known !== undefined) return this.#reached(known, head)
     const offset = this.#options.offsets === null ? head : null
     this.#shards.set(shard, { head, offset, saved: 0 })
     return this.#loop.wake()
@@ -90,12 +101,18 @@ export class LogFollower {
   /** It is no longer ours: an entry that is being taken is the last of it. */
   lost(shard: number): void {
     this.#shards.delete(shard)
+    this.#fresh.forget(shard)
   }
 
-  /** A group of an own shard, in order. */
-  committed(shard: number, head: number): void {
+  /** A group of an own shard, in order; `first` is the offset of its first entry. */
+  committed(shard: number, first: number, group: readonly CommittedEntry[]): void {
     const followed = this.#shards.get(shard)
     if (followed === undefined) return
+    if (this.#options.takesFresh) this.#fresh.add(shard, first, group)
+    this.#reached(followed, first + group.length - 1)
+  }
+
+  #reached(followed: Followed, head: number): void {
     followed.head = head
     this.#loop.wake()
   }
@@ -194,13 +211,17 @@ export class LogFollower {
     // Above the head it may be visible without being durable yet.
     if (row.offset > followed.head || this.#isHeld(shard, followed)) return
     if (before > followed.offset!) this.#skip(shard, followed, before)
-    const bodies = splitEntries(row.body)
+    let bodies: readonly Uint8Array[] | null = null
     for (let offset = followed.offset! + 1; offset <= row.offset; offset++) {
       if (this.#isHeld(shard, followed)) return
-      const body = bodies[offset - before - 1]!
-      await this.#take({ shard, offset, entry: decodeEntry(body), bytes: body.length })
+      const fresh = this.#fresh.find(shard, offset)
+      if (fresh === null) bodies ??= splitEntries(row.body)
+      const body = fresh?.bytes ?? bodies![offset - before - 1]!
+      const entry = fresh?.entry ?? decodeEntry(body)
+      await this.#take({ shard, offset, entry, bytes: body.length, fresh })
       followed.offset = offset
     }
+    this.#fresh.passed(shard, row.offset)
   }
 
   async #take(taken: FeedEntry): Promise<void> {

@@ -6,8 +6,18 @@ import { assert } from '../../protocol/errors.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { DerivedReader, LogReader } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
+import type { CommittedEntry } from '../committed-entry.ts'
 import { LogFollower, type LogFollowerOptions } from './log-follower.ts'
 import { RecentRows } from './recent-rows.ts'
+
+/** Entries that were committed together. */
+export interface CommittedGroup {
+  /** Offset of the first of them. */
+  readonly first: number
+  readonly entries: readonly CommittedEntry[]
+  /** As it stands in the log. */
+  readonly body: Uint8Array
+}
 
 export interface LogFollowersOptions {
   readonly log: Pick<LogReader, 'read'>
@@ -31,7 +41,10 @@ export class LogFollowers {
    * the member. At most LIMITS.feed.followersMax.
    */
   begin(
-    options: Pick<LogFollowerOptions, 'take' | 'offsets' | 'park' | 'onGap' | 'onFailure'>,
+    options: Pick<
+      LogFollowerOptions,
+      'take' | 'offsets' | 'park' | 'onGap' | 'onFailure' | 'takesFresh'
+    >,
   ): LogFollower {
     assert(this.#followers.size < LIMITS.feed.followersMax, 'followers of the feed are ended')
     const { derived, clock } = this.#options
@@ -66,13 +79,13 @@ export class LogFollowers {
   }
 
   /** A group of an own shard, in order, at once. */
-  committed(shard: number, group: { first: number; count: number; body: Uint8Array }): void {
+  committed(shard: number, { first, entries, body }: CommittedGroup): void {
     if (!this.#heads.has(shard)) return
-    const head = group.first + group.count - 1
-    this.#heads.set(shard, head)
+    const count = entries.length
+    this.#heads.set(shard, first + count - 1)
     if (this.#followers.size === 0) return
-    this.#recent.add(shard, group)
-    for (const follower of this.#followers) follower.committed(shard, head)
+    this.#recent.add(shard, { first, count, body })
+    for (const follower of this.#followers) follower.committed(shard, first, entries)
   }
 
   /** The shard's log may be trimmed up to here for all that they need of it (PROTOCOL 3.12). */

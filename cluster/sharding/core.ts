@@ -10,6 +10,7 @@ import type { Attributes } from '../../protocol/attributes.ts'
 import type { Envelope, GraphAces, WireReply } from '../../protocol/message.ts'
 import type { AliasRow, Journal, Maybe, Tenure } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
+import type { CommittedEntry } from '../committed-entry.ts'
 import type { Activation } from './turn/activation.ts'
 import type { LoadedEntry } from './turn/loading.ts'
 import type { Committer } from './commit/committer.ts'
@@ -44,7 +45,7 @@ export type ActorQuery = (request: {
  */
 export type OnCommitted = (
   shard: number,
-  entries: readonly Entry[],
+  entries: readonly CommittedEntry[],
   first: number,
   body: Uint8Array,
 ) => void

@@ -36,6 +36,8 @@ function open(offset: number, size = 10): OpenEntry {
     spilled: [],
     snapshot: null,
     waiters: null,
+    state: undefined,
+    stateBytes: 0,
   }
 }
 

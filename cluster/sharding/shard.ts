@@ -284,7 +284,10 @@ export class Shard implements WiringHost, CommitHost {
       snapshot = activation.snapshotDue()
       this.passivation.count(activation)
     }
-    this.gate.join({ entry, bytes, offset, activation, aliases, spilled, snapshot, waiters: null })
+    const kept = this.gate.keeps(activation) ? state : undefined
+    const stateBytes = kept === undefined ? 0 : activation!.stateBytesBound
+    const open = { entry, bytes, offset, activation, aliases, spilled, snapshot, waiters: null }
+    this.gate.join({ ...open, state: kept, stateBytes })
     if (!this.gate.isFlying) this.#commits.ready()
     return offset
   }
@@ -310,12 +313,7 @@ export class Shard implements WiringHost, CommitHost {
     this.account.appended(body.length)
     const group = this.gate.committed()
     const first = group[0]!.offset
-    this.context.onCommitted(
-      this.number,
-      group.map((open) => open.entry),
-      first,
-      body,
-    )
+    this.context.onCommitted(this.number, group, first, body)
     for (const { entry, offset } of group) this.outbox.committed(entry, offset)
     this.flusher.committed(group)
     for (const { activation } of group) if (activation) this.passivation.settled(activation)

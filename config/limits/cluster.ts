@@ -137,6 +137,8 @@ export const CLUSTER_LIMITS = {
     followersMax: 16,
     /** Bytes of log rows that one read asks for. */
     followerReadBytes: 1 * MiB,
+    /** Entries with their states that were committed here and that one of them has yet to take. */
+    followerFreshBytesMax: 32 * MiB,
     /** Groups that were committed here, kept for all of them together. */
     followersRowsBytesMax: 16 * MiB,
     // Watching the feed of other members (PROTOCOL 3.18)

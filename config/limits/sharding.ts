@@ -26,6 +26,11 @@ export const SHARDING_LIMITS = {
   /** The state of one actor. */
   stateBytesMax: 3 * MiB,
   /**
+   * The state behind an entry is kept until its commit while it would not take more if all that is
+   * uncommitted in its shard had one like it; else who follows the feed here folds it anew.
+   */
+  openStatesBytesMax: 16 * MiB,
+  /**
    * A byte of an entry makes a state larger by so many at most, as long as nobody has measured it:
    * records leave out what is null (of an order, a delivery without anything: 4.7).
    */

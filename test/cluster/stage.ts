@@ -17,6 +17,7 @@ import { Cluster } from './harness/cluster.ts'
 import type { Owner } from './harness/cluster.ts'
 import type { Engines } from './harness/engines.ts'
 import { MachineSlack } from './machine-slack.ts'
+import type { OperationKind } from './operation-history.ts'
 import { Probes } from './probes.ts'
 import { reportOf } from './report.ts'
 import { Workload } from './workload.ts'
@@ -42,6 +43,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** All is well again so soon after the last fault has ended (K8). */
 const HEALED_MS = 10_000
 const VERIFY_MS_MAX = 120_000
+const LEAVE_NOTHING: ReadonlySet<OperationKind> = new Set(['read', 'graph', 'preview'])
 
 export class Stage {
   readonly cluster: Cluster
@@ -96,7 +98,9 @@ export class Stage {
     const history = await load.stop()
     slack.stop()
     // A request whose client has left goes on until its time is over, and may take effect by then.
-    const open = history.operations.filter(({ outcome }) => outcome === 'info')
+    const open = history.operations.filter(
+      ({ outcome, op }) => outcome === 'info' && !LEAVE_NOTHING.has(op),
+    )
     const sentAt = Math.max(0, ...open.flatMap(({ attempts }) => attempts.map((one) => one.sentAt)))
     const leftMs = sentAt + LIMITS.sharding.requestBudgetMs - load.now()
     if (open.length > 0 && leftMs > 0) await tick(leftMs)

@@ -20,7 +20,8 @@ interface Options {
   readonly seeds: number
   /** No seed is begun later than this after the first, once `seeds` have been run. */
   readonly withinMs: number | null
-  readonly first: number
+  /** Without it a mutant's own, or the first of all. */
+  readonly first: number | null
   readonly mutant: string | null
   /** A directed schedule instead of seeds. */
   readonly directed: string | null
@@ -55,7 +56,7 @@ function optionsOf(args: readonly string[]): Options {
   return {
     seeds: wholeNumber('--seeds', values.seeds ?? (within === undefined ? '100' : '1')),
     withinMs: within === undefined ? null : wholeNumber('--within', within) * 1_000,
-    first: wholeNumber('--first', values.first ?? '1'),
+    first: values.first === undefined ? null : wholeNumber('--first', values.first),
     mutant: values.mutant ?? null,
     directed: values.directed ?? null,
     traceHash: values['trace-hash'],
@@ -78,15 +79,17 @@ async function main(): Promise<number | null> {
     for (const { name } of MUTANTS) say(name)
     return 0
   }
+  let first = options.first ?? 1
   if (options.mutant !== null) {
     const mutant = MUTANTS.find(({ name }) => name === options.mutant)
     if (!mutant) throw new Error(`there is no mutant ${options.mutant}: see --list-mutants`)
     loadMutant(mutant)
+    first = options.first ?? mutant.first ?? 1
     const { directed, test } = mutant
     if (test !== undefined) return runTest(test)
     if (directed !== undefined && (await play(directed, options)) > 0) return 1
   }
-  return options.directed === null ? runSeeds(options) : play(options.directed, options)
+  return options.directed === null ? runSeeds(options, first) : play(options.directed, options)
 }
 
 /** A unit test in this process. It says by itself how it went, and the process ends with that. */
@@ -108,10 +111,10 @@ async function play(name: string, { show, mutant }: Options): Promise<number> {
   return 1
 }
 
-async function runSeeds(options: Options): Promise<number> {
+async function runSeeds(options: Options, first: number): Promise<number> {
   // Loaded behind the mutant, which is patched in while it is loaded.
   const { runSeed } = await import('./run.ts')
-  const { first, mutant, traceHash, show, once } = options
+  const { mutant, traceHash, show, once } = options
   const began = performance.now()
   let ran = 0
   let failed = 0

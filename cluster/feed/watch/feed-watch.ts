@@ -209,6 +209,7 @@ export class FeedWatch {
       this.#follower = followers.begin({
         take: (taken) => this.#take(taken),
         offsets: null,
+        takesFresh: true,
         park: ({ shard, offset }, reason) =>
           log.error({ shard, offset, reason }, 'an entry could not be shown to who watches'),
         onGap: ({ shard, trimmedTo }) => this.#skipped(shard, trimmedTo),

@@ -23,6 +23,8 @@ function open(offset: number, size: number, actor: string | null = null): OpenEn
     spilled: [],
     snapshot: null,
     waiters: null,
+    state: undefined,
+    stateBytes: 0,
   }
 }
 

@@ -4,9 +4,9 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { assert } from '../../../protocol/errors.ts'
-import type { Entry } from '../../../protocol/entry/entry.ts'
 import type { WireReply } from '../../../protocol/message.ts'
 import type { AliasRow } from '../../../storage/journal.ts'
+import type { CommittedEntry } from '../../committed-entry.ts'
 import type { Activation, SnapshotCapture } from '../turn/activation.ts'
 import type { LoadedEntry } from '../turn/loading.ts'
 import type { Mark } from '../turn/marks.ts'
@@ -15,9 +15,7 @@ import type { Mark } from '../turn/marks.ts'
 export type Waiter = (failure: WireReply | null) => void
 
 /** An entry on its way into the log. */
-export interface OpenEntry {
-  readonly entry: Entry
-  readonly bytes: Uint8Array
+export interface OpenEntry extends CommittedEntry {
   readonly offset: number
   /** null for an entry of a key alone. */
   readonly activation: Activation | null
@@ -56,6 +54,13 @@ export class OutputGate {
 
   get isFlying(): boolean {
     return this.#flying.length > 0
+  }
+
+  /** Whether there is room for one more state of this actor beside what waits for its commit. */
+  keeps(activation: Activation | null): boolean {
+    if (activation === null) return false
+    const count = this.newest + 1 - this.head
+    return count * activation.stateBytesBound <= LIMITS.sharding.openStatesBytesMax
   }
 
   join(open: OpenEntry): void {

@@ -76,7 +76,8 @@ export class Relay {
   #join({ entry, bytes, activation }: Joining): number {
     const offset = this.gate.newest + 1
     const nothing = { aliases: [], spilled: [], snapshot: null, waiters: null }
-    this.gate.join({ entry, bytes, activation, offset, ...nothing })
+    const stateless = { state: undefined, stateBytes: 0 }
+    this.gate.join({ entry, bytes, activation, offset, ...nothing, ...stateless })
     return offset
   }
 

@@ -11,7 +11,7 @@ import type { MemoryHooks, MemoryJournal } from '../../../storage/memory/journal
 import { TestClock, seeded, settle } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
 import { Committer } from '../commit/committer.ts'
-import type { HookTable, ShardContext } from '../core.ts'
+import type { HookTable, OnCommitted, ShardContext } from '../core.ts'
 import { Shard } from '../shard.ts'
 
 export interface SceneOptions {
@@ -24,6 +24,7 @@ export interface SceneOptions {
   readonly readMs?: number
   readonly reclaim?: (shard: number) => Promise<Tenure | null>
   readonly behaviours?: readonly Behaviour[]
+  readonly onCommitted?: OnCommitted
 }
 
 export interface Asking extends Partial<Envelope> {
@@ -91,7 +92,7 @@ export class Scene {
       derived: this.#slow(this.journal.derived, READS),
       log: this.#slow(this.journal.log, ['read']),
     }
-    const { rules, reclaim, behaviours } = this.#options
+    const { rules, reclaim, behaviours, onCommitted } = this.#options
     const hooks: HookTable = {
       has: () => false,
       effects: (hook) => rules?.(hook) ?? [],
@@ -123,7 +124,7 @@ export class Scene {
       mayServe: () => this.mayServe,
       servedMs: () => this.clock.monotonicMs(),
       reclaim: reclaim ?? (() => Promise.resolve(null)),
-      onCommitted: () => undefined,
+      onCommitted: onCommitted ?? (() => undefined),
       onStepDown: (_, why) => void this.steppedDown.push(why),
     }
   }

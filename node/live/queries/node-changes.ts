@@ -1,6 +1,6 @@
-// What a committed entry makes of its actor's graph nodes: the owner of a shard folds its actors as
-// the index does, and gives all nodes of the types that are wanted. Source: PROTOCOL 3.18, CONTRACT
-// 1.10.
+// What a committed entry makes of its actor's graph nodes: the owner of a shard has the state behind
+// it from the shard, or folds its actors as the index does, and gives all nodes of the types that
+// are wanted. Source: PROTOCOL 3.15, 3.18, CONTRACT 1.10.
 
 import type { Clock } from '../../../cluster/clock.ts'
 import { ActorStates, ProjectionError } from '../../../cluster/feed/actor-states.ts'
@@ -9,6 +9,7 @@ import type { FeedEntry } from '../../../cluster/feed/log-follower.ts'
 import type { Matcher } from '../../../cluster/feed/watch/feed-watch.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
+import { decodeEntry } from '../../../protocol/entry/entry.ts'
 import type { Doc } from '../../../protocol/graph/evaluate.ts'
 import type { DerivedStore, Maybe } from '../../../storage/journal.ts'
 
@@ -27,11 +28,13 @@ export interface NodeChangesOptions {
   readonly clock: Pick<Clock, 'after'>
 }
 
+type ShownActor = Pick<FoldedActor, 'behaviour' | 'state'>
+
 export class NodeChanges {
   readonly #options: NodeChangesOptions
   readonly #states: ActorStates
   /** What was asked last, for all that watch. */
-  #last: { readonly taken: FeedEntry; readonly actor: Maybe<FoldedActor | null> } | null = null
+  #last: { readonly taken: FeedEntry; readonly actor: Maybe<ShownActor | null> } | null = null
 
   constructor(options: NodeChangesOptions) {
     this.#options = options
@@ -48,19 +51,32 @@ export class NodeChanges {
       const behaviour = this.#options.behaviours.get(taken.entry.y)
       if (behaviour === undefined || taken.entry.r.length === 0) return []
       if (!behaviour.nodeTypes.some(({ name }) => wanted.has(name))) return []
-      const actor = this.#folded(taken)
+      const actor = this.#shown(taken, behaviour)
       return actor instanceof Promise
         ? actor.then((one) => [changeOf(taken, one, wanted)])
         : [changeOf(taken, actor, wanted)]
     }
   }
 
-  #folded(taken: FeedEntry): Maybe<FoldedActor | null> {
+  #shown(taken: FeedEntry, behaviour: Behaviour): Maybe<ShownActor | null> {
     if (this.#last?.taken === taken) return this.#last.actor
-    this.#states.trim()
-    const actor = this.#fold(taken)
+    const actor = this.#atHand(taken, behaviour) ?? this.#folded(taken)
     this.#last = { taken, actor }
     return actor
+  }
+
+  /** With the state that the shard has behind the entry; null: it has to be folded. */
+  #atHand({ entry, fresh }: FeedEntry, behaviour: Behaviour): ShownActor | null {
+    const state = fresh?.state
+    // One that was folded before goes on so: it can be further already, and nothing goes back.
+    if (state === undefined || this.#states.find(entry.p) !== null) return null
+    return { behaviour, state }
+  }
+
+  #folded({ fresh, ...taken }: FeedEntry): Maybe<FoldedActor | null> {
+    this.#states.trim()
+    // The runtime's own records must not get into a state that is changed.
+    return this.#fold(fresh ? { ...taken, entry: decodeEntry(fresh.bytes) } : taken)
   }
 
   /** null: it can't be folded, and shows nothing. */
@@ -106,7 +122,7 @@ export class NodeChanges {
 
 function changeOf(
   { entry }: FeedEntry,
-  actor: FoldedActor | null,
+  actor: ShownActor | null,
   wanted: ReadonlySet<unknown>,
 ): NodeChange {
   const nodes: NodeRow[] = []

@@ -18,6 +18,7 @@ export const MENDED_MUTANTS: readonly Mutant[] = [
   {
     name: 'create-runs-ahead',
     why: 'a second copy of a create overtakes the first, which reads its key, and keeps no key',
+    first: 51,
     patches: [
       {
         file: 'cluster/sharding/turn/arrivals.ts',

@@ -11,6 +11,8 @@ export interface Mutant {
   readonly name: string
   readonly why: string
   readonly patches: readonly Patch[]
+  /** The seed at which a search for one that catches it begins; the first of all without it. */
+  readonly first?: number
   /** Schedule that catches it; without one seeds do. */
   readonly directed?: string
   /** Unit test that catches it, where no simulated cluster comes. */
