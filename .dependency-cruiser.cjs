@@ -61,6 +61,7 @@ const ROOMS = {
   'node/graph': ['node/access', 'node/http', 'node/queues'],
   'node/indexing': ['node/graph', 'node/http', 'node/queues'],
   'node/actors': ['node/access', 'node/http'],
+  'node/me': ['node/access', 'node/http'],
   'node/registry': ['node/access', 'node/http'],
   'node/health': ['node/http'],
   'node/live/socket': ['node/access', 'node/http'],

@@ -3,7 +3,7 @@
 
 import type { Behaviour } from '../protocol/behaviour.ts'
 import type { Attributes } from '../protocol/attributes.ts'
-import type { GraphAces, Message, Refusals, Reply } from '../protocol/message.ts'
+import type { CallerSession, GraphAces, Message, Refusals, Reply } from '../protocol/message.ts'
 import type { Position } from '../protocol/ids.ts'
 
 /** One request to one actor. */
@@ -24,7 +24,7 @@ export interface ActorRequest {
   readonly bodyHash: string
   readonly by: string
   /** The caller's session; needed for what changes configuration (Envelope). */
-  readonly session?: string
+  readonly session?: CallerSession
   /** What the caller may see of the graph; needed for `query` messages (Envelope). */
   readonly graphAces?: GraphAces
   /** What the caller is said to be, as far as these entries go by it (Envelope). */

@@ -46,6 +46,7 @@ t.test('without anything given the defaults hold', async (t) => {
     logFormat: 'auto',
     shutdownMs: 30_000,
     accessTokenMs: 3_600_000,
+    refreshTokenMs: 2_592_000_000,
     acceptLoss: [],
   })
   t.equal(EXIT_CONFIG, 78)

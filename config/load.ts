@@ -288,6 +288,7 @@ function settingsOf(
     shutdownMs: values.KONTOR_SHUTDOWN_MS,
     shutdownNoticeMs: values.KONTOR_SHUTDOWN_NOTICE_MS,
     accessTokenMs: values.KONTOR_ACCESS_TOKEN_MS,
+    refreshTokenMs: values.KONTOR_REFRESH_TOKEN_MS,
     acceptLoss,
     smtpUrl: values.KONTOR_SMTP_URL,
     cluster: clusterSettings(values, reading.readFile),

@@ -39,6 +39,7 @@ export interface Settings {
   /** Of that time: what a load balancer gets to notice, milliseconds. */
   readonly shutdownNoticeMs: number
   readonly accessTokenMs: number
+  readonly refreshTokenMs: number
   /** `--accept-loss shard:offset` given at start (PROTOCOL 3.16). */
   readonly acceptLoss: readonly { readonly shard: number; readonly offset: number }[]
   /** `smtp://` or `smtps://` address of the mail server; null: none. */

@@ -193,6 +193,12 @@ export const TABLE = {
     kind: integer(1_000, 30 * 24 * 3_600_000, 'milliseconds'),
     initial: 3_600_000,
   }),
+  KONTOR_REFRESH_TOKEN_MS: row({
+    key: 'refreshTokenMs',
+    what: 'Lifetime of a refresh token; each use of one gives another.',
+    kind: integer(1_000, 366 * 24 * 3_600_000, 'milliseconds'),
+    initial: 30 * 24 * 3_600_000,
+  }),
   KONTOR_SMTP_URL: row<string | null>({
     key: 'smtpUrl',
     what: 'Mail server of the sendings.',

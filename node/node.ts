@@ -47,6 +47,7 @@ import { livePageOperations } from './live/page.ts'
 import type { Live } from './live/live.ts'
 import type { Voice } from './log/log.ts'
 import { Metrics } from './metrics.ts'
+import { meOperations } from './me/routes.ts'
 import { RegistryChannels } from './registry/channels.ts'
 import { registryOperations } from './registry/routes.ts'
 import { RegistrySecrets } from './registry/secrets.ts'
@@ -142,7 +143,7 @@ function listener(options: NodeOptions, entrance: Entrance): HttpServer {
     settings: settings.http,
     operations: doorstep(options, entrance),
     isStarting: true,
-    authenticate: (authorization) => phase.authenticate(authorization),
+    authenticate: (authorization, addressOf) => phase.authenticate(authorization, addressOf),
     log,
     metrics,
     version,
@@ -208,6 +209,7 @@ async function startStations(
     ...doorstep(options, entrance),
     ...clusterOperations({ status, setAside, index: foundation.index, retryParked }),
     ...access.operations,
+    ...meOperations({ system: member.system, access, nowMs: clocks.nowMs }),
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets, graph: custom }),
     ...graphRoutes(graph),
@@ -255,13 +257,14 @@ function makeAccess(options: NodeOptions, member: Member, world: World): Access 
     dataDir: settings.dataDir,
     bootstrapSecret: settings.bootstrapSecret,
     accessTokenMs: settings.accessTokenMs,
+    refreshTokenMs: settings.refreshTokenMs,
     baseUrl: settings.http.baseUrl,
     tell,
     isTerminal,
     tidies: () => member.serves(SYSTEM_SHARD),
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
     onPushedOut: (identity) =>
-      log.warn({ identity }, 'too many sessions: the oldest of the identity with most was ended'),
+      log.warn({ identity }, 'too many sessions of this identity: its oldest was ended'),
     ready: () => member.knowsConfiguration || member.learnConfiguration(),
   })
 }

@@ -4,6 +4,7 @@ import t from 'tap'
 import { etagOf, deleteRequest, putRequest, readCondition, systemActor } from './system-actor.ts'
 import { ActorSystemTwin } from './testing/actor-system-twin.ts'
 import type { Reply } from '../protocol/message.ts'
+import { SOMEBODY } from './access/testing/sessions.ts'
 
 const origin = { by: 'somebody', trace: 'r1' }
 const thing = systemActor<{ n: number }>(
@@ -13,7 +14,7 @@ const thing = systemActor<{ n: number }>(
       ? null
       : { member: 'n', message: 'must be a number' },
   ({ turn, before }) =>
-    turn.key === 'closed' || before?.n === 99 ? `${turn.by} may not, ${turn.session}` : null,
+    turn.key === 'closed' || before?.n === 99 ? `${turn.by} may not, ${turn.session?.id}` : null,
 )
 
 /** Code of the first failure, or null. */
@@ -25,11 +26,11 @@ function failure(reply: Reply): string | null {
 
 t.test('who may not is refused, whatever is there', async (t) => {
   const system = new ActorSystemTwin([thing])
-  const as = { ...origin, session: 's1' }
+  const as = { ...origin, session: SOMEBODY.session }
   const put = (key: string, n: number, more = {}): Promise<Reply> =>
     system.ask(putRequest('thing', key, { value: { n }, ...more }, as))
   const closed = await put('closed', 1, { ifAbsent: true })
-  t.match(closed, { results: [{ errors: [{ message: 'somebody may not, s1' }] }] })
+  t.match(closed, { results: [{ errors: [{ message: 'somebody may not, s' }] }] })
   t.equal(failure(closed), 'FORBIDDEN')
   t.equal(failure(await put('open', 99)), null)
   t.equal(failure(await put('open', 1, { ifMatch: ['"7"'] })), 'FORBIDDEN')

@@ -17,7 +17,7 @@ import type {
 } from '../protocol/behaviour.ts'
 import { assert, errorItem } from '../protocol/errors.ts'
 import type { ErrorItem } from '../protocol/errors.ts'
-import type { Message, Reply } from '../protocol/message.ts'
+import type { CallerSession, Message, Reply } from '../protocol/message.ts'
 import { recordShapes } from '../protocol/entry/record-shape.ts'
 import type { ShapeError } from '../protocol/json/validation.ts'
 
@@ -101,7 +101,7 @@ export interface Origin {
   readonly by: string
   readonly trace: string
   /** Of the caller; absent: the runtime writes by itself, or signs somebody in. */
-  readonly session?: string
+  readonly session?: CallerSession
 }
 
 /** A change as the owner sees it before it decides. */

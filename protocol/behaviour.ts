@@ -5,7 +5,7 @@
 
 import type { ErrorItem } from './errors.ts'
 import type { NodeType } from './graph/node-type.ts'
-import type { Address, Message } from './message.ts'
+import type { Address, CallerSession, Message } from './message.ts'
 import type { RecordShapes } from './entry/record-shape.ts'
 
 /** One event of an actor. Plain JSON; `t` names its kind; the rest is the kind's own. */
@@ -24,7 +24,7 @@ export interface Turn {
   /** Identity id of the caller. */
   readonly by: string
   /** The caller's session; absent: what the runtime does by itself, a sign-in included. */
-  readonly session?: string
+  readonly session?: CallerSession
   readonly messageId: string
   /** Number of records the actor has before this message. */
   readonly version: number
@@ -146,6 +146,8 @@ export interface Behaviour<S = unknown> {
    * state is a SystemState, and decide gets the tombstone of a deleted one: a `put` revives it.
    */
   readonly home: 'shards' | 'system'
+  /** Stations alone send it messages: it has no address and no events that callers could name. */
+  readonly isInternal?: true
   /** Message types this actor answers, for ACEs and for UNAUTHORIZED_MESSAGE / unknown types. */
   readonly messageTypes: readonly string[]
   /** Message types that make the actor when it is not there (`create`, a registry `put`). */

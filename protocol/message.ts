@@ -25,6 +25,22 @@ export interface MessageId {
   readonly kind: 'caller' | 'edge'
 }
 
+/**
+ * The session in which configuration is changed, as its member knows it. Whether those it is of
+ * still stand the owner asks by its own maps (PROTOCOL 3.0).
+ */
+export interface CallerSession {
+  /** UUID. */
+  readonly id: string
+  readonly kind: 'client' | 'principal'
+  /** The client that the session was issued to. */
+  readonly clientId: string
+  /** ACEs that were asked for; null: all that the identity has. */
+  readonly scope: string | null
+  /** Its identity and its client as they were when it was issued. */
+  readonly eras: readonly [identity: string, client: string]
+}
+
 /** All messages of one request to one actor. */
 export interface Envelope {
   readonly messageId: MessageId
@@ -68,7 +84,7 @@ export interface Envelope {
    * The caller's session, on what goes to configuration: its owner asks by its own maps whether it
    * may (PROTOCOL 3.0). Absent: the runtime's own, a sign-in included.
    */
-  readonly session?: string
+  readonly session?: CallerSession
   /**
    * What the caller may see of the graph: lists of access control entries, what is seen must be
    * granted by each. Only with `query` messages, which answer nothing without (CONTRACT 1.3).

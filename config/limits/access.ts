@@ -4,15 +4,35 @@ const KiB = 1024
 const MiB = 1024 * KiB
 
 export const ACCESS_LIMITS = {
-  /** Past it expired ones go, then the oldest of whoever has most; nobody's only one (429). */
-  sessionsMax: 100_000,
-  /** A session counts once more for each so many characters of its scope. */
-  sessionScopeChars: 256,
-  /** A session is kept so long after its end: members' clocks may differ by as much. */
+  /** Sessions of one identity, personal access tokens aside; past it the oldest goes. */
+  sessionsOfIdentityMax: 500,
+  patsOfIdentityMax: 100,
+  /** A session stays listed so long after its end: members' clocks may differ by as much. */
   sessionKeptMs: 24 * 3_600_000,
-  /** Older ones are looked for this often, and so many deleted side by side until none is left. */
-  sessionSweepMs: 60_000,
-  sessionSweepInFlightMax: 16,
+  /** Ended ones that leave an identity's list with one sign-in. */
+  sessionExpiredTogetherMax: 50,
+  /** Sessions that are read side by side for a list. */
+  sessionReadsMax: 16,
+  /** When a session was used last is written down this often. */
+  sessionUsedEveryMs: 3_600_000,
+  sessionUsesInFlightMax: 16,
+  sessionDescriptionCharsMax: 200,
+  /** A personal access token lives so long at most (specification "Limits"): a leap year. */
+  patMs: 366 * 24 * 3_600_000,
+  /** A code of an authorization (RFC 6749 4.1.2). */
+  codeMs: 60_000,
+  /** The access token before the newest one: requests that are under way have it. */
+  formerTokenMs: 60_000,
+  /** What a member was told of a session counts so long; it asks anew after half of it. */
+  tokenLeaseMs: 60_000,
+  /** Longer than a lease, and what is asked just before its end. */
+  revocationKeptMs: 150_000,
+  /** What nobody needs any more in the `system` shard goes this often, so many at once. */
+  tidyingMs: 30_000,
+  tidyingInFlightMax: 16,
+  /** Tokens that are being looked up for strangers, and of one network. */
+  lookUpsMax: 512,
+  lookUpsOfNetworkMax: 64,
   /** Tokens whose identity is at hand. */
   tokenCacheMax: 10_000,
   /** Characters of scopes whose permissions are at hand; compiled they take several times that. */

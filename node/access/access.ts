@@ -1,5 +1,5 @@
 // The access station as node.ts wires it: who calls and what they may do. The system shard keeps
-// clients, roles and sessions.
+// clients, principals, roles and revocations, the hashed shards keep sessions.
 
 import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
@@ -17,11 +17,20 @@ import { principalBehaviour } from './principal.ts'
 import { roleBehaviour } from './role.ts'
 import { Secrets } from './secret.ts'
 import { SignIns } from './sign-ins.ts'
-import { Sessions, sessionBehaviour } from './session.ts'
+import { readSession } from './sessions/read.ts'
+import { Revocations, revocationBehaviour } from './sessions/revocation.ts'
+import { sessionListBehaviour } from './sessions/session-list.ts'
+import { sessionBehaviour } from './sessions/session.ts'
+import { Sessions } from './sessions/sessions.ts'
+import { Tidying, oldSessionBehaviour } from './sessions/tidying.ts'
+import { WrittenUses } from './sessions/written-uses.ts'
 
 /** Actor types of this station, for the runtime's table. */
 export function accessBehaviours(): Behaviour[] {
-  return [clientBehaviour, principalBehaviour, roleBehaviour, sessionBehaviour] as Behaviour[]
+  return [
+    ...[clientBehaviour, principalBehaviour, roleBehaviour],
+    ...[sessionBehaviour, sessionListBehaviour, revocationBehaviour, oldSessionBehaviour],
+  ] as Behaviour[]
 }
 
 export interface AccessOptions {
@@ -32,6 +41,8 @@ export interface AccessOptions {
   readonly bootstrapSecret: string | null
   /** Life of an access token, milliseconds. */
   readonly accessTokenMs: number
+  /** Life of a refresh token, milliseconds. */
+  readonly refreshTokenMs: number
   /** Public address, without a slash at its end. */
   readonly baseUrl: string
   /** Shows a text to the operator. */
@@ -53,50 +64,52 @@ export interface Access {
   readonly operations: readonly Operation[]
   /** Who sent this Authorization header; a RequestError (401, 503) is returned, not thrown. */
   readonly authenticate: Authenticate
-  /** Makes the first identity if there is none, and begins to remove expired sessions. */
+  readonly sessions: Sessions
+  readonly signIns: SignIns
+  /** Makes the first identity if there is none, and begins to tidy up. */
   start(): Promise<void>
   stop(): void
 }
 
 /** Call it when the system maps are there: they are read at `start`. */
 export function createAccess(options: AccessOptions): Access {
-  const { actorSystem, world, accessTokenMs, baseUrl } = options
+  const { actorSystem, world, accessTokenMs, refreshTokenMs, baseUrl, ready } = options
   const { system } = actorSystem
-  const nowMs = (): number => world.clock.nowMs()
+  const { clock } = world
+  const nowMs = (): number => clock.nowMs()
   const secrets = new Secrets(world.random)
   const { tidies, onError, onPushedOut } = options
-  const sessions = new Sessions({
-    actorSystem,
-    world,
-    accessTokenMs,
-    tidies,
-    onError,
-    onPushedOut,
-  })
-  const { ready } = options
-  const signIns = new SignIns({ secrets, nowMs: () => world.clock.monotonicMs() })
+  const revocations = new Revocations(actorSystem, clock)
+  const tidying = new Tidying({ actorSystem, clock, revocations, tidies, onError })
+  const uses = new WrittenUses(actorSystem)
+  const signIns = new SignIns({ secrets, nowMs: () => clock.monotonicMs() })
   const attributesOf = checkedAttributes(options.attributesOf ?? (() => NO_ATTRIBUTES))
-  const authenticator = new Authenticator({ system, nowMs, ready, attributesOf })
+  const origin = { by: 'system', trace: 'token-check' }
+  const authenticator = new Authenticator({
+    ...{ system, revocations, nowMs, ready, attributesOf },
+    monotonicMs: () => clock.monotonicMs(),
+    read: (sessionId) => readSession(actorSystem, sessionId, origin),
+    used: (sessionId) => uses.write(sessionId),
+  })
+  const lives = { accessTokenMs, refreshTokenMs }
+  const of = { actorSystem, world, revocations, onPushedOut, ...lives }
+  const sessions = new Sessions({ ...of, book: authenticator })
   return {
     operations: oauthOperations({
-      system,
-      sessions,
-      signIns,
-      authenticator,
-      ready,
-      attributesOf,
-      nowMs,
-      accessTokenMs,
-      baseUrl,
+      ...{ system, sessions, signIns, ready, attributesOf, nowMs, baseUrl },
     }),
-    authenticate: (authorization) => authenticator.authenticate(authorization),
+    authenticate: (authorization, addressOf) =>
+      authenticator.authenticate(authorization, addressOf),
+    sessions,
+    signIns,
     async start() {
-      sessions.start()
+      tidying.start()
       const { dataDir, bootstrapSecret: secret, tell, isTerminal } = options
       await bootstrap({ actorSystem, world, secrets, dataDir, secret, tell, isTerminal })
     },
     stop() {
-      sessions.stop()
+      tidying.stop()
+      revocations.stop()
       authenticator.stop()
     },
   }

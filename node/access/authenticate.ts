@@ -1,28 +1,40 @@
-// Authentication of a request: from the Authorization header to an Identity, out of the system
-// maps, at once as long as these may be believed. node/http calls it for every operation that wants
-// a token. Tokens that were good are kept in a bounded cache, which forgets them when their
-// session, or anything that decides what they may do, changes; a member that can't know of such
-// changes asks neither. Source: CONTRACT 1.11, PROTOCOL 3.0.
+// Authentication of a request: from the Authorization header to an Identity. Tokens that were good
+// are kept in a bounded cache with what their session's owner told; that counts for a lease, and
+// the owner is asked anew in the middle of it, so that nobody waits. Whether the session was
+// revoked, whether its identity and client still stand, and what they may, is asked of the system
+// maps at every request; a member that can't go by those answers 503, for every token. node/http
+// calls it for every operation that wants a token. Source: CONTRACT 1.11, PROTOCOL 3.0.
 
 import { timingSafeEqual } from 'node:crypto'
-import type { SystemEntry, SystemView } from '../../cluster/actor-system.ts'
+import type { SystemView } from '../../cluster/actor-system.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Acl } from '../../protocol/ace.ts'
 import type { Attributes } from '../../protocol/attributes.ts'
 import { RequestError } from '../../protocol/errors.ts'
-import type { Client } from './client.ts'
 import type { Identity } from './identity.ts'
+import { LookUps } from './look-ups.ts'
+import type { LookUp } from './look-ups.ts'
 import { aclOfSession } from './permission.ts'
-import type { Session } from './session.ts'
+import { REVOCATION } from './sessions/revocation.ts'
+import type { Revocations } from './sessions/revocation.ts'
+import type { LiveSession } from './sessions/session.ts'
+import { stillStanding } from './sessions/standing.ts'
 import { isTokenOf, readToken, sessionPart, sessionPartOf } from './token.ts'
+import type { ReadToken } from './token.ts'
 
 export interface AuthenticatorOptions {
   readonly system: SystemView
-  /** Wall clock, milliseconds. */
+  readonly revocations: Pick<Revocations, 'has'>
+  /** Wall clock, and one that never goes back, milliseconds. */
   readonly nowMs: () => number
+  readonly monotonicMs: () => number
   readonly ready: Ready
-  /** What an identity is said to be; it may not change without a change of the identity. */
+  /** What a client is said to be; it may not change without a change of the client. */
   readonly attributesOf: AttributesOf
+  /** A session as its owner has it; null: none. Throws RequestError when it can't be told. */
+  readonly read: (sessionId: string) => Promise<LiveSession | null>
+  /** The session is used, and that was not written down for a while. */
+  readonly used: (sessionId: string) => void
 }
 
 /** Access attributes of an identity, by its id. */
@@ -34,35 +46,55 @@ export type AttributesOf = (identity: string) => Attributes
  */
 export type Ready = () => boolean | Promise<boolean>
 
+type Answer = Identity | RequestError
+
 interface Known {
   readonly token: Buffer
-  readonly identity: Identity
-  /** From then on the maps decide. */
+  readonly sessionId: string
+  readonly session: LiveSession
+  /** ACEs of this token. */
+  readonly scope: string | null
+  /** From then on the token is over, by the wall clock. */
   readonly untilMs: number
+  /** From then on its owner must be asked again, by the monotonic clock. */
+  leaseMs: number
+  /** null: not worked out yet, or what it was made of has changed. */
+  identity: Identity | null
+  /** Which maps it was made of. */
+  made: number
 }
+
+const NOWHERE = (): string => ''
 
 const BEARER = /^bearer +(\S+) *$/i
 
 export class Authenticator {
   readonly #options: AuthenticatorOptions
+  readonly #lookUps: LookUps
   /** By the session's name in its token, oldest first. */
   readonly #known = new Map<string, Known>()
-  /** By identity and scope: sessions that may do the same share one set and its memory. */
+  #scopeChars = 0
+  /** By identity, client and scope: sessions that may do the same share one set and its memory. */
   readonly #acls = new Map<string, Acl>()
   #aclChars = 0
+  /** Raised by each change of the maps that identities are made of. */
+  #maps = 0
   readonly #unfollow: readonly (() => void)[]
   readonly #scratch = Buffer.alloc(64)
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options
-    const forgetAll = (): void => {
-      this.#known.clear()
+    const { read, monotonicMs, system } = options
+    this.#lookUps = new LookUps({ read, nowMs: monotonicMs })
+    const changed = (): void => {
+      this.#maps++
       this.#forgetAcls()
     }
     this.#unfollow = [
-      options.system.onChange('session', (key) => this.#known.delete(sessionPartOf(key))),
-      options.system.onChange('client', forgetAll),
-      options.system.onChange('role', forgetAll),
+      system.onChange(REVOCATION, (key) => this.forget(key)),
+      system.onChange('client', changed),
+      system.onChange('principal', changed),
+      system.onChange('role', changed),
     ]
   }
 
@@ -75,8 +107,11 @@ export class Authenticator {
     return this.#known.size
   }
 
-  /** Who sent this header; a RequestError (401, or 503 while that can't be told) is returned. */
-  authenticate(authorization: string): Identity | RequestError | Promise<Identity | RequestError> {
+  /**
+   * Who sent this header; a RequestError (401, or 503 while that can't be told) is returned. The
+   * address is asked for where a stranger's token has to be looked up.
+   */
+  authenticate(authorization: string, addressOf: () => string = NOWHERE): Answer | Promise<Answer> {
     const token = tokenOf(authorization)
     if (token === null) {
       return authorization === ''
@@ -84,36 +119,39 @@ export class Authenticator {
         : refusal('the Authorization header holds no bearer token: Bearer <ACCESS_TOKEN>')
     }
     const ready = this.#options.ready()
-    if (ready === true) return this.#identify(token)
+    if (ready === true) return this.#identify(token, addressOf)
     if (ready === false) return unknowable()
-    return ready.then((isReady) => (isReady ? this.#identify(token) : unknowable()))
+    return ready.then((isReady) => (isReady ? this.#identify(token, addressOf) : unknowable()))
   }
 
-  #identify(token: string): Identity | RequestError {
-    const part = sessionPart(token)
-    const known = this.#known.get(part)
-    if (known !== undefined && this.#same(token, known.token)) {
-      if (known.untilMs > this.#options.nowMs()) return known.identity
-      this.#known.delete(part)
+  #identify(token: string, addressOf: () => string): Answer | Promise<Answer> {
+    const known = this.#known.get(sessionPart(token))
+    if (known === undefined || !this.#same(token, known.token))
+      return this.#lookUp(token, addressOf)
+    if (known.untilMs <= this.#options.nowMs()) {
+      this.#drop(known)
+      return expired()
     }
-    return this.#lookUp(token)
+    const leftMs = known.leaseMs - this.#options.monotonicMs()
+    if (leftMs <= 0) return this.#found(token, this.#lookUps.again(known.sessionId))
+    if (leftMs < LIMITS.access.tokenLeaseMs / 2) this.#askAhead(token, known)
+    return this.#identityOf(known)
   }
 
-  /**
-   * Takes in a token just issued: it is good at once, before the maps show its session. For as long
-   * as they may be behind, and no longer: what they never showed they can't take back.
-   */
-  remember(token: string, sessionId: string, session: Session): void {
-    const { system, nowMs } = this.#options
-    if (system.get('session', sessionId) !== null) return
-    const identity = this.#identityOf(sessionId, session)
-    const untilMs = Math.min(nowMs() + LIMITS.cluster.systemStaleMs, Date.parse(session.expiresAt))
-    if (identity !== null) this.#keep(token, identity, untilMs)
+  /** Takes in a token just issued. `askedMs`: monotonic time before its session was asked. */
+  remember(
+    token: string,
+    { sessionId, session, askedMs }: { sessionId: string; session: LiveSession; askedMs: number },
+  ): void {
+    const read = readToken(token)
+    if (read !== null) this.#take(token, read, { session, askedMs }, sessionId)
   }
 
-  /** Forgets a session that was just ended, before the maps show it. */
+  /** Forgets a session that was ended: no longer does anything count that was asked before. */
   forget(sessionId: string): void {
-    this.#known.delete(sessionPartOf(sessionId))
+    this.#lookUps.over(sessionId)
+    const known = this.#known.get(sessionPartOf(sessionId))
+    if (known !== undefined) this.#drop(known)
   }
 
   #same(token: string, kept: Buffer): boolean {
@@ -122,55 +160,110 @@ export class Authenticator {
     return timingSafeEqual(this.#scratch, kept)
   }
 
-  #lookUp(token: string): Identity | RequestError {
-    const { system, nowMs } = this.#options
+  #lookUp(token: string, addressOf: () => string): Answer | Promise<Answer> {
     const read = readToken(token)
-    const entry: SystemEntry<Session> | null =
-      read === null ? null : system.get<Session>('session', read.sessionId)
-    if (read === null || entry === null || !isTokenOf(read, entry.value.accessTokenHash)) {
-      return refusal('the access token is not known: it was revoked, or is none of ours')
-    }
-    const expiresAtMs = Date.parse(entry.value.expiresAt)
-    if (expiresAtMs <= nowMs()) {
-      return refusal('the access token has expired; ask /oauth/token for a new one')
-    }
-    const identity = this.#identityOf(read.sessionId, entry.value)
-    if (identity === null) {
-      return refusal(`the ${entry.value.kind} of this access token is gone or suspended`)
-    }
-    this.#keep(token, identity, expiresAtMs)
-    return identity
+    if (read === null || this.#options.revocations.has(read.sessionId)) return unknown()
+    const found = this.#lookUps.forStranger(read.sessionId, addressOf())
+    if (found !== null) return this.#found(token, found)
+    return new RequestError('UNAVAILABLE', 'too many tokens are being looked up; try again')
   }
 
-  #keep(token: string, identity: Identity, untilMs: number): void {
-    if (this.#known.size >= LIMITS.access.tokenCacheMax) {
-      for (const oldest of this.#known.keys()) {
-        this.#known.delete(oldest)
-        break
-      }
+  /** What was asked has come back; meanwhile all may have changed that it depends on. */
+  async #found(token: string, asked: Promise<LookUp>): Promise<Answer> {
+    let found: LookUp
+    try {
+      found = await asked
+    } catch (error) {
+      if (error instanceof RequestError) return unknowable()
+      throw error
     }
-    this.#known.set(sessionPart(token), {
-      token: Buffer.from(token, 'latin1'),
-      identity,
-      untilMs,
-    })
+    if (!(await this.#options.ready())) return unknowable()
+    const read = readToken(token)!
+    return this.#take(token, read, found, read.sessionId)
   }
 
-  /** null: the identity is gone or suspended, and its tokens with it. */
-  #identityOf(sessionId: string, session: Session): Identity | null {
-    if (session.kind !== 'client') return null
-    const client = this.#options.system.get<Client>('client', session.identity)
-    if (client === null || client.value.suspendedAt !== null) return null
-    const acl = this.#aclOf(session, client.value)
-    return { id: session.identity, kind: session.kind, sessionId, acl }
+  #take(token: string, read: ReadToken, found: LookUp, sessionId: string): Answer {
+    const { session, askedMs } = found
+    const before = this.#known.get(sessionPart(token))
+    const kept = session === null ? null : keptOf(read, session)
+    if (session === null || kept === null || this.#options.revocations.has(sessionId)) {
+      // Another token of the session may be the one that is good.
+      if (before !== undefined && this.#same(token, before.token)) this.#drop(before)
+      return unknown()
+    }
+    if (kept.untilMs <= this.#options.nowMs()) {
+      if (before !== undefined && this.#same(token, before.token)) this.#drop(before)
+      return expired()
+    }
+    if (before !== undefined) this.#drop(before)
+    const leaseMs = askedMs + LIMITS.access.tokenLeaseMs
+    const bytes = Buffer.from(token, 'latin1')
+    const of = { ...kept, leaseMs, sessionId, session, token: bytes }
+    const known: Known = { ...of, identity: null, made: 0 }
+    const who = this.#identityOf(known)
+    if (!(who instanceof RequestError)) this.#keep(known)
+    this.#writeUse(known)
+    return who
   }
 
-  #aclOf(session: Session, client: Client): Acl {
-    const key = `${session.identity}\n${session.scope ?? ''}`
+  /** In the middle of the lease: who uses the token all the time never waits for its owner. */
+  #askAhead(token: string, known: Known): void {
+    // Once; if it can't be told the end of the lease is the end.
+    if (this.#lookUps.isUnderWay(known.sessionId)) return
+    const found = this.#found(token, this.#lookUps.again(known.sessionId))
+    // Who asks when the lease is over is told what is wrong.
+    found.catch(() => undefined)
+  }
+
+  #writeUse({ session, sessionId }: Known): void {
+    const { nowMs, used } = this.#options
+    if (session.usedAtMs + LIMITS.access.sessionUsedEveryMs <= nowMs()) used(sessionId)
+  }
+
+  #keep(known: Known): void {
+    const { tokenCacheMax, aclScopesCharsMax } = LIMITS.access
+    this.#scopeChars += charsOf(known)
+    this.#known.set(sessionPartOf(known.sessionId), known)
+    for (const oldest of this.#known.values()) {
+      if (this.#known.size <= tokenCacheMax && this.#scopeChars <= aclScopesCharsMax) break
+      this.#drop(oldest)
+    }
+  }
+
+  #drop(known: Known): void {
+    const part = sessionPartOf(known.sessionId)
+    if (this.#known.get(part) !== known) return
+    this.#known.delete(part)
+    this.#scopeChars -= charsOf(known)
+  }
+
+  #identityOf(known: Known): Answer {
+    if (known.identity !== null && known.made === this.#maps) return known.identity
+    const { session, sessionId, scope, untilMs } = known
+    const { kind, identity, clientId, eras } = session
+    const acl = this.#aclOf(known)
+    if (acl === null) {
+      this.#drop(known)
+      return refusal(`the ${kind} of this access token, or its client, is gone or suspended`)
+    }
+    known.made = this.#maps
+    known.identity = {
+      ...{ id: identity, kind, sessionId, grant: session.grant, expiresAtMs: untilMs, acl },
+      session: { id: sessionId, kind, clientId, scope, eras },
+    }
+    return known.identity
+  }
+
+  /** null: the identity or the client is gone, suspended or another, and its tokens with it. */
+  #aclOf({ session, scope }: Known): Acl | null {
+    const { system, attributesOf } = this.#options
+    const standing = stillStanding(session, system)
+    if (standing === null) return null
+    const { kind, identity, clientId } = session
+    const key = JSON.stringify([kind, identity, clientId, scope])
     const known = this.#acls.get(key)
     if (known !== undefined) return known
-    const attributes = this.#options.attributesOf(session.identity)
-    const acl = aclOfSession(session, client, this.#options.system, attributes)
+    const acl = aclOfSession(scope, standing, system, attributesOf(identity))
     const { tokenCacheMax, aclScopesCharsMax } = LIMITS.access
     const isFull = this.#acls.size >= tokenCacheMax || this.#aclChars >= aclScopesCharsMax
     if (isFull) this.#forgetAcls()
@@ -183,6 +276,19 @@ export class Authenticator {
     this.#acls.clear()
     this.#aclChars = 0
   }
+}
+
+function charsOf({ scope, session }: Known): number {
+  return (scope?.length ?? 0) + (session.scope?.length ?? 0)
+}
+
+/** What the session keeps of this access token; null: it is none of it. */
+function keptOf(
+  read: ReadToken,
+  { access, former }: LiveSession,
+): { readonly untilMs: number; readonly scope: string | null } | null {
+  const kept = [access, former].find((one) => one !== null && isTokenOf(read, one.hash))
+  return kept ? { untilMs: kept.untilMs, scope: kept.scope } : null
 }
 
 /**
@@ -198,6 +304,14 @@ function tokenOf(authorization: string): string | null {
 /** Of a member that does not know what was changed of late. */
 export function unknowable(): RequestError {
   return new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
+}
+
+function unknown(): RequestError {
+  return refusal('the access token is not known: it was revoked, or is none of ours')
+}
+
+function expired(): RequestError {
+  return refusal('the access token has expired; ask /oauth/token for a new one')
 }
 
 function refusal(message: string): RequestError {

@@ -37,6 +37,7 @@ async function cluster(t: Test) {
       dataDir: dir,
       bootstrapSecret: SECRET,
       accessTokenMs: 3_600_000,
+      refreshTokenMs: 30 * 24 * 3_600_000,
       baseUrl: 'http://localhost',
       tell: () => undefined,
       isTerminal: false,

@@ -9,25 +9,22 @@ import type { Acl } from '../../protocol/ace.ts'
 import { RequestError, isRetryable } from '../../protocol/errors.ts'
 import type { Operation, OperationRequest, OperationResponse } from '../http/operation.ts'
 import { unknowable } from './authenticate.ts'
-import type { AttributesOf, Authenticator, Ready } from './authenticate.ts'
+import type { AttributesOf, Ready } from './authenticate.ts'
 import { aclOfClient } from './client.ts'
 import type { Client } from './client.ts'
 import { OAuthError, readClientCredentials, readForm } from './oauth-request.ts'
 import type { Form } from './oauth-request.ts'
-import type { Sessions } from './session.ts'
+import type { SessionGrants } from './sessions/grants.ts'
 import type { SignInAnswer, SignIns } from './sign-ins.ts'
 
 export interface OAuthOptions {
   readonly system: SystemView
-  readonly sessions: Sessions
+  readonly sessions: SessionGrants
   readonly signIns: SignIns
-  readonly authenticator: Authenticator
   readonly ready: Ready
   readonly attributesOf: AttributesOf
   /** Wall clock, milliseconds. */
   readonly nowMs: () => number
-  /** Life of an access token, milliseconds. */
-  readonly accessTokenMs: number
   /** Public address, without a slash at its end. */
   readonly baseUrl: string
 }
@@ -129,22 +126,17 @@ async function issueToken(options: OAuthOptions, asked: Asked): Promise<Operatio
   }
   const acl = aclOfClient(client, options.system, options.attributesOf(clientId))
   const scope = grantedScope(acl, form.get('scope') ?? '')
-  const subject = {
-    identity: clientId,
-    kind: 'client',
-    clientId,
-    grant,
-    scope: scope.kept,
-  } as const
-  const issued = await options.sessions.issue(subject, request.requestId)
-  options.authenticator.remember(issued.token, issued.sessionId, issued.session)
+  const issued = await options.sessions.open(
+    { identity: clientId, kind: 'client', clientId, grant, scope: scope.kept },
+    { trace: request.requestId },
+  )
   return {
     status: 200,
     headers: NO_STORE,
     body: {
-      access_token: issued.token,
+      access_token: issued.accessToken,
       token_type: 'Bearer',
-      expires_in: Math.floor(options.accessTokenMs / 1000),
+      expires_in: issued.expiresIn,
       scope: scope.shown,
     },
   }
@@ -219,14 +211,12 @@ async function revokeToken(options: OAuthOptions, asked: Asked): Promise<Operati
   // Who holds a token may end it; credentials, when they are sent, must be right all the same.
   const sent = readClientCredentials(request.header('authorization'), form) !== null
   const caller = sent ? await authenticateClient(options, asked, form) : null
-  const found = options.sessions.find(token)
+  const found = await options.sessions.find(token)
   if (found === null) return { status: 200, headers: NO_STORE }
-  if (caller !== null && caller.clientId !== found.session.clientId) {
+  if (caller !== null && caller.clientId !== found.clientId) {
     throw new OAuthError('unauthorized_client', 'the token was issued to another client')
   }
-  const by = found.session.identity
-  await options.sessions.end(found.sessionId, { by, trace: request.requestId })
-  options.authenticator.forget(found.sessionId)
+  await options.sessions.end(found.sessionId, { trace: request.requestId })
   return { status: 200, headers: NO_STORE }
 }
 

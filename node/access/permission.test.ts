@@ -17,8 +17,10 @@ import type { Origin } from '../system-actor.ts'
 import { accessBehaviours } from './access.ts'
 import { BOOTSTRAP_CLIENT } from './client.ts'
 import type { Client } from './client.ts'
-import { Sessions } from './session.ts'
-import type { Session } from './session.ts'
+import type { CallerSession } from '../../protocol/message.ts'
+import { Revocations } from './sessions/revocation.ts'
+import { OLD_SESSION } from './sessions/tidying.ts'
+import { callerSession } from './testing/sessions.ts'
 
 const START = { by: 'system', trace: 't' }
 const ME = { by: BOOTSTRAP_CLIENT, trace: 't' }
@@ -29,20 +31,6 @@ const FIRST: Client = {
   isSystem: false,
   createdAt: '',
   suspendedAt: null,
-}
-
-function sessionOf(more: Partial<Session> = {}): Session {
-  return {
-    identity: BOOTSTRAP_CLIENT,
-    kind: 'client',
-    clientId: BOOTSTRAP_CLIENT,
-    grant: 'client_credentials',
-    scope: null,
-    accessTokenHash: '',
-    issuedAt: '2026-01-01T00:00:00Z',
-    expiresAt: '2099-01-01T00:00:00Z',
-    ...more,
-  }
 }
 
 function codeOf(reply: Reply): string {
@@ -75,25 +63,29 @@ async function cluster() {
   return { ...members, two, owner, edge, run, put, drop }
 }
 
-async function signedIn(t: Test, session = sessionOf()) {
+async function signedIn(t: Test, more: Partial<CallerSession> = {}) {
   const world = await cluster()
   t.equal(await world.put('client', BOOTSTRAP_CLIENT, FIRST, START, { ifAbsent: true }), 'ok')
-  t.equal(await world.put('session', 's', session, ME, { ifAbsent: true }), 'ok')
-  const write = (key: string, origin: Origin = { ...ME, session: 's' }) =>
+  const session = callerSession(world.owner.system, BOOTSTRAP_CLIENT, more)
+  const mine = { ...ME, session }
+  const write = (key: string, origin: Origin = mine) =>
     world.put('registry', key, { value: 1, isSecret: false }, origin)
-  return { ...world, write }
+  return { ...world, session, mine, write }
 }
 
 t.test('registry: as far as the session of its caller goes, by whatever edge', async (t) => {
-  const { write, drop, owner } = await signedIn(t, sessionOf({ scope: 'registry/mine:write' }))
+  const { write, drop, owner, mine, session } = await signedIn(t, { scope: 'registry/mine:write' })
   t.equal(await write('mine/a'), 'ok')
   t.equal(await write('theirs/a'), 'FORBIDDEN')
   t.equal(await write('mine/b', ME), 'FORBIDDEN', 'without a session')
-  t.equal(await write('mine/b', { ...ME, session: 'made up' }), 'FORBIDDEN')
-  const other = { by: 'another', trace: 't', session: 's' }
-  t.equal(await write('mine/b', other), 'FORBIDDEN', "another's session")
-  t.equal(await drop('registry', 'theirs/a', { ...ME, session: 's' }), 'FORBIDDEN')
-  t.equal(await drop('registry', 'mine/a', { ...ME, session: 's' }), 'ok')
+  t.equal(await write('mine/b', { by: 'another', trace: 't', session }), 'FORBIDDEN', "another's")
+  const principal = { ...session, kind: 'principal' as const }
+  t.equal(await write('mine/b', { ...mine, session: principal }), 'FORBIDDEN', 'nobody of that id')
+  const eras = ['1 ', '1 '] as const
+  t.equal(await write('mine/b', { ...mine, session: { ...session, eras } }), 'FORBIDDEN')
+  t.equal(await write('mine/b', { ...mine, session: { ...session, clientId: 'x' } }), 'FORBIDDEN')
+  t.equal(await drop('registry', 'theirs/a', mine), 'FORBIDDEN')
+  t.equal(await drop('registry', 'mine/a', mine), 'ok')
   t.equal(owner.system.size('registry'), 0)
 })
 
@@ -111,9 +103,9 @@ function lags(one: OneMember): () => void {
 t.test('an edge with a stale view lets through what the owner no longer does', async (t) => {
   const { write, run, owner, edge, two } = await signedIn(t)
   lags(two.find(({ member }) => member === edge)!)
-  t.equal(await run(owner.ask(deleteRequest('session', 's', {}, ME))), 'ok')
-  t.equal(owner.system.get('session', 's'), null)
-  t.not(edge.system.get('session', 's'), null, 'it does not know')
+  t.equal(await run(owner.ask(putRequest('revocation', 's', { value: { at: '' } }, START))), 'ok')
+  t.not(owner.system.get('revocation', 's'), null)
+  t.equal(edge.system.get('revocation', 's'), null, 'it does not know')
   t.ok(edge.knowsConfiguration, 'and may still go by what it has')
   t.equal(await write('b'), 'FORBIDDEN')
   t.equal(owner.system.get('registry', 'b'), null)
@@ -131,49 +123,35 @@ t.test('an owner that has just begun decides by all that is committed', async (t
   t.same(said, ['ok'])
 })
 
-t.test('an end that the owner of the sessions could not decide is none', async (t) => {
+t.test('a revocation that the owner could not decide is none', async (t) => {
   const { owner, edge, two, until, clock } = await signedIn(t)
   lags(two.find(({ member }) => member === owner)!)
-  const sessions = new Sessions({
-    actorSystem: edge,
-    world: { clock, random: () => undefined },
-    accessTokenMs: 1,
-    tidies: () => false,
-    onError: () => undefined,
-    onPushedOut: () => undefined,
-  })
+  const revocations = new Revocations(edge, clock)
+  t.teardown(() => revocations.stop())
   let said = ''
-  sessions.end('s', ME).then(
-    () => (said = 'ended'),
+  revocations.tell('s', 't').then(
+    () => (said = 'told'),
     (error: unknown) => (said = (error as RequestError).errors[0]!.code),
   )
   await until('it is answered', () => said !== '')
   t.equal(said, 'UNAVAILABLE')
-  t.not(edge.system.get('session', 's'), null)
 })
 
-t.test('sessions: for a client that is there, in its own name, by its grants', async (t) => {
-  const { put, drop } = await signedIn(t)
-  const make = (more: Partial<Session>, origin: Origin = ME) =>
-    put('session', 'forged', sessionOf(more), origin, { ifAbsent: true })
-  t.equal(await make({}, { by: 'another', trace: 't' }), 'FORBIDDEN')
-  t.equal(
-    await make({ identity: 'nobody', clientId: 'nobody' }, { ...ME, by: 'nobody' }),
-    'FORBIDDEN',
-  )
-  t.equal(await make({ clientId: 'another' }), 'FORBIDDEN')
-  t.equal(await make({ kind: 'principal' }), 'FORBIDDEN')
-  t.equal(await make({ grant: 'implicit' }), 'FORBIDDEN')
-  t.equal(await put('session', 's', sessionOf({ scope: '*' }), ME), 'FORBIDDEN', 'it never changes')
-  t.equal(await drop('session', 's', { by: 'another', trace: 't' }), 'FORBIDDEN')
-  t.equal(await drop('session', 's', START), 'ok', 'as what has expired')
+t.test('sessions: revocations stay for their time, and none is made here', async (t) => {
+  const { put, drop, mine } = await signedIn(t)
+  t.equal(await put('revocation', 'r', { at: '' }, ME), 'ok', 'whoever ends one')
+  t.equal(await put('revocation', 'r', { at: '' }, ME, { ifAbsent: true }), 'CONFLICT')
+  for (const origin of [ME, mine]) t.equal(await drop('revocation', 'r', origin), 'FORBIDDEN')
+  t.equal(await drop('revocation', 'r', START), 'ok', 'when nobody goes by its session any more')
+  for (const origin of [START, ME, mine]) {
+    t.equal(await put(OLD_SESSION, 's', {}, origin), 'FORBIDDEN')
+  }
 })
 
 t.test('clients and roles: the first client, and its bootstrap secret', async (t) => {
-  const { put, drop } = await signedIn(t)
+  const { put, drop, mine } = await signedIn(t)
   const of = { secretId: '1', hash: 'h', createdAt: '', expiresAt: null }
   const secret = { ...of, source: 'bootstrap' } as const
-  const mine = { ...ME, session: 's' }
   t.equal(await put('client', 'mallory', FIRST, START, { ifAbsent: true }), 'FORBIDDEN')
   t.equal(await put('client', 'mallory', FIRST, mine), 'FORBIDDEN')
   const first = (more: Partial<Client>, options = {}) =>

@@ -1,49 +1,57 @@
-// What the owner of the `system` shard asks before a change of configuration, by its own maps: a
-// member that lags behind, or is wrong, has let the request through, and may not speak for its
-// caller. Source: PROTOCOL 3.0 "The system shard", CONTRACT 1.14.
+// What a session may do; and what the owner of the `system` shard asks before a change of
+// configuration, by its own maps: a member that lags behind, or is wrong, has let the request
+// through, and may not speak for everybody. Source: PROTOCOL 3.0 "The system shard", CONTRACT 1.8,
+// 1.14.
 
-import { LIMITS } from '../../config/limits.ts'
 import { narrow, parseScope } from '../../protocol/ace.ts'
 import type { Acl } from '../../protocol/ace.ts'
 import { type Attributes, NO_ATTRIBUTES } from '../../protocol/attributes.ts'
 import type { ConfigurationView, Turn } from '../../protocol/behaviour.ts'
 import { aclOfClient } from './client.ts'
-import type { Client } from './client.ts'
-import type { Session } from './session.ts'
+import { aclOfPrincipal } from './principal.ts'
+import { REVOCATION } from './sessions/revocation.ts'
+import { stillStanding } from './sessions/standing.ts'
+import type { Standing } from './sessions/standing.ts'
 
-/** What a client's session may do: what the client may, cut to the scope that it asked for. */
+/**
+ * What a session may do: a client's what the client may, a person's what its roles grant, as far as
+ * the client's registered scopes go; cut to the scope that was asked for.
+ */
 export function aclOfSession(
-  { scope }: Pick<Session, 'scope'>,
-  client: Client,
+  scope: string | null,
+  { client, principal }: Standing,
   view: ConfigurationView,
   attributes: Attributes = NO_ATTRIBUTES,
 ): Acl {
-  const acl = aclOfClient(client, view, attributes)
+  const acl =
+    principal === null
+      ? aclOfClient(client, view, attributes)
+      : cut(aclOfPrincipal(principal, view), client.properties.scopes?.join(' ') ?? null)
+  return cut(acl, scope)
+}
+
+function cut(acl: Acl, scope: string | null): Acl {
   if (scope === null) return acl
   const scopes = parseScope(scope)
   return narrow(acl, scopes.ok ? scopes.aces : [])
 }
 
 /**
- * Why the caller of this turn may not do what needs this permission; null: it may. A session that
- * has ended of late by this clock still counts: its end is the edge's to see, and clocks differ.
+ * Why the caller of this turn may not do what needs this permission; null: it may. That the session
+ * was there its member says; that it has not been revoked of late, that its identity and client are
+ * those of then, and what they may, is asked here.
  */
 export function refusalOf(
   view: ConfigurationView,
-  { by, session, nowMs }: Pick<Turn, 'by' | 'session' | 'nowMs'>,
+  { by, session }: Pick<Turn, 'by' | 'session'>,
   resource: string,
   permission: string,
 ): string | null {
-  const found = session === undefined ? null : view.get<Session>('session', session)
-  if (found === null) return 'the session of this request is not known: it was ended'
-  const { identity, kind, expiresAt } = found.value
-  const isOver = Date.parse(expiresAt) + LIMITS.redis.sealAgeMs < nowMs
-  if (isOver || kind !== 'client' || identity !== by) return 'the session is not of this request'
-  const client = view.get<Client>('client', identity)
-  if (client === null || client.value.suspendedAt !== null) {
-    return 'the identity of this request is gone or suspended'
-  }
-  return aclOfSession(found.value, client.value, view).covers(resource, permission)
+  if (session === undefined) return 'this request has no session'
+  if (view.get(REVOCATION, session.id) !== null) return 'the session of this request was ended'
+  const standing = stillStanding({ ...session, identity: by }, view)
+  if (standing === null) return 'the identity of this request is gone, suspended or another'
+  return aclOfSession(session.scope, standing, view).covers(resource, permission)
     ? null
     : `this needs the ACE ${resource}:${permission}`
 }

@@ -1,4 +1,4 @@
-// Access tokens: base64url(16-byte session UUID ‖ 32 random bytes). The first 16 bytes name the
+// Tokens and codes: base64url(16-byte session UUID ‖ 32 random bytes). The first 16 bytes name the
 // session, which keeps a SHA-256 of the whole: enough for 256 random bits. Source: CONTRACT 1.11.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -7,6 +7,9 @@ import type { FillRandom } from '../../protocol/ids.ts'
 
 const TOKEN_BYTES = 48
 const TOKEN_CHARS = 64
+const UUID_BYTES = 16
+/** Where the shared part of a refresh token ends, and 128 bits of its own begin. */
+const FAMILY_END = 32
 /** Base64 characters that hold nothing but the session's UUID. */
 const SESSION_CHARS = 21
 
@@ -17,17 +20,55 @@ export interface NewToken {
   readonly hash: string
 }
 
-/** The session's UUID is of version 4: a token must not tell when it was made. */
-export function makeToken(random: FillRandom): NewToken {
+export interface NewRefreshToken extends NewToken {
+  /** base64url SHA-256 of the part that the refresh tokens of a session share. */
+  readonly family: string
+}
+
+/** An access token or a code. The session's UUID is of version 4: it must not tell its time. */
+export function makeToken(random: FillRandom, sessionId?: string): NewToken {
   const bytes = Buffer.alloc(TOKEN_BYTES)
   random(bytes)
-  bytes[6] = (bytes[6]! & 0x0f) | 0x40
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  if (sessionId === undefined) {
+    bytes[6] = (bytes[6]! & 0x0f) | 0x40
+    bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  } else bytes.write(sessionId.replaceAll('-', ''), 'hex')
   return {
-    sessionId: formatUuid(bytes),
+    sessionId: sessionId ?? formatUuid(bytes),
     token: bytes.toString('base64url'),
     hash: sha256(bytes).toString('base64url'),
   }
+}
+
+/**
+ * A refresh token: half of its secret is that of all refresh tokens of its session, which only
+ * their holders know. By it one that was rotated is told from one that was made up, without
+ * keeping the hashes of all.
+ */
+export function makeRefreshToken(
+  random: FillRandom,
+  sessionId: string,
+  last: ReadToken | null,
+): NewRefreshToken {
+  const bytes = Buffer.alloc(TOKEN_BYTES)
+  random(bytes)
+  bytes.write(sessionId.replaceAll('-', ''), 'hex')
+  last?.bytes.copy(bytes, UUID_BYTES, UUID_BYTES, FAMILY_END)
+  return {
+    sessionId,
+    token: bytes.toString('base64url'),
+    hash: sha256(bytes).toString('base64url'),
+    family: familyOf({ sessionId, bytes }),
+  }
+}
+
+/** Hash of the part that the refresh tokens of a session share. */
+export function familyOf({ bytes }: ReadToken): string {
+  return sha256(bytes.subarray(0, FAMILY_END)).toString('base64url')
+}
+
+export function hashOf({ bytes }: ReadToken): string {
+  return sha256(bytes).toString('base64url')
 }
 
 export interface ReadToken {

@@ -21,10 +21,10 @@ const TYPED: ReadonlySet<string> = new Set(['asset', 'ticket'])
 export class ActorTypes {
   readonly #types = new Map<string, ActorType>()
 
-  /** Actors of the system shard have endpoints of their own; they are no actor types here. */
+  /** Configuration and sessions have endpoints of their own; they are no actor types here. */
   constructor(behaviours: ReadonlyMap<string, Behaviour>) {
     for (const behaviour of behaviours.values()) {
-      if (behaviour.home !== 'shards') continue
+      if (behaviour.home !== 'shards' || behaviour.isInternal) continue
       const resource = `actors/${behaviour.type}`
       this.#types.set(behaviour.type, { behaviour, resource, path: `/resources/${resource}/` })
     }

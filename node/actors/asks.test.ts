@@ -10,6 +10,7 @@ import type { OperationRequest } from '../http/operation.ts'
 import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
 import { noteOrder } from '../testing/note-order.ts'
 import { actorOperations } from './routes.ts'
+import { SOMEBODY } from '../access/testing/sessions.ts'
 
 const UUID = '0198c0de-7000-7abc-8def-0123456789ab'
 const message = (type: string): object => ({ type, body: {} })
@@ -65,7 +66,7 @@ async function asked(asking: Asking): Promise<ActorRequest[][]> {
         random: () => {},
       },
     }).find((one) => one.path === path)!
-    const identity: Identity = { id: 'shop', kind: 'client', sessionId: UUID, acl: who }
+    const identity: Identity = { ...SOMEBODY, id: 'shop', sessionId: UUID, acl: who }
     const request = {
       identity,
       params: { type: 'order', id },

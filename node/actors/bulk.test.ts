@@ -8,6 +8,7 @@ import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { Reply } from '../../protocol/message.ts'
 import { bulk, create, latch, note, read, settle } from './testing/bulk-client.ts'
 import type { AnswerLine } from './testing/bulk-client.ts'
+import { SOMEBODY } from '../access/testing/sessions.ts'
 
 const UUID = '0198c0de-7000-7abc-8def-0123456789ab'
 const OTHER = '0198c0de-7000-7abc-8def-ffffffffffff'
@@ -316,7 +317,7 @@ t.test('a stream that outlives its token: who calls is looked up for each line',
   client.send(note('1', 'b'), { ...note('2', 'c'), idempotencyKey: 'k' })
   await settle()
   t.equal(system.asked.length, asked, 'nothing was done')
-  client.who = { id: 'shop', kind: 'client', sessionId: UUID, acl: new Acl([]) }
+  client.who = { ...SOMEBODY, id: 'shop', sessionId: UUID, acl: new Acl([]) }
   client.send(note('1', 'e')).end()
   await done
   const codes = client.answers.slice(1).map(({ errors }) => errors?.[0]?.code)

@@ -9,6 +9,7 @@ import { registryBehaviour } from '../registry/entry.ts'
 import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
 import { noteOrder } from '../testing/note-order.ts'
 import { actorOperations } from './routes.ts'
+import { SOMEBODY } from '../access/testing/sessions.ts'
 
 const UUID = '0198c0de-7000-7abc-8def-0123456789ab'
 const OTHER = '0198c0de-7000-7abc-8def-ffffffffffff'
@@ -52,7 +53,7 @@ function station(order: typeof noteOrder = noteOrder) {
     const base = options.base ?? '/resources/actors'
     const operation = operations.find((one) => one.path === `${base}/{type}/{id}`)!
     const request = {
-      identity: { id: 'shop', kind: 'client', sessionId: UUID, acl: options.acl ?? OWNER_ACL },
+      identity: { ...SOMEBODY, id: 'shop', sessionId: UUID, acl: options.acl ?? OWNER_ACL },
       params: { type: options.path ?? 'order', id },
       query: new URLSearchParams(options.query ?? ''),
       header: (name: string) => (name === 'idempotency-key' ? (options.key ?? '') : ''),

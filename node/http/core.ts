@@ -27,9 +27,14 @@ export interface Log {
   info(fields: object, message: string): void
 }
 
-/** Whose token this is; '' when none was sent. A promise only while the answer isn't at hand. */
+/**
+ * Whose token this is; '' when none was sent. A promise only while the answer isn't at hand.
+ * `addressOf` the caller, asked where it matters: strangers of one network share what is done for
+ * them; empty where nobody can tell.
+ */
 export type Authenticate = (
   authorization: string,
+  addressOf?: () => string,
 ) => Identity | RequestError | Promise<Identity | RequestError>
 
 /** The bounds of this folder, and those of others that it keeps to; a test may have its own. */

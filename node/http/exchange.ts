@@ -113,7 +113,7 @@ export class Exchange implements OperationRequest, Arriving {
 
   /** Who calls, looked up at this moment. */
   identityNow(): ReturnType<Authenticate> {
-    return this.core.authenticate(this.header('authorization'))
+    return this.core.authenticate(this.header('authorization'), () => this.address)
   }
 
   get query(): URLSearchParams {

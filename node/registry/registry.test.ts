@@ -7,6 +7,7 @@ import { Acl, OWNER_ACL, parseScope } from '../../protocol/ace.ts'
 import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { OperationRequest } from '../http/operation.ts'
 import { accessBehaviours } from '../access/access.ts'
+import { SOMEBODY, callerSession } from '../access/testing/sessions.ts'
 import { OWNER_ROLE } from '../access/role.ts'
 import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
 import { RegistryChannels } from './channels.ts'
@@ -29,15 +30,12 @@ interface Call {
   readonly ifNoneMatch?: string
 }
 
-/** A client that may do everything, and its session: what an edge lets through is asked again. */
+/** A client that may do everything: what an edge lets through is asked again. */
 function signIn(system: ActorSystemTwin): void {
   const dates = { createdAt: '', suspendedAt: null }
   const properties = { name: 'me', redirectUris: [], grantTypes: ['client_credentials'] }
   const roles = [OWNER_ROLE]
   system.put('client', 'me', { properties, roles, secrets: [], isSystem: false, ...dates })
-  const who = { identity: 'me', kind: 'client', clientId: 'me', grant: 'client_credentials' }
-  const times = { issuedAt: '2026-01-01T00:00:00Z', expiresAt: '2099-01-01T00:00:00Z' }
-  system.put('session', 's', { ...who, scope: null, accessTokenHash: '', ...times })
 }
 
 function station() {
@@ -66,7 +64,7 @@ function station() {
       'if-none-match': options.ifNoneMatch ?? '',
     }
     const request = {
-      identity: { id: 'me', kind: 'client', sessionId: 's', acl },
+      identity: { ...SOMEBODY, id: 'me', session: callerSession(system.system, 'me'), acl },
       params: key === null ? {} : { key },
       query: new URLSearchParams(options.query ?? ''),
       header: (name: string) => headers[name] ?? '',

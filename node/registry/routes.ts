@@ -234,7 +234,7 @@ function conditionOf(request: OperationRequest): ReturnType<typeof readCondition
 }
 
 function originOf({ identity, requestId }: OperationRequest): Origin {
-  return { by: identity.id, trace: requestId, session: identity.sessionId }
+  return { by: identity.id, trace: requestId, session: identity.session }
 }
 
 /** `?index`, `?index=true`, `?index=false`. Throws RequestError 400 for anything else. */

@@ -7,8 +7,15 @@ import type {
   SystemEntry,
   SystemView,
 } from '../../cluster/actor-system.ts'
-import type { RuntimeCall, Behaviour, SystemState, Turn } from '../../protocol/behaviour.ts'
-import { errorItem } from '../../protocol/errors.ts'
+import type {
+  RuntimeCall,
+  Behaviour,
+  Decision,
+  Effect,
+  SystemState,
+  Turn,
+} from '../../protocol/behaviour.ts'
+import { RequestError, errorItem } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import { turnIds } from '../../protocol/checkpoint.ts'
 import { isUuid, uuidMaker } from '../../protocol/ids.ts'
@@ -28,6 +35,11 @@ type Changed = (key: string, entry: SystemEntry | null) => void
 /** Runs before a request is served; a reply that it gives is the answer instead. */
 export type Before = (request: ActorRequest) => Promise<Reply | null> | Reply | null
 
+const RELAYED = {
+  ...{ idempotencyKey: null, bodyHash: '', by: 'system', preview: false },
+  ...{ budgetMs: 1_000, trace: 'relay' },
+}
+
 export class ActorSystemTwin implements ActorSystem {
   readonly behaviours: ReadonlyMap<string, Behaviour>
   readonly system: SystemView
@@ -35,11 +47,15 @@ export class ActorSystemTwin implements ActorSystem {
   readonly asked: ActorRequest[] = []
   before: Before = () => null
   nowMs = 1_700_000_000_000
+  /** The outbox works at once. */
+  relays = true
   readonly #actors = new Map<string, Kept>()
   readonly #keys = new Map<string, string>()
   readonly #maps = new Map<string, Map<string, SystemEntry>>()
   readonly #listeners = new Map<string, Set<Changed>>()
   readonly #newId: (nowMs: number) => string
+  /** What the outbox would send. */
+  readonly #effects: Effect[] = []
   #seed = 1
   #offset = 0
   #numbers = 0
@@ -69,7 +85,18 @@ export class ActorSystemTwin implements ActorSystem {
   async ask(request: ActorRequest): Promise<Reply> {
     this.asked.push(request)
     const instead = await this.before(request)
-    return instead ?? this.#serve(request)
+    const reply = instead ?? this.#serve(request)
+    if (this.relays) this.relay()
+    return reply
+  }
+
+  /** Sends what the outbox has, as far as it goes. */
+  relay(): void {
+    for (let effect = this.#effects.shift(); effect; effect = this.#effects.shift()) {
+      const { to, messages } = effect
+      const id = 'id' in to ? to.id : to.key
+      this.#serve({ ...RELAYED, type: to.type, id, messages })
+    }
   }
 
   /** Writes a configuration actor, whoever may. */
@@ -142,11 +169,9 @@ export class ActorSystemTwin implements ActorSystem {
       newId: turnIds(messageId, kept.version, this.nowMs),
       hooks: { has: () => false },
     }
-    const deciding = behaviour.decide(kept.state, message, turn)
-    let step = deciding.next()
-    while (!step.done) step = deciding.next(this.#answer(step.value, kept.id))
-    const decision = step.value
+    const decision = this.#decide(behaviour.decide(kept.state, message, turn), kept.id)
     if (!decision.ok) return fail(decision.errors)
+    this.#effects.push(...(preview ? [] : (decision.effects ?? [])))
     decision.records.forEach((record, i) => {
       const meta = {
         actorId: kept.id,
@@ -162,6 +187,20 @@ export class ActorSystemTwin implements ActorSystem {
     return decision.data === undefined
       ? { type: message.type, success: true }
       : { type: message.type, success: true, data: decision.data }
+  }
+
+  #decide(
+    deciding: Generator<RuntimeCall, Decision<unknown>, unknown>,
+    actorId: string,
+  ): Decision<unknown> {
+    try {
+      let step = deciding.next()
+      while (!step.done) step = deciding.next(this.#answer(step.value, actorId))
+      return step.value
+    } catch (error) {
+      if (error instanceof RequestError) return { ok: false, errors: error.errors }
+      throw error
+    }
   }
 
   #answer(call: RuntimeCall, actorId: string): unknown {

@@ -210,6 +210,8 @@ const SOUND_BODIES: Readonly<Record<string, unknown>> = {
   '/resources/graph': [{ edge: 'orders', node: { fields: ['orderNumber'] } }],
   '/graphql': { query: '{ __typename }' },
   '/resources/registry/{key}': 1,
+  '/me/pat': { scope: 'signals:read' },
+  '/me/pat/{id}/renew': { expiresAt: '2030-01-01T00:00:00Z' },
   '/enums/graph/{node}/{field}/values/{key}': {},
   '/enums/definitions/{name}/values/{key}': {},
 }
@@ -221,7 +223,7 @@ const SOUND_QUERIES: Readonly<Record<string, string>> = {
 
 t.test('what an operation is said to ask for, it asks for', async (t) => {
   const { paths } = (await node.send('/openapi.json')).json<OpenApi>()
-  const token = await node.token('registry/elsewhere:read me:read')
+  const token = await node.token('registry/elsewhere:read signals:read')
   let asked = 0
   for (const [path, item] of Object.entries(paths)) {
     for (const [verb, { security, requestBody }] of Object.entries(item)) {

@@ -15,6 +15,7 @@ import { healthOperations } from '../../node/health/routes.ts'
 import { openApiOperation } from '../../node/http/openapi.ts'
 import type { Operation } from '../../node/http/operation.ts'
 import { livePageOperations } from '../../node/live/page.ts'
+import { meOperations } from '../../node/me/routes.ts'
 import { registryOperations } from '../../node/registry/routes.ts'
 
 const CONTRACT = join(import.meta.dirname, '../../protocol/CONTRACT.md')
@@ -30,6 +31,7 @@ export function describedOperations(): readonly Operation[] {
     ...frontOperations(nothing),
     ...healthOperations({ checks: nothing, metrics: nothing }),
     ...oauthOperations(nothing),
+    ...meOperations({} as never),
     ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
     ...graphRoutes(nothing),
     ...searchRoutes(nothing),

@@ -39,6 +39,8 @@ export async function station(
   const system = options.system ?? new ActorSystemTwin(accessBehaviours())
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'kontor-access-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  // The owner of the sessions has the same clock.
+  Object.defineProperty(system, 'nowMs', { get: () => clock.nowMs, configurable: true })
   const clock: Setup['clock'] = { nowMs: Date.parse('2026-03-01T12:00:00Z'), timers: [] }
   let seed = ++stations
   const world: World = {
@@ -63,6 +65,7 @@ export async function station(
     dataDir: join(dir, 'data'),
     bootstrapSecret: options.secret === undefined ? SECRET : options.secret,
     accessTokenMs: 60 * 60_000,
+    refreshTokenMs: 30 * 24 * 3_600_000,
     baseUrl: 'http://127.0.0.1:8080',
     tell: (text) => printed.push(text),
     isTerminal: options.isTerminal ?? false,
@@ -111,9 +114,8 @@ export async function token(setup: Setup, scope?: string, form: Body = {}): Prom
   return body.access_token
 }
 
-export function who(setup: Setup, accessToken: string): Identity | string {
-  const answer = setup.access.authenticate(`Bearer ${accessToken}`)
-  if (answer instanceof Promise) throw new Error('the answer is not at hand')
+export async function who(setup: Setup, accessToken: string): Promise<Identity | string> {
+  const answer = await setup.access.authenticate(`Bearer ${accessToken}`)
   return answer instanceof RequestError ? answer.errors[0]!.code : answer
 }
 

@@ -10,6 +10,7 @@ import type { LineStream, OperationRequest } from '../../http/operation.ts'
 import { ActorSystemTwin } from '../../testing/actor-system-twin.ts'
 import { noteOrder } from '../../testing/note-order.ts'
 import { actorOperations } from '../routes.ts'
+import { SOMEBODY } from '../../access/testing/sessions.ts'
 
 export interface AnswerLine {
   readonly id: string | null
@@ -35,7 +36,7 @@ class Client implements LineStream {
   readonly lines: LineStream['lines'] = { [Symbol.asyncIterator]: () => this.#iterate() }
 
   constructor(acl: Acl) {
-    this.who = { id: 'shop', kind: 'client', sessionId: '', acl }
+    this.who = { ...SOMEBODY, id: 'shop', sessionId: '', acl }
   }
 
   identityNow(): ReturnType<LineStream['identityNow']> {

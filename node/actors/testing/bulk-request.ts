@@ -3,8 +3,9 @@
 import { OWNER_ACL } from '../../../protocol/ace.ts'
 import type { Identity } from '../../access/identity.ts'
 import type { OperationRequest } from '../../http/operation.ts'
+import { SOMEBODY } from '../../access/testing/sessions.ts'
 
-export const SHOP: Identity = { id: 'shop', kind: 'client', sessionId: '', acl: OWNER_ACL }
+export const SHOP: Identity = { ...SOMEBODY, id: 'shop', sessionId: '', acl: OWNER_ACL }
 
 /** The members that the bulk operation reads. */
 export const BULK_REQUEST = {

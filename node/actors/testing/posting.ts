@@ -11,6 +11,7 @@ import type { ErrorItem } from '../../../protocol/errors.ts'
 import type { Message, MessageResult } from '../../../protocol/message.ts'
 import type { Operation, OperationRequest, OperationResponse } from '../../http/operation.ts'
 import { actorOperations } from '../routes.ts'
+import { SOMEBODY } from '../../access/testing/sessions.ts'
 
 export interface Answer {
   readonly paths: readonly string[]
@@ -58,7 +59,7 @@ function requestOf(sent: Sent): OperationRequest {
   const scope = parseScope(may.map(ace).join(' '))
   const acl = new Acl(scope.ok ? scope.aces : [])
   return {
-    identity: { id: by, kind: 'client', sessionId: id, acl },
+    identity: { ...SOMEBODY, id: by, sessionId: id, acl },
     params: { type: 'ledger', id },
     query: new URLSearchParams(isPreview ? 'preview' : ''),
     header: (name: string) => (name === 'idempotency-key' ? key : ''),

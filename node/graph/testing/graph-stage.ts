@@ -27,6 +27,7 @@ import { PlanServer } from '../plans/plan-server.ts'
 import { graphRoutes } from '../routes.ts'
 import { SharedProgress } from '../../indexing/embedded/shared-progress.ts'
 import { ManualClock } from '../../indexing/testing/manual-clock.ts'
+import { SOMEBODY } from '../../access/testing/sessions.ts'
 
 export const A = actorIdOf(1, 0)
 export const B = actorIdOf(2, 1)
@@ -204,7 +205,7 @@ export async function call(s: Stage, of: Call): Promise<OperationResponse> {
     accept: of.accept ?? '',
   }
   const request: OperationRequest = {
-    identity: { id: 'client', kind: 'client', sessionId: 's', acl },
+    identity: { ...SOMEBODY, id: 'client', sessionId: 's', acl },
     isKnown: true,
     params: {},
     query: new URLSearchParams({ ...of.url, ...(q === undefined ? {} : { q }) }),

@@ -6,7 +6,7 @@ import type { Matcher } from '../../../cluster/feed/watch/feed-watch.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { checkpointId } from '../../../protocol/checkpoint.ts'
 import { recordsOf } from '../../../protocol/entry/entry.ts'
-import { pathsAbove } from './topic.ts'
+import { hasEvents, pathsAbove } from './topic.ts'
 import type { PlatformEvent } from './topic.ts'
 
 /** Events of one entry, in their order; none: it changed nothing, or is of no type known here. */
@@ -15,7 +15,7 @@ export function eventsOf(
   behaviours: ReadonlyMap<string, Behaviour>,
 ): readonly PlatformEvent[] {
   const behaviour = behaviours.get(entry.y)
-  if (behaviour === undefined || behaviour.home !== 'shards' || entry.r.length === 0) return []
+  if (!hasEvents(behaviour) || entry.r.length === 0) return []
   const records = recordsOf(entry, behaviour)
   const path = `actors/${entry.y}/${entry.p}`
   const timestamp = new Date(entry.t).toISOString()

@@ -63,13 +63,18 @@ export function readTopic(
   return { path: actorPath(segments, behaviours), root, events }
 }
 
+/** Whether actors of this type are shown to callers at all. */
+export function hasEvents(behaviour: Behaviour | undefined): behaviour is Behaviour {
+  return behaviour?.home === 'shards' && behaviour.isInternal !== true
+}
+
 function actorPath(
   [, type, id, ...more]: readonly string[],
   behaviours: ReadonlyMap<string, Behaviour>,
 ): string {
   if (type === undefined) return 'actors'
-  if (behaviours.get(type)?.home !== 'shards') {
-    const types = [...behaviours.values()].filter(({ home }) => home === 'shards')
+  if (!hasEvents(behaviours.get(type))) {
+    const types = [...behaviours.values()].filter(hasEvents)
     throw invalid(
       `there are no actors of type "${type}"; types: ${types.map((b) => b.type).join()}`,
     )

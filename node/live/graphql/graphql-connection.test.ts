@@ -115,10 +115,7 @@ t.test('a token that expires or is revoked ends its connection with 4403', async
   await following(revoked)
   await following(expires)
   t.equal(lists.standing, 2)
-  await system.ask({
-    ...{ type: 'session', id: sessionId, messages: [{ type: 'delete', body: {} }] },
-    ...{ idempotencyKey: null, bodyHash: '', by: 'web', preview: false, budgetMs: 1, trace: '' },
-  })
+  system.put('revocation', sessionId, { at: '' })
   t.strictSame([revoked.code, expires.code], [4403, null])
   t.equal(lists.standing, 1, 'its list ends with it')
   await pass(LIFE_MS + 1_000)

@@ -1,13 +1,13 @@
 // What the caller behind a connection may do, for as long as it is open: the token is looked at
-// again when its session, its client or any role changes, and by the clock. A member that can't
-// know what was revoked says so, and nothing is pushed meanwhile. Source: CONTRACT 1.10, 1.11.
+// again when its session is revoked, any identity or role changes, and by the clock. A member that
+// can't know what was revoked says so, and nothing is pushed meanwhile. Source: CONTRACT 1.10, 1.11.
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import type { Clock } from '../../../cluster/clock.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Identity } from '../../access/identity.ts'
-import type { Session } from '../../access/session.ts'
+import { REVOCATION } from '../../access/sessions/revocation.ts'
 import type { Authenticate } from '../../http/core.ts'
 
 /** Who calls, asked again before each push. */
@@ -45,10 +45,11 @@ export class AccessBook {
     const { system } = options
     const recheckAll = (): void => this.#recheckAll()
     this.#unfollow = [
-      system.onChange('session', (key, entry) => {
-        if (entry === null) for (const one of this.#bySession.get(key) ?? []) one.recheck()
+      system.onChange(REVOCATION, (key) => {
+        for (const one of this.#bySession.get(key) ?? []) one.recheck()
       }),
       system.onChange('client', recheckAll),
+      system.onChange('principal', recheckAll),
       system.onChange('role', recheckAll),
     ]
   }
@@ -115,7 +116,8 @@ export class FollowedAccess implements CallerAccess {
   /** A look is under way: it says how things are when it ends. */
   #isLooking = false
   #unknownSinceMs = 0
-  #expiresAtMs: number | null = null
+  /** When the token was looked at last, by the monotonic clock. */
+  #lookedMs: number
   readonly #changed: (() => void)[] = []
 
   constructor(
@@ -131,7 +133,7 @@ export class FollowedAccess implements CallerAccess {
     this.#end = end
     this.#who = who
     this.sessionId = who.sessionId
-    this.#readExpiry()
+    this.#lookedMs = options.clock.monotonicMs()
   }
 
   get identity(): Identity | null {
@@ -173,23 +175,16 @@ export class FollowedAccess implements CallerAccess {
     if (this.#state === 'ended') return
     const { isKnown, clock } = this.#options
     if (this.#state === 'known' && !isKnown()) this.#unknown()
-    if (this.#isOver || this.#state !== 'known') this.recheck()
-    else if (this.#expiresAtMs === null) {
-      // A token just made is good before the maps show its session, and only for a moment.
-      this.#readExpiry()
-      if (this.#expiresAtMs === null) this.recheck()
-    }
-    const sinceMs = clock.monotonicMs() - this.#unknownSinceMs
+    const nowMs = clock.monotonicMs()
+    // Within what its member may believe of a session before it asks again.
+    const isDue = nowMs - this.#lookedMs >= (LIMITS.access.tokenLeaseMs * 3) / 4
+    if (this.#isOver || isDue || this.#state !== 'known') this.recheck()
+    const sinceMs = nowMs - this.#unknownSinceMs
     if (this.#state === 'unknown' && sinceMs >= LIMITS.live.unknowableMs) this.#end.unknowable()
   }
 
   get #isOver(): boolean {
-    return this.#expiresAtMs !== null && this.#expiresAtMs <= this.#options.clock.nowMs()
-  }
-
-  #readExpiry(): void {
-    const session = this.#options.system.get<Session>('session', this.sessionId)
-    this.#expiresAtMs = session === null ? null : Date.parse(session.value.expiresAt)
+    return this.#who.expiresAtMs <= this.#options.clock.nowMs()
   }
 
   #unknown(): void {
@@ -204,7 +199,7 @@ export class FollowedAccess implements CallerAccess {
       const isAnother = this.#state !== 'known' || found.acl !== this.#who.acl
       this.#who = found
       this.#state = 'known'
-      this.#readExpiry()
+      this.#lookedMs = this.#options.clock.monotonicMs()
       if (isAnother) for (const run of [...this.#changed]) run()
     } else if (found.errors[0]!.code === 'UNAUTHENTICATED') {
       this.#state = 'ended'

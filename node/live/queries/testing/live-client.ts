@@ -8,6 +8,7 @@ import type { Identity } from '../../../access/identity.ts'
 import type { Connection, FrameType } from '../../socket/frames.ts'
 import { LiveView } from './live-view.ts'
 import type { LiveFrame } from './live-view.ts'
+import { SOMEBODY } from '../../../access/testing/sessions.ts'
 
 const ALL = new Acl(parsed('*'))
 
@@ -118,5 +119,5 @@ export class LiveClient {
 }
 
 function identityOf(acl: Acl): Identity {
-  return { acl, id: 'c', kind: 'client', sessionId: 's' }
+  return { ...SOMEBODY, acl, id: 'c', sessionId: 's' }
 }

@@ -17,6 +17,7 @@ import type { Connection, FrameType } from '../../socket/frames.ts'
 import { livePositions } from '../live-positions.ts'
 import { LiveQueries } from '../live-queries.ts'
 import { queryFrames } from '../query-frames.ts'
+import { SOMEBODY } from '../../../access/testing/sessions.ts'
 
 export const ITEM: NodeType = {
   name: 'item',
@@ -199,7 +200,7 @@ export class FakeClient implements Connection {
 
   #accessOf(acl: Acl): CallerAccess {
     return {
-      identity: { id: 'c', kind: 'client', sessionId: 's', acl },
+      identity: { ...SOMEBODY, id: 'c', sessionId: 's', acl },
       onChange: (run) => void this.#accessChanged.push(run),
     }
   }

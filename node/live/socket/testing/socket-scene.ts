@@ -7,7 +7,9 @@ import { LIMITS } from '../../../../config/limits.ts'
 import { NO_ATTRIBUTES } from '../../../../protocol/attributes.ts'
 import { accessBehaviours } from '../../../access/access.ts'
 import { Authenticator } from '../../../access/authenticate.ts'
-import type { Session } from '../../../access/session.ts'
+import { Revocations } from '../../../access/sessions/revocation.ts'
+import type { LiveSession } from '../../../access/sessions/session.ts'
+import { openSession } from '../../../access/testing/sessions.ts'
 import { makeToken } from '../../../access/token.ts'
 import type { Socket, SocketHandler, SocketPath } from '../../../http/socket/sockets.ts'
 import { Metrics } from '../../../metrics.ts'
@@ -67,27 +69,28 @@ export function accessScene(t: Test) {
     grant(...permissions.map((permission) => [resource, permission] as const))
   system.put('client', 'web', client)
   grantOn('registry', 'read')
+  const sessions = new Map<string, LiveSession>()
+  const revocations = new Revocations(system, clock)
   const authenticator = new Authenticator({
-    system: system.system,
+    ...{ system: system.system, revocations },
     nowMs: () => clock.nowMs(),
+    monotonicMs: () => clock.monotonicMs(),
     ready: () => known.ready,
     attributesOf: () => NO_ATTRIBUTES,
+    read: (sessionId) => Promise.resolve(sessions.get(sessionId) ?? null),
+    used: () => undefined,
   })
-  t.teardown(() => authenticator.stop())
+  t.teardown(() => {
+    authenticator.stop()
+    revocations.stop()
+  })
   let seed = 0
   const newToken = (): { readonly token: string; readonly sessionId: string } => {
     const { token, sessionId, hash } = makeToken((bytes) => void bytes.fill(++seed))
-    const session: Session = {
-      identity: 'web',
-      kind: 'client',
-      clientId: 'web',
-      grant: 'client_credentials',
-      scope: null,
-      accessTokenHash: hash,
-      issuedAt: new Date(clock.nowMs()).toISOString(),
-      expiresAt: new Date(clock.nowMs() + LIFE_MS).toISOString(),
-    }
-    system.put('session', sessionId, session)
+    const untilMs = clock.nowMs() + LIFE_MS
+    const session = openSession(system.system, 'web', { hash, untilMs })
+    sessions.set(sessionId, session)
+    authenticator.remember(token, { sessionId, session, askedMs: clock.monotonicMs() })
     return { token, sessionId }
   }
   const parts = {

@@ -1,0 +1,278 @@
+// The session's state machine against a plain oracle: what is good, what is refused, what ends it,
+// by messages in any order and a clock that moves.
+
+import t from 'tap'
+import fc from 'fast-check'
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { LIMITS } from '../../../config/limits.ts'
+import type { ActorRecord, Effect, Turn } from '../../../protocol/behaviour.ts'
+import { RequestError } from '../../../protocol/errors.ts'
+import { sessionListId } from './session-list.ts'
+import { endOf, sessionBehaviour } from './session.ts'
+import type { SessionState } from './session.ts'
+
+const ACCESS_MS = 3_600_000
+const REFRESH_MS = 30 * 24 * 3_600_000
+const ID = '0f0e0d0c-0b0a-4908-8706-050403020100'
+const VERIFIER = 'v'.repeat(43)
+const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
+const SUBJECT = { identity: 'p', kind: 'principal', clientId: 'app', scope: 'graph:query' } as const
+const ERAS = ['0 then', '0 then'] as const
+
+/** One session: its state, folded from its records alone. */
+class Scene {
+  state: SessionState | null = null
+  nowMs = 1_000
+  version = 0
+  effects: Effect[] = []
+
+  /** What the turn told; the text of a refusal that wrote nothing. */
+  send(type: string, body: object): string {
+    const turn = {
+      ...{ actorId: ID, key: null, nowMs: this.nowMs, by: 'x', messageId: 'm', preview: false },
+      ...{ version: this.version, newId: () => '', hooks: { has: () => false } },
+    } satisfies Turn
+    try {
+      const step = sessionBehaviour.decide(this.state, { type, body }, turn).next()
+      if (!step.done || !step.value.ok) throw new Error('a session decides at once')
+      const { records, state, data, effects = [] } = step.value
+      for (const record of records as ActorRecord[]) {
+        const meta = { actorId: ID, version: ++this.version, timeMs: this.nowMs, by: 'x' }
+        this.state = sessionBehaviour.evolve(this.state, record, { ...meta, messageId: 'm' })
+      }
+      // What it says is what its records fold to.
+      if (records.length > 0) assert.deepStrictEqual(state, this.state)
+      this.effects.push(...effects)
+      return (data as { ended?: string }).ended === undefined ? 'ok' : 'ended'
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error
+      return error.errors[0]!.code
+    }
+  }
+
+  authorize(challenge: string | null): void {
+    const code = { hash: 'code', redirectUri: 'https://app/back', challenge }
+    this.send('authorize', { subject: SUBJECT, eras: ERAS, code })
+  }
+
+  exchange(more: object = {}): string {
+    return this.send('exchange', {
+      ...{ hash: 'code', clientId: 'app', redirectUri: 'https://app/back', verifier: VERIFIER },
+      access: { hash: 'a0', lifeMs: ACCESS_MS },
+      refresh: { hash: 'r0', family: 'f', lifeMs: REFRESH_MS },
+      ...more,
+    })
+  }
+
+  get live() {
+    if (this.state === null || this.state.status === 'ended') throw new Error('it has ended')
+    return this.state
+  }
+}
+
+t.test('RFC 7636 4.6, RFC 9700 2.1.1: verifier and challenge go together', async (t) => {
+  for (const [challenge, verifier, expected] of [
+    [CHALLENGE, VERIFIER, 'ok'],
+    [CHALLENGE, null, 'INVALID_STATE'],
+    [CHALLENGE, 'w'.repeat(43), 'INVALID_STATE'],
+    [CHALLENGE, CHALLENGE, 'INVALID_STATE'],
+    [null, null, 'ok'],
+    [null, VERIFIER, 'INVALID_STATE'],
+  ] as const) {
+    const scene = new Scene()
+    scene.authorize(challenge)
+    t.equal(scene.exchange({ verifier }), expected, `${challenge} ${verifier}`)
+  }
+})
+
+t.test('RFC 6749 4.1.2, 4.1.3: a code is bound to client, redirect and time', async (t) => {
+  for (const more of [
+    { clientId: 'other' },
+    { redirectUri: 'https://app/back/' },
+    { hash: 'guess' },
+  ]) {
+    const scene = new Scene()
+    scene.authorize(CHALLENGE)
+    t.equal(scene.exchange(more), 'INVALID_STATE')
+    t.equal(scene.version, 1, 'nothing is written')
+    t.equal(scene.exchange(), 'ok', 'who was wrong has taken it from nobody')
+  }
+  const late = new Scene()
+  late.authorize(CHALLENGE)
+  late.nowMs += LIMITS.access.codeMs
+  t.equal(late.exchange(), 'INVALID_STATE')
+  t.equal(new Scene().exchange(), 'NOT_FOUND')
+})
+
+t.test('the end of a session is told by its outbox, an eviction is not', async (t) => {
+  const told = (type: string): string[] => {
+    const scene = new Scene()
+    scene.authorize(CHALLENGE)
+    scene.exchange()
+    scene.effects = []
+    scene.send(type, {})
+    return scene.effects.map(({ to, messages }) =>
+      [to.type, 'key' in to ? to.key : to.id, messages[0]!.type].join(' '),
+    )
+  }
+  const list = sessionListId(SUBJECT)
+  t.same(told('end'), [`revocation ${ID} put`, `auth-session-list ${list} remove`])
+  t.same(told('expel'), [])
+})
+
+type Step =
+  | { readonly do: 'pass'; readonly ms: number }
+  | { readonly do: 'exchange'; readonly right: boolean; readonly refresh: boolean }
+  | { readonly do: 'refresh'; readonly which: number; readonly right: boolean }
+  | { readonly do: 'forged' }
+  | { readonly do: 'end' }
+  | { readonly do: 'expire' }
+  | { readonly do: 'used' }
+
+const steps = fc.array(
+  fc.oneof(
+    fc.record({
+      do: fc.constant('pass' as const),
+      ms: fc.constantFrom(1, 59_999, 60_000, ACCESS_MS - 1, ACCESS_MS, REFRESH_MS - 1, REFRESH_MS),
+    }),
+    fc.record({ do: fc.constant('exchange' as const), right: fc.boolean(), refresh: fc.boolean() }),
+    fc.record({
+      do: fc.constant('refresh' as const),
+      which: fc.constantFrom(0, 0, 0, 0, 1, 2),
+      right: fc.constantFrom(true, true, true, false),
+    }),
+    fc.record({ do: fc.constant('forged' as const) }),
+    fc.record({ do: fc.constantFrom('end' as const, 'expire' as const, 'used' as const) }),
+  ),
+  { maxLength: 30 },
+)
+
+/** What a session is, in the plainest words: no hashes, no records. */
+class Oracle {
+  status: 'asked' | 'open' | 'ended' = 'asked'
+  codeUntil: number
+  accessUntil = 0
+  /** Tokens that were issued, the newest last. */
+  refreshTokens: string[] = []
+  refreshUntil = 0
+
+  constructor(nowMs: number) {
+    this.codeUntil = nowMs + 60_000
+  }
+
+  exchange(nowMs: number, right: boolean, refresh: string | null): string {
+    if (this.status === 'ended') return 'NOT_FOUND'
+    if (this.status === 'open') {
+      this.status = 'ended'
+      return 'ended'
+    }
+    if (!right || nowMs >= this.codeUntil) return 'INVALID_STATE'
+    this.status = 'open'
+    this.#issue(nowMs, refresh)
+    return 'ok'
+  }
+
+  refresh(nowMs: number, given: string, right: boolean, next: string): string {
+    if (this.status === 'ended') return 'NOT_FOUND'
+    if (!this.refreshTokens.includes(given)) return 'INVALID_STATE'
+    if (given !== this.refreshTokens.at(-1)) {
+      this.status = 'ended'
+      return 'ended'
+    }
+    if (!right || nowMs >= this.refreshUntil) return 'INVALID_STATE'
+    this.#issue(nowMs, next)
+    return 'ok'
+  }
+
+  #issue(nowMs: number, refresh: string | null): void {
+    this.accessUntil = nowMs + ACCESS_MS
+    if (refresh === null) return
+    this.refreshTokens.push(refresh)
+    this.refreshUntil = nowMs + REFRESH_MS
+  }
+
+  get end(): number {
+    if (this.status === 'asked') return this.codeUntil
+    return Math.max(this.accessUntil, this.refreshUntil)
+  }
+}
+
+t.test(
+  'any messages, in any order: as the oracle says (RFC 6749 4.1.2, 6; RFC 9700 4.14.2)',
+  async () => {
+    fc.assert(
+      fc.property(steps, (run) => {
+        const scene = new Scene()
+        scene.authorize(CHALLENGE)
+        const oracle = new Oracle(scene.nowMs)
+        let made = 0
+        for (const step of run) {
+          const said = play(scene, oracle, step, () => `r${++made}`)
+          if (said !== null && said[0] !== said[1])
+            throw new Error(`${JSON.stringify(step)}: ${said.join()}`)
+          const isOver = scene.state?.status === 'ended'
+          if (isOver !== (oracle.status === 'ended')) throw new Error('one has ended')
+          if (isOver) continue
+          if (endOf(scene.live) !== oracle.end) throw new Error('they end at other times')
+          if (scene.live.status !== oracle.status) throw new Error('they are in other states')
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+  },
+)
+
+/** What the session and the oracle say to one step; null: nobody is asked. */
+function play(
+  scene: Scene,
+  oracle: Oracle,
+  step: Step,
+  name: () => string,
+): readonly [string, string] | null {
+  const access = { hash: name(), lifeMs: ACCESS_MS }
+  const { nowMs } = scene
+  switch (step.do) {
+    case 'pass':
+      scene.nowMs += step.ms
+      return null
+    case 'exchange': {
+      const hash = step.refresh ? name() : null
+      const refresh = hash === null ? null : { hash, family: 'f', lifeMs: REFRESH_MS }
+      const more = { access, refresh, ...(step.right ? null : { verifier: 'wrong' }) }
+      return [scene.exchange(more), oracle.exchange(nowMs, step.right, hash)]
+    }
+    case 'refresh': {
+      const hash = oracle.refreshTokens.at(-1 - step.which)
+      if (hash === undefined) return null
+      const next = name()
+      const clientId = step.right ? 'app' : 'thief'
+      const body = {
+        hash,
+        family: 'f',
+        clientId,
+        access,
+        refresh: { hash: next, lifeMs: REFRESH_MS },
+      }
+      return [scene.send('refresh', body), oracle.refresh(nowMs, hash, step.right, next)]
+    }
+    case 'forged': {
+      const body = { hash: 'x', family: 'x', clientId: 'app', access, refresh: access }
+      const expected = oracle.status === 'ended' ? 'NOT_FOUND' : 'INVALID_STATE'
+      return [scene.send('refresh', body), expected]
+    }
+    case 'expire': {
+      const isDue = oracle.end <= nowMs
+      const isOver = oracle.status === 'ended'
+      if (isDue) oracle.status = 'ended'
+      return [scene.send('expire', {}), isOver ? 'NOT_FOUND' : isDue ? 'ok' : 'INVALID_STATE']
+    }
+    case 'used':
+      return [scene.send('used', {}), oracle.status === 'ended' ? 'NOT_FOUND' : 'ok']
+    default: {
+      const expected = oracle.status === 'ended' ? 'NOT_FOUND' : 'ok'
+      oracle.status = 'ended'
+      return [scene.send('end', {}), expected]
+    }
+  }
+}
