@@ -240,6 +240,7 @@ export const TEXTS = [
 /** What phrases find: few words in many texts. */
 export const NAMES = [
   'Åsa Öberg', 'asa öberg lind', 'Lind ÅSA', '王小明 Öberg', 'öberg', 'LIND', "it's Åsa, it's", 'a-b asa',
+  "Lind 't ö\u00adberg", 'O\uff07asa li\u200dnd',
 ] // prettier-ignore
 export const NUMBERS = [0, 1, -1, 2.5, 0.1, 0.2, 0.3, 10, 99.99, 1_000_000_000_000, 0.0001]
 export const INSTANTS = [

@@ -24,7 +24,7 @@ import { type SearchColumns, searchColumns } from '../../protocol/graph/search/s
 import type { FieldMapping } from './engine.ts'
 
 /** Changes whenever this folder would lay out the same schema in another way. */
-const LAYOUT_FORMAT = 3
+const LAYOUT_FORMAT = 4
 
 /** UTF-16 units of a text that a term holds: no more than 32,766 bytes of UTF-8. */
 export const TERM_CHARS_MAX = 8_191

@@ -17,7 +17,7 @@ import { actorFields, type GraphNode, type GraphSchema } from '../../protocol/gr
 import { searchDdl, searchedPaths, type SearchLayout, searchLayoutOf } from './search-layout.ts'
 
 /** Changes whenever this file would lay out the same schema in another way. */
-const LAYOUT_FORMAT = 2
+const LAYOUT_FORMAT = 3
 
 /** Nodes of one type that an actor may have had: the low bits of a row's key. */
 export const NODES_PER_ACTOR = 2 ** 20

@@ -20,6 +20,14 @@ t.test('words, beginnings and quotes', async (t) => {
     ['a of', ['', '']],
     ['"*white*"', ['white']],
     ['white**', ['white*']],
+    ["'s-Hertogenbosch", ['s hertogenbosch']],
+    ["'t Hof", ['hof']],
+    ["café 't Hof*", ['cafe', 'hof*']],
+    ["'t Hof' café", ['t hof', 'cafe']],
+    ["rock 'n' roll", ['rock', 'n', 'roll']],
+    ["d'Artagnan l\u2019Oréal O\uff07Brien", ['dartagnan', 'loreal', 'obrien']],
+    ['"Al\u00adbum"\u200c* \u2060 white', ['album*', 'white']],
+    ['\ufeff\u200bwhite \u00ad', ['white']],
   ] as const) {
     t.same(words(phrase), terms, phrase)
   }
@@ -51,13 +59,15 @@ t.test('mistakes say where', async (t) => {
   t.match(mistake(''), /^0: the phrase is empty/)
   t.match(mistake(' \n '), /^0: the phrase is empty/)
   t.match(mistake('white "heart'), /^6: the quote .* no closing "/)
-  t.match(mistake("white 'tis"), /^6: the quote .* no closing '/)
+  t.match(mistake('whi\u00adte \u00ad"heart'), /^8: the quote/)
+  t.match(mistake('\u00ad '), /the phrase is empty/)
+  t.match(mistake("white ''"), /^6: there is nothing in quotes/)
   t.match(mistake('white ""'), /^6: there is nothing in quotes/)
   t.match(mistake('white *'), /^6: a \* stands behind/)
   t.match(mistake('a '.repeat(17)), /^32: a phrase has at most 16 words/)
   t.match(mistake('王'.repeat(101)), /^0: a phrase is cut into at most 100/)
   const startedMs = performance.now()
-  for (const flood of ['a', '* ', "'", '"', 'a* ', "'a", '王', ' ', "a'"]) {
+  for (const flood of ['a', '* ', "'", '"', 'a* ', "'a", '王', ' ', "a'", '\u00ad', '\u00ad"']) {
     t.not(mistake(flood.repeat(1_000_000)), 'none', flood)
   }
   t.ok(performance.now() - startedMs < 1_000, 'a megabyte is looked at no further')

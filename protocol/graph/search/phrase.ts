@@ -3,7 +3,7 @@
 
 import { SyntaxMistake } from '../filter/lexer.ts'
 import { SEARCH_LIMITS } from './search-index.ts'
-import { areLong, keywordOf, valueOfKeyword, wordsOf } from './words.ts'
+import { areLong, keywordOf, valueOfKeyword, visible, wordsOf } from './words.ts'
 
 /** What is looked for: every term is found, each in any field. */
 export interface Phrase {
@@ -33,10 +33,28 @@ interface Written {
 
 /** Reads a phrase. Throws SyntaxMistake. */
 export function parsePhrase(text: string): Phrase {
-  const { phraseCharsMax, phraseWordsMax, phrasePartsMax } = SEARCH_LIMITS
+  const { phraseCharsMax } = SEARCH_LIMITS
   if (text.length > phraseCharsMax) {
     throw new SyntaxMistake(phraseCharsMax, `a phrase has at most ${phraseCharsMax} characters`)
   }
+  const seen = visible(text)
+  try {
+    return parsed(seen)
+  } catch (error) {
+    if (seen === text || !(error instanceof SyntaxMistake)) throw error
+    throw new SyntaxMistake(placeIn(text, error.position), error.message)
+  }
+}
+
+/** Where a place among what is seen of a text is in it. */
+function placeIn(text: string, place: number): number {
+  let at = 0
+  while (at < text.length && visible(text.slice(0, at + 1)).length <= place) at++
+  return at
+}
+
+function parsed(text: string): Phrase {
+  const { phraseWordsMax, phrasePartsMax } = SEARCH_LIMITS
   const terms: Term[] = []
   let parts = 0
   for (const written of writtenIn(text)) {
@@ -93,7 +111,8 @@ function sequenceOf(all: readonly Term[]): PhraseTerm | null {
   return { words: standing.flatMap(({ words }) => words), keyword: null, prefix: false }
 }
 
-const SPACES = /\s*/y
+/** Also the space of no width. */
+const SPACES = /[\s\u200b]*/y
 const UNQUOTED = /\S+/y
 const STARS = /\*+$/
 const LETTER = /^[\p{L}\p{M}\p{N}]/u
@@ -103,7 +122,9 @@ function* writtenIn(text: string): Generator<Written> {
     SPACES.lastIndex = at
     at += SPACES.exec(text)![0].length
     if (at >= text.length) return
-    const written = text[at] === '"' || text[at] === "'" ? quotedAt(text, at) : wordAt(text, at)
+    const sign = text[at]
+    const quoted = sign === '"' || sign === "'" ? quotedAt(text, at) : null
+    const written = quoted ?? wordAt(text, at)
     yield written.term
     at = written.end
   }
@@ -122,7 +143,8 @@ function wordAt(text: string, position: number): Read {
   return { term, end: position + found.length }
 }
 
-function quotedAt(text: string, position: number): Read {
+/** Null: an apostrophe, which begins a word (`'t Hof`), for no other closes it. */
+function quotedAt(text: string, position: number): Read | null {
   const quote = text[position]!
   for (let end = position + 1; end < text.length; end++) {
     if (text[end] !== quote) continue
@@ -132,6 +154,7 @@ function quotedAt(text: string, position: number): Read {
     const term = { text: text.slice(position + 1, end), position, isQuoted: true, prefix }
     return { term, end: prefix ? end + 2 : end + 1 }
   }
+  if (quote === "'") return null
   throw new SyntaxMistake(position, `the quote that opens here has no closing ${quote}`)
 }
 

@@ -32,6 +32,19 @@ t.test('Swedish, German, Turkish, Polish and other names', async (t) => {
     ['obrien', "O'Brien"],
     ["o'brien", 'OBrien'],
     ['O’Brien', "Mary O'Brien"],
+    ["o'brien", 'O\uff07Brien, O\u00b4Brien'],
+    ["'t hof", "Café 't Hof"],
+    ['’t Hof', "Café 't Hof"],
+    ['hertogenbosch', "'s-Hertogenbosch"],
+    ["'s-hertog*", '’s-Hertogenbosch'],
+    ["d'artagnan", 'D’Artagnan'],
+    ['hochzeits\u00adtisch', 'Hochzeitstisch'],
+    ['hochzeitstisch', 'Hochzeits\u00adtisch'],
+    ['می‌خواهم', 'می\u200cخواهم'],
+    ['میخواهم', 'می\u200cخواهم'],
+    ['क्ष', 'क्\u200dष'],
+    ['\ufeffmug', 'mug\u2060\u200e'],
+    ['blue mug', 'blue\u200bmug'],
     ['đặng', 'Dang Thi'],
     ['ΑΣ ΟΔΟΣ', 'οδος ας'],
     ['jean-luc', 'Jean Luc Picard'],
@@ -74,7 +87,9 @@ t.test('keywords are found whole, by case alone', async (t) => {
   t.notOk(finds('1001', 'SO-1001', true))
   t.notOk(finds('muller', 'Müller', true))
   t.ok(finds('MÜLLER', 'Mu\u0308ller', true))
-  t.equal(keywordOf(' \t'), null)
+  t.ok(finds('85123a', '\u200e85123\u00adA\u200b', true))
+  t.ok(finds("'t-1", "'T-1", true))
+  t.equal(keywordOf(' \t\u00ad'), null)
 })
 
 t.test('short words count in quotes alone', async (t) => {
@@ -99,6 +114,29 @@ t.test('what is asked meets what is indexed', async (t) => {
         throw new Error('a sign is left')
     }),
     { numRuns: 300 },
+  )
+})
+
+t.test('what is not seen finds nothing else', async (t) => {
+  const letter = fc.constantFrom(...'aZ9éßiİ王か \t-*"\'’.', '\u0301', 'ی', 'क्')
+  const hidden = fc.constantFrom(...'\u00ad\u200c\u200d\u200e\u2060\ufeff\ufe0f')
+  const marked = fc.array(fc.tuple(letter, fc.option(hidden, { nil: '' })), { maxLength: 12 })
+  const told = (phrase: string): unknown => {
+    try {
+      return parsePhrase(phrase)
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  fc.assert(
+    fc.property(marked, (parts) => {
+      const bare = parts.map(([one]) => one).join('')
+      const text = parts.flat().join('')
+      t.same(wordsOf(text), wordsOf(bare))
+      t.equal(keywordOf(text), keywordOf(bare))
+      t.same(told(text), told(bare))
+    }),
+    { numRuns: 500 },
   )
 })
 

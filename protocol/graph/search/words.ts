@@ -1,6 +1,6 @@
 // How text is folded and cut into words, the same for what is indexed and what is asked, whatever
 // the engine: engines get words that are ready, and do nothing but cut at spaces. Source: CONTRACT
-// 1.4.1.
+// 1.4.2.
 
 import { SEARCH_LIMITS } from './search-index.ts'
 
@@ -36,19 +36,29 @@ export function folded(text: string): string {
     .normalize('NFC')
 }
 
-/** Between two letters it belongs to the word. */
-const APOSTROPHES = /(?<=[\p{L}\p{M}\p{N}])['\u2018\u2019\u02bc]+(?=[\p{L}\p{M}\p{N}])/gu
+/** Between two letters it belongs to the word; accents that stand alone are written for it. */
+const APOSTROPHES =
+  /(?<=[\p{L}\p{M}\p{N}])['`\u00b4\u2018\u2019\u02bc\u201b\uff07]+(?=[\p{L}\p{M}\p{N}])/gu
+/** Nobody sees them: hyphens of no line's end, joiners, marks of order and direction. */
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}+/gu
+/** The same without the space of no width, which ends words (UAX #29 4.1). */
+const INVISIBLE_IN_WORDS = /[\p{Default_Ignorable_Code_Point}--\u200b]+/gv
 /** Writings that put no space between words: each character is a word. */
 const ALONE = /^[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{sc=Thai}]&&[\p{L}\p{M}\p{N}]]$/v
 const WORDS =
   /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{sc=Thai}]&&[\p{L}\p{M}\p{N}]]|[[\p{L}\p{M}\p{N}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{sc=Thai}]]+/gv
 const ASCII_WORDS = /[a-z0-9]+/g
 
+/** Text without what nobody sees and what ends no word. */
+export function visible(text: string): string {
+  return ASCII.test(text) ? text : text.replaceAll(INVISIBLE_IN_WORDS, '')
+}
+
 /** Words of a text in their order, folded; no more of it than is indexed. */
 export function wordsOf(text: string): string[] {
   const { searchTextCharsMax, searchWordsMax } = SEARCH_LIMITS
   const some = text.length > searchTextCharsMax ? text.slice(0, searchTextCharsMax) : text
-  const joined = some.replaceAll(APOSTROPHES, '')
+  const joined = visible(some).replaceAll(APOSTROPHES, '')
   const plain = folded(joined)
   const words = plain.match(ASCII.test(plain) ? ASCII_WORDS : WORDS) ?? []
   if (words.length > searchWordsMax) words.length = searchWordsMax
@@ -88,7 +98,8 @@ const SIGNS = /[\0-\x2f\x3a-\x60\x7b-\x7f]/g
 /** A whole value as one word of the index, without case; null: it is empty. */
 export function keywordOf(text: string): string | null {
   const { searchTextCharsMax, searchKeywordCharsMax } = SEARCH_LIMITS
-  const some = text.slice(0, searchTextCharsMax).toWellFormed().trim().replaceAll(/\s+/g, ' ')
+  const seen = text.slice(0, searchTextCharsMax).toWellFormed().replaceAll(INVISIBLE, '')
+  const some = seen.trim().replaceAll(/\s+/g, ' ')
   if (some === '') return null
   const value = cut(withoutCase(some), searchKeywordCharsMax)
   return (

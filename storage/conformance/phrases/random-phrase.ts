@@ -33,11 +33,14 @@ const WORDS = [
   '王 小',
   "it's",
   'its asa',
+  "'t lind",
+  'O\uff07asa',
+  'ö\u00adberg',
 ]
 /** Words that hardly anything has, or that don't count. */
 const RARE = [
   'key', 'key 1', 'a', 'ab', 'now', 'true', 'back', 'say', '2026-01-01', '2026', '50%', 'a_c', '😀b', 'B',
-  '1', 'it', 'a-b', '-',
+  '1', 'it', 'a-b', '-', "'t", 'a\u200db',
 ] // prettier-ignore
 
 const anyWord: fc.Arbitrary<Word> = fc
@@ -54,12 +57,19 @@ const quoteFor = (text: string, quote: '' | "'" | '"'): Word['quote'] =>
 
 export const randomPhrase: fc.Arbitrary<RandomPhrase> = fc
   .array(anyWord, { minLength: 1, maxLength: 3, size: '-1' })
+  .map(unambiguous)
   .map((words) => ({
     words,
     text: words
       .map(({ text, quote, prefix }) => `${quote}${text}${quote}${prefix ? '*' : ''}`)
       .join(' '),
   }))
+
+/** An apostrophe before a word would be closed by the next quote of its kind. */
+function unambiguous(words: readonly Word[]): readonly Word[] {
+  if (words.every(({ text, quote }) => quote !== '' || !text.startsWith("'"))) return words
+  return words.map((word) => (word.quote === "'" ? { ...word, quote: '"' } : word))
+}
 
 /** A phrase that finds one of these values; null: there is none that can be written so. */
 export function phraseMeeting(values: readonly Held[], n: number): RandomPhrase | null {
@@ -78,16 +88,18 @@ export function phraseMeeting(values: readonly Held[], n: number): RandomPhrase 
 }
 
 const ALONE = /\p{sc=Han}/gu
+const UNSEEN = /[\u00ad\u200c\u200d]/g
 
 /** A text as its words between spaces, one before the first and one behind the last. */
 function spaced(text: string): string {
-  const plain = text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
-  const joined = plain.replaceAll(/(?<=[\p{L}\p{N}])'(?=[\p{L}\p{N}])/gu, '')
+  const plain = text.replaceAll(UNSEEN, '').normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
+  const joined = plain.replaceAll(/(?<=[\p{L}\p{N}])['\uff07](?=[\p{L}\p{N}])/gu, '')
   const words = joined.replaceAll(ALONE, ' $& ').replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
   return ` ${words.trim()} `
 }
 
-const whole = (text: string): string => text.trim().replaceAll(/\s+/g, ' ').toLowerCase()
+const whole = (text: string): string =>
+  text.replaceAll(UNSEEN, '').trim().replaceAll(/\s+/g, ' ').toLowerCase()
 
 function counts({ text, quote }: Word): boolean {
   const words = spaced(text).trim()
