@@ -8,6 +8,7 @@ import { type EdgeNodes, searchDocument } from '../../protocol/graph/search/sear
 import { SEARCH_LIMITS } from '../../protocol/graph/search/search-index.ts'
 import type { IndexWrite } from '../search.ts'
 import { NODES_PER_ACTOR, type IndexLayoutOfAll, type NodeLayout } from './layout.ts'
+import { NodeCount } from './node-count.ts'
 import { columnOf, columnText, type SearchLayout } from './search-layout.ts'
 import { parseStored } from './stored-json.ts'
 import type { ActorRows, Written } from './table.ts'
@@ -20,7 +21,6 @@ interface Searched {
   readonly remove: StatementSync | null
   /** Documents of an actor's nodes, by their keys. */
   readonly read: StatementSync
-  readonly count: StatementSync
 }
 
 /** What a transaction has done to one actor. */
@@ -38,10 +38,12 @@ export class SearchWriter {
   /** Node types whose search has edges, and those that such edges lead to. */
   readonly #roots: readonly string[]
   readonly #ends: ReadonlySet<string>
+  readonly #count: NodeCount
   readonly #changed = new Map<ActorRows, Changed>()
 
   constructor(db: DatabaseSync, layout: IndexLayoutOfAll) {
     for (const [name, own] of layout.nodes) this.#nodes.set(name, searchedOf(db, own))
+    this.#count = new NodeCount(db, layout.nodes.values())
     const edges = (of: NodeLayout): readonly string[] =>
       (of.search?.columns.edges ?? []).flatMap(({ node, member }) => (member === null ? node : []))
     const roots = [...layout.nodes].filter(([, own]) => edges(own).length > 0)
@@ -125,21 +127,14 @@ export class SearchWriter {
   }
 
   #edgeNodes(actor: ActorRows, { docs }: Changed): EdgeNodes {
+    const { searchNodesMax } = SEARCH_LIMITS
     let known: number | null = null
     return ({ node }) => {
-      known ??= docs === null ? this.#countNodes(actor) : sizeOf(docs)
-      if (known > SEARCH_LIMITS.searchNodesMax) return []
+      known ??= docs === null ? this.#count.upTo(searchNodesMax + 1, actor.first) : sizeOf(docs)
+      if (known > searchNodesMax) return []
       if (docs !== null) return docs.get(node)?.values() ?? []
       return this.#read(node, actor).map(([, doc]) => doc)
     }
-  }
-
-  #countNodes({ first }: ActorRows): number {
-    let sum = 0
-    for (const { count } of this.#nodes.values()) {
-      sum += Number(count.get(first, first + NODES_PER_ACTOR - 1)!['n'])
-    }
-    return sum
   }
 
   #read(node: string, { first }: ActorRows): [k: number, doc: Doc][] {
@@ -188,15 +183,13 @@ function dueOf({ due }: Changed, node: string): Map<number, Doc | null> {
 
 function searchedOf(db: DatabaseSync, layout: NodeLayout): Searched {
   const { search, table } = layout
-  const inside = `FROM ${table} WHERE k BETWEEN ? AND ? AND doc IS NOT NULL`
-  const read = db.prepare(`SELECT k, doc ${inside}`)
-  const count = db.prepare(`SELECT count(*) AS n ${inside}`)
-  if (search === null) return { layout, search, insert: null, remove: null, read, count }
+  const read = db.prepare(`SELECT k, doc FROM ${table} WHERE k BETWEEN ? AND ? AND doc IS NOT NULL`)
+  if (search === null) return { layout, search, insert: null, remove: null, read }
   const names = Array.from({ length: search.columns.count }, (_, i) => columnOf(i))
   const values = ['rowid', ...names]
   const insert = db.prepare(
     `INSERT INTO ${search.table} (${values.join(', ')}) VALUES (${values.map(() => '?').join(', ')})`,
   )
   const remove = db.prepare(`DELETE FROM ${search.table} WHERE rowid = ?`)
-  return { layout, search, insert, remove, read, count }
+  return { layout, search, insert, remove, read }
 }
