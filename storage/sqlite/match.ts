@@ -4,7 +4,7 @@ import { NO_RANK } from '../../protocol/graph/search/phrase-rank.ts'
 import type { PhraseSearch, SearchedField } from '../../protocol/graph/search/phrase-search.ts'
 import type { PhraseTerm } from '../../protocol/graph/search/phrase.ts'
 import { columnOf } from './search-layout.ts'
-import { param, sql, type Relation, type Sql } from './sql.ts'
+import { param, sql, tick, type Relation, type Sql } from './sql.ts'
 
 /** Name of the SQL function that says how well a phrase (as JSON) finds an element (as JSON). */
 export const RANK = 'phrase_rank'
@@ -14,21 +14,30 @@ export interface Found {
   readonly rank: number | null
   /** Only nodes of the parent's actor are looked at. */
   readonly isNear: boolean
+  /** Nodes come in their order, and each is looked for among the hits. */
+  readonly isWalked?: boolean
 }
 
 /** A node is found by the phrase. */
-export function foundSql(search: PhraseSearch, on: Relation, { rank, isNear }: Found): Sql {
-  const { layout, table, element } = on
+export function foundSql(search: PhraseSearch, on: Relation, of: Found): Sql {
+  const { rank, isNear, isWalked = false } = of
+  const { table, element } = on
   if (element !== null) {
     const found = sql`${RANK}(${param(JSON.stringify(search))}, ${element}.value)`
     return rank === null ? sql`${found} > ${String(NO_RANK)}` : sql`${found} = ${String(rank)}`
   }
-  const { table: words } = layout.search!
   const range = isNear
     ? sql` AND rowid BETWEEN ${param({ of: 'first' })} AND ${param({ of: 'last' })}`
     : ''
-  const match = param(matchOf(search, rank))
-  return sql`${table}.k IN (SELECT rowid FROM ${words} WHERE ${words} MATCH ${match}${range})`
+  // SQLite finds no rows by what is no bare column.
+  const key = `${isWalked ? '+' : ''}${table}.k`
+  return sql`${key} IN (SELECT rowid ${hitsSql(search, on, rank)}${range})`
+}
+
+/** Keys of what a phrase finds: a search document is there as long as its node. */
+export function hitsSql(search: PhraseSearch, on: Relation, rank: number | null): Sql {
+  const { table: words } = on.layout.search!
+  return sql`FROM ${words} WHERE ${words} MATCH ${param(matchOf(search, rank))} AND ${tick('rowid')}`
 }
 
 /** All that a phrase finds, or what has this rank and no better one. */

@@ -10,7 +10,8 @@ import { planNavigations } from '../../protocol/graph/navigation.ts'
 import { FULL_ACCESS } from '../../protocol/graph/planning.ts'
 import { actorIds, SCHEMA } from '../conformance/search-nodes.ts'
 import { layoutOf } from './layout.ts'
-import { StepSelect, TICK } from './select.ts'
+import { StepSelect } from './select.ts'
+import { TICK } from './sql.ts'
 import { SqliteGraphWriter } from './writer.ts'
 
 const [ONE] = actorIds as [string]

@@ -3,9 +3,8 @@
 //
 // - An edge inside an actor is a range of the table's keys (layout.ts), so nested lists take
 //   one statement per level, run for each parent, and no index.
-// - A semi-join (`require`) is EXISTS over that range. When the child's filter can be served by an
-// index
-//   the semi-join is turned around: the matching children say which parents qualify.
+// - A semi-join (`require`) is EXISTS over that range. Where an index serves the child's filter it is
+//   turned around: the matching children say which parents qualify.
 // - Every 64th actor a scan comes to, it asks whether time is over: asking at every row costs more
 //   than the row.
 
@@ -13,8 +12,17 @@ import type { Condition, CursorPlace, Link, Step } from '../../protocol/graph/pl
 import { keyBytes, NODES_PER_ACTOR, type NodeLayout } from './layout.ts'
 import { needsContent } from './filter-needs.ts'
 import { behindSql, orderSql, orderTerms } from './order.ts'
-import { foundSql } from './match.ts'
-import { conditionSql, exists, param, sql, type Relation, type Sql } from './sql.ts'
+import { foundSql, hitsSql } from './match.ts'
+import {
+  conditionSql,
+  conjunction,
+  exists,
+  param,
+  sql,
+  tick,
+  type Relation,
+  type Sql,
+} from './sql.ts'
 import {
   conjuncts,
   findsFew,
@@ -25,11 +33,13 @@ import {
   waysOf,
 } from './way.ts'
 
-/** Name of the SQL function that throws when the query's time is over. */
-export const TICK = 'budget_tick'
-
-const NODE_BITS = Math.log2(NODES_PER_ACTOR)
 const LAST_IN_ACTOR = NODES_PER_ACTOR - 1
+
+/** Which hits of a phrase, and how they are found (match.ts). */
+interface Rank {
+  readonly rank: number
+  readonly isWalked: boolean
+}
 
 export type Layouts = ReadonlyMap<string, NodeLayout>
 
@@ -88,15 +98,31 @@ export class StepSelect {
     return sql`SELECT count(*) FROM (SELECT 1 FROM ${from(this.relation)} WHERE ${condition} LIMIT ?)`
   }
 
+  /**
+   * How many hits have this rank, up to a bound, which is a parameter more; null: they say nothing
+   * of the answer, for something else is asked of them.
+   */
+  hits(rank: number): Sql | null {
+    if (!this.#isPlain()) return null
+    return sql`SELECT count(*) FROM (SELECT 1 ${hitsSql(this.#step.phrase!, this.relation, rank)} LIMIT ?)`
+  }
+
+  /** Rows of a base set of which nothing is asked but its phrase. */
+  #isPlain(): boolean {
+    const { source, filter, plan, storage } = this.#step
+    const isAll = filter === null && plan.steps.every((step) => step.require === 'any')
+    return source.kind === 'set' && storage.kind === 'row' && isAll
+  }
+
   /** Hits of a phrase that have this rank, sorted; of the first statement before the second. */
-  ranked(rank: number, behind: CursorPlace | null): Sql[] {
+  ranked(rank: Rank, behind: CursorPlace | null): Sql[] {
     if (behind === null) return [this.#rowsWhere([], true, rank)]
     return behindSql(this.#step, behind, this.relation).map((one) =>
       this.#rowsWhere([one], true, rank),
     )
   }
 
-  #rowsWhere(more: readonly Sql[], sorted: boolean, rank: number | null = null): Sql {
+  #rowsWhere(more: readonly Sql[], sorted: boolean, rank: Rank | null = null): Sql {
     const { table, element, layout } = this.relation
     const content = element === null ? `${table}.doc, 0` : `${element}.value, ${element}.key`
     // Bytes are dear to hand to JavaScript; most documents name their actor as well.
@@ -106,11 +132,10 @@ export class StepSelect {
   }
 
   count(masked: Masked | null = null): Sql {
-    const { source, filter, plan, storage, phrase } = this.#step
+    const { phrase } = this.#step
     const { layout } = this.relation
-    const all =
-      filter === null && phrase === null && plan.steps.every((step) => step.require === 'any')
-    if (source.kind === 'set' && storage.kind === 'row' && all) {
+    if (this.#isPlain()) {
+      if (phrase !== null) return sql`SELECT count(*) ${hitsSql(phrase, this.relation, null)}`
       // Every row but the removed ones: the smallest index tells.
       return sql`SELECT (SELECT count(*) FROM ${layout.table}) -
         (SELECT count(*) FROM tombstone WHERE node = ${param(layout.type.name)})`
@@ -118,14 +143,14 @@ export class StepSelect {
     return masking(sql`SELECT count(*) ${this.#fromWhere()}`, masked)
   }
 
-  #fromWhere(more: readonly Sql[] = [], rank: number | null = null): Sql {
+  #fromWhere(more: readonly Sql[] = [], of: Rank | null = null): Sql {
     const { phrase, source } = this.#step
     const isNear = source.kind === 'edge' && source.sameActor
     const terms = [
-      tick(this.relation),
+      tick(`${this.relation.table}.k`),
       ...more,
       ...this.#parentTerms(),
-      ...(phrase === null ? [] : [foundSql(phrase, this.relation, { rank, isNear })]),
+      ...(phrase === null ? [] : [foundSql(phrase, this.relation, { rank: null, isNear, ...of })]),
       ...this.#terms(this.#step, this.relation),
     ]
     return sql`FROM ${from(this.relation)} WHERE ${conjunction(terms)}`
@@ -157,7 +182,7 @@ export class StepSelect {
     const { layout, table } = on
     const { from: ours, to } = through
     const value = param({ of: 'value' })
-    const terms = [tick(on), ...this.#linkTerms(through, on)]
+    const terms = [tick(`${table}.k`), ...this.#linkTerms(through, on)]
     if (ours === layout.type.idField) terms.push(sql`${table}.id = ${value}`)
     else if (layout.actorMembers.has(ours)) terms.push(...rangeOfActor(table, value))
     else {
@@ -236,7 +261,7 @@ export class StepSelect {
       const again = this.#relation(parentStep)
       const back = linkSql(step, again, child, 'parent')
       return sql`${parent.table}.k IN (SELECT ${again.table}.k FROM ${from(child)} CROSS JOIN
-        ${from(again)} WHERE ${conjunction([tick(child), ...terms, ...back])})`
+        ${from(again)} WHERE ${conjunction([tick(`${child.table}.k`), ...terms, ...back])})`
     }
     return exists(nodes, conjunction([...terms, ...link]))
   }
@@ -276,19 +301,6 @@ function from(on: Relation): string {
 
 const elements = ({ table, element, slot }: Relation): string =>
   `json_each(${table}.doc, '$[${slot}]') AS ${element}`
-
-const tick = ({ table }: Relation): Sql => ({
-  text: `((${table}.k >> ${NODE_BITS}) & 63 OR ${TICK}())`,
-  params: [],
-})
-
-/** Terms side by side: SQLite picks indexes by the terms of the outermost AND. */
-function conjunction(terms: readonly Sql[]): Sql {
-  return {
-    text: terms.map((term) => term.text).join(' AND '),
-    params: terms.flatMap((term) => term.params),
-  }
-}
 
 const memberPath = (member: string): Sql => param(`$.${JSON.stringify(member)}`)
 

@@ -13,7 +13,7 @@ import type {
   Scalar,
   ValueKind,
 } from '../../protocol/graph/plan.ts'
-import { keyBytes, storedId, type Column, type NodeLayout } from './layout.ts'
+import { keyBytes, NODES_PER_ACTOR, storedId, type Column, type NodeLayout } from './layout.ts'
 import { storedName } from './stored-json.ts'
 
 /** A value to bind; `first`, `last` and `value` are filled in for each parent of a nested step. */
@@ -45,6 +45,24 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (Sql | str
 }
 
 export const param = (value: Param): Sql => ({ text: '?', params: [value] })
+
+/** Terms side by side: SQLite picks indexes by the terms of the outermost AND. */
+export function conjunction(terms: readonly Sql[]): Sql {
+  return {
+    text: terms.map((term) => term.text).join(' AND '),
+    params: terms.flatMap((term) => term.params),
+  }
+}
+
+/** Name of the SQL function that throws when the query's time is over. */
+export const TICK = 'budget_tick'
+const NODE_BITS = Math.log2(NODES_PER_ACTOR)
+
+/** Always true; asks at rows of every 64th actor, by their keys, whether time is over. */
+export const tick = (key: string): Sql => ({
+  text: `((${key} >> ${NODE_BITS}) & 63 OR ${TICK}())`,
+  params: [],
+})
 
 /** Pieces joined as a balanced tree: SQLite bounds how deep an expression may nest. */
 export function joined(pieces: readonly Sql[], word: 'AND' | 'OR'): Sql {

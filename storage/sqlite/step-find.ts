@@ -191,7 +191,10 @@ export class StepFind {
     })
   }
 
-  /** Hits of a phrase: rank by rank, until there are enough. */
+  /**
+   * Hits of a phrase: rank by rank, until there are enough. Few are found and sorted; where they are
+   * many the nodes are looked at in their order until enough are hits.
+   */
   #runRanks(given: Given, room: number): SqlRow[] {
     const { after, phrase } = this.#step
     const rows: SqlRow[] = []
@@ -212,10 +215,21 @@ export class StepFind {
     let known = this.#ranked.get(rank)
     if (known === undefined) {
       const isCut = after !== undefined && rank === rankAt(after)
-      known = this.#select.ranked(rank, isCut ? after : null)
+      const isWalked = this.#hasManyHits(rank)
+      known = this.#select.ranked({ rank, isWalked }, isCut ? after : null)
       this.#ranked.set(rank, known)
     }
     return known
+  }
+
+  #hasManyHits(rank: number): boolean {
+    const hits = this.#select.hits(rank)
+    if (hits === null) return false
+    const bound = LIMITS.sqlite.partRowsMax
+    const [row] = this.#statements.all(hits.text, [...fill(hits.params, NO_PARENT), bound]) as [
+      [number],
+    ]
+    return row[0] === bound
   }
 
   #fetch(of: Sql, given: Given, room: number): SqlRow[] {
