@@ -243,3 +243,40 @@ t.test('an answer that grows too large is not gathered', async (t) => {
   t.same((await refusal(ask(body)))![0], 'INVALID_QUERY')
   t.equal(asked.length, 1 + 5, 'the page that passed the bound was the last one')
 })
+
+t.test(
+  'a phrase whose last word only begins so: pages of candidates until there are enough',
+  async (t) => {
+    const writes = libraries({ motto: 'white heart' })
+    const shelves = actorIds.map((id, i) =>
+      shelf(id, `s${i}`, 1, { dynamic: { x: 'white heart' } }),
+    )
+    const { sent } = await stage([...writes, ...shelves], { ...FINDER_BOUNDS, page: 8 })
+    const sizes = async (edge: string): Promise<number[]> => {
+      const searches = await sent({ edge, phrase: '"white hea"*', limit: 1 })
+      return searches.flat().map(({ size }) => size)
+    }
+    t.same(await sizes('shelves'), [8], 'all of one rank come by their ids')
+    t.ok((await sizes('libraries')).length > 1, 'some may be found by an edge alone')
+  },
+)
+
+t.test('what an index of another program has for phrases is not looked into', async (t) => {
+  const { engine, writer, indexOf, refresh } = await firstGeneration()
+  await writer.apply(libraries({ motto: 'white', twinId: actorIds[0] }), [])
+  await refresh()
+  const options = { engine, schema: SCHEMA, indexOf, now: () => 0 }
+  const ask = (body: object, isForeign: boolean) =>
+    new ElasticReader({ ...options, isForeign }).query(planOf([body]), 1_000)
+  const phrase = { edge: 'libraries', phrase: 'white', count: true }
+  t.same({ ...(await ask(phrase, false)) }, { libraries: actorIds.length })
+  t.match(await refusal(ask(phrase, true)), ['INDEX_BEHIND', /made anew/])
+  const twin = { edge: 'twin', phrase: 'white', require: 'some' }
+  const gate = { edge: 'libraries', node: { navigate: [twin] } }
+  t.match(await refusal(ask(gate, true)), ['INDEX_BEHIND', /made anew/])
+  t.same(
+    { ...(await ask({ edge: 'libraries', count: true }, true)) },
+    { libraries: actorIds.length },
+  )
+  t.same({ ...(await ask({ edge: 'notes', phrase: 'ink' }, true)) }, { notes: [] }, 'texts at hand')
+})

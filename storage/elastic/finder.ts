@@ -13,6 +13,7 @@
 // Source: ARCHITECTURE 5, CONTRACT 1.4.
 
 import { LIMITS } from '../../config/limits.ts'
+import { RequestError } from '../../protocol/errors.ts'
 import {
   NOTHING_FOUND,
   type Budget,
@@ -22,6 +23,7 @@ import {
 } from '../../protocol/graph/execute.ts'
 import { Merged } from '../../protocol/graph/merged.ts'
 import { behindTest, rankAt } from '../../protocol/graph/cursor.ts'
+import { ranksOf } from '../../protocol/graph/search/phrase-rank.ts'
 import type { CursorPlace, Step } from '../../protocol/graph/plan.ts'
 import type { Trace } from '../../protocol/graph/explain/trace.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
@@ -69,6 +71,8 @@ export interface FinderOptions {
   readonly indexOf: (node: string) => string
   readonly budget: Budget
   readonly bounds: FinderBounds
+  /** Its search documents have other columns: a phrase finds nothing in them. */
+  readonly isForeign: boolean
   /** Hears of each search, where somebody asks. */
   readonly trace?: Trace
 }
@@ -133,8 +137,12 @@ export class ElasticFinder implements RemoteFinder {
   #selection(step: Step): Selection {
     const known = this.#selections.get(step)
     if (known !== undefined) return known
-    const { layout, schema } = this.#options
+    const { layout, schema, isForeign } = this.#options
     const made = selectionOf(step, layout, schema)
+    if (isForeign && step.phrase !== null && made.within === null) {
+      const text = `what phrases find of ${step.plan.node} is being made anew; ask again soon`
+      throw new RequestError('INDEX_BEHIND', text)
+    }
     this.#selections.set(step, made)
     return made
   }
@@ -247,7 +255,9 @@ export class ElasticFinder implements RemoteFinder {
   /** Candidates page by page, until what the step shows is known. */
   async #scan(step: Step, target: Target, semiJoin: ConditionQuery): Promise<Found> {
     const { within, isRanked } = this.#selection(step)
-    const isSorted = within === null && (step.phrase === null || isRanked)
+    // Where there is one rank its hits come by their ids.
+    const isOrdered = step.phrase === null || isRanked || ranksOf(step.phrase).length === 1
+    const isSorted = within === null && isOrdered
     const kept = new Kept(step)
     const request = this.#request(step, [semiJoin], target)
     const { returns, limit } = step
@@ -258,7 +268,7 @@ export class ElasticFinder implements RemoteFinder {
       const some = this.#candidates(page, step)
       const rows = some.filter((row) => target.keep?.(row) ?? true)
       for (const row of await this.#matching(step, rows)) kept.add(row)
-      // Elements come in their documents' order, hits of some phrases in that of their ids.
+      // Elements come in their documents' order, some hits of more than one rank by their ids.
       if (kept.isFull && isSorted) break
     }
     return kept.found()

@@ -26,6 +26,8 @@ export interface ElasticReaderOptions {
   /** For plans that ask for cursors. */
   readonly cursors?: CursorSeal
   readonly bounds?: FinderBounds
+  /** Another program has made the index: which column of its search is of which field is not known. */
+  readonly isForeign?: boolean
 }
 
 const NO_HISTORY: RemoteHistory = { read: () => Promise.resolve({ nodes: [], rest: null }) }
@@ -51,7 +53,7 @@ export class ElasticReader implements GraphReader {
 
   async #run(plan: GraphPlan, budgetMs: number, trace?: Trace): Promise<GraphResult> {
     const { engine, schema, indexOf, history = NO_HISTORY, now, bounds } = this.#options
-    const { cursors = NO_CURSORS } = this.#options
+    const { cursors = NO_CURSORS, isForeign = false } = this.#options
     const layout = this.#layout
     const budget = new Budget(now, budgetMs, LIMITS.graph.resultNodesMax)
     const finder = new ElasticFinder({
@@ -61,6 +63,7 @@ export class ElasticReader implements GraphReader {
       indexOf: (node) => indexOf(layout.nodes.get(node)!.name),
       budget,
       bounds: bounds ?? FINDER_BOUNDS,
+      isForeign,
       ...(trace && { trace }),
     })
     try {

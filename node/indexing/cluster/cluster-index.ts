@@ -233,9 +233,9 @@ class MemberIndex implements ClusterIndex {
     if (known !== undefined) return known
     const { engine, behaviours, journal, clock } = this.#options
     const { schema } = this.served
+    const isForeign = layoutOf(schema).fingerprint !== this.#liveFingerprint
     const reader = new ElasticReader({
-      engine,
-      schema,
+      ...{ engine, schema, isForeign },
       indexOf: (name) => this.#generations.indexOf(generation, name),
       history: remoteHistory({
         behaviours,
@@ -267,8 +267,9 @@ class MemberIndex implements ClusterIndex {
   }
 
   #serve(fingerprint: string | null): void {
+    const isOther = fingerprint !== this.#liveFingerprint
     this.#liveFingerprint = fingerprint
-    if (fingerprint !== null && this.#served.serve(fingerprint)) this.#readers.clear()
+    if ((fingerprint !== null && this.#served.serve(fingerprint)) || isOther) this.#readers.clear()
   }
 
   /** Fills what is to be filled, reads what is to be read. */

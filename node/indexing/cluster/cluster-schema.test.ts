@@ -105,3 +105,30 @@ t.test(
     await s.close()
   },
 )
+
+t.test(
+  'what phrases find of an index that another program has made is not looked into',
+  async (t) => {
+    const scene = new ClusterScene()
+    const { behaviour } = scene
+    const [notebook, ...others] = behaviour.nodeTypes
+    const found = (name: string, ...more: FieldDef[]): Behaviour => {
+      const search = { fields: [{ path: [name], keyword: false }], edges: [] }
+      const type = { ...notebook!, fields: [...notebook!.fields, ...more], search }
+      return { ...behaviour, nodeTypes: [type, ...others] }
+    }
+    scene.behaviour = found('notebookId')
+    const [s, one] = await two(scene)
+    const at = await s.commit([A, opened('one')])
+    await s.store.flush()
+    t.equal(await s.reached(one, at), true)
+    // Its own column is that of the title, and it has one field more.
+    scene.behaviour = found('title', { name: 'more', type: 'text' })
+    const late = await s.start()
+    t.equal(await s.until(() => late.index.watch.generation === 1), true)
+    const phrase = [{ edge: 'notebooks', phrase: 'one', node: { fields: ['title'] } }]
+    await t.rejects(s.ask(late, phrase), /made anew/)
+    t.equal(await titles(s, late), 'one', 'all else goes on')
+    await end(t, s)
+  },
+)
