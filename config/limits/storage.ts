@@ -108,8 +108,12 @@ export const STORAGE_LIMITS = {
   sqlite: {
     /** The embedded index's log, which is copied into its file past it. */
     logBytes: 64 * MiB,
+    /** Past so many, as readers overlap that keep it from being begun anew, they are waited for. */
+    logBytesMax: 256 * MiB,
     /** Prepared statements a reader of the embedded index keeps. */
     statementsMax: 256,
+    /** Statements that it prepares before its connection is opened anew; each takes some 10 KB. */
+    statementsMadeMax: 2_000,
     /**
      * Rows of a part of a filter that are found and sorted; of more the order's index finds first.
      */

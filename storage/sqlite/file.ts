@@ -20,6 +20,8 @@ export interface IndexPlace {
 
 const NAME = /^graph(?:-([1-9]\d{0,8}))?\.sqlite$/
 const fileOf = ({ dir, number }: IndexPlace): string => join(dir, nameOf(number))
+/** What SQLite has written and not copied into the file yet. */
+export const logOf = (place: IndexPlace): string => `${fileOf(place)}-wal`
 const nameOf = (number: number): string =>
   number === 0 ? 'graph.sqlite' : `graph-${number}.sqlite`
 

@@ -133,6 +133,37 @@ t.test('statements are prepared once, and those that were used last are kept', (
   t.end()
 })
 
+t.test('a connection prepares so many statements; then another one goes on', (t) => {
+  t.teardown(overrideLimits({ 'sqlite.statementsMax': 4, 'sqlite.statementsMadeMax': 10 }))
+  const { prepare } = DatabaseSync.prototype
+  /** What each connection has prepared: only its end gives that back for sure. */
+  const made = new Map<DatabaseSync, number>()
+  DatabaseSync.prototype.prepare = function counted(text) {
+    made.set(this, (made.get(this) ?? 0) + 1)
+    return prepare.call(this, text)
+  }
+  t.teardown(() => {
+    DatabaseSync.prototype.prepare = prepare
+  })
+  const { writer, ask } = stage(t)
+  writer.apply([library(ONE, 1, { name: 'a' })], [])
+  made.clear()
+  let filter = "name == 'a'"
+  for (let terms = 0; terms < 40; terms++) {
+    t.same(ask({ edge: 'libraries', filter, node: { fields: ['name'] } }).libraries, [
+      { name: 'a' },
+    ])
+    filter = `${filter} and name != 'b'`
+  }
+  t.ok(made.size > 3, `${made.size} connections`)
+  t.ok(
+    [...made.values()].every((count) => count <= 20),
+    [...made.values()].join(' '),
+  )
+  t.equal([...made.keys()].filter((db) => db.isOpen).length, 1, 'one of them is open')
+  t.end()
+})
+
 t.test('what fails leaves no trace in the writer: fills, offsets, actors', (t) => {
   const { writer, ask } = stage(t)
   const fill = { shard: 1, begun: 0, after: null, step: 1 }

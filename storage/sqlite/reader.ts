@@ -75,6 +75,7 @@ export class SqliteGraphReader implements GraphReader, NodeFinder {
   }
 
   #run(plan: GraphPlan, budgetMs: number, trace?: Trace): GraphResult {
+    if (this.#statements.isWorn) this.close()
     const db = this.#open()
     const budget = new Budget(this.#now, budgetMs, LIMITS.graph.resultNodesMax)
     this.#budget = budget

@@ -10,11 +10,21 @@ export class Statements {
   /** By their text, in order of last use. */
   readonly #prepared = new Map<string, StatementSync>()
   #db: DatabaseSync | null = null
+  #made = 0
   /** Hears of each run; null: nobody asks. */
   trace: Trace | null = null
 
   open(db: DatabaseSync): void {
     this.#db = db
+    this.#made = 0
+  }
+
+  /**
+   * True: the connection is to be opened anew, between plans. What is forgotten of it keeps its
+   * memory until the collector comes, who doesn't see that: the closing of a connection frees it.
+   */
+  get isWorn(): boolean {
+    return this.#made >= LIMITS.sqlite.statementsMadeMax
   }
 
   close(): void {
@@ -53,6 +63,7 @@ export class Statements {
       this.#prepared.delete(this.#prepared.keys().next().value!)
     }
     const statement = this.#db!.prepare(text)
+    this.#made++
     statement.setReturnArrays(true)
     this.#prepared.set(text, statement)
     return statement

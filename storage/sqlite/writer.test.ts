@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { library, planOf, shelf } from '../conformance/search-index.ts'
 import { actorIds, SCHEMA, shelfIds } from '../conformance/search-nodes.ts'
+import { LIMITS } from '../../config/limits.ts'
 import { IndexAway } from '../search.ts'
 import { isDamage } from './file.ts'
 import { NODES_PER_ACTOR } from './layout.ts'
@@ -58,5 +59,23 @@ t.test('damage, and a disk that did not keep what it was given', (t) => {
     t.notOk(isDamage(wrapped(code)), `${code}, behind it`)
   }
   t.notOk(isDamage(new Error('ours')))
+  t.end()
+})
+
+t.test('a clock that was a year ahead and is set right keeps no removal for a year', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'kontor-graph-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  let nowMs = Date.UTC(2030, 0)
+  const writer = new SqliteGraphWriter({ dir, schema: SCHEMA, nowMs: () => nowMs })
+  writer.reset('one')
+  writer.apply([library(ONE, 1)], [])
+  nowMs = Date.UTC(2029, 0)
+  writer.apply([library(ONE, 2, null)], [])
+  nowMs += LIMITS.storage.indexTombstoneMs + 120_000
+  writer.apply([], [])
+  writer.close()
+  const db = new DatabaseSync(join(dir, 'graph.sqlite'))
+  t.strictSame(db.prepare('SELECT * FROM tombstone').all(), [])
+  db.close()
   t.end()
 })

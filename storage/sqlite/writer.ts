@@ -9,7 +9,8 @@ import { completing } from '../../protocol/graph/custom-fields.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import type { Position } from '../../protocol/ids.ts'
 import { type Fill, type GraphWriter, IndexAway, type IndexWrite } from '../search.ts'
-import { isOfFile, markServed, openForWriting } from './file.ts'
+import { isOfFile, logOf, markServed, openForWriting } from './file.ts'
+import { IndexLog } from './index-log.ts'
 import { keyBytes, layoutOf, NODES_PER_ACTOR, type IndexLayoutOfAll } from './layout.ts'
 import { SearchWriter } from './search-writer.ts'
 import { NodeTable, type ActorRows } from './table.ts'
@@ -30,6 +31,8 @@ export interface GraphWriterOptions {
   readonly pagesMax?: number
   /** SQLite's log is copied into the file past so many bytes; LIMITS.sqlite.logBytes by default. */
   readonly logBytes?: number
+  /** Past so many readers are waited for; LIMITS.sqlite.logBytesMax by default. */
+  readonly logBytesMax?: number
 }
 
 /** Removals are looked through for old ones this often. */
@@ -47,6 +50,7 @@ export class SqliteGraphWriter implements GraphWriter {
   readonly #passesOver: ReadonlySet<string>
   readonly #tables = new Map<string, NodeTable>()
   readonly #search: SearchWriter
+  readonly #log: IndexLog
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #findActor: StatementSync
@@ -70,13 +74,14 @@ export class SqliteGraphWriter implements GraphWriter {
     this.#nowMs = options.nowMs ?? (() => Date.now())
     this.#passesOver = options.passesOver ?? new Set()
     const { dir, number = 0, schema, isFilling = false } = options
+    const { logBytes, logBytesMax } = { ...LIMITS.sqlite, ...options }
     const db = openForWriting(
       { dir, number },
       {
         layout: this.#layout,
         types: Array.from(schema.nodes.values(), ({ type }) => type),
         isFilling,
-        logBytes: options.logBytes ?? LIMITS.sqlite.logBytes,
+        logBytes,
       },
     )
     if (options.pagesMax) db.exec(`PRAGMA max_page_count = ${options.pagesMax}`)
@@ -85,6 +90,7 @@ export class SqliteGraphWriter implements GraphWriter {
       this.#tables.set(name, new NodeTable(db, layout))
     }
     this.#search = new SearchWriter(db, this.#layout)
+    this.#log = new IndexLog({ db, file: logOf({ dir, number }), logBytes, logBytesMax })
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#findActor = db.prepare('SELECT number FROM actor WHERE id = ?')
@@ -140,6 +146,7 @@ export class SqliteGraphWriter implements GraphWriter {
   #inTransaction(work: () => void): void {
     const nextActor = this.#nextActor
     try {
+      this.#log.bound()
       this.#begin.run()
       work()
       this.#commit.run()
@@ -225,7 +232,8 @@ export class SqliteGraphWriter implements GraphWriter {
    */
   #purge(written: number): void {
     const nowMs = this.#nowMs()
-    if (nowMs < this.#purgedMs + PURGE_EVERY_MS) return
+    // One that was set ahead and is right again must not wait for the time that it had.
+    if (nowMs >= this.#purgedMs && nowMs < this.#purgedMs + PURGE_EVERY_MS) return
     const old = nowMs - LIMITS.storage.indexTombstoneMs
     const most = Math.max(LIMITS.storage.indexPurgeMax, 2 * written)
     const rows = this.#oldTombstones.all(old, most)

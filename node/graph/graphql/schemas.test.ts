@@ -1,5 +1,7 @@
 // Schemas are kept by what they show, so many, and no longer than the graph's version.
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { isObjectType, parse, validateSchema } from 'graphql'
 import t from 'tap'
 import { Acl, parseScope } from '../../../protocol/ace.ts'
@@ -64,6 +66,13 @@ function fieldsOf(schemas: Schemas, acl: Acl): Record<string, string> {
 
 const all = aclOf('graph:query', 'graph:field')
 
+/** What is in use. */
+function heapBytes(): number {
+  setFlagsFromString('--expose_gc')
+  ;(runInNewContext('gc') as () => void)()
+  return process.memoryUsage().heapUsed
+}
+
 t.test('names that GraphQL can not have', async (t) => {
   t.strictSame(fieldsOf(new Schemas(view()), all), {
     thingId: 'UUID',
@@ -111,6 +120,21 @@ t.test('who sees the same shares a schema', async (t) => {
   t.not(schemas.of(aclOf('graph:query', 'graph/thing.odd-one:field:state')), one)
   t.equal(schemas.made, 2)
   t.equal(schemas.of(aclOf('registry:read')), null)
+})
+
+t.test('a set of permissions keeps no text of what it shows', async (t) => {
+  const fields = Array.from(
+    { length: 500 },
+    (_, i) => ({ name: `field${i}`, type: 'text' }) as const,
+  )
+  const schemas = new Schemas(view([{ ...THING, fields: [...THING.fields, ...fields] }]))
+  const acls = Array.from({ length: 400 }, () => aclOf('*:*'))
+  schemas.of(acls[0]!)
+  const before = heapBytes()
+  for (const acl of acls) schemas.of(acl)
+  const each = (heapBytes() - before) / acls.length
+  t.ok(each < 4_096, `${Math.round(each)} bytes each`)
+  t.equal(schemas.made, 1)
 })
 
 t.test('so many are kept, those that were used last', async (t) => {

@@ -2,6 +2,7 @@
 // first asked for, and given up with the version of the graph that it was made of. Source: CONTRACT
 // 1.4.1.
 
+import { hash } from 'node:crypto'
 import type { DocumentNode, GraphQLSchema } from 'graphql'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Acl } from '../../../protocol/ace.ts'
@@ -28,9 +29,12 @@ export interface KeptSchema {
 export class Schemas {
   readonly #view: GraphView
   #version = 0
-  /** By what they show, in order of last use. */
+  /** By the digest of what they show, in order of last use. */
   readonly #kept = new Map<string, KeptSchema>()
-  /** What a set of permissions shows; a changed permission makes a new Acl. */
+  /**
+   * What a set of permissions shows; a changed permission makes a new Acl. Digests: there may be as
+   * many sets as tokens at hand, and what one shows is a text of some 100 KB.
+   */
   #shown = new WeakMap<Acl, string>()
   #made = 0
   /**
@@ -86,7 +90,7 @@ export class Schemas {
     const dynamics = new Map(
       meta.nodes.map(({ name }) => [name, this.#view.openDynamics(acl, name)]),
     )
-    const shown = JSON.stringify([meta, ...dynamics])
+    const shown = hash('sha256', JSON.stringify([meta, ...dynamics]), 'base64url')
     this.#shown.set(acl, shown)
     const same = this.#kept.get(shown)
     if (same !== undefined) return same

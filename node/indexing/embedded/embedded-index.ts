@@ -234,6 +234,8 @@ export class EmbeddedIndex implements IndexRebuild {
   #startThread(file: IndexFile, heads: ReadonlyMap<number, number>): IndexThread {
     const thread: IndexThread = new IndexThread(file, heads, {
       ...this.#options,
+      // Many definitions made one after the other are no crowd of threads, each for a moment.
+      after: this.#ending,
       hearer: {
         applied: () => {
           if (thread === this.#live) this.watch.applied()

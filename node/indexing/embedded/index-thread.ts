@@ -59,7 +59,11 @@ export class IndexThread {
   constructor(
     file: IndexFile,
     heads: ReadonlyMap<number, number>,
-    options: IndexThreadOptions & { readonly hearer: IndexThreadHearer },
+    options: IndexThreadOptions & {
+      readonly hearer: IndexThreadHearer
+      /** It begins behind these, which never reject. */
+      readonly after: ReadonlySet<Promise<void>>
+    },
   ) {
     this.number = file.number
     this.#version = file.version
@@ -74,7 +78,8 @@ export class IndexThread {
     })
     this.progress = new SharedProgress(options.shards)
     for (const [shard, head] of heads) this.progress.setHead(shard, head)
-    this.#start()
+    if (options.after.size === 0) this.#start()
+    else void Promise.all(options.after).then(() => (this.#isStopping ? undefined : this.#start()))
   }
 
   /** By which its file is laid out. */
