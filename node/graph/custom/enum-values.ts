@@ -55,8 +55,10 @@ export class EnumValues {
     { node, field }: { readonly node: string; readonly field: string },
     shared: readonly EnumValue[],
   ): readonly EnumValue[] {
+    const own = this.#under(fieldValuesPrefix(node, field))
+    if (own.length === 0) return shared
     const values = new Map(shared.map((value) => [value.key, value]))
-    for (const value of this.#under(fieldValuesPrefix(node, field))) values.set(value.key, value)
+    for (const value of own) values.set(value.key, value)
     return [...values.values()].slice(0, LIMITS.graph.enumValuesMax)
   }
 

@@ -16,6 +16,8 @@ import { type FollowedSystem, RegistrySchema } from './registry-schema.ts'
 /** The registry's map. */
 class Registry implements FollowedSystem {
   offset = 0
+  /** How often each prefix was asked for. */
+  readonly asked = new Map<string, number>()
   readonly #entries = new Map<string, unknown>()
   readonly #watchers = new Set<(key: string, entry: SystemEntry | null) => void>()
 
@@ -32,6 +34,7 @@ class Registry implements FollowedSystem {
   }
 
   *withPrefix<T>(type: string, prefix: string): Iterable<SystemEntry<T>> {
+    this.asked.set(prefix, (this.asked.get(prefix) ?? 0) + 1)
     for (const key of [...this.#entries.keys()].sort()) {
       if (key.startsWith(prefix)) yield this.get<T>(type, key)!
     }
@@ -128,6 +131,22 @@ t.test('an enum is offered what its source has now', async (t) => {
   )
   t.equal(custom.valuesOf('order', 'orderNumber'), null)
   t.equal(custom.valuesOf('nowhere', 'x'), null)
+})
+
+t.test('values that many fields share are read once for all', async (t) => {
+  const { schema, system, custom } = stage()
+  const shared = { type: 'enum', source: `dynamic->'a'`, enumDefinition: 'colors' }
+  for (let i = 0; i < 20; i++) system.set(`graph/order/fields/f${i}`, shared)
+  system.set('enums/definitions/colors/values/red', { label: 'Red' })
+  system.set('enums/graph/order/f3/values/own', { label: 'Own' })
+  custom.follow(system)
+  system.asked.clear()
+  system.set('enums/definitions/colors/values/green', { label: 'Green' })
+  await Promise.resolve()
+  t.equal(system.asked.get('enums/definitions/colors/values/'), 1)
+  const { fields } = schema.current.schema.nodes.get('order')!
+  t.strictSame(fields.get('f2')!.values, ['green', 'red'])
+  t.strictSame(fields.get('f3')!.values, ['green', 'red', 'own'])
 })
 
 t.test('a definition that is written again is checked without itself', async (t) => {
