@@ -18,7 +18,7 @@ export interface BenchSettings {
   readonly rate: number | null
   readonly steadyRate: number
   readonly steadySeconds: number
-  /** Orders a second of a soak, for so many minutes. */
+  /** Orders a second of a soak, for so many minutes; a live-soak has the rate of the live ones. */
   readonly soakRate: number
   readonly soakMinutes: number
   /** The node is stopped and started again after so many minutes of a soak; null: never. */
@@ -26,7 +26,7 @@ export interface BenchSettings {
   /** A growth ends with so many orders, or after so many minutes. */
   readonly growthOrders: number
   readonly growthMinutes: number
-  /** Length of a window of soak and growth. */
+  /** Length of a window of the long ones. */
   readonly windowSeconds: number
   /** Orders in the store of the graph scenarios. */
   readonly preload: number
@@ -77,21 +77,24 @@ Measures the public API beside the floors of the machine, prints a table, writes
 
   --scenarios LIST       of ${SCENARIO_NAMES.join(', ')}
                          (default: all; the beginning of a name stands for all that begin so);
-                         or, only by their whole names, ${LONG_SCENARIO_NAMES.join(' and ')}, which take minutes
+                         or, only by their whole names, ${LONG_SCENARIO_NAMES.join(', ')}, which take minutes
   --concurrency LIST     connections, default 1,16,64
   --seconds N            measured time of a run, default 5; --warm-up N before it, default 1
   --runs N               runs of each case, default 3: medians and spreads
   --rate N               open loop: N requests a second, whatever the answers do
   --steady-rate N        rate of the scenario steady, default 7500; --steady-seconds N, default 30
-  --soak-rate N          rate of soak, default 3000; --soak-minutes N, default 20;
+  --soak-rate N          rate of soak, default 3000; --soak-minutes N, default 20,
+                         of soak and live-soak;
                          --restart-at N stops and starts the node after N minutes of it
   --growth-orders N      orders that growth makes, default 5000000; --growth-minutes N, default 60:
                          it gives up then
-  --window N             seconds of a window of soak and growth, default 10
+  --window N             seconds of a window of the long ones, default 10
   --preload N            orders in the store of graph-get and graph-page, default 100000
-  --watchers N           sockets of live-fanout, live-fanout-hot and live-writers, default 1000
+  --watchers N           sockets of live-fanout, live-fanout-hot, live-writers and live-soak,
+                         default 1000
   --standing N           queries of live-standing, default 10000, compared with 100
-  --live-rate N          changes a second of live-fanout and live-standing, default 1000
+  --live-rate N          changes a second of live-fanout, live-standing and live-soak, default
+                         1000
   --retail-file FILE     real orders that graph-filter, -count, -phrase and graphql-page ask of, as
                          npm run ingest takes them (.csv or .csv.gz of the Online Retail layout);
                          default: a stand-in of --retail-rows N, default 240000

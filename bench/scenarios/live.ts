@@ -1,5 +1,6 @@
 // The live scenarios: changes to sockets that each watch a few of them, a change that all watch,
-// many queries that no change touches, and what watchers cost who creates orders.
+// many queries that no change touches, what watchers cost who creates orders; and the first of them
+// for minutes.
 
 import { closedLoop } from '../load/closed-loop.ts'
 import { loadResult, type LoadResult } from '../load/load.ts'
@@ -11,6 +12,7 @@ import { Watchers, type LiveQuery } from '../load/watchers.ts'
 import type { BenchSettings } from '../options.ts'
 import { benchOrder, createMessages, customerNumber } from '../orders.ts'
 import type { Installation } from '../target/installation.ts'
+import { Windows } from '../windows.ts'
 import { requestScenario, type Run, type Scenario } from './scenario.ts'
 import { newPrefix, seedOrders, type SeededOrder } from './seed.ts'
 import { creates } from './writes.ts'
@@ -56,6 +58,8 @@ interface Changes {
   readonly variety: number
   /** Watchers of the n-th change. */
   readonly watchersOf: (n: number) => readonly number[]
+  /** Of a long one: its course, with the frames as what is measured. */
+  readonly long?: { readonly seconds: number; readonly windows: Windows }
 }
 
 /** Latencies are those from when a change was due to each of its frames. */
@@ -63,7 +67,8 @@ async function watched(
   { installation, settings, readings }: Run,
   of: Changes,
 ): Promise<LoadResult> {
-  const frames = new Recorder()
+  const windows = of.long?.windows
+  const frames = new Recorder(windows)
   const to = await installation.destination()
   const watchers = await Watchers.open([to], of.queries, frames)
   try {
@@ -72,11 +77,12 @@ async function watched(
     })
     const newestUs = of.queries.map(() => 0)
     let at = -1
+    let paused: Promise<void> | undefined
     const result = await openLoop({
       to,
       connections: CHANGE_CONNECTIONS,
       warmUpSeconds: settings.warmUpSeconds,
-      seconds: settings.seconds,
+      seconds: of.long?.seconds ?? settings.seconds,
       rate: of.rate,
       next: (dueMs) => {
         at = (at + 1) % of.variety
@@ -88,15 +94,22 @@ async function watched(
         started() {
           frames.startMeasuring(performance.now())
           readings.started()
+          windows?.resume()
         },
-        ended: () => readings.ended(),
+        ended() {
+          readings.ended()
+          paused = windows?.pause()
+        },
       },
     })
+    await paused
     const unseen = await watchers.unseen(newestUs, settings.seenWithinMs)
     if (unseen > 0) frames.failure('a watcher has not seen its last change', unseen)
     frames.stopMeasuring(performance.now())
     const { latencies, slices, failures } = loadResult(frames, result.measuredMs)
-    return { ...result, latencies, slices, failures: new Map([...result.failures, ...failures]) }
+    const all = { latencies, slices, failures: new Map([...result.failures, ...failures]) }
+    const course = windows && { windows: windows.done, restart: null }
+    return { ...result, ...all, ...(course && { course }) }
   } finally {
     watchers.close()
   }
@@ -124,11 +137,16 @@ function liveScenario(
 }
 
 /** Each socket watches its customer's orders: about a change a second. */
-function fanOut(settings: BenchSettings): Scenario {
+function fanOut(settings: BenchSettings, isSoak: boolean): Scenario {
   const { watchers, liveRate } = settings
   let orders: readonly SeededOrder[] = []
+  const long = (installation: Installation) => ({
+    seconds: settings.soakMinutes * 60,
+    windows: new Windows(installation, settings.windowSeconds),
+  })
   return liveScenario(settings, {
-    name: 'live-fanout',
+    name: isSoak ? 'live-soak' : 'live-fanout',
+    once: isSoak,
     connections: [watchers],
     askedRate: liveRate,
     async prepare(installation) {
@@ -144,6 +162,7 @@ function fanOut(settings: BenchSettings): Scenario {
           return isNew ? stampedNew(to, n % watchers) : stampOrder(to, orders[n % watchers]!)
         },
         watchersOf: (n) => [n % watchers],
+        ...(isSoak && { long: long(run.installation) }),
       }),
   })
 }
@@ -240,5 +259,6 @@ function nothingOf(count: number, each: number): readonly (readonly LiveQuery[])
 }
 
 export function liveScenarios(settings: BenchSettings): readonly Scenario[] {
-  return [fanOut(settings), hotFanOut(settings), standing(settings), writers(settings)]
+  const many = [hotFanOut(settings), standing(settings), writers(settings)]
+  return [fanOut(settings, false), ...many, fanOut(settings, true)]
 }

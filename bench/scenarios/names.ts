@@ -37,4 +37,4 @@ export const SCENARIO_NAMES = [
 ] as const
 
 /** Loads of many minutes: they run only when they are named, whole. */
-export const LONG_SCENARIO_NAMES = ['soak', 'growth'] as const
+export const LONG_SCENARIO_NAMES = ['soak', 'growth', 'live-soak'] as const
