@@ -21,6 +21,8 @@ import { creates } from './writes.ts'
 const CHANGE_CONNECTIONS = 64
 /** Of so many changes one is a new order; the others change one that is there. */
 const NEW_EVERY = 4
+/** Of so many windows of a soak one is pushed on by new orders. */
+const SLIDES_EVERY = 10
 const HOT_ORDERS = 20
 const HOT_RATE = 10
 const WINDOW = 20
@@ -140,6 +142,8 @@ function liveScenario(
 function fanOut(settings: BenchSettings, isSoak: boolean): Scenario {
   const { watchers, liveRate } = settings
   let orders: readonly SeededOrder[] = []
+  // In a soak only some windows are pushed on by new orders: what lies behind is not told of.
+  const slides = (socket: number): boolean => !isSoak || socket % SLIDES_EVERY === 0
   const long = (installation: Installation) => ({
     seconds: settings.soakMinutes * 60,
     windows: new Windows(installation, settings.windowSeconds),
@@ -158,10 +162,11 @@ function fanOut(settings: BenchSettings, isSoak: boolean): Scenario {
         rate: liveRate,
         variety: NEW_EVERY * watchers,
         next: (to, n) => {
-          const isNew = Math.floor(n / watchers) === 0
-          return isNew ? stampedNew(to, n % watchers) : stampOrder(to, orders[n % watchers]!)
+          const socket = n % watchers
+          if (n >= watchers) return stampOrder(to, orders[socket]!)
+          return stampedNew(to, slides(socket) ? socket : watchers + socket)
         },
-        watchersOf: (n) => [n % watchers],
+        watchersOf: (n) => (!isSoak || n < watchers === slides(n % watchers) ? [n % watchers] : []),
         ...(isSoak && { long: long(run.installation) }),
       }),
   })

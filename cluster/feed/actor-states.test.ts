@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
+import { overrideLimits } from '../../config/testing/override-limits.ts'
 import { type Entry, encodeEntry } from '../../protocol/entry/entry.ts'
 import type { EntryRange } from '../../storage/journal.ts'
 import { ActorStates, ProjectionError, type SnapshotView } from './actor-states.ts'
@@ -94,6 +95,7 @@ t.test('drops what was used longest ago, by number and by weight', async (t) => 
   const states = statesOf({}, { actorsMax: 2, bytesMax: 1_000 })
   for (const id of ['a', 'b', 'c']) {
     states.fold(states.begin(id, 'notebook'), entry(id, 0, 'x'), 300)
+    states.touch(states.find(id)!)
   }
   states.touch(states.find('a')!)
   states.trim()
@@ -108,11 +110,38 @@ t.test('drops what was used longest ago, by number and by weight', async (t) => 
   t.equal(states.bytes, 0)
 })
 
+t.test('new actors push out each other, not those that are used again', async (t) => {
+  t.teardown(overrideLimits({ 'feed.projectorNewMax': 3 }))
+  const rows = { loaded: [entry('loaded', 0, 'x')] }
+  const states = statesOf(rows, { actorsMax: 10 })
+  states.fold(states.begin('used', 'notebook'), entry('used', 0, 'x'), 100)
+  states.touch(states.find('used')!)
+  await states.load('loaded')
+  for (let i = 0; i < 50; i++) {
+    states.fold(states.begin(`new-${i}`, 'notebook'), entry(`new-${i}`, 0, 'x'), 100)
+    states.trim()
+  }
+  t.ok(states.find('used') && states.find('loaded'))
+  t.equal(states.size, 5)
+  t.equal(states.find('new-46'), null)
+  t.ok(states.find('new-47'))
+})
+
+t.test('an actor with a long history weighs what its state does', async (t) => {
+  const states = statesOf({})
+  const one = states.begin('a', 'notebook')
+  for (let v = 0; v < 1_000; v++) states.fold(one, entry('a', v, `title ${v}`), 300)
+  t.ok(states.bytes < 2 * LIMITS.feed.weighedAnewBytes, `${states.bytes} bytes`)
+  states.fold(one, entry('a', 1_000, 'x'.repeat(50_000)), 51_000)
+  t.ok(states.bytes > 50_000)
+})
+
 t.test('what it weighs is bounded as a state is, and gone when it goes', async (t) => {
   const states = statesOf({})
   const one = states.begin('a', 'notebook')
-  states.fold(one, entry('a', 0, 'x'), LIMITS.sharding.stateBytesMax)
-  states.fold(one, entry('a', 1, 'y'), LIMITS.sharding.stateBytesMax)
+  const huge = 'x'.repeat(LIMITS.sharding.stateBytesMax)
+  states.fold(one, entry('a', 0, huge), 2 * huge.length)
+  states.fold(one, entry('a', 1, huge), 2 * huge.length)
   t.equal(states.bytes, LIMITS.sharding.stateBytesMax)
   states.drop('a')
   t.equal(states.bytes, 0)

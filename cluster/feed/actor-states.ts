@@ -32,16 +32,49 @@ export interface FoldedActor {
   state: unknown
   /** Number of records folded. */
   version: number
-  /** What it is taken to weigh: bytes of the entries folded, at most an actor's state bound. */
+  /** What it is taken to weigh: its state when it was measured last, and the entries since. */
   bytes: number
+  /** Bytes of its state when it was measured last. */
+  measured: number
 }
 
 export interface ActorStatesOptions {
   readonly behaviours: ReadonlyMap<string, Behaviour>
   readonly derived: Pick<DerivedStore, 'snapshot' | 'entries'>
   readonly decodeSnapshot: DecodeSnapshot
+  /** Of those that were seen more than once; new ones have no more. */
   readonly actorsMax?: number
   readonly bytesMax?: number
+}
+
+/** Actors in order of last use: the first is the first to go. */
+class Part {
+  readonly actors = new ReleasingMap<string, FoldedActor>()
+  bytes = 0
+  readonly #actorsMax: number
+  readonly #bytesMax: number
+
+  constructor(actorsMax: number, bytesMax: number) {
+    this.#actorsMax = actorsMax
+    this.#bytesMax = bytesMax
+  }
+
+  add(actor: FoldedActor): void {
+    this.actors.set(actor.actorId, actor)
+    this.bytes += actor.bytes
+  }
+
+  remove(actor: FoldedActor): void {
+    if (this.actors.delete(actor.actorId)) this.bytes -= actor.bytes
+  }
+
+  /** Drops the actors used longest ago until the bounds hold. */
+  trim(): void {
+    for (const actor of this.actors.values()) {
+      if (this.actors.size <= this.#actorsMax && this.bytes <= this.#bytesMax) return
+      this.remove(actor)
+    }
+  }
 }
 
 /** Bytes of entries that one read of an actor's entries asks for. */
@@ -51,43 +84,41 @@ export class ActorStates {
   readonly #behaviours: ReadonlyMap<string, Behaviour>
   readonly #derived: Pick<DerivedStore, 'snapshot' | 'entries'>
   readonly #decodeSnapshot: DecodeSnapshot
-  readonly #actorsMax: number
-  readonly #bytesMax: number
-  /** In order of last use: the first is the first to go. */
-  readonly #actors = new ReleasingMap<string, FoldedActor>()
-  #bytes = 0
+  /** Those that were begun here and have not been used since, and all others. */
+  readonly #fresh: Part
+  readonly #known: Part
 
   constructor(options: ActorStatesOptions) {
     this.#behaviours = options.behaviours
     this.#derived = options.derived
     this.#decodeSnapshot = options.decodeSnapshot
-    this.#actorsMax = options.actorsMax ?? LIMITS.feed.projectorActorsMax
-    this.#bytesMax = options.bytesMax ?? LIMITS.feed.projectorActorsBytesMax
+    const { projectorNewMax, projectorNewBytesMax } = LIMITS.feed
+    const {
+      actorsMax = LIMITS.feed.projectorActorsMax,
+      bytesMax = LIMITS.feed.projectorActorsBytesMax,
+    } = options
+    this.#known = new Part(actorsMax, bytesMax)
+    this.#fresh = new Part(
+      Math.min(actorsMax, projectorNewMax),
+      Math.min(bytesMax, projectorNewBytesMax),
+    )
   }
 
   get size(): number {
-    return this.#actors.size
+    return this.#fresh.actors.size + this.#known.actors.size
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.#fresh.bytes + this.#known.bytes
   }
 
   find(actorId: string): FoldedActor | null {
-    return this.#actors.get(actorId) ?? null
+    return this.#known.actors.get(actorId) ?? this.#fresh.actors.get(actorId) ?? null
   }
 
   /** A new actor, before its first record. It must not be here yet; nothing is read. */
   begin(actorId: string, type: string): FoldedActor {
-    const actor: FoldedActor = {
-      actorId,
-      behaviour: this.#behaviour(type),
-      state: null,
-      version: 0,
-      bytes: 0,
-    }
-    this.#actors.set(actorId, actor)
-    return actor
+    return this.#begin(this.#fresh, actorId, type)
   }
 
   /**
@@ -107,9 +138,13 @@ export class ActorStates {
       )
     }
     actor.version += entry.r.length
-    const weight = Math.min(actor.bytes + bytes, LIMITS.sharding.stateBytesMax)
-    this.#bytes += weight - actor.bytes
-    actor.bytes = weight
+    this.#weigh(actor, actor.bytes + bytes)
+    const { weighedAnewBytes } = LIMITS.feed
+    if (actor.bytes > Math.max(weighedAnewBytes, 2 * actor.measured)) {
+      const state: unknown = actor.state === null ? null : actor.behaviour.toSnapshot(actor.state)
+      actor.measured = Buffer.byteLength(JSON.stringify(state))
+      this.#weigh(actor, actor.measured)
+    }
   }
 
   /**
@@ -140,7 +175,7 @@ export class ActorStates {
         if (succession === 'stray') continue
         moveOver(at, entry, offset)
         if (entry.r.length === 0) continue
-        actor ??= this.begin(actorId, entry.y)
+        actor ??= this.#begin(this.#known, actorId, entry.y)
         actor.version = entry.v
         this.fold(actor, entry, body.length)
       }
@@ -150,34 +185,53 @@ export class ActorStates {
 
   /** Marks an actor as used now. */
   touch(actor: FoldedActor): void {
-    if (this.#actors.delete(actor.actorId)) this.#actors.set(actor.actorId, actor)
+    if (this.find(actor.actorId) !== actor) return
+    this.drop(actor.actorId)
+    this.#known.add(actor)
   }
 
   /** Forgets an actor: its state can't be trusted any more. */
   drop(actorId: string): void {
-    const actor = this.#actors.get(actorId)
-    if (actor === undefined) return
-    this.#actors.delete(actorId)
-    this.#bytes -= actor.bytes
+    const actor = this.find(actorId)
+    if (actor !== null) this.#partOf(actor)?.remove(actor)
   }
 
   /** Forgets all actors of which it is true. */
   dropAll(isOver: (actor: FoldedActor) => boolean): void {
-    for (const actor of [...this.#actors.values()]) if (isOver(actor)) this.drop(actor.actorId)
+    for (const { actors } of [this.#fresh, this.#known]) {
+      for (const actor of [...actors.values()]) if (isOver(actor)) this.drop(actor.actorId)
+    }
   }
 
   clear(): void {
-    this.#actors.clear()
-    this.#bytes = 0
+    this.dropAll(() => true)
   }
 
   /** Drops the actors used longest ago until the bounds hold. Called between batches. */
   trim(): void {
-    if (this.#actors.size <= this.#actorsMax && this.#bytes <= this.#bytesMax) return
-    for (const actorId of this.#actors.keys()) {
-      this.drop(actorId)
-      if (this.#actors.size <= this.#actorsMax && this.#bytes <= this.#bytesMax) return
+    this.#fresh.trim()
+    this.#known.trim()
+  }
+
+  #partOf(actor: FoldedActor): Part | null {
+    for (const part of [this.#known, this.#fresh]) {
+      if (part.actors.get(actor.actorId) === actor) return part
     }
+    return null
+  }
+
+  #weigh(actor: FoldedActor, bytes: number): void {
+    const weight = Math.min(bytes, LIMITS.sharding.stateBytesMax)
+    const part = this.#partOf(actor)
+    if (part !== null) part.bytes += weight - actor.bytes
+    actor.bytes = weight
+  }
+
+  #begin(part: Part, actorId: string, type: string): FoldedActor {
+    const behaviour = this.#behaviour(type)
+    const actor = { actorId, behaviour, state: null, version: 0, bytes: 0, measured: 0 }
+    part.add(actor)
+    return actor
   }
 
   #fromSnapshot(actorId: string, snapshot: SnapshotView, bytes: number): FoldedActor {
@@ -190,9 +244,8 @@ export class ActorStates {
     }
     const { version } = snapshot
     const weight = Math.min(bytes, LIMITS.sharding.stateBytesMax)
-    const actor: FoldedActor = { actorId, behaviour, state, version, bytes: weight }
-    this.#actors.set(actorId, actor)
-    this.#bytes += weight
+    const actor = { actorId, behaviour, state, version, bytes: weight, measured: weight }
+    this.#known.add(actor)
     return actor
   }
 

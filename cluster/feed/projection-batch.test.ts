@@ -25,7 +25,7 @@ function actorOf(actorId: string, note: string): FoldedActor {
   ]) {
     state = behaviour.evolve(state, record, { actorId } as never)
   }
-  return { actorId, behaviour: { ...behaviour, project }, state, version: 3, bytes: 0 }
+  return { actorId, behaviour: { ...behaviour, project }, state, version: 3, bytes: 0, measured: 0 }
 }
 
 for (const placed of [false, true]) {

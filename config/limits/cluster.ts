@@ -113,10 +113,16 @@ export const CLUSTER_LIMITS = {
   feed: {
     // Projector (PROTOCOL 3.13)
     /**
-     * States kept cost more than they save when they outlive the youngest generation of the heap.
+     * Of new actors few are heard of again: states kept cost more than they save when they outlive
+     * the youngest generation of the heap.
      */
-    projectorActorsMax: 1_000,
-    projectorActorsBytesMax: 8 * MiB,
+    projectorNewMax: 1_000,
+    projectorNewBytesMax: 8 * MiB,
+    /** Of those that are: one that is not at hand is read with all that was written to it of late. */
+    projectorActorsMax: 10_000,
+    projectorActorsBytesMax: 32 * MiB,
+    /** A state is measured anew when what was folded outweighs it, and this. */
+    weighedAnewBytes: 8 * KiB,
     /** A page that several entries of a batch touch is written once: the more, the cheaper each. */
     projectorBatchEntries: 4_000,
     projectorBatchBytes: 16 * MiB,

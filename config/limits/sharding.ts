@@ -69,7 +69,7 @@ export const SHARDING_LIMITS = {
   snapshotAttemptsMax: 3,
   /** A snapshot is due when entries since the last one outweigh it, and these. */
   snapshotEntriesMin: 16,
-  snapshotEntryBytesMin: 32 * KiB,
+  snapshotEntryBytesMin: 8 * KiB,
   /** So many of an actor that was never made: a load is spared its refusals, but the row stays. */
   unmadeSnapshotEntriesMin: 1_024,
   // Trims

@@ -179,7 +179,7 @@ t.test('a snapshot holds the marks of its own time', async (t) => {
   }
   // The group in flight has a snapshot; what is decided behind it pushes marks out, and is lost.
   scene.journal.hooks.beforeAppend = () => append.opened.then(() => null)
-  const due = ask(9_000, LIMITS.sharding.snapshotEntryBytesMin * 8)
+  const due = ask(9_000, LIMITS.sharding.snapshotEntryBytesMin * 32)
   await settle()
   const lost = Array.from({ length: 90 }, (_, i) => ask(5_000 + i))
   await settle()
