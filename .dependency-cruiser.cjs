@@ -62,6 +62,8 @@ const ROOMS = {
   'node/indexing': ['node/graph', 'node/http', 'node/queues'],
   'node/actors': ['node/access', 'node/http'],
   'node/me': ['node/access', 'node/http'],
+  'node/access/administration': ['node/access'],
+  'node/iam': ['node/access', 'node/http'],
   'node/registry': ['node/access', 'node/http'],
   'node/health': ['node/http'],
   'node/live/socket': ['node/access', 'node/http'],

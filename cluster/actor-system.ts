@@ -1,7 +1,7 @@
 // The actor system as the stations of node/ see it: ask an actor, read the maps of the `system`
 // shard. What is behind it (edge, wire, shards, journal) is cluster/'s own matter.
 
-import type { Behaviour } from '../protocol/behaviour.ts'
+import type { Behaviour, ConfigurationView } from '../protocol/behaviour.ts'
 import type { Attributes } from '../protocol/attributes.ts'
 import type { CallerSession, GraphAces, Message, Refusals, Reply } from '../protocol/message.ts'
 import type { Position } from '../protocol/ids.ts'
@@ -44,11 +44,12 @@ export interface SystemEntry<T = unknown> {
 }
 
 /** The maps of the `system` shard, followed from its log before this member serves. */
-export interface SystemView {
+export interface SystemView extends ConfigurationView {
   get<T>(type: string, key: string): SystemEntry<T> | null
+  find<T>(type: string, name: string): SystemEntry<T> | null
+  all<T>(type: string): Iterable<SystemEntry<T>>
   /** Entries whose key starts with `prefix`, by code point order of their keys. */
   withPrefix<T>(type: string, prefix: string): Iterable<SystemEntry<T>>
-  size(type: string): number
   /** Called after each change, in log order. Returns the way to stop. */
   onChange(type: string, changed: (key: string, entry: SystemEntry | null) => void): () => void
 }

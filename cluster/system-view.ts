@@ -22,6 +22,8 @@ interface TypeMap {
   byKey: Map<string, Followed>
   /** Its keys in order; null: must be sorted again. */
   sorted: string[] | null
+  /** Keys by the names that their actors have beside them (`Behaviour.names`). */
+  byName: Map<string, string>
   readonly watchers: Set<(key: string, entry: SystemEntry | null) => void>
 }
 
@@ -59,6 +61,7 @@ export class SystemMaps implements SystemView {
       known = { actorId: entry.p, state: null, version: 0, entry: null }
       map.byKey.set(entry.q, known)
     }
+    forgetNames(map, behaviour, known)
     for (const [i, record] of recordsOf(entry, behaviour).entries()) {
       known.state = behaviour.evolve(known.state, record, metaOf(entry, i))
     }
@@ -66,6 +69,7 @@ export class SystemMaps implements SystemView {
     const was = known.entry
     known.entry = shown(entry.q, known)
     if (known.entry === null) map.byKey.delete(entry.q)
+    learnNames(map, behaviour, known)
     if ((was === null) !== (known.entry === null)) map.sorted = null
     for (const changed of map.watchers) changed(entry.q, known.entry)
   }
@@ -73,7 +77,7 @@ export class SystemMaps implements SystemView {
   #map(type: string): TypeMap {
     let map = this.#types.get(type)
     if (!map) {
-      map = { byKey: new Map(), sorted: null, watchers: new Set() }
+      map = { byKey: new Map(), sorted: null, byName: new Map(), watchers: new Set() }
       this.#types.set(type, map)
     }
     return map
@@ -82,6 +86,17 @@ export class SystemMaps implements SystemView {
   get<T>(type: string, key: string): SystemEntry<T> | null {
     const known = this.#types.get(type)?.byKey.get(key)
     return (known?.entry ?? null) as SystemEntry<T> | null
+  }
+
+  find<T>(type: string, name: string): SystemEntry<T> | null {
+    const key = this.#types.get(type)?.byName.get(name)
+    return key === undefined ? null : this.get<T>(type, key)
+  }
+
+  *all<T>(type: string): Iterable<SystemEntry<T>> {
+    for (const { entry } of this.#types.get(type)?.byKey.values() ?? []) {
+      if (entry) yield entry as SystemEntry<T>
+    }
   }
 
   *withPrefix<T>(type: string, prefix: string): Iterable<SystemEntry<T>> {
@@ -172,6 +187,9 @@ export class SystemMaps implements SystemView {
       changed.push([map, map.byKey])
       map.byKey = found.get(type) ?? new Map()
       map.sorted = null
+      map.byName = new Map()
+      const behaviour = this.#behaviours.get(type)!
+      for (const known of map.byKey.values()) learnNames(map, behaviour, known)
     }
     this.offset = offset
     for (const [map, before] of changed) tellChanges(map, before)
@@ -180,6 +198,17 @@ export class SystemMaps implements SystemView {
 
 function partOf(texts: readonly string[]): Buffer {
   return Buffer.from(`[${texts.join(',')}]`)
+}
+
+function learnNames({ byName }: TypeMap, behaviour: Behaviour, { entry, state }: Followed): void {
+  if (entry === null || behaviour.names === undefined) return
+  for (const one of behaviour.names(state)) byName.set(one, entry.key)
+}
+
+/** Before its state becomes another. */
+function forgetNames({ byName }: TypeMap, behaviour: Behaviour, { entry, state }: Followed): void {
+  if (entry === null || behaviour.names === undefined) return
+  for (const one of behaviour.names(state)) if (byName.get(one) === entry.key) byName.delete(one)
 }
 
 /** What the view has of an actor; null: it is deleted. */

@@ -19,6 +19,7 @@ import { behaviours } from './behaviours.ts'
 import { ClusterStatusReader } from './cluster/cluster-status.ts'
 import { clusterOperations } from './cluster/routes.ts'
 import { SetAside } from './cluster/set-aside.ts'
+import { iamOperations } from './iam/iam.ts'
 import { embeddedFoundation } from './embedded.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 import { OrderCount } from './front/order-count.ts'
@@ -210,6 +211,7 @@ async function startStations(
     ...clusterOperations({ status, setAside, index: foundation.index, retryParked }),
     ...access.operations,
     ...meOperations({ system: member.system, access, nowMs: clocks.nowMs }),
+    ...identityOperations({ member, world, access, consistency: tokens, journal }),
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets, graph: custom }),
     ...graphRoutes(graph),
@@ -222,6 +224,19 @@ async function startStations(
   server.serve(operations, live.sockets)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
   return { server, access, live, foundation, settings, log, phase }
+}
+
+function identityOperations(given: {
+  readonly member: Member
+  readonly world: World
+  readonly access: Access
+  readonly consistency: ReturnType<typeof consistencyTokens>
+  readonly journal: Foundation['journal']
+}): Operation[] {
+  const { member: actorSystem, world, consistency, journal } = given
+  const { passwords, secrets } = given.access
+  const { derived } = journal
+  return iamOperations({ actorSystem, world, consistency, passwords, secrets, derived })
 }
 
 function makeChannels(secrets: RegistrySecrets, log: Log): RegistryChannels {

@@ -12,9 +12,12 @@ import type {
   Behaviour,
   ConfigurationView,
   Decision,
+  NodeRef,
+  RecordMeta,
   SystemState,
   Turn,
 } from '../protocol/behaviour.ts'
+import type { NodeType } from '../protocol/graph/node-type.ts'
 import { assert, errorItem } from '../protocol/errors.ts'
 import type { ErrorItem } from '../protocol/errors.ts'
 import type { CallerSession, Message, Reply } from '../protocol/message.ts'
@@ -114,21 +117,50 @@ export interface Change<T> {
   readonly before: T | null
 }
 
-/** Why the caller may not do it, or null. */
-export type Permit<T> = (change: Change<T>) => string | null
+/** Why the caller may not do it (as text 403), or null. */
+export type Permit<T> = (change: Change<T>) => string | ErrorItem | null
 
 /** What is wrong with a value at its key, or null. */
 export type ValueCheck = (value: unknown) => ShapeError | null
 
-/** What a configuration actor's journal can hold; a value is as its station has it, by names. */
+/** How the graph shows the actors of a type: as one node each, whose id is the actor's key. */
+export interface SystemNode<T> {
+  readonly type: NodeType
+  /** Its fields, without the id and those of `CHANGE_FIELDS`. Never a secret. */
+  doc(value: T): Readonly<Record<string, unknown>>
+}
+
+/** Fields that every such node has: when it was changed last, and by whom (an identity's id). */
+export const CHANGE_FIELDS: NodeType['fields'] = [
+  { name: 'lastModified', type: 'instant' },
+  { name: 'lastModifiedBy', type: 'text' },
+]
+
+export interface SystemActorOptions<T> {
+  /** Names beside the key by which the maps find it; unique as far as `permit` sees to it. */
+  readonly names?: (value: T) => readonly string[]
+  /** Absent: the graph doesn't show them. */
+  readonly node?: SystemNode<T>
+}
+
+/** Kept with the value: what was written before this was kept has neither. */
+interface KeptState<T> extends SystemState<T> {
+  readonly changedMs?: number
+  readonly changedBy?: string
+}
+
+/**
+ * What a configuration actor's journal can hold; a value is as its station has it, by names. Of a
+ * type that no node shows a deletion has been kept without its key.
+ */
 type SystemRecord =
   | { readonly t: 'put'; readonly key: string; readonly value: unknown }
-  | { readonly t: 'deleted' }
+  | { readonly t: 'deleted'; readonly key?: string }
 
 /** Stored for good: only added to at its end. */
 const SHAPES = recordShapes<SystemRecord>([
   { id: 1, t: 'put', members: ['key', 'value'] },
-  { id: 2, t: 'deleted', members: [] },
+  { id: 2, t: 'deleted', members: ['key'] },
 ])
 
 /**
@@ -139,6 +171,7 @@ export function systemActor<T>(
   type: string,
   check: ValueCheck,
   permit: Permit<T>,
+  { names, node }: SystemActorOptions<T> = {},
 ): Behaviour<SystemState<T>> {
   return {
     type,
@@ -151,17 +184,45 @@ export function systemActor<T>(
     mayTake: () => [],
     decide: (state, message, turn) => decide<T>({ type, permit }, state, message, turn),
     shapes: SHAPES,
-    evolve: (state, record) => evolve<T>(state, record),
+    evolve: (state, record, meta) => evolve<T>(state, record, meta),
     isDeleted: (state) => state.deleted,
     keys: (state) => [state.key],
     naturalKeys: () => [],
+    ...(names && { names: ({ value }: SystemState<T>) => names(value) }),
     toSnapshot: (state) => state,
     fromSnapshot: (snapshot) => snapshot as SystemState<T>,
-    nodeTypes: [],
-    touched: () => [],
-    project: () => null,
-    nodes: () => [],
+    ...(node ? shownBy(node) : UNSHOWN),
+  }
+}
+
+const UNSHOWN = {
+  nodeTypes: [],
+  touched: () => [],
+  project: () => null,
+  nodes: () => [],
+  history: () => [],
+}
+
+type Shown<T> = Pick<
+  Behaviour<SystemState<T>>,
+  'nodeTypes' | 'touched' | 'project' | 'nodes' | 'history'
+>
+
+function shownBy<T>({ type, doc }: SystemNode<T>): Shown<T> {
+  const ref = (key: unknown): readonly NodeRef[] =>
+    typeof key === 'string' ? [{ node: type.name, id: key }] : []
+  return {
+    nodeTypes: [type],
+    touched: (record) => ref(record['key']),
+    nodes: ({ key, deleted }) => (deleted ? [] : ref(key)),
     history: () => [],
+    project: (state: KeptState<T>, { node, id }) => {
+      if (state.deleted || node !== type.name || id !== state.key) return null
+      const { changedMs, changedBy } = state
+      const changed = changedMs === undefined ? null : new Date(changedMs).toISOString()
+      const own = { [type.idField]: id, ...doc(state.value) }
+      return { node, id, doc: { ...own, lastModified: changed, lastModifiedBy: changedBy ?? null } }
+    },
   }
 }
 
@@ -192,7 +253,8 @@ function* decide<T>(
   const view = (yield { call: 'configuration' }) as ConfigurationView
   const before = there ? state.value : null
   const why = permit({ view, turn, message, before })
-  if (why !== null) return refuse('FORBIDDEN', why)
+  if (typeof why === 'string') return refuse('FORBIDDEN', why)
+  if (why !== null) return { ok: false, errors: [why] }
   if (message.type === 'delete' && !there) {
     return refuse('NOT_FOUND', `there is no ${type} "${turn.key}"`)
   }
@@ -208,13 +270,12 @@ function* decide<T>(
     return refuse('CONFLICT', `${type} "${turn.key}" is secret by now; nothing was done`)
   }
   const data = { version: turn.version + 1 }
-  if (message.type === 'delete') {
-    const records: ActorRecord[] = [{ t: 'deleted' }]
-    return { ok: true, records, state: { ...state!, deleted: true }, data }
-  }
-  const { value } = message.body as PutBody<T>
-  const records: ActorRecord[] = [{ t: 'put', key: turn.key, value }]
-  return { ok: true, records, state: { key: turn.key, value, deleted: false }, data }
+  const record: ActorRecord =
+    message.type === 'delete'
+      ? { t: 'deleted', key: turn.key }
+      : { t: 'put', key: turn.key, value: (message.body as PutBody<T>).value }
+  const made = evolve<T>(state, record, { timeMs: turn.nowMs, by: turn.by })
+  return { ok: true, records: [record], state: made, data }
 }
 
 function isSecret(value: unknown): boolean {
@@ -227,10 +288,15 @@ function refuse(code: 'NOT_FOUND' | 'CONFLICT' | 'FORBIDDEN', message: string): 
   return { ok: false, errors: [errorItem(code, message)] }
 }
 
-function evolve<T>(state: SystemState<T> | null, record: ActorRecord): SystemState<T> {
+function evolve<T>(
+  state: SystemState<T> | null,
+  record: ActorRecord,
+  { timeMs, by }: Pick<RecordMeta, 'timeMs' | 'by'>,
+): KeptState<T> {
+  const change = { changedMs: timeMs, changedBy: by }
   if (record.t === 'put') {
-    return { key: record['key'] as string, value: record['value'] as T, deleted: false }
+    return { key: record['key'] as string, value: record['value'] as T, deleted: false, ...change }
   }
   assert(record.t === 'deleted' && state !== null, `a record "${record.t}" of a system actor`)
-  return { ...state, deleted: true }
+  return { ...state, deleted: true, ...change }
 }

@@ -6,6 +6,7 @@
 //   permission := "*" | name *(":" name)            -- sub-names only for graph fields
 
 import { type Attributes, NO_ATTRIBUTES } from './attributes.ts'
+import { RESOURCES, resourceOf } from './ace-resources.ts'
 import { GrantedPlace } from './granted-place.ts'
 import { toUuid } from './ids.ts'
 
@@ -33,32 +34,6 @@ export interface Ace {
 export type AceResult =
   | { readonly ok: true; readonly ace: Ace }
   | { readonly ok: false; readonly reason: string }
-
-/** Permissions by resource; null: any message type. The order is the one people are told. */
-const RESOURCES: Readonly<Record<string, readonly string[] | null>> = {
-  actors: null,
-  graph: ['query', 'field', 'explain', 'update-search'],
-  reactor: ['read', 'write', 'invoke'],
-  components: ['read', 'write'],
-  jobs: ['read', 'write', 'schedule'],
-  'job-definitions': ['read', 'write'],
-  ingresses: ['read', 'write', 'http'],
-  rules: ['read', 'write'],
-  sendings: ['read', 'write'],
-  registry: ['read', 'write'],
-  'iam/principals': ['read', 'write', 'delete'],
-  'iam/clients': ['read', 'write', 'delete'],
-  'iam/roles': ['read', 'write', 'delete'],
-  apps: ['read', 'write'],
-  files: ['read', 'write'],
-  enums: ['read', 'write'],
-  inventories: ['read', 'write'],
-  channels: ['read', 'write'],
-  events: ['read', 'write'],
-  signals: ['read', 'write'],
-  cluster: ['read', 'write'],
-  me: ['read', 'write'],
-}
 
 /** Actor types whose second segment may be a type key instead of a UUID. */
 const TYPED_ACTORS: ReadonlySet<string> = new Set(['asset', 'ticket'])
@@ -134,14 +109,6 @@ function checkAce(
   }
   if (resource === 'actors') return actorAce(text, { attribute, path: segments, permission })
   return { ok: true, ace: { attribute, path: segments, permission } }
-}
-
-/** `iam/clients` is one resource of two segments. */
-function resourceOf(segments: readonly string[]): string | null {
-  const [first, second] = segments
-  if (Object.hasOwn(RESOURCES, first!)) return first!
-  const two = `${first}/${second}`
-  return Object.hasOwn(RESOURCES, two) ? two : null
 }
 
 function graphAce(text: string, ace: Ace): AceResult {
@@ -363,12 +330,52 @@ export class Acl {
       const same = this.aces.filter((own) => own.attribute === attribute)
       if (same.some((own) => isAbove(own, ace.path))) return true
     }
-    if (this.#evaluate(ace.path, ace.permission)) return true
-    if (ace.permission !== '*' || ace.path.length === 0) return false
-    const all = RESOURCES[resourceOf(ace.path)!] ?? null
-    return all !== null && all.every((permission) => this.#evaluate(ace.path, permission))
+    return this.#holds(ace)
+  }
+
+  /** Whether this list alone grants all that an entry does, whose attribute doesn't count. */
+  #holds({ path, permission }: Ace): boolean {
+    if (this.#evaluate(path, permission)) return true
+    if (permission !== '*' || path.length === 0) return false
+    const all = RESOURCES[resourceOf(path)!] ?? null
+    return all !== null && all.every((one) => this.#evaluate(path, one))
+  }
+
+  /**
+   * True only when everything that the other set grants is granted here, by what either identity
+   * is said to be: nobody gives more than they hold (CONTRACT 1.8). Of a set that is narrowed one
+   * list has to be covered whole: what only several of its lists together keep out counts as in.
+   */
+  coversAcl(other: Acl): boolean {
+    if (this.everything) return true
+    let list: Acl | null = other
+    while (list !== null && !list.aces.every((ace) => this.#grantsToo(ace, other.attributes))) {
+      list = list.#base
+    }
+    return list !== null && (this.#base === null || this.#base.coversAcl(other))
+  }
+
+  /** Whether this list grants all that an entry grants somebody with these attributes. */
+  #grantsToo(ace: Ace, attributes: Attributes): boolean {
+    if (this.#holds(ace)) return true
+    const { attribute } = ace
+    if (attribute === null) return false
+    const values = valuesOf(attributes, attribute)
+    // It opens nothing; whoever gives it a value is asked again.
+    if (values.length === 0) return true
+    const own = valuesOf(this.attributes, attribute)
+    if (!values.every((value) => own.includes(value))) return false
+    return this.aces.some((one) => one.attribute === attribute && isAbove(one, ace.path))
+  }
+
+  /** As `coversAce`, whatever a holder of the entry (of a role) is said to be. */
+  coversForAnybody(ace: Ace): boolean {
+    return this.coversAce({ ...ace, attribute: null })
   }
 }
+
+const valuesOf = (attributes: Attributes, name: string): Attributes[string] =>
+  Object.hasOwn(attributes, name) ? attributes[name]! : []
 
 /** The set of the owner: every resource and permission. */
 export const OWNER_ACL = new Acl([{ attribute: null, path: [], permission: '*' }])

@@ -54,14 +54,18 @@ export type RuntimeCall =
   /** Read of the actor's own graph node for `query` inside the turn. Answer: the nested result. */
   | { readonly call: 'query'; readonly node: unknown; readonly state: unknown }
   /**
-   * The configuration as the owner of its shard has it: all that is committed. Answer:
-   * `ConfigurationView`.
+   * The configuration as the owner of its shard has it: all that is committed, and what its turns
+   * have decided since. Answer: `ConfigurationView`, true until decide yields again.
    */
   | { readonly call: 'configuration' }
 
 /** Configuration actors in memory. */
 export interface ConfigurationView {
   get<T>(type: string, key: string): { readonly value: T } | null
+  /** The one that has the name (`Behaviour.names`), or null. */
+  find<T>(type: string, name: string): { readonly key: string; readonly value: T } | null
+  /** Those of a type, in no order. */
+  all<T>(type: string): Iterable<{ readonly key: string; readonly value: T }>
   size(type: string): number
 }
 
@@ -190,6 +194,11 @@ export interface Behaviour<S = unknown> {
    * a deleted one nothing is asked: its keys stay taken.
    */
   naturalKeys(state: S): readonly NaturalKey[]
+  /**
+   * Names beside its key by which the maps find an actor of the system shard; one actor's alone as
+   * far as `decide` sees to it. Absent: it has none.
+   */
+  names?(state: S): readonly string[]
   /** JSON form for snapshots, and back. */
   toSnapshot(state: S): unknown
   fromSnapshot(snapshot: unknown): S

@@ -223,6 +223,11 @@ const IMPORT_FAULTS: Record<string, readonly [path: string, imported: string]> =
   'room-node-indexing': ['node/indexing/embedded/x.ts', '../../registry/target.ts'],
   'room-node-actors': ['node/actors/x.ts', '../graph/target.ts'],
   'room-node-me': ['node/me/x.ts', '../registry/target.ts'],
+  'room-node-access-administration': [
+    'node/access/administration/x.ts',
+    '../../registry/target.ts',
+  ],
+  'room-node-iam': ['node/iam/x.ts', '../registry/target.ts'],
   'room-node-registry': ['node/registry/x.ts', '../actors/target.ts'],
   'room-node-health': ['node/health/x.ts', '../graph/target.ts'],
   'room-node-live-socket': ['node/live/socket/x.ts', '../events/target.ts'],

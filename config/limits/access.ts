@@ -46,12 +46,21 @@ export const ACCESS_LIMITS = {
   uriCharsMax: 2_048,
   redirectUrisMax: 100,
   rolesOfIdentityMax: 1_000,
+  /** Every member has all identities at hand. */
+  principalsMax: 100_000,
+  clientsMax: 10_000,
+  rolesMax: 10_000,
   /** External logins of a principal. */
   loginsMax: 20,
   /** Public keys of a client. */
   jwksMax: 20,
   secretsOfClientMax: 10,
   secretTextCharsMax: 200,
+  // Passwords; characters as people count them (NIST SP 800-63B asks for at least 64 of room)
+  passwordCharsMin: 12,
+  passwordCharsMax: 256,
+  /** Life of a temporary one. */
+  temporaryPasswordMs: 72 * 3_600_000,
   /** A form of the OAuth endpoints. */
   formBytesMax: 64 * KiB,
   /** A secret, of whatever. */

@@ -81,6 +81,20 @@ export const NODE_LIMITS = {
     clusterBatchMs: 50,
     clusterSliceMs: 5,
   },
+  iam: {
+    /** Entries of one page of a list. */
+    pageDefault: 50,
+    pageMax: 100,
+    searchCharsMax: 200,
+    cursorCharsMax: 1_024,
+    /** What lists were asked for, and what was found, until an identity changes. */
+    listsKeptMax: 50,
+    /** Reads of an identity's past for one page of its changes, and bytes of each. */
+    changeReadsMax: 20,
+    changeReadBytes: 1 * MiB,
+    /** A principal, a client or a role as JSON. */
+    valueBytesMax: 256 * KiB,
+  },
   registry: {
     /** A key, and its value as JSON. */
     keyCharsMax: 512,

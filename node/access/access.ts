@@ -11,10 +11,11 @@ import type { Operation } from '../http/operation.ts'
 import { Authenticator } from './authenticate.ts'
 import type { AttributesOf, Ready } from './authenticate.ts'
 import { bootstrap } from './bootstrap.ts'
-import { clientBehaviour } from './client.ts'
+import { clientBehaviour } from './administration/client-changes.ts'
+import { principalBehaviour } from './administration/principal-changes.ts'
+import { roleBehaviour } from './administration/role-changes.ts'
 import { oauthOperations } from './oauth.ts'
-import { principalBehaviour } from './principal.ts'
-import { roleBehaviour } from './role.ts'
+import { Passwords } from './password.ts'
 import { Secrets } from './secret.ts'
 import { SignIns } from './sign-ins.ts'
 import { readSession } from './sessions/read.ts'
@@ -61,6 +62,9 @@ export interface AccessOptions {
 }
 
 export interface Access {
+  /** Of people, and of clients: how they are made and checked. */
+  readonly passwords: Passwords
+  readonly secrets: Secrets
   readonly operations: readonly Operation[]
   /** Who sent this Authorization header; a RequestError (401, 503) is returned, not thrown. */
   readonly authenticate: Authenticate
@@ -94,7 +98,14 @@ export function createAccess(options: AccessOptions): Access {
   const lives = { accessTokenMs, refreshTokenMs }
   const of = { actorSystem, world, revocations, onPushedOut, ...lives }
   const sessions = new Sessions({ ...of, book: authenticator })
+  const passwords = new Passwords({
+    random: world.random,
+    nowMs,
+    monotonicMs: () => clock.monotonicMs(),
+  })
   return {
+    passwords,
+    secrets,
     operations: oauthOperations({
       ...{ system, sessions, signIns, ready, attributesOf, nowMs, baseUrl },
     }),

@@ -9,8 +9,6 @@ import type { Acl } from '../../protocol/ace.ts'
 import { type Attributes, NO_ATTRIBUTES } from '../../protocol/attributes.ts'
 import type { ConfigurationView } from '../../protocol/behaviour.ts'
 import { compileShape } from '../../protocol/json/validation.ts'
-import { systemActor } from '../system-actor.ts'
-import type { Change, PutBody } from '../system-actor.ts'
 import { aclOfRoles } from './role.ts'
 
 export const GRANT_TYPES = [
@@ -32,37 +30,44 @@ export type AuthMethod = (typeof AUTH_METHODS)[number]
 
 const text = (maxLength: number): ReturnType<typeof Type.String> => Type.String({ maxLength })
 
+/** What a client is registered as. */
+export const ClientProperties = Type.Object(
+  {
+    name: text(LIMITS.commerce.keyCharsMax),
+    description: Type.Optional(text(LIMITS.commerce.textCharsMax)),
+    redirectUris: Type.Array(text(LIMITS.access.uriCharsMax), {
+      maxItems: LIMITS.access.redirectUrisMax,
+    }),
+    grantTypes: Type.Array(Type.Union(GRANT_TYPES.map((grant) => Type.Literal(grant)))),
+    /** Absent: `client_secret_basic`, which takes `client_secret_post` as well. */
+    tokenEndpointAuthMethod: Type.Optional(
+      Type.Union(AUTH_METHODS.map((method) => Type.Literal(method))),
+    ),
+    /** Public keys of a client that signs (`private_key_jwt`): JWKs (RFC 7517 5). */
+    jwks: Type.Optional(
+      Type.Object(
+        {
+          keys: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+            maxItems: LIMITS.access.jwksMax,
+          }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    /** ACEs that its tokens may have at most; absent: all that its roles grant. */
+    scopes: Type.Optional(
+      Type.Array(text(LIMITS.protocol.aceCharsMax), { maxItems: LIMITS.protocol.acesMax }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
 const ClientSchema = Type.Object(
   {
-    properties: Type.Object(
-      {
-        name: text(LIMITS.commerce.keyCharsMax),
-        description: Type.Optional(text(LIMITS.commerce.textCharsMax)),
-        redirectUris: Type.Array(text(LIMITS.access.uriCharsMax), { maxItems: LIMITS.access.redirectUrisMax }),
-        grantTypes: Type.Array(Type.Union(GRANT_TYPES.map((grant) => Type.Literal(grant)))),
-        /** Absent: `client_secret_basic`, which takes `client_secret_post` as well. */
-        tokenEndpointAuthMethod: Type.Optional(
-          Type.Union(AUTH_METHODS.map((method) => Type.Literal(method))),
-        ),
-        /** Public keys of a client that signs (`private_key_jwt`): JWKs (RFC 7517 5). */
-        jwks: Type.Optional(
-          Type.Object(
-            {
-              keys: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
-                maxItems: LIMITS.access.jwksMax,
-              }),
-            },
-            { additionalProperties: false },
-          ),
-        ),
-        /** ACEs that its tokens may have at most; absent: all that its roles grant. */
-        scopes: Type.Optional(
-          Type.Array(text(LIMITS.protocol.aceCharsMax), { maxItems: LIMITS.protocol.acesMax }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
-    roles: Type.Array(text(LIMITS.commerce.keyCharsMax), { maxItems: LIMITS.access.rolesOfIdentityMax }),
+    properties: ClientProperties,
+    roles: Type.Array(text(LIMITS.commerce.keyCharsMax), {
+      maxItems: LIMITS.access.rolesOfIdentityMax,
+    }),
     secrets: Type.Array(
       Type.Object(
         {
@@ -107,25 +112,7 @@ export function authMethodOf({ properties }: Client): AuthMethod {
 /** The client that the first start makes. */
 export const BOOTSTRAP_CLIENT = 'bootstrap'
 
-export const clientBehaviour = systemActor<Client>('client', compileShape(ClientSchema), permit)
-
-/**
- * Nothing of the product changes clients yet but a start: it makes the first one where there is
- * none, and replaces the secret that the settings name.
- */
-function permit({ view, turn, message, before }: Change<Client>): string | null {
-  const isStart = turn.session === undefined && turn.key === BOOTSTRAP_CLIENT
-  if (!isStart || message.type !== 'put') return 'clients can not be changed'
-  if (before === null) return view.size('client') === 0 ? null : 'there are clients already'
-  const { value, ifAbsent } = message.body as PutBody<Client>
-  // Another member was first.
-  if (ifAbsent) return null
-  const rest = ({ secrets, ...others }: Client): string => {
-    const issued = secrets.filter(({ source }) => source !== 'bootstrap')
-    return JSON.stringify([others, issued])
-  }
-  return rest(before) === rest(value) ? null : 'only the bootstrap secret can be replaced'
-}
+export const clientShape = compileShape(ClientSchema)
 
 /** What a client may do at most: its roles, cut to its registered scopes when it has any. */
 export function aclOfClient(

@@ -36,22 +36,29 @@ function cut(acl: Acl, scope: string | null): Acl {
   return narrow(acl, scopes.ok ? scopes.aces : [])
 }
 
-/**
- * Why the caller of this turn may not do what needs this permission; null: it may. That the session
- * was there its member says; that it has not been revoked of late, that its identity and client are
- * those of then, and what they may, is asked here.
- */
+type Calling = Pick<Turn, 'by' | 'session'>
+
+/** Why the caller of this turn may not do what needs this permission; null: it may. */
 export function refusalOf(
   view: ConfigurationView,
-  { by, session }: Pick<Turn, 'by' | 'session'>,
+  turn: Calling,
   resource: string,
   permission: string,
 ): string | null {
+  const acl = aclOfCaller(view, turn)
+  if (typeof acl === 'string') return acl
+  return acl.covers(resource, permission) ? null : `this needs the ACE ${resource}:${permission}`
+}
+
+/**
+ * What the caller of this turn may do, or why nothing. That the session was there its member says;
+ * that it has not been revoked of late, that its identity and client are those of then, and what
+ * they may, is asked here.
+ */
+export function aclOfCaller(view: ConfigurationView, { by, session }: Calling): Acl | string {
   if (session === undefined) return 'this request has no session'
   if (view.get(REVOCATION, session.id) !== null) return 'the session of this request was ended'
   const standing = stillStanding({ ...session, identity: by }, view)
   if (standing === null) return 'the identity of this request is gone, suspended or another'
-  return aclOfSession(session.scope, standing, view).covers(resource, permission)
-    ? null
-    : `this needs the ACE ${resource}:${permission}`
+  return aclOfSession(session.scope, standing, view)
 }

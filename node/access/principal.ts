@@ -4,10 +4,9 @@
 import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
-import type { Acl } from '../../protocol/ace.ts'
+import type { Ace, Acl } from '../../protocol/ace.ts'
 import type { ConfigurationView } from '../../protocol/behaviour.ts'
 import { compileShape } from '../../protocol/json/validation.ts'
-import { systemActor } from '../system-actor.ts'
 import { aclOfRoles } from './role.ts'
 
 const text = (maxLength: number): ReturnType<typeof Type.String> => Type.String({ maxLength })
@@ -81,15 +80,17 @@ export type Principal = Static<typeof PrincipalSchema>
 
 export const principalShape = compileShape(PrincipalSchema)
 
-export const principalBehaviour = systemActor<Principal>(
-  'principal',
-  principalShape,
-  () => 'principals can not be changed',
-)
-
-/** What a principal may do at most: all that its roles grant, for what it is said to be. */
-export function aclOfPrincipal(principal: Principal, view: ConfigurationView): Acl {
+/** What its roles grant a principal, for what it is said to be. */
+export function grantedTo(principal: Principal, view: ConfigurationView): Acl {
   return aclOfRoles(principal.roles, view, principal.accessAttributes)
+}
+
+/** Everybody has what is their own: sessions, tokens, the password. */
+const ONESELF: readonly Ace[] = [{ attribute: null, path: ['me'], permission: '*' }]
+
+/** What a principal may do at most. */
+export function aclOfPrincipal(principal: Principal, view: ConfigurationView): Acl {
+  return aclOfRoles(principal.roles, view, principal.accessAttributes, ONESELF)
 }
 
 /**
@@ -98,4 +99,12 @@ export function aclOfPrincipal(principal: Principal, view: ConfigurationView): A
  */
 export function foldedEmail(email: string): string {
   return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+}
+
+/** Who has an e-mail address, however its letters' case; null: nobody. */
+export function principalByEmail(
+  view: ConfigurationView,
+  email: string,
+): { readonly key: string; readonly value: Principal } | null {
+  return view.find<Principal>('principal', foldedEmail(email))
 }

@@ -10,7 +10,6 @@ import type { Ace } from '../../protocol/ace.ts'
 import type { Attributes } from '../../protocol/attributes.ts'
 import { compileShape } from '../../protocol/json/validation.ts'
 import type { ShapeError } from '../../protocol/json/validation.ts'
-import { systemActor } from '../system-actor.ts'
 
 const RoleSchema = Type.Object(
   {
@@ -47,19 +46,12 @@ export function checkRole(value: unknown): ShapeError | null {
   return null
 }
 
-export const roleBehaviour = systemActor<Role>(
-  'role',
-  checkRole,
-  // Nothing of the product changes roles yet.
-  () => 'roles can not be changed',
-)
-
 /** Full access; authorization checks are bypassed. */
 export const OWNER_ROLE = 'system:owner'
 /** Full access to what the portal works with; not to the cluster, nor to changing identities. */
 export const PORTAL_ROLE = 'system:portal:full'
 
-const PORTAL_ACES: readonly Ace[] = [
+export const PORTAL_ACES: readonly Ace[] = [
   ...['actors', 'graph', 'reactor', 'components', 'jobs', 'job-definitions', 'ingresses'],
   ...['rules', 'sendings', 'registry', 'apps', 'files', 'enums', 'inventories', 'channels'],
   ...['events', 'signals', 'me'],
@@ -73,15 +65,16 @@ const PORTAL_ACES: readonly Ace[] = [
     })),
   )
 
-/** What the roles of an identity grant together. A role that is gone grants nothing. */
+/** What roles and other entries grant together. A role that is gone grants nothing. */
 export function aclOfRoles(
   roles: readonly string[],
   system: ConfigurationView,
   attributes: Attributes,
+  besides: readonly Ace[] = [],
 ): Acl {
   // Owners have attributes too: their tokens may ask for entries that go by them.
   if (roles.includes(OWNER_ROLE)) return new Acl(OWNER_ACL.aces, null, attributes)
-  const aces: Ace[] = []
+  const aces: Ace[] = [...besides]
   for (const key of roles) {
     if (key === PORTAL_ROLE) aces.push(...PORTAL_ACES)
     const role = system.get<Role>('role', key)

@@ -68,6 +68,8 @@ export class ActorSystemTwin implements ActorSystem {
     })
     this.system = {
       get: (type, key) => (this.#maps.get(type)?.get(key) ?? null) as never,
+      find: (type, name) => this.#find(type, name) as never,
+      all: (type) => [...(this.#maps.get(type)?.values() ?? [])] as never,
       withPrefix: (type, prefix) => this.#withPrefix(type, prefix) as never,
       size: (type) => this.#maps.get(type)?.size ?? 0,
       onChange: (type, changed) => {
@@ -231,6 +233,15 @@ export class ActorSystemTwin implements ActorSystem {
     if (entry) map.set(key, entry)
     else map.delete(key)
     for (const changed of this.#listeners.get(behaviour.type) ?? []) changed(key, entry)
+  }
+
+  #find(type: string, name: string): SystemEntry | null {
+    const names = (state: SystemState): readonly string[] =>
+      this.behaviours.get(type)?.names?.(state) ?? []
+    for (const entry of this.#maps.get(type)?.values() ?? []) {
+      if (names({ ...entry, deleted: false }).includes(name)) return entry
+    }
+    return null
   }
 
   *#withPrefix(type: string, prefix: string): Iterable<SystemEntry> {

@@ -202,6 +202,7 @@ t.test('openapi.json names every operation, and each is there', async (t) => {
   }
 })
 
+const PRINCIPAL = { properties: { name: 'x', email: 'x@example.com' } }
 /** A body that each operation takes, by its path, so that what is left to refuse is the caller. */
 const SOUND_BODIES: Readonly<Record<string, unknown>> = {
   '/resources/actors/{type}/{id}': [
@@ -214,6 +215,14 @@ const SOUND_BODIES: Readonly<Record<string, unknown>> = {
   '/me/pat/{id}/renew': { expiresAt: '2030-01-01T00:00:00Z' },
   '/enums/graph/{node}/{field}/values/{key}': {},
   '/enums/definitions/{name}/values/{key}': {},
+  '/iam/clients': { name: 'x' },
+  '/resources/iam/principals': PRINCIPAL,
+  '/resources/iam/principals/{id}': PRINCIPAL,
+  '/resources/iam/principals/{id}/roles': { roles: [] },
+  '/resources/iam/clients/{id}': { properties: { name: 'x', redirectUris: [], grantTypes: [] } },
+  '/resources/iam/clients/{id}/roles': { roles: [] },
+  '/resources/iam/roles/{roleKey}': { acl: { entries: [] } },
+  '/resources/me/password': { currentPassword: 'x', newPassword: 'y' },
 }
 /** The same for what is asked in the query string. */
 const SOUND_QUERIES: Readonly<Record<string, string>> = {

@@ -30,6 +30,6 @@ t.test('who asks for a permission asks for a token', async (t) => {
   }
 })
 
-t.test('it is a contract of what is there: under 48 KB', async (t) => {
-  t.ok(Buffer.byteLength(text) < 48 * 1024, `${Buffer.byteLength(text)} bytes`)
+t.test('it is a contract of what is there: under 64 KB', async (t) => {
+  t.ok(Buffer.byteLength(text) < 64 * 1024, `${Buffer.byteLength(text)} bytes`)
 })

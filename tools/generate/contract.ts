@@ -8,6 +8,7 @@ import { oauthOperations } from '../../node/access/oauth.ts'
 import { actorOperations } from '../../node/actors/routes.ts'
 import { clusterOperations } from '../../node/cluster/routes.ts'
 import { frontOperations } from '../../node/front/routes.ts'
+import { iamOperations } from '../../node/iam/iam.ts'
 import { graphqlRoutes } from '../../node/graph/graphql/routes.ts'
 import { graphRoutes } from '../../node/graph/routes.ts'
 import { searchRoutes } from '../../node/indexing/search-routes.ts'
@@ -38,9 +39,16 @@ export function describedOperations(): readonly Operation[] {
     ...graphqlRoutes(nothing),
     ...livePageOperations(),
     ...registryOperations(nothing),
+    ...identityOperations(),
     ...clusterOperations({} as never),
   ]
   return [...stations, openApiOperation(stations, '')]
+}
+
+function identityOperations(): readonly Operation[] {
+  const system = { all: () => [], onChange: () => () => undefined }
+  const world = { random: () => undefined, clock: {} }
+  return iamOperations({ actorSystem: { system }, world } as never)
 }
 
 /** The document's text with the list that these operations make. */

@@ -30,7 +30,7 @@ const ENTRIES = [
 ]
 
 /** Packages that load files of their own: native ones, and the log's, which may start threads. */
-const APART = ['uWebSockets.js', 'lmdb', 'pino']
+const APART = ['uWebSockets.js', 'lmdb', 'pino', '@node-rs/argon2']
 
 /** Packed programs that are kept: nodes that run may still begin threads from them. */
 const KEPT = 3

@@ -136,6 +136,12 @@ export class OutputGate {
     }
   }
 
+  /** Actors with decided entries that are not committed; some several times. */
+  *decided(): Iterable<Activation> {
+    for (const { activation } of this.#flying) if (activation !== null) yield activation
+    for (const { activation } of this.#open) if (activation !== null) yield activation
+  }
+
   /** Decided, uncommitted entries of an actor, oldest first. */
   openOf(actorId: string): LoadedEntry[] {
     if (this.#flying.length === 0 && this.#open.length === 0) return []

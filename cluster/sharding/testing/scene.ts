@@ -120,7 +120,7 @@ export class Scene {
       mayRead: (number, epoch) =>
         this.mayRead ? this.mayRead() : this.journal.log.epochNow(number) === epoch,
       sendsOnByKey: false,
-      configuration: () => ({ get: () => null, size: () => 0 }),
+      configuration: () => ({ get: () => null, find: () => null, all: () => [], size: () => 0 }),
       mayServe: () => this.mayServe,
       servedMs: () => this.clock.monotonicMs(),
       reclaim: reclaim ?? (() => Promise.resolve(null)),

@@ -4,7 +4,7 @@
 
 import { NO_ATTRIBUTES } from '../../../protocol/attributes.ts'
 import { placeOfKey, shardOf } from '../../../protocol/ids.ts'
-import type { RuntimeCall } from '../../../protocol/behaviour.ts'
+import type { ConfigurationView, RuntimeCall } from '../../../protocol/behaviour.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { AliasRow, Maybe } from '../../../storage/journal.ts'
@@ -13,6 +13,7 @@ import type { OutputGate } from '../commit/output-gate.ts'
 import { ageOfHolder, mayWait } from '../keys/claims.ts'
 import type { Claims } from '../keys/claims.ts'
 import type { Reservation, ShardContext } from '../core.ts'
+import { DecidedConfiguration } from './decided-configuration.ts'
 import type { History } from './history.ts'
 import { holderOf, idOf } from '../keys/keys.ts'
 import type { KeyTable } from '../keys/keys.ts'
@@ -76,7 +77,7 @@ export class RuntimeCalls {
           Math.min(call.limit, LIMITS.protocol.checkpointsMax),
         )
       case 'configuration':
-        return context.configuration()
+        return this.#configuration()
       case 'state-at':
         return this.#history.stateAt(activation, work, call.checkpointId)
       case 'query':
@@ -91,6 +92,13 @@ export class RuntimeCalls {
           entries: () => this.#history.entriesOf(activation, work),
         })
     }
+  }
+
+  /** Of one moment with decide's own: where it has to be waited for, the turn begins anew. */
+  #configuration(): ConfigurationView {
+    const committed = this.#shard.context.configuration()
+    if (committed instanceof Promise) throw new TurnAgain(() => committed)
+    return new DecidedConfiguration(committed, this.#shard.gate.decided())
   }
 
   #reserve(activation: Activation, work: Work, call: KeyCall): Maybe<boolean> {

@@ -25,7 +25,7 @@ import { SEARCHES, searchConfigFault, withSearches } from './search-configs.ts'
 import { type EnumValue, EnumValues, VALUE_SOURCES } from './enum-values.ts'
 
 /** The maps of the `system` shard, and how far they have come. */
-export interface FollowedSystem extends SystemView {
+export interface FollowedSystem extends Omit<SystemView, 'find' | 'all'> {
   readonly offset: number
 }
 

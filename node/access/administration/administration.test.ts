@@ -1,0 +1,167 @@
+// Who may change identities and roles, as the owner of the configuration decides it: nobody gives
+// more than they hold, one owner stays, one person has one address. Source: CONTRACT 1.8.
+
+import t from 'tap'
+import type { Client } from '../client.ts'
+import type { Principal } from '../principal.ts'
+import { AT, clientOf, identities, OWNER, principalOf } from './testing/scene.ts'
+import type { Scene } from './testing/scene.ts'
+
+const BOSS = 'bootstrap'
+const ADA = '0198c0de-7000-7abc-8def-0123456789ab'
+const BOB = '0198c0de-7000-7abc-8def-0123456789ac'
+
+const role = (...texts: string[]): object => ({
+  description: '',
+  acl: {
+    entries: texts.map((text) => {
+      const colon = text.indexOf(':')
+      return { resource: text.slice(0, colon), permission: text.slice(colon + 1) }
+    }),
+  },
+})
+
+/** A client that may administer identities, holds `shop:clerk`, and no more. */
+async function withAdmin(): Promise<Scene> {
+  const scene = await identities()
+  const { all, put } = scene
+  const iam = ['principals', 'clients', 'roles'].map((one) => `iam/${one}:*`)
+  const admin = clientOf({ roles: ['iam:admin', 'shop:clerk'] })
+  const made = [
+    await all(put('role', 'iam:admin', role(...iam), BOSS)),
+    await all(put('role', 'shop:clerk', role('graph/order:query'), BOSS)),
+    await all(put('role', 'shop:keeper', role('graph:query'), BOSS)),
+    await all(put('client', 'admin', admin, BOSS)),
+  ].flat()
+  t.strictSame(new Set(made), new Set(['ok']))
+  scene.signIn('admin')
+  return scene
+}
+
+t.test('an administrator gives what it holds, and nothing else', async (t) => {
+  const { all, put, drop } = await withAdmin()
+  const one = async (code: string, writing: Promise<string>, what: string): Promise<void> =>
+    void t.equal((await all(writing))[0], code, what)
+  const ada = principalOf('ada@example.com', { roles: ['shop:clerk'] })
+  await one('ok', put('principal', ADA, ada, 'admin'), 'a clerk')
+  const asOwner = { ...ada, roles: ['system:owner'] }
+  await one('FORBIDDEN', put('principal', ADA, asOwner, 'admin'), 'an owner')
+  const above = { roles: ['shop:keeper'] }
+  const keeper = { ...ada, ...above }
+  await one('FORBIDDEN', put('principal', ADA, keeper, 'admin'), 'more of the same')
+  await one('FORBIDDEN', put('principal', BOB, principalOf('b@b.se', above), 'admin'), 'a new one')
+  const wide = { ...clientOf({ roles: ['iam:admin', 'shop:keeper'] }) }
+  await one('FORBIDDEN', put('client', 'admin', wide, 'admin'), 'itself more')
+  await one('FORBIDDEN', put('role', 'shop:clerk', role('graph:query'), 'admin'), 'its own role')
+  await one(
+    'FORBIDDEN',
+    put('role', 'a:b', role('region@graph/delivery:query'), 'admin'),
+    'by role',
+  )
+  await one('ok', put('role', 'a:b', role('region@graph/order:query'), 'admin'), 'what it sees all')
+  const { properties } = clientOf()
+  const scoped = clientOf({ properties: { ...properties, scopes: ['registry:read'] } })
+  await one('FORBIDDEN', put('client', 'web', scoped, 'admin'), 'scopes')
+  await one('ok', put('principal', BOB, principalOf('bob@example.com', above), BOSS), 'the owner')
+  const reset = { hash: 'other', changedAt: AT, expiresAt: AT }
+  const bob = principalOf('bob@example.com', { ...above, password: reset, sessionEpoch: 1 })
+  await one('FORBIDDEN', put('principal', BOB, bob, 'admin'), 'a password of somebody above')
+  const renamed = principalOf('admin@example.com', above)
+  await one('FORBIDDEN', put('principal', BOB, renamed, 'admin'), 'their address')
+  await one('FORBIDDEN', drop('principal', BOB, 'admin'), 'or who they are at all')
+  const extra = { secretId: '2', hash: 'mine', source: 'issued', createdAt: AT, expiresAt: null }
+  const key = { ...OWNER, secrets: [...OWNER.secrets, extra] }
+  await one('FORBIDDEN', put('client', BOSS, key, 'admin'), 'a secret of an owner')
+  await one('ok', drop('principal', ADA, 'admin'), 'its like it deletes')
+})
+
+t.test('a scope narrows what can be given, and without the ACE nothing can', async (t) => {
+  const { all, put, drop, signIn } = await withAdmin()
+  await all(put('client', 'narrow', clientOf({ roles: ['system:owner'] }), BOSS))
+  signIn('narrow', { scope: 'iam/principals:write' })
+  const ada = principalOf('ada@example.com')
+  t.strictSame(await all(put('principal', ADA, ada, 'narrow')), ['ok'])
+  const clerk = { ...ada, roles: ['shop:clerk'] }
+  t.strictSame(await all(put('principal', ADA, clerk, 'narrow')), ['FORBIDDEN'])
+  t.strictSame(await all(drop('principal', ADA, 'narrow')), ['FORBIDDEN'])
+  t.strictSame(await all(put('role', 'a:b', role(), 'narrow')), ['FORBIDDEN'])
+  t.strictSame(await all(put('client', 'web', clientOf(), 'narrow')), ['FORBIDDEN'])
+  t.strictSame(await all(put('principal', ADA, ada, 'system')), ['FORBIDDEN'], 'nor the runtime')
+})
+
+t.test('the last owner stays, also when the last two go at once', async (t) => {
+  const { all, put, drop, get } = await identities()
+  const suspended = { ...OWNER, suspendedAt: AT, sessionEpoch: 1 }
+  t.strictSame(await all(put('client', BOSS, suspended, BOSS)), ['LAST_OWNER'])
+  t.strictSame(await all(put('client', BOSS, { ...OWNER, secrets: [] }, BOSS)), ['LAST_OWNER'])
+  t.strictSame(await all(put('client', BOSS, { ...OWNER, roles: [] }, BOSS)), ['LAST_OWNER'])
+  t.strictSame(await all(drop('client', BOSS, BOSS)), ['LAST_OWNER'])
+  const temporary = { hash: 'h', changedAt: AT, expiresAt: '2099-01-01T00:00:00.000Z' }
+  const ada = principalOf('ada@example.com', { roles: ['system:owner'], password: temporary })
+  t.strictSame(await all(put('principal', ADA, ada, BOSS)), ['ok'])
+  t.strictSame(await all(drop('client', BOSS, BOSS)), ['LAST_OWNER'], 'a password that ends')
+  const second = principalOf('bob@example.com', { roles: ['system:owner'] })
+  t.strictSame(await all(put('principal', BOB, second, BOSS)), ['ok'])
+  const codes = await all(drop('principal', BOB, BOSS), put('client', BOSS, suspended, BOSS))
+  t.strictSame(codes, ['ok', 'LAST_OWNER'], 'decided before the first one was committed')
+  t.equal(get<Client>('client', BOSS)?.suspendedAt, null)
+})
+
+t.test('one person has one address, also when two ask for it at once', async (t) => {
+  const { all, put, drop } = await identities()
+  const codes = await all(
+    put('principal', ADA, principalOf('ada@example.com'), BOSS),
+    put('principal', BOB, principalOf('ADA@Example.com'), BOSS),
+  )
+  t.strictSame(codes, ['ok', 'ALREADY_EXISTS'])
+  t.strictSame(await all(put('principal', BOB, principalOf('bob@example.com'), BOSS)), ['ok'])
+  t.strictSame(
+    await all(put('principal', BOB, principalOf('ada@EXAMPLE.com'), BOSS)),
+    ['ALREADY_EXISTS'],
+    'by a change, too',
+  )
+  const swap = await all(
+    drop('principal', ADA, BOSS),
+    put('principal', BOB, principalOf('ada@example.com'), BOSS),
+  )
+  t.strictSame(swap, ['ok', 'ok'], 'free as soon as its holder is gone')
+  t.strictSame(await all(put('principal', ADA, principalOf('x@y.se'), BOSS)), ['CONFLICT'], 'gone')
+})
+
+t.test('sessions that are over do not come back', async (t) => {
+  const { all, put } = await identities()
+  const ada = principalOf('ada@example.com')
+  await all(put('principal', ADA, ada, BOSS))
+  const over = { ...ada, suspendedAt: AT }
+  t.strictSame(await all(put('principal', ADA, over, BOSS)), ['FORBIDDEN'], 'the epoch rises')
+  t.strictSame(await all(put('principal', ADA, { ...over, sessionEpoch: 1 }, BOSS)), ['ok'])
+  t.strictSame(await all(put('principal', ADA, ada, BOSS)), ['FORBIDDEN'], 'and never falls')
+  t.strictSame(await all(put('principal', ADA, { ...ada, sessionEpoch: 1 }, BOSS)), ['ok'])
+  const other = { ...ada, password: { hash: 'i', changedAt: AT, expiresAt: null } }
+  t.strictSame(
+    await all(put('principal', ADA, { ...other, sessionEpoch: 1 }, BOSS)),
+    ['FORBIDDEN'],
+    'nor with another password',
+  )
+  t.strictSame(await all(put('principal', ADA, { ...other, sessionEpoch: 2 }, BOSS)), ['ok'])
+  const later = { ...other, sessionEpoch: 2, createdAt: '2026-02-01T00:00:00.000Z' }
+  t.strictSame(await all(put('principal', ADA, later, BOSS)), ['FORBIDDEN'], 'nor is it younger')
+})
+
+t.test('system clients and roles are not written, nor system roles that are none', async (t) => {
+  const { all, put } = await identities()
+  t.strictSame(await all(put('client', 'web', clientOf({ isSystem: true }), BOSS)), [
+    'SYSTEM_CLIENT',
+  ])
+  t.strictSame(await all(put('role', 'system:owner', role(), BOSS)), ['SYSTEM_ROLE'])
+  t.strictSame(await all(put('role', 'system:mine', role(), BOSS)), ['SYSTEM_ROLE'])
+})
+
+t.test('a value of an older program is read and changed', async (t) => {
+  const { all, put, get } = await identities()
+  const { sessionEpoch: _, ...older } = clientOf({ roles: ['system:owner'] })
+  t.strictSame(await all(put('client', 'old', older, BOSS)), ['ok'])
+  const now = { ...older, suspendedAt: AT, sessionEpoch: 1 }
+  t.strictSame(await all(put('client', 'old', now, BOSS)), ['ok'])
+  t.equal(get<Principal>('client', 'old')?.sessionEpoch, 1)
+})

@@ -1,0 +1,163 @@
+// Who changed an identity or a role, when, and what of it: read from its own journal, newest first,
+// also of one that was deleted. Values are not shown, names of members are: secrets lie among them.
+// Source: CONTRACT 1.8 "Audit".
+
+import type { ActorSystem } from '../../cluster/actor-system.ts'
+import { systemActorId } from '../../cluster/sharding/turn/arrivals.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { ActorRecord, Behaviour } from '../../protocol/behaviour.ts'
+import { decodeEntry, metaOf, recordsOf } from '../../protocol/entry/entry.ts'
+import { RequestError } from '../../protocol/errors.ts'
+import type { DerivedReader } from '../../storage/journal.ts'
+import type { Operation, OperationRequest } from '../http/operation.ts'
+import { readPageQuery } from './directory.ts'
+
+export interface ChangesOptions {
+  readonly actorSystem: ActorSystem
+  readonly derived: Pick<DerivedReader, 'entries'>
+}
+
+export interface ShownChange {
+  /** Number of the change; the ETag that it made. */
+  readonly version: number
+  readonly at: string
+  /** Id of the identity, or `system`. */
+  readonly by: string
+  readonly change: 'created' | 'changed' | 'deleted'
+  /** Names of what became another: `roles`, `properties.email`, `password`. */
+  readonly members: readonly string[]
+}
+
+interface Kept extends Omit<ShownChange, 'change' | 'members'> {
+  /** null: it was deleted. */
+  readonly value: Readonly<Record<string, unknown>> | null
+  /** Number of its entry: where reading goes on. */
+  readonly entry: number
+}
+
+export class Changes {
+  readonly #options: ChangesOptions
+
+  constructor(options: ChangesOptions) {
+    this.#options = options
+  }
+
+  /**
+   * A page of them. `before`: the cursor of the page before, or null. Throws RequestError 404 where
+   * there never was such an actor.
+   */
+  async page(
+    target: { readonly type: string; readonly key: string },
+    { limit, before }: { readonly limit: number; readonly before: string | null },
+  ): Promise<{ readonly changes: readonly ShownChange[]; readonly lastCursor: string | null }> {
+    const { type, key } = target
+    const { actorSystem } = this.#options
+    const there = actorSystem.system.get(type, key)
+    const actorId = there?.actorId ?? systemActorId(type, key)
+    const from = before === null ? Number.MAX_SAFE_INTEGER : readNumber(before)
+    // One more than is shown: what a change made another is told by the one before it.
+    const kept = await this.#read(actorSystem.behaviours.get(type)!, actorId, { from, limit })
+    if (kept.length === 0 && before === null && there === null) {
+      throw new RequestError('NOT_FOUND', `there is no ${type} "${key}", and never was`)
+    }
+    const changes = kept.slice(0, limit).map((one, i) => shownChange(one, kept[i + 1] ?? null))
+    const hasMore = kept.length > limit
+    return { changes, lastCursor: hasMore ? String(kept[limit - 1]!.entry) : null }
+  }
+
+  async #read(
+    behaviour: Behaviour,
+    actorId: string,
+    { from, limit }: { readonly from: number; readonly limit: number },
+  ): Promise<readonly Kept[]> {
+    const kept: Kept[] = []
+    let before = from
+    for (let reads = 0; kept.length <= limit && reads < LIMITS.iam.changeReadsMax; reads++) {
+      const range = { order: 'descending' as const, before, countMax: limit + 1 }
+      const bytesMax = LIMITS.iam.changeReadBytes
+      const rows = await this.#options.derived.entries(actorId, { ...range, bytesMax })
+      for (const { n, body } of rows) {
+        const entry = decodeEntry(body)
+        const records = recordsOf(entry, behaviour)
+        for (let i = records.length - 1; i >= 0; i--) {
+          const { version, timeMs, by } = metaOf(entry, i)
+          const at = new Date(timeMs).toISOString()
+          kept.push({ version, at, by, value: valueOf(records[i]!), entry: n })
+        }
+      }
+      const last = rows.at(-1)
+      if (last === undefined || last.n === 1) break
+      before = last.n
+    }
+    return kept
+  }
+}
+
+/** The operation that shows them, of one path; `keyOf` asks whether the caller may read. */
+export function changesOperation(
+  changes: Changes,
+  of: {
+    readonly type: string
+    readonly path: string
+    readonly permission: string
+    readonly keyOf: (request: OperationRequest) => string
+  },
+): Operation {
+  return {
+    method: 'GET',
+    path: `${of.path}/changes`,
+    summary: 'Who changed it, when, and which members; newest first, also of what was deleted',
+    access: 'token',
+    permissions: [of.permission],
+    parameters: [
+      { name: 'limit', in: 'query', description: 'From 1 to 100, 50 unless given' },
+      { name: 'after', in: 'query', description: 'lastCursor of the page before: what is older' },
+    ],
+    async handle(request) {
+      const key = of.keyOf(request)
+      const { limit } = readPageQuery(new URLSearchParams(pick(request.query, 'limit')))
+      const page = { limit, before: request.query.get('after') }
+      return { status: 200, body: await changes.page({ type: of.type, key }, page) }
+    },
+  }
+}
+
+function pick(query: URLSearchParams, name: string): Record<string, string> {
+  const value = query.get(name)
+  return value === null ? {} : { [name]: value }
+}
+
+function valueOf(record: ActorRecord): Kept['value'] {
+  return record.t === 'put' ? (record['value'] as Kept['value']) : null
+}
+
+function shownChange({ version, at, by, value }: Kept, before: Kept | null): ShownChange {
+  const was = before?.value ?? null
+  const change = value === null ? 'deleted' : was === null ? 'created' : 'changed'
+  const members = value !== null && was !== null ? differences(was, value) : []
+  return { version, at, by, change, members }
+}
+
+/** Names of members that differ, those of `properties` each by itself. */
+function differences(
+  was: Readonly<Record<string, unknown>>,
+  is: Readonly<Record<string, unknown>>,
+  prefix = '',
+): string[] {
+  const names = [...new Set([...Object.keys(was), ...Object.keys(is)])]
+  return names.flatMap((name) => {
+    const [a, b] = [was[name], is[name]]
+    if (JSON.stringify(a) === JSON.stringify(b)) return []
+    return name === 'properties' ? differences(object(a), object(b), 'properties.') : prefix + name
+  })
+}
+
+function object(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function readNumber(text: string): number {
+  const number = Number(text)
+  if (/^\d{1,15}$/.test(text) && number > 0) return number
+  throw new RequestError('INVALID_PARAMETERS', 'after is the lastCursor of an answer')
+}

@@ -1,0 +1,82 @@
+// Identities and roles as HTTP shows them: everything but their secrets. Source: CONTRACT 1.8.
+
+import type { SystemEntry } from '../../cluster/actor-system.ts'
+import { formatAce } from '../../protocol/ace.ts'
+import type { Acl } from '../../protocol/ace.ts'
+import { authMethodOf } from '../access/client.ts'
+import type { Client } from '../access/client.ts'
+import type { Principal } from '../access/principal.ts'
+import { OWNER_ROLE, PORTAL_ACES, PORTAL_ROLE } from '../access/role.ts'
+import type { Role } from '../access/role.ts'
+import { etagOf } from '../system-actor.ts'
+
+type Entry<T> = Pick<SystemEntry<T>, 'key' | 'version' | 'value'>
+
+/** `lastActiveAt`: when a session of theirs was used last, as far as this member knows. */
+export function shownPrincipal(
+  { key, version, value }: Entry<Principal>,
+  lastActiveAt: string | null,
+): Record<string, unknown> {
+  const { properties, roles, accessAttributes, password, logins, createdAt, suspendedAt } = value
+  return {
+    id: key,
+    type: 'principal',
+    ...{ properties, roles, accessAttributes, createdAt, suspendedAt, lastActiveAt },
+    passwordLogin: password !== null,
+    passwordExpiresAt: password?.expiresAt ?? null,
+    logins: logins ?? [],
+    eTag: etagOf(version),
+  }
+}
+
+export function shownClient({ key, version, value }: Entry<Client>): Record<string, unknown> {
+  const { properties, roles, isSystem, createdAt, suspendedAt } = value
+  return {
+    id: key,
+    type: 'client',
+    clientId: key,
+    properties: { ...properties, tokenEndpointAuthMethod: authMethodOf(value) },
+    ...{ roles, isSystem, createdAt, suspendedAt },
+    secrets: value.secrets.map(({ secretId, createdAt: madeAt, expiresAt, description }) => ({
+      secretId,
+      createdAt: madeAt,
+      expiresAt,
+      ...(description !== undefined && { description }),
+    })),
+    eTag: etagOf(version),
+  }
+}
+
+export function shownRole({ key, version, value }: Entry<Role>): Record<string, unknown> {
+  const { description, acl } = value
+  return { key, description, acl, isSystem: false, eTag: etagOf(version) }
+}
+
+/** What a set grants, entry by entry as roles have them. */
+export function shownAcl(acl: Acl): { entries: { resource: string; permission: string }[] } {
+  return { entries: acl.aces.map((ace) => entryOf(formatAce(ace))) }
+}
+
+/** The text of an entry, split at its first colon. */
+export function entryOf(text: string): { resource: string; permission: string } {
+  const colon = text.indexOf(':')
+  return { resource: text.slice(0, colon), permission: text.slice(colon + 1) }
+}
+
+/** The roles that are there without being written. */
+export const BUILT_IN_ROLES: readonly Record<string, unknown>[] = [
+  {
+    key: OWNER_ROLE,
+    description: 'Full access; authorization is not asked',
+    acl: { entries: [entryOf('*:*')] },
+    isSystem: true,
+    eTag: etagOf(0),
+  },
+  {
+    key: PORTAL_ROLE,
+    description: 'Full access to what the console works with; identities can be read',
+    acl: { entries: PORTAL_ACES.map((ace) => entryOf(formatAce(ace))) },
+    isSystem: true,
+    eTag: etagOf(0),
+  },
+]
