@@ -48,7 +48,7 @@ export function startLive(options: LiveOptions): Live {
   member.onWatch = (notice, from) => watch.hear(notice, from)
   const events = new EventStream({ watch, system, behaviours, clock })
   const queries = makeQueries(options, watch)
-  const positions = livePositions(foundation.journal.identity)
+  const positions = livePositions(foundation.journal.identity, world.random)
   const { served } = foundation
   const { filterFields } = options
   const sockets = new SocketStation({
@@ -135,6 +135,8 @@ function collectQueries(metrics: Metrics, queries: LiveQueries): void {
     yield { name: 'kontor_live_queries', help, type: 'gauge', value: queries.size }
     const lists = 'Lists that they stand on: those that ask and show the same share one.'
     yield { name: 'kontor_live_lists', help: lists, type: 'gauge', value: queries.lists }
+    const chars = 'Characters that they and their lists hold.'
+    yield { name: 'kontor_live_held_chars', help: chars, type: 'gauge', value: queries.heldChars }
     yield counter('kontor_live_reads_total', 'Times one was read from the index.', reads)
     yield counter('kontor_live_changes_total', 'Changed actors that they were told of.', changes)
     yield counter('kontor_live_asked_total', 'Times a query was asked of a change.', asked)

@@ -4,6 +4,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { livePositions } from './live-positions.ts'
+import { countingChance } from './testing/counting-chance.ts'
 
 const STORE = { format: 1, generation: 'g', secret: 's', shards: 4 }
 
@@ -21,9 +22,9 @@ const offsetsOf = fc
   .map((pairs) => new Map(pairs))
 
 t.test('what went in comes out, and nothing of another store or another text', async (t) => {
-  const positions = livePositions(STORE)
+  const positions = livePositions(STORE, countingChance())
   const others = [{ secret: 'x' }, { generation: 'h' }].map((other) =>
-    livePositions({ ...STORE, ...other }),
+    livePositions({ ...STORE, ...other }, countingChance()),
   )
   fc.assert(
     fc.property(
@@ -47,11 +48,14 @@ t.test('what went in comes out, and nothing of another store or another text', a
 })
 
 t.test('neither says where shards are, nor by its length how much was written', async (t) => {
-  const positions = livePositions(STORE)
+  const positions = livePositions(STORE, countingChance())
   const at = (offset: number): string =>
     positions.encode({ offsets: new Map([[0, offset]]), digest: '-' })
   const [first, second] = [at(1), at(60_466_175)]
   t.equal(first.length, second.length)
+  const again = at(1)
+  t.not(again, first, 'nor whether anything was written between two of them')
+  t.strictSame(positions.decode(again), positions.decode(first))
   for (const part of second.split('.')) {
     t.notMatch(part + Buffer.from(part, 'base64url').toString('latin1'), /zzzzz|60466175/)
   }

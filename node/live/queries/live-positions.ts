@@ -1,16 +1,19 @@
 // Positions of live queries: up to where the feed of each shard is in what a client has, and a
 // digest of it. Who comes back with one, to whichever member, goes on from it if the list is still
 // right, else begins anew. Where shards end is sealed: it would tell how much is written that the
-// client doesn't see. Source: CONTRACT 1.10.
+// client doesn't see; and each is sealed anew, for two that are alike would tell that nothing was
+// written between them. Source: CONTRACT 1.10.
 
 import { hash } from 'node:crypto'
 import { LIMITS } from '../../../config/limits.ts'
+import type { FillRandom } from '../../../protocol/ids.ts'
 import type { StoreIdentity } from '../../../storage/journal.ts'
 import { cursorSeal } from '../../graph/cursors.ts'
 import { type LiveNode, keyOf } from './live-window.ts'
 
-const FORMAT = '2'
+const FORMAT = '3'
 const CHECK_CHARS = 16
+const SALT_BYTES = 12
 /** Of an offset, base 36, so that its length doesn't say how large it is: 78 thousand million. */
 const OFFSET_CHARS = 7
 
@@ -27,21 +30,18 @@ export interface LivePositions {
   decode(text: string): LivePosition | null
 }
 
-export function livePositions(store: StoreIdentity): LivePositions {
+export function livePositions(store: StoreIdentity, random: FillRandom): LivePositions {
   const name = `${FORMAT}.${hash('sha256', `${store.format}/${store.generation}`, 'base64url').slice(0, 8)}`
   const key = `live position ${store.secret} ${name}`
   const { seal, open } = cursorSeal(store.secret)
   const textOf = (body: string): string =>
     `${body}.${hash('sha256', key + body, 'base64url').slice(0, CHECK_CHARS)}`
-  // Of offsets that many lists have: each object is sealed once.
-  const sealed = new WeakMap<LivePosition['offsets'], string>()
   const offsetsOf = (offsets: LivePosition['offsets']): string => {
-    const known = sealed.get(offsets)
-    if (known !== undefined) return known
+    const salt = Buffer.alloc(SALT_BYTES)
+    random(salt)
     const pairs = Array.from(offsets, ([shard, offset]) => `${shard}-${written(offset)}`)
-    const text = seal(pairs.join('_'), key)
-    sealed.set(offsets, text)
-    return text
+    // The seal of a text is the same each time: the salt makes it another text.
+    return seal([salt.toString('hex'), ...pairs].join('_'), key)
   }
   return {
     encode: ({ offsets, digest }) => textOf(`${name}.${digest}.${offsetsOf(offsets)}`),
@@ -50,10 +50,11 @@ export function livePositions(store: StoreIdentity): LivePositions {
       const body = text.slice(0, text.lastIndexOf('.'))
       if (!body.startsWith(`${name}.`) || textOf(body) !== text) return null
       const [, , digest, offsetsText] = body.split('.')
-      const pairs = open(offsetsText!, key)
-      if (pairs === null) return null
+      const opened = open(offsetsText!, key)
+      if (opened === null) return null
+      const [, ...pairs] = opened.split('_')
       const offsets = new Map<number, number>()
-      for (const pair of pairs === '' ? [] : pairs.split('_')) {
+      for (const pair of pairs) {
         const [shard, offset] = pair.split('-')
         offsets.set(Number(shard), Number.parseInt(offset!, 36))
       }

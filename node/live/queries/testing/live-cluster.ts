@@ -20,6 +20,7 @@ import { LiveQueries } from '../live-queries.ts'
 import { livePositions } from '../live-positions.ts'
 import type { NodeChange, NodeRow } from '../node-changes.ts'
 import { queryFrames } from '../query-frames.ts'
+import { countingChance } from './counting-chance.ts'
 import { LiveClient } from './live-client.ts'
 import type { MemberOfClient } from './live-client.ts'
 
@@ -164,7 +165,7 @@ export class LiveCluster {
       heads: () => Array.from(followers.heads, ([shard, offset]) => ({ shard, offset })),
       ...{ shards: SHARDS, clock: this.clock, served: () => this.served },
     })
-    const positions = livePositions(STORE)
+    const positions = livePositions(STORE, countingChance())
     const served = (): SchemaVersion => this.served
     const frames = queryFrames({ queries, positions, served, filterFields: 'any' })
     this.members.set(name, { name, watch, followers, queries, frames })

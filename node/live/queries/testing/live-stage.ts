@@ -12,12 +12,14 @@ import { TestClock } from '../../../../cluster/testing/harness.ts'
 import type { FedItem } from '../../../../cluster/feed/watch/watch-notices.ts'
 import { LIMITS } from '../../../../config/limits.ts'
 import type { Acl } from '../../../../protocol/ace.ts'
+import type { SchemaVersion } from '../../../graph/live-schema.ts'
 import type { CallerAccess } from '../../socket/caller-access.ts'
 import type { Connection, FrameType } from '../../socket/frames.ts'
 import { livePositions } from '../live-positions.ts'
 import { LiveQueries } from '../live-queries.ts'
 import { queryFrames } from '../query-frames.ts'
 import { SOMEBODY } from '../../../access/testing/sessions.ts'
+import { countingChance } from './counting-chance.ts'
 
 export const ITEM: NodeType = {
   name: 'item',
@@ -35,8 +37,7 @@ export const ITEM: NodeType = {
 
 const SCHEMA = graphSchema([ITEM])
 const SERVED = { number: 1, types: [ITEM], schema: SCHEMA }
-const served = () => SERVED
-const STORE = { format: 1, generation: 'g', secret: 's', shards: 1 }
+export const STORE = { format: 1, generation: 'g', secret: 's', shards: 1 }
 
 export interface Item {
   readonly state: string
@@ -80,7 +81,7 @@ export class LiveMember {
   readonly #store: ItemStore
   #told = 0
 
-  constructor(store: ItemStore) {
+  constructor(store: ItemStore, served: () => SchemaVersion = () => SERVED) {
     this.#store = store
     this.#told = store.offset
     const { clock } = this
@@ -111,7 +112,7 @@ export class LiveMember {
     })
     this.frames = queryFrames({
       queries: this.queries,
-      positions: livePositions(STORE),
+      positions: livePositions(STORE, countingChance()),
       served,
       filterFields: 'any',
     })
