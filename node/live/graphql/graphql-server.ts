@@ -91,7 +91,7 @@ async function begun(
   if (others >= queriesMax) {
     throw new RequestError('TOO_LARGE', `a connection has at most ${queriesMax} operations at once`)
   }
-  if (id.length > queryIdCharsMax) {
+  if (connection.idOf(id).length > queryIdCharsMax) {
     throw new RequestError('TOO_LARGE', `an id has at most ${queryIdCharsMax} characters`)
   }
   const identity = identityOf(connection)

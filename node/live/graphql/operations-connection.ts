@@ -23,6 +23,8 @@ export interface OperationsConnection {
   authenticate(authorization: unknown): Promise<boolean>
   /** Characters of the messages that made what stands. */
   readonly standingChars: number
+  /** The client's id of an operation that the library has. */
+  idOf(operation: string): string
   pong(): void
   stand(one: Standing): void
   leave(one: Standing): void
