@@ -62,9 +62,9 @@ function teller(beganMs: number): (progress: Progress) => void {
     if (state === 'idle') return
     const share = total === 0 ? 0 : Math.floor((Math.min(done, total) / total) * 100)
     const seconds = Math.round((performance.now() - beganMs) / 1_000)
-    const line =
-      `${state}: ${done.toLocaleString('en')} of ${total.toLocaleString('en')} entries, ` +
-      `${share} %, ${seconds} s`
+    // Of what phrases find hundredths are told, of the whole index entries.
+    const entries = `${done.toLocaleString('en')} of ${total.toLocaleString('en')} entries, `
+    const line = `${state}: ${state === 'running' ? '' : entries}${share} %, ${seconds} s`
     if (process.stderr.isTTY) say(line)
     else if (performance.now() - loggedMs >= LOG_MS) {
       loggedMs = performance.now()

@@ -63,6 +63,9 @@ export const NODE_LIMITS = {
     graceMs: 60_000,
     /** Forced refreshes are at least so far apart. */
     refreshGapMs: 200,
+    /** Made anew for who updates a search, it is again after this; looks how far are so apart. */
+    askedAgainMs: 60_000,
+    progressGapMs: 250,
     /** How often the offset of another member's shard is read while somebody waits for it. */
     pollMs: 50,
     // An embedded index that is filled beside the one that is read

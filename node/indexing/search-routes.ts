@@ -8,11 +8,11 @@ import { RequestError } from '../../protocol/errors.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { suggestion } from '../../protocol/near-names.ts'
 import type { Operation, OperationRequest } from '../http/operation.ts'
-import type { IndexRebuild } from './rebuild.ts'
 import { graphAccess } from '../graph/access.ts'
+import type { AskedRebuilds } from './asked-rebuilds.ts'
 
 export interface SearchRoutesOptions {
-  readonly index: IndexRebuild
+  readonly rebuilds: AskedRebuilds
   /** Of today. */
   readonly schema: () => GraphSchema
 }
@@ -27,8 +27,8 @@ const UPDATE = Type.Object(
 
 const PROGRESS = Type.Object({
   state: Type.Union([Type.Literal('idle'), Type.Literal('running')]),
-  done: Type.Number({ description: 'Entries of the journal that the new index has' }),
-  total: Type.Number({ description: 'Those that the one that is read has' }),
+  done: Type.Number({ description: 'Hundredths of what the index that is read has' }),
+  total: Type.Number({ description: '100; 0 when idle' }),
   startedAt: Type.Union([Type.Number(), Type.Null()], {
     description: 'Milliseconds since 1970; null when idle',
   }),
@@ -44,10 +44,10 @@ export function searchRoutes(options: SearchRoutesOptions): Operation[] {
       permissions: PERMISSIONS,
       body: { type: 'json', required: false, schema: UPDATE },
       async handle(request) {
-        const { index, schema } = options
+        const { rebuilds, schema } = options
         allow(request, schema())
         const { rebuild = false } = (request.body ?? {}) as { readonly rebuild?: boolean }
-        if (rebuild) await index.rebuild()
+        if (rebuild) await rebuilds.rebuild()
         return { status: 202 }
       },
     },
@@ -59,10 +59,9 @@ export function searchRoutes(options: SearchRoutesOptions): Operation[] {
       permissions: PERMISSIONS,
       response: PROGRESS,
       async handle(request) {
-        const { index, schema } = options
+        const { rebuilds, schema } = options
         allow(request, schema())
-        const { state, ...progress } = await index.rebuildProgress()
-        return { status: 200, body: { state: state === 'idle' ? state : 'running', ...progress } }
+        return { status: 200, body: await rebuilds.progress() }
       },
     },
   ]

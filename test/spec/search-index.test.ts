@@ -5,11 +5,15 @@ import { readdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { refused } from '../harness/answers.ts'
 import { onCluster } from '../harness/driver.ts'
+import { LIMITS_VARIABLE } from '../harness/lowered-limits.ts'
 import { type Answer, startNode } from '../harness/node-process.ts'
 import { smallOrder } from '../harness/orders.ts'
 import { Patience, until } from '../harness/patience.ts'
 
-const node = await startNode(t)
+// It is made anew for tests one after another.
+const node = await startNode(t, {
+  [LIMITS_VARIABLE]: JSON.stringify({ 'indexing.askedAgainMs': 0 }),
+})
 const REGISTRY = '/resources/registry'
 const GRAPH = '/resources/graph'
 const KEY = 'system/graph/order/search'
