@@ -73,6 +73,20 @@ export function pageOperations({ path, summary, html, policy, files }: StaticPag
   ]
 }
 
+const SIGN_IN = { type: JAVASCRIPT, place: new URL('sign-in.mjs', import.meta.url) }
+
+/** What all pages sign in with: it lies above them here and at the node. */
+export function signInOperation(): Operation {
+  let answer: Promise<OperationResponse> | null = null
+  return {
+    method: 'GET',
+    path: '/sign-in.mjs',
+    summary: 'What pages of this node sign in with',
+    access: 'none',
+    handle: () => (answer ??= read(SIGN_IN)),
+  }
+}
+
 async function read(file: PageFile): Promise<OperationResponse> {
   const raw = await readFile('place' in file ? file.place : locate(file))
   return { status: 200, headers: { 'Content-Type': file.type, 'Cache-Control': 'no-cache' }, raw }

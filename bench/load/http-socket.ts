@@ -2,7 +2,8 @@
 // and body end in. The generator shares two cores with what it measures, so it costs a few
 // microseconds a request: node:http would cost as much as the server.
 
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { openConnection } from './connection.ts'
 import type { RequestKind } from './requests.ts'
 
 const READ_BYTES = 64 * 1024
@@ -50,20 +51,13 @@ export class HttpSocket {
 
   constructor(host: string, port: number, events: SocketEvents) {
     this.#events = events
-    this.#socket = connect({
-      host,
-      port,
-      noDelay: true,
-      onread: {
-        buffer: Buffer.allocUnsafe(READ_BYTES),
-        callback: (length, buffer) => {
-          this.#read(buffer as Buffer, length)
-          return true
-        },
+    this.#socket = openConnection(
+      { host, port, readBytes: READ_BYTES },
+      {
+        read: (buffer, length) => this.#read(buffer, length),
+        gone: (why) => this.#gone(why),
       },
-    })
-    this.#socket.on('error', (error) => this.#gone(error.message))
-    this.#socket.on('close', () => this.#gone('closed'))
+    )
   }
 
   /** Resolves when connected; rejects when it can't be. */

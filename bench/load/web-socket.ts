@@ -2,7 +2,8 @@
 // The generator shares two cores with what it measures: a thousand of these take a thousand frames
 // a second in some milliseconds.
 
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { openConnection } from './connection.ts'
 
 const READ_BYTES = 16 * 1024
 const HEAD_END = '\r\n\r\n'
@@ -41,20 +42,13 @@ export class WebSocketClient {
     })
     // Who never waits for it hears of it by `gone`.
     this.#opened.catch(() => {})
-    this.#socket = connect({
-      host,
-      port,
-      noDelay: true,
-      onread: {
-        buffer: Buffer.allocUnsafe(READ_BYTES),
-        callback: (length, buffer) => {
-          this.#read((buffer as Buffer).subarray(0, length))
-          return true
-        },
+    this.#socket = openConnection(
+      { host, port, readBytes: READ_BYTES },
+      {
+        read: (buffer, length) => this.#read(buffer.subarray(0, length)),
+        gone: (why) => this.#gone(why),
       },
-    })
-    this.#socket.on('error', (error) => this.#gone(error.message))
-    this.#socket.on('close', () => this.#gone('closed'))
+    )
     this.#socket.write(
       `GET /ws HTTP/1.1\r\nHost: ${host}:${port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
         `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\n\r\n`,

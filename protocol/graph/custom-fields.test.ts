@@ -2,8 +2,13 @@
 
 import fc from 'fast-check'
 import t from 'tap'
+import { LIMITS } from '../../config/limits.ts'
 import { completing, valueAs } from './custom-fields.ts'
+import { compareDocs } from './evaluate.ts'
+import { planNavigations } from './navigation.ts'
 import type { FieldType, NodeType } from './node-type.ts'
+import { FULL_ACCESS } from './planning.ts'
+import { graphSchema } from './schema.ts'
 
 type Doc = Readonly<Record<string, unknown>>
 
@@ -167,6 +172,19 @@ t.test('dimensions keep the values of their type, by both keys', async (t) => {
       }
     }),
   )
+})
+
+t.test('a value of a dimension is sorted as a member, as all engines have it', async (t) => {
+  const own = { ...PRICES, storage: { kind: 'row' as const }, root: true, idField: 'orderId' }
+  const fields = [{ name: 'orderId', type: 'uuid' as const }, ...own.fields]
+  const schema = graphSchema([{ ...own, fields, edges: [] }])
+  const body = [{ edge: 'prices', orderBy: 'of.web.sv desc', node: { fields: ['orderId'] } }]
+  const given = { nowMs: 0, limits: LIMITS.graph }
+  const { orderBy } = planNavigations(body, schema, FULL_ACCESS, given).steps[0]!
+  t.strictSame(orderBy, [{ path: ['of', 'web', 'sv'], direction: 'desc', as: 'any' }])
+  const docs = [2, undefined, 10].map((sv) => ({ of: { web: { sv } } }))
+  const found = docs.toSorted((a, b) => compareDocs(orderBy, a, b)).map(({ of }) => of.web.sv)
+  t.strictSame(found, [10, 2, undefined])
 })
 
 t.test('other nodes and removals stay as they are; nodes beneath are completed', async (t) => {

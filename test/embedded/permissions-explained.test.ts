@@ -62,6 +62,21 @@ async function askOfEach(
   return all
 }
 
+t.test('the engine tells its queries to who sees all, and to nobody else', async (t) => {
+  const node = await started(t, 'any')
+  const told = async (entry: string): Promise<string> => {
+    const token = await node.token(`${BESIDE} ${CUSTOMER} graph:explain ${entry}`)
+    const { text } = await node.ask('/resources/graph?explain', token, [
+      { edge: 'orders', orderBy: 'customerNumber', node: { fields: ['orderId'] } },
+    ])
+    return text
+  }
+  t.match(await told('graph/order:query'), /"queries":\[\{.*SELECT.*"runs":1/s)
+  const narrowed = await told('customerNumber@graph/order:query')
+  t.match(narrowed, /"queries":"hidden"/)
+  t.notMatch(narrowed, /SELECT|SEARCH|"runs"/)
+})
+
 for (const setting of ['any', 'granted']) {
   t.test(`explanations, filters looking at ${setting} fields`, async (t) => {
     const node = await started(t, setting)

@@ -18,6 +18,7 @@ import type { Operation } from '../../node/http/operation.ts'
 import { livePageOperations } from '../../node/live/page.ts'
 import { meOperations } from '../../node/me/routes.ts'
 import { registryOperations } from '../../node/registry/routes.ts'
+import { signInOperation } from '../../node/static-page.ts'
 
 const CONTRACT = join(import.meta.dirname, '../../protocol/CONTRACT.md')
 const BLOCK = /(<!-- operations: [^\n]* -->\n)[^]*?(<!-- end of operations -->)/
@@ -38,6 +39,7 @@ export function describedOperations(): readonly Operation[] {
     ...searchRoutes(nothing),
     ...graphqlRoutes(nothing),
     ...livePageOperations(),
+    signInOperation(),
     ...registryOperations(nothing),
     ...identityOperations(),
     ...clusterOperations({} as never),

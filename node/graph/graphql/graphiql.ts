@@ -28,7 +28,7 @@ const PAGE = `<!doctype html>
 <script src="${PATH}/react-dom.js" defer></script>
 <script src="${PATH}/graphiql.js" defer></script>
 <script src="${PATH}/graphql-ws.js" defer></script>
-<script src="${PATH}/page.js" defer></script>
+<script src="${PATH}/page.js" type="module"></script>
 </html>
 `
 

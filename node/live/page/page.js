@@ -5,6 +5,7 @@
 
 import { LiveConnection } from './connection.mjs'
 import { Pace, aheadOf } from './pace.mjs'
+import { tokenOf } from '../../sign-in.mjs'
 import { Table } from './table.js'
 
 const DEFAULTS = {
@@ -121,18 +122,6 @@ const table = new Table({
     at('shown').textContent = String(rows.length)
   },
 })
-
-async function tokenOf(client, secret) {
-  const body = new URLSearchParams({
-    grant_type: 'client_credentials',
-    client_id: client,
-    client_secret: secret,
-  })
-  const response = await fetch('/oauth/token', { method: 'POST', body })
-  const answer = await response.json()
-  if (!response.ok) throw new Error(answer.error_description ?? answer.error ?? response.status)
-  return answer.access_token
-}
 
 /** The quickest of a few requests is told by the least time on its way. */
 async function compareClocks() {
