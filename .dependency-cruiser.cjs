@@ -66,11 +66,14 @@ const ROOMS = {
   'node/iam': ['node/access', 'node/http'],
   'node/registry': ['node/access', 'node/http'],
   'node/health': ['node/http'],
-  'node/live/socket': ['node/access', 'node/http'],
-  'node/live/events': ['node/live/socket', 'node/access', 'node/http'],
-  'node/live/queries': ['node/live/socket', 'node/access', 'node/graph', 'node/http'],
+  'node/live/socket': ['node/access', 'node/http', 'node/queues'],
+  'node/live/events': ['node/live/socket', 'node/access', 'node/http', 'node/queues'],
+  'node/live/queries': [
+    ...['node/live/socket', 'node/access', 'node/graph', 'node/http', 'node/queues'],
+  ],
   'node/live/graphql': [
     ...['node/live/queries', 'node/live/socket', 'node/access', 'node/graph', 'node/http'],
+    'node/queues',
   ],
 }
 

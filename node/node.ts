@@ -33,6 +33,7 @@ import { GraphQl } from './graph/graphql/loader.ts'
 import { graphqlRoutes } from './graph/graphql/routes.ts'
 import { LiveSchema } from './graph/live-schema.ts'
 import { graphRoutes } from './graph/routes.ts'
+import { AskedRebuilds } from './indexing/asked-rebuilds.ts'
 import { searchRoutes } from './indexing/search-routes.ts'
 import { listenForMetrics } from './health/metrics-port.ts'
 import { healthOperations, stateOperations } from './health/routes.ts'
@@ -45,6 +46,7 @@ import { createHttpServer } from './http/server.ts'
 import type { HttpServer } from './http/server.ts'
 import { startLive } from './live/live.ts'
 import { livePageOperations } from './live/page.ts'
+import { signInOperation } from './static-page.ts'
 import type { Live } from './live/live.ts'
 import type { Voice } from './log/log.ts'
 import { Metrics } from './metrics.ts'
@@ -133,6 +135,7 @@ function doorstep(options: NodeOptions, { metrics, phase }: Entrance): Operation
   const hasMetrics = settings.metrics.port === null
   return [
     ...frontOperations({ version, settings, checks, orders, hasMetrics }),
+    signInOperation(),
     ...(hasMetrics ? healthOperations({ checks, metrics }) : stateOperations(checks)),
   ]
 }
@@ -215,7 +218,10 @@ async function startStations(
     ...actorOperations({ actorSystem: member, consistency: tokens, world }),
     ...registryOperations({ actorSystem: member, consistency: tokens, secrets, graph: custom }),
     ...graphRoutes(graph),
-    ...searchRoutes({ index: foundation.index, schema: () => schema.current.schema }),
+    ...searchRoutes({
+      rebuilds: new AskedRebuilds(foundation.index, world.clock),
+      schema: () => schema.current.schema,
+    }),
     ...graphqlRoutes(graphql),
     ...livePageOperations(),
   ]

@@ -206,6 +206,7 @@ export class Acl {
   readonly #base: Acl | null
   readonly #answers = new Map<string, Map<string, boolean>>()
   #remembered = 0
+  #text: string | null = null
 
   constructor(
     aces: readonly Ace[],
@@ -217,6 +218,13 @@ export class Acl {
     this.#base = base
     for (const ace of aces) if (ace.attribute === null) this.#grant(ace)
     this.everything = this.#root.all && (base === null || base.everything)
+  }
+
+  /** All that it goes by: two of the same text grant the same. */
+  get text(): string {
+    const own = (): string =>
+      JSON.stringify([this.aces.map(formatAce), this.attributes, this.#base?.text])
+    return (this.#text ??= own())
   }
 
   /**

@@ -6,15 +6,13 @@ const MiB = 1024 * KiB
 
 export const LIVE_LIMITS = {
   live: {
-    // Sockets at once: past a bound the upgrade gets 429.
+    // Sockets at once: past a bound the upgrade gets 429. Of one address, of IPv6 a /64, there are
+    // no more than are free: one has a half, the next a quarter.
     socketsMax: 5_000,
-    /** From one address; of IPv6 a /64 is one. */
-    socketsOfAddressMax: 2_500,
     /** Of one session: one more is refused with its `auth` frame. */
     socketsOfSessionMax: 1_500,
-    /** Those that have not said who they are, in all and from one address. */
+    /** Of them those that have not said who they are. */
     strangersMax: 1_000,
-    strangersOfAddressMax: 500,
     /** The `auth` frame comes within this. */
     authMs: 10_000,
     /** How often a `ping` frame is sent, and how long its `pong` may take. */
@@ -31,17 +29,15 @@ export const LIVE_LIMITS = {
     framesAtOnceMax: 200,
     /** Frames that wait while the token of their connection is looked up. */
     framesWaitingMax: 32,
-    /** Bytes that one client has not taken yet, and all of them together. */
+    /** Bytes that one socket has not taken yet; of all, a caller's no more than are free. */
     socketBufferBytesMax: 1 * MiB,
     socketBuffersBytesMax: 128 * MiB,
-    /** Past the latter those go that have so much. */
-    socketBufferBytesFair: 32 * KiB,
     /** What is on its way to a client that is being closed may take so long. */
     closeMs: 5_000,
     /** So long nothing is pushed because nobody knows whether the token stands; then 1013. */
     unknowableMs: 10_000,
-    /** Accesses looked at again together when a role has changed: each plans its queries again. */
-    recheckTogether: 10,
+    /** When a role has changed accesses are looked at again, so long before others have a turn. */
+    recheckTurnMs: 5,
     /** Plans made again together when the schema has changed. */
     replanTogether: 200,
     /** Clients of a node that stops come back within this, each at a time of its own. */
@@ -49,7 +45,7 @@ export const LIVE_LIMITS = {
     // Messages of GraphQL
     /** How long they are taken before other work has its turn. */
     messagesTurnMs: 5,
-    /** Characters that wait for their turn, of one connection and of all together. */
+    /** Characters that wait for their turn, of one connection and of all callers together. */
     messagesCharsMax: 256 * KiB,
     messagesOfAllCharsMax: 32 * MiB,
     /** Characters of the subscriptions of one connection, their variables included. */
@@ -57,6 +53,9 @@ export const LIVE_LIMITS = {
     // Events
     /** Subscriptions of one connection; their ids; the paths. */
     subscriptionsMax: 1_000,
+    subscriptionsOfPathMax: 16,
+    /** Characters that all subscriptions take, a caller's no more than are free. */
+    subscriptionsCharsMax: 256 * MiB,
     subscriptionIdCharsMax: 128,
     topicCharsMax: 600,
     /** Past so many paths other members are asked for whole types of actors. */
@@ -64,7 +63,7 @@ export const LIVE_LIMITS = {
     /** Events that wait for who reads them one by one, and reads that wait for events. */
     eventsUnreadMax: 1_000,
     // Live queries
-    /** Of one connection, of all of a session, of all of a member; their ids. */
+    /** Of one connection, a session, a member, a caller's no more than are free; their ids. */
     queriesMax: 100,
     queriesOfSessionMax: 10_000,
     queriesOfMemberMax: 20_000,
@@ -72,6 +71,9 @@ export const LIVE_LIMITS = {
     /** Nodes that one shows; those kept behind them are half as many, and so many. */
     queryLimitMax: 500,
     queryMarginMin: 10,
+    /** Characters of a list; of all with their queries, a caller's no more than are free. */
+    queryCharsMax: 8 * MiB,
+    queriesCharsMax: 128 * MiB,
     /** What a resume sends of where it was. */
     queryPositionCharsMax: 64 * KiB,
     /** Actors that change while one is read from the index; past it it is read again. */

@@ -218,7 +218,7 @@ class Listener implements HttpServer {
   }
 
   get socketBufferBytes(): number {
-    return this.sockets.buffers.bytes
+    return this.sockets.bufferedBytes
   }
 
   constructor(

@@ -4,7 +4,9 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
+import { networkOf } from '../../access/network.ts'
 import type { Counter, Metrics } from '../../metrics.ts'
+import { FairRoom } from '../../queues/fair-room.ts'
 import { isOwnOrigin } from './origin.ts'
 import type { HttpCore } from '../core.ts'
 import type {
@@ -23,6 +25,8 @@ export interface Socket {
   readonly protocol: string
   /** Bytes that the client has not taken yet. */
   readonly bufferedBytes: number
+  /** Whose it is, once that is known: what a caller's sockets have not taken counts together. */
+  belongTo(owner: string): void
   /** False: it is closed, or is closed now, because the client does not take what it is sent. */
   send(text: string): boolean
   /** What is on its way arrives first, as far as the client takes it soon. */
@@ -96,12 +100,17 @@ export class Sockets {
   readonly #paths: SocketPath[] = []
   readonly #closes = new Map<number, Counter>()
   readonly #due = new Set<OpenSocket>()
-  readonly buffers = { bytes: 0 }
+  readonly #buffers = new FairRoom(() => LIMITS.live.socketBuffersBytesMax)
   #sweeper: NodeJS.Timeout | null = null
 
   constructor(core: HttpCore, options: SocketsOptions) {
     this.#core = core
     this.#options = options
+  }
+
+  /** Bytes that clients have not taken yet. */
+  get bufferedBytes(): number {
+    return this.#buffers.taken
   }
 
   /** From now on sockets may come in there. */
@@ -185,7 +194,7 @@ export class Sockets {
 
   #opened(path: SocketPath, ws: WebSocket<Kept>): void {
     const kept = ws.getUserData()
-    const shared = { core: this.#core, buffers: this.buffers, writeSoon: this.#writeSoon }
+    const shared = { core: this.#core, buffers: this.#buffers, writeSoon: this.#writeSoon }
     const open = new OpenSocket(ws, kept, shared)
     kept.open = open
     this.#open.add(open)
@@ -244,7 +253,7 @@ export class Sockets {
 /** What all open sockets have together. */
 interface Shared {
   readonly core: HttpCore
-  readonly buffers: { bytes: number }
+  readonly buffers: FairRoom
   readonly writeSoon: (open: OpenSocket) => void
 }
 
@@ -259,12 +268,20 @@ class OpenSocket implements Socket {
   #queue: string[] = []
   #queuedBytes = 0
   #buffered = 0
+  #owner: string
 
   constructor(ws: WebSocket<Kept>, { address, protocol }: Kept, shared: Shared) {
     this.#ws = ws
     this.address = address
     this.protocol = protocol
     this.#shared = shared
+    this.#owner = networkOf(address).own
+  }
+
+  belongTo(owner: string): void {
+    this.#shared.buffers.add(this.#owner, -this.#buffered)
+    this.#shared.buffers.add(owner, this.#buffered)
+    this.#owner = owner
   }
 
   get bufferedBytes(): number {
@@ -276,8 +293,7 @@ class OpenSocket implements Socket {
     const bytes = Buffer.byteLength(text)
     // What the system has room for counts as taken.
     if (this.#queuedBytes + bytes > WRITE_BYTES) this.write()
-    // One frame may be larger than the bound: its maker has one for it.
-    if (this.#buffered > 0 && this.#isFull(bytes)) {
+    if (this.#isFull(bytes)) {
       this.close(SLOW, 'what was sent is not taken')
       return false
     }
@@ -300,11 +316,9 @@ class OpenSocket implements Socket {
   }
 
   #isFull(bytes: number): boolean {
-    const { socketBufferBytesMax, socketBuffersBytesMax, socketBufferBytesFair } = LIMITS.live
-    if (this.#buffered + bytes > socketBufferBytesMax) return true
-    return (
-      this.#shared.buffers.bytes > socketBuffersBytesMax && this.#buffered > socketBufferBytesFair
-    )
+    // One frame may be larger than the bound: its maker has one for it.
+    const isOwn = this.#buffered > 0 && this.#buffered + bytes > LIMITS.live.socketBufferBytesMax
+    return isOwn || !this.#shared.buffers.hasRoom(this.#owner, bytes)
   }
 
   close(code: number, reason: string): void {
@@ -334,14 +348,15 @@ class OpenSocket implements Socket {
 
   ended(): void {
     this.#ws = null
-    this.#shared.buffers.bytes -= this.#buffered
+    this.#shared.buffers.add(this.#owner, -this.#buffered)
     this.#buffered = 0
     this.handler.closed()
   }
 
   #measure(): void {
     const buffered = this.#queuedBytes + (this.#ws?.getBufferedAmount() ?? 0)
-    this.#shared.buffers.bytes += buffered - this.#buffered
+    if (buffered === this.#buffered) return
+    this.#shared.buffers.add(this.#owner, buffered - this.#buffered)
     this.#buffered = buffered
   }
 }

@@ -4,6 +4,7 @@
 import t from 'tap'
 import { TestClock } from '../../../cluster/testing/harness.ts'
 import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { Acl, parseScope } from '../../../protocol/ace.ts'
 import { Metrics } from '../../metrics.ts'
 import type { Identity } from '../../access/identity.ts'
@@ -25,7 +26,10 @@ function scene() {
   const [changed, closed]: [(() => void)[], (() => void)[]] = [[], []]
   const may = (scope: string): void => {
     const scopes = parseScope(scope)
-    state.identity = { acl: new Acl(scopes.ok ? scopes.aces : []) } as unknown as Identity
+    state.identity = {
+      ...{ kind: 'client', id: 'web', sessionId: 's' },
+      acl: new Acl(scopes.ok ? scopes.aces : []),
+    }
     for (const run of changed) run()
   }
   const sendText = (text: string): boolean => sent.push(JSON.parse(text)) > 0
@@ -49,8 +53,7 @@ function scene() {
   const says = async (type: string, members: object): Promise<void> => {
     const row = frames.find((one) => one.type === type)!
     const handled = row.handle(connection, { type, ...members } as never)
-    await clock.advance(LIMITS.feed.watchGatherMs)
-    await handled
+    await Promise.all([handled, clock.advance(LIMITS.feed.watchGatherMs)])
   }
   const happens = (key: string): void => {
     const path = `registry/${key}`
@@ -96,4 +99,30 @@ t.test('nothing is shown while nobody knows who it is, or to who is far behind',
     sent.map(({ path }) => path),
     ['registry/c'],
   )
+})
+
+t.test('a connection has so many of a path, and a caller no more than is free', async (t) => {
+  const { sent, may, says, happens } = scene()
+  may('registry:read')
+  const { subscriptionsOfPathMax } = LIMITS.live
+  const many = Array.from({ length: subscriptionsOfPathMax }, (_, i) => at(`s${i}`, 'registry/a'))
+  await says('subscribeEvents', { subscriptions: many })
+  await t.rejects(says('subscribeEvents', { subscriptions: [at('more', 'registry/a')] }), {
+    errors: [{ code: 'TOO_LARGE', message: /at most 16 subscriptions of a path/ }],
+  })
+  await says('unsubscribeEvents', { ids: ['s0'] })
+  await says('subscribeEvents', { subscriptions: [at('more', 'registry/a')] })
+  sent.length = 0
+  happens('a')
+  t.equal((sent[0]!['subscriptionIds'] as string[]).length, subscriptionsOfPathMax)
+  t.teardown(overrideLimits({ 'live.subscriptionsCharsMax': 17_000 }))
+  const long = (i: number) => at(`l${i}`, `registry/${'x'.repeat(500)}/${i}`)
+  await says('subscribeEvents', { subscriptions: [long(1)] })
+  const refused = { code: 'TOO_BUSY', message: /no more than there is room for/ }
+  await t.rejects(says('subscribeEvents', { subscriptions: [2, 3].map(long) }), {
+    errors: [refused],
+  })
+  await says('unsubscribeEvents', { ids: many.map(({ id }) => id) })
+  await says('subscribeEvents', { subscriptions: [2, 3].map(long) })
+  t.match(sent.at(-1), { type: 'subscribedEvents' })
 })

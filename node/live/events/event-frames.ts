@@ -5,7 +5,9 @@ import { Type } from '@sinclair/typebox'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { RequestError } from '../../../protocol/errors.ts'
+import { callerOf } from '../../access/identity.ts'
 import type { Metrics } from '../../metrics.ts'
+import { FairRoom } from '../../queues/fair-room.ts'
 import { frameType } from '../socket/frames.ts'
 import type { Connection, FrameType } from '../socket/frames.ts'
 import type { EventStream, EventTaker } from './event-stream.ts'
@@ -34,6 +36,7 @@ const MANY = { minItems: 1, maxItems: LIMITS.live.subscriptionsMax }
 /** Rows of the table of frames. */
 export function eventFrames(options: EventFramesOptions): readonly FrameType[] {
   const all = new WeakMap<Connection, Subscriptions>()
+  const room = new FairRoom(() => LIMITS.live.subscriptionsCharsMax)
   const sent = options.metrics.counter('kontor_events_sent_total', 'Events sent to sockets.')
   const dropped = options.metrics.counter(
     'kontor_events_dropped_total',
@@ -42,7 +45,7 @@ export function eventFrames(options: EventFramesOptions): readonly FrameType[] {
   const of = (connection: Connection): Subscriptions => {
     let own = all.get(connection)
     if (own === undefined) {
-      own = new Subscriptions(connection, options, { sent, dropped })
+      own = new Subscriptions(connection, { ...options, room }, { sent, dropped })
       all.set(connection, own)
     }
     return own
@@ -61,6 +64,14 @@ export function eventFrames(options: EventFramesOptions): readonly FrameType[] {
     ),
   ]
 }
+
+/** What a subscription takes, beside its texts. */
+const SUBSCRIPTION_CHARS = 400
+
+const charsOf = (id: string, { path }: Topic): number =>
+  SUBSCRIPTION_CHARS + id.length + path.length
+
+const tooLarge = (message: string): RequestError => new RequestError('TOO_LARGE', message)
 
 /** What is answered to a frame carries its id. */
 function about(requestId: string | undefined): { readonly requestId?: string } {
@@ -83,13 +94,17 @@ function restOf(event: PlatformEvent): string {
 /** Those of one connection. */
 class Subscriptions implements EventTaker {
   readonly #connection: Connection
-  readonly #options: EventFramesOptions
+  readonly #options: EventFramesOptions & { readonly room: FairRoom }
   readonly #counts: { readonly sent: { add(): void }; readonly dropped: { add(): void } }
   readonly #topics = new Map<string, Topic>()
+  /** How many there are at a path. */
+  readonly #ofPath = new Map<string, number>()
+  /** Who has them all. */
+  #owner = ''
 
   constructor(
     connection: Connection,
-    options: EventFramesOptions,
+    options: EventFramesOptions & { readonly room: FairRoom },
     counts: { readonly sent: { add(): void }; readonly dropped: { add(): void } },
   ) {
     this.#connection = connection
@@ -124,17 +139,48 @@ class Subscriptions implements EventTaker {
       }
       topics.set(one.id, topic)
     }
-    const { subscriptionsMax } = LIMITS.live
-    if (this.#topics.size + topics.size > subscriptionsMax) {
-      throw new RequestError(
-        'TOO_LARGE',
-        `a connection has at most ${subscriptionsMax} subscriptions`,
-      )
-    }
-    for (const [id, topic] of topics) this.#topics.set(id, topic)
+    this.#owner = callerOf(identity).group
+    this.#checkRoom(topics)
+    for (const [id, topic] of topics) this.#enter(id, topic)
     await stream.subscribe(this, topics)
     const subscriptions = Array.from(topics, ([id, { path, events }]) => ({ id, path, events }))
     this.#connection.send({ type: 'subscribedEvents', ...about(requestId), subscriptions })
+  }
+
+  /** Throws past a bound: an event names all of a connection's subscriptions that it belongs to. */
+  #checkRoom(topics: ReadonlyMap<string, Topic>): void {
+    const { subscriptionsMax, subscriptionsOfPathMax } = LIMITS.live
+    if (this.#topics.size + topics.size > subscriptionsMax) {
+      throw tooLarge(`a connection has at most ${subscriptionsMax} subscriptions`)
+    }
+    const ofPath = new Map(this.#ofPath)
+    let chars = 0
+    for (const [id, topic] of topics) {
+      const { path } = topic
+      const own = (ofPath.get(path) ?? 0) + 1
+      ofPath.set(path, own)
+      if (own > subscriptionsOfPathMax) {
+        throw tooLarge(`a connection has at most ${subscriptionsOfPathMax} subscriptions of a path`)
+      }
+      chars += charsOf(id, topic)
+    }
+    if (this.#options.room.hasRoom(this.#owner, chars)) return
+    const text = "a caller's subscriptions take no more than there is room for beside them"
+    throw new RequestError('TOO_BUSY', `${text}; nothing was done`)
+  }
+
+  #enter(id: string, topic: Topic): void {
+    this.#topics.set(id, topic)
+    this.#ofPath.set(topic.path, (this.#ofPath.get(topic.path) ?? 0) + 1)
+    this.#options.room.add(this.#owner, charsOf(id, topic))
+  }
+
+  #leave(id: string, topic: Topic): void {
+    this.#topics.delete(id)
+    const left = this.#ofPath.get(topic.path)! - 1
+    if (left > 0) this.#ofPath.set(topic.path, left)
+    else this.#ofPath.delete(topic.path)
+    this.#options.room.add(this.#owner, -charsOf(id, topic))
   }
 
   /** Those that are not there are gone already. */
@@ -161,8 +207,9 @@ class Subscriptions implements EventTaker {
     const ended = new Map<string, Topic>()
     for (const id of ids) {
       const topic = this.#topics.get(id)
-      if (topic !== undefined) ended.set(id, topic)
-      this.#topics.delete(id)
+      if (topic === undefined) continue
+      ended.set(id, topic)
+      this.#leave(id, topic)
     }
     if (ended.size > 0) this.#options.stream.unsubscribe(this, ended)
   }

@@ -2,65 +2,22 @@
 // ends, and what a client that reads slowly is told. Source: CONTRACT 1.4.1, 1.10.
 
 import t from 'tap'
-import type { Test } from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
 import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
-import { GraphQl } from '../../graph/graphql/loader.ts'
-import { SocketStation } from '../socket/socket-station.ts'
-import { type FakeSocket, LIFE_MS, accessScene, socketsOf } from '../socket/testing/socket-scene.ts'
-import { GraphQlStation } from './graphql-station.ts'
+import { type FakeSocket, LIFE_MS } from '../socket/testing/socket-scene.ts'
 import { itemId } from '../queries/testing/live-stage.ts'
-import { ListsTwin } from './testing/lists-twin.ts'
-
-type Answer = () => Promise<{ json: string }>
+import {
+  LIST,
+  connectionScene as scene,
+  settled,
+  subscribe,
+  until,
+} from './testing/connection-scene.ts'
 
 const [A, B, C] = [1, 2, 3] as const
-const ALL = ['query', 'field']
-
-function scene(t: Test, answer: Answer = () => Promise.resolve({ json: '{"__e0":[]}' })) {
-  const access = accessScene(t)
-  const { clock, parts, newToken, grantOn } = access
-  grantOn('graph/item', ...ALL)
-  const sockets = new SocketStation({ ...parts, frames: [] })
-  t.teardown(() => sockets.stop())
-  const lists = new ListsTwin()
-  const faults: unknown[] = []
-  const log = { ...parts.log, error: (about: object) => void faults.push(about) }
-  const graphql = new GraphQl(lists.graph(() => answer()))
-  const station = new GraphQlStation({ graphql, lists: lists.options, sockets, clock, log })
-  const { open, pass } = socketsOf(station, clock, sockets)
-  const signIn = async (token = newToken().token): Promise<FakeSocket> => {
-    const socket = open()
-    socket.says({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } })
-    await until('it is let in', () => socket.sent.length > 0 || socket.code !== null)
-    t.strictSame(socket.last, { type: 'connection_ack' })
-    return socket
-  }
-  return { ...access, lists, faults, station, sockets, pass, open, signIn }
-}
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000
-  while (!holds()) {
-    if (performance.now() > end) throw new Error(`not in time: ${what}`)
-    await new Promise((resolve) => void setImmediate(resolve))
-  }
-}
-
-/** Whatever was on its way has been done. */
-async function settled(): Promise<void> {
-  for (let i = 0; i < 10; i++) await new Promise((resolve) => void setImmediate(resolve))
-}
 
 const item = (state: string) => ({ state, rank: 1 })
-
-const LIST =
-  'subscription { items(orderBy: "state") { kind id index node { state } nodes { state } } }'
-
-function subscribe(socket: FakeSocket, id = '1', query = LIST): void {
-  socket.says({ type: 'subscribe', id, payload: { query } })
-}
 
 /** What the one subscription was told since it was last asked. */
 function told(socket: FakeSocket): unknown[] {
@@ -318,8 +275,8 @@ t.test('queries: answers, refusals, and our own faults', async (t) => {
   t.match(faults, [{ err: { message: 'a mistake of ours' } }])
 })
 
-t.test('messages that wait for their turn have a bound, of one and of all', async (t) => {
-  const { signIn } = scene(t)
+t.test('messages that wait for their turn have a bound, of one and of a caller', async (t) => {
+  const { signIn, open } = scene(t)
   const pong = { type: 'pong', payload: { text: 'x'.repeat(500) } }
   const sent = JSON.stringify(pong).length
   const [one, two, three] = [await signIn(), await signIn(), await signIn()]
@@ -334,13 +291,19 @@ t.test('messages that wait for their turn have a bound, of one and of all', asyn
   t.strictSame([one.code, two.code], [null, 1008])
   await settled()
   ofOne()
-  t.teardown(overrideLimits({ 'live.messagesOfAllCharsMax': 3 * sent }))
+  t.teardown(overrideLimits({ 'live.messagesOfAllCharsMax': 6 * sent }))
+  const stranger = open('192.0.2.2')
   says(one, 2)
   says(three, 2)
-  t.strictSame([one.code, three.code], [null, 1008])
+  says(stranger, 1)
+  t.strictSame([one.code, three.code], [null, 1008], 'a caller has no more than is free')
+  t.equal(stranger.code, null, 'and whoever comes next finds some')
   await settled()
   says(one, 3)
   t.equal(one.code, null, 'what a closed one had waits no more')
+  await settled()
+  says(one, 3)
+  t.equal(one.code, null, 'nor what was taken')
 })
 
 t.test('a session has so many sockets, and one that is closed is none', async (t) => {

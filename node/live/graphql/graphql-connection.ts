@@ -13,12 +13,15 @@ import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Log } from '../../../protocol/log.ts'
 import type { Identity } from '../../access/identity.ts'
+import { networkOf } from '../../access/network.ts'
 import type { Socket, SocketHandler } from '../../http/socket/sockets.ts'
+import type { Flow } from '../../queues/fair-queue.ts'
 import type { Place } from '../socket/admission.ts'
 import type { AccessBook, FollowedAccess } from '../socket/caller-access.ts'
 import { CLOSE, type SocketCounts } from '../socket/connection.ts'
 import { FrameAllowance } from '../socket/frame-allowance.ts'
 import type { HasMessages, MessageTurns } from './message-turns.ts'
+import { OperationIds } from './operation-ids.ts'
 import type { OperationsConnection, Standing } from './operations-connection.ts'
 
 /** Why it is closed: of the subprotocol, beside those of `/ws`. */
@@ -26,6 +29,7 @@ const CLOSE_GRAPHQL = {
   badRequest: 4400,
   forbidden: 4403,
   initTimeout: 4408,
+  idTaken: 4409,
   internalError: 4500,
 } as const
 
@@ -54,13 +58,17 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection, H
   /** Messages that have not been taken yet. */
   readonly #waiting: string[] = []
   #waitingChars = 0
+  /** Whose the messages that wait are: of an address, until it is known of whom. */
+  #flow: Flow
   #ended: () => Promise<void> = () => Promise.resolve()
   readonly #standing = new Set<Standing>()
   #standingChars = 0
+  readonly #ids = new OperationIds()
   /** Who goes on when the client has taken what it was sent. */
   readonly #writers: (() => void)[] = []
 
   constructor(
+    id: number,
     { socket, place }: { readonly socket: Socket; readonly place: Place },
     shared: ConnectionShared,
   ) {
@@ -69,6 +77,7 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection, H
     this.#socket = socket
     this.#place = place
     this.#allowance = new FrameAllowance(clock)
+    this.#flow = { group: networkOf(socket.address).own, name: String(id) }
     this.#beganMs = clock.monotonicMs()
     this.#pingedMs = this.#beganMs
     void this.#begin().catch((error: unknown) => this.fault(error))
@@ -76,6 +85,10 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection, H
 
   get identity(): Identity | null {
     return this.#access?.identity ?? null
+  }
+
+  get flow(): Flow {
+    return this.#flow
   }
 
   get takes(): boolean {
@@ -88,7 +101,7 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection, H
     const closed = server.opened(
       {
         protocol: this.#socket.protocol,
-        send: (text) => this.#send(text),
+        send: (text) => this.#send(this.#ids.outgoing(text)),
         close: (code, reason) => this.#close(code ?? CLOSE_GRAPHQL.internalError, reason ?? ''),
         onMessage: (take) => void (this.#message = take),
       },
@@ -117,27 +130,30 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection, H
   }
 
   #hasRoomFor({ length }: string): boolean {
-    const { framesAtOnceMax, messagesCharsMax, messagesOfAllCharsMax } = LIMITS.live
+    const { framesAtOnceMax, messagesCharsMax } = LIMITS.live
     if (this.#waiting.length >= framesAtOnceMax) return false
-    return (
-      this.#waitingChars + length <= messagesCharsMax &&
-      this.#shared.turns.chars + length <= messagesOfAllCharsMax
-    )
+    const { room } = this.#shared.turns
+    return this.#waitingChars + length <= messagesCharsMax && room.hasRoom(this.#flow.group, length)
   }
 
   #count(chars: number): void {
     this.#waitingChars += chars
-    this.#shared.turns.chars += chars
+    this.#shared.turns.room.add(this.#flow.group, chars)
   }
 
   takeMessage(): boolean {
     const text = this.#waiting.shift()
     if (text === undefined) return false
     this.#count(-text.length)
+    const message = this.#ids.incoming(text)
+    if ('taken' in message) {
+      this.#close(CLOSE_GRAPHQL.idTaken, `Subscriber for ${message.taken} already exists`)
+      return false
+    }
     // The hooks answer for themselves: what is thrown here is a message that no client sends.
-    this.#message!(text).catch(({ message }: Error) =>
-      this.#close(CLOSE_GRAPHQL.badRequest, message),
-    )
+    void this.#message!(message.text)
+      .catch(({ message: reason }: Error) => this.#close(CLOSE_GRAPHQL.badRequest, reason))
+      .finally(message.over)
     return this.#waiting.length > 0
   }
 
@@ -174,12 +190,21 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection, H
       return false
     }
     this.#access = access
+    const { room } = this.#shared.turns
+    room.add(this.#flow.group, -this.#waitingChars)
+    room.add(access.owner, this.#waitingChars)
+    this.#flow = { ...this.#flow, group: access.owner }
     this.#pingedMs = this.#shared.clock.monotonicMs()
     this.#place.known()
+    this.#socket.belongTo(access.owner)
     access.onChange(() => {
       for (const one of [...this.#standing]) one.accessChanged()
     })
     return true
+  }
+
+  idOf(operation: string): string {
+    return this.#ids.idOf(operation)
   }
 
   pong(): void {

@@ -30,6 +30,7 @@ export class GraphQlStation implements SocketPath {
   readonly #options: GraphQlStationOptions
   readonly #shared: ConnectionShared
   #server: ReturnType<ConnectionShared['server']> | null = null
+  #lastId = 0
 
   constructor(options: GraphQlStationOptions) {
     const { sockets, clock, log } = options
@@ -46,7 +47,7 @@ export class GraphQlStation implements SocketPath {
 
   open(socket: Socket): SocketHandler {
     const place = this.#options.sockets.admission.enter(socket.address)
-    return new GraphQlConnection({ socket, place }, this.#shared)
+    return new GraphQlConnection(++this.#lastId, { socket, place }, this.#shared)
   }
 
   /** What is shared is looked at by its own station. */

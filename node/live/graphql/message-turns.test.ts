@@ -1,4 +1,5 @@
-// Messages are taken in turns, for a moment, and then others have theirs.
+// Messages are taken in turns, for a moment, and then others have theirs; callers take turns,
+// however many connections each has.
 
 import t from 'tap'
 import { LIMITS } from '../../../config/limits.ts'
@@ -14,7 +15,8 @@ t.test('one of each, and not for long at a time', async (t) => {
     defer: (run) => void deferred.push(run),
   })
   const taken: string[] = []
-  const has = (name: string, left: number) => ({
+  const has = (name: string, left: number, group = name) => ({
+    flow: { group, name },
     takeMessage() {
       taken.push(name)
       time.nowMs += LIMITS.live.messagesTurnMs / 2
@@ -35,4 +37,7 @@ t.test('one of each, and not for long at a time', async (t) => {
   t.equal(turn(), 'ac')
   t.equal(turn(), 'a')
   t.equal(deferred.length, 0)
+  for (const name of 'defg') turns.add(has(name, 1, 'one caller'))
+  turns.add(has('h', 1))
+  t.equal(turn() + turn() + turn(), 'dhefg')
 })

@@ -1,20 +1,28 @@
-// Whose message is taken next: of each connection that has some one after the other, for a moment,
-// and then all others of the process have their turn. A document may take milliseconds to check,
-// and one read of a socket may bring a hundred. Source: CONTRACT 1.4.1.
+// Whose message is taken next: callers take turns, of each its connections, one message at a time
+// for a moment, and then all others of the process have their turn. A document may take
+// milliseconds to check, and one read of a socket may bring a hundred. Source: CONTRACT 1.4.1.
 
 import type { Clock } from '../../../cluster/clock.ts'
 import { LIMITS } from '../../../config/limits.ts'
+import { FairQueue, type Flow } from '../../queues/fair-queue.ts'
+import { FairRoom } from '../../queues/fair-room.ts'
 
 export interface HasMessages {
+  /** Whose they are, and of which connection. */
+  readonly flow: Flow
   /** Takes the next one. Returns whether there are more. */
   takeMessage(): boolean
 }
 
+/** A connection is in the queue once. */
+const UNBOUNDED = { max: Infinity, groupMax: Infinity }
+
 export class MessageTurns {
+  /** Characters of all messages that wait, by who sent them. */
+  readonly room = new FairRoom(() => LIMITS.live.messagesOfAllCharsMax)
   readonly #clock: Clock
-  readonly #waiting = new Set<HasMessages>()
-  /** Characters of all messages that wait. */
-  chars = 0
+  readonly #queue = new FairQueue<HasMessages>(UNBOUNDED)
+  readonly #queued = new Set<HasMessages>()
   #isDue = false
 
   constructor(clock: Clock) {
@@ -22,7 +30,9 @@ export class MessageTurns {
   }
 
   add(one: HasMessages): void {
-    this.#waiting.add(one)
+    if (this.#queued.has(one)) return
+    this.#queued.add(one)
+    this.#queue.push(one.flow, one)
     this.#soon()
   }
 
@@ -37,12 +47,12 @@ export class MessageTurns {
 
   #run(): void {
     const endMs = this.#clock.monotonicMs() + LIMITS.live.messagesTurnMs
-    // Who has more comes again behind the others.
-    for (const one of this.#waiting) {
-      this.#waiting.delete(one)
-      if (one.takeMessage()) this.#waiting.add(one)
+    for (let one = this.#queue.take(); one !== null; one = this.#queue.take()) {
+      this.#queued.delete(one)
+      // Who has more comes again behind the others.
+      if (one.takeMessage()) this.add(one)
       if (this.#clock.monotonicMs() < endMs) continue
-      if (this.#waiting.size > 0) this.#soon()
+      if (this.#queue.size > 0) this.#soon()
       return
     }
   }

@@ -94,7 +94,7 @@ export class ListReader {
 
   /** Rejects with RequestError where it can't be read now. */
   async fill(list: LiveList<StandingQuery>, caller: () => Caller): Promise<void> {
-    await this.#turns.enter()
+    await this.#turns.enter(caller())
     try {
       const { clock } = this.#options
       const { queryReadMs, queryReadAgainMs } = LIMITS.live

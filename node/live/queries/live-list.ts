@@ -19,6 +19,10 @@ const RESET: Difference = { kind: 'reset' }
 
 export class LiveList<Q extends object> {
   readonly plan: LivePlan
+  /** Who asked for it first: what it holds counts as theirs. */
+  readonly owner: string
+  /** Of `chars` what has been counted. */
+  countedChars = 0
   /** Who stands on it. */
   readonly queries = new Set<Q>()
   /** While it is read from the index: what became of actors meanwhile. */
@@ -34,10 +38,11 @@ export class LiveList<Q extends object> {
   #differences = new WeakMap<readonly LiveNode[], Difference>()
 
   constructor(
-    plan: LivePlan,
+    { plan, owner }: { readonly plan: LivePlan; readonly owner: string },
     onActor: (list: LiveList<Q>, actorId: string, isKept: boolean) => void,
   ) {
     this.plan = plan
+    this.owner = owner
     const { limit, margin, step } = plan
     this.#window = new LiveWindow({
       ...{ limit, margin, orderBy: step.orderBy },
@@ -63,6 +68,11 @@ export class LiveList<Q extends object> {
   /** Of what is shown. */
   get digest(): bigint {
     return (this.#digest ??= digestOfAll(this.shown))
+  }
+
+  /** Of the nodes that it holds. */
+  get chars(): number {
+    return this.#window.chars
   }
 
   get hasMore(): boolean {

@@ -13,6 +13,7 @@ import { RequestError } from '../../../protocol/errors.ts'
 import type { Caller } from '../../graph/plans/plan-queue.ts'
 import { BeginTurns } from './begin-turns.ts'
 import { ListReader, type ListReaderOptions, STREAM } from './list-reader.ts'
+import { ListRoom } from './list-room.ts'
 import { LiveList } from './live-list.ts'
 import type { LivePlan } from './live-plan.ts'
 import type { NodeChange, NodeChanges } from './node-changes.ts'
@@ -47,6 +48,7 @@ export class LiveQueries implements WatchedStream {
   readonly #held = new Set<StandingQuery>()
   readonly #callers = new WeakMap<StandingQuery, Caller>()
   readonly #places = new QueryPlaces()
+  readonly #room = new ListRoom()
   readonly #begins: BeginTurns
   readonly #heard = new Map<number, number>()
   #heardCopy: ReadonlyMap<number, number> | null = null
@@ -74,6 +76,11 @@ export class LiveQueries implements WatchedStream {
     return this.#lists.size
   }
 
+  /** Characters that they and their lists hold. */
+  get heldChars(): number {
+    return this.#room.chars
+  }
+
   /** Since the start: reads from the index, and how often lists were asked of a change. */
   get counts(): { readonly reads: number; readonly changes: number; readonly asked: number } {
     return { reads: this.#reader.reads, changes: this.#changes, asked: this.#asked }
@@ -99,8 +106,8 @@ export class LiveQueries implements WatchedStream {
   }
 
   /** Resolves when one more may begin. */
-  turn(): Promise<void> {
-    return this.#begins.enter()
+  turn(caller: Caller): Promise<void> {
+    return this.#begins.enter(caller)
   }
 
   /**
@@ -108,7 +115,14 @@ export class LiveQueries implements WatchedStream {
    */
   open(plan: LivePlan, taker: QueryTaker, caller: Caller): StandingQuery {
     this.#places.enter(caller)
-    const query = new StandingQuery(taker, this.#listOf(plan))
+    let chars: number
+    try {
+      chars = this.#room.enter(caller, plan)
+    } catch (error) {
+      this.#places.leave(caller)
+      throw error
+    }
+    const query = new StandingQuery(taker, this.#listOf(plan, caller), chars)
     this.#callers.set(query, caller)
     this.#all.add(query)
     query.list.queries.add(query)
@@ -120,7 +134,9 @@ export class LiveQueries implements WatchedStream {
     query.isEnded = true
     this.#all.delete(query)
     this.#held.delete(query)
-    this.#places.leave(this.#callers.get(query)!)
+    const caller = this.#callers.get(query)!
+    this.#places.leave(caller)
+    this.#room.leave(caller, query.chars)
     this.#fields.forget(query)
     this.#leave(query, query.list)
   }
@@ -128,7 +144,7 @@ export class LiveQueries implements WatchedStream {
   /** It asks or shows something else from now on. Nothing is told of the former list. */
   replan(query: StandingQuery, plan: LivePlan): void {
     const former = query.list
-    query.list = this.#listOf(plan)
+    query.list = this.#listOf(plan, this.#callers.get(query)!)
     query.list.queries.add(query)
     this.#leave(query, former)
     query.forget()
@@ -152,12 +168,13 @@ export class LiveQueries implements WatchedStream {
    * it can't be read now.
    */
   async read(query: StandingQuery, least: ReadonlyMap<number, number>): Promise<void> {
+    const caller = this.#callers.get(query)!
     for (let tries = 1; !query.isEnded; tries++) {
       const { list } = query
       if (!list.isLive) await (list.filling ?? this.#fill(list))
-      await this.turn()
+      await this.turn(caller)
       await this.#reader.catchUp(least)
-      await this.turn()
+      await this.turn(caller)
       if (list === query.list && list.isLive) return
       if (tries >= LIMITS.live.queryReadsMax) {
         throw new RequestError('INDEX_BEHIND', 'the live query changes too quickly; try again')
@@ -166,11 +183,18 @@ export class LiveQueries implements WatchedStream {
   }
 
   #fill(list: List): Promise<void> {
-    list.filling = this.#reader.fill(list, () => {
+    const filled = this.#reader.fill(list, () => {
       const [first] = list.queries
       return this.#callers.get(first!)!
     })
+    list.filling = filled.then(() => this.#count(list))
     return list.filling
+  }
+
+  /** Those that stand on a list that holds too much end. */
+  #count(list: List): void {
+    const refused = this.#room.count(list)
+    if (refused !== null) for (const query of [...list.queries]) this.#fail(query, refused)
   }
 
   #readAgain(list: List): void {
@@ -256,6 +280,7 @@ export class LiveQueries implements WatchedStream {
     }
     if (!list.isFilled) return
     if (list.apply(actorId, matching)) this.#soon(list)
+    this.#count(list)
     if (list.runsLow && list.isLive) this.#readAgain(list)
   }
 
@@ -276,10 +301,10 @@ export class LiveQueries implements WatchedStream {
 
   // --- which lists a change touches -------------------------------------------------------
 
-  #listOf(plan: LivePlan): List {
+  #listOf(plan: LivePlan, { group: owner }: Caller): List {
     const known = this.#lists.get(plan.text)
     if (known !== undefined) return known
-    const list: List = new LiveList(plan, this.#actorKept)
+    const list: List = new LiveList({ plan, owner }, this.#actorKept)
     this.#lists.set(plan.text, list)
     const index = this.#byNode.get(plan.node) ?? new TermIndex<List>()
     this.#byNode.set(plan.node, index.add(list, plan.step.filter))
@@ -295,6 +320,7 @@ export class LiveQueries implements WatchedStream {
     this.#byNode.get(plan.node)?.delete(list)
     for (const set of [this.#reader.reading, this.#dirty]) set.delete(list)
     list.clear()
+    this.#room.count(list)
     this.#reader.wantsNoMore(plan)
   }
 

@@ -114,6 +114,9 @@ t.test('the window is what plain sorting and cutting shows, and clients have it'
       const same = (a: readonly LiveNode[]): string => JSON.stringify(a.map(({ text }) => text))
       if (same(window.shown) !== same(right)) return false
       if (store.matching().length > limit && !window.hasMore) return false
+      const fresh = new LiveWindow({ orderBy, limit, margin })
+      fresh.begin(window.kept, false)
+      if (window.chars !== fresh.chars) return false
     }
     return true
   })

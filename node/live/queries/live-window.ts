@@ -32,7 +32,11 @@ export function keyOf({ actorId, id }: Pick<LiveNode, 'actorId' | 'id'>): string
   return `${actorId}/${id}`
 }
 
+const NODE_CHARS = 200
+
 export class LiveWindow {
+  /** Characters of what is kept. */
+  chars = 0
   readonly #options: LiveWindowOptions
   readonly #byKey = new Map<string, LiveNode>()
   readonly #byActor = new Map<string, Set<LiveNode>>()
@@ -64,6 +68,11 @@ export class LiveWindow {
     for (const node of former) if (!stays.has(node)) this.#leave(node)
     this.#knownTo = more ? (this.#kept.at(-1) ?? null) : null
     this.#cut()
+  }
+
+  /** Those to show, and those behind them. */
+  get kept(): readonly LiveNode[] {
+    return this.#kept
   }
 
   /** The nodes to show. */
@@ -132,7 +141,9 @@ export class LiveWindow {
 
   #enter(node: LiveNode): void {
     const { actorId } = node
-    this.#byKey.set(keyOf(node), node)
+    const key = keyOf(node)
+    this.chars += charsOf(node) - charsOf(this.#byKey.get(key))
+    this.#byKey.set(key, node)
     const own = this.#byActor.get(actorId)
     if (own !== undefined) own.add(node)
     else {
@@ -143,7 +154,10 @@ export class LiveWindow {
 
   #leave(node: LiveNode): void {
     const { actorId } = node
-    if (this.#byKey.get(keyOf(node)) === node) this.#byKey.delete(keyOf(node))
+    if (this.#byKey.get(keyOf(node)) === node) {
+      this.#byKey.delete(keyOf(node))
+      this.chars -= charsOf(node)
+    }
     const own = this.#byActor.get(actorId)!
     own.delete(node)
     if (own.size > 0) return
@@ -167,6 +181,11 @@ export class LiveWindow {
     for (const node of this.#kept.splice(this.capacity)) this.#leave(node)
     this.#knownTo = this.#kept.at(-1)!
   }
+}
+
+/** About, with what it takes to keep a small one. */
+function charsOf(node: LiveNode | undefined): number {
+  return node === undefined ? 0 : NODE_CHARS + node.text.length + node.sorted.length
 }
 
 function sameOr(

@@ -122,7 +122,7 @@ class ConnectionQueries {
 class OneQuery implements QueryTaker {
   readonly #connection: Connection
   readonly #options: OwnOptions
-  readonly #asked: Asked
+  #asked: Asked
   readonly #gone: () => void
   /** null: it has not had its turn yet. */
   #query: StandingQuery | null = null
@@ -143,11 +143,14 @@ class OneQuery implements QueryTaker {
 
   async begin(): Promise<void> {
     const { queries, positions, texts } = this.#options
-    const { requestId, resume } = this.#asked
+    // Where it was is of no use any more: it stands for long, and a position is large.
+    const { resume, ...asked } = this.#asked
+    const { requestId } = asked
+    this.#asked = asked
     // Plans of many that come together are made some at a time.
-    await queries.turn()
+    await queries.turn(callerOf(this.#identity))
     if (this.#isEnded) return
-    const query = this.#open()
+    const query = this.#open(this.#identity)
     const from = resume === undefined ? null : positions.decode(resume)
     await queries.read(query, from?.offsets ?? new Map())
     if (this.#isEnded) return
@@ -164,11 +167,14 @@ class OneQuery implements QueryTaker {
     this.#tell({ type: 'liveQueryCreated', members })
   }
 
-  #open(): StandingQuery {
+  /** Throws where it can't be told. */
+  get #identity(): Identity {
     const { identity } = this.#connection.access
-    if (identity === null) {
-      throw new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
-    }
+    if (identity !== null) return identity
+    throw new RequestError('UNAVAILABLE', 'tokens cannot be checked at the moment; try again')
+  }
+
+  #open(identity: Identity): StandingQuery {
     this.#query = this.#options.queries.open(this.#plan(identity), this, callerOf(identity))
     return this.#query
   }

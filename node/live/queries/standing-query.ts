@@ -24,6 +24,8 @@ const NOTHING: readonly LiveNode[] = []
 
 export class StandingQuery {
   readonly taker: QueryTaker
+  /** What it takes beside its list, in characters. */
+  readonly chars: number
   list: LiveList<StandingQuery>
   isEnded = false
   /** Its first list was told. */
@@ -33,9 +35,10 @@ export class StandingQuery {
   mustReset = false
   #told = NOTHING
 
-  constructor(taker: QueryTaker, list: LiveList<StandingQuery>) {
+  constructor(taker: QueryTaker, list: LiveList<StandingQuery>, chars: number) {
     this.taker = taker
     this.list = list
+    this.chars = chars
   }
 
   get plan(): LivePlan {

@@ -1,15 +1,11 @@
 // Who may come in over a socket, by whatever path: how many there are, of an address, and of those
-// that have not said who they are. Source: CONTRACT 1.10.
+// that have not said who they are. No address has more than is free, so that none keeps others out.
+// Source: CONTRACT 1.10.
 
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import { networkOf } from '../../access/network.ts'
-
-/** Sockets of one address. */
-interface Counted {
-  all: number
-  strangers: number
-}
+import { FairRoom } from '../../queues/fair-room.ts'
 
 /** The place of one socket that is in. */
 export interface Place {
@@ -20,51 +16,39 @@ export interface Place {
 }
 
 export class Admission {
-  readonly #byNetwork = new Map<string, Counted>()
-  readonly #all: Counted = { all: 0, strangers: 0 }
+  readonly #all = new FairRoom(() => LIMITS.live.socketsMax)
+  readonly #strangers = new FairRoom(() => LIMITS.live.strangersMax)
 
   get sockets(): number {
-    return this.#all.all
+    return this.#all.taken
   }
 
   get strangers(): number {
-    return this.#all.strangers
+    return this.#strangers.taken
   }
 
   /** null: there is room. */
   admit(address: string): RequestError | null {
-    const { socketsMax, socketsOfAddressMax, strangersMax, strangersOfAddressMax } = LIMITS.live
-    const own = this.#byNetwork.get(networkOf(address).own) ?? { all: 0, strangers: 0 }
-    if (this.sockets >= socketsMax) return busy('too many sockets')
-    if (own.all >= socketsOfAddressMax) return busy('too many sockets of one address')
-    if (this.strangers >= strangersMax || own.strangers >= strangersOfAddressMax) {
-      return busy('too many sockets that have not said who they are')
-    }
-    return null
+    const network = networkOf(address).own
+    if (!this.#all.hasRoom(network, 1)) return busy('too many sockets of one address')
+    if (this.#strangers.hasRoom(network, 1)) return null
+    return busy('too many sockets of one address that have not said who they are')
   }
 
   enter(address: string): Place {
     const network = networkOf(address).own
-    const own = this.#byNetwork.get(network) ?? { all: 0, strangers: 0 }
-    this.#byNetwork.set(network, own)
+    this.#all.add(network, 1)
+    this.#strangers.add(network, 1)
     let isStranger = true
-    for (const counted of [own, this.#all]) {
-      counted.all++
-      counted.strangers++
-    }
     const known = (): void => {
-      if (!isStranger) return
+      if (isStranger) this.#strangers.add(network, -1)
       isStranger = false
-      own.strangers--
-      this.#all.strangers--
     }
     return {
       known,
       leave: () => {
         known()
-        own.all--
-        this.#all.all--
-        if (own.all === 0) this.#byNetwork.delete(network)
+        this.#all.add(network, -1)
       },
     }
   }

@@ -6,7 +6,7 @@ import type { SystemView } from '../../../cluster/actor-system.ts'
 import type { Clock } from '../../../cluster/clock.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
-import type { Identity } from '../../access/identity.ts'
+import { type Identity, callerOf } from '../../access/identity.ts'
 import { REVOCATION } from '../../access/sessions/revocation.ts'
 import type { Authenticate } from '../../http/core.ts'
 
@@ -38,7 +38,8 @@ export class AccessBook {
   readonly #options: AccessBookOptions
   readonly #bySession = new Map<string, Set<FollowedAccess>>()
   readonly #unfollow: readonly (() => void)[]
-  #stale: FollowedAccess[] = []
+  /** Still to be looked at, longest first. */
+  readonly #stale = new Set<FollowedAccess>()
 
   constructor(options: AccessBookOptions) {
     this.#options = options
@@ -74,6 +75,7 @@ export class AccessBook {
 
   release(access: FollowedAccess): void {
     access.release()
+    this.#stale.delete(access)
     const own = this.#bySession.get(access.sessionId)
     own?.delete(access)
     if (own?.size === 0) this.#bySession.delete(access.sessionId)
@@ -86,20 +88,26 @@ export class AccessBook {
 
   /** All of them: nothing is shown by what was, from this moment; looked at some at a time. */
   #recheckAll(): void {
-    const isUnderWay = this.#stale.length > 0
-    this.#stale = []
+    const isUnderWay = this.#stale.size > 0
     for (const own of this.#bySession.values()) {
       for (const access of own) {
         access.markStale()
-        this.#stale.push(access)
+        // Whoever waits already keeps the place: one change after another keeps nobody waiting.
+        this.#stale.add(access)
       }
     }
-    if (!isUnderWay && this.#stale.length > 0) this.#options.clock.defer(this.#recheckSome)
+    if (!isUnderWay && this.#stale.size > 0) this.#options.clock.defer(this.#recheckSome)
   }
 
   readonly #recheckSome = (): void => {
-    for (const one of this.#stale.splice(-LIMITS.live.recheckTogether)) one.recheck()
-    if (this.#stale.length > 0) this.#options.clock.defer(this.#recheckSome)
+    const { clock } = this.#options
+    const endMs = clock.monotonicMs() + LIMITS.live.recheckTurnMs
+    for (const one of this.#stale) {
+      this.#stale.delete(one)
+      one.recheck()
+      if (clock.monotonicMs() >= endMs) break
+    }
+    if (this.#stale.size > 0) clock.defer(this.#recheckSome)
   }
 }
 
@@ -108,6 +116,8 @@ export class AccessBook {
  */
 export class FollowedAccess implements CallerAccess {
   readonly sessionId: string
+  /** Whose it is, whatever they may do by now. */
+  readonly owner: string
   readonly #options: AccessBookOptions
   readonly #token: string
   readonly #end: AccessEnd
@@ -133,6 +143,7 @@ export class FollowedAccess implements CallerAccess {
     this.#end = end
     this.#who = who
     this.sessionId = who.sessionId
+    this.owner = callerOf(who).group
     this.#lookedMs = options.clock.monotonicMs()
   }
 
@@ -196,7 +207,8 @@ export class FollowedAccess implements CallerAccess {
   #take(found: Identity | RequestError): void {
     if (this.#state === 'ended') return
     if (!(found instanceof RequestError)) {
-      const isAnother = this.#state !== 'known' || found.acl !== this.#who.acl
+      // Most roles that change are of others, or change nothing of what counts here.
+      const isAnother = this.#state === 'unknown' || found.acl.text !== this.#who.acl.text
       this.#who = found
       this.#state = 'known'
       this.#lookedMs = this.#options.clock.monotonicMs()

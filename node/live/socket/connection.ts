@@ -221,6 +221,7 @@ export class SocketConnection implements Connection, SocketHandler {
     this.#state = 'open'
     this.#pingedMs = this.#context.clock.monotonicMs()
     this.#place.known()
+    this.#socket.belongTo(access.owner)
     this.send({ type: 'authenticated', ...(requestId !== undefined && { requestId }) })
     for (const frame of this.#waiting.splice(0)) this.#take(frame)
   }

@@ -19,6 +19,7 @@ export class FakeSocket implements Socket {
   readonly address: string
   readonly protocol: string
   bufferedBytes = 0
+  owner = ''
   readonly sent: Record<string, unknown>[] = []
   code: number | null = null
   reason = ''
@@ -27,6 +28,10 @@ export class FakeSocket implements Socket {
   constructor(address: string, protocol = '') {
     this.address = address
     this.protocol = protocol
+  }
+
+  belongTo(owner: string): void {
+    this.owner = owner
   }
 
   send(text: string): boolean {
