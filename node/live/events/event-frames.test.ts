@@ -8,6 +8,7 @@ import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { Acl, parseScope } from '../../../protocol/ace.ts'
 import { Metrics } from '../../metrics.ts'
 import type { Identity } from '../../access/identity.ts'
+import { SOMEBODY } from '../../access/testing/sessions.ts'
 import { ActorSystemTwin } from '../../testing/actor-system-twin.ts'
 import type { Connection } from '../socket/frames.ts'
 import { eventFrames } from './event-frames.ts'
@@ -26,10 +27,7 @@ function scene() {
   const [changed, closed]: [(() => void)[], (() => void)[]] = [[], []]
   const may = (scope: string): void => {
     const scopes = parseScope(scope)
-    state.identity = {
-      ...{ kind: 'client', id: 'web', sessionId: 's' },
-      acl: new Acl(scopes.ok ? scopes.aces : []),
-    }
+    state.identity = { ...SOMEBODY, acl: new Acl(scopes.ok ? scopes.aces : []) }
     for (const run of changed) run()
   }
   const sendText = (text: string): boolean => sent.push(JSON.parse(text)) > 0
