@@ -235,7 +235,7 @@ export const SCHEMA = graphSchema(NODE_TYPES)
 
 export const TEXTS = [
   'a', 'A', 'ab', 'b', 'B', 'z', 'é', '\uE000', '\uFFFD', '😀', '😀b', '', ' ', "it's", 'say "x"',
-  'back\\slash', '50%', 'a_c', 'now', '1', 'true', '2026-01-01',
+  'back\\slash', '50%', 'a_c', 'a*[c?]', 'now', '1', 'true', '2026-01-01',
 ] // prettier-ignore
 /** What phrases find: few words in many texts. */
 export const NAMES = [

@@ -14,7 +14,7 @@ import type {
   ValueKind,
 } from '../../protocol/graph/plan.ts'
 import { keyBytes, NODES_PER_ACTOR, storedId, type Column, type NodeLayout } from './layout.ts'
-import { storedName } from './stored-json.ts'
+import { patternOf, storedName } from './stored-json.ts'
 
 /** A value to bind; `first`, `last` and `value` are filled in for each parent of a nested step. */
 export type Param =
@@ -156,7 +156,8 @@ function compareSql(condition: Compare, on: Relation): Sql {
   if (own !== null) return own
   const word = OPERATORS[operator]
   if (as !== 'any') {
-    return sql`(${operandSql(left, as, on)} ${word} ${operandSql(right, as, on)})`
+    const looked = operator === '==' ? lookedFor(left, right, 'is', on) : ''
+    return sql`(${looked}${operandSql(left, as, on)} ${word} ${operandSql(right, as, on)})`
   }
   const kinds: ValueKind[] = ['text', 'number']
   if (operator === '==' || operator === '!=') kinds.push('boolean')
@@ -346,7 +347,8 @@ function textSql(condition: Extract<Condition, { kind: 'text' }>, on: Relation):
   const { operator, left, right } = condition
   const text = operandSql(left, 'text', on)
   const part = operandSql(right, 'text', on)
-  if (operator === 'contains') return sql`(instr(${text}, ${part}) > 0)`
+  if (operator === 'contains')
+    return sql`(${lookedFor(left, right, 'holds', on)}instr(${text}, ${part}) > 0)`
   if (operator === 'startsWith' && right.kind === 'value') {
     const range = prefixSql(text, String(right.value))
     if (range !== null) return range
@@ -357,6 +359,15 @@ function textSql(condition: Extract<Condition, { kind: 'text' }>, on: Relation):
   const bytes = sql`CAST(${part} AS BLOB)`
   const end = sql`substr(CAST(${text} AS BLOB), -length(${bytes}))`
   return sql`(CASE WHEN length(${bytes}) = 0 THEN ${text} IS NOT NULL ELSE ${end} = ${bytes} END)`
+}
+
+/** What the text of each document has in which a field, that is read from it, has this value. */
+function lookedFor(field: Operand, other: Operand, how: 'is' | 'holds', on: Relation): Sql | '' {
+  if (field.kind !== 'field' || other.kind !== 'value' || on.element !== null) return ''
+  if (field.path.length === 1 && on.layout.columnOf.has(field.path[0]!)) return ''
+  const { value } = other
+  const pattern = typeof value === 'boolean' ? null : patternOf(value, how)
+  return pattern === null ? '' : sql`${on.table}.doc GLOB ${param(pattern)} AND `
 }
 
 /** Texts that start with a prefix are a range, which an index can serve. */

@@ -24,6 +24,23 @@ export function parseStored(text: string): unknown {
   return text.includes('\\u0001') ? renamed(value, ownName) : value
 }
 
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const WRITTEN_OTHERWISE = /["\\\0-\x1f]/
+
+/** A text is looked through in less time than its JSON, unless hardly any is without it. */
+const LOOKED_FOR_CHARS_MIN = 3
+
+/**
+ * Pattern (GLOB) that every stored text matches in which a value is this one, or, of a text, holds
+ * it; null: it is written otherwise there, or too short to tell anything.
+ */
+export function patternOf(value: string | number, how: 'is' | 'holds'): string | null {
+  const text = String(value)
+  if (text.length < LOOKED_FOR_CHARS_MIN || WRITTEN_OTHERWISE.test(text)) return null
+  const part = text.replaceAll(/[*?[]/g, '[$&]')
+  return how === 'is' && typeof value === 'string' ? `*"${part}"*` : `*${part}*`
+}
+
 function renamed(value: unknown, rename: (name: string) => string): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((one) => renamed(one, rename))
