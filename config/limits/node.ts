@@ -60,7 +60,11 @@ export const NODE_LIMITS = {
     /** In a cluster so long at a time, with every look at the index while some are left. */
     purgeMs: 500,
     /** What is no longer live stays for those who still read it. */
-    graceMs: 60_000,
+    graceMs: 20_000,
+    /** What was being filled for former definitions, until all members have given that up. */
+    unreadGraceMs: 5_000,
+    /** Successors of the live one are made at least so far apart: each has an index a node type. */
+    successorEveryMs: 2_000,
     /** Forced refreshes are at least so far apart. */
     refreshGapMs: 200,
     /** Made anew for who updates a search, it is again after this; looks how far are so apart. */

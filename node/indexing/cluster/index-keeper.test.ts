@@ -13,7 +13,7 @@ import { memoryJournal } from '../../../storage/memory/journal.ts'
 import { MemorySearchEngine } from '../../../storage/memory/search-engine.ts'
 import type { SearchEngine } from '../../../storage/elastic/engine.ts'
 import type { Journal } from '../../../storage/journal.ts'
-import { IndexKeeper } from './index-keeper.ts'
+import { IndexKeeper, type LaidOut } from './index-keeper.ts'
 import { IndexRegisters } from './index-registers.ts'
 
 const registersOf = ({ derived }: Journal) => new IndexRegisters(derived, () => 1)
@@ -28,6 +28,17 @@ function others(engine: SearchEngine, { store = 'store', more = false } = {}): G
   const changed = more ? { ...notebook!, fields: [...notebook!.fields, field] } : notebook!
   const layout = layoutOf(graphSchema([changed, ...rest]))
   return new Generations({ engine, prefix: 'test-', layout, store })
+}
+
+/** Node types with one field more. */
+function laidWith(engine: SearchEngine, field: string): LaidOut {
+  const [notebook, ...rest] = notebookBehaviour({ fold: false, project: false }).nodeTypes
+  const fields = [...notebook!.fields, { name: field, type: 'text' } as const]
+  const layout = layoutOf(graphSchema([{ ...notebook!, fields }, ...rest]))
+  return {
+    layout,
+    generations: new Generations({ engine, prefix: 'test-', layout, store: 'store' }),
+  }
 }
 
 /** Who owns `system` of a store with one shard, whose log and offsets the test moves. */
@@ -61,6 +72,7 @@ async function scene(before: Before = () => Promise.resolve()) {
     },
   })
   return {
+    clock,
     keeper,
     registers,
     engine,
@@ -149,3 +161,47 @@ t.test(
     await s.keeper.stop()
   },
 )
+
+t.test('definitions that come one after the other leave few generations behind', async (t) => {
+  const s = await scene()
+  t.equal(await s.live(), 1)
+  let most = 0
+  for (let i = 0; i < 200; i++) {
+    s.keeper.follow(laidWith(s.engine, `field${i}`))
+    for (let turns = 0; turns < 10; turns++) await settle()
+    await s.clock.advance(100)
+    most = Math.max(most, (await s.there()).length)
+  }
+  t.ok(most <= 6, `${most} at once`)
+  await s.live()
+  t.equal((await s.there())[0], 1, 'what is read stays')
+  const { fingerprint } = laidWith(s.engine, 'field199').layout
+  const infos = await s.engine.indexes('test-')
+  t.ok(
+    infos.some(({ meta }) => meta['fingerprint'] === fingerprint),
+    'the newest is there',
+  )
+  await s.keeper.stop()
+})
+
+t.test('an engine that has no room for another index gets some', async (t) => {
+  const s = await scene()
+  t.equal(await s.live(), 1)
+  for (const number of [2, 3]) {
+    await s.registers.setGone(number - 1, 0)
+    await s.live()
+    t.equal(await s.live(), number)
+  }
+  t.same(await s.there(), [1, 2, 3])
+  const create = s.engine.createIndex.bind(s.engine)
+  s.engine.createIndex = async (...args) => {
+    // As Elasticsearch says it: this cluster has the maximum of shards open.
+    if ((await s.there()).length >= 3) throw new Error('validation_exception')
+    return create(...args)
+  }
+  await s.registers.setGone(3, 0)
+  await s.live(graceLooks)
+  t.same((await s.registers.numbers()).next, 4, 'what is over has gone for it')
+  t.equal(await s.live(), 4)
+  await s.keeper.stop()
+})

@@ -54,6 +54,7 @@ export class IndexKeeper {
   #liveOffsets = new Map<number, number>()
   readonly #obsoleteSinceMs = new Map<number, number>()
   #purgedMs = Number.NEGATIVE_INFINITY
+  #madeAtMs = Number.NEGATIVE_INFINITY
   #stopped = false
   #looking: Promise<void> = Promise.resolve()
   #cancel: () => void = () => undefined
@@ -115,9 +116,13 @@ export class IndexKeeper {
       this.#known = await this.#laid.generations.find()
     this.#show(numbers)
     if (!isInCharge()) return
-    numbers = await this.#attend(numbers)
-    this.#show(numbers)
-    await this.#tidy(numbers)
+    try {
+      numbers = await this.#attend(numbers)
+      this.#show(numbers)
+    } finally {
+      // An engine that has no room for a successor gets some.
+      await this.#tidy(numbers)
+    }
   }
 
   #isKnown({ live, next }: GenerationNumbers): boolean {
@@ -150,7 +155,7 @@ export class IndexKeeper {
     // While the live one is right, a successor that another version has made is left to it.
     const isTheirs = this.#isSound(next) && !this.#isOurs(this.#known.get(next)!)
     const isWaited = isTheirs && next > live && (await this.#isRight(live))
-    if (!isRight && !isWaited) return this.#succeed(numbers)
+    if (!isRight && !isWaited) return this.#mayMake() ? this.#succeed(numbers) : numbers
     if (next === live || !isRight || !(await this.#isFilled(numbers))) return numbers
     const { registers, engine, log } = this.#options
     const { generations, layout } = this.#laid
@@ -175,6 +180,14 @@ export class IndexKeeper {
     const { registers, shards } = this.#options
     const gone = await Promise.all(shardsOf(shards).map((shard) => registers.gone(shard)))
     return gone.every((gonesNumber) => gonesNumber < number)
+  }
+
+  /** Definitions may come one after the other, faster than what is over goes. */
+  #mayMake(): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (nowMs < this.#madeAtMs + LIMITS.indexing.successorEveryMs) return false
+    this.#madeAtMs = nowMs
+    return true
   }
 
   async #succeed({ live, next }: GenerationNumbers): Promise<GenerationNumbers> {
@@ -228,7 +241,9 @@ export class IndexKeeper {
       if ([live, next].includes(number) || number > next || of !== store) continue
       const sinceMs = this.#obsoleteSinceMs.get(number) ?? nowMs
       this.#obsoleteSinceMs.set(number, sinceMs)
-      if (nowMs - sinceMs < LIMITS.indexing.graceMs) continue
+      // Between the one that is read and its successor none was ever read.
+      const { graceMs, unreadGraceMs } = LIMITS.indexing
+      if (nowMs - sinceMs < (number > live ? unreadGraceMs : graceMs)) continue
       await generations.drop(number)
       this.#obsoleteSinceMs.delete(number)
     }
