@@ -58,6 +58,8 @@ const ROOMS = {
   'node/queues': [],
   'node/http': ['node/access', 'node/queues'],
   'node/access': ['node/http', 'node/queues'],
+  'node/access/oauth': ['node/access', 'node/http'],
+  'node/access/oauth/pages': ['node/http'],
   'node/graph': ['node/access', 'node/http', 'node/queues'],
   'node/indexing': ['node/graph', 'node/http', 'node/queues'],
   'node/actors': ['node/access', 'node/http'],

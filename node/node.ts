@@ -186,7 +186,7 @@ async function startStations(
   const read = { schema, custom, served, runner, index }
   const graph = new Graph({ ...read, ...seals, filterFields, ...clocks })
   const graphql = new GraphQl(graph)
-  const access = makeAccess(options, member, world)
+  const access = makeAccess(options, { member, storeSecret: journal.identity.secret }, world)
   await access.start()
   collectProcessMetrics(metrics)
   collectRuntimeMetrics(metrics, member)
@@ -269,7 +269,11 @@ async function makeFoundation(options: FoundationOptions): Promise<Foundation> {
   return clusteredFoundation(options)
 }
 
-function makeAccess(options: NodeOptions, member: Member, world: World): Access {
+function makeAccess(
+  options: NodeOptions,
+  { member, storeSecret }: { readonly member: Member; readonly storeSecret: string },
+  world: World,
+): Access {
   const { settings, log, tell, isTerminal, attributesOf } = options
   return createAccess({
     ...(attributesOf === undefined ? null : { attributesOf }),
@@ -280,6 +284,7 @@ function makeAccess(options: NodeOptions, member: Member, world: World): Access 
     accessTokenMs: settings.accessTokenMs,
     refreshTokenMs: settings.refreshTokenMs,
     baseUrl: settings.http.baseUrl,
+    storeSecret,
     tell,
     isTerminal,
     tidies: () => member.serves(SYSTEM_SHARD),

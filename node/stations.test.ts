@@ -71,6 +71,7 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
     accessTokenMs: 3_600_000,
     refreshTokenMs: 30 * 24 * 3_600_000,
     baseUrl: 'http://localhost',
+    storeSecret: 'store',
     tell: () => t.fail('nothing to tell'),
     isTerminal: false,
     tidies: () => member.serves(SYSTEM_SHARD),

@@ -219,6 +219,8 @@ const IMPORT_FAULTS: Record<string, readonly [path: string, imported: string]> =
   'room-node-queues': ['node/queues/x.ts', '../http/target.ts'],
   'room-node-http': ['node/http/x.ts', '../graph/target.ts'],
   'room-node-access': ['node/access/x.ts', '../registry/target.ts'],
+  'room-node-access-oauth': ['node/access/oauth/x.ts', '../../registry/target.ts'],
+  'room-node-access-oauth-pages': ['node/access/oauth/pages/x.ts', '../target.ts'],
   'room-node-graph': ['node/graph/plans/x.ts', '../../indexing/target.ts'],
   'room-node-indexing': ['node/indexing/embedded/x.ts', '../../registry/target.ts'],
   'room-node-actors': ['node/actors/x.ts', '../graph/target.ts'],

@@ -63,6 +63,22 @@ export const ACCESS_LIMITS = {
   temporaryPasswordMs: 72 * 3_600_000,
   /** A form of the OAuth endpoints. */
   formBytesMax: 64 * KiB,
+  // Authorization requests: what they carry goes from page to page in a form.
+  oauthStateCharsMax: 4 * KiB,
+  oauthScopeCharsMax: 16 * KiB,
+  /** From a page to the sending of its form. */
+  signInFormMs: 10 * 60_000,
+  // What a client signs to show who it is
+  assertionCharsMax: 8 * KiB,
+  /** Its `jti`. */
+  assertionIdCharsMax: 128,
+  /** From now to its end at most; what was used is remembered for as long. */
+  assertionLifeMsMax: 3_600_000,
+  /** By how much others' clocks may differ from ours. */
+  clockToleranceMs: 30_000,
+  /** Used ones that are remembered, of a client and of all; more get 429 until some end. */
+  assertionsOfClientMax: 20_000,
+  assertionsMax: 50_000,
   /** A secret, of whatever. */
   secretCharsMax: 1_024,
   /** A bootstrap secret that an operator chooses. */

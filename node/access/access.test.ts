@@ -345,7 +345,10 @@ t.test('discovery', async (t) => {
   t.match(answer.body, {
     issuer: 'http://127.0.0.1:8080',
     token_endpoint: 'http://127.0.0.1:8080/oauth/token',
-    grant_types_supported: ['client_credentials'],
+    authorization_endpoint: 'http://127.0.0.1:8080/oauth/authorize',
+    grant_types_supported: ['authorization_code', 'client_credentials', 'refresh_token'],
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
   })
 })
 

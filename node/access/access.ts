@@ -14,7 +14,7 @@ import { bootstrap } from './bootstrap.ts'
 import { clientBehaviour } from './administration/client-changes.ts'
 import { principalBehaviour } from './administration/principal-changes.ts'
 import { roleBehaviour } from './administration/role-changes.ts'
-import { oauthOperations } from './oauth.ts'
+import { createOAuth } from './oauth/oauth.ts'
 import { Passwords } from './password.ts'
 import { Secrets } from './secret.ts'
 import { SignIns } from './sign-ins.ts'
@@ -46,6 +46,8 @@ export interface AccessOptions {
   readonly refreshTokenMs: number
   /** Public address, without a slash at its end. */
   readonly baseUrl: string
+  /** The store's secret, the same on all members. */
+  readonly storeSecret: string
   /** Shows a text to the operator. */
   readonly tell: (text: string) => void
   /** Whether secrets may be shown so. */
@@ -106,8 +108,9 @@ export function createAccess(options: AccessOptions): Access {
   return {
     passwords,
     secrets,
-    operations: oauthOperations({
-      ...{ system, sessions, signIns, ready, attributesOf, nowMs, baseUrl },
+    operations: createOAuth({
+      ...{ actorSystem, world, sessions, signIns, passwords, authenticator },
+      ...{ ready, attributesOf, baseUrl, storeSecret: options.storeSecret },
     }),
     authenticate: (authorization, addressOf) =>
       authenticator.authenticate(authorization, addressOf),

@@ -39,6 +39,7 @@ async function cluster(t: Test) {
       accessTokenMs: 3_600_000,
       refreshTokenMs: 30 * 24 * 3_600_000,
       baseUrl: 'http://localhost',
+      storeSecret: 'store',
       tell: () => undefined,
       isTerminal: false,
       tidies: () => one.member.serves(SYSTEM_SHARD),

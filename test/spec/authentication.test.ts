@@ -203,7 +203,7 @@ t.test('the server’s own description', async (t) => {
   t.match(answer.json(), {
     issuer: `http://127.0.0.1:${port}`,
     token_endpoint: `http://127.0.0.1:${port}/oauth/token`,
-    grant_types_supported: ['client_credentials'],
+    grant_types_supported: ['authorization_code', 'client_credentials', 'refresh_token'],
   })
 })
 

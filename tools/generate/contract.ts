@@ -4,7 +4,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { oauthOperations } from '../../node/access/oauth.ts'
+import { oauthOperations } from '../../node/access/oauth/routes.ts'
 import { actorOperations } from '../../node/actors/routes.ts'
 import { clusterOperations } from '../../node/cluster/routes.ts'
 import { frontOperations } from '../../node/front/routes.ts'

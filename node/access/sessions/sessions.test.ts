@@ -63,7 +63,7 @@ async function cluster(t: Test, names: readonly string[] = ['a', 'b']) {
     const access = createAccess({
       ...{ actorSystem: one.member, world, dataDir: '/nowhere', bootstrapSecret: null },
       ...{ accessTokenMs: HOUR_MS, refreshTokenMs: 30 * 24 * HOUR_MS, baseUrl: 'http://localhost' },
-      ...{ tell: () => undefined, isTerminal: false },
+      ...{ tell: () => undefined, isTerminal: false, storeSecret: 'store' },
       tidies: () => one.member.serves(SYSTEM_SHARD),
       onError: (error) => t.fail(String(error)),
       onPushedOut: (identity) => pushedOut.push(identity),

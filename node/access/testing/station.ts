@@ -67,6 +67,7 @@ export async function station(
     accessTokenMs: 60 * 60_000,
     refreshTokenMs: 30 * 24 * 3_600_000,
     baseUrl: 'http://127.0.0.1:8080',
+    storeSecret: 'store',
     tell: (text) => printed.push(text),
     isTerminal: options.isTerminal ?? false,
     tidies: () => true,

@@ -1,0 +1,109 @@
+// What clients signed, good and bad, at a clock that stands still.
+
+import t from 'tap'
+import { SignJWT, exportJWK, generateKeyPair } from 'jose'
+import { LIMITS } from '../../../config/limits.ts'
+import { overrideLimits } from '../../../config/testing/override-limits.ts'
+import type { Client } from '../client.ts'
+import { Assertions } from './assertions.ts'
+
+const ISSUER = 'https://orders.example'
+const AUDIENCES = [ISSUER, `${ISSUER}/oauth/token`]
+const own = await generateKeyPair('ES256')
+const second = await generateKeyPair('RS256')
+const other = await generateKeyPair('ES256')
+const keys = [await exportJWK(own.publicKey), await exportJWK(second.publicKey)]
+const client = {
+  properties: { tokenEndpointAuthMethod: 'private_key_jwt', jwks: { keys } },
+} as unknown as Client
+const clock = { nowMs: Date.parse('2026-03-01T12:00:00Z') }
+const fresh = (): Assertions => new Assertions({ audiences: AUDIENCES, nowMs: () => clock.nowMs })
+const nowS = (): number => clock.nowMs / 1_000
+let made = 0
+
+interface Claims {
+  readonly iss?: string
+  readonly sub?: string
+  readonly aud?: string | string[]
+  readonly exp?: number
+  readonly nbf?: number
+  readonly jti?: string
+}
+
+function sign(claims: Claims = {}, key = own.privateKey, alg = 'ES256'): Promise<string> {
+  const usual = { iss: 'bot', sub: 'bot', aud: ISSUER, exp: nowS() + 60, jti: `j${made++}` }
+  const whole = Object.entries({ ...usual, ...claims }).filter(([, value]) => value !== undefined)
+  return new SignJWT(Object.fromEntries(whole)).setProtectedHeader({ alg }).sign(key)
+}
+
+t.test('RFC 7523 3: what a client signed for this server, for now, shows who it is', async (t) => {
+  const assertions = fresh()
+  for (const aud of [ISSUER, `${ISSUER}/oauth/token`, ['https://x.example', ISSUER]]) {
+    const assertion = await sign({ aud })
+    t.equal(assertions.subjectOf(assertion), 'bot')
+    t.equal(await assertions.check(assertion, 'bot', client), 'right', String(aud))
+  }
+  const rsa = await sign({}, second.privateKey, 'RS256')
+  t.equal(await assertions.check(rsa, 'bot', client), 'right', 'another of its keys')
+})
+
+t.test('RFC 7523 3: all others show nothing', async (t) => {
+  const assertions = fresh()
+  const { iss: _, ...none } = { iss: undefined }
+  const cases: [string, Promise<string>][] = [
+    ['another key', sign({}, other.privateKey)],
+    ['another server', sign({ aud: 'https://evil.example' })],
+    ['a part of the name', sign({ aud: `${ISSUER}/` })],
+    ['over', sign({ exp: nowS() - LIMITS.access.clockToleranceMs / 1_000 - 1 })],
+    ['not yet', sign({ nbf: nowS() + LIMITS.access.clockToleranceMs / 1_000 + 1 })],
+    ['good for too long', sign({ exp: nowS() + 2 * 3_600 })],
+    ['without an end', sign({ exp: undefined as never, ...none })],
+    ['without an id', sign({ jti: undefined as never })],
+    ['a long id', sign({ jti: 'x'.repeat(LIMITS.access.assertionIdCharsMax + 1) })],
+    ['of another client', sign({ iss: 'other', sub: 'other' })],
+    ['in the name of another', sign({ sub: 'other' })],
+  ]
+  for (const [what, assertion] of cases) {
+    t.equal(await assertions.check(await assertion, 'bot', client), 'wrong', what)
+  }
+  const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${
+    (await sign()).split('.')[1]!
+  }.`
+  const shared = await new SignJWT({
+    iss: 'bot',
+    sub: 'bot',
+    aud: ISSUER,
+    jti: 'x',
+    exp: nowS() + 9,
+  })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(Buffer.from(JSON.stringify(keys[0])))
+  for (const text of [unsigned, shared, '', 'a.b.c', '..', 'x'.repeat(100_000)]) {
+    t.equal(await assertions.check(text, 'bot', client), 'wrong', text.slice(0, 40))
+  }
+  for (const method of ['client_secret_basic', 'none'] as const) {
+    const properties = { ...client.properties, tokenEndpointAuthMethod: method }
+    const registered = { ...client, properties } as Client
+    t.equal(await assertions.check(await sign(), 'bot', registered), 'wrong', method)
+  }
+  t.equal(assertions.subjectOf(await sign({ sub: 'other' })), null)
+  t.equal(assertions.subjectOf('x'.repeat(LIMITS.access.assertionCharsMax + 1)), null)
+})
+
+t.test('RFC 7523 3 (7): each is taken once, in bounded memory', async (t) => {
+  const assertions = fresh()
+  const first = await sign()
+  t.equal(await assertions.check(first, 'bot', client), 'right')
+  t.equal(await assertions.check(first, 'bot', client), 'used')
+  const again = await sign({ jti: 'same' })
+  t.equal(await assertions.check(again, 'bot', client), 'right')
+  t.equal(
+    await assertions.check(await sign({ jti: 'same', exp: nowS() + 50 }), 'bot', client),
+    'used',
+  )
+  const restore = overrideLimits({ 'access.assertionsOfClientMax': 2 })
+  t.teardown(restore)
+  t.equal(await assertions.check(await sign(), 'bot', client), 'full')
+  clock.nowMs += 3 * 60_000
+  t.equal(await assertions.check(await sign(), 'bot', client), 'right', 'the former ones are over')
+})

@@ -1,0 +1,113 @@
+// Clients that sign: `private_key_jwt`. The client shows a JWT that it signed with a key whose
+// public half it has registered; each is taken once. What was taken is remembered until it would
+// have expired, in bounded memory, by each member for itself. Source: RFC 7523 3, RFC 7521 4.2,
+// CONTRACT 1.11.
+
+import { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose'
+import type { JSONWebKeySet, JWTPayload } from 'jose'
+import { LIMITS } from '../../../config/limits.ts'
+import { authMethodOf } from '../client.ts'
+import type { Client } from '../client.ts'
+
+/** Signatures with a public key: with a shared one (HS256) or none nobody has shown anything. */
+export const ASSERTION_ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+
+export interface AssertionsOptions {
+  /** What an assertion may be meant for: this server by its name, or an endpoint of it. */
+  readonly audiences: readonly string[]
+  /** Wall clock, milliseconds. */
+  readonly nowMs: () => number
+}
+
+export type AssertionAnswer = 'right' | 'wrong' | 'used' | 'full'
+
+export class Assertions {
+  readonly #options: AssertionsOptions
+  /** When what was taken expires, by client and `jti`. */
+  readonly #taken = new Map<string, Map<string, number>>()
+  #count = 0
+
+  constructor(options: AssertionsOptions) {
+    this.#options = options
+  }
+
+  /** Whose it says it is, before anything is believed; null: no assertion at all. */
+  subjectOf(assertion: string): string | null {
+    if (assertion.length > LIMITS.access.assertionCharsMax) return null
+    try {
+      const { sub, iss } = decodeJwt(assertion)
+      return typeof sub === 'string' && sub === iss ? sub : null
+    } catch {
+      return null
+    }
+  }
+
+  /** Whether this client signed it, for us, for now, and showed it never before. */
+  async check(assertion: string, clientId: string, client: Client): Promise<AssertionAnswer> {
+    const keys = client.properties.jwks
+    if (authMethodOf(client) !== 'private_key_jwt' || keys === undefined) return 'wrong'
+    const claims = await this.#verify(assertion, clientId, keys)
+    if (claims === null) return 'wrong'
+    const { jti, exp } = claims
+    const { clockToleranceMs, assertionLifeMsMax } = LIMITS.access
+    const endMs = exp! * 1_000 + clockToleranceMs
+    if (endMs > this.#options.nowMs() + assertionLifeMsMax + 2 * clockToleranceMs) return 'wrong'
+    if (typeof jti !== 'string' || jti.length > LIMITS.access.assertionIdCharsMax) return 'wrong'
+    return this.#take(clientId, jti, endMs)
+  }
+
+  async #verify(
+    assertion: string,
+    clientId: string,
+    jwks: JSONWebKeySet,
+  ): Promise<JWTPayload | null> {
+    const nowMs = this.#options.nowMs()
+    const options = {
+      algorithms: ASSERTION_ALGORITHMS,
+      audience: [...this.#options.audiences],
+      issuer: clientId,
+      subject: clientId,
+      requiredClaims: ['exp', 'jti'],
+      clockTolerance: LIMITS.access.clockToleranceMs / 1_000,
+      currentDate: new Date(nowMs),
+    }
+    try {
+      return (await jwtVerify(assertion, createLocalJWKSet(jwks), options)).payload
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return null
+      // Without a key's name each that could be the one is tried.
+      for await (const key of error) {
+        const found = await jwtVerify(assertion, key, options).catch(() => null)
+        if (found !== null) return found.payload
+      }
+      return null
+    }
+  }
+
+  #take(clientId: string, jti: string, endMs: number): AssertionAnswer {
+    const own = this.#taken.get(clientId) ?? new Map<string, number>()
+    if (own.has(jti)) return 'used'
+    const { assertionsOfClientMax, assertionsMax } = LIMITS.access
+    if (own.size >= assertionsOfClientMax || this.#count >= assertionsMax) this.#sweep()
+    if (own.size >= assertionsOfClientMax || this.#count >= assertionsMax) return 'full'
+    own.set(jti, endMs)
+    this.#count++
+    this.#taken.set(clientId, own)
+    return 'right'
+  }
+
+  #sweep(): void {
+    const nowMs = this.#options.nowMs()
+    for (const [clientId, own] of this.#taken) {
+      for (const [jti, endMs] of own) {
+        if (endMs > nowMs) continue
+        own.delete(jti)
+        this.#count--
+      }
+      if (own.size === 0) this.#taken.delete(clientId)
+    }
+  }
+}

@@ -1,0 +1,53 @@
+// The OAuth endpoints with all their parts. Source: CONTRACT 1.11.
+
+import type { ActorSystem } from '../../../cluster/actor-system.ts'
+import type { World } from '../../../cluster/clock.ts'
+import type { Operation } from '../../http/operation.ts'
+import type { AttributesOf, Authenticator, Ready } from '../authenticate.ts'
+import type { Passwords } from '../password.ts'
+import type { SessionGrants } from '../sessions/grants.ts'
+import type { SignIns } from '../sign-ins.ts'
+import { Assertions } from './assertions.ts'
+import { Authorize } from './authorize.ts'
+import { ClientCheck } from './client-check.ts'
+import { FormSeal } from './form-seal.ts'
+import { Introspection } from './introspection.ts'
+import { People } from './people.ts'
+import { oauthOperations } from './routes.ts'
+import { TokenRequests } from './token-requests.ts'
+
+export interface OAuthOptions {
+  readonly actorSystem: ActorSystem
+  readonly world: World
+  readonly sessions: SessionGrants
+  readonly signIns: SignIns
+  readonly passwords: Passwords
+  readonly authenticator: Pick<Authenticator, 'authenticate'>
+  readonly ready: Ready
+  readonly attributesOf: AttributesOf
+  /** Public address, without a slash at its end. */
+  readonly baseUrl: string
+  /** The store's secret, the same on all members. */
+  readonly storeSecret: string
+}
+
+export function createOAuth(options: OAuthOptions): Operation[] {
+  const { actorSystem, world, sessions, signIns, passwords, authenticator } = options
+  const { ready, attributesOf, baseUrl, storeSecret } = options
+  const { system } = actorSystem
+  const { random } = world
+  const nowMs = (): number => world.clock.nowMs()
+  const endpoints = ['token', 'revoke', 'introspect'].map((name) => `${baseUrl}/oauth/${name}`)
+  const assertions = new Assertions({ audiences: [baseUrl, ...endpoints], nowMs })
+  const people = new People({ actorSystem, passwords, nowMs })
+  const seal = new FormSeal({ secret: storeSecret, random, nowMs, baseUrl })
+  return oauthOperations({
+    ready,
+    sessions,
+    baseUrl,
+    clients: new ClientCheck({ system, signIns, assertions, nowMs }),
+    tokens: new TokenRequests({ system, sessions, people, attributesOf }),
+    authorize: new Authorize({ system, ready, people, sessions, seal, baseUrl }),
+    introspection: new Introspection({ authenticator, baseUrl }),
+  })
+}

@@ -1,0 +1,234 @@
+// The pages of signing in: sign in, change a temporary password, agree, and what to say when
+// nothing can be done. Forms work without scripts; an error is said above the form and tied to its
+// fields. Source: CONTRACT 1.11 "Pages", WCAG 2.2 3.3.1.
+
+import type { OperationResponse } from '../../../http/operation.ts'
+import { LIMITS } from '../../../../config/limits.ts'
+import { formTargets, html, pageAnswer } from './layout.ts'
+import type { Markup } from './layout.ts'
+import { scopeInWords } from './scope-words.ts'
+
+/** What every page with a form needs. */
+export interface FormPage {
+  /** Sealed (`FormSeal`). */
+  readonly form: string
+  readonly clientName: string
+  readonly redirectUri: string
+  readonly headers: Readonly<Record<string, string>>
+  /** What was wrong with the form that was sent; null: nothing was sent. */
+  readonly error: PageError | null
+}
+
+export interface PageError {
+  readonly status: number
+  readonly message: string
+  /** Fields that it is about. */
+  readonly fields: readonly string[]
+  /** Nothing is checked before that. */
+  readonly retryAfterSeconds?: number
+}
+
+const { emailCharsMax, passwordCharsMax } = LIMITS.access
+
+export function signInPage(page: FormPage, email: string): OperationResponse {
+  const mark = marksOf(page.error)
+  return formAnswer(
+    page,
+    'Sign in',
+    (form) =>
+      html`<h1>Sign in</h1>
+        <p>to go on to <strong>${page.clientName}</strong></p>
+        ${form(
+          html`<label for="email">E-mail address</label>
+            <input
+              id="email"
+              name="email"
+              type="text"
+              inputmode="email"
+              autocomplete="username"
+              autocapitalize="none"
+              spellcheck="false"
+              maxlength="${emailCharsMax}"
+              value="${email}"
+              required${mark('email')}
+            />
+            <label for="password">Password</label>
+            <input
+              id="password"
+              name="password"
+              type="password"
+              autocomplete="current-password"
+              maxlength="${passwordCharsMax}"
+              required${mark('password')}
+            />
+            <button>Sign in</button>`,
+        )}`,
+  )
+}
+
+export function passwordPage(page: FormPage, email: string): OperationResponse {
+  const mark = marksOf(page.error)
+  const least = LIMITS.access.passwordCharsMin
+  return formAnswer(
+    page,
+    'Choose a password',
+    (form) =>
+      html`<h1>Choose a password</h1>
+        <p>
+          The one that you signed in with is temporary. Choose your own, then you go on to
+          <strong>${page.clientName}</strong>.
+        </p>
+        ${form(
+          html`<label for="email">E-mail address</label>
+            <input
+              id="email"
+              name="email"
+              type="text"
+              autocomplete="username"
+              value="${email}"
+              readonly
+            />
+            <label for="password">Temporary password</label>
+            <input
+              id="password"
+              name="password"
+              type="password"
+              autocomplete="current-password"
+              maxlength="${passwordCharsMax}"
+              required${mark('password')}
+            />
+            <label for="new-password">New password</label>
+            <input
+              id="new-password"
+              name="new_password"
+              type="password"
+              autocomplete="new-password"
+              maxlength="${passwordCharsMax}"
+              required
+              aria-describedby="rule${describes(page.error, 'new_password')}"
+              ${invalid(page.error, 'new_password')}
+            />
+            <p class="hint" id="rule">
+              At least ${least} characters; a few words in a row do well.
+            </p>
+            <label for="again">New password once more</label>
+            <input
+              id="again"
+              name="again"
+              type="password"
+              autocomplete="new-password"
+              maxlength="${passwordCharsMax}"
+              required${mark('again')}
+            />
+            <button>Change password</button>`,
+        )}`,
+  )
+}
+
+export interface ConsentPage extends FormPage {
+  readonly email: string
+  /** As it is asked for; null: all that there is to have. */
+  readonly scope: string | null
+}
+
+export function consentPage(page: ConsentPage): OperationResponse {
+  const { clientName, email, redirectUri } = page
+  return formAnswer(
+    page,
+    `Let ${clientName} in?`,
+    (form) =>
+      html`<h1>Let ${clientName} in?</h1>
+        <p class="soft">You are signed in as <strong>${email}</strong>.</p>
+        <p>${clientName} will be able to do this in your name:</p>
+        <ul>
+          ${scopeInWords(page.scope).map(({ words, ace }) => itemOf(words, ace))}
+        </ul>
+        <p class="soft">You go on to ${placeOf(redirectUri)}.</p>
+        ${form(
+          html`<button name="decision" value="allow">Allow</button>
+            <button class="second" name="decision" value="deny">Refuse</button>
+            <p>
+              <button class="plain" name="decision" value="another">
+                Sign in as somebody else
+              </button>
+            </p>`,
+        )}`,
+  )
+}
+
+function itemOf(words: string, ace: string | null): Markup {
+  return html`<li>${words}${ace === null ? null : html` <code>${ace}</code>`}</li>`
+}
+
+/** Where an answer goes, as a person can check it: the host, or the scheme of an application. */
+function placeOf(uri: string): string {
+  const { protocol, host } = new URL(uri)
+  if (protocol !== 'http:' && protocol !== 'https:')
+    return `an application on this device (${protocol})`
+  return /^(127\.0\.0\.1|\[::1\])(:|$)/.test(host) ? `a program on this computer (${host})` : host
+}
+
+/** Nothing can be done here, and nobody else is told. */
+export function refusedPage(
+  reason: string,
+  status = 400,
+  headers: Readonly<Record<string, string>> = {},
+): OperationResponse {
+  const title = status === 400 ? 'This link does not work' : 'Not now'
+  return pageAnswer({
+    status,
+    title,
+    headers,
+    content: html`<h1>${title}</h1>
+      <p class="error" role="alert">${sentence(reason)}</p>
+      <p class="soft">
+        Go back to the application that sent you here and begin anew. If it happens again, tell
+        those who run it.
+      </p>`,
+  })
+}
+
+function formAnswer(
+  page: FormPage,
+  title: string,
+  content: (form: (fields: Markup) => Markup) => Markup,
+): OperationResponse {
+  const { error } = page
+  const form = (fields: Markup): Markup =>
+    html`${
+        error === null
+          ? null
+          : html`<p class="error" id="error" role="alert">${sentence(error.message)}</p>`
+      }
+      <form method="post" action="/oauth/authorize">
+        <input type="hidden" name="form" value="${page.form}" />
+        ${fields}
+      </form>`
+  return pageAnswer({
+    status: error?.status ?? 200,
+    title: error === null ? title : `Error: ${title}`,
+    targets: formTargets(page.redirectUri),
+    headers: page.headers,
+    content: content(form),
+  })
+}
+
+/** Attributes of a field that the error is about. */
+function marksOf(error: PageError | null): (field: string) => Markup | null {
+  return (field) => {
+    if (error === null || !error.fields.includes(field)) return null
+    return html` aria-invalid="true" aria-describedby="error"`
+  }
+}
+
+function invalid(error: PageError | null, field: string): Markup | null {
+  return error?.fields.includes(field) === true ? html` aria-invalid="true"` : null
+}
+
+function describes(error: PageError | null, field: string): string {
+  return error?.fields.includes(field) === true ? ' error' : ''
+}
+
+function sentence(text: string): string {
+  return `${text[0]!.toUpperCase()}${text.slice(1)}.`
+}
