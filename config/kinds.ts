@@ -133,6 +133,16 @@ export const NETWORKS: Kind<readonly string[]> = several({
   },
 })
 
+/** Origins as browsers write them (RFC 6454 6.2): what they send is compared with each as text. */
+export const ORIGINS: Kind<readonly string[]> = several({
+  rule: 'an origin, such as https://shop.example or http://localhost:3000, without a path',
+  parse(text) {
+    if (!URL.canParse(text)) return undefined
+    const { origin, protocol } = new URL(text)
+    return origin === text && /^https?:$/.test(protocol) ? text : undefined
+  },
+})
+
 /** URLs, or `host[:port]`, which is taken for the first scheme. */
 export function urls(port: number, ...schemes: readonly string[]): Kind<readonly string[]> {
   return several({

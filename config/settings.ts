@@ -13,7 +13,12 @@ export interface Settings {
     readonly connectionsMax: number
     /** Proxies whose PROXY preamble says where a caller is: addresses and networks. */
     readonly proxyFrom: readonly string[]
+    /** Proxies whose X-Forwarded-For does: addresses and networks. */
+    readonly forwardedFrom: readonly string[]
+    /** Origins whose pages may read answers: `https://shop.example`. */
+    readonly corsOrigins: readonly string[]
   }
+  readonly rates: Rates
   /** Where the metrics are all that is served; port null: on the port of everything else. */
   readonly metrics: { readonly host: string; readonly port: number | null }
   readonly dataDir: string
@@ -45,6 +50,19 @@ export interface Settings {
   /** `smtp://` or `smtps://` address of the mail server; null: none. */
   readonly smtpUrl: string | null
   readonly cluster: ClusterSettings
+}
+
+/** How often somebody may ask, in a minute; 0: as often as they like. */
+export interface Rates {
+  /** Requests of one client or principal. */
+  readonly client: number
+  /** Sign-ins and token requests from one address. */
+  readonly signInAddress: number
+  /** Token requests of one client that shows who it is. */
+  readonly signInClient: number
+  /** Wrong secrets and passwords for one account from one address in `wrongSignInsMs`. */
+  readonly wrongSignIns: number
+  readonly wrongSignInsMs: number
 }
 
 /** Where the engines of a cluster are; looked at only with the storage driver `cluster`. */

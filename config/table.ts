@@ -10,6 +10,7 @@ import {
   matching,
   NETWORKS,
   oneOf,
+  ORIGINS,
   PATH,
   powerOfTwo,
   several,
@@ -65,6 +66,50 @@ export const TABLE = {
       'not pass on bytes. A preamble from anywhere else is refused.',
     kind: NETWORKS,
     initial: [],
+  }),
+  KONTOR_HTTP_FORWARDED_FROM: row<readonly string[]>({
+    key: 'http.forwardedFrom',
+    what:
+      'Proxies whose X-Forwarded-For says where a caller is: the last address there that is none ' +
+      'of them. From anywhere else the header counts for nothing.',
+    kind: NETWORKS,
+    initial: [],
+  }),
+  KONTOR_HTTP_CORS_ORIGINS: row<readonly string[]>({
+    key: 'http.corsOrigins',
+    what: 'Origins whose pages may read answers and open sockets in a browser, each exactly.',
+    kind: ORIGINS,
+    initial: [],
+  }),
+  KONTOR_RATE_CLIENT: row({
+    key: 'rates.client',
+    what: 'Requests with a token, of one client or principal in a minute; 0: any number.',
+    kind: integer(0, 1_000_000_000, 'requests'),
+    initial: 0,
+  }),
+  KONTOR_RATE_SIGN_IN_ADDRESS: row({
+    key: 'rates.signInAddress',
+    what: 'Sign-ins and token requests from one address in a minute; 0: any number.',
+    kind: integer(0, 1_000_000_000, 'requests'),
+    initial: 600,
+  }),
+  KONTOR_RATE_SIGN_IN_CLIENT: row({
+    key: 'rates.signInClient',
+    what: 'Token requests of one client that shows who it is, in a minute; 0: any number.',
+    kind: integer(0, 1_000_000_000, 'requests'),
+    initial: 150,
+  }),
+  KONTOR_WRONG_SIGN_INS: row({
+    key: 'rates.wrongSignIns',
+    what: 'Wrong secrets or passwords for one account from one address before each has to wait.',
+    kind: integer(1, 1_000, 'wrong sign-ins'),
+    initial: LIMITS.access.signInWrongMax,
+  }),
+  KONTOR_WRONG_SIGN_INS_MS: row({
+    key: 'rates.wrongSignInsMs',
+    what: 'How long it takes until so many wrong ones are forgotten.',
+    kind: integer(1_000, 24 * 3_600_000, 'milliseconds'),
+    initial: LIMITS.access.signInWrongMs,
   }),
   KONTOR_METRICS_PORT: row<number | null>({
     key: 'metrics.port',

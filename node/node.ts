@@ -145,6 +145,7 @@ function listener(options: NodeOptions, entrance: Entrance): HttpServer {
   const { world, metrics, phase } = entrance
   return createHttpServer({
     settings: settings.http,
+    rates: settings.rates,
     operations: doorstep(options, entrance),
     isStarting: true,
     authenticate: (authorization, addressOf) => phase.authenticate(authorization, addressOf),
@@ -285,6 +286,7 @@ function makeAccess(
     refreshTokenMs: settings.refreshTokenMs,
     baseUrl: settings.http.baseUrl,
     storeSecret,
+    rates: settings.rates,
     tell,
     isTerminal,
     tidies: () => member.serves(SYSTEM_SHARD),

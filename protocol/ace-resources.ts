@@ -21,11 +21,14 @@ export const RESOURCES: Readonly<Record<string, readonly string[] | null>> = {
   enums: ['read', 'write'],
   inventories: ['read', 'write'],
   channels: ['read', 'write'],
-  events: ['read', 'write', 'subscribe'],
-  signals: ['read', 'write'],
+  events: ['subscribe'],
+  signals: ['read'],
   cluster: ['read', 'write'],
   me: ['read', 'write'],
 }
+
+/** Resources that are granted whole: nothing has a path below them. */
+export const WHOLE: ReadonlySet<string> = new Set(['sendings', 'signals', 'cluster', 'me'])
 
 /** `iam/clients` is one resource of two segments. */
 export function resourceOf(segments: readonly string[]): string | null {

@@ -6,7 +6,7 @@
 //   permission := "*" | name *(":" name)            -- sub-names only for graph fields
 
 import { type Attributes, NO_ATTRIBUTES } from './attributes.ts'
-import { RESOURCES, resourceOf } from './ace-resources.ts'
+import { RESOURCES, resourceOf, WHOLE } from './ace-resources.ts'
 import { GrantedPlace } from './granted-place.ts'
 import { toUuid } from './ids.ts'
 
@@ -86,6 +86,9 @@ function checkAce(
       `"${text}" has a path segment that is empty or holds a space, a colon or an ` +
         'asterisk; leave the segment out to cover all below',
     )
+  }
+  if (WHOLE.has(resource) && segments.length > 1) {
+    return wrong(`"${text}" has a path below ${resource}, which is granted whole: ${resource}:...`)
   }
   const known = RESOURCES[resource]!
   const [name, ...sub] = permission.split(':') as [string, ...string[]]

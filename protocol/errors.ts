@@ -102,6 +102,14 @@ export class RequestError extends Error {
 }
 
 /**
+ * The refusal of a caller who lacks an entry; `more` follows it in the message. `details.needs` has
+ * it for programs, and for the challenge of RFC 6750.
+ */
+export function lacking(ace: string, more = ''): RequestError {
+  return new RequestError('FORBIDDEN', `this needs the ACE ${ace}${more}`, { needs: ace })
+}
+
+/**
  * Our own mistake: a state that can't be. Stops what it happens in; never shown as the caller's.
  */
 export class AssertionError extends Error {}

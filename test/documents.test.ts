@@ -30,6 +30,7 @@ const DOCUMENTS: readonly Document[] = [
     bytesMax: 20 * KiB,
     from: ['storage', 'cluster', 'cluster/sharding', 'node', 'config', 'tools'],
   },
+  { path: 'SECURITY.md', bytesMax: 10 * KiB, from: [] },
   { path: 'docs/style.md', bytesMax: 16 * KiB, from: ['config', 'protocol/graph'] },
 ]
 

@@ -90,10 +90,15 @@ export const ACCESS_LIMITS = {
   secretChecksOfBlockWaitingMax: 48,
   /** Secrets known to be right, so that a client that asks often isn't checked at length. */
   secretCacheMax: 1_000,
-  /** Wrong sign-ins of one client from one network at once, then one more each ...; others: 429. */
-  signInWrongMax: 20,
-  signInWrongEveryMs: 3_000,
-  /** The same of all clients from one network. */
+  /**
+   * Wrong sign-ins of one account from one network in this time; from then on each waits (429), the
+   * first one this long, each further one twice as long as the one before it, up to a bound.
+   */
+  signInWrongMax: 10,
+  signInWrongMs: 15 * 60_000,
+  signInWaitMs: 1_000,
+  signInWaitMaxMs: 60_000,
+  /** The same of all accounts from one network: so many at once, then one more each ... */
   signInWrongOfNetworkMax: 60,
   signInWrongOfNetworkEveryMs: 1_000,
   /** The same from everywhere: past it secrets are checked one at a time. */

@@ -48,6 +48,11 @@ export const HTTP_LIMITS = {
   linePartsBytesMax: 32 * MiB,
   /** Answer lines are gathered up to this before they are written. */
   streamWriteBytes: 32 * KiB,
+  // Rates
+  /** Requests are counted in windows of this length. */
+  rateWindowMs: 60_000,
+  /** Callers, and addresses, that are counted; of more, those that began first are not. */
+  rateWindowsMax: 20_000,
   // Answers
   /**
    * Answers that are given while requests are still being read from the sockets; the next ones wait

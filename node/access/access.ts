@@ -3,10 +3,12 @@
 
 import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
+import type { Rates } from '../../config/settings.ts'
 import { NO_ATTRIBUTES, passedBound } from '../../protocol/attributes.ts'
 import type { Behaviour } from '../../protocol/behaviour.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { Authenticate } from '../http/core.ts'
+import { RateLimit } from '../http/guard/rate-limit.ts'
 import type { Operation } from '../http/operation.ts'
 import { Authenticator } from './authenticate.ts'
 import type { AttributesOf, Ready } from './authenticate.ts'
@@ -48,6 +50,8 @@ export interface AccessOptions {
   readonly baseUrl: string
   /** The store's secret, the same on all members. */
   readonly storeSecret: string
+  /** How often clients may sign in, and be wrong; absent: as often as they like, and the usual. */
+  readonly rates?: Pick<Rates, 'signInClient' | 'wrongSignIns' | 'wrongSignInsMs'>
   /** Shows a text to the operator. */
   readonly tell: (text: string) => void
   /** Whether secrets may be shown so. */
@@ -88,7 +92,12 @@ export function createAccess(options: AccessOptions): Access {
   const revocations = new Revocations(actorSystem, clock)
   const tidying = new Tidying({ actorSystem, clock, revocations, tidies, onError })
   const uses = new WrittenUses(actorSystem)
-  const signIns = new SignIns({ secrets, nowMs: () => clock.monotonicMs() })
+  const { rates } = options
+  const monotonicMs = (): number => clock.monotonicMs()
+  const wrong = rates && { max: rates.wrongSignIns, ms: rates.wrongSignInsMs }
+  const signIns = new SignIns({ secrets, nowMs: monotonicMs, ...(wrong && { wrong }) })
+  const tokenMax = rates?.signInClient ?? 0
+  const tokenRate = tokenMax === 0 ? null : new RateLimit('client', tokenMax, monotonicMs)
   const attributesOf = checkedAttributes(options.attributesOf ?? (() => NO_ATTRIBUTES))
   const origin = { by: 'system', trace: 'token-check' }
   const authenticator = new Authenticator({
@@ -109,7 +118,7 @@ export function createAccess(options: AccessOptions): Access {
     passwords,
     secrets,
     operations: createOAuth({
-      ...{ actorSystem, world, sessions, signIns, passwords, authenticator },
+      ...{ actorSystem, world, sessions, signIns, tokenRate, passwords, authenticator },
       ...{ ready, attributesOf, baseUrl, storeSecret: options.storeSecret },
     }),
     authenticate: (authorization, addressOf) =>

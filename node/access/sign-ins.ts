@@ -7,7 +7,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { FairQueue } from '../queues/fair-queue.ts'
-import { originOf, WrongSignIns, type Origin } from './wrong-sign-ins.ts'
+import { originOf, WrongSignIns, type Origin, type WrongSignInsOptions } from './wrong-sign-ins.ts'
 
 export interface SignIn {
   readonly clientId: string
@@ -36,6 +36,8 @@ export interface SignInsOptions {
   readonly secrets: SecretCheck
   /** Monotonic milliseconds. */
   readonly nowMs: () => number
+  /** How many wrong ones are borne; absent: as LIMITS.access says. */
+  readonly wrong?: WrongSignInsOptions
 }
 
 interface Job {
@@ -59,9 +61,9 @@ export class SignIns {
   /** Others that were checked since the last suspect. */
   #sinceSuspect = 0
 
-  constructor({ secrets, nowMs }: SignInsOptions) {
+  constructor({ secrets, nowMs, wrong }: SignInsOptions) {
     this.#secrets = secrets
-    this.#wrong = new WrongSignIns(nowMs)
+    this.#wrong = new WrongSignIns(nowMs, wrong)
   }
 
   check(signIn: SignIn): Promise<SignInAnswer> {

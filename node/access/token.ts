@@ -93,6 +93,12 @@ export function isTokenOf(token: ReadToken, hash: string): boolean {
   return kept.length === 32 && timingSafeEqual(sha256(token.bytes), kept)
 }
 
+/** Whether two kept hashes are the same. Takes the same time either way. */
+export function isSameHash(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
 /** Name of a token in memory: only what its session is called, nothing of its secret. */
 export function sessionPart(token: string): string {
   return token.slice(0, SESSION_CHARS)

@@ -1,4 +1,4 @@
-// How often wrong sign-ins are borne, by client and network, and in how much memory.
+// How often wrong sign-ins are borne, by account and network, and in how much memory.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
@@ -14,22 +14,59 @@ function scene() {
   return { time, wrong, times, wait }
 }
 
-t.test('a client from a network: some at once, then one more each time', (t) => {
+const { signInWrongMax, signInWrongMs, signInWaitMs, signInWaitMaxMs } = LIMITS.access
+
+t.test('an account from a network: some are free, then each waits twice as long', (t) => {
   const { time, wrong, times, wait } = scene()
-  times(LIMITS.access.signInWrongMax - 1, 'a', '192.0.2.1')
+  times(signInWrongMax - 1, 'a', '192.0.2.1')
   t.equal(wait('a', '192.0.2.1'), 0)
-  times(1, 'a', '192.0.2.1')
-  t.equal(wait('a', '192.0.2.1'), LIMITS.access.signInWrongEveryMs)
-  t.equal(wait('b', '192.0.2.1'), 0, 'another client')
+  const waits: number[] = []
+  for (let i = 0; i < 8; i++) {
+    times(1, 'a', '192.0.2.1')
+    waits.push(wait('a', '192.0.2.1'))
+    time.ms += wait('a', '192.0.2.1') - 1
+    t.equal(wait('a', '192.0.2.1'), 1)
+    time.ms += 1
+    t.equal(wait('a', '192.0.2.1'), 0, 'one more is checked')
+  }
+  t.strictSame(
+    waits,
+    [1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => (seconds * signInWaitMaxMs) / 60),
+  )
+  t.equal(waits[0], signInWaitMs)
+  t.equal(wait('b', '192.0.2.1'), 0, 'another account')
   t.equal(wait('a', '192.0.2.2'), 0, 'another network')
-  time.ms += LIMITS.access.signInWrongEveryMs
-  t.equal(wait('a', '192.0.2.1'), 0)
-  times(1, 'a', '192.0.2.1')
-  t.equal(wait('a', '192.0.2.1'), LIMITS.access.signInWrongEveryMs)
-  t.ok(wrong.isSuspect(originOf('b', '192.0.2.1')), 'all of the network is suspect')
+  t.ok(wrong.isSuspect(originOf('a', '192.0.2.1')))
   t.notOk(wrong.isSuspect(originOf('a', '192.0.2.2')))
-  time.ms += (LIMITS.access.signInWrongMax + 1) * LIMITS.access.signInWrongEveryMs
-  t.notOk(wrong.isSuspect(originOf('a', '192.0.2.1')), 'it is forgotten')
+  t.end()
+})
+
+t.test('they are forgotten: after the first, and once they wait after the last', (t) => {
+  const { time, times, wait } = scene()
+  times(signInWrongMax - 1, 'a', '192.0.2.1')
+  time.ms += signInWrongMs
+  times(signInWrongMax - 1, 'a', '192.0.2.1')
+  t.equal(wait('a', '192.0.2.1'), 0)
+  time.ms += signInWrongMs - 1
+  times(1, 'a', '192.0.2.1')
+  t.equal(wait('a', '192.0.2.1'), signInWaitMs)
+  time.ms += signInWrongMs - 1
+  times(1, 'a', '192.0.2.1')
+  t.equal(wait('a', '192.0.2.1'), 2 * signInWaitMs)
+  time.ms += signInWrongMs
+  times(1, 'a', '192.0.2.1')
+  t.equal(wait('a', '192.0.2.1'), 0)
+  t.end()
+})
+
+t.test('how many are borne is a setting', (t) => {
+  const time = { ms: 0 }
+  const wrong = new WrongSignIns(() => time.ms, { max: 2, ms: 1_000 })
+  const origin = originOf('a', '192.0.2.1')
+  wrong.count(origin)
+  t.equal(wrong.waitMs(origin), 0)
+  wrong.count(origin)
+  t.equal(wrong.waitMs(origin), signInWaitMs)
   t.end()
 })
 
@@ -44,14 +81,14 @@ t.test('a network with many clients, of IPv6 a /64', (t) => {
   t.end()
 })
 
-t.test('however many there were, the time until there is room is that of one', (t) => {
+t.test('however many there were, the time until there is room has a bound', (t) => {
   const { time, wrong, times, wait } = scene()
   times(100_000, 'a', '192.0.2.1')
-  t.equal(wait('a', '192.0.2.1'), LIMITS.access.signInWrongEveryMs)
+  t.equal(wait('a', '192.0.2.1'), signInWaitMaxMs)
   t.equal(wait('b', '192.0.2.1'), LIMITS.access.signInWrongOfNetworkEveryMs)
   time.ms += LIMITS.access.signInFloodEveryMs
   t.notOk(wrong.isFlooded)
-  time.ms += LIMITS.access.signInWrongMax * LIMITS.access.signInWrongEveryMs
+  time.ms += signInWrongMs
   t.notOk(wrong.isSuspect(originOf('a', '192.0.2.1')))
   t.end()
 })

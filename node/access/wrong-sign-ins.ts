@@ -1,6 +1,8 @@
-// How often sign-ins were wrong of late, by client and network and by network, in bounded memory.
-// Only outcomes that were wrong count: who is right is never slowed by them. Each count is a leaky
-// bucket kept as one time (GCRA): when it will be empty. Source: CONTRACT 1.11 "Wrong sign-ins".
+// How often sign-ins were wrong of late, by account and network and by network, in bounded memory.
+// Only outcomes that were wrong count: who is right is never slowed by them. Of an account some are
+// free, from then on each has to wait, twice as long as the one before it; of a network the count
+// is a leaky bucket kept as one time (GCRA): when it will be empty. Source: CONTRACT 1.11 "Wrong
+// sign-ins".
 
 import { hash } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
@@ -8,7 +10,7 @@ import { networkOf } from './network.ts'
 
 /** Whom a sign-in counts for. */
 export interface Origin {
-  /** The client and the network; a digest, for a client's name may be long. */
+  /** The account and the network; a digest, for a name may be long. */
   readonly pair: string
   readonly network: string
   readonly block: string
@@ -56,9 +58,70 @@ class Buckets {
   }
 }
 
+interface Lockout {
+  wrong: number
+  /** They are forgotten so long after the first, and once each has to wait, after the last. */
+  sinceMs: number
+  /** Nothing is checked before. */
+  untilMs: number
+}
+
+class Lockouts {
+  readonly #max: number
+  readonly #ms: number
+  /** In order of the last wrong one. */
+  readonly #known = new Map<string, Lockout>()
+
+  constructor({ max, ms }: WrongSignInsOptions) {
+    this.#max = max
+    this.#ms = ms
+  }
+
+  add(key: string, nowMs: number): void {
+    const one = this.#at(key, nowMs) ?? { wrong: 0, sinceMs: nowMs, untilMs: nowMs }
+    const { signInWaitMs, signInWaitMaxMs, signInOriginsMax } = LIMITS.access
+    const waits = ++one.wrong - this.#max
+    if (waits >= 0) {
+      one.sinceMs = nowMs
+      one.untilMs = nowMs + Math.min(signInWaitMaxMs, signInWaitMs * 2 ** waits)
+    }
+    this.#known.delete(key)
+    if (this.#known.size >= signInOriginsMax) {
+      this.#known.delete(this.#known.keys().next().value!)
+    }
+    this.#known.set(key, one)
+  }
+
+  isEmpty(key: string, nowMs: number): boolean {
+    return this.#at(key, nowMs) === undefined
+  }
+
+  waitMs(key: string, nowMs: number): number {
+    return Math.max(0, (this.#at(key, nowMs)?.untilMs ?? 0) - nowMs)
+  }
+
+  get size(): number {
+    return this.#known.size
+  }
+
+  #at(key: string, nowMs: number): Lockout | undefined {
+    const one = this.#known.get(key)
+    return one !== undefined && one.sinceMs + this.#ms > nowMs ? one : undefined
+  }
+}
+
+export interface WrongSignInsOptions {
+  /** Wrong ones of an account from a network that are checked at once. */
+  readonly max: number
+  /** Until so many are forgotten, milliseconds. */
+  readonly ms: number
+}
+
+const USUAL = { max: LIMITS.access.signInWrongMax, ms: LIMITS.access.signInWrongMs }
+
 export class WrongSignIns {
   readonly #nowMs: () => number
-  readonly #pairs = new Buckets(LIMITS.access.signInWrongMax, LIMITS.access.signInWrongEveryMs)
+  readonly #pairs: Lockouts
   readonly #networks = new Buckets(
     LIMITS.access.signInWrongOfNetworkMax,
     LIMITS.access.signInWrongOfNetworkEveryMs,
@@ -66,8 +129,9 @@ export class WrongSignIns {
   readonly #all = new Buckets(LIMITS.access.signInFloodMax, LIMITS.access.signInFloodEveryMs)
 
   /** `nowMs` is monotonic. */
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, options: WrongSignInsOptions = USUAL) {
     this.#nowMs = nowMs
+    this.#pairs = new Lockouts(options)
   }
 
   count({ pair, network }: Origin): void {

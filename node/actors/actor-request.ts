@@ -205,8 +205,9 @@ function permissionError(
 ): readonly ErrorItem[] | null {
   if (acl.covers(type.resource, message.type)) return null
   if (uuid !== null && acl.covers(`${type.resource}/${uuid}`, message.type)) return null
-  const what = `sending "${message.type}" needs the ACE ${type.resource}:${message.type}`
-  return [errorItem('UNAUTHORIZED_MESSAGE', what)]
+  const needs = `${type.resource}:${message.type}`
+  const what = `sending "${message.type}" needs the ACE ${needs}`
+  return [errorItem('UNAUTHORIZED_MESSAGE', what, { needs })]
 }
 
 /** Unknown types never leave the edge: the runtime has message types of its own. */

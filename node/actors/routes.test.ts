@@ -297,9 +297,9 @@ t.test('types: unknown, to come, with a type key, of the system shard', async (t
   t.equal(sku.status, 422)
   t.equal(sku.errors[0]!.code, 'NOT_AVAILABLE')
   const typed = operations.find((one) => one.path.endsWith('/{typeKey}/{ref}'))!
-  const send = (type: string, typeKey: string): OperationResponse =>
+  const send = (type: string, typeKey: string, acl = OWNER_ACL): OperationResponse =>
     typed.handle({
-      params: { type, typeKey, ref: '7' },
+      ...{ params: { type, typeKey, ref: '7' }, identity: { acl }, body: [create()] },
       requestId: 'r-1',
     } as unknown as OperationRequest) as OperationResponse
   const undefinedType = send('ticket', 'claim')
@@ -309,6 +309,13 @@ t.test('types: unknown, to come, with a type key, of the system shard', async (t
   t.throws(() => send('nonsense', 'x'), { errors: [{ code: 'NOT_FOUND' }] })
   system.put('registry', 'actors/ticket/types/claim', { value: {}, isSecret: false })
   t.throws(() => send('ticket', 'claim'), { errors: [{ code: 'NOT_AVAILABLE' }] })
+  const forbidden = {
+    errors: [{ code: 'FORBIDDEN', details: { needs: 'actors/ticket/claim:create' } }],
+  }
+  for (const key of ['claim', 'unknown']) {
+    t.throws(() => send('ticket', key, new Acl([])), { errors: [{ code: 'FORBIDDEN' }] }, key)
+  }
+  t.throws(() => send('ticket', 'claim', new Acl([])), forbidden)
 })
 
 t.test('idempotency keys go along with a hash of the body', async (t) => {

@@ -5,7 +5,7 @@ import { Type } from '@sinclair/typebox'
 import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { RequestError } from '../../protocol/errors.ts'
+import { lacking, RequestError } from '../../protocol/errors.ts'
 import type { ErrorItem } from '../../protocol/errors.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { Message, MessageResult } from '../../protocol/message.ts'
@@ -108,6 +108,7 @@ export function actorOperations(options: ActorsOptions): Operation[] {
       path: `${base}/{type}/{typeKey}/{ref}`,
       summary: 'Send messages to an actor of a typed actor type',
       access: 'token',
+      permissions: ['actors/{type}/{typeKey}:<message type>'],
       body: { type: 'json', required: true },
       handle: (request) => station.sendTyped(request),
     },
@@ -182,6 +183,7 @@ class ActorsStation {
           `the path is /resources/actors/${type}/<id>, not .../${typeKey}/${ref}`,
       )
     }
+    allowTyped(request, `actors/${type}/${typeKey}`)
     const system = this.#options.actorSystem.system
     if (system.get('registry', `actors/${type}/types/${typeKey}`) === null) {
       const error: ErrorItem = {
@@ -321,6 +323,15 @@ function messagesOf({ body, bodyFault }: OperationRequest): readonly Message[] |
     if (error instanceof RequestError) return error
     throw error
   }
+}
+
+/** Throws RequestError 403 where the caller may send none of the messages. */
+function allowTyped({ identity, body }: OperationRequest, resource: string): void {
+  const messages = (Array.isArray(body) ? body : []) as { readonly type?: unknown }[]
+  const types = messages.map((message) => (typeof message?.type === 'string' ? message.type : '*'))
+  if (types.length === 0) types.push('*')
+  if (types.some((type) => identity.acl.covers(resource, type))) return
+  throw lacking(`${resource}:${types[0]}`)
 }
 
 /** `?preview` and `?preview=true` ask for one, `?preview=false` doesn't. */

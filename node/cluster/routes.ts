@@ -1,7 +1,7 @@
 // The cluster's HTTP surface: what an operator sees of members and shards, and what was set aside.
 // Source: CONTRACT 0 "Operations", PROTOCOL 3.11.
 
-import { RequestError, statusOf } from '../../protocol/errors.ts'
+import { lacking, statusOf } from '../../protocol/errors.ts'
 import type { Operation, OperationRequest } from '../http/operation.ts'
 import type { IndexRebuild } from '../indexing/rebuild.ts'
 import type { ClusterStatusReader } from './cluster-status.ts'
@@ -112,5 +112,5 @@ function indexOperations(index: IndexRebuild): Operation[] {
 
 function allow({ identity }: OperationRequest, permission: 'read' | 'write'): void {
   if (identity.acl.covers('cluster', permission)) return
-  throw new RequestError('FORBIDDEN', `this needs the ACE cluster:${permission}`)
+  throw lacking(`cluster:${permission}`)
 }

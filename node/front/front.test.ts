@@ -30,7 +30,7 @@ const HTTP = { host: '127.0.0.1', port: 8080, baseUrl: AT, tlsKeyFile: null, tls
 const PARTS: FrontParts = {
   version: '1.2.3',
   settings: {
-    http: { ...HTTP, connectionsMax: 10, proxyFrom: [] },
+    http: { ...HTTP, connectionsMax: 10, proxyFrom: [], forwardedFrom: [], corsOrigins: [] },
     storageDriver: 'embedded',
     dataDir: '/var/lib/kontor',
     bootstrapSecret: null,

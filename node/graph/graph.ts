@@ -4,7 +4,7 @@
 // caller may not see never leaves it. Source: CONTRACT 0, 1.4, PROTOCOL 3.13.6.
 
 import type { Acl } from '../../protocol/ace.ts'
-import { RequestError } from '../../protocol/errors.ts'
+import { RequestError, lacking } from '../../protocol/errors.ts'
 import { type Position, SYSTEM_SHARD } from '../../protocol/ids.ts'
 import type { CursorSeal } from '../../protocol/graph/cursor.ts'
 import { type GraphMeta, metaOf as graphMeta } from '../../protocol/graph/meta.ts'
@@ -102,7 +102,7 @@ export class Graph {
   async explain(request: GraphRequest): Promise<Explanation> {
     const { acl } = request
     if (!acl.covers('graph', 'explain')) {
-      throw new RequestError('FORBIDDEN', 'this needs the ACE graph:explain')
+      throw lacking('graph:explain')
     }
     const { monotonicMs, filterFields } = this.#options
     const startedMs = monotonicMs()

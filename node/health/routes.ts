@@ -1,7 +1,7 @@
 // What an operator asks a member: is it alive, is it ready, what are its numbers. None of it asks
 // for a token, but with one metrics show more. Source: CONTRACT 0 "Operations".
 
-import { RequestError } from '../../protocol/errors.ts'
+import { lacking } from '../../protocol/errors.ts'
 import type { Operation, OperationResponse } from '../http/operation.ts'
 import type { Metrics } from '../metrics.ts'
 import { PUBLIC_METRICS } from './public-metrics.ts'
@@ -55,7 +55,7 @@ function metricsOperation(metrics: Metrics): Operation {
     handle(request) {
       if (!request.isKnown) return page(metrics.text(PUBLIC_METRICS))
       if (request.identity.acl.covers('cluster', 'read')) return page(metrics.text())
-      throw new RequestError('FORBIDDEN', 'this needs the ACE cluster:read, or no token')
+      throw lacking('cluster:read', ', or no token')
     },
   }
 }

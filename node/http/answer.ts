@@ -5,7 +5,7 @@ import type { TSchema } from '@sinclair/typebox'
 import fastJson from 'fast-json-stringify'
 import type { Schema } from 'fast-json-stringify'
 import { STATUS_CODES } from 'node:http'
-import { AssertionError, statusOf } from '../../protocol/errors.ts'
+import { statusOf } from '../../protocol/errors.ts'
 import type { ErrorItem, RequestError } from '../../protocol/errors.ts'
 import type { OperationResponse } from './operation.ts'
 
@@ -35,21 +35,8 @@ export function asksToRetry(status: number): boolean {
 
 export const RETRY_AFTER_SECONDS = '1'
 
-// uWebSockets.js writes a header by one call into C++, and each call costs more than its bytes. So
-// the headers that every answer has ride behind the value of X-Request-Id, in one call.
-export const NO_SNIFF = '\r\nX-Content-Type-Options: nosniff'
-export const PLAIN_TAIL = `${NO_SNIFF}\r\nCache-Control: no-store`
-export const JSON_TAIL = `${PLAIN_TAIL}\r\nContent-Type: application/json`
-
 export function hasBody(response: OperationResponse): boolean {
   return response.body !== undefined || response.raw !== undefined
-}
-
-/** Throws for a header that would end early: a line break in it is our mistake. */
-export function checkHeader(name: string, value: string): void {
-  if (value.includes('\r') || value.includes('\n') || !/^[A-Za-z0-9-]+$/.test(name)) {
-    throw new AssertionError(`the answer's header ${JSON.stringify(name)} can't be written`)
-  }
 }
 
 /** The response of a refusal, in the platform's form or in that of RFC 6749. */

@@ -7,6 +7,9 @@ import type { Identity } from '../access/identity.ts'
 import type { LIMITS } from '../../config/limits.ts'
 import type { Counter, Histogram } from '../metrics.ts'
 import type { Encode } from './answer.ts'
+import type { AnswerHeaders } from './guard/answer-headers.ts'
+import type { Cors } from './guard/cors.ts'
+import type { RateLimit } from './guard/rate-limit.ts'
 import type { Packing } from './packing.ts'
 import type { Peers } from './peer.ts'
 import type { UnreadAnswers } from './unread.ts'
@@ -88,6 +91,11 @@ export interface HttpCore {
   readonly log: Log
   readonly authenticate: Authenticate
   readonly newRequestId: () => string
+  /** What all answers have. */
+  readonly headers: AnswerHeaders
+  readonly cors: Cors
+  /** Requests in a minute: of a caller, and of an address to operations that sign in. */
+  readonly rates: { readonly client: RateLimit | null; readonly signIn: RateLimit | null }
   /** Counts of requests that met no operation. */
   readonly strays: RouteCounts
   /** Exchanges that outlived the callback they began in. */

@@ -4,11 +4,14 @@
 import { RequestError } from '../../protocol/errors.ts'
 import { callerOf } from '../access/identity.ts'
 import type { Identity } from '../access/identity.ts'
+import { networkOf } from '../access/network.ts'
 import { release } from './arriving.ts'
 import { framingOf, gatherBody, isNdjson, isPacked, mediaFault, readBody } from './body.ts'
 import type { BodyHeaders } from './body.ts'
 import type { HttpCore, Route } from './core.ts'
 import { Exchange } from './exchange.ts'
+import { BAD_TOKEN, NO_TOKEN } from './guard/challenge.ts'
+import type { RateLimit } from './guard/rate-limit.ts'
 import type { OperationResponse } from './operation.ts'
 import type { Found, Router } from './router.ts'
 import { serveStream } from './stream.ts'
@@ -66,6 +69,10 @@ export class Dispatcher {
     x.bodyPending = framing.present
     // uWebSockets.js reads chunks more freely than RFC 9112 7.1: what follows may not be a request.
     if (framing.length === null) x.closesAfter = true
+    // Behind a header without a name it shows no others: a length may have been among them.
+    else if (!framing.present && mayHaveBody(x.method) && x.header('content-length') === '') {
+      x.closesAfter = true
+    }
     if (x.urlChars > this.core.limits.urlCharsMax) {
       const { urlCharsMax } = this.core.limits
       x.fail(new RequestError('TOO_LARGE', `the URL has more than ${urlCharsMax} characters`))
@@ -85,7 +92,10 @@ export class Dispatcher {
       x.fail(new RequestError('TOO_BUSY', 'too many requests are under way; nothing was done'))
       return
     }
-    const { access } = found.target.operation
+    const { access, rate } = found.target.operation
+    if (rate === 'sign-in' && this.isTooMany(x, this.core.rates.signIn, networkOf(x.address).own)) {
+      return
+    }
     if (access === 'none' || (access === 'either' && x.header('authorization') === '')) {
       // Whom a token says is who it is, whatever its address; and to look takes time.
       if (this.core.peers.isForged(x.res)) x.failAndClose(new RequestError(...FORGED))
@@ -128,6 +138,11 @@ export class Dispatcher {
     }
     if (methods.includes('GET')) methods.push('HEAD')
     const allow = [...methods, 'OPTIONS'].join(', ')
+    if (x.method === 'OPTIONS' && isPreflight(x)) {
+      // With a body, whose reader is watched: as many as come.
+      x.answer({ status: 200, headers: this.core.cors.preflight(methods), raw: 'ok\n' })
+      return
+    }
     if (x.method === 'OPTIONS' && this.mayAnswerBare()) {
       x.answer({ status: 204, headers: { Allow: allow } })
       return
@@ -156,17 +171,29 @@ export class Dispatcher {
 
   private admit(x: Exchange, who: Identity | RequestError): boolean {
     if (!(who instanceof RequestError)) {
+      const isFirst = x.who === null
       x.who = who
-      return true
+      return !isFirst || !this.isTooMany(x, this.core.rates.client, callerOf(who).group)
     }
     if (who.errors[0]!.code !== 'UNAUTHENTICATED') {
       x.fail(who)
       return false
     }
-    // RFC 6750 3.1: no error code where no token was sent.
-    const challenge = x.header('authorization') === '' ? 'Bearer' : 'Bearer error="invalid_token"'
+    const challenge = x.header('authorization') === '' ? NO_TOKEN : BAD_TOKEN
     x.fail(who, { 'WWW-Authenticate': challenge })
     return false
+  }
+
+  /** Counts the request; refuses it when it is one too many (429). */
+  private isTooMany(x: Exchange, limit: RateLimit | null, whose: string): boolean {
+    if (limit === null) return false
+    const taken = limit.take(whose)
+    x.guarded += taken.text
+    if (!taken.isOver) return false
+    const seconds = String(taken.seconds)
+    const message = `too many requests in a minute; nothing was done: try again in ${seconds} s`
+    x.fail(new RequestError('RATE_LIMITED', message), { 'Retry-After': seconds })
+    return true
   }
 
   /**
@@ -281,6 +308,17 @@ export class Dispatcher {
     if (response instanceof Promise) x.settleWith(response)
     else x.answer(response)
   }
+}
+
+/** Whose clients say how long their body is, though it is empty (RFC 9110 8.6). */
+function mayHaveBody(method: string): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH'
+}
+
+/** Fetch 3.2.2; of an origin that may not read anything here the answer is that of any OPTIONS. */
+function isPreflight(x: Exchange): boolean {
+  const { cors } = x.core
+  return cors.allows(x.header('origin')) && x.header('access-control-request-method') !== ''
 }
 
 const EMPTY = Buffer.alloc(0)

@@ -3,21 +3,12 @@
 
 import { RequestError, assert } from '../../protocol/errors.ts'
 import type { Identity } from '../access/identity.ts'
-import {
-  JSON_TAIL,
-  NO_SNIFF,
-  PLAIN_TAIL,
-  RETRY_AFTER_SECONDS,
-  acceptsGzip,
-  asksToRetry,
-  checkHeader,
-  hasBody,
-  refusal,
-  statusLine,
-} from './answer.ts'
+import { RETRY_AFTER_SECONDS, acceptsGzip, asksToRetry, refusal, statusLine } from './answer.ts'
 import { release } from './arriving.ts'
 import type { Arriving } from './arriving.ts'
 import type { Authenticate, BodyPool, HttpCore, Route } from './core.ts'
+import { checkHeader } from './guard/answer-headers.ts'
+import { insufficientScope } from './guard/challenge.ts'
 import type { OperationRequest, OperationResponse } from './operation.ts'
 import { beginBody, UnreadAnswer } from './unread.ts'
 import type { AnswerBody } from './unread.ts'
@@ -78,6 +69,8 @@ export class Exchange implements OperationRequest, Arriving {
   closesAfter = false
   /** What its client has not taken of the answer yet. */
   unread: UnreadAnswer | null = null
+  /** Headers that guards of this request add to its answer, as text. */
+  guarded = ''
   arrived = 0
   pool: BodyPool | null = null
   private held = false
@@ -94,6 +87,7 @@ export class Exchange implements OperationRequest, Arriving {
     req.forEach(arrive)
     this.headers = arriving
     this.requestId = this.chooseRequestId()
+    if (core.cors.isOn) this.guarded = core.cors.textOf(this.header('origin'))
     this.startedMs = core.clock.monotonicMs()
     this.lastByteMs = this.startedMs
   }
@@ -108,7 +102,9 @@ export class Exchange implements OperationRequest, Arriving {
   }
 
   get address(): string {
-    return this.gone || this.done ? '' : this.core.peers.addressOf(this.res)
+    return this.gone || this.done
+      ? ''
+      : this.core.peers.addressOf(this.res, this.header('x-forwarded-for'))
   }
 
   /** Who calls, looked up at this moment. */
@@ -283,12 +279,9 @@ export class Exchange implements OperationRequest, Arriving {
     const { res } = this
     const { status, headers } = response
     if (status !== 200) res.writeStatus(statusLine(status))
-    if (headers === undefined && encoding === null) {
-      const tail = hasBody(response) ? JSON_TAIL : PLAIN_TAIL
-      res.writeHeader('X-Request-Id', this.requestId + tail)
-    } else {
-      this.writeOwnHeaders(response, encoding)
-    }
+    const { requestId, core } = this
+    const text = core.headers.textOf(response, encoding)
+    res.writeHeader('X-Request-Id', requestId + text + this.guarded)
     if (asksToRetry(status) && headers?.['Retry-After'] === undefined) {
       res.writeHeader('Retry-After', RETRY_AFTER_SECONDS)
     }
@@ -302,27 +295,10 @@ export class Exchange implements OperationRequest, Arriving {
     )
   }
 
-  private writeOwnHeaders(response: OperationResponse, encoding: string | null): void {
-    const headers = response.headers ?? NO_HEADERS
-    let typed = !hasBody(response)
-    let cached = false
-    for (const name in headers) {
-      if (name === 'Content-Type') typed = true
-      if (name === 'Cache-Control') cached = true
-    }
-    // All of them in one call, as what every answer has: `checkHeader` has seen them.
-    let value = this.requestId + (cached ? NO_SNIFF : PLAIN_TAIL)
-    if (!typed) value += '\r\nContent-Type: application/json'
-    for (const name in headers) value += `\r\n${name}: ${headers[name]!}`
-    if (encoding !== null) {
-      value += `\r\nContent-Encoding: ${encoding}\r\nVary: Accept-Encoding`
-    }
-    this.res.writeHeader('X-Request-Id', value)
-  }
-
   private encodeAndSend(response: OperationResponse): void {
     const { headers } = response
     if (headers !== undefined) for (const name in headers) checkHeader(name, headers[name]!)
+    if (response.status === 403) this.challenge(response)
     const payload = this.payloadOf(response)
     const { limits, packing } = this.core
     // Characters are at most bytes, and near enough to decide by.
@@ -345,6 +321,13 @@ export class Exchange implements OperationRequest, Arriving {
       }
     }
     this.send(response, payload, null)
+  }
+
+  /** Of a token that was good and isn't enough: what would be (RFC 6750 3.1). */
+  private challenge(response: OperationResponse): void {
+    if (this.who === null || response.headers?.['WWW-Authenticate'] !== undefined) return
+    const challenge = insufficientScope(this.route?.operation, this.params, response)
+    if (challenge !== null) this.guarded += `\r\nWWW-Authenticate: ${challenge}`
   }
 
   private payloadOf(response: OperationResponse): string | Uint8Array {
@@ -469,7 +452,6 @@ export class Exchange implements OperationRequest, Arriving {
 }
 
 const NOTHING = new Uint8Array(0)
-const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 function isPrintable(text: string): boolean {
   for (let i = 0; i < text.length; i++) {

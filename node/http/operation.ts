@@ -96,6 +96,8 @@ export interface Operation {
     /** A whole body that is no good is refused by `handle`, which may have to remember it. */
     readonly handlesFaults?: true
   }
+  /** Who calls is counted by address, more strictly than all else (CONTRACT 0 "Rate limits"). */
+  readonly rate?: 'sign-in'
   /** How refusals made before `handle` look: `oauth` is `{error, error_description}` (RFC 6749). */
   readonly errors?: 'platform' | 'oauth'
   /** Query parameters and headers for the OpenAPI document; nothing is checked by them. */

@@ -1,24 +1,25 @@
-// Where a caller is: the other end of its connection, or what a proxy says that is trusted to.
-// uWebSockets.js reads a PROXY preamble (version 2) of anybody, at any time. Source: CONTRACT 0
-// "Connections"; HAProxy's proxy-protocol.txt.
+// Where a caller is: the other end of its connection, or what a proxy says that is trusted to, by a
+// PROXY preamble (version 2), which uWebSockets.js reads of anybody at any time, or by
+// X-Forwarded-For. Source: CONTRACT 0 "Connections"; HAProxy's proxy-protocol.txt.
 
-import { BlockList } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 import type { HttpResponse } from './uws.ts'
 
 /** A living response, for its addresses: 4 or 16 bytes; that of a preamble has 0 if none came. */
 export type Peer = Pick<HttpResponse, 'getRemoteAddress' | 'getProxiedRemoteAddress'>
 
 export class Peers {
-  readonly #trusted = new BlockList()
+  readonly #trusted: BlockList
+  /** null: nobody's X-Forwarded-For counts. */
+  readonly #forwarders: BlockList | null
 
-  /** @param trusted addresses and networks (`10.0.0.0/8`) whose preambles count */
-  constructor(trusted: readonly string[]) {
-    for (const text of trusted) {
-      const [address = '', prefix] = text.split('/')
-      const family = familyOf(address)
-      if (prefix === undefined) this.#trusted.addAddress(address, family)
-      else this.#trusted.addSubnet(address, Number(prefix), family)
-    }
+  /**
+   * @param trusted addresses and networks (`10.0.0.0/8`) whose preambles count
+   * @param forwarders those whose X-Forwarded-For does
+   */
+  constructor(trusted: readonly string[], forwarders: readonly string[] = []) {
+    this.#trusted = networks(trusted)
+    this.#forwarders = forwarders.length === 0 ? null : networks(forwarders)
   }
 
   /** True where a preamble came that doesn't count: its sender passes for somebody else. */
@@ -27,16 +28,43 @@ export class Peers {
     return hasPreamble && !this.#isTrusted(addressOf(peer.getRemoteAddress()))
   }
 
-  /** IP address of the caller. */
-  addressOf(peer: Peer): string {
+  /** IP address of the caller; `forwarded` is what its X-Forwarded-For says. */
+  addressOf(peer: Peer, forwarded = ''): string {
     const near = addressOf(peer.getRemoteAddress())
     const told = peer.getProxiedRemoteAddress()
-    return told.byteLength > 0 && this.#isTrusted(near) ? addressOf(told) : near
+    const at = told.byteLength > 0 && this.#isTrusted(near) ? addressOf(told) : near
+    return this.#forwarders === null || forwarded === '' ? at : this.#before(at, forwarded)
+  }
+
+  /**
+   * Each proxy adds to the end whom it had the request of: from there back, the first that is none
+   * of ours. What stands before it anybody may have written.
+   */
+  #before(near: string, forwarded: string): string {
+    let at = near
+    for (const told of forwarded.split(',').toReversed()) {
+      if (this.#forwarders?.check(at, familyOf(at)) !== true) return at
+      const next = told.trim()
+      if (isIP(next) === 0) return at
+      at = next
+    }
+    return at
   }
 
   #isTrusted(address: string): boolean {
     return this.#trusted.check(address, familyOf(address))
   }
+}
+
+function networks(texts: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const text of texts) {
+    const [address = '', prefix] = text.split('/')
+    const family = familyOf(address)
+    if (prefix === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(prefix), family)
+  }
+  return list
 }
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {

@@ -16,6 +16,9 @@ import type { Authenticate, Clock, HttpCore, HttpLimits, Log, Route, RouteCounts
 import { Dispatcher } from './dispatch.ts'
 import { doorOf } from './doors.ts'
 import type { Exchange } from './exchange.ts'
+import { AnswerHeaders } from './guard/answer-headers.ts'
+import { Cors } from './guard/cors.ts'
+import { RateLimit } from './guard/rate-limit.ts'
 import { openApiOperation } from './openapi.ts'
 import { openFilesMax } from './open-files.ts'
 import type { Operation } from './operation.ts'
@@ -34,7 +37,9 @@ export interface HttpServerOptions {
     Settings['http'],
     'host' | 'port' | 'tlsKeyFile' | 'tlsCertFile' | 'connectionsMax' | 'proxyFrom'
   > &
-    Partial<Pick<Settings['http'], 'baseUrl'>>
+    Partial<Pick<Settings['http'], 'baseUrl' | 'corsOrigins' | 'forwardedFrom'>>
+  /** Requests in a minute; 0, and the default: any number. */
+  readonly rates?: Partial<Pick<Settings['rates'], 'client' | 'signInAddress'>>
   readonly operations: readonly Operation[]
   /** More come with `serve`; until then all others are answered 503 UNAVAILABLE. Default: false. */
   readonly isStarting?: boolean
@@ -75,6 +80,13 @@ function httpLimits(others: Partial<HttpLimits> = {}): HttpLimits {
   }
 }
 
+function ratesOf({ rates, clock }: HttpServerOptions): HttpCore['rates'] {
+  const nowMs = (): number => clock.monotonicMs()
+  const limit = (name: string, max = 0): RateLimit | null =>
+    max === 0 ? null : new RateLimit(name, max, nowMs)
+  return { client: limit('client', rates?.client), signIn: limit('address', rates?.signInAddress) }
+}
+
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, clock } = options
   const makeId = uuidMaker(options.random ?? ((bytes) => void randomFillSync(bytes)))
@@ -86,6 +98,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     log: options.log,
     authenticate: options.authenticate,
     newRequestId: () => makeId(clock.nowMs()),
+    headers: new AnswerHeaders(options.settings.baseUrl ?? ''),
     strays: countsOf(metrics, 'none'),
     open,
     bodies: {
@@ -93,7 +106,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       lines: { bytesMax: limits.linePartsBytesMax, bytes: 0 },
       strangers: { bytesMax: limits.strangerBodiesBytesMax, bytes: 0 },
     },
-    peers: new Peers(options.settings.proxyFrom),
+    cors: new Cors(options.settings.corsOrigins ?? []),
+    rates: ratesOf(options),
+    peers: new Peers(options.settings.proxyFrom, options.settings.forwardedFrom),
     packing: new Packing(limits.packingBytesMax),
     unread: new UnreadAnswers(limits.answersBytesMax),
     readAheadBytes: 0,

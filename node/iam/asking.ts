@@ -1,7 +1,7 @@
 // What the operations of this room have in common: the parameters of lists, who may, and the time.
 
 import type { World } from '../../cluster/clock.ts'
-import { RequestError } from '../../protocol/errors.ts'
+import { lacking, RequestError } from '../../protocol/errors.ts'
 import type { OperationParameter, OperationRequest, OperationResponse } from '../http/operation.ts'
 import type { Page } from './directory.ts'
 
@@ -35,7 +35,7 @@ export function allow(
   permission: 'read' | 'write' | 'delete',
 ): void {
   if (identity.acl.covers(resource, permission)) return
-  throw new RequestError('FORBIDDEN', `this needs the ACE ${resource}:${permission}`)
+  throw lacking(`${resource}:${permission}`)
 }
 
 export function answerOf<T>(

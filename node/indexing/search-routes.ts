@@ -4,7 +4,7 @@
 // indexes".
 
 import { Type } from '@sinclair/typebox'
-import { RequestError } from '../../protocol/errors.ts'
+import { RequestError, lacking } from '../../protocol/errors.ts'
 import type { GraphSchema } from '../../protocol/graph/schema.ts'
 import { suggestion } from '../../protocol/near-names.ts'
 import type { Operation, OperationRequest } from '../http/operation.ts'
@@ -71,7 +71,7 @@ export function searchRoutes(options: SearchRoutesOptions): Operation[] {
 function allow({ identity: { acl }, params }: OperationRequest, { nodes }: GraphSchema): void {
   const node = params['node']!
   if (!acl.covers(`graph/${node}`, 'update-search')) {
-    throw new RequestError('FORBIDDEN', `this needs the ACE graph/${node}:update-search`)
+    throw lacking(`graph/${node}:update-search`)
   }
   if (nodes.has(node)) return
   const { sees } = graphAccess(acl, 'any')

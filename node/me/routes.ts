@@ -4,7 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import type { TSchema } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
-import { RequestError } from '../../protocol/errors.ts'
+import { lacking, RequestError } from '../../protocol/errors.ts'
 import { toUuid } from '../../protocol/ids.ts'
 import type { Client } from '../access/client.ts'
 import type { Identity } from '../access/identity.ts'
@@ -124,8 +124,8 @@ export function meOperations(options: PatsOptions): Operation[] {
     },
     {
       ...{ method: 'DELETE', path: '/me/pat/{id}', access: 'token' },
-      permissions: ['me:write, or the token itself'],
-      summary: 'Delete a personal access token',
+      permissions: WRITE,
+      summary: 'Delete a personal access token; itself without the ACE, too',
       handle: (request) => me.deletePat(request),
     },
     {
@@ -269,7 +269,7 @@ function idOf({ params }: OperationRequest): string {
 
 function allow({ acl }: Identity, permission: 'read' | 'write'): void {
   if (acl.covers('me', permission)) return
-  throw new RequestError('FORBIDDEN', `this needs the ACE me:${permission}`)
+  throw lacking(`me:${permission}`)
 }
 
 function invalid(name: string, what: string): RequestError {

@@ -3,7 +3,7 @@
 // (2026.1)", CONTRACT 1.1 "Enums".
 
 import { Type } from '@sinclair/typebox'
-import { RequestError } from '../../protocol/errors.ts'
+import { RequestError, lacking } from '../../protocol/errors.ts'
 import type {
   Operation,
   OperationParameter,
@@ -127,5 +127,5 @@ function pathOf(pattern: string, { params }: OperationRequest): string {
 function allow({ identity }: OperationRequest, path: string, permission: 'read' | 'write'): void {
   const { acl } = identity
   if (acl.covers(path, permission) || acl.covers(`registry/${path}`, permission)) return
-  throw new RequestError('FORBIDDEN', `this needs the ACE ${path}:${permission}`)
+  throw lacking(`${path}:${permission}`)
 }

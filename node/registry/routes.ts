@@ -4,7 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import type { ActorSystem, SystemEntry } from '../../cluster/actor-system.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { RequestError } from '../../protocol/errors.ts'
+import { RequestError, lacking } from '../../protocol/errors.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { Reply } from '../../protocol/message.ts'
@@ -226,7 +226,7 @@ function shown({ key, value }: SystemEntry<RegistryEntry>): Record<string, unkno
 
 function allow({ acl }: Identity, key: string, permission: 'read' | 'write'): void {
   if (acl.covers(`registry/${key}`, permission)) return
-  throw new RequestError('FORBIDDEN', `this needs the ACE registry/${key}:${permission}`)
+  throw lacking(`registry/${key}:${permission}`)
 }
 
 function conditionOf(request: OperationRequest): ReturnType<typeof readCondition> {

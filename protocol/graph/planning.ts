@@ -86,17 +86,16 @@ export function hidden({ type: { name } }: GraphNode, place: Place): RequestErro
   return new RequestError(
     'FORBIDDEN_NODE',
     `The token doesn't cover graph/${name}:query, which ${place === '' ? 'the query' : at(place)} needs`,
-    { node: name, path: `/${place}` },
+    { node: name, path: `/${place}`, needs: `graph/${name}:query` },
   )
 }
 
 export function forbidden(node: GraphNode, field: FieldPath, path: string): RequestError {
   const { name } = node.type
-  return new RequestError(
-    'FORBIDDEN_FIELD',
-    `The token doesn't cover graph/${name}:field:${field.join(':')}`,
-    { node: name, field: field.join('.'), path },
-  )
+  const needs = `graph/${name}:field:${field.join(':')}`
+  return new RequestError('FORBIDDEN_FIELD', `The token doesn't cover ${needs}`, {
+    ...{ node: name, field: field.join('.'), path, needs },
+  })
 }
 
 /** Messages name the fields that the metadata shows the caller. */

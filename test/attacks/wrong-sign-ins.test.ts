@@ -103,10 +103,11 @@ t.test('they cost little, and right ones pass', async (t) => {
   const checked = told.filter(({ status }) => status === 401).length
   const refused = told.filter(({ status }) => status === 429)
   t.equal(checked + refused.length, WRONG, 'no other answer')
-  const more = Math.ceil((seconds * 1_000) / LIMITS.access.signInWrongEveryMs)
+  // Each wait is at least the first one.
+  const more = Math.ceil((seconds * 1_000) / LIMITS.access.signInWaitMs)
   const most = LIMITS.access.signInWrongMax + more + LIMITS.access.secretChecksMax
   t.ok(checked <= most, `${checked} were checked, ${refused.length} refused`)
-  t.ok(refused.every(({ retryAfter }) => retryAfter! >= 1 && retryAfter! <= 3))
+  t.ok(refused.every(({ retryAfter }) => retryAfter! >= 1 && retryAfter! <= 60))
   t.ok(costMs < (WRONG * eachMs) / 2, `${costMs} ms in all, ${eachMs} ms a check`)
   t.ok(waitedMs < 5 * eachMs + 100, `a right one took ${Math.round(waitedMs)} ms`)
 })

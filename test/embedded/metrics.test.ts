@@ -52,7 +52,7 @@ t.test('a stranger sees how the node is, and nothing of its business', async (t)
   t.match(other.text, 'cluster:read')
   const none = await node.ask('/metrics', { token: 'x' })
   t.equal(none.status, 401)
-  t.equal(none.headers['www-authenticate'], 'Bearer error="invalid_token"')
+  t.equal(none.headers['www-authenticate'], 'Bearer realm="kontor", error="invalid_token"')
 })
 
 t.test('on a port of their own they are for whoever reaches it, and nowhere else', async (t) => {

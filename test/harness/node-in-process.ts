@@ -44,6 +44,8 @@ export async function startInside(
     KONTOR_HTTP_PORT: '0',
     KONTOR_SAMPLE: 'false',
     KONTOR_BOOTSTRAP_SECRET: SECRET,
+    KONTOR_RATE_SIGN_IN_ADDRESS: '0',
+    KONTOR_RATE_SIGN_IN_CLIENT: '0',
     ...env,
   }
   const loaded = loadSettings(own, [], () => '')

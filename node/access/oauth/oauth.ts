@@ -2,6 +2,7 @@
 
 import type { ActorSystem } from '../../../cluster/actor-system.ts'
 import type { World } from '../../../cluster/clock.ts'
+import type { RateLimit } from '../../http/guard/rate-limit.ts'
 import type { Operation } from '../../http/operation.ts'
 import type { AttributesOf, Authenticator, Ready } from '../authenticate.ts'
 import type { Passwords } from '../password.ts'
@@ -21,6 +22,8 @@ export interface OAuthOptions {
   readonly world: World
   readonly sessions: SessionGrants
   readonly signIns: SignIns
+  /** Token requests of one client in a minute; null: any number. */
+  readonly tokenRate: RateLimit | null
   readonly passwords: Passwords
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly ready: Ready
@@ -46,7 +49,7 @@ export function createOAuth(options: OAuthOptions): Operation[] {
     sessions,
     baseUrl,
     clients: new ClientCheck({ system, signIns, assertions, nowMs }),
-    tokens: new TokenRequests({ system, sessions, people, attributesOf }),
+    tokens: new TokenRequests({ system, sessions, people, attributesOf, rate: options.tokenRate }),
     authorize: new Authorize({ system, ready, people, sessions, seal, baseUrl }),
     introspection: new Introspection({ authenticator, baseUrl }),
   })

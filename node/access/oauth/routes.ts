@@ -36,7 +36,8 @@ const TokenResponse = Type.Object({
 })
 
 const FORM = { type: 'form', required: true } as const
-const OF_CLIENTS = { method: 'POST', access: 'none', body: FORM, errors: 'oauth' } as const
+const SIGN_IN = { method: 'POST', access: 'none', body: FORM, rate: 'sign-in' } as const
+const OF_CLIENTS = { ...SIGN_IN, errors: 'oauth' } as const
 
 const AUTHORIZE_PARAMETERS = [
   ['response_type', 'code'],
@@ -63,11 +64,9 @@ export function oauthOperations(parts: OAuthParts): Operation[] {
       handle: (request) => parts.authorize.open(request),
     },
     {
-      method: 'POST',
+      ...SIGN_IN,
       path: '/oauth/authorize',
       summary: 'The forms of those pages',
-      access: 'none',
-      body: FORM,
       handle: (request) => parts.authorize.send(request),
     },
     {

@@ -3,6 +3,7 @@
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import { Acl, formatAce, parseScope } from '../../../protocol/ace.ts'
+import type { RateLimit } from '../../http/guard/rate-limit.ts'
 import type { OperationResponse } from '../../http/operation.ts'
 import type { AttributesOf } from '../authenticate.ts'
 import { aclOfClient } from '../client.ts'
@@ -18,6 +19,8 @@ export interface TokenRequestsOptions {
   readonly sessions: SessionGrants
   readonly people: Pick<People, 'aclOf'>
   readonly attributesOf: AttributesOf
+  /** Requests of one client in a minute; null: any number. */
+  readonly rate: RateLimit | null
 }
 
 /** A request whose client is known. */
@@ -48,11 +51,13 @@ export class TokenRequests {
 
   /** Throws an OAuthError, or RequestError where it can't be told. */
   async answer(grant: string, asked: Asked): Promise<OperationResponse> {
+    // One that shows nothing but its name could be used up by anybody: addresses count for it.
+    const rate = asked.isShown ? this.#count(asked.clientId) : undefined
     const issued = await this.#issue(grant, asked)
     const scope = issued.scope ?? this.#allOf(issued, asked)
     return {
       status: 200,
-      headers: TOKEN_HEADERS,
+      headers: { ...TOKEN_HEADERS, ...rate },
       body: {
         access_token: issued.accessToken,
         token_type: 'Bearer',
@@ -61,6 +66,17 @@ export class TokenRequests {
         scope,
       },
     }
+  }
+
+  /** Headers of the answer. Throws an OAuthError where it is one too many. */
+  #count(clientId: string): Readonly<Record<string, string>> | undefined {
+    const taken = this.#options.rate?.take(clientId)
+    if (taken?.isOver !== true) return taken?.headers
+    const why = `too many requests of this client in a minute; try again in ${taken.seconds} s`
+    throw new OAuthError('temporarily_unavailable', why, {
+      status: 429,
+      headers: { ...taken.headers, 'Retry-After': String(taken.seconds) },
+    })
   }
 
   #issue(grant: string, asked: Asked): Promise<IssuedTokens> {

@@ -20,6 +20,7 @@ import type {
 import { recordShapes } from '../../../protocol/entry/record-shape.ts'
 import { RequestError, assert, errorItem } from '../../../protocol/errors.ts'
 import type { Message } from '../../../protocol/message.ts'
+import { isSameHash } from '../token.ts'
 import { isChallengeOf } from './challenge.ts'
 import type { Subject } from './grants.ts'
 import { SESSION_LIST, sessionListId } from './session-list.ts'
@@ -244,7 +245,7 @@ function authorize({ subject, eras, code }: AuthorizeBody, turn: Turn): Decided 
 
 function exchange(state: LiveSession, body: ExchangeBody, turn: Turn): Decided {
   const { code } = state
-  if (code === null || code.hash !== body.hash) return refuse('the code is not known')
+  if (code === null || !isSameHash(code.hash, body.hash)) return refuse('the code is not known')
   // RFC 6749 4.1.2: what was issued for it is revoked; whoever was first may be the thief.
   if (state.status === 'open') {
     return end(state, 'the code was used a second time; its session was ended', turn, true)
@@ -272,7 +273,7 @@ function refresh(state: LiveSession, body: RefreshBody, turn: Turn): Decided {
   const kept = state.refresh
   if (kept === null || kept.family !== body.family) return refuse('the refresh token is not known')
   // RFC 9700 4.14.2: it was rotated, so two have it.
-  if (kept.hash !== body.hash) {
+  if (!isSameHash(kept.hash, body.hash)) {
     return end(state, 'the refresh token was used before; its session was ended', turn, true)
   }
   if (kept.untilMs <= turn.nowMs) refuse('the refresh token has expired; sign in again')

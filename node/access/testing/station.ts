@@ -34,6 +34,8 @@ export async function station(
     secret?: string | null
     dir?: string
     isTerminal?: boolean
+    /** In a minute; 0, the default here: any number. */
+    tokensOfClient?: number
   } = {},
 ): Promise<Setup> {
   const system = options.system ?? new ActorSystemTwin(accessBehaviours())
@@ -68,6 +70,7 @@ export async function station(
     refreshTokenMs: 30 * 24 * 3_600_000,
     baseUrl: 'http://127.0.0.1:8080',
     storeSecret: 'store',
+    rates: { signInClient: options.tokensOfClient ?? 0, wrongSignIns: 10, wrongSignInsMs: 900_000 },
     tell: (text) => printed.push(text),
     isTerminal: options.isTerminal ?? false,
     tidies: () => true,

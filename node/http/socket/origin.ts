@@ -1,6 +1,6 @@
-// Whose pages may speak to this node from a browser: its own. HTTP answers carry no CORS headers,
-// so no page of another origin reads one; of sockets a browser asks nobody, and the node looks
-// itself. Source: CONTRACT 1.10; RFC 6455 10.2.
+// Whose pages may open sockets to this node from a browser: its own, besides those that may read
+// its answers (guard/cors.ts). Of sockets a browser asks nobody, and the node looks itself. Source:
+// CONTRACT 1.10; RFC 6455 10.2.
 
 /**
  * Whether a page of this origin may connect. '': no browser, or one that doesn't say.

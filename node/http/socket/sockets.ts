@@ -160,7 +160,8 @@ export class Sockets {
       this.#options.refuse(res, req, refused)
       return
     }
-    const kept: Kept = { address: this.#core.peers.addressOf(res), protocol: refused, open: null }
+    const address = this.#addressOf(res, req)
+    const kept: Kept = { address, protocol: refused, open: null }
     res.upgrade<Kept>(
       kept,
       req.getHeader('sec-websocket-key'),
@@ -172,7 +173,7 @@ export class Sockets {
 
   /** Why it may not come in; else the subprotocol. */
   #refusal(path: SocketPath, res: HttpResponse, req: HttpRequest): RequestError | string {
-    const { peers, closing } = this.#core
+    const { peers, closing, cors } = this.#core
     if (closing) return new RequestError('UNAVAILABLE', 'this node stops; nothing was done')
     if (peers.isForged(res)) {
       return malformed('a PROXY preamble is taken from the proxies in KONTOR_HTTP_PROXY_FROM only')
@@ -181,7 +182,8 @@ export class Sockets {
       return malformed('Sec-WebSocket-Version is 13 (RFC 6455)')
     }
     const origin = req.getHeader('origin')
-    if (!isOwnOrigin(origin, req.getHeader('host'), this.#options.ownOrigin)) {
+    const isOwn = isOwnOrigin(origin, req.getHeader('host'), this.#options.ownOrigin)
+    if (!isOwn && !cors.allows(origin)) {
       return new RequestError('FORBIDDEN', `pages of ${origin.slice(0, 200)} may not connect here`)
     }
     const found = chosen(path.protocols, req.getHeader('sec-websocket-protocol'))
@@ -189,7 +191,11 @@ export class Sockets {
     if (protocol === null) {
       return malformed(`the subprotocol here is ${path.protocols.join(' or ')}`)
     }
-    return path.admit(peers.addressOf(res)) ?? protocol
+    return path.admit(this.#addressOf(res, req)) ?? protocol
+  }
+
+  #addressOf(res: HttpResponse, req: HttpRequest): string {
+    return this.#core.peers.addressOf(res, req.getHeader('x-forwarded-for'))
   }
 
   #opened(path: SocketPath, ws: WebSocket<Kept>): void {

@@ -45,6 +45,7 @@ export interface TestServerOptions {
   readonly isStarting?: boolean
   readonly authenticate?: Authenticate
   readonly settings?: Partial<HttpServerOptions['settings']>
+  readonly rates?: NonNullable<HttpServerOptions['rates']>
 }
 
 export async function startServer(
@@ -76,6 +77,7 @@ export async function startServer(
     metrics,
     clock: { nowMs: () => Date.now(), monotonicMs: () => performance.now() },
     isStarting: options.isStarting === true,
+    ...(options.rates === undefined ? {} : { rates: options.rates }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })
   const { port } = await server.listen()
