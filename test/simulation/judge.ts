@@ -4,6 +4,7 @@
 
 import { foldLog } from './checkers/fold.ts'
 import { checkGraph, checkLooks, shownDocuments } from './checkers/graph.ts'
+import { checkHeard } from './checkers/heard.ts'
 import { checkKeyRows, checkKeys } from './checkers/keys.ts'
 import { checkLinearizable } from './checkers/linearizable.ts'
 import { checkMismatches } from './checkers/mismatches.ts'
@@ -43,6 +44,7 @@ export function judge(world: World, clients: Clients): string[] {
     ...checkOrder(history, log),
     ...checkLinearizable(history),
     ...checkLooks(history.looks, log),
+    ...checkHeard(world.watchings, log),
     ...(world.search ? checkGraph(shownDocuments(world.search.twin, GRAPH_PREFIX), log) : []),
   ]
 }

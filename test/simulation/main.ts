@@ -120,12 +120,14 @@ async function runSeeds(options: Options, first: number): Promise<number> {
   let failed = 0
   let operations = 0
   let looks = 0
+  let heard = 0
   for (; isToRun(ran, performance.now() - began, options); ran++) {
     const seed = first + ran
     const result = await runSeed(seed, { show: show ? say : null })
     const found = [...result.found]
     operations += result.operations.ok
     looks += result.looks
+    heard += result.heard
     if (!once && (await runSeed(seed, { isJudged: false })).hash !== result.hash) {
       found.push('its two runs have different traces: something in them is left to chance')
     }
@@ -141,7 +143,8 @@ async function runSeeds(options: Options, first: number): Promise<number> {
   say(`${seeds} from ${first}: ${failed === 0 ? 'all hold' : `${failed} failed`}`)
   // How long a number of seeds took is chance, and the same command says the same.
   const time = options.withinMs === null ? '' : ` in ${seconds(performance.now() - began)} s`
-  say(`${count(operations)} operations over ${seeds}${time}, ${count(looks)} looks at the graph`)
+  const told = `${count(looks)} looks at the graph, ${count(heard)} changes heard`
+  say(`${count(operations)} operations over ${seeds}${time}, ${told}`)
   return failed === 0 ? 0 : 1
 }
 

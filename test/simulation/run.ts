@@ -25,10 +25,13 @@ export interface RunResult {
   readonly operations: { readonly ok: number; readonly fail: number; readonly info: number }
   /** Looks at the graph that were answered. */
   readonly looks: number
+  /** Changes that members have heard of by watching one another. */
+  readonly heard: number
 }
 
 const NAMES = ['a', 'b', 'c']
 const GRAPH_EVERY = 3
+const WATCHED_EVERY = 5
 const JOINS_WITHIN_MS = 15_000
 /** At least so much time passes in each run. */
 const EXPIRY_MS = 30.5 * DAY_MS
@@ -46,8 +49,10 @@ export async function runSeed(
   { show = null, isJudged = true }: RunOptions = {},
 ): Promise<RunResult> {
   const trace = new Trace(show)
-  // The index is dear to simulate: some seeds have one.
-  const world = new World({ seed, trace, hasGraph: seed % GRAPH_EVERY === 0 })
+  // The index and watching are dear to simulate: some seeds have them.
+  const hasGraph = seed % GRAPH_EVERY === 0
+  const isWatched = seed % WATCHED_EVERY === 3
+  const world = new World({ seed, trace, hasGraph, isWatched })
   const { scheduler } = world
   const weather = drawWeather(scheduler.chance())
   drawBounds(seed, weather === 'rough')
@@ -93,6 +98,7 @@ export async function runSeed(
     virtualMs: scheduler.nowMs,
     operations: countsOf(clients.history),
     looks: clients.history.looks.length,
+    heard: world.watchings.flatMap(({ heard }) => heard.flatMap(({ items }) => items)).length,
   }
 }
 

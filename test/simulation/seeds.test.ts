@@ -23,13 +23,19 @@ t.test(`seeds hold: ${SECONDS} s of them, ${FIRST.length * SEEDS_MIN} at least`,
   for (const { code, said } of await Promise.all(runs)) {
     t.equal(code, 0, said)
     t.match(said, /all hold/)
-    const counted = /([\d,]+) operations over (\d+) seeds in \d+ s, ([\d,]+) looks/.exec(said)!
-    const [operations, seeds, looks] = counted.slice(1).map((n) => Number(n.replaceAll(',', '')))
-    t.comment(`told: simulation: ${counted[0]} at the graph`)
+    const counted =
+      /([\d,]+) operations over (\d+) seeds in \d+ s, ([\d,]+) looks at the graph, ([\d,]+) changes/.exec(
+        said,
+      )!
+    const [operations, seeds, looks, heard] = counted
+      .slice(1)
+      .map((n) => Number(n.replaceAll(',', '')))
+    t.comment(`told: simulation: ${counted[0]} heard`)
     t.ok(seeds! >= SEEDS_MIN, said)
     // Checkers that are shown nothing find nothing.
     t.ok(operations! > seeds! * 50, said)
     t.ok(looks! > seeds! * 2, said)
+    t.ok(heard! > seeds! * 2, said)
   }
 })
 

@@ -30,6 +30,7 @@ import { SearchCluster, SearchLink } from './engines/search.ts'
 import { StoreControl, StoreSegments } from './engines/store.ts'
 import type { Trace } from './scheduler/trace.ts'
 import { Redis, redisTwin } from './engines/wire.ts'
+import { Watching } from './watching.ts'
 
 const CALLER = { group: 'client/test', name: 's' }
 
@@ -40,6 +41,8 @@ export interface WorldOptions {
   readonly nastiness?: Nastiness
   /** Members keep a graph index. */
   readonly hasGraph?: boolean
+  /** Members watch the feed of one another. */
+  readonly isWatched?: boolean
 }
 
 /** One process of a member: a name that is started again is another of these. */
@@ -65,6 +68,8 @@ export class World {
   readonly members = new Map<string, SimulatedMember>()
   /** Mistakes that the members have noticed themselves (PROTOCOL 3.2.4). */
   readonly alarms: string[] = []
+  /** What each process has heard of the feed; empty: none watches it. */
+  readonly watchings: Watching[] = []
   /** Members know what has become of earlier processes; so it is in every second seed. */
   isOneMachine: boolean
   /** Processes by the incarnations that they have begun. */
@@ -73,12 +78,15 @@ export class World {
   /** Days pass, and nobody does anything. */
   isResting = false
   readonly onceAwake: (() => void)[] = []
+  readonly #isWatched: boolean
   /** Instead of rules that take their time. */
   onRules: (() => Promise<readonly unknown[]>) | null = null
 
-  constructor({ seed, trace, shards = 4, nastiness = KIND, hasGraph = false }: WorldOptions) {
+  constructor(options: WorldOptions) {
+    const { seed, trace, shards = 4, nastiness = KIND, hasGraph = false } = options
     this.trace = trace
     this.shards = shards
+    this.#isWatched = options.isWatched ?? false
     this.isOneMachine = seed % 2 === 0
     this.scheduler = new Scheduler(seed, trace)
     this.scheduler.onThrow = (owner, error) => this.threw(owner, error)
@@ -225,6 +233,7 @@ export class World {
     const log = this.#logOf(name)
     const journal = this.#journalOf(name, process, log)
     const made: { index: ClusterIndex | null } = { index: null }
+    const watching = this.#isWatched ? new Watching({ name, journal, clock, log }) : null
     const member = new Member({
       memberId: name,
       journal,
@@ -239,9 +248,18 @@ export class World {
       hooks: { has: () => true, effects: () => this.#rules(clock) },
       query: () => null,
       throttleMs: () => 0,
-      onCommitted: (...group) => made.index?.committed(...group),
-      onGained: (shard, { epoch, head }) => made.index?.gained(shard, epoch, head),
-      onReleased: (shard) => made.index?.lost(shard),
+      onCommitted: (shard, entries, first, body) => {
+        made.index?.committed(shard, entries, first, body)
+        watching?.followers.committed(shard, { first, entries, body })
+      },
+      onGained: (shard, { epoch, head }) => {
+        made.index?.gained(shard, epoch, head)
+        watching?.followers.gained(shard, head)
+      },
+      onReleased: (shard) => {
+        made.index?.lost(shard)
+        watching?.followers.lost(shard)
+      },
       doneWith: (shard) => (shard < 0 ? Infinity : (made.index?.doneWith(shard) ?? Infinity)),
       onLost: () => undefined,
     })
@@ -258,6 +276,8 @@ export class World {
         serves: (shard) => member.serves(shard),
       })
     }
+    if (watching !== null) this.watchings.push(watching)
+    watching?.begin(member)
     return { member, index: made.index }
   }
 
