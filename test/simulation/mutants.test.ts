@@ -28,6 +28,7 @@ const NAMED = [
   ...['no-lease-before-caches', 'bound-forgotten-on-load', 'number-on-the-way-stays'],
   ...['clock-without-lease', 'records-expire', 'claims-wait-in-a-circle', 'younger-waits'],
   ...['younger-each-time', 'holds-behind-a-turn', 'under-way-is-void'],
+  ...['gap-untold', 'newest-state-told'],
 ]
 
 const WITHIN_MS = 560_000

@@ -98,4 +98,29 @@ export const GRAPH_MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'gap-untold',
+    first: 3,
+    why: 'what was lost between two parts of the feed is not told, and a live view stays behind',
+    patches: [
+      {
+        file: 'cluster/feed/watch/coverage.ts',
+        find: '    const gap = from > before || dropped > 0',
+        replace: '    const gap = dropped > 0',
+      },
+    ],
+  },
+  {
+    name: 'newest-state-told',
+    test: 'cluster/sharding/commit/committed-states.test.ts',
+    why: 'beside an entry goes the newest state of its actor, which may never be committed',
+    patches: [
+      {
+        file: 'cluster/sharding/shard.ts',
+        find: 'this.context.onCommitted(this.number, group, first, body)',
+        replace:
+          'this.context.onCommitted(this.number, group.map((o) => ({ ...o, state: o.activation?.state })), first, body)',
+      },
+    ],
+  },
 ]
