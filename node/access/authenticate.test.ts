@@ -172,6 +172,16 @@ t.test('a revocation that arrives while the owner is asked', async (t) => {
   }
 })
 
+t.test('what was revoked is not taken in, and nobody is asked', (t) => {
+  const { system, asked, authenticator, token, sessionId, session, who } = scene(t)
+  system.put('revocation', sessionId, { at: '' })
+  authenticator.remember(token, { sessionId, session, askedMs: 0 })
+  t.equal(authenticator.size, 0)
+  t.equal(status(who()), 401)
+  t.same(asked, [])
+  t.end()
+})
+
 t.test('what the maps say when the owner has answered counts', async (t) => {
   const { system, now, sessions, owner, sessionId, session, who, authenticator } = scene(t)
   sessions.set(sessionId, session)

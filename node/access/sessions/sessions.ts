@@ -79,7 +79,10 @@ export class Sessions implements SessionGrants {
     return this.#open(subject, { grant, description: null, untilMs }, origin)
   }
 
-  /** A personal access token; it has no refresh token. Throws RequestError INVALID_STATE past their bound. */
+  /**
+   * A personal access token; it has no refresh token. Throws RequestError INVALID_STATE where the
+   * identity has as many as it may.
+   */
   openPat(
     { description, expiresAtMs: untilMs, ...subject }: PatWish,
     origin: SessionOrigin,
