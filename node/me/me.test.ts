@@ -192,7 +192,8 @@ t.test('a personal access token is never wider than the session that makes it', 
   const same = await makePat(narrow.accessToken)
   t.same(same.body['scope'], ['registry/a:read', 'me:*'])
   const all = await makePat((await signIn('ada')).accessToken)
-  t.same(all.body['scope'], ['registry:*', 'graph:*', 'me:*'], 'of all that it has: all of it')
+  t.same(new Set(all.body['scope'] as string[]), new Set(['registry:*', 'graph:*', 'me:*']))
+  t.equal((all.body['scope'] as string[]).length, 3, 'of all that it has: all of it')
   // The session's client has few scopes, the one that the token is for has all.
   const cut = await signIn('ada', { clientId: 'cut' })
   t.equal((await makePat(cut.accessToken, { scope: 'graph:query' })).code, 'FORBIDDEN')

@@ -98,7 +98,8 @@ export class Pats {
     if (session.scope !== null) return session.scope.split(' ')
     const standing = standingOf(session, this.#options.system)
     if (standing === null) return []
-    return aclOfSession(null, standing, this.#options.system).aces.map(formatAce)
+    const acl = aclOfSession(null, standing, this.#options.system)
+    return [...new Set(acl.aces.map(formatAce))]
   }
 
   /** null: all that the principal has, as it will be; only where the session has no less. */
