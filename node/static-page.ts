@@ -42,7 +42,6 @@ export function pageOperations({ path, summary, html, policy, files }: StaticPag
   const headers = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': directives.map((one) => one.join(' ')).join('; '),
-    'Referrer-Policy': 'no-referrer',
   }
   const known = new Map<string, Promise<OperationResponse>>()
   return [

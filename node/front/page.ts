@@ -47,7 +47,6 @@ export const PAGE_HEADERS = {
   'Content-Security-Policy':
     `default-src 'none'; style-src 'sha256-${HASH}'; img-src data:; base-uri 'none'; ` +
     `form-action 'none'; frame-ancestors 'none'`,
-  'Referrer-Policy': 'no-referrer',
 } as const
 
 const ICON =

@@ -150,7 +150,6 @@ t.test('sign in, agree, and the application gets a code', async (t) => {
   t.match(browser.text, /autocomplete="username"[^]*autocomplete="current-password"/)
   t.match(browser.answer.headers, {
     'Cache-Control': 'no-store',
-    'Referrer-Policy': 'no-referrer',
     'X-Frame-Options': 'DENY',
     'Content-Security-Policy':
       /default-src 'none'.*form-action 'self' https:; frame-ancestors 'none'/,

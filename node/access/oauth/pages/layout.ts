@@ -142,7 +142,6 @@ export function pageAnswer(options: PageOptions): OperationResponse {
 export const SECRET_HEADERS = {
   'Cache-Control': 'no-store',
   Pragma: 'no-cache',
-  'Referrer-Policy': 'no-referrer',
 } as const
 
 const PAGE_HEADERS = {
