@@ -285,9 +285,7 @@ export class Acl {
   }
 
   #learn(resource: string, permission: string): boolean {
-    const answer =
-      this.#evaluate(resource.split('/'), permission) &&
-      (this.#base === null || this.#base.covers(resource, permission))
+    const answer = this.#decide(resource.split('/'), permission)
     // What is longer is nobody's usual question.
     if (resource.length + permission.length > ACE_LIMITS.aclQuestionCharsMax) return answer
     if (this.#remembered >= ACE_LIMITS.aclAnswersMax) {
@@ -299,6 +297,12 @@ export class Acl {
     answers.set(permission, answer)
     this.#remembered++
     return answer
+  }
+
+  /** Every list has to grant it. */
+  #decide(path: readonly string[], permission: string): boolean {
+    if (!this.#evaluate(path, permission)) return false
+    return this.#base === null || this.#base.#decide(path, permission)
   }
 
   #evaluate(path: readonly string[], permission: string): boolean {

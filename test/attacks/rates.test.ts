@@ -2,8 +2,10 @@
 // sign-ins. Source: CONTRACT 0, 1.11.
 
 import t from 'tap'
+import { RawClient } from '../../node/http/testing/raw-client.ts'
 import { NodeProcess, SECRET } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
+import { upgradeOf } from './raw-sockets.ts'
 
 const SHOP = 'https://shop.example'
 const node = new NodeProcess({
@@ -56,6 +58,20 @@ t.test('pages of another origin, and HTTPS', async (t) => {
     [preflight.status, preflight.headers['access-control-allow-methods']],
     [200, 'GET, POST, HEAD'],
   )
+})
+
+t.test('their sockets, and nobody else’s', async (t) => {
+  for (const [origin, status] of [
+    [SHOP, 101],
+    ['https://kontor.example', 101],
+    ['https://shop.example.evil', 403],
+    ['null', 403],
+  ] as const) {
+    const client = new RawClient(node.port)
+    t.teardown(() => client.destroy())
+    client.send(upgradeOf('/ws').replace('\r\n\r\n', `\r\nOrigin: ${origin}\r\n\r\n`))
+    t.equal((await client.response()).status, status, origin)
+  }
 })
 
 t.test('wrong sign-ins wait, for an account from an address', async (t) => {
