@@ -102,18 +102,15 @@ export function createAccess(options: AccessOptions): Access {
   const origin = { by: 'system', trace: 'token-check' }
   const authenticator = new Authenticator({
     ...{ system, revocations, nowMs, ready, attributesOf },
-    monotonicMs: () => clock.monotonicMs(),
+    monotonicMs,
     read: (sessionId) => readSession(actorSystem, sessionId, origin),
     used: (sessionId) => uses.write(sessionId),
   })
   const lives = { accessTokenMs, refreshTokenMs }
   const of = { actorSystem, world, revocations, onPushedOut, ...lives }
   const sessions = new Sessions({ ...of, book: authenticator })
-  const passwords = new Passwords({
-    random: world.random,
-    nowMs,
-    monotonicMs: () => clock.monotonicMs(),
-  })
+  const { random } = world
+  const passwords = new Passwords({ random, nowMs, monotonicMs, ...(wrong && { wrong }) })
   return {
     passwords,
     secrets,

@@ -14,12 +14,15 @@ import type { Principal } from './principal.ts'
 import { weaknessOf } from './password-rules.ts'
 import { SignIns } from './sign-ins.ts'
 import type { SecretCheck, SignInAnswer } from './sign-ins.ts'
+import type { WrongSignInsOptions } from './wrong-sign-ins.ts'
 
 export interface PasswordsOptions {
   readonly random: FillRandom
   /** Wall clock, and one that only rises; milliseconds. */
   readonly nowMs: () => number
   readonly monotonicMs: () => number
+  /** How many wrong ones are borne; absent: as LIMITS.access says. */
+  readonly wrong?: WrongSignInsOptions
 }
 
 export interface PasswordSignIn {
@@ -59,7 +62,8 @@ export class Passwords {
 
   constructor(options: PasswordsOptions) {
     this.#options = options
-    this.#signIns = new SignIns({ secrets: checks, nowMs: options.monotonicMs })
+    const { wrong, monotonicMs: nowMs } = options
+    this.#signIns = new SignIns({ secrets: checks, nowMs, ...(wrong && { wrong }) })
   }
 
   /** Whether it is the password of the principal. Of one that is suspended it never is. */

@@ -17,7 +17,8 @@ const ORIGIN = 'http://127.0.0.1'
 
 t.setTimeout(280_000)
 
-const node = await startNode(t)
+// Its log says all that it can.
+const node = await startNode(t, { KONTOR_LOG_LEVEL: 'trace' })
 const base = `${ORIGIN}:${node.port}`
 const grant_types = ['authorization_code', 'refresh_token']
 const shop = await register(node, { grant_types, redirect_uris: [REDIRECT] })
