@@ -73,7 +73,7 @@ export const LIVE_LIMITS = {
     queryMarginMin: 10,
     /** Characters of a list; of all with their queries, a caller's no more than are free. */
     queryCharsMax: 8 * MiB,
-    queriesCharsMax: 128 * MiB,
+    queriesCharsMax: 384 * MiB,
     /** What a resume sends of where it was. */
     queryPositionCharsMax: 64 * KiB,
     /** Actors that change while one is read from the index; past it it is read again. */
@@ -85,6 +85,8 @@ export const LIVE_LIMITS = {
     queryReadsMax: 5,
     /** Queries that begin before other work has its turn. */
     queriesBeginTogether: 50,
+    /** How long lists that are others now are told before other work has its turn. */
+    flushTurnMs: 5,
     /** How often clients that could not be told are looked at again. */
     queryRetryMs: 1_000,
     /** Reads of one member at a time. */

@@ -6,7 +6,9 @@ import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { OWNER_ACL } from '../../../protocol/ace.ts'
 import { FakeClient, ItemStore, LiveMember } from './testing/live-stage.ts'
 
-const CHARS = 5_000
+const CHARS = 100_000
+/** Two lists of one such item each, with what their queries take, and one more query. */
+const ROOM = 2.6 * CHARS
 const large = (rank: number) => ({ state: 'x'.repeat(CHARS), rank })
 
 function scene() {
@@ -46,7 +48,7 @@ t.test(
 )
 
 t.test('a caller has so much in all lists, and what goes makes room', async (t) => {
-  t.teardown(overrideLimits({ 'live.queriesCharsMax': 8 * CHARS }))
+  t.teardown(overrideLimits({ 'live.queriesCharsMax': 2 * ROOM }))
   const { store, member, client, told, open } = scene()
   for (const rank of [1, 2, 3, 4]) store.set(rank, large(rank))
   t.strictSame(await open(1), ['liveQueryCreated'])

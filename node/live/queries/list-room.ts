@@ -9,7 +9,7 @@ import type { LiveList } from './live-list.ts'
 import type { LivePlan } from './live-plan.ts'
 
 /** A plan as objects takes several times its text. */
-const PLAN_TIMES = 4
+const PLAN_TIMES = 24
 
 type Counted = Pick<LiveList<object>, 'owner' | 'chars' | 'countedChars'>
 

@@ -288,15 +288,22 @@ export class LiveQueries implements WatchedStream {
     this.#dirty.add(list)
     if (this.#isFlushDue) return
     this.#isFlushDue = true
-    this.#options.clock.defer(() => {
-      this.#isFlushDue = false
-      const dirty = [...this.#dirty]
-      this.#dirty.clear()
-      for (const { queries } of dirty) {
-        this.#fields.update(queries)
-        for (const query of queries) if (!query.flush()) this.#held.add(query)
-      }
-    })
+    this.#options.clock.defer(this.#flushSome)
+  }
+
+  /** Thousands of lists that one change has made others keep nobody else waiting. */
+  readonly #flushSome = (): void => {
+    const { clock } = this.#options
+    const endMs = clock.monotonicMs() + LIMITS.live.flushTurnMs
+    for (const list of this.#dirty) {
+      this.#dirty.delete(list)
+      const { queries } = list
+      this.#fields.update(queries)
+      for (const query of queries) if (!query.flush()) this.#held.add(query)
+      if (clock.monotonicMs() >= endMs) break
+    }
+    this.#isFlushDue = this.#dirty.size > 0
+    if (this.#isFlushDue) clock.defer(this.#flushSome)
   }
 
   // --- which lists a change touches -------------------------------------------------------
