@@ -9,7 +9,7 @@ import { RequestError } from '../../protocol/errors.ts'
 import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
 import { accessBehaviours } from './access.ts'
 import { Authenticator } from './authenticate.ts'
-import type { LiveSession } from './sessions/session.ts'
+import type { LiveSession } from './sessions/session-state.ts'
 import { openSession } from './testing/sessions.ts'
 import { makeToken } from './token.ts'
 

@@ -4,7 +4,7 @@
 
 import { LIMITS } from '../../config/limits.ts'
 import { networkOf } from './network.ts'
-import type { LiveSession } from './sessions/session.ts'
+import type { LiveSession } from './sessions/session-state.ts'
 
 /** What was found. */
 export interface LookUp {

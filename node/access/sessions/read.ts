@@ -7,7 +7,7 @@ import type { ErrorCode } from '../../../protocol/errors.ts'
 import type { Message } from '../../../protocol/message.ts'
 import { failureOf } from '../../system-actor.ts'
 import { SESSION } from './session.ts'
-import type { LiveSession, SessionAnswer } from './session.ts'
+import type { LiveSession, SessionAnswer } from './session-state.ts'
 
 /** Whom a message is for, and its request id. */
 export interface AskOrigin {

@@ -9,8 +9,9 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { ActorRecord, Effect, Turn } from '../../../protocol/behaviour.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import { sessionListId } from './session-list.ts'
-import { endOf, sessionBehaviour } from './session.ts'
-import type { SessionState } from './session.ts'
+import { endOf } from './session-state.ts'
+import type { SessionState } from './session-state.ts'
+import { sessionBehaviour } from './session.ts'
 
 const ACCESS_MS = 3_600_000
 const REFRESH_MS = 30 * 24 * 3_600_000

@@ -22,106 +22,24 @@ import { RequestError, assert, errorItem } from '../../../protocol/errors.ts'
 import type { Message } from '../../../protocol/message.ts'
 import { isSameHash } from '../token.ts'
 import { isChallengeOf } from './challenge.ts'
-import type { Subject } from './grants.ts'
+import { endOf, openedSession } from './session-state.ts'
+import type {
+  AuthorizeBody,
+  ExchangeBody,
+  KeptAccess,
+  KeptRefresh,
+  LiveSession,
+  Made,
+  MadeRefresh,
+  OpenBody,
+  RefreshBody,
+  RenewBody,
+  SessionState,
+} from './session-state.ts'
 import { SESSION_LIST, sessionListId } from './session-list.ts'
 import { REVOCATION } from './revocation.ts'
 
 export const SESSION = 'auth-session'
-
-/** An identity and a client as they were: another era, and the session is over (`standing.ts`). */
-export type Eras = readonly [identity: string, client: string]
-
-/** A hash, and until when (milliseconds since 1970) what it is of is good. */
-export interface Kept {
-  readonly hash: string
-  readonly untilMs: number
-}
-
-interface KeptAccess extends Kept {
-  /** ACEs of it: a refresh may ask for fewer than its session has. */
-  readonly scope: string | null
-}
-
-interface KeptCode extends Kept {
-  readonly redirectUri: string
-  readonly challenge: string | null
-}
-
-interface KeptRefresh extends Kept {
-  /** Of the part that all refresh tokens of a session share: one of them, if not the newest. */
-  readonly family: string
-}
-
-/** A session before its end. */
-export interface LiveSession extends Subject {
-  readonly status: 'asked' | 'open'
-  readonly grant: string
-  readonly description: string | null
-  readonly eras: Eras
-  readonly createdAtMs: number
-  readonly usedAtMs: number
-  /** Its hash stays when it was used: who brings it again ends the session. */
-  readonly code: KeptCode | null
-  readonly access: KeptAccess | null
-  /** The access token before, good for a moment: requests under way have it. */
-  readonly former: KeptAccess | null
-  readonly refresh: KeptRefresh | null
-}
-
-export type SessionState = LiveSession | { readonly status: 'ended' }
-
-export interface OpenBody {
-  readonly subject: Subject
-  readonly grant: string
-  readonly description: string | null
-  readonly eras: Eras
-  readonly access: Kept
-}
-
-export interface AuthorizeBody {
-  readonly subject: Subject
-  readonly eras: Eras
-  readonly code: Omit<KeptCode, 'untilMs'>
-}
-
-/** A token that the edge has made: its hash, and how long it is to live. */
-interface Made {
-  readonly hash: string
-  readonly lifeMs: number
-}
-
-interface MadeRefresh extends Made {
-  readonly family: string
-}
-
-export interface ExchangeBody {
-  readonly hash: string
-  readonly clientId: string
-  readonly redirectUri: string
-  readonly verifier: string | null
-  readonly access: Made
-  readonly refresh: MadeRefresh | null
-}
-
-export interface RefreshBody {
-  readonly hash: string
-  readonly family: string
-  readonly clientId: string
-  /** ACEs of the new access token; absent: all that the session has. */
-  readonly scope?: string | null
-  readonly access: Made
-  readonly refresh: Made
-}
-
-export interface RenewBody {
-  readonly untilMs: number
-}
-
-/** What a turn tells its edge; a refusal that ends nothing is the message's error. */
-export type SessionAnswer =
-  | { readonly session: SessionState }
-  /** It was refused, and the session ended for it. */
-  | { readonly ended: string }
 
 type SessionRecordOf =
   | { readonly t: 'asked'; readonly session: LiveSession }
@@ -180,13 +98,6 @@ export const sessionBehaviour: Behaviour<SessionState> = {
   history: () => [],
 }
 
-/** From then on nothing of it is good. */
-export function endOf(session: LiveSession): number {
-  const { code, access, status } = session
-  if (status === 'asked') return code?.untilMs ?? 0
-  return Math.max(access?.untilMs ?? 0, session.refresh?.untilMs ?? 0)
-}
-
 function* decide(
   state: SessionState | null,
   message: Message,
@@ -223,14 +134,9 @@ function* decide(
   }
 }
 
-function open({ subject, grant, description, eras, access }: OpenBody, turn: Turn): Decided {
-  const session: LiveSession = {
-    ...{ ...subject, grant, description, eras },
-    ...{ status: 'open', createdAtMs: turn.nowMs, usedAtMs: turn.nowMs },
-    access: { ...access, scope: subject.scope },
-    ...{ code: null, former: null, refresh: null },
-  }
-  return decided(null, { t: 'opened', session }, turn)
+function open(body: OpenBody, turn: Turn): Decided {
+  const session = openedSession(body, turn.nowMs)
+  return { ...decided(null, { t: 'opened', session }, turn), data: { atMs: turn.nowMs } }
 }
 
 function authorize({ subject, eras, code }: AuthorizeBody, turn: Turn): Decided {
@@ -240,7 +146,7 @@ function authorize({ subject, eras, code }: AuthorizeBody, turn: Turn): Decided 
     code: { ...code, untilMs: turn.nowMs + LIMITS.access.codeMs },
     ...{ access: null, former: null, refresh: null },
   }
-  return decided(null, { t: 'asked', session }, turn)
+  return { ...decided(null, { t: 'asked', session }, turn), data: { atMs: turn.nowMs } }
 }
 
 function exchange(state: LiveSession, body: ExchangeBody, turn: Turn): Decided {

@@ -22,16 +22,18 @@ import type {
 import { askActor, readSession } from './read.ts'
 import type { Asked } from './read.ts'
 import type { Revocations } from './revocation.ts'
-import { SESSION, endOf } from './session.ts'
+import { SESSION } from './session.ts'
+import { endOf, openedSession } from './session-state.ts'
 import type {
   AuthorizeBody,
   Eras,
   ExchangeBody,
   LiveSession,
+  MadeAnswer,
   OpenBody,
   RefreshBody,
   SessionAnswer,
-} from './session.ts'
+} from './session-state.ts'
 import { SESSION_LIST, sessionListId } from './session-list.ts'
 import type { ListedSession, SessionListAnswer } from './session-list.ts'
 import { erasOf, standingOf, stillStanding } from './standing.ts'
@@ -95,13 +97,16 @@ export class Sessions implements SessionGrants {
     { untilMs, ...as }: { grant: string; description: string | null; untilMs: number },
     { trace }: SessionOrigin,
   ): Promise<IssuedTokens> {
-    const made = makeToken(this.#options.world.random)
-    const { sessionId, token, hash } = made
+    const { world } = this.#options
+    const { sessionId, token, hash } = makeToken(world.random)
     const eras = this.#erasOf(subject)
     await this.#list(subject, { sessionId, isPat: as.grant === 'pat', untilMs }, trace)
     const body: OpenBody = { subject, eras, ...as, access: { hash, untilMs } }
-    const opened = await this.#ask(made.sessionId, 'open', body, { by: subject.identity, trace })
-    return this.#issued(opened, { sessionId, token, refreshToken: null })
+    const askedMs = world.clock.monotonicMs()
+    const origin = { by: subject.identity, trace }
+    const atMs = await this.#make(sessionId, { type: 'open', body }, origin)
+    const session = openedSession(body, atMs)
+    return this.#issued({ session, askedMs }, { sessionId, token, refreshToken: null })
   }
 
   async authorize(
@@ -114,11 +119,8 @@ export class Sessions implements SessionGrants {
     const untilMs = world.clock.nowMs() + LIMITS.access.codeMs
     await this.#list(subject, { sessionId, isPat: false, untilMs }, trace)
     const body: AuthorizeBody = { subject, eras, code: { hash, redirectUri, challenge } }
-    const { session } = await this.#ask(sessionId, 'authorize', body, {
-      by: subject.identity,
-      trace,
-    })
-    assert(session.status === 'asked', 'a session that was just made waits for its code')
+    const origin = { by: subject.identity, trace }
+    await this.#make(sessionId, { type: 'authorize', body }, origin)
     return { code }
   }
 
@@ -313,18 +315,16 @@ export class Sessions implements SessionGrants {
     if (answer.pushedOut.length > 0) onPushedOut(subject.identity)
   }
 
-  async #ask(
+  /** Makes the session's actor; returns when that was by its owner's clock. */
+  async #make(
     sessionId: string,
-    type: 'open' | 'authorize',
-    body: object,
+    message: { readonly type: 'open' | 'authorize'; readonly body: object },
     origin: { readonly by: string; readonly trace: string },
-  ): Promise<{ readonly session: LiveSession; readonly askedMs: number }> {
-    const { actorSystem, world } = this.#options
-    const askedMs = world.clock.monotonicMs()
+  ): Promise<number> {
     const to = { type: SESSION, id: sessionId }
-    const answer = await askActor<SessionAnswer>(actorSystem, to, { type, body }, origin)
-    assert('session' in answer && answer.session.status !== 'ended', 'a new session is there')
-    return { session: answer.session, askedMs }
+    const answer = await askActor<MadeAnswer>(this.#options.actorSystem, to, message, origin)
+    assert('atMs' in answer, 'nobody has the id of a new session')
+    return answer.atMs
   }
 
   #issued(

@@ -5,7 +5,7 @@ import type { ConfigurationView } from '../../../protocol/behaviour.ts'
 import type { CallerSession } from '../../../protocol/message.ts'
 import type { Identity } from '../identity.ts'
 import type { Subject } from '../sessions/grants.ts'
-import type { LiveSession } from '../sessions/session.ts'
+import type { LiveSession } from '../sessions/session-state.ts'
 import { erasOf, standingOf } from '../sessions/standing.ts'
 
 /** A session of a client's own, as it is right after it was opened. */
