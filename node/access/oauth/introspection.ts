@@ -2,10 +2,10 @@
 // tokens, and of what is none, it is said that it is not active, and no more. Source: RFC 7662 2.2,
 // 4, CONTRACT 1.11.
 
-import { formatAce } from '../../../protocol/ace.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Authenticator } from '../authenticate.ts'
 import type { CheckedClient } from './client-check.ts'
+import { scopeOf } from './token-requests.ts'
 
 export interface IntrospectionOptions {
   readonly authenticator: Pick<Authenticator, 'authenticate'>
@@ -31,7 +31,7 @@ export class Introspection {
     if (identity.session.clientId !== clientId) return { active: false }
     return {
       active: true,
-      scope: identity.session.scope ?? identity.acl.aces.map(formatAce).join(' '),
+      scope: identity.session.scope ?? scopeOf(identity.acl),
       client_id: clientId,
       token_type: 'Bearer',
       exp: Math.floor(identity.expiresAtMs / 1_000),

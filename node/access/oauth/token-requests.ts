@@ -137,8 +137,13 @@ export class TokenRequests {
       session.kind === 'principal'
         ? people.aclOf(session.identity, client)
         : aclOfClient(client, system, attributesOf(clientId))
-    return (acl?.aces ?? []).map(formatAce).join(' ')
+    return acl === null ? '' : scopeOf(acl)
   }
+}
+
+/** All entries of a set as a scope, each once. */
+export function scopeOf(acl: Acl): string {
+  return [...new Set(acl.aces.map(formatAce))].join(' ')
 }
 
 /** A client may use what it is registered for; a code brings its refresh token along. */
