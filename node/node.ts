@@ -197,22 +197,9 @@ async function startStations(
   phase.authenticate = access.authenticate
   const count = new OrderCount({ graph, ...clocks })
   phase.orders = () => count.read()
-  const status = new ClusterStatusReader({
-    overview: () => member.ownership.overview(),
-    tenures: member.shards,
-    log: journal.log,
-    applied: foundation.applied,
-    clock: world.clock,
-  })
-  const setAside = new SetAside({
-    journal,
-    parkedBy: foundation.parkedBy,
-    send: (envelope, respond) => member.edge.send(envelope, respond),
-  })
-  const retryParked = (): void => member.retryParked()
   const operations = [
     ...doorstep(options, entrance),
-    ...clusterOperations({ status, setAside, index: foundation.index, retryParked }),
+    ...clusterStation(foundation, world),
     ...access.operations,
     ...meOperations({ system: member.system, access, nowMs: clocks.nowMs }),
     ...identityOperations({ member, world, access, consistency: tokens, journal }),
@@ -231,6 +218,21 @@ async function startStations(
   server.serve(operations, live.sockets)
   if (settings.sample) void fillSample(member, options).then((ok) => (sample.ready = ok))
   return { server, access, live, foundation, settings, log, phase }
+}
+
+/** Members, shards, and what was set aside. */
+function clusterStation(foundation: Foundation, { clock }: World): Operation[] {
+  const { journal, member, applied, parkedBy, index } = foundation
+  const status = new ClusterStatusReader({
+    overview: () => member.ownership.overview(),
+    tenures: member.shards,
+    ...{ log: journal.log, applied, clock },
+  })
+  const setAside = new SetAside({
+    ...{ journal, parkedBy },
+    send: (envelope, respond) => member.edge.send(envelope, respond),
+  })
+  return clusterOperations({ status, setAside, index, retryParked: () => member.retryParked() })
 }
 
 function identityOperations(given: {

@@ -46,7 +46,7 @@ function behaviours(): Behaviour[] {
       type,
       () => null,
       () => null,
-    ) as Behaviour
+    )
   const own = accessBehaviours().filter(({ type }) => type !== 'client' && type !== 'principal')
   return [...own, open('client'), open('principal')]
 }
