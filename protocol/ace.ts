@@ -6,9 +6,11 @@
 //   permission := "*" | name *(":" name)            -- sub-names only for graph fields
 
 import { type Attributes, NO_ATTRIBUTES } from './attributes.ts'
+import { type Ace, type AceResult, actorAce, graphAce, NAME, wrong } from './ace-forms.ts'
 import { RESOURCES, resourceOf, WHOLE } from './ace-resources.ts'
 import { GrantedPlace } from './granted-place.ts'
-import { toUuid } from './ids.ts'
+
+export type { Ace } from './ace-forms.ts'
 
 /** Bounds of entries and of their compiled sets; part of ACE_LIMITS. */
 export const ACE_LIMITS = {
@@ -21,32 +23,10 @@ export const ACE_LIMITS = {
   aclQuestionCharsMax: 256,
 } as const
 
-/** One parsed entry. */
-export interface Ace {
-  /** Node field by whose value the entry grants (`customerNumber@graph/order:query`), or null. */
-  readonly attribute: string | null
-  /** Resource and path, by segment; empty = every resource. */
-  readonly path: readonly string[]
-  /** `*` (all), or a permission with its sub-names: `create`, `field:dynamic:myField`. */
-  readonly permission: string
-}
-
-export type AceResult =
-  | { readonly ok: true; readonly ace: Ace }
-  | { readonly ok: false; readonly reason: string }
-
-/** Actor types whose second segment may be a type key instead of a UUID. */
-const TYPED_ACTORS: ReadonlySet<string> = new Set(['asset', 'ticket'])
-
-const NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/
-/** Node types may be typed ones (`ticket.claim`); attributes may be members (`dynamic.region`). */
-const DOTTED = /^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$/
 /** What a path segment may hold: anything but what the grammar itself uses. */
 // eslint-disable-next-line no-control-regex -- control characters are what it keeps out
 const SEGMENT = /^[^\s:*/\u0000-\u001f\u007f]+$/
 const ATTRIBUTE = /^([^@:/]+)@/
-
-const wrong = (reason: string): AceResult => ({ ok: false, reason })
 
 /** Reads one entry. A reason names what is wrong and what would be right. */
 export function parseAce(text: string): AceResult {
@@ -112,49 +92,6 @@ function checkAce(
   }
   if (resource === 'actors') return actorAce(text, { attribute, path: segments, permission })
   return { ok: true, ace: { attribute, path: segments, permission } }
-}
-
-function graphAce(text: string, ace: Ace): AceResult {
-  const [, node, id] = ace.path
-  if (ace.path.length > 3 || (node !== undefined && !DOTTED.test(node))) {
-    return wrong(
-      `"${text}" should be graph[/<node type>[/<node id>]]:query or ` +
-        'graph[/<node type>]:field[:<field>]',
-    )
-  }
-  if (node !== undefined && ace.permission === 'explain') {
-    return wrong(`"${text}" is on a node type; explaining goes for the whole graph: graph:explain`)
-  }
-  if (id !== undefined && ace.permission !== 'query') {
-    return wrong(
-      `"${text}" is on a node id, which takes query only; ` +
-        `fields go by node type: graph/${node}:field`,
-    )
-  }
-  if (ace.attribute !== null) {
-    if (!DOTTED.test(ace.attribute)) {
-      return wrong(`"${text}" should name a node field before the @`)
-    }
-    if (ace.permission !== 'query' || id !== undefined) {
-      return wrong(`"${text}" has an attribute; only graph[/<node type>]:query may have one`)
-    }
-  }
-  return { ok: true, ace }
-}
-
-function actorAce(text: string, ace: Ace): AceResult {
-  const [, type, id] = ace.path
-  if (type !== undefined && !NAME.test(type)) {
-    return wrong(`"${text}" should name an actor type: actors/order:create`)
-  }
-  if (ace.path.length > 3) {
-    return wrong(`"${text}" should be actors[/<type>[/<uuid>]]:<message type>`)
-  }
-  if (id === undefined) return { ok: true, ace }
-  const uuid = toUuid(id)
-  if (uuid !== null) return { ok: true, ace: { ...ace, path: ['actors', type!, uuid] } }
-  if (TYPED_ACTORS.has(type!) && NAME.test(id)) return { ok: true, ace }
-  return wrong(`"${text}" should name the actor by its UUID: authorization always uses it`)
 }
 
 /** The text of an entry; `parseAce` reads it back to the same. */
