@@ -64,3 +64,25 @@ async function assign(node: NodeProcess, of: string, roles: readonly string[]): 
   const answer = await node.ask(path, { method: 'PUT', body: { roles } })
   if (answer.status >= 300) throw new Error(answer.text)
 }
+
+/** Somebody new who has signed in through an application, with a token of theirs. */
+export async function signedIn(
+  node: NodeProcess,
+  person: { readonly id: string; readonly email: string; readonly roles: string[] },
+): Promise<{ readonly token: string; readonly password: string }> {
+  const password = 'three odd lamps hum'
+  const redirect_uri = 'https://shop.example/cb'
+  const grant_types = ['authorization_code']
+  const { id, secret } = await register(node, { grant_types, redirect_uris: [redirect_uri] })
+  const asked = new URLSearchParams({ response_type: 'code', client_id: id, redirect_uri })
+  const url = `http://127.0.0.1:${node.port}/oauth/authorize?${asked.toString()}`
+  const temporary = await addPerson(node, person)
+  const browser = await choosePassword(url, { email: person.email, temporary, password })
+  const { location } = await browser.send({ decision: 'allow' })
+  const code = location?.searchParams.get('code') ?? ''
+  const grant = { grant_type: 'authorization_code', code, redirect_uri }
+  const client = { client_id: id, client_secret: secret! }
+  const answer = await node.form('/oauth/token', { ...grant, ...client })
+  if (answer.status !== 200) throw new Error(answer.text)
+  return { token: answer.json<{ access_token: string }>().access_token, password }
+}

@@ -6,6 +6,7 @@ import t from 'tap'
 import { ERRORS } from '../../protocol/errors.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { refused } from '../harness/answers.ts'
+import { signedIn } from '../harness/identities.ts'
 import { startNode } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
 import { apply, create, query, smallOrder } from '../harness/orders.ts'
@@ -14,6 +15,16 @@ import { RawClient } from '../../node/http/testing/raw-client.ts'
 const node = await startNode(t)
 const order = await smallOrder(node)
 const narrow = await node.token('graph/order:query actors/order:query')
+const id = '0190c7a0-0000-7000-8000-000000000001'
+const person = await signedIn(node, {
+  id,
+  email: 'ada@shop.example',
+  roles: ['system:portal:full'],
+})
+const newPassword = (currentPassword: string, newPassword: string): Promise<Answer> => {
+  const body = { currentPassword, newPassword }
+  return node.ask('/resources/me/password', { body, token: person.token })
+}
 
 const graph = (body: unknown, token?: string): Promise<Answer> =>
   node.ask('/resources/graph', { body, ...(token !== undefined && { token }) })
@@ -102,6 +113,19 @@ const MET: Readonly<Partial<Record<ErrorCode, [() => Promise<Answer>, RegExp]>>>
     },
     /key/,
   ],
+  INVALID_PASSWORD: [
+    () => newPassword('not this one at all', 'eight slow boats sail'),
+    /password.*not right|not.*password/,
+  ],
+  WEAK_PASSWORD: [() => newPassword(person.password, 'short'), /it needs 12/],
+  SYSTEM_ROLE: [
+    () => {
+      const body = { description: '', acl: { entries: [] } }
+      return node.ask('/resources/iam/roles/system:owner', { method: 'PUT', body })
+    },
+    /system:/,
+  ],
+  LAST_OWNER: [() => node.ask('/resources/iam/clients/bootstrap', { method: 'DELETE' }), /owner/],
   TOO_BUSY: [tooBusy, /this actor has 100 requests waiting; try again/],
 }
 
@@ -112,7 +136,8 @@ const NOT_REACHED: Readonly<Partial<Record<ErrorCode, string>>> = {
   UNDEFINED_ACTOR_TYPE: 'told as UNDEFINED_TICKET_TYPE and the like',
   QUARANTINED: 'an actor whose records cannot be read',
   VOID: 'a message that comes more than a minute late',
-  RATE_LIMITED: 'nothing is limited by rate yet',
+  RATE_LIMITED: 'more in a minute than the settings allow (test/attacks/rates.test.ts)',
+  SYSTEM_CLIENT: 'none is made yet',
   INTERNAL_ERROR: 'our own mistake',
   COMPONENT_ERROR: 'user code comes later',
   POISONED: 'our own mistake, in one message',
