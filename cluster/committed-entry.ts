@@ -1,5 +1,6 @@
 // An entry as it has been committed here, with what its owner knew of it beside its bytes: who
-// follows the feed in the same process needs neither read nor fold it again. Source: PROTOCOL 3.13.9.
+// follows the feed in the same process needs neither read nor fold it again. Source: PROTOCOL
+// 3.13.9.
 
 import type { Entry } from '../protocol/entry/entry.ts'
 

@@ -1,5 +1,5 @@
-// What a shard tells of its commits: the state beside an entry is what the log makes of its actor up
-// to there, whatever was decided above it or rolled back before. Source: PROTOCOL 3.13.9.
+// What a shard tells of its commits: the state beside an entry is what the log makes of its actor
+// up to there, whatever was decided above it or rolled back before. Source: PROTOCOL 3.13.9.
 
 import { deepStrictEqual } from 'node:assert'
 import fc from 'fast-check'

@@ -1,6 +1,6 @@
-// What a committed entry makes of its actor's graph nodes: the owner of a shard has the state behind
-// it from the shard, or folds its actors as the index does, and gives all nodes of the types that
-// are wanted. Source: PROTOCOL 3.15, 3.18, CONTRACT 1.10.
+// What a committed entry makes of its actor's graph nodes: the owner of a shard has the state
+// behind it from the shard, or folds its actors as the index does, and gives all nodes of the types
+// that are wanted. Source: PROTOCOL 3.15, 3.18, CONTRACT 1.10.
 
 import type { Clock } from '../../../cluster/clock.ts'
 import { ActorStates, ProjectionError } from '../../../cluster/feed/actor-states.ts'

@@ -1,6 +1,6 @@
-// K6 of the feed: of each stretch of a shard's log that a member was told it has heard whole, it has
-// every change, as the log's fold has the ledger there or later, and nothing else; what lies between
-// two stretches is told as a gap. Source: PROTOCOL 3.18, 4.1.
+// K6 of the feed: of each stretch of a shard's log that a member was told it has heard whole, it
+// has every change, as the log's fold has the ledger there or later, and nothing else; what lies
+// between two stretches is told as a gap. Source: PROTOCOL 3.18, 4.1.
 
 import type { Covered } from '../../../cluster/feed/watch/coverage.ts'
 import type { NodeChange } from '../../../node/live/queries/node-changes.ts'
