@@ -60,7 +60,7 @@ async function liveQuery(t: Test, token: string): Promise<Watcher> {
   const hear = (): void => {
     for (const { type, code, nodes, node: one } of client.frames.splice(0)) {
       const what = type.replace('liveQuery', '').replace('Update', 'Updated')
-      told.push(`${what} ${code === undefined ? named(nodes ?? [one]) : String(code)}`)
+      told.push(`${what} ${code === undefined ? named(nodes ?? [one]) : (code as string)}`)
     }
   }
   return {

@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Client, CloseCode, createClient } from 'graphql-ws'
 import t, { type Test } from 'tap'
-import { startNode } from '../harness/node-process.ts'
+import { onCluster } from '../harness/driver.ts'
+import { type Answer, startNode } from '../harness/node-process.ts'
 import { create, smallOrderCommands } from '../harness/orders.ts'
 import { SocketClient } from '../harness/socket-client.ts'
 
@@ -95,6 +96,55 @@ t.test('a list that changes, and goes on after a reconnect', async (t) => {
     nodes: [{ orderId: first, dynamicField: null }],
   })
 })
+
+/** A new order of a shard that another member has. */
+async function ofTheOther(): Promise<string> {
+  const { shards } = (await node.ask('/resources/cluster')).json<{
+    shards: { shard: number; owner: string | null }[]
+  }>()
+  for (;;) {
+    const made = await node.order('new', [create()])
+    const id = made.json<{ paths: string[] }>().paths[0]!.split('/').at(-1)!
+    const { owner } = shards.find(({ shard }) => shard === shardOf(made))!
+    if (owner !== null && owner !== 'asked') return id
+  }
+}
+
+function shardOf({ headers }: Answer): number {
+  const [, , places = ''] = Buffer.from(String(headers['x-consistency']), 'base64url')
+    .toString()
+    .split('.')
+  return Number(places.split(':')[0])
+}
+
+if (onCluster) {
+  t.test('a list of orders of which the member that is asked has none', async (t) => {
+    const client = await clientOf(t)
+    const there = await ofTheOther()
+    await mark(there, 'far1')
+    const changes = list(client, 'far')
+    t.match(await next(changes), { kind: 'created' })
+    const right = async (what: object): Promise<void> => {
+      for (;;) {
+        const change = await next(changes)
+        // What was written before may be in the first list already, or come behind it.
+        if (change['id'] === there && change['kind'] === 'added') continue
+        t.match(change, what)
+        return
+      }
+    }
+    await mark(there, 'far3')
+    await right({ kind: 'updated', index: 0, id: there, node: { number: 'far3' } })
+    const second = await ofTheOther()
+    await mark(second, 'far2')
+    await right({ kind: 'added', index: 0, id: second })
+    await mark(there, 'gone')
+    await right({ kind: 'removed', index: 1, id: there })
+    await node.order(second, [{ type: 'delete', body: {} }])
+    await right({ kind: 'removed', index: 0, id: second })
+    await changes.return!()
+  })
+}
 
 t.test('nodes that an order has, with the order that they belong to', async (t) => {
   const client = await clientOf(t)

@@ -123,6 +123,34 @@ t.test('over TLS: small frames in, large ones out, a slow reader is closed', asy
   await until('it is cut', () => http.metrics.text().includes('closes_total{code="1013"} 1'))
 })
 
+t.test('who takes nothing keeps the room of one caller full, and of nobody else', async (t) => {
+  const http = await startServer([])
+  t.teardown(http.stop)
+  const { path } = pathOf()
+  const opened: Socket[] = []
+  const handler = path.open({} as Socket)
+  http.server.serve([], [{ ...path, open: (socket) => (opened.push(socket), handler) }])
+  for (let i = 1; i <= 3; i++) {
+    const client = connect(http.port, '127.0.0.1').on('error', () => undefined)
+    t.teardown(() => client.destroy())
+    client.pause()
+    client.write(`${UPGRADE}\r\n`)
+    await until('it is let in', () => opened.length === i)
+  }
+  const [first, second, third] = opened as [Socket, Socket, Socket]
+  t.ok(first.send('x'.repeat(16_000_000)), 'one frame may be large')
+  await new Promise((resolve) => void setImmediate(resolve))
+  const { bufferedBytes } = first
+  t.ok(bufferedBytes > 0, 'more than the system takes')
+  const frame = 'x'.repeat(1_000)
+  const room = 2 * bufferedBytes + 2 * frame.length - 1
+  t.teardown(overrideLimits({ 'live.socketBuffersBytesMax': room }))
+  third.belongTo('client/other')
+  t.ok(third.send(frame), 'who comes next has room')
+  t.notOk(second.send(frame), 'whoever has as much as is free has none')
+  await until('it is told', () => http.metrics.text().includes('closes_total{code="1013"} 1'))
+})
+
 t.test('what the system takes at once counts as taken, also within one tick', async (t) => {
   const restore = overrideLimits({ 'live.socketBufferBytesMax': 100_000 })
   t.teardown(restore)
