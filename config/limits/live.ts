@@ -29,6 +29,8 @@ export const LIVE_LIMITS = {
     framesAtOnceMax: 200,
     /** Frames that wait while the token of their connection is looked up. */
     framesWaitingMax: 32,
+    /** Their characters, of all; of an address no more than are free. */
+    framesWaitingCharsMax: 4 * MiB,
     /** Bytes that one socket has not taken yet; of all, a caller's no more than are free. */
     socketBufferBytesMax: 1 * MiB,
     socketBuffersBytesMax: 128 * MiB,

@@ -166,6 +166,30 @@ t.test('a connection that is closed while its token is looked up is nobody', asy
   t.equal(station.admit('192.0.2.1'), null)
 })
 
+t.test('frames that wait for tokens have a room, of which no address has all', async (t) => {
+  const { open, newToken, known, clock } = scene(t)
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  known.ready = promise
+  const ping = { type: 'ping', requestId: 'x'.repeat(80) }
+  const chars = JSON.stringify(ping).length
+  t.teardown(overrideLimits({ 'live.framesWaitingCharsMax': 6 * chars }))
+  const [first, second, other] = [open(), open(), open('192.0.2.2')]
+  for (const one of [first, second, other]) one.says({ type: 'auth', token: newToken().token })
+  for (let i = 0; i < 3; i++) first.says(ping)
+  second.says(ping)
+  other.says(ping)
+  t.strictSame([first.code, second.code, other.code], [null, 1008, null])
+  resolve(true)
+  await clock.advance(0)
+  const pongs = ({ sent }: FakeSocket): number => sent.filter(({ type }) => type === 'pong').length
+  t.strictSame([pongs(first), pongs(other)], [3, 1])
+  known.ready = new Promise(() => undefined)
+  const third = open()
+  third.says({ type: 'auth', token: newToken().token })
+  for (let i = 0; i < 3; i++) third.says(ping)
+  t.equal(third.code, null, 'what was taken waits no more')
+})
+
 t.test('sockets are counted by address and as strangers; who goes makes room', async (t) => {
   const { open, signIn, station } = scene(t)
   const restore = overrideLimits({ 'live.socketsMax': 6, 'live.strangersMax': 4 })

@@ -11,6 +11,8 @@ import { LIMITS } from '../../../config/limits.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { Log } from '../../../protocol/log.ts'
 import type { Socket, SocketHandler } from '../../http/socket/sockets.ts'
+import { networkOf } from '../../access/network.ts'
+import type { FairRoom } from '../../queues/fair-room.ts'
 import type { Place } from './admission.ts'
 import type { AccessBook, CallerAccess, FollowedAccess } from './caller-access.ts'
 import { FrameAllowance } from './frame-allowance.ts'
@@ -42,6 +44,8 @@ export interface ConnectionContext {
   readonly clock: Clock
   readonly log: Log
   readonly counts: SocketCounts
+  /** Characters of frames that wait while a token is looked up, by networks. */
+  readonly waiting: FairRoom
   /** 0 to 1. */
   readonly chance: () => number
 }
@@ -63,6 +67,7 @@ export class SocketConnection implements Connection, SocketHandler {
   #access: FollowedAccess | null = null
   /** Frames that came while the token was looked up. */
   readonly #waiting: Frame[] = []
+  #waitingChars = 0
   readonly #beganMs: number
   #pingedMs: number
   #isPongDue = false
@@ -137,7 +142,7 @@ export class SocketConnection implements Connection, SocketHandler {
     } else {
       const frame = readFrame(text)
       if (frame instanceof RequestError) this.#misread(frame)
-      else this.#take(frame)
+      else this.#take(frame, text.length)
     }
   }
 
@@ -153,6 +158,7 @@ export class SocketConnection implements Connection, SocketHandler {
   closed(): void {
     if (this.#state === 'closed') return
     this.#state = 'closed'
+    this.#waited()
     if (this.#access !== null) this.#context.book.release(this.#access)
     this.#place.leave()
     for (const run of this.#onClose) run()
@@ -187,14 +193,33 @@ export class SocketConnection implements Connection, SocketHandler {
     else this.#refuse(error.message)
   }
 
-  #take(frame: Frame): void {
+  #take(frame: Frame, chars: number): void {
     if (this.#state === 'open') this.#handle(frame)
-    else if (this.#state === 'checking') {
-      if (this.#waiting.length < LIMITS.live.framesWaitingMax) this.#waiting.push(frame)
-      else this.#close(CLOSE.flood, 'too many frames before the token was looked up')
-    } else if (frame.type === 'auth' && typeof frame['token'] === 'string') {
+    else if (this.#state === 'checking') this.#wait(frame, chars)
+    else if (frame.type === 'auth' && typeof frame['token'] === 'string') {
       void this.#authenticate(frame['token'], requestIdOf(frame))
     } else this.#refuse('the first frame is {"type":"auth","token":"<ACCESS_TOKEN>"}')
+  }
+
+  #wait(frame: Frame, chars: number): void {
+    const hasPlace = this.#waiting.length < LIMITS.live.framesWaitingMax
+    if (!hasPlace || !this.#context.waiting.enter(this.#network, chars)) {
+      this.#close(CLOSE.flood, 'too many frames before the token was looked up')
+      return
+    }
+    this.#waiting.push(frame)
+    this.#waitingChars += chars
+  }
+
+  /** The frames that waited, which wait no more. */
+  #waited(): readonly Frame[] {
+    this.#context.waiting.add(this.#network, -this.#waitingChars)
+    this.#waitingChars = 0
+    return this.#waiting.splice(0)
+  }
+
+  get #network(): string {
+    return networkOf(this.#socket.address).own
   }
 
   async #authenticate(token: string, requestId: string | undefined): Promise<void> {
@@ -223,7 +248,7 @@ export class SocketConnection implements Connection, SocketHandler {
     this.#place.known()
     this.#socket.belongTo(access.owner)
     this.send({ type: 'authenticated', ...(requestId !== undefined && { requestId }) })
-    for (const frame of this.#waiting.splice(0)) this.#take(frame)
+    for (const frame of this.#waited()) this.#take(frame, 0)
   }
 
   /** What can't be told now is not the token's fault: such a client tries again. */

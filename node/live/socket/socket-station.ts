@@ -9,6 +9,7 @@ import type { Log } from '../../../protocol/log.ts'
 import type { Authenticate } from '../../http/core.ts'
 import type { Socket, SocketHandler, SocketPath } from '../../http/socket/sockets.ts'
 import type { Metrics } from '../../metrics.ts'
+import { FairRoom } from '../../queues/fair-room.ts'
 import { Admission } from './admission.ts'
 import { AccessBook } from './caller-access.ts'
 import { SocketConnection } from './connection.ts'
@@ -55,6 +56,7 @@ export class SocketStation implements SocketPath {
       log,
       chance,
       counts: this.counts,
+      waiting: new FairRoom(() => LIMITS.live.framesWaitingCharsMax),
     }
     this.#collect(options.metrics)
   }
