@@ -7,6 +7,7 @@ import { addPerson, choosePassword, register } from '../harness/identities.ts'
 import { startNode } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
 import { PlainBrowser } from '../harness/plain-browser.ts'
+import type { Shown } from '../harness/plain-browser.ts'
 
 const EMAIL = 'ada@shop.example'
 const PASSWORD = 'three odd lamps hum'
@@ -30,6 +31,8 @@ const app = await register(node, {
 })
 const id = '0190c7a0-0000-7000-8000-000000000001'
 const temporary = await addPerson(node, { id, email: EMAIL, roles: ['system:owner'] })
+const eve = { id: '0190c7a0-0000-7000-8000-000000000002', email: 'eve@shop.example', roles: [] }
+await addPerson(node, eve)
 await choosePassword(addressOf({ client_id: shop.id, redirect_uri: REDIRECT }), {
   email: EMAIL,
   temporary,
@@ -301,6 +304,25 @@ t.test(
     t.notMatch(node.output, /a fault of this node/)
   },
 )
+
+t.test('RFC 6819 5.1.4.2: who guesses passwords waits, others do not', async (t) => {
+  const guess = async (email: string): Promise<Shown> => {
+    const browser = new PlainBrowser()
+    await browser.open(addressOf(plain))
+    return browser.send({ email, password: 'a guess' })
+  }
+  const told: string[] = []
+  for (const email of ['eve@shop.example', 'nobody@shop.example']) {
+    for (let i = 0; i < 10; i++) t.equal((await guess(email)).status, 400, `${email} ${i}`)
+    const { status, headers, text } = await guess(email)
+    t.equal(status, 429, email)
+    t.match(headers.get('retry-after'), /^[12]$/)
+    t.match(text, /There were too many wrong sign-ins; nothing was checked. Try again in [12] s/)
+    told.push(/<p class="error"[^]*?<\/p>/.exec(text)![0].replace(/\d s/, 's'))
+  }
+  t.equal(told[0], told[1], 'an account that is there, and one that is not')
+  t.match(await codeFor(plain), /^[\w-]{64}$/)
+})
 
 t.test('nothing secret is in the log', async (t) => {
   const code = await codeFor({ ...plain, ...pkce })
