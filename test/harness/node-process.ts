@@ -84,7 +84,10 @@ async function hasItsShare(node: NodeProcess): Promise<void> {
   for (;;) {
     // A new token each time: they may be short-lived.
     const answer = await node.ask('/resources/cluster', { token: await node.token() })
-    const { shards, moves } = answer.json<{ shards: { owner: string }[]; moves: unknown[] }>()
+    const isTold = answer.status === 200
+    const { shards, moves } = isTold
+      ? answer.json<{ shards: { owner: string }[]; moves: unknown[] }>()
+      : { shards: [], moves: [] }
     if (moves.length === 0 && shards.some(({ owner }) => owner === 'asked')) return
     if (patience.isOver()) throw new Error(`got no shards in time: ${answer.text}\n${node.output}`)
     await tick()

@@ -50,7 +50,8 @@ export interface OpenBody {
   readonly grant: string
   readonly description: string | null
   readonly eras: Eras
-  readonly access: Kept
+  /** Made for a time from its turn on, or up to a moment that was chosen. */
+  readonly access: Made | Kept
 }
 
 export interface AuthorizeBody {
@@ -118,7 +119,11 @@ export function openedSession(
   return {
     ...{ ...subject, grant, description, eras },
     ...{ status: 'open', createdAtMs: atMs, usedAtMs: atMs },
-    access: { ...access, scope: subject.scope },
+    access: {
+      hash: access.hash,
+      untilMs: 'lifeMs' in access ? atMs + access.lifeMs : access.untilMs,
+      scope: subject.scope,
+    },
     ...{ code: null, former: null, refresh: null },
   }
 }

@@ -77,8 +77,8 @@ export class Sessions implements SessionGrants {
     { grant, ...subject }: Subject & { readonly grant: 'client_credentials' },
     origin: SessionOrigin,
   ): Promise<IssuedTokens> {
-    const untilMs = this.#options.world.clock.nowMs() + this.#options.accessTokenMs
-    return this.#open(subject, { grant, description: null, untilMs }, origin)
+    const life = { lifeMs: this.#options.accessTokenMs }
+    return this.#open(subject, { grant, description: null, life }, origin)
   }
 
   /**
@@ -89,19 +89,20 @@ export class Sessions implements SessionGrants {
     { description, expiresAtMs: untilMs, ...subject }: PatWish,
     origin: SessionOrigin,
   ): Promise<IssuedTokens> {
-    return this.#open(subject, { grant: 'pat', description, untilMs }, origin)
+    return this.#open(subject, { grant: 'pat', description, life: { untilMs } }, origin)
   }
 
   async #open(
     subject: Subject,
-    { untilMs, ...as }: { grant: string; description: string | null; untilMs: number },
+    { life, ...as }: { grant: string; description: string | null; life: Life },
     { trace }: SessionOrigin,
   ): Promise<IssuedTokens> {
     const { world } = this.#options
     const { sessionId, token, hash } = makeToken(world.random)
     const eras = this.#erasOf(subject)
+    const untilMs = 'untilMs' in life ? life.untilMs : world.clock.nowMs() + life.lifeMs
     await this.#list(subject, { sessionId, isPat: as.grant === 'pat', untilMs }, trace)
-    const body: OpenBody = { subject, eras, ...as, access: { hash, untilMs } }
+    const body: OpenBody = { subject, eras, ...as, access: { hash, ...life } }
     const askedMs = world.clock.monotonicMs()
     const origin = { by: subject.identity, trace }
     const atMs = await this.#make(sessionId, { type: 'open', body }, origin)
@@ -357,6 +358,8 @@ export class Sessions implements SessionGrants {
     throw new RequestError('FORBIDDEN', 'the identity or its client is gone or suspended')
   }
 }
+
+type Life = { readonly lifeMs: number } | { readonly untilMs: number }
 
 interface Tokens {
   readonly sessionId: string
