@@ -17,6 +17,21 @@ export interface ServedFieldsOptions {
   readonly clock: Pick<Clock, 'defer'>
 }
 
+/** Names of the node types that are others, or were not there. */
+function changedTypes(from: SchemaVersion, to: SchemaVersion): ReadonlySet<string> {
+  const former = new Set(from.types.map((type) => JSON.stringify(type)))
+  const others = to.types.filter((type) => !former.has(JSON.stringify(type)))
+  const names = new Set(to.types.map(({ name }) => name))
+  const gone = from.types.filter(({ name }) => !names.has(name))
+  return new Set([...others, ...gone].map(({ name }) => name))
+}
+
+/** What a query means goes by the types of its nodes: changes of others are nothing to it. */
+function isOf({ plan }: StandingQuery, changed: ReadonlySet<string>): boolean {
+  for (const type of plan.types) if (changed.has(type)) return true
+  return false
+}
+
 export class ServedFields {
   readonly #options: ServedFieldsOptions
   readonly #outdated = new Set<StandingQuery>()
@@ -34,10 +49,11 @@ export class ServedFields {
     const { served, all, clock } = this.#options
     const version = served()
     if (version === this.#version) return
+    const changed = changedTypes(this.#version, version)
     this.#version = version
     this.#complete = completing(version.types)
-    for (const query of all) this.#outdated.add(query)
-    clock.defer(this.#updateSome)
+    for (const query of all) if (isOf(query, changed)) this.#outdated.add(query)
+    if (this.#outdated.size > 0) clock.defer(this.#updateSome)
   }
 
   /** Whether a plan of theirs is of a version that is served no more. */
