@@ -46,7 +46,6 @@ export class AnswerHeaders {
       if (name === 'Content-Type') typed = true
       else if (name === 'Cache-Control') cached = true
       else if (name === 'Content-Security-Policy') guarded = true
-      // A page may say less of where it leads than nothing; what comes twice holds for nobody.
       own += `\r\n${name}: ${headers[name]!}`
     }
     const before =
