@@ -22,18 +22,19 @@ async function ask(question: string, isSecret: boolean): Promise<string> {
   }
 }
 
+/** What opens an address on systems that have no `xdg-open`. */
+const OPENERS: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+}
+
 function openBrowser(url: string): Promise<boolean> {
   const { platform, env } = process
   const isBlind = platform === 'linux' && !env['DISPLAY'] && !env['WAYLAND_DISPLAY']
   if (isBlind || !process.stderr.isTTY) return Promise.resolve(false)
-  const [command, ...args] =
-    platform === 'darwin'
-      ? ['open']
-      : platform === 'win32'
-        ? ['rundll32', 'url.dll,FileProtocolHandler']
-        : ['xdg-open']
+  const [command, ...args] = OPENERS[platform] ?? ['xdg-open']
   return new Promise((resolve) => {
-    const child = spawn(command!, [...args, url], { stdio: 'ignore', detached: true })
+    const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true })
     child.once('error', () => resolve(false))
     child.once('spawn', () => {
       child.unref()
@@ -49,8 +50,8 @@ const world: World = {
   fetch,
   out: (shown) => void process.stdout.write(shown),
   say: (said) => void process.stderr.write(said),
-  outIsTerminal: process.stdout.isTTY === true,
-  sayIsTerminal: process.stderr.isTTY === true,
+  outIsTerminal: process.stdout.isTTY,
+  sayIsTerminal: process.stderr.isTTY,
   ask,
   openBrowser,
 }

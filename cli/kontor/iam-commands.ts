@@ -262,7 +262,7 @@ async function allOf(
     for (const [name, value] of Object.entries({ ...query, after: after ?? undefined })) {
       if (value !== undefined) asked.set(name, value)
     }
-    const { body } = await caller.call('GET', `${IAM}/${plural}?${asked}`)
+    const { body } = await caller.call('GET', `${IAM}/${plural}?${asked.toString()}`)
     const page = body as Readonly<Record<string, unknown>> & { readonly lastCursor: string | null }
     const found = page[plural] as readonly Shown[]
     rows.push(...found)

@@ -7,9 +7,6 @@ import type { World } from './world.ts'
 export const FORMATS = ['table', 'json', 'yaml'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** A column of a table: its heading, and what it shows of a row. */
-export type Column = readonly [heading: string, shown: (row: never) => unknown]
-
 type Row = Readonly<Record<string, unknown>>
 
 const BOLD = '\x1b[1m'
@@ -84,9 +81,11 @@ export function cell(value: unknown): string {
 }
 
 function stringOf(value: unknown): string {
-  const { resource, permission } = value as { resource?: unknown; permission?: unknown }
-  if (resource !== undefined && permission !== undefined) return `${resource}:${permission}`
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (typeof value === 'string') return value
+  // An entry of a role, as it is written in scopes.
+  const { resource, permission } = Object(value) as { resource?: unknown; permission?: unknown }
+  const isEntry = typeof resource === 'string' && typeof permission === 'string'
+  return isEntry ? `${resource}:${permission}` : JSON.stringify(value)
 }
 
 function* flat(value: Row, prefix: string): Generator<readonly [string, string]> {

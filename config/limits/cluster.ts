@@ -118,7 +118,7 @@ export const CLUSTER_LIMITS = {
      */
     projectorNewMax: 1_000,
     projectorNewBytesMax: 8 * MiB,
-    /** Of those that are: one that is not at hand is read with all that was written to it of late. */
+    /** Of those that are: one that is not at hand is read, with what was written to it of late. */
     projectorActorsMax: 10_000,
     projectorActorsBytesMax: 32 * MiB,
     /** A state is measured anew when what was folded outweighs it, and this. */

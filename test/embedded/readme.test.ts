@@ -10,6 +10,8 @@ import type { Test } from 'tap'
 import { parse } from 'yaml'
 import { SETTING_NAMES, TABLE } from '../../config/table.ts'
 import { NodeProcess, SECRET, startNode } from '../harness/node-process.ts'
+import { choosePassword } from '../harness/identities.ts'
+import { PlainBrowser } from '../harness/plain-browser.ts'
 import { smallOrder } from '../harness/orders.ts'
 import { until } from '../harness/patience.ts'
 
@@ -47,6 +49,9 @@ function blocks(): Block[] {
 }
 
 const FIRST_THINGS = 'The first ten things'
+const SIGN_IN = 'Sign people in'
+const TERMINAL = 'From a terminal'
+const PASSWORD = 'three odd lamps hum'
 
 t.test('every block of the first ten things answers what it promises', async (t) => {
   const node = await startNode(t)
@@ -61,6 +66,57 @@ t.test('every block of the first ten things answers what it promises', async (t)
     t.notMatch(stdout, /"errors":\[\{|"success":false/, block)
     t.match(stdout, /^[[{]/m, 'it is answered')
   }
+})
+
+/** Runs a block in a shell that has the token of the first things. */
+function pasted(node: NodeProcess, cwd: string, block: string): string {
+  const [token] = blocks().flatMap(({ section, text }) => (section === FIRST_THINGS ? [text] : []))
+  const script = `${token}\n${block}`.replaceAll('localhost:8080', `127.0.0.1:${node.port}`)
+  const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd, encoding: 'utf8' })
+  if (stderr !== '') throw new Error(stderr)
+  return stdout
+}
+
+t.test('a person signs in as it says', async (t) => {
+  const node = await startNode(t)
+  const cwd = t.testdir({ data: { 'bootstrap.json': JSON.stringify({ clientSecret: SECRET }) } })
+  const part = README.split(/^## /m).find((one) => one.startsWith(SIGN_IN))!
+  const own = blocks().flatMap(({ section, text }) => (section === SIGN_IN ? [text] : []))
+  const [make = '', exchange = ''] = own
+  t.equal(own.length, 2)
+  const made = pasted(node, cwd, make)
+  const temporary = /"temporaryPassword":"([^"]*)"/.exec(made)![1]!
+  const clientId = /"client_id":"([^"]*)"/.exec(made)![1]!
+  const url = /`(http:\/\/localhost:8080\/oauth\/authorize[^`]*)`/
+    .exec(part)![1]!
+    .replace('localhost:8080', `127.0.0.1:${node.port}`)
+    .replace('CLIENT_ID', clientId)
+  const email = 'ada@shop.example'
+  await choosePassword(url, { email, temporary, password: PASSWORD })
+  const back = await new PlainBrowser().agree(url, email, PASSWORD)
+  t.equal(back.port, '9000')
+  const code = back.searchParams.get('code')!
+  const asked = exchange.replace('CLIENT_ID', clientId).replace('CODE', code)
+  t.match(pasted(node, cwd, asked), /"access_token":/)
+})
+
+t.test('`kontor` is there, and takes what is said of it', (t) => {
+  const lines = blocks().flatMap(({ section, text }) =>
+    section === TERMINAL ? text.split('\n') : [],
+  )
+  t.equal(lines.length, 4)
+  for (const line of lines) {
+    const command = line.replace(/ +#.*$/, '')
+    const args = command.replace('npx kontor ', '').replaceAll('"', '').split(' ')
+    const words = args.filter((word) => /^[a-z]+$/.test(word))
+    const { status, stdout } = spawnSync('bash', ['-c', `npx kontor ${words.join(' ')} --help`], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    })
+    t.equal(status, 0, command)
+    for (const option of args.filter((word) => word.startsWith('--'))) t.match(stdout, option)
+  }
+  t.end()
 })
 
 t.test('the first request that the front page shows is one that a shell can read', async (t) => {
@@ -177,7 +233,7 @@ const COMMANDS: Readonly<Record<string, (t: Test, command: string) => Promise<vo
 t.test('every other block is run, or looked at', { timeout: 200_000 }, async (t) => {
   const seen = new Set<string>()
   for (const { section, text } of blocks()) {
-    if (section === FIRST_THINGS) continue
+    if ([FIRST_THINGS, SIGN_IN, TERMINAL].includes(section)) continue
     // A picture: what it names is there.
     if (section === 'How a request walks') {
       const places = [...text.matchAll(/\b(?:node|cluster|commerce|storage)\/[a-z]+/g)]
