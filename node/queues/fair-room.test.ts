@@ -18,6 +18,26 @@ t.test('one takes a half, the next a quarter; what is given back is free', (t) =
   t.end()
 })
 
+t.test('what grows by itself is driven out by nobody who comes later', (t) => {
+  const room = new FairRoom(() => 100)
+  t.ok(room.enter('a', 40))
+  t.ok(room.enter('b', 30))
+  t.notOk(room.hasRoom('a', 0), 'it gets no more')
+  room.add('a', 5)
+  t.notOk(room.hasTooMuch('a'), 'but keeps what it has, and what that becomes')
+  room.add('a', 6)
+  t.ok(room.hasTooMuch('a'), 'up to what one may ever have')
+  room.add('a', -6)
+  room.add('b', 15)
+  room.add('c', 20)
+  t.strictSame(
+    ['a', 'b', 'c'].map((who) => room.hasTooMuch(who)),
+    [true, true, false],
+    'by parts',
+  )
+  t.end()
+})
+
 t.test('it is never full, and the sum is what its holders have', (t) => {
   const step = fc.record({
     who: fc.constantFrom('a', 'b', 'c'),

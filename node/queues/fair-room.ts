@@ -27,6 +27,16 @@ export class FairRoom {
     return this.of(holder) + amount <= this.#max() - this.#taken - amount
   }
 
+  /**
+   * Whether a holder who has been let in, and whose part grows by itself, has too much: more than
+   * one may ever have, or more than its part where all of it is taken. Who comes later and takes
+   * some drives nobody out.
+   */
+  hasTooMuch(holder: string): boolean {
+    const [max, own] = [this.#max(), this.of(holder)]
+    return 2 * own > max || (this.#taken > max && own * this.#byHolder.size > max)
+  }
+
   /** False: there is no room for it, and nothing was taken. */
   enter(holder: string, amount: number): boolean {
     if (!this.hasRoom(holder, amount)) return false

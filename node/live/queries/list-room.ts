@@ -8,7 +8,7 @@ import type { Caller } from '../../graph/plans/plan-queue.ts'
 import type { LiveList } from './live-list.ts'
 import type { LivePlan } from './live-plan.ts'
 
-/** A plan as objects takes several times its text. */
+/** A plan as objects, with the terms that it is found by, takes many times its text. */
 const PLAN_TIMES = 24
 
 type Counted = Pick<LiveList<object>, 'owner' | 'chars' | 'countedChars'>
@@ -45,7 +45,9 @@ export class ListRoom {
       const text = `the nodes of a live query have at most ${queryCharsMax} characters together`
       return new RequestError('TOO_LARGE', `${text}: ask for fewer of them, or fewer fields`)
     }
-    if (this.#all.hasRoom(owner, 0)) return null
+    // One that stands may grow while there is room at all: only who has much of it has to go.
+    const isIn = more < chars ? !this.#all.hasTooMuch(owner) : this.#all.hasRoom(owner, 0)
+    if (isIn) return null
     return full('ask for fewer, for fewer nodes or fewer fields')
   }
 }
