@@ -1,5 +1,5 @@
-// Operations of one connection whose ids come again, and whose fields become others. Source: CONTRACT
-// 1.4.1.
+// Operations of one connection whose ids come again, and whose fields become others. Source:
+// CONTRACT 1.4.1.
 
 import t from 'tap'
 import { ITEM } from '../queries/testing/live-stage.ts'

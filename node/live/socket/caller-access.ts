@@ -1,6 +1,7 @@
 // What the caller behind a connection may do, for as long as it is open: the token is looked at
 // again when its session is revoked, any identity or role changes, and by the clock. A member that
-// can't know what was revoked says so, and nothing is pushed meanwhile. Source: CONTRACT 1.10, 1.11.
+// can't know what was revoked says so, and nothing is pushed meanwhile. Source: CONTRACT 1.10,
+// 1.11.
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import type { Clock } from '../../../cluster/clock.ts'
