@@ -56,12 +56,12 @@ const PERMISSIONS = [
   ...['query', 'field', 'field:a', 'field:a:b', 'field:z', 'explain', 'update-search'],
   ...['read', 'write', 'delete', 'create', 'unheardOf'],
 ]
+/** All values that identities have, and one that none has. */
+const VALUES = ['north', 'south', 1, '1', 'else']
 /** Nodes of a type: what they hold in the fields that attributes name. */
 const NODES = ['order', 'delivery', 'new'].flatMap((type) =>
   ['n1', 'n2'].flatMap((id) =>
-    ['north', 'south', 1, '1', 'else'].flatMap((region) =>
-      ['north', 'else'].map((team) => ({ type, id, fields: { region, team } })),
-    ),
+    VALUES.flatMap((region) => VALUES.map((team) => ({ type, id, fields: { region, team } }))),
   ),
 )
 

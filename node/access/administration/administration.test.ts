@@ -165,3 +165,27 @@ t.test('a value of an older program is read and changed', async (t) => {
   t.strictSame(await all(put('client', 'old', now, BOSS)), ['ok'])
   t.equal(get<Principal>('client', 'old')?.sessionEpoch, 1)
 })
+
+t.test('of oneself the password, and nothing else, with it or as one signs in', async (t) => {
+  const { all, put, signIn } = await identities()
+  const ada = principalOf('ada@example.com', { roles: ['shop:clerk'] })
+  const { properties } = clientOf()
+  const web = clientOf({ properties: { ...properties, grantTypes: ['authorization_code'] } })
+  await all(put('principal', ADA, ada, BOSS), put('client', 'web', web, BOSS))
+  const other = (hash: string, sessionEpoch: number, more: Partial<Principal> = {}): Principal => ({
+    ...{ ...ada, ...more, sessionEpoch },
+    password: { hash, changedAt: AT, expiresAt: null },
+  })
+  t.strictSame(await all(put('principal', ADA, other('a', 1), BOB)), ['FORBIDDEN'], "another's")
+  const signingIn = (value: Principal): Promise<string[]> => all(put('principal', ADA, value, ADA))
+  t.strictSame(await signingIn(other('a', 0)), ['FORBIDDEN'], 'its sessions end')
+  t.strictSame(await signingIn(other('a', 1, { roles: ['system:owner'] })), ['FORBIDDEN'])
+  t.strictSame(await signingIn(other('a', 1)), ['ok'], 'as it signs in, without a session')
+  signIn(ADA, { kind: 'principal', clientId: 'web', scope: 'graph:query' })
+  t.strictSame(await signingIn(other('b', 2)), ['FORBIDDEN'], 'not in its scope')
+  signIn(ADA, { kind: 'principal', clientId: 'web' })
+  const wider = other('b', 2, { roles: ['shop:clerk', 'system:owner'] })
+  t.strictSame(await signingIn(wider), ['FORBIDDEN'], 'nothing besides')
+  t.strictSame(await signingIn(other('b', 2)), ['ok'])
+  t.strictSame(await signingIn(other('c', 3)), ['FORBIDDEN'], 'that session ended with it')
+})
