@@ -75,6 +75,17 @@ t.test('an administrator gives what it holds, and nothing else', async (t) => {
   await one('ok', drop('principal', ADA, 'admin'), 'its like it deletes')
 })
 
+t.test('who sees by attributes gives no role that others see by', async (t) => {
+  const { all, put, signIn } = await identities()
+  const entry = 'region@graph/order:query'
+  await all(put('role', 'see:mine', role(entry, 'iam/roles:write', 'iam/clients:write'), BOSS))
+  await all(put('client', 'seer', clientOf({ roles: ['see:mine'] }), BOSS))
+  signIn('seer')
+  t.strictSame(await all(put('role', 'see:theirs', role(entry), 'seer')), ['FORBIDDEN'])
+  const alike = clientOf({ roles: ['see:mine'] })
+  t.strictSame(await all(put('client', 'alike', alike, 'seer')), ['ok'], 'its like sees nothing')
+})
+
 t.test('a scope narrows what can be given, and without the ACE nothing can', async (t) => {
   const { all, put, drop, signIn } = await withAdmin()
   await all(put('client', 'narrow', clientOf({ roles: ['system:owner'] }), BOSS))
