@@ -2,6 +2,7 @@
 // engine's own. Part of LIMITS. Source: PROTOCOL 3.1, 3.5, 3.12, 3.13, 3.16.
 
 import { LOSS_JUMP } from '../../protocol/entry/entry.ts'
+import { SEARCH_LIMITS } from '../../protocol/graph/search/search-index.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -38,8 +39,11 @@ export const STORAGE_LIMITS = {
     /** A part of an image of the `system` maps, and of a larger item in one of its rows. */
     imageChunkBytes: 1 * MiB,
     // Index
-    /** Nodes, and UTF-16 units of their JSON, that an actor's own document holds of its others. */
-    indexWholeNodesMax: 256,
+    /**
+     * Nodes of an actor, and UTF-16 units of their JSON, that its own document holds: as many as
+     * phrases find it by.
+     */
+    indexWholeNodesMax: SEARCH_LIMITS.searchNodesMax,
     indexWholeCharsMax: 128 * KiB,
     /** How long a removed node's version is remembered (PROTOCOL 3.13.3). */
     indexTombstoneMs: 24 * 3_600_000,

@@ -26,7 +26,7 @@ export interface ElasticReaderOptions {
   /** For plans that ask for cursors. */
   readonly cursors?: CursorSeal
   readonly bounds?: FinderBounds
-  /** Another program has made the index: which column of its search is of which field is not known. */
+  /** Another program has made the index: which column is of which field is not known. */
   readonly isForeign?: boolean
 }
 

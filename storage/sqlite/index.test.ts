@@ -20,8 +20,7 @@ import { isDamage, isOfFile, openForWriting } from './file.ts'
 import { keyBytes, layoutOf } from './layout.ts'
 import { SqliteGraphReader } from './reader.ts'
 import { StepSelect } from './select.ts'
-import { TICK } from './sql.ts'
-import { textBehind } from './sql.ts'
+import { textBehind, TICK } from './sql.ts'
 import { SqliteGraphWriter } from './writer.ts'
 
 const [ONE, TWO] = actorIds as [string, string]

@@ -8,10 +8,9 @@ import { type EdgeNodes, searchDocument } from '../../protocol/graph/search/sear
 import { SEARCH_LIMITS } from '../../protocol/graph/search/search-index.ts'
 import type { IndexWrite } from '../search.ts'
 import { NODES_PER_ACTOR, type IndexLayoutOfAll, type NodeLayout } from './layout.ts'
-import { NodeCount } from './node-count.ts'
 import { columnOf, columnText, type SearchLayout } from './search-layout.ts'
 import { parseStored } from './stored-json.ts'
-import type { ActorRows, Written } from './table.ts'
+import { type ActorRows, NodeCount, type Written } from './table.ts'
 
 /** One node type, as search has to do with it. */
 interface Searched {

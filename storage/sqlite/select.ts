@@ -3,8 +3,8 @@
 //
 // - An edge inside an actor is a range of the table's keys (layout.ts), so nested lists take
 //   one statement per level, run for each parent, and no index.
-// - A semi-join (`require`) is EXISTS over that range. Where an index serves the child's filter it is
-//   turned around: the matching children say which parents qualify.
+// - A semi-join (`require`) is EXISTS over that range. Where an index serves the child's filter it
+//   is turned around: the matching children say which parents qualify.
 // - Every 64th actor a scan comes to, it asks whether time is over: asking at every row costs more
 //   than the row.
 

@@ -192,8 +192,8 @@ export class StepFind {
   }
 
   /**
-   * Hits of a phrase: rank by rank, until there are enough. Few are found and sorted; where they are
-   * many the nodes are looked at in their order until enough are hits.
+   * Hits of a phrase: rank by rank, until there are enough. Few are found and sorted; where they
+   * are many the nodes are looked at in their order until enough are hits.
    */
   #runRanks(given: Given, room: number): SqlRow[] {
     const { after, phrase } = this.#step

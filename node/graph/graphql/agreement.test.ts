@@ -60,7 +60,7 @@ const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values),
 
 type Asked = Pick<Followed, 'filter' | 'phrase' | 'orderBy'>
 
-/** One in so many navigations may be refused: a question has several, and most are to be answered. */
+/** One in so many navigations may be refused: a question has several, most are to be answered. */
 const RIGHT_FOR_ONE_WRONG = 40
 
 function asked({ node, isMany }: { node: NodeName; isMany: boolean }): fc.Arbitrary<Asked> {

@@ -1,10 +1,10 @@
-// Counting an actor's nodes stops where the answer is known. Source: node-count.ts.
+// Counting an actor's nodes stops where the answer is known. Source: table.ts.
 
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { SCHEMA } from '../conformance/search-nodes.ts'
 import { layoutOf, NODES_PER_ACTOR } from './layout.ts'
-import { NodeCount } from './node-count.ts'
+import { NodeCount } from './table.ts'
 
 t.test('no row past the bound is looked at', async (t) => {
   const db = new DatabaseSync(':memory:')
