@@ -31,6 +31,9 @@ interface Compose {
   readonly services: Record<string, Service>
   readonly configs: Record<string, { readonly content: string }>
   readonly volumes: Record<string, unknown>
+  readonly networks: {
+    readonly default: { readonly ipam: { readonly config: readonly { readonly subnet: string }[] } }
+  }
 }
 
 /** As compose reads it, with nothing set in its environment. */
@@ -136,6 +139,11 @@ t.test('the proxy knows every node, and HAProxy its settings', async (t) => {
     t.equal(content.split(`server ${name} ${name}:8080 check`).length, 3, name)
   }
   t.match(content, 'option httpchk GET /health/ready')
+  t.match(content, /del-header X-Forwarded-For\n +option forwardfor\n/, 'it alone says who calls')
+  const network = COMPOSE.networks.default.ipam.config[0]!.subnet
+  for (const [name, { environment }] of NODES) {
+    t.equal(environment?.['KONTOR_HTTP_FORWARDED_FROM'], network, name)
+  }
   const dir = mkdtempSync(join(tmpdir(), 'kontor-proxy-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   const file = join(dir, 'haproxy.cfg')
