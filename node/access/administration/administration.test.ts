@@ -200,3 +200,29 @@ t.test('of oneself the password, and nothing else, with it or as one signs in', 
   t.strictSame(await signingIn(other('b', 2)), ['ok'])
   t.strictSame(await signingIn(other('c', 3)), ['FORBIDDEN'], 'that session ended with it')
 })
+
+t.test('a role that is not made yet only an owner gives', async (t) => {
+  const { all, put } = await withAdmin()
+  const later = { roles: ['shop:clerk', 'shop:later'] }
+  const ada = principalOf('ada@example.com', later)
+  const refused = await all(
+    put('principal', ADA, ada, 'admin'),
+    put('client', 'web', clientOf(later), 'admin'),
+    put('principal', ADA, ada, BOSS),
+    // What somebody has already stays as it is.
+    put('principal', ADA, principalOf('other@example.com', later), 'admin'),
+  )
+  t.strictSame(refused, ['FORBIDDEN', 'FORBIDDEN', 'ok', 'ok'])
+})
+
+t.test('no client has the id of a principal, and no principal that of a client', async (t) => {
+  const { all, put } = await withAdmin()
+  const ada = principalOf('ada@example.com')
+  const done = await all(
+    put('principal', ADA, ada, BOSS),
+    put('client', ADA, clientOf(), 'admin'),
+    put('client', BOB, clientOf(), BOSS),
+    put('principal', BOB, principalOf('bob@example.com'), BOSS),
+  )
+  t.strictSame(done, ['ok', 'ALREADY_EXISTS', 'ok', 'ALREADY_EXISTS'])
+})

@@ -11,7 +11,14 @@ import { systemActor } from '../../system-actor.ts'
 import type { Change, PutBody } from '../../system-actor.ts'
 import { aclOfClient, authMethodOf, BOOTSTRAP_CLIENT, clientShape } from '../client.ts'
 import type { Client } from '../client.ts'
-import { callerFor, refusalOfTimes, refusalToGive, unknownSystemRole } from './giving.ts'
+import {
+  callerFor,
+  refusalOfTakenId,
+  refusalOfTimes,
+  refusalOfUnmadeRole,
+  refusalToGive,
+  unknownSystemRole,
+} from './giving.ts'
 import { refusalOfLastClient } from './owners.ts'
 import { clientNode } from './nodes.ts'
 
@@ -57,7 +64,9 @@ function permit(change: Change<Client>): ErrorItem | string | null {
   if (before?.isSystem || after?.isSystem) {
     return errorItem('SYSTEM_CLIENT', 'system clients are not made, changed or deleted')
   }
-  const given = refusalToGive(caller, view, { of: [before, after], acl: aclOfClient })
+  const given =
+    refusalToGive(caller, view, { of: [before, after], acl: aclOfClient }) ??
+    refusalOfUnmadeRole(caller, view, { before, after })
   if (given !== null) return given
   return (
     (after === null ? null : refusalOfValue(change, after, caller)) ??
@@ -79,6 +88,8 @@ function refusalOfValue(
   }
   const times = refusalOfTimes(change, { before, after })
   if (times !== null) return times
+  const taken = refusalOfTakenId(change, 'principal')
+  if (taken !== null) return taken
   const { clientsMax } = LIMITS.access
   if (before !== null || view.size('client') < clientsMax) return null
   return errorItem('INVALID_STATE', `there are ${clientsMax} clients, which is the most`)

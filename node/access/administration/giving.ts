@@ -42,6 +42,37 @@ export function refusalToGive<T>(
   return 'this identity has, or would get, permissions that you do not hold: nobody gives more'
 }
 
+/**
+ * A role that is not there would grant whatever it comes to be, and nobody asked whether its giver
+ * holds that: only owners give one before it is made. null: all that are new are there.
+ */
+export function refusalOfUnmadeRole(
+  caller: Acl,
+  view: ConfigurationView,
+  { before, after }: { readonly before: Holder | null; readonly after: Holder | null },
+): string | null {
+  if (caller.everything || after === null) return null
+  const had = new Set(before?.roles)
+  const unmade = after.roles.find((role) => {
+    return !had.has(role) && !role.startsWith('system:') && view.get('role', role) === null
+  })
+  if (unmade === undefined) return null
+  return `there is no role "${unmade}": before it is made only owners give it`
+}
+
+interface Holder {
+  readonly roles: readonly string[]
+}
+
+/** Who did what is told by ids alone (1.8 "Audit"), so no two identities have the same. */
+export function refusalOfTakenId<T>(
+  { view, turn, before }: Pick<Change<T>, 'view' | 'turn' | 'before'>,
+  other: 'client' | 'principal',
+): ErrorItem | null {
+  if (before !== null || view.get(other, turn.key!) === null) return null
+  return errorItem('ALREADY_EXISTS', `"${turn.key}" is the id of a ${other}`)
+}
+
 type AclOf<T> = (value: T, view: ConfigurationView) => Acl
 
 /**

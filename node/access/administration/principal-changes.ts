@@ -10,7 +10,14 @@ import { systemActor } from '../../system-actor.ts'
 import type { Change, PutBody } from '../../system-actor.ts'
 import { foldedEmail, grantedTo, principalShape } from '../principal.ts'
 import type { Principal } from '../principal.ts'
-import { callerFor, refusalOfTimes, refusalToGive, unknownSystemRole } from './giving.ts'
+import {
+  callerFor,
+  refusalOfTakenId,
+  refusalOfTimes,
+  refusalOfUnmadeRole,
+  refusalToGive,
+  unknownSystemRole,
+} from './giving.ts'
 import { refusalOfLastPrincipal } from './owners.ts'
 import { principalNode } from './nodes.ts'
 
@@ -37,7 +44,9 @@ function permit(change: Change<Principal>): ErrorItem | string | null {
   if (own !== undefined) return own
   const caller = callerFor(change, `iam/principals/${key}`, after === null ? 'delete' : 'write')
   if (typeof caller === 'string') return caller
-  const given = refusalToGive(caller, view, { of: [before, after], acl: grantedTo })
+  const given =
+    refusalToGive(caller, view, { of: [before, after], acl: grantedTo }) ??
+    refusalOfUnmadeRole(caller, view, { before, after })
   if (given !== null) return given
   const isSameLogins = same(before?.logins ?? [], after?.logins ?? [])
   if (after !== null && !isSameLogins) return 'external logins are made by signing in'
@@ -53,6 +62,8 @@ function refusalOfValue(change: Change<Principal>, after: Principal): ErrorItem 
   const isNewlyShut = before?.password?.hash !== after.password?.hash
   const times = refusalOfTimes(change, { before, after, isNewlyShut })
   if (times !== null) return times
+  const taken = refusalOfTakenId(change, 'client')
+  if (taken !== null) return taken
   const other = view.find<Principal>('principal', foldedEmail(after.properties.email))
   if (other !== null && other.key !== turn.key) {
     return errorItem('ALREADY_EXISTS', 'another principal has this e-mail address')
