@@ -88,6 +88,9 @@ export const ACCESS_LIMITS = {
   /** Sign-ins that wait for such a check, in all and of one block of addresses; more get 429. */
   secretChecksWaitingMax: 64,
   secretChecksOfBlockWaitingMax: 48,
+  /** New passwords and secrets that wait to be hashed, in all and of one caller; more get 429. */
+  hashesWaitingMax: 64,
+  hashesOfCallerWaitingMax: 16,
   /** Secrets known to be right, so that a client that asks often isn't checked at length. */
   secretCacheMax: 1_000,
   /**

@@ -175,7 +175,7 @@ export class ClientStation {
     const properties = propertiesOf(body)
     const roles = body.roles ?? []
     const hasSecret = isSecret(properties.tokenEndpointAuthMethod)
-    const made = hasSecret ? await this.#secret({}) : null
+    const made = hasSecret ? await this.#secret(request, {}) : null
     const secrets = made === null ? [] : [made.secret]
     const value = this.#fresh({ properties, roles }, secrets)
     const written = await this.#parts.writer.make(request, 'client', key, value)
@@ -218,7 +218,7 @@ export class ClientStation {
     if (typeof body.expiresAt === 'string' && Date.parse(body.expiresAt) <= world.clock.nowMs()) {
       throw new RequestError('INVALID_PARAMETERS', 'expiresAt lies in the past')
     }
-    const { secret, clientSecret } = await this.#secret(body)
+    const { secret, clientSecret } = await this.#secret(request, body)
     const target = { request, type: 'client', key, tags: null }
     const { headers } = await writer.change<Client>(target, (before) => {
       const { secretsOfClientMax: max } = LIMITS.access
@@ -248,13 +248,16 @@ export class ClientStation {
     return { status: 204, headers }
   }
 
-  async #secret(body: SecretBody): Promise<{ secret: Secret; clientSecret: string }> {
-    const { secrets, world } = this.#parts
+  async #secret(
+    { identity }: OperationRequest,
+    body: SecretBody,
+  ): Promise<{ secret: Secret; clientSecret: string }> {
+    const { secrets, world, hashing } = this.#parts
     const clientSecret = secrets.make()
     const { description, expiresAt } = body
     const secret: Secret = {
       secretId: this.#newId(),
-      hash: await secrets.hash(clientSecret),
+      hash: await hashing.run(identity.id, () => secrets.hash(clientSecret)),
       source: 'issued',
       createdAt: nowText(world),
       expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt).toISOString() : null,

@@ -1,6 +1,7 @@
 // The administration of identities over HTTP: people, clients, roles. Source: specification
 // "Personal access tokens and IAM", CONTRACT 1.8.
 
+import { Hashing } from '../access/hashing.ts'
 import type { Operation } from '../http/operation.ts'
 import { Changes } from './changes.ts'
 import { ClientStation } from './clients.ts'
@@ -15,7 +16,8 @@ export function iamOperations(options: IamOptions): Operation[] {
   const { actorSystem, world, consistency, derived } = options
   const writer = new IdentityWriter({ actorSystem, clock: world.clock, consistency })
   const changes = new Changes({ actorSystem, derived })
-  const parts = { lastActiveAt: () => null, ...options, writer, changes }
+  const hashing = new Hashing()
+  const parts = { lastActiveAt: () => null, ...options, writer, changes, hashing }
   return [
     ...new PrincipalStation(parts).operations(),
     ...new ClientStation(parts).operations(),

@@ -32,7 +32,7 @@ export class OwnPassword {
 
   async #change(request: OperationRequest): Promise<OperationResponse> {
     const { identity, address, requestId } = request
-    const { passwords, actorSystem, writer, world } = this.#parts
+    const { passwords, actorSystem, writer, world, hashing } = this.#parts
     const { currentPassword, newPassword } = request.body as PasswordBody
     allow(request, 'me', 'write')
     const entry =
@@ -48,7 +48,7 @@ export class OwnPassword {
     if (refusal !== null) return refusal
     const fault = passwords.fault(newPassword, principal) ?? sameAs(currentPassword, newPassword)
     if (fault !== null) throw new RequestError(fault.code as ErrorCode, fault.message)
-    const hash = await passwords.hash(newPassword)
+    const hash = await hashing.run(identity.id, () => passwords.hash(newPassword))
     const password = { hash, changedAt: nowText(world), expiresAt: null }
     const target = { request, type: 'principal', key: identity.id, tags: null }
     const { headers } = await writer.change<Principal>(target, (before) => {

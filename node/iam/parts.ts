@@ -4,6 +4,7 @@ import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { DerivedReader } from '../../storage/journal.ts'
+import type { Hashing } from '../access/hashing.ts'
 import type { Passwords } from '../access/password.ts'
 import type { Secrets } from '../access/secret.ts'
 import type { Changes } from './changes.ts'
@@ -26,4 +27,5 @@ export interface IamOptions {
 export interface IamParts extends Required<Omit<IamOptions, 'consistency' | 'derived'>> {
   readonly writer: IdentityWriter
   readonly changes: Changes
+  readonly hashing: Hashing
 }

@@ -210,10 +210,10 @@ export class PrincipalStation {
 
   async #reset(request: OperationRequest): Promise<OperationResponse> {
     const key = this.#find(request, 'write')
-    const { passwords, world, writer } = this.#parts
+    const { passwords, world, writer, hashing } = this.#parts
     const temporaryPassword = passwords.temporary()
     const password = {
-      hash: await passwords.hash(temporaryPassword),
+      hash: await hashing.run(request.identity.id, () => passwords.hash(temporaryPassword)),
       changedAt: nowText(world),
       expiresAt: passwords.temporaryUntil(),
     }

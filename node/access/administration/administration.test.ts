@@ -144,14 +144,14 @@ t.test('sessions that are over do not come back', async (t) => {
   const ada = principalOf('ada@example.com')
   await all(put('principal', ADA, ada, BOSS))
   const over = { ...ada, suspendedAt: AT }
-  t.strictSame(await all(put('principal', ADA, over, BOSS)), ['FORBIDDEN'], 'the epoch rises')
+  t.strictSame(await all(put('principal', ADA, over, BOSS)), ['CONFLICT'], 'the epoch rises')
   t.strictSame(await all(put('principal', ADA, { ...over, sessionEpoch: 1 }, BOSS)), ['ok'])
-  t.strictSame(await all(put('principal', ADA, ada, BOSS)), ['FORBIDDEN'], 'and never falls')
+  t.strictSame(await all(put('principal', ADA, ada, BOSS)), ['CONFLICT'], 'and never falls')
   t.strictSame(await all(put('principal', ADA, { ...ada, sessionEpoch: 1 }, BOSS)), ['ok'])
   const other = { ...ada, password: { hash: 'i', changedAt: AT, expiresAt: null } }
   t.strictSame(
     await all(put('principal', ADA, { ...other, sessionEpoch: 1 }, BOSS)),
-    ['FORBIDDEN'],
+    ['CONFLICT'],
     'nor with another password',
   )
   t.strictSame(await all(put('principal', ADA, { ...other, sessionEpoch: 2 }, BOSS)), ['ok'])

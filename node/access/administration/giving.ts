@@ -91,7 +91,9 @@ export function refusalOfTimes<T extends Ageing>(
   if (before.createdAt !== after.createdAt) return 'when an identity was made does not change'
   const ends = isNewlyShut || (before.suspendedAt === null && after.suspendedAt !== null)
   const least = (before.sessionEpoch ?? 0) + (ends ? 1 : 0)
-  return (after.sessionEpoch ?? 0) >= least ? null : 'sessions that are over do not come back'
+  if ((after.sessionEpoch ?? 0) >= least) return null
+  // Whoever meant well was second: somebody else has ended them since it was read.
+  return errorItem('CONFLICT', 'sessions that are over do not come back; read it again')
 }
 
 /** Keys of the namespace `system:` are ours. */
