@@ -1,6 +1,7 @@
 // Who may change identities and roles, as the owner of the configuration decides it: nobody gives
 // more than they hold, one owner stays, one person has one address. Source: CONTRACT 1.8.
 
+import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import type { Client } from '../client.ts'
 import type { Principal } from '../principal.ts'
@@ -225,4 +226,25 @@ t.test('no client has the id of a principal, and no principal that of a client',
     put('principal', BOB, principalOf('bob@example.com'), BOSS),
   )
   t.strictSame(done, ['ok', 'ALREADY_EXISTS', 'ok', 'ALREADY_EXISTS'])
+})
+
+t.test('an owner whose keys nothing reads is none', async (t) => {
+  const { all, put, drop } = await identities()
+  const signing = (key: object): Client => {
+    const { properties } = OWNER
+    const own = { ...properties, tokenEndpointAuthMethod: 'private_key_jwt' as const }
+    const jwks = { keys: [key as Record<string, unknown>] }
+    return { ...OWNER, secrets: [], properties: { ...own, jwks } }
+  }
+  const rsa = (modulusLength: number): object =>
+    generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'jwk' })
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
+  const x25519 = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' })
+  const junk = [{ kty: 'RSA', n: 'x' }, { kty: 'oct', k: 'YQ' }, rsa(1_024), x25519]
+  for (const key of [...junk, { ...ec, use: 'enc' }]) {
+    await all(put('client', 'signs', signing(key), BOSS))
+    t.strictSame(await all(drop('client', BOSS, BOSS)), ['LAST_OWNER'], JSON.stringify(key))
+  }
+  await all(put('client', 'signs', signing(ec), BOSS))
+  t.strictSame(await all(drop('client', BOSS, BOSS)), ['ok'], 'one that can')
 })

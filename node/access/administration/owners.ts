@@ -5,6 +5,7 @@
 import type { ConfigurationView } from '../../../protocol/behaviour.ts'
 import { errorItem } from '../../../protocol/errors.ts'
 import type { ErrorItem } from '../../../protocol/errors.ts'
+import { canVerify } from '../client-keys.ts'
 import { aclOfClient, authMethodOf } from '../client.ts'
 import type { Client } from '../client.ts'
 import { OWNER_ROLE } from '../role.ts'
@@ -19,7 +20,7 @@ function standsAsClient(client: Client, view: ConfigurationView): boolean {
   const method = authMethodOf(client)
   const canSignIn =
     method === 'private_key_jwt'
-      ? (client.properties.jwks?.keys.length ?? 0) > 0
+      ? (client.properties.jwks?.keys ?? []).some(canVerify)
       : method !== 'none' && client.secrets.some(({ expiresAt }) => expiresAt === null)
   return canSignIn && aclOfClient(client, view).everything
 }
