@@ -164,7 +164,7 @@ export const MEMBER_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'cluster/sharding/turn/runtime-calls.ts',
-        find: '        return context.configuration()\n',
+        find: '        return this.#configuration()\n',
         replace: "        return { get: () => ({ value: 'yes' }), size: () => 0 }\n",
       },
     ],
