@@ -133,9 +133,10 @@ t.test(
         edges: { name: string; node: string; cardinality: string }[]
       }[]
     }>()
+    const identities = ['client', 'principal', 'role'].map((name) => ({ set: `${name}s`, name }))
     t.strictSame(
       meta.sets,
-      ORDER_NODE_TYPES.map(({ set, name }) => ({ name: set, node: name })),
+      [...identities, ...ORDER_NODE_TYPES].map(({ set, name }) => ({ name: set, node: name })),
     )
     const order = meta.nodes.find(({ name }) => name === 'order')!
     t.equal(order.idField, 'orderId')
