@@ -83,8 +83,12 @@ async function fetchJars() {
   }
 }
 
-/** @param {import('../server-process.mjs').StartOptions} options */
-function javaArgs({ heap = '512m', optimize = false }) {
+/**
+ * Each keyspace that a suite leaves behind has its tables in the heap: with half of it the last of a
+ * hundred get no answer any more.
+ * @param {import('../server-process.mjs').StartOptions} options
+ */
+function javaArgs({ heap = '1g', optimize = false }) {
   return [
     ...lines('jvm17.options'),
     '-Xms128m',
