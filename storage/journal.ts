@@ -134,6 +134,16 @@ export const CREATE_KEY_SUFFIX = '!key'
  */
 export const COUNTER_SUFFIX = '!counter'
 
+/**
+ * Consumers whose number is a generation of the graph index, not an offset of a log (PROTOCOL
+ * 3.13.5): the one that is read, the newest, and the newest that can't go on.
+ */
+export const GENERATION_CONSUMERS = {
+  live: 'index-live',
+  next: 'index-next',
+  gone: 'index-gone',
+} as const
+
 /** A natural key's row (ARCHITECTURE 4). Free when `claims` is empty. */
 export interface AliasRow {
   readonly keyType: string

@@ -6,6 +6,7 @@
 // says nothing of another, and a lost index can't be taken for one that is filled.
 
 import { SYSTEM_SHARD } from '../../../protocol/ids.ts'
+import { GENERATION_CONSUMERS } from '../../../storage/journal.ts'
 import type { DerivedRow, DerivedStore } from '../../../storage/journal.ts'
 import type { Fill } from '../../../storage/search.ts'
 
@@ -15,9 +16,7 @@ export interface GenerationNumbers {
   readonly next: number
 }
 
-const LIVE = 'index-live'
-const NEXT = 'index-next'
-const GONE = 'index-gone'
+const { live: LIVE, next: NEXT, gone: GONE } = GENERATION_CONSUMERS
 
 /** Behind the consumer of a generation: where filling a shard began, and how far it is. */
 const BEGUN = '-begun'

@@ -149,6 +149,11 @@ t.test('an offset above the head of its log, be it its own or that of `system`',
   same(t, await verify({ heads: { ...both, 1: 7 } }), [
     /^consumer_offset 1 index 8: is above the head of its log$/,
   ])
+  for (const consumer of ['index-live', 'index-next', 'index-gone']) {
+    await put('consumer_offset SET off = ? WHERE shard = ? AND consumer = ?', [99, 1, consumer])
+  }
+  // Generations are no offsets.
+  same(t, await verify({ heads: { ...both, 1: 8 } }), [])
 })
 
 t.test('a snapshot is at the version that its entry ends with', async (t) => {

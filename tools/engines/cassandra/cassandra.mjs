@@ -84,8 +84,7 @@ async function fetchJars() {
 }
 
 /**
- * Each keyspace that a suite leaves behind has its tables in the heap: with half of it the last of a
- * hundred get no answer any more.
+ * Each keyspace that a suite leaves has its tables in the heap: half of it is full after a hundred.
  * @param {import('../server-process.mjs').StartOptions} options
  */
 function javaArgs({ heap = '1g', optimize = false }) {
