@@ -4,6 +4,7 @@ import type { World } from '../../cluster/clock.ts'
 import { lacking, RequestError } from '../../protocol/errors.ts'
 import type { OperationParameter, OperationRequest, OperationResponse } from '../http/operation.ts'
 import type { Page } from './directory.ts'
+import type { Tags } from './writer.ts'
 
 export const PAGE_PARAMETERS: readonly OperationParameter[] = [
   { name: 'limit', in: 'query', description: 'From 1 to 100, 50 unless given' },
@@ -50,12 +51,19 @@ export function nowText({ clock }: World): string {
   return new Date(clock.nowMs()).toISOString()
 }
 
-/** A PUT says which version it is of, where there is one. */
-export function needsTag(type: string, key: string): RequestError {
-  const what = `${type} "${key}" exists: send its ETag in If-Match, or * to overwrite whatever it is`
-  return new RequestError('CONFLICT', what)
-}
-
-export function goneFor(type: string, key: string): RequestError {
-  return new RequestError('CONFLICT', `${type} "${key}" does not exist (any more)`)
+/**
+ * A PUT says which version it is of, where there is one, and none where there is none. Throws
+ * RequestError 409.
+ */
+export function checkTag(
+  { type, key, tags }: { readonly type: string; readonly key: string; readonly tags: Tags },
+  isThere: boolean,
+): void {
+  if (isThere && tags === null) {
+    const what = `${type} "${key}" exists: send its ETag in If-Match, or * to overwrite whatever it is`
+    throw new RequestError('CONFLICT', what)
+  }
+  if (!isThere && tags !== null && tags !== '*') {
+    throw new RequestError('CONFLICT', `${type} "${key}" does not exist (any more)`)
+  }
 }

@@ -1,6 +1,7 @@
 // The administration of identities over HTTP: people, clients, roles. Source: specification
 // "Personal access tokens and IAM", CONTRACT 1.8.
 
+import { uuidMaker } from '../../protocol/ids.ts'
 import { Hashing } from '../access/hashing.ts'
 import type { Operation } from '../http/operation.ts'
 import { Changes } from './changes.ts'
@@ -17,7 +18,9 @@ export function iamOperations(options: IamOptions): Operation[] {
   const writer = new IdentityWriter({ actorSystem, clock: world.clock, consistency })
   const changes = new Changes({ actorSystem, derived })
   const hashing = new Hashing()
-  const parts = { lastActiveAt: () => null, ...options, writer, changes, hashing }
+  const makeId = uuidMaker(world.random)
+  const newId = (): string => makeId(world.clock.nowMs())
+  const parts = { lastActiveAt: () => null, ...options, writer, changes, hashing, newId }
   return [
     ...new PrincipalStation(parts).operations(),
     ...new ClientStation(parts).operations(),

@@ -28,4 +28,6 @@ export interface IamParts extends Required<Omit<IamOptions, 'consistency' | 'der
   readonly writer: IdentityWriter
   readonly changes: Changes
   readonly hashing: Hashing
+  /** A UUIDv7. */
+  readonly newId: () => string
 }

@@ -6,7 +6,7 @@ import { RequestError } from '../../protocol/errors.ts'
 import type { Role } from '../access/role.ts'
 import type { Operation, OperationRequest, OperationResponse } from '../http/operation.ts'
 import { etagOf } from '../system-actor.ts'
-import { allow, answerOf, goneFor, IF_MATCH, needsTag, PAGE_PARAMETERS } from './asking.ts'
+import { allow, answerOf, checkTag, IF_MATCH, PAGE_PARAMETERS } from './asking.ts'
 import { ROLE_KEY, RoleBody } from './bodies.ts'
 import { changesOperation } from './changes.ts'
 import { Directory, readPageQuery } from './directory.ts'
@@ -108,9 +108,8 @@ export class RoleStation {
     const tags = tagsOf(request)
     const { actorSystem, writer } = this.#parts
     const isThere = actorSystem.system.get('role', key) !== null
-    if (!isThere && tags !== null && tags !== '*') throw goneFor('role', key)
-    if (isThere && tags === null) throw needsTag('role', key)
     const target = { request, type: 'role', key, tags }
+    checkTag(target, isThere)
     const written = isThere
       ? await writer.change<Role>(target, () => value)
       : await writer.make(request, 'role', key, value)

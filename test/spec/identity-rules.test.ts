@@ -87,6 +87,11 @@ t.test('each operation wants its own permission', async (t) => {
   }
   const stranger = await node.token('graph:query')
   refused(t, await get(unknown, stranger), 'FORBIDDEN', /needs the ACE/)
+  const there = encodeURIComponent(String((await person()).properties['email']))
+  for (const name of [there, 'nobody@example.com']) {
+    const wants = /needs the ACE iam\/principals:read$/
+    refused(t, await get(`${IAM}/principals/${name}`, stranger), 'FORBIDDEN', wants)
+  }
   const one = await node.token(`iam/principals/${id}:read`)
   t.equal((await get(`${IAM}/principals/${id}`, one)).status, 200, 'of one alone')
   refused(t, await get(`${IAM}/principals`, one), 'FORBIDDEN', /needs the ACE/)

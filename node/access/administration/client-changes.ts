@@ -5,20 +5,14 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { Acl } from '../../../protocol/ace.ts'
 import { parseAce } from '../../../protocol/ace.ts'
 import { errorItem } from '../../../protocol/errors.ts'
-import type { ErrorItem } from '../../../protocol/errors.ts'
 import type { ShapeError } from '../../../protocol/json/validation.ts'
 import { systemActor } from '../../system-actor.ts'
 import type { Change, PutBody } from '../../system-actor.ts'
 import { aclOfClient, authMethodOf, BOOTSTRAP_CLIENT, clientShape } from '../client.ts'
 import type { Client } from '../client.ts'
-import {
-  callerFor,
-  refusalOfTakenId,
-  refusalOfTimes,
-  refusalOfUnmadeRole,
-  refusalToGive,
-  unknownSystemRole,
-} from './giving.ts'
+import { unknownSystemRole } from './giving.ts'
+import { identityChange, refusalOfChange } from './identity-changes.ts'
+import type { IdentityChange, IdentityRules, Refusal } from './identity-changes.ts'
 import { refusalOfLastClient } from './owners.ts'
 import { clientNode } from './nodes.ts'
 
@@ -54,45 +48,30 @@ export const clientBehaviour = systemActor<Client>('client', checkClient, permit
   node: clientNode,
 })
 
-function permit(change: Change<Client>): ErrorItem | string | null {
-  const { view, turn, message, before } = change
-  if (turn.session === undefined) return permitStart(change)
-  const key = turn.key!
-  const after = message.type === 'put' ? (message.body as PutBody<Client>).value : null
-  const caller = callerFor(change, `iam/clients/${key}`, after === null ? 'delete' : 'write')
-  if (typeof caller === 'string') return caller
+const RULES: IdentityRules<Client> = {
+  ...{ type: 'client', other: 'principal', aclOf: aclOfClient },
+  countMax: () => LIMITS.access.clientsMax,
+  isNewlyShut: () => false,
+  refusalOfOwn,
+  refusalOfLast: refusalOfLastClient,
+}
+
+function permit(change: Change<Client>): Refusal {
+  if (change.turn.session === undefined) return permitStart(change)
+  return refusalOfChange(RULES, identityChange(change))
+}
+
+function refusalOfOwn({ before, after }: IdentityChange<Client>, caller: Acl): Refusal {
   if (before?.isSystem || after?.isSystem) {
     return errorItem('SYSTEM_CLIENT', 'system clients are not made, changed or deleted')
   }
-  const given =
-    refusalToGive(caller, view, { of: [before, after], acl: aclOfClient }) ??
-    refusalOfUnmadeRole(caller, view, { before, after })
-  if (given !== null) return given
-  return (
-    (after === null ? null : refusalOfValue(change, after, caller)) ??
-    refusalOfLastClient(view, { key, before, after })
-  )
-}
-
-function refusalOfValue(
-  change: Change<Client>,
-  after: Client,
-  caller: Acl,
-): ErrorItem | string | null {
-  const { view, before } = change
-  for (const scope of after.properties.scopes ?? []) {
+  for (const scope of after?.properties.scopes ?? []) {
     const parsed = parseAce(scope)
     if (!parsed.ok || !caller.coversForAnybody(parsed.ace)) {
       return `you do not hold the scope ${scope}: nobody gives more`
     }
   }
-  const times = refusalOfTimes(change, { before, after })
-  if (times !== null) return times
-  const taken = refusalOfTakenId(change, 'principal')
-  if (taken !== null) return taken
-  const { clientsMax } = LIMITS.access
-  if (before !== null || view.size('client') < clientsMax) return null
-  return errorItem('INVALID_STATE', `there are ${clientsMax} clients, which is the most`)
+  return null
 }
 
 /** A start makes the first client where there is none, and replaces its bootstrap secret. */

@@ -4,20 +4,14 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { passedBound } from '../../../protocol/attributes.ts'
 import { errorItem } from '../../../protocol/errors.ts'
-import type { ErrorItem } from '../../../protocol/errors.ts'
 import type { ShapeError } from '../../../protocol/json/validation.ts'
 import { systemActor } from '../../system-actor.ts'
-import type { Change, PutBody } from '../../system-actor.ts'
+import type { Change } from '../../system-actor.ts'
 import { foldedEmail, grantedTo, principalShape } from '../principal.ts'
 import type { Principal } from '../principal.ts'
-import {
-  callerFor,
-  refusalOfTakenId,
-  refusalOfTimes,
-  refusalOfUnmadeRole,
-  refusalToGive,
-  unknownSystemRole,
-} from './giving.ts'
+import { callerFor, unknownSystemRole } from './giving.ts'
+import { identityChange, refusalOfChange } from './identity-changes.ts'
+import type { IdentityChange, IdentityRules, Refusal } from './identity-changes.ts'
 import { refusalOfLastPrincipal } from './owners.ts'
 import { principalNode } from './nodes.ts'
 
@@ -36,41 +30,27 @@ export const principalBehaviour = systemActor<Principal>('principal', checkPrinc
   node: principalNode,
 })
 
-function permit(change: Change<Principal>): ErrorItem | string | null {
-  const { view, turn, message, before } = change
-  const key = turn.key!
-  const after = message.type === 'put' ? (message.body as PutBody<Principal>).value : null
-  const own = refusalOfOwnPassword(change, after)
-  if (own !== undefined) return own
-  const caller = callerFor(change, `iam/principals/${key}`, after === null ? 'delete' : 'write')
-  if (typeof caller === 'string') return caller
-  const given =
-    refusalToGive(caller, view, { of: [before, after], acl: grantedTo }) ??
-    refusalOfUnmadeRole(caller, view, { before, after })
-  if (given !== null) return given
-  const isSameLogins = same(before?.logins ?? [], after?.logins ?? [])
-  if (after !== null && !isSameLogins) return 'external logins are made by signing in'
-  return (
-    (after === null ? null : refusalOfValue(change, after)) ??
-    refusalOfLastPrincipal(view, { key, before, after })
-  )
+const RULES: IdentityRules<Principal> = {
+  ...{ type: 'principal', other: 'client', aclOf: grantedTo },
+  countMax: () => LIMITS.access.principalsMax,
+  isNewlyShut: (before, after) => before?.password?.hash !== after.password?.hash,
+  refusalOfOwn,
+  refusalOfLast: refusalOfLastPrincipal,
 }
 
-/** What the value itself and the others of its type have against it. */
-function refusalOfValue(change: Change<Principal>, after: Principal): ErrorItem | string | null {
-  const { view, turn, before } = change
-  const isNewlyShut = before?.password?.hash !== after.password?.hash
-  const times = refusalOfTimes(change, { before, after, isNewlyShut })
-  if (times !== null) return times
-  const taken = refusalOfTakenId(change, 'client')
-  if (taken !== null) return taken
+function permit(change: Change<Principal>): Refusal {
+  const asked = identityChange(change)
+  const own = refusalOfOwnPassword(asked)
+  return own === undefined ? refusalOfChange(RULES, asked) : own
+}
+
+function refusalOfOwn({ view, key, before, after }: IdentityChange<Principal>): Refusal {
+  if (after === null) return null
+  const isSameLogins = same(before?.logins ?? [], after.logins ?? [])
+  if (!isSameLogins) return 'external logins are made by signing in'
   const other = view.find<Principal>('principal', foldedEmail(after.properties.email))
-  if (other !== null && other.key !== turn.key) {
-    return errorItem('ALREADY_EXISTS', 'another principal has this e-mail address')
-  }
-  const { principalsMax } = LIMITS.access
-  if (before !== null || view.size('principal') < principalsMax) return null
-  return errorItem('INVALID_STATE', `there are ${principalsMax} principals, which is the most`)
+  if (other === null || other.key === key) return null
+  return errorItem('ALREADY_EXISTS', 'another principal has this e-mail address')
 }
 
 /**
@@ -78,11 +58,8 @@ function refusalOfValue(change: Change<Principal>, after: Principal): ErrorItem 
  * own, or as they sign in (then without one; its edge has seen the password). undefined: this is no
  * such change.
  */
-function refusalOfOwnPassword(
-  change: Change<Principal>,
-  after: Principal | null,
-): string | null | undefined {
-  const { turn, before } = change
+function refusalOfOwnPassword(change: IdentityChange<Principal>): string | null | undefined {
+  const { turn, before, after } = change
   const isSignIn = turn.session === undefined
   const isOwn = turn.by === turn.key && before !== null && after !== null
   const isPassword = isOwn && isOnlyPassword(before, after)
