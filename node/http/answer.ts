@@ -7,7 +7,7 @@ import type { Schema } from 'fast-json-stringify'
 import { STATUS_CODES } from 'node:http'
 import { statusOf } from '../../protocol/errors.ts'
 import type { ErrorItem, RequestError } from '../../protocol/errors.ts'
-import type { OperationResponse } from './operation.ts'
+import type { Operation, OperationResponse } from './operation.ts'
 
 /** Turns a response's value into JSON text. */
 export type Encode = (value: unknown) => string
@@ -39,12 +39,13 @@ export function hasBody(response: OperationResponse): boolean {
   return response.body !== undefined || response.raw !== undefined
 }
 
-/** The response of a refusal, in the platform's form or in that of RFC 6749. */
+/** The response of a refusal, in the form of its operation (`Operation.errors`). */
 export function refusal(
   error: RequestError,
   requestId: string,
-  form: 'platform' | 'oauth',
+  form: NonNullable<Operation['errors']>,
 ): OperationResponse {
+  if (typeof form === 'function') return form(error)
   const first = error.errors[0]!
   if (form === 'platform')
     return { status: statusOf(first.code), body: errorBody(error, requestId) }

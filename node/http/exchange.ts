@@ -217,7 +217,8 @@ export class Exchange implements OperationRequest, Arriving {
     }
     const form = this.route?.operation.errors ?? 'platform'
     const response = refusal(refused as RequestError, this.requestId, form)
-    this.answer(headers === undefined ? response : { ...response, headers })
+    if (headers === undefined) this.answer(response)
+    else this.answer({ ...response, headers: { ...response.headers, ...headers } })
   }
 
   /** Refuses and closes: what follows on this connection can't be told from the body. */

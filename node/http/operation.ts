@@ -98,8 +98,11 @@ export interface Operation {
   }
   /** Who calls is counted by address, more strictly than all else (CONTRACT 0 "Rate limits"). */
   readonly rate?: 'sign-in'
-  /** How refusals made before `handle` look: `oauth` is `{error, error_description}` (RFC 6749). */
-  readonly errors?: 'platform' | 'oauth'
+  /**
+   * How refusals made before `handle` look: `oauth` is `{error, error_description}` (RFC 6749); a
+   * function makes the answer itself.
+   */
+  readonly errors?: 'platform' | 'oauth' | ((refused: RequestError) => OperationResponse)
   /** Query parameters and headers for the OpenAPI document; nothing is checked by them. */
   readonly parameters?: readonly OperationParameter[]
   readonly response?: TSchema

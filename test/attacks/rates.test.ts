@@ -96,3 +96,19 @@ t.test('requests of a client, sign-ins of an address, tokens for a client', asyn
   isOver(t, busy)
   t.equal((await signIn('192.0.2.5', '', '')).status, 401, 'another address')
 })
+
+t.test('a person whose form is one too many is told so on a page', async (t) => {
+  const send = (from: string): Promise<Answer> =>
+    node.send('/oauth/authorize', {
+      method: 'POST',
+      raw: 'form=x',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded', 'X-Forwarded-For': from },
+    })
+  const [sent, over] = await untilRefused(() => send('192.0.2.6'), 40)
+  t.equal(sent, 40)
+  isOver(t, over)
+  t.equal(over.headers['content-type'], 'text/html; charset=utf-8')
+  t.match(over.headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-/)
+  t.match(over.text, /<h1>Not now<\/h1>[^]*Too many requests in a minute[^]*in \d+ s/)
+  t.equal((await send('192.0.2.7')).status, 400, 'another address')
+})

@@ -11,6 +11,7 @@ import type { Authorize } from './authorize.ts'
 import type { CheckedClient, ClientCheck } from './client-check.ts'
 import type { Introspection } from './introspection.ts'
 import { metadata } from './metadata.ts'
+import { refusedPage } from './pages/pages.ts'
 import { OAuthError, readForm, readShownClient } from './request.ts'
 import type { Form } from './request.ts'
 import { TOKEN_HEADERS, readGrant } from './token-requests.ts'
@@ -65,6 +66,7 @@ export function oauthOperations(parts: OAuthParts): Operation[] {
     },
     {
       ...SIGN_IN,
+      errors: earlyRefusal,
       path: '/oauth/authorize',
       summary: 'The forms of those pages',
       handle: (request) => parts.authorize.send(request),
@@ -96,6 +98,11 @@ export function oauthOperations(parts: OAuthParts): Operation[] {
       handle: () => ({ status: 200, body: metadata(parts.baseUrl) }),
     },
   ]
+}
+
+/** People sent a form: what is refused before anybody looks at it is told on a page as well. */
+function earlyRefusal(refused: RequestError): OperationResponse {
+  return refusedPage(refused.message, refused.status)
 }
 
 /** What an endpoint has of its request; the address is read before anything is awaited. */

@@ -174,7 +174,8 @@ export function refusedPage(
   status = 400,
   headers: Readonly<Record<string, string>> = {},
 ): OperationResponse {
-  const title = status === 400 ? 'This link does not work' : 'Not now'
+  const isForNow = status === 429 || status >= 500
+  const title = isForNow ? 'Not now' : 'This link does not work'
   return pageAnswer({
     status,
     title,
@@ -182,8 +183,12 @@ export function refusedPage(
     content: html`<h1>${title}</h1>
       <p class="error" role="alert">${sentence(reason)}</p>
       <p class="soft">
-        Go back to the application that sent you here and begin anew. If it happens again, tell
-        those who run it.
+        ${
+          isForNow
+            ? 'Wait as long, then go back to the page before this one and send it again.'
+            : 'Go back to the application that sent you here and begin anew.'
+        }
+        If it happens again, tell those who run it.
       </p>`,
   })
 }
