@@ -288,6 +288,7 @@ function makeAccess(
     refreshTokenMs: settings.refreshTokenMs,
     baseUrl: settings.http.baseUrl,
     storeSecret,
+    hasPeers: settings.storageDriver === 'cluster',
     rates: settings.rates,
     tell,
     isTerminal,

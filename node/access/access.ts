@@ -16,6 +16,7 @@ import { bootstrap } from './bootstrap.ts'
 import { clientBehaviour } from './administration/client-changes.ts'
 import { principalBehaviour } from './administration/principal-changes.ts'
 import { roleBehaviour } from './administration/role-changes.ts'
+import { assertionsBehaviour } from './oauth/assertion-place.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Passwords } from './password.ts'
 import { Secrets } from './secret.ts'
@@ -33,6 +34,7 @@ export function accessBehaviours(): Behaviour[] {
   return [
     ...[clientBehaviour, principalBehaviour, roleBehaviour],
     ...[sessionBehaviour, sessionListBehaviour, revocationBehaviour, oldSessionBehaviour],
+    assertionsBehaviour,
   ] as Behaviour[]
 }
 
@@ -50,6 +52,8 @@ export interface AccessOptions {
   readonly baseUrl: string
   /** The store's secret, the same on all members. */
   readonly storeSecret: string
+  /** Other members serve the same store; absent: this is the only one. */
+  readonly hasPeers?: boolean
   /** How often clients may sign in, and be wrong; absent: as often as they like, and the usual. */
   readonly rates?: Pick<Rates, 'signInClient' | 'wrongSignIns' | 'wrongSignInsMs'>
   /** Shows a text to the operator. */
@@ -117,6 +121,7 @@ export function createAccess(options: AccessOptions): Access {
     operations: createOAuth({
       ...{ actorSystem, world, sessions, signIns, tokenRate, passwords, authenticator },
       ...{ ready, attributesOf, baseUrl, storeSecret: options.storeSecret },
+      hasPeers: options.hasPeers ?? false,
     }),
     authenticate: (authorization, addressOf) =>
       authenticator.authenticate(authorization, addressOf),

@@ -4,8 +4,10 @@ import t from 'tap'
 import { SignJWT, exportJWK, generateKeyPair } from 'jose'
 import { LIMITS } from '../../../config/limits.ts'
 import { overrideLimits } from '../../../config/testing/override-limits.ts'
+import { RequestError } from '../../../protocol/errors.ts'
 import type { Client } from '../client.ts'
 import { Assertions } from './assertions.ts'
+import type { AssertionsOptions } from './assertions.ts'
 
 const ISSUER = 'https://orders.example'
 const AUDIENCES = [ISSUER, `${ISSUER}/oauth/token`]
@@ -17,7 +19,8 @@ const client = {
   properties: { tokenEndpointAuthMethod: 'private_key_jwt', jwks: { keys } },
 } as unknown as Client
 const clock = { nowMs: Date.parse('2026-03-01T12:00:00Z') }
-const fresh = (): Assertions => new Assertions({ audiences: AUDIENCES, nowMs: () => clock.nowMs })
+const fresh = (place: AssertionsOptions['place'] = null): Assertions =>
+  new Assertions({ audiences: AUDIENCES, nowMs: () => clock.nowMs, place })
 const nowS = (): number => clock.nowMs / 1_000
 let made = 0
 
@@ -106,4 +109,29 @@ t.test('RFC 7523 3 (7): each is taken once, in bounded memory', async (t) => {
   t.equal(await assertions.check(await sign(), 'bot', client), 'full')
   clock.nowMs += 3 * 60_000
   t.equal(await assertions.check(await sign(), 'bot', client), 'right', 'the former ones are over')
+})
+
+t.test('RFC 7523 3 (7): other members are asked about what is good and new here', async (t) => {
+  const asked: string[] = []
+  let answer: boolean | RequestError = true
+  const assertions = fresh({
+    async take(clientId, jti) {
+      asked.push(`${clientId} ${jti}`)
+      if (typeof answer === 'object') throw answer
+      return answer
+    },
+  })
+  const check = async (jti: string, key = own.privateKey): Promise<string> =>
+    assertions.check(await sign({ jti }, key), 'bot', client)
+  t.equal(await check('a', other.privateKey), 'wrong')
+  t.equal(await check('a'), 'right')
+  t.equal(await check('a'), 'used')
+  answer = false
+  t.equal(await check('b'), 'used', 'another member has taken it')
+  t.equal(await check('b'), 'used')
+  answer = new RequestError('UNAVAILABLE', 'nobody can be asked')
+  await t.rejects(check('c'), answer)
+  answer = true
+  t.equal(await check('c'), 'right', 'as the others have it, once they can be asked')
+  t.same(asked, ['bot a', 'bot b', 'bot c', 'bot c'])
 })

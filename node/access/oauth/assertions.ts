@@ -1,13 +1,14 @@
 // Clients that sign: `private_key_jwt`. The client shows a JWT that it signed with a key whose
 // public half it has registered; each is taken once. What was taken is remembered until it would
-// have expired, in bounded memory, by each member for itself. Source: RFC 7523 3, RFC 7521 4.2,
-// CONTRACT 1.11.
+// have expired, in bounded memory; where there are several members they agree about what this one
+// has not seen (`assertion-place.ts`). Source: RFC 7523 3, RFC 7521 4.2, CONTRACT 1.11.
 
 import { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { LIMITS } from '../../../config/limits.ts'
 import { authMethodOf } from '../client.ts'
 import type { Client } from '../client.ts'
+import type { AssertionPlace } from './assertion-place.ts'
 
 /** Signatures with a public key: with a shared one (HS256) or none nobody has shown anything. */
 export const ASSERTION_ALGORITHMS = [
@@ -20,6 +21,8 @@ export interface AssertionsOptions {
   readonly audiences: readonly string[]
   /** Wall clock, milliseconds. */
   readonly nowMs: () => number
+  /** What all members ask, once an assertion is good; null: this is the only one. */
+  readonly place: Pick<AssertionPlace, 'take'> | null
 }
 
 export type AssertionAnswer = 'right' | 'wrong' | 'used' | 'full'
@@ -45,7 +48,10 @@ export class Assertions {
     }
   }
 
-  /** Whether this client signed it, for us, for now, and showed it never before. */
+  /**
+   * Whether this client signed it, for us, for now, and showed it never before. Throws RequestError
+   * where other members can't be asked (429, 503, 504).
+   */
   async check(assertion: string, clientId: string, client: Client): Promise<AssertionAnswer> {
     const keys = client.properties.jwks
     if (authMethodOf(client) !== 'private_key_jwt' || keys === undefined) return 'wrong'
@@ -56,7 +62,16 @@ export class Assertions {
     const endMs = exp! * 1_000 + clockToleranceMs
     if (endMs > this.#options.nowMs() + assertionLifeMsMax + 2 * clockToleranceMs) return 'wrong'
     if (typeof jti !== 'string' || jti.length > LIMITS.access.assertionIdCharsMax) return 'wrong'
-    return this.#take(clientId, jti, endMs)
+    const taken = this.#take(clientId, jti, endMs)
+    const { place } = this.#options
+    if (taken !== 'right' || place === null) return taken
+    try {
+      return (await place.take(clientId, jti)) ? 'right' : 'used'
+    } catch (error) {
+      // Who comes again with it is told by the others.
+      this.#giveBack(clientId, jti)
+      throw error
+    }
   }
 
   async #verify(
@@ -97,6 +112,13 @@ export class Assertions {
     this.#count++
     this.#taken.set(clientId, own)
     return 'right'
+  }
+
+  #giveBack(clientId: string, jti: string): void {
+    const own = this.#taken.get(clientId)
+    if (own?.delete(jti) !== true) return
+    this.#count--
+    if (own.size === 0) this.#taken.delete(clientId)
   }
 
   #sweep(): void {

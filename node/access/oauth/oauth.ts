@@ -8,6 +8,7 @@ import type { AttributesOf, Authenticator, Ready } from '../authenticate.ts'
 import type { Passwords } from '../password.ts'
 import type { SessionGrants } from '../sessions/grants.ts'
 import type { SignIns } from '../sign-ins.ts'
+import { AssertionPlace } from './assertion-place.ts'
 import { Assertions } from './assertions.ts'
 import { Authorize } from './authorize.ts'
 import { ClientCheck } from './client-check.ts'
@@ -32,6 +33,8 @@ export interface OAuthOptions {
   readonly baseUrl: string
   /** The store's secret, the same on all members. */
   readonly storeSecret: string
+  /** Other members serve the same store. */
+  readonly hasPeers: boolean
 }
 
 export function createOAuth(options: OAuthOptions): Operation[] {
@@ -41,7 +44,8 @@ export function createOAuth(options: OAuthOptions): Operation[] {
   const { random } = world
   const nowMs = (): number => world.clock.nowMs()
   const endpoints = ['token', 'revoke', 'introspect'].map((name) => `${baseUrl}/oauth/${name}`)
-  const assertions = new Assertions({ audiences: [baseUrl, ...endpoints], nowMs })
+  const place = options.hasPeers ? new AssertionPlace(actorSystem, random) : null
+  const assertions = new Assertions({ audiences: [baseUrl, ...endpoints], nowMs, place })
   const people = new People({ actorSystem, passwords, nowMs })
   const seal = new FormSeal({ secret: storeSecret, random, nowMs, baseUrl })
   return oauthOperations({
