@@ -3,10 +3,10 @@
 
 import t from 'tap'
 import { addPerson, choosePassword, register } from '../harness/identities.ts'
+import { leap } from '../harness/leap.ts'
 import { LEAP_VARIABLE } from '../harness/lowered-limits.ts'
 import { NodeProcess } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
-import { Patience, tick } from '../harness/patience.ts'
 import { PlainBrowser } from '../harness/plain-browser.ts'
 
 const LEAP_MS = 61_000
@@ -53,28 +53,6 @@ const byCode = (code: string): Promise<Answer> =>
 const byRefresh = ({ refresh_token }: Tokens): Promise<Answer> =>
   token({ grant_type: 'refresh_token', refresh_token })
 
-/** Moves its clocks ahead, and waits until they are: its sessions say what time it is there. */
-async function leap(times: number): Promise<void> {
-  for (let i = 0; i < times; i++) {
-    const toMs = (await timeThereMs()) + LEAP_MS
-    process.kill(node.pid, 'SIGUSR2')
-    const patience = new Patience(30_000)
-    // What is under way meanwhile is out of time.
-    while ((await timeThereMs().catch(() => 0)) < toMs) {
-      if (patience.isOver()) throw new Error('its clocks stand still')
-      await tick()
-    }
-  }
-}
-
-/** When a session that is made now is made, by its own clock. */
-async function timeThereMs(): Promise<number> {
-  const token = await node.token()
-  const answer = await node.ask('/resources/me/sessions', { token })
-  const [newest] = answer.json<{ sessions: { createdAt: string }[] }>().sessions
-  return Date.parse(newest!.createdAt)
-}
-
 const isGood = async ({ access_token }: Tokens): Promise<boolean> =>
   (await node.ask('/resources/graph/meta', { token: access_token })).status === 200
 
@@ -84,17 +62,17 @@ t.test('each ends at its time', async (t) => {
   const page = new PlainBrowser()
   await page.open(address)
   const code = await newCode()
-  await leap(1)
+  await leap(node, LEAP_MS)
   t.match((await byCode(code)).json(), { error: 'invalid_grant' }, 'a code after 61 s')
   t.ok(await isGood(tokens), 'an access token of 5 minutes after 61 s')
-  await leap(4)
+  await leap(node, LEAP_MS, 4)
   t.notOk(await isGood(tokens), 'and after 5 minutes')
   const renewed = await byRefresh(tokens)
   t.equal(renewed.status, 200, 'its refresh token of 10 minutes')
   t.ok(await isGood(renewed.json<Tokens>()))
-  await leap(5)
+  await leap(node, LEAP_MS, 5)
   const shown = await page.send({ email: EMAIL, password: PASSWORD })
   t.match(shown.text, /This page is too old/, 'a page after 10 minutes')
-  await leap(5)
+  await leap(node, LEAP_MS, 5)
   t.match((await byRefresh(renewed.json<Tokens>())).json(), { error: 'invalid_grant' })
 })

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { clusterSettings, onCluster } from './driver.ts'
 import { Patience, tick } from './patience.ts'
-import { LEAP_VARIABLE, LIMITS_VARIABLE } from './lowered-limits.ts'
+import { AHEAD_VARIABLE, LEAP_VARIABLE, LIMITS_VARIABLE } from './lowered-limits.ts'
 
 /** What a node is started by. */
 export const MAIN = fileURLToPath(new URL('../../cli/node.mjs', import.meta.url))
@@ -18,7 +18,7 @@ export const MAIN = fileURLToPath(new URL('../../cli/node.mjs', import.meta.url)
 const SOURCES = fileURLToPath(new URL('../../node/main.ts', import.meta.url))
 /** What lowers the bounds of a program that `env` names other ones for; else nothing. */
 export function limitFlags(env: Readonly<Record<string, string>>): string[] {
-  const isOther = LIMITS_VARIABLE in env || LEAP_VARIABLE in env
+  const isOther = [LIMITS_VARIABLE, LEAP_VARIABLE, AHEAD_VARIABLE].some((name) => name in env)
   return isOther ? ['--import', new URL('./lowered-limits.ts', import.meta.url).href] : []
 }
 
