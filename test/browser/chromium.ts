@@ -32,8 +32,11 @@ interface Owner {
   teardown(end: () => Promise<void>): void
 }
 
-/** A browser that ends with the test; why there is none, where there is none. */
-export async function openBrowser(t: Owner): Promise<Browser | { readonly skipped: string }> {
+/** A browser that ends with the test, with `more` switches; why there is none, where that is so. */
+export async function openBrowser(
+  t: Owner,
+  more: readonly string[] = [],
+): Promise<Browser | { readonly skipped: string }> {
   const dir = mkdtempSync(join(tmpdir(), 'kontor-chromium-'))
   let browser: Browser | null = null
   t.teardown(async () => {
@@ -45,7 +48,7 @@ export async function openBrowser(t: Owner): Promise<Browser | { readonly skippe
   browser = await puppeteer.launch({
     executablePath: found.path,
     headless: 'shell',
-    args: ARGS,
+    args: [...ARGS, ...more],
     userDataDir: join(dir, 'profile'),
     timeout: START_MS,
     env: { ...process.env, HOME: dir, ...found.env },
