@@ -88,8 +88,12 @@ export interface SocketNode {
 }
 
 /** Opens a socket. Rejects when it is not let in. */
-export function connect(node: Pick<SocketNode, 'port'>, path = '/ws'): Promise<SocketClient> {
-  const socket = new WebSocket(`ws://127.0.0.1:${node.port}${path}`)
+export function connect(
+  node: Pick<SocketNode, 'port'>,
+  path = '/ws',
+  protocols: string[] = [],
+): Promise<SocketClient> {
+  const socket = new WebSocket(`ws://127.0.0.1:${node.port}${path}`, protocols)
   const client = new SocketClient(socket)
   return new Promise((resolve, reject) => {
     socket.addEventListener('open', () => resolve(client))

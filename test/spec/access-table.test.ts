@@ -1,6 +1,7 @@
 // Every operation of the route table against every kind of caller, over HTTP on a real node: who is
-// let in, and what a refusal says. The table is the node's own, so what comes to it is in here.
-// Source: specification "Authentication"; CONTRACT 0 "Refused", 1.14; RFC 6750 3.
+// let in, and what a refusal says; and the sockets, which ask by a frame. The table is the node's
+// own, so what comes to it is in here. Source: specification "Authentication"; CONTRACT 0 "Refused",
+// 1.4.1, 1.10, 1.14; RFC 6750 3.
 
 import t from 'tap'
 import type { Test } from 'tap'
@@ -10,11 +11,15 @@ import type { Operation } from '../../node/http/operation.ts'
 import { clusterSettings } from '../harness/driver.ts'
 import { NodeProcess } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
+import { register, signedIn } from '../harness/identities.ts'
 import { create } from '../harness/orders.ts'
 import { until } from '../harness/patience.ts'
+import { connect } from '../harness/socket-client.ts'
 
 const UUID = '0198c0de-7000-7abc-8def-0123456789ab'
 const REALM = 'Bearer realm="kontor"'
+const OWNER = 'system:owner'
+const GRAPHQL_WS = 'graphql-transport-ws'
 const INVALID = `${REALM}, error="invalid_token"`
 
 /** What stands in a path, where `x` would not do. */
@@ -39,7 +44,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   'GET /resources/graph': `?q=${encodeURIComponent('[{"edge":"orders","node":{"fields":["orderNumber"]}}]')}`,
   'GET /graphql': `?query=${encodeURIComponent('{ orders { orderNumber } }')}`,
 }
-/** What the client that asks here may never do, with the reason. */
+/** What clients may never do, with the reason; a person with the same roles does it. */
 const NOT_OF_CLIENTS: Readonly<Record<string, string>> = {
   'POST /me/pat': 'personal access tokens are of principals',
   'POST /resources/me/password': 'only people have passwords',
@@ -121,7 +126,10 @@ function rowOf(node: NodeProcess, operation: Operation): Row {
   const ask = (token: string | null): Promise<Answer> => {
     const headers = token === null ? {} : { Authorization: `Bearer ${token}` }
     if (body === undefined) return node.send(path, { method, headers })
-    if (body.type === 'form') return node.form(path, {})
+    if (body.type === 'form') {
+      const form = { ...headers, 'Content-Type': 'application/x-www-form-urlencoded' }
+      return node.send(path, { method, raw: '', headers: form })
+    }
     const raw = body.type === 'ndjson' ? LINE : JSON.stringify(BODIES[name] ?? sample(body.schema))
     return node.send(path, {
       method,
@@ -151,6 +159,7 @@ function letIn(t: Test, answer: Answer, who: string): void {
   const isBusy = status === 503 && !answer.text.includes('tokens')
   const isIn = status !== 401 && status !== 403 && (status < 500 || isBusy)
   t.ok(isIn, `${who}: ${status} ${answer.text.slice(0, 200)}`)
+  t.equal(answer.headers['www-authenticate'], undefined, who)
 }
 
 /** Refused with 401 and this challenge; never a word of what is there. */
@@ -160,6 +169,37 @@ function unknown(t: Test, answer: Answer, challenge: string, who: string): void 
   t.match(answer.json(), { errors: [{ code: 'UNAUTHENTICATED' }] }, who)
 }
 
+/** An owner that is a client, with a token that is none any more as it is suspended. */
+async function suspendedClient(): Promise<string> {
+  const grant_types = ['client_credentials']
+  const { id, secret } = await register(node, { grant_types }, ['system:owner'])
+  const shown = { client_id: id, client_secret: secret! }
+  const answer = await node.form('/oauth/token', { grant_type: 'client_credentials', ...shown })
+  const { access_token: token } = answer.json<{ access_token: string }>()
+  await suspend(`clients/${id}`, token)
+  const again = await node.form('/oauth/token', { grant_type: 'client_credentials', ...shown })
+  if (again.status !== 401) throw new Error(`${again.status} ${again.text}`)
+  return token
+}
+
+/** A person who is an owner, and another one who is suspended. */
+async function people(): Promise<{ person: string; suspended: string }> {
+  const [one, other] = ['0198c0de-7000-7abc-8def-000000000001', UUID]
+  const of = (id: string, name: string) => ({ id, email: `${name}@shop.example`, roles: [OWNER] })
+  const { token: person } = await signedIn(node, of(one, 'ada'))
+  const { token: suspended } = await signedIn(node, of(other, 'eve'))
+  await suspend(`principals/${other}`, suspended)
+  return { person, suspended }
+}
+
+async function suspend(identity: string, token: string): Promise<void> {
+  const status = async () => (await node.ask('/resources/graph/meta', { token })).status
+  await until('its roles are known', async () => (await status()) === 200)
+  const answer = await node.ask(`/resources/iam/${identity}/suspend`, { method: 'PUT' })
+  if (answer.status >= 300) throw new Error(answer.text)
+  await until('it is suspended', async () => (await status()) === 401)
+}
+
 const { node, expired } = await start()
 const owner = await node.token()
 const revoked = await node.token()
@@ -167,27 +207,40 @@ await node.form('/oauth/revoke', { token: revoked })
 await until('the token is revoked', async () => {
   return (await node.ask('/resources/graph/meta', { token: revoked })).status === 401
 })
+const { person, suspended } = await people()
+/** Tokens that are no good, each for another reason. */
+const bad = {
+  ...{ expired, revoked, nonsense: 'nonsense' },
+  'of nobody': Buffer.alloc(48).toString('base64url'),
+  'of another secret': `${owner.slice(0, 32)}${'A'.repeat(32)}`,
+  'of a client that is suspended': await suspendedClient(),
+  'of a person who is suspended': suspended,
+}
 const rows = describedOperations().map((operation) => rowOf(node, operation))
-const closed = rows.filter(({ operation: { access } }) => access === 'token')
+const guarded = rows.filter(({ operation: { access } }) => access !== 'none')
+const open = rows.filter(({ operation: { access } }) => access === 'none')
 
 t.test('RFC 6750 3: without a token, and with one that is no good', async (t) => {
-  t.ok(closed.length > 30, `${closed.length} operations`)
-  const bad = {
-    ...{
-      expired,
-      revoked,
-      nonsense: 'nonsense',
-      'of nobody': Buffer.alloc(48).toString('base64url'),
-    },
-    'of another secret': `${owner.slice(0, 32)}${'A'.repeat(32)}`,
-  }
-  for (const { name, operation, ask } of rows) {
+  t.ok(guarded.length > 30, `${guarded.length} operations`)
+  for (const { name, operation, ask } of guarded) {
     if (operation.access === 'token') unknown(t, await ask(null), REALM, name)
-    else if (operation.access === 'either') letIn(t, await ask(null), name)
-    else t.not((await ask(null)).headers['www-authenticate'], REALM, name)
-    if (operation.access === 'none') continue
+    else letIn(t, await ask(null), name)
     for (const [what, token] of Object.entries(bad)) {
       unknown(t, await ask(token), INVALID, `${name}, ${what}`)
+    }
+  }
+})
+
+t.test('what is open to all looks at no token: one more or less changes nothing', async (t) => {
+  t.ok(open.length > 10, `${open.length} operations`)
+  for (const { name, ask } of open) {
+    const { status, headers } = await ask(null)
+    t.notOk(status === 401 || status === 403, `${name}: ${status}`)
+    t.equal(headers['www-authenticate'], undefined, name)
+    for (const [what, token] of Object.entries({ ...bad, owner, person })) {
+      const answer = await ask(token)
+      t.equal(answer.status, status, `${name}, ${what}`)
+      t.equal(answer.headers['www-authenticate'], undefined, `${name}, ${what}`)
     }
   }
 })
@@ -219,36 +272,47 @@ t.test('RFC 6750 3.1: a token that is not enough, and what would be', async (t) 
   }
 })
 
-t.test('a token of the entries that the operation names, and the owner’s', async (t) => {
-  for (const { name, ask, scope } of closed) {
+t.test('a token of the entries that the operation names, and the owners’', async (t) => {
+  for (const { name, ask, scope } of guarded) {
     letIn(t, await ask(await node.token(scope === '' ? 'signals:read' : scope)), `${name} ${scope}`)
     letIn(t, await ask(owner), `${name}, the owner`)
+    const answer = await ask(person)
+    t.not(statusOf(answer), 403, `${name}, a person who is an owner: ${answer.text.slice(0, 200)}`)
+    letIn(t, answer, `${name}, a person who is an owner`)
   }
 })
 
-const canMakeClients = rows.some(({ name }) => name === 'POST /iam/clients')
+/** How a socket takes what says who is there: `in`, or the code that it is closed with. */
+async function socketOf(path: '/ws' | '/graphql', token: string | null): Promise<string> {
+  const socket = path === '/ws' ? await connect(node) : await connect(node, path, [GRAPHQL_WS])
+  if (path === '/ws') socket.send({ type: 'auth', ...(token !== null && { token }) })
+  else {
+    const payload = token === null ? {} : { authorization: `Bearer ${token}` }
+    socket.send({ type: 'connection_init', payload })
+  }
+  await until('it is answered', () => socket.end !== null || socket.frames.length > 0)
+  const [first] = socket.frames
+  if (first?.type === 'authenticated' || first?.type === 'connection_ack') {
+    socket.close()
+    return 'in'
+  }
+  return String((await socket.ended()).code)
+}
 
-t.test('of a client that is suspended', { skip: !canMakeClients }, async (t) => {
-  const made = await node.ask('/iam/clients', {
-    body: { name: 'suspended', redirect_uris: [], grant_types: ['client_credentials'] },
-  })
-  const { clientId, client_secret: secret } = made.json<{
-    clientId: string
-    client_secret: string
-  }>()
-  const path = `/resources/iam/clients/${clientId}`
-  await node.ask(`${path}/roles`, { method: 'PUT', body: { roles: ['system:owner'] } })
-  const token = async (): Promise<Answer> =>
-    node.form('/oauth/token', {
-      ...{ grant_type: 'client_credentials', client_id: clientId, client_secret: secret },
-    })
-  const answer = await token()
-  t.equal(answer.status, 200, answer.text)
-  const { access_token: suspended } = answer.json<{ access_token: string }>()
-  const meta = async () => (await node.ask('/resources/graph/meta', { token: suspended })).status
-  await until('its role is known', async () => (await meta()) === 200)
-  t.equal((await node.ask(`${path}/suspend`, { method: 'PUT' })).status < 300, true)
-  await until('that is known', async () => (await meta()) === 401)
-  for (const { name, ask } of closed) unknown(t, await ask(suspended), INVALID, name)
-  t.equal((await token()).status, 401)
+t.test('sockets: who is nobody goes, who is known asks by frames', async (t) => {
+  const known = { owner, person, 'of another scope': await node.token('signals:read') }
+  for (const [path, code] of [
+    ['/ws', '4401'],
+    ['/graphql', '4403'],
+  ] as const) {
+    t.equal(await socketOf(path, null), code, `${path} without a token`)
+    for (const [what, token] of Object.entries(bad)) {
+      t.equal(await socketOf(path, token), code, `${path}, ${what}`)
+    }
+    for (const [what, token] of Object.entries(known)) {
+      t.equal(await socketOf(path, token), 'in', `${path}, ${what}`)
+    }
+  }
+  const plain = await node.ask('/ws', { token: owner })
+  t.equal(plain.status, 426, 'without an upgrade there is nothing')
 })
