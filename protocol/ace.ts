@@ -131,6 +131,20 @@ export interface NodeGrant {
 const isAbove = (ace: Ace, path: readonly string[]): boolean =>
   ace.path.every((segment, i) => segment === path[i])
 
+/** Room for the answers of several sets: what all of them remember is bounded together. */
+export class AnswerRoom {
+  used = 0
+  readonly #max: number
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  get isFull(): boolean {
+    return this.used >= this.#max
+  }
+}
+
 /**
  * What somebody may do: a set of entries, compiled. Answers are remembered, so that the questions
  * of the hot path cost two map look-ups. Never changes; a changed role makes a new one.
@@ -146,6 +160,7 @@ export class Acl {
   readonly #base: Acl | null
   readonly #answers = new Map<string, Map<string, boolean>>()
   #remembered = 0
+  #room = new AnswerRoom(ACE_LIMITS.aclAnswersMax)
   #text: string | null = null
 
   constructor(
@@ -227,13 +242,24 @@ export class Acl {
     if (resource.length + permission.length > ACE_LIMITS.aclQuestionCharsMax) return answer
     if (this.#remembered >= ACE_LIMITS.aclAnswersMax) {
       this.#answers.clear()
+      this.#room.used -= this.#remembered
       this.#remembered = 0
     }
+    if (this.#room.isFull) return answer
     let answers = this.#answers.get(resource)
     if (!answers) this.#answers.set(resource, (answers = new Map()))
     answers.set(permission, answer)
     this.#remembered++
+    this.#room.used++
     return answer
+  }
+
+  /** From now on its answers count with those of other sets: none is remembered without room. */
+  remembersIn(room: AnswerRoom): this {
+    this.#room.used -= this.#remembered
+    room.used += this.#remembered
+    this.#room = room
+    return this
   }
 
   /** Every list has to grant it. */

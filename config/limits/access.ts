@@ -35,8 +35,10 @@ export const ACCESS_LIMITS = {
   lookUpsOfNetworkMax: 64,
   /** Tokens whose identity is at hand. */
   tokenCacheMax: 10_000,
-  /** Characters of scopes whose permissions are at hand; compiled they take several times that. */
+  /** Characters of scopes and of entries that are at hand; compiled they take several times that. */
   aclScopesCharsMax: 4 * MiB,
+  /** Answers that compiled sets of entries remember, all together. */
+  aclAnswersMax: 200_000,
   // Identities
   identityNameCharsMax: 200,
   /** RFC 5321 4.5.3.1.3, less the brackets of a path. */

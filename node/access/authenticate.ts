@@ -11,10 +11,10 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Acl } from '../../protocol/ace.ts'
 import type { Attributes } from '../../protocol/attributes.ts'
 import { RequestError } from '../../protocol/errors.ts'
+import { CompiledAcls } from './compiled-acls.ts'
 import type { Identity } from './identity.ts'
 import { LookUps } from './look-ups.ts'
 import type { LookUp } from './look-ups.ts'
-import { aclOfSession } from './permission.ts'
 import { REVOCATION } from './sessions/revocation.ts'
 import type { Revocations } from './sessions/revocation.ts'
 import type { LiveSession } from './sessions/session-state.ts'
@@ -57,11 +57,7 @@ interface Known {
   /** From then on the token is over, by the wall clock. */
   readonly untilMs: number
   /** From then on its owner must be asked again, by the monotonic clock. */
-  leaseMs: number
-  /** null: not worked out yet, or what it was made of has changed. */
-  identity: Identity | null
-  /** Which maps it was made of. */
-  made: number
+  readonly leaseMs: number
 }
 
 const NOWHERE = (): string => ''
@@ -74,11 +70,9 @@ export class Authenticator {
   /** By the session's name in its token, oldest first. */
   readonly #known = new Map<string, Known>()
   #scopeChars = 0
-  /** By identity, client and scope: sessions that may do the same share one set and its memory. */
-  readonly #acls = new Map<string, Acl>()
-  #aclChars = 0
-  /** Raised by each change of the maps that identities are made of. */
-  #maps = 0
+  readonly #acls: CompiledAcls
+  /** Of tokens at hand, made of the maps as they are; after a change of those all are made anew. */
+  #identities = new Map<Known, Identity>()
   readonly #unfollow: readonly (() => void)[]
   readonly #scratch = Buffer.alloc(64)
 
@@ -86,10 +80,9 @@ export class Authenticator {
     this.#options = options
     const { read, monotonicMs, system } = options
     this.#lookUps = new LookUps({ read, nowMs: monotonicMs })
-    const changed = (): void => {
-      this.#maps++
-      this.#forgetAcls()
-    }
+    // What nobody asks for again must not hold on to what it was.
+    this.#acls = new CompiledAcls(system, () => void (this.#identities = new Map()))
+    const changed = (): void => this.#acls.drop()
     this.#unfollow = [
       system.onChange(REVOCATION, (key) => this.forget(key)),
       system.onChange('client', changed),
@@ -198,8 +191,7 @@ export class Authenticator {
     if (before !== undefined) this.#drop(before)
     const leaseMs = askedMs + LIMITS.access.tokenLeaseMs
     const bytes = Buffer.from(token, 'latin1')
-    const of = { ...kept, leaseMs, sessionId, session, token: bytes }
-    const known: Known = { ...of, identity: null, made: 0 }
+    const known: Known = { ...kept, leaseMs, sessionId, session, token: bytes }
     const who = this.#identityOf(known)
     if (!(who instanceof RequestError)) this.#keep(known)
     this.#writeUse(known)
@@ -234,24 +226,26 @@ export class Authenticator {
     const part = sessionPartOf(known.sessionId)
     if (this.#known.get(part) !== known) return
     this.#known.delete(part)
+    this.#identities.delete(known)
     this.#scopeChars -= charsOf(known)
   }
 
   #identityOf(known: Known): Answer {
-    if (known.identity !== null && known.made === this.#maps) return known.identity
+    const before = this.#identities.get(known)
+    if (before !== undefined) return before
     const { session, sessionId, scope, untilMs } = known
-    const { kind, identity, clientId, eras } = session
+    const { kind, identity: id, clientId, eras } = session
     const acl = this.#aclOf(known)
     if (acl === null) {
       this.#drop(known)
       return refusal(`the ${kind} of this access token, or its client, is gone or suspended`)
     }
-    known.made = this.#maps
-    known.identity = {
-      ...{ id: identity, kind, sessionId, grant: session.grant, expiresAtMs: untilMs, acl },
+    const identity: Identity = {
+      ...{ id, kind, sessionId, grant: session.grant, expiresAtMs: untilMs, acl },
       session: { id: sessionId, kind, clientId, scope, eras },
     }
-    return known.identity
+    this.#identities.set(known, identity)
+    return identity
   }
 
   /** null: the identity or the client is gone, suspended or another, and its tokens with it. */
@@ -259,22 +253,7 @@ export class Authenticator {
     const { system, attributesOf } = this.#options
     const standing = stillStanding(session, system)
     if (standing === null) return null
-    const { kind, identity, clientId } = session
-    const key = JSON.stringify([kind, identity, clientId, scope])
-    const known = this.#acls.get(key)
-    if (known !== undefined) return known
-    const acl = aclOfSession(scope, standing, system, attributesOf(identity))
-    const { tokenCacheMax, aclScopesCharsMax } = LIMITS.access
-    const isFull = this.#acls.size >= tokenCacheMax || this.#aclChars >= aclScopesCharsMax
-    if (isFull) this.#forgetAcls()
-    this.#acls.set(key, acl)
-    this.#aclChars += key.length
-    return acl
-  }
-
-  #forgetAcls(): void {
-    this.#acls.clear()
-    this.#aclChars = 0
+    return this.#acls.of(scope, standing, attributesOf(session.identity))
   }
 }
 

@@ -26,11 +26,12 @@ export function aclOfSession(
   const acl =
     principal === null
       ? aclOfClient(client, view, attributes)
-      : cut(aclOfPrincipal(principal, view), client.properties.scopes?.join(' ') ?? null)
-  return cut(acl, scope)
+      : cutTo(aclOfPrincipal(principal, view), client.properties.scopes?.join(' ') ?? null)
+  return cutTo(acl, scope)
 }
 
-function cut(acl: Acl, scope: string | null): Acl {
+/** No more than the scope says; of one that can't be read nothing. */
+export function cutTo(acl: Acl, scope: string | null): Acl {
   if (scope === null) return acl
   const scopes = parseScope(scope)
   return narrow(acl, scopes.ok ? scopes.aces : [])

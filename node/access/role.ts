@@ -78,10 +78,21 @@ export function aclOfRoles(
   for (const key of roles) {
     if (key === PORTAL_ROLE) aces.push(...PORTAL_ACES)
     const role = system.get<Role>('role', key)
-    for (const entry of role?.value.acl.entries ?? []) {
-      const parsed = parseAce(`${entry.resource}:${entry.permission}`)
-      if (parsed.ok) aces.push(parsed.ace)
-    }
+    if (role) for (const ace of acesOf(role.value)) aces.push(ace)
   }
   return new Acl(aces, null, attributes)
+}
+
+/** Read once: a role's value never changes, another takes its place. */
+const READ = new WeakMap<Role, readonly Ace[]>()
+
+function acesOf(role: Role): readonly Ace[] {
+  const read = READ.get(role)
+  if (read !== undefined) return read
+  const aces = role.acl.entries.flatMap(({ resource, permission }) => {
+    const parsed = parseAce(`${resource}:${permission}`)
+    return parsed.ok ? parsed.ace : []
+  })
+  READ.set(role, aces)
+  return aces
 }

@@ -35,6 +35,18 @@ interface Kept extends Omit<ShownChange, 'change' | 'members'> {
   readonly entry: number
 }
 
+/** Where a page begins. */
+interface Place {
+  /** Entries below this number. */
+  readonly before: number
+  /** First this one, if any: what it changed is told by one that had not been found yet. */
+  readonly first: number | null
+}
+
+const NEWEST: Place = { before: Number.MAX_SAFE_INTEGER, first: null }
+/** Entries of one read, once there turn out to be refusals among them. */
+const MANY = 1_000
+
 export class Changes {
   readonly #options: ChangesOptions
 
@@ -54,44 +66,72 @@ export class Changes {
     const { actorSystem } = this.#options
     const there = actorSystem.system.get(type, key)
     const actorId = there?.actorId ?? systemActorId(type, key)
-    const from = before === null ? Number.MAX_SAFE_INTEGER : readNumber(before)
-    // One more than is shown: what a change made another is told by the one before it.
-    const kept = await this.#read(actorSystem.behaviours.get(type)!, actorId, { from, limit })
-    if (kept.length === 0 && before === null && there === null) {
+    const from = before === null ? NEWEST : readPlace(before)
+    const of = { actorId, behaviour: actorSystem.behaviours.get(type)! }
+    const { kept, readTo } = await this.#read(of, from, limit)
+    if (kept.length === 0 && readTo === null && before === null && there === null) {
       throw new RequestError('NOT_FOUND', `there is no ${type} "${key}", and never was`)
     }
-    const changes = kept.slice(0, limit).map((one, i) => shownChange(one, kept[i + 1] ?? null))
-    const hasMore = kept.length > limit
-    return { changes, lastCursor: hasMore ? String(kept[limit - 1]!.entry) : null }
+    // What a change made another is told by the one before it.
+    const waits = kept.length <= limit && readTo !== null
+    const shown = waits ? kept.slice(0, -1) : kept.slice(0, limit)
+    const changes = shown.map((one, i) => shownChange(one, kept[i + 1] ?? null))
+    if (waits) return { changes, lastCursor: [readTo, ...kept.slice(-1).map(entryOf)].join('-') }
+    return { changes, lastCursor: kept.length > limit ? String(shown.at(-1)!.entry) : null }
   }
 
-  async #read(
-    behaviour: Behaviour,
-    actorId: string,
-    { from, limit }: { readonly from: number; readonly limit: number },
-  ): Promise<readonly Kept[]> {
+  /**
+   * One more than is shown, or all that are left; `readTo`: neither, for there are too many
+   * refusals among them, and it goes on below this number.
+   */
+  async #read(of: Target, { first, before: from }: Place, limit: number): Promise<Found> {
     const kept: Kept[] = []
+    if (first !== null) kept.push(...(await this.#entries(of, first + 1, 1)).kept)
     let before = from
-    for (let reads = 0; kept.length <= limit && reads < LIMITS.iam.changeReadsMax; reads++) {
-      const range = { order: 'descending' as const, before, countMax: limit + 1 }
-      const bytesMax = LIMITS.iam.changeReadBytes
-      const rows = await this.#options.derived.entries(actorId, { ...range, bytesMax })
-      for (const { n, body } of rows) {
-        const entry = decodeEntry(body)
-        const records = recordsOf(entry, behaviour)
-        for (let i = records.length - 1; i >= 0; i--) {
-          const { version, timeMs, by } = metaOf(entry, i)
-          const at = new Date(timeMs).toISOString()
-          kept.push({ version, at, by, value: valueOf(records[i]!), entry: n })
-        }
-      }
-      const last = rows.at(-1)
-      if (last === undefined || last.n === 1) break
-      before = last.n
+    for (let reads = 0; reads < LIMITS.iam.changeReadsMax; reads++) {
+      const found = await this.#entries(of, before, reads === 0 ? limit + 1 : MANY)
+      kept.push(...found.kept)
+      if (kept.length > limit || found.last === null) return { kept, readTo: null }
+      before = found.last
     }
-    return kept
+    return { kept, readTo: before }
+  }
+
+  /** Changes below a number, newest first; `last`: below it there are others. */
+  async #entries(
+    { actorId, behaviour }: Target,
+    before: number,
+    countMax: number,
+  ): Promise<{ readonly kept: readonly Kept[]; readonly last: number | null }> {
+    const range = { order: 'descending' as const, before, countMax }
+    const bytesMax = LIMITS.iam.changeReadBytes
+    const rows = await this.#options.derived.entries(actorId, { ...range, bytesMax })
+    const kept: Kept[] = []
+    for (const { n, body } of rows) {
+      const entry = decodeEntry(body)
+      const records = recordsOf(entry, behaviour)
+      for (let i = records.length - 1; i >= 0; i--) {
+        const { version, timeMs, by } = metaOf(entry, i)
+        const at = new Date(timeMs).toISOString()
+        kept.push({ version, at, by, value: valueOf(records[i]!), entry: n })
+      }
+    }
+    const last = rows.at(-1)?.n ?? 1
+    return { kept, last: last === 1 ? null : last }
   }
 }
+
+interface Target {
+  readonly actorId: string
+  readonly behaviour: Behaviour
+}
+
+interface Found {
+  readonly kept: readonly Kept[]
+  readonly readTo: number | null
+}
+
+const entryOf = ({ entry }: Kept): number => entry
 
 /** The operation that shows them, of one path; `keyOf` asks whether the caller may read. */
 export function changesOperation(
@@ -156,8 +196,11 @@ function object(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
-function readNumber(text: string): number {
-  const number = Number(text)
-  if (/^\d{1,15}$/.test(text) && number > 0) return number
-  throw new RequestError('INVALID_PARAMETERS', 'after is the lastCursor of an answer')
+/** A cursor's text: a number, and where one waits to be shown, that behind it. */
+function readPlace(text: string): Place {
+  const [, before, first] = /^([1-9]\d{0,14})(?:-([1-9]\d{0,14}))?$/.exec(text) ?? []
+  if (before === undefined) {
+    throw new RequestError('INVALID_PARAMETERS', 'after is the lastCursor of an answer')
+  }
+  return { before: Number(before), first: first === undefined ? null : Number(first) }
 }
