@@ -94,6 +94,8 @@ export const NODE_LIMITS = {
     pageMax: 100,
     searchCharsMax: 200,
     cursorCharsMax: 1_024,
+    /** ETags in a body. */
+    tagCharsMax: 200,
     /** What lists were asked for, and what was found, until an identity changes. */
     listsKeptMax: 50,
     /** Reads of an identity's past for one page of its changes, and bytes of each. */

@@ -30,10 +30,9 @@ const grantTypes = Type.Array(Type.Union(GRANT_TYPES.map((grant) => Type.Literal
 const authMethod = Type.Union(AUTH_METHODS.map((method) => Type.Literal(method)))
 const jwks = Type.Object({ keys: Type.Array(object, { maxItems: access.jwksMax }) }, closed)
 const redirectUris = Type.Array(uri, { maxItems: access.redirectUrisMax, uniqueItems: true })
-const ETAG = {
-  eTag: Type.Optional(Type.String({ description: 'ETag as last read; If-Match wins' })),
-  etag: Type.Optional(Type.String({ description: 'The same' })),
-}
+const tag = (description: string): TSchema =>
+  Type.Optional(Type.String({ maxLength: LIMITS.iam.tagCharsMax, description }))
+const ETAG = { eTag: tag('ETag as last read; If-Match wins'), etag: tag('The same') }
 
 /** Members that an answer has and a change may send back are let pass, and change nothing. */
 const record = <T extends Record<string, TSchema>>(members: T) =>

@@ -97,6 +97,24 @@ t.test('each operation wants its own permission', async (t) => {
   refused(t, await get(`${IAM}/principals`, one), 'FORBIDDEN', /needs the ACE/)
 })
 
+t.test('a refusal does not tell who is there (CONTRACT 1.8)', async (t) => {
+  const { id, properties } = await person()
+  const stranger = await node.token('graph:query')
+  const told = async (path: string): Promise<string> => {
+    const { status, text, headers } = await get(`${IAM}/${path}`, stranger)
+    const named = path.split('/')[1]!
+    return `${status} ${text} ${headers['www-authenticate']}`
+      .replaceAll(named, '<id>')
+      .replace(/"requestId":"[^"]*"/, '')
+  }
+  const email = String(properties['email'])
+  t.equal(await told(`principals/${email}`), await told('principals/nobody@example.com'))
+  t.equal(await told(`principals/${id}`), await told(`principals/${UNKNOWN}`))
+  t.equal(await told('clients/bootstrap'), await told('clients/nobody'))
+  const { clientId } = await caller()
+  t.equal(await told(`clients/${clientId}`), await told(`clients/${UNKNOWN}`))
+})
+
 t.test('identities are in the graph, without secrets, and say who changed them last', async (t) => {
   const properties = { name: 'Graph', email: 'graph@example.com', dynamic: { team: 'a' } }
   const made = await post(`${IAM}/principals`, { properties, roles: ['graph:role'] })
@@ -131,6 +149,8 @@ t.test('identities are in the graph, without secrets, and say who changed them l
 })
 
 t.test('bodies that are none', async (t) => {
+  const tags = { acl: { entries: [] }, eTag: ','.repeat(200_000) }
+  refused(t, await put(`${IAM}/roles/a:b`, tags), 'MALFORMED_REQUEST', /^eTag/)
   const ada = await person()
   for (const body of [null, [], 'x', { properties: null }, { properties: { name: '' } }]) {
     const asked = put(`${IAM}/principals/${ada.id}`, body, { 'If-Match': '*' })
