@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { Acl, formatAce, narrow, OWNER_ACL, parseAce } from './ace.ts'
 import type { Ace } from './ace.ts'
 import type { Attributes } from './attributes.ts'
+import { grantedAces } from './granted-aces.ts'
 
 function ace(text: string): Ace {
   const parsed = parseAce(text)
@@ -154,6 +155,27 @@ t.test('property: of one list, what is not covered holds more', async () => {
     { numRuns: 3_000 },
   )
 })
+
+t.test('property: written out as one list, a set tells what it grants', async () => {
+  const shown = (holder: Holder): Holder => {
+    const lists = [grantedAces(aclOf(holder)).map(formatAce)]
+    return { lists, attributes: holder.attributes }
+  }
+  fc.assert(
+    fc.property(anyHolder, (holder) => {
+      const plain = { ...holder, lists: holder.lists.map((list) => list.filter(isPlain)) }
+      return (
+        excess(shown(holder), holder) === null &&
+        excess(shown(plain), plain) === null &&
+        excess(plain, shown(plain)) === null
+      )
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+/** What attributes open can't always be said by one entry, and explaining goes for all nodes. */
+const isPlain = (text: string): boolean => ace(text).attribute === null && text !== 'graph:explain'
 
 t.test('property: an owner gives anything, and only an owner gives everything', async () => {
   fc.assert(

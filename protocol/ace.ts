@@ -17,8 +17,8 @@ export const ACE_LIMITS = {
   aceCharsMax: 1_024,
   /** Entries of one scope. */
   acesMax: 1_000,
-  /** Answers that one compiled set remembers. */
-  aclAnswersMax: 4_096,
+  /** Answers that one compiled set remembers: a quarter KiB each, and there are many sets. */
+  aclAnswersMax: 256,
   /** Characters of a question whose answer is remembered: callers choose paths and types. */
   aclQuestionCharsMax: 256,
 } as const
@@ -173,6 +173,11 @@ export class Acl {
     this.#base = base
     for (const ace of aces) if (ace.attribute === null) this.#grant(ace)
     this.everything = this.#root.all && (base === null || base.everything)
+  }
+
+  /** Its own entries and those of the sets that it narrows: what all lists grant is granted. */
+  get lists(): readonly (readonly Ace[])[] {
+    return [this.aces, ...(this.#base?.lists ?? [])]
   }
 
   /** All that it goes by: two of the same text grant the same. */

@@ -3,6 +3,7 @@
 import type { SystemEntry } from '../../cluster/actor-system.ts'
 import { formatAce } from '../../protocol/ace.ts'
 import type { Acl } from '../../protocol/ace.ts'
+import { grantedAces } from '../../protocol/granted-aces.ts'
 import { authMethodOf } from '../access/client.ts'
 import type { Client } from '../access/client.ts'
 import type { Principal } from '../access/principal.ts'
@@ -54,7 +55,7 @@ export function shownRole({ key, version, value }: Entry<Role>): Record<string, 
 
 /** What a set grants, entry by entry as roles have them. */
 export function shownAcl(acl: Acl): { entries: { resource: string; permission: string }[] } {
-  return { entries: acl.aces.map((ace) => entryOf(formatAce(ace))) }
+  return { entries: grantedAces(acl).map((ace) => entryOf(formatAce(ace))) }
 }
 
 /** The text of an entry, split at its first colon. */

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { createHash } from 'node:crypto'
 import { RequestError } from '../../protocol/errors.ts'
 import type { IssuedTokens } from '../access/sessions/grants.ts'
-import { SECRET, addClient, station, token } from '../access/testing/station.ts'
+import { SECRET, addClient, call as ask, station, token } from '../access/testing/station.ts'
 import type { OperationRequest } from '../http/operation.ts'
 import { meOperations } from './routes.ts'
 
@@ -105,6 +105,33 @@ t.test('who calls, and what this token covers', async (t) => {
   for (const one of ['GET /resources/me', 'GET /resources/me/sessions', 'GET /me/pat']) {
     t.equal((await call(one, { token: none.accessToken })).code, 'FORBIDDEN')
   }
+})
+
+t.test('a client with wider scopes than its person has: what both have is told', async (t) => {
+  const { call, signIn, makePat, ...setup } = await scene(t)
+  const scopes = ['graph/order:*', 'registry:*', 'me:*', 'cluster:*']
+  addClient(setup, 'portal', (client) => ({
+    ...client,
+    properties: { ...client.properties, scopes },
+  }))
+  const { system } = setup
+  const entries = [
+    { resource: 'graph', permission: 'query' },
+    { resource: 'registry/a', permission: 'read' },
+  ]
+  system.put('role', 'shop:all', { description: '', acl: { entries } })
+  const { accessToken } = await signIn('ada', { clientId: 'portal' })
+  const me = await call('GET /resources/me', { token: accessToken })
+  t.same((me.body['acl'] as { entries: unknown }).entries, [
+    { resource: 'graph/order', permission: 'query' },
+    { resource: 'registry/a', permission: 'read' },
+    { resource: 'me', permission: '*' },
+  ])
+  const pat = await makePat(accessToken)
+  t.same(pat.body['scope'], ['graph/order:query', 'registry/a:read', 'me:*'], 'as wide as it')
+  const credentials = { client_id: 'portal', client_secret: SECRET }
+  const told = await ask(setup, '/oauth/introspect', { token: accessToken, ...credentials })
+  t.match(told.body, { active: true, scope: 'graph/order:query registry/a:read me:*' })
 })
 
 t.test('one sees its own sessions, ends them, and knows of no others', async (t) => {

@@ -5,6 +5,7 @@
 import type { SystemView } from '../../cluster/actor-system.ts'
 import { formatAce, parseScope } from '../../protocol/ace.ts'
 import { RequestError } from '../../protocol/errors.ts'
+import { grantedAces, grantedScope } from '../../protocol/granted-aces.ts'
 import type { Access } from '../access/access.ts'
 import type { Client } from '../access/client.ts'
 import type { Identity } from '../access/identity.ts'
@@ -99,7 +100,7 @@ export class Pats {
     const standing = standingOf(session, this.#options.system)
     if (standing === null) return []
     const acl = aclOfSession(null, standing, this.#options.system)
-    return [...new Set(acl.aces.map(formatAce))]
+    return grantedAces(acl).map(formatAce)
   }
 
   /** null: all that the principal has, as it will be; only where the session has no less. */
@@ -110,10 +111,7 @@ export class Pats {
       const client = this.#options.system.get<Client>('client', session.clientId)?.value
       const isCut = session.scope !== null || client?.properties.scopes !== undefined
       if (!isCut) return null
-      return acl.aces
-        .filter((ace) => acl.coversAce(ace))
-        .map(formatAce)
-        .join(' ')
+      return grantedScope(acl)
     }
     for (const ace of scopes.aces) {
       if (acl.coversAce(ace)) continue

@@ -5,6 +5,7 @@ import { Type } from '@sinclair/typebox'
 import type { TSchema } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
 import { lacking, RequestError } from '../../protocol/errors.ts'
+import { grantedAces } from '../../protocol/granted-aces.ts'
 import { toUuid } from '../../protocol/ids.ts'
 import type { Client } from '../access/client.ts'
 import type { Identity } from '../access/identity.ts'
@@ -153,12 +154,10 @@ class Me {
     const { id, kind, acl, session } = identity
     const found = this.#options.system.get<Client | Principal>(kind, id)?.value
     if (found === undefined) throw new RequestError('NOT_FOUND', `there is no ${kind} "${id}"`)
-    const entries = acl.aces
-      .filter((ace) => acl.coversAce(ace))
-      .map(({ attribute, path, permission }) => ({
-        resource: `${attribute === null ? '' : `${attribute}@`}${path.join('/') || '*'}`,
-        permission,
-      }))
+    const entries = grantedAces(acl).map(({ attribute, path, permission }) => ({
+      resource: `${attribute === null ? '' : `${attribute}@`}${path.join('/') || '*'}`,
+      permission,
+    }))
     const { properties, roles, createdAt } = found
     const own = { id, type: kind, properties, roles, createdAt }
     const attributes = 'accessAttributes' in found ? found.accessAttributes : {}

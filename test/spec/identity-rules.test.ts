@@ -103,7 +103,7 @@ t.test('a refusal does not tell who is there (CONTRACT 1.8)', async (t) => {
   const told = async (path: string): Promise<string> => {
     const { status, text, headers } = await get(`${IAM}/${path}`, stranger)
     const named = path.split('/')[1]!
-    return `${status} ${text} ${headers['www-authenticate']}`
+    return `${status} ${text} ${String(headers['www-authenticate'])}`
       .replaceAll(named, '<id>')
       .replace(/"requestId":"[^"]*"/, '')
   }

@@ -3,9 +3,9 @@
 // 4, CONTRACT 1.11.
 
 import { RequestError } from '../../../protocol/errors.ts'
+import { grantedScope } from '../../../protocol/granted-aces.ts'
 import type { Authenticator } from '../authenticate.ts'
 import type { CheckedClient } from './client-check.ts'
-import { scopeOf } from './token-requests.ts'
 
 export interface IntrospectionOptions {
   readonly authenticator: Pick<Authenticator, 'authenticate'>
@@ -31,7 +31,7 @@ export class Introspection {
     if (identity.session.clientId !== clientId) return { active: false }
     return {
       active: true,
-      scope: identity.session.scope ?? scopeOf(identity.acl),
+      scope: grantedScope(identity.acl),
       client_id: clientId,
       token_type: 'Bearer',
       exp: Math.floor(identity.expiresAtMs / 1_000),

@@ -3,6 +3,7 @@
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import { Acl, formatAce, parseScope } from '../../../protocol/ace.ts'
+import { grantedScope } from '../../../protocol/granted-aces.ts'
 import type { RateLimit } from '../../http/guard/rate-limit.ts'
 import type { OperationResponse } from '../../http/operation.ts'
 import type { AttributesOf } from '../authenticate.ts'
@@ -137,13 +138,8 @@ export class TokenRequests {
       session.kind === 'principal'
         ? people.aclOf(session.identity, client)
         : aclOfClient(client, system, attributesOf(clientId))
-    return acl === null ? '' : scopeOf(acl)
+    return acl === null ? '' : grantedScope(acl)
   }
-}
-
-/** All entries of a set as a scope, each once. */
-export function scopeOf(acl: Acl): string {
-  return [...new Set(acl.aces.map(formatAce))].join(' ')
 }
 
 /** A client may use what it is registered for; a code brings its refresh token along. */
