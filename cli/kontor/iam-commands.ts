@@ -163,7 +163,10 @@ function addClients(command: Command, parts: Parts): void {
     .option('--public', 'without secret: it runs where people could read it')
     .option('--redirect <uri...>', 'where sign-ins go back to')
     .option('--grant <type...>', 'authorization_code, client_credentials, refresh_token')
-    .option('--scope <aces>', 'what its tokens may have at most')
+    .option(
+      '--scope <aces>',
+      'what its tokens have at most; for people a must where you are no owner',
+    )
     .option('--role <key...>', 'roles, for client_credentials')
   withCommon(create).action(async (options: NewClient) => {
     const caller = await callerOf(parts, options)

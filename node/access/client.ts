@@ -109,6 +109,16 @@ export function authMethodOf({ properties }: Client): AuthMethod {
   return properties.tokenEndpointAuthMethod ?? 'client_secret_basic'
 }
 
+/** Whether it may do without a secret, with PKCE: `implicit` says the same (CONTRACT 1.11). */
+export function isPublic(client: Client): boolean {
+  return authMethodOf(client) === 'none' || client.properties.grantTypes.includes('implicit')
+}
+
+/** Whether people sign in with it. */
+export function mayUseCodes({ properties: { grantTypes } }: Client): boolean {
+  return grantTypes.includes('authorization_code') || grantTypes.includes('implicit')
+}
+
 /** The client that the first start makes. */
 export const BOOTSTRAP_CLIENT = 'bootstrap'
 

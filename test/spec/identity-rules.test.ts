@@ -45,6 +45,32 @@ t.test('nobody gives more than they hold', async (t) => {
   await no(put(`${path}/roles`, { roles: ['system:owner'] }, {}, narrow), "an owner's narrow token")
 })
 
+t.test('what people sign in with is led elsewhere by who holds what it carries', async (t) => {
+  await role('carry:clerk', 'iam/clients:*', 'registry:*')
+  const { token } = await caller('carry:clerk')
+  const more = { token }
+  const back = ['https://shop.example/back']
+  const shop = { name: 'Shop', redirect_uris: back }
+  const owners = (await post('/iam/clients', shop)).json<Registered>()
+  const path = `${IAM}/clients/${owners.clientId}`
+  const to = (properties: object): Promise<Answer> =>
+    put(path, { properties }, { 'If-Match': '*' }, more)
+  const grantTypes = ['authorization_code']
+  const elsewhere = { name: 'Shop', redirectUris: ['https://elsewhere.example/back'], grantTypes }
+  refused(t, await to(elsewhere), 'FORBIDDEN', /carries all that they have/)
+  const narrower = { ...elsewhere, scopes: ['registry:read'] }
+  refused(t, await to(narrower), 'FORBIDDEN', /carries all that they have/)
+  refused(t, await post(`${path}/secrets`, {}, more), 'FORBIDDEN', /who decides who gets/)
+  t.equal((await to({ name: 'Another', redirectUris: back, grantTypes })).status, 200, 'its name')
+  refused(t, await post('/iam/clients', shop, more), 'FORBIDDEN', /name scopes that you hold/)
+  const wide = { ...shop, scope: 'registry:read graph:query' }
+  refused(t, await post('/iam/clients', wide, more), 'FORBIDDEN', /the scope graph:query/)
+  const own = await post('/iam/clients', { ...shop, scope: 'registry:read' }, more)
+  t.equal(own.status, 201, own.text)
+  const secrets = `${IAM}/clients/${own.json<Registered>().clientId}/secrets`
+  t.equal((await post(secrets, {}, more)).status, 200, 'what carries no more than one holds')
+})
+
 t.test('each operation wants its own permission', async (t) => {
   const { id } = await person()
   const asks: [string, string, RuntimeCall][] = ['principals', 'clients'].flatMap((kind) => {

@@ -114,8 +114,16 @@ t.test('the last owner stays, also when the last two go at once', async (t) => {
   t.strictSame(await all(drop('client', BOSS, BOSS)), ['LAST_OWNER'], 'a password that ends')
   const second = principalOf('bob@example.com', { roles: ['system:owner'] })
   t.strictSame(await all(put('principal', BOB, second, BOSS)), ['ok'])
-  const codes = await all(drop('principal', BOB, BOSS), put('client', BOSS, suspended, BOSS))
-  t.strictSame(codes, ['ok', 'LAST_OWNER'], 'decided before the first one was committed')
+  t.strictSame(await all(drop('client', BOSS, BOSS)), ['LAST_OWNER'], 'nothing to sign in with')
+  const { properties } = OWNER
+  const codes = { grantTypes: ['authorization_code' as const], redirectUris: ['https://a.se/b'] }
+  const shop = clientOf({ properties: { ...properties, ...codes } })
+  t.strictSame(await all(put('client', 'shop', shop, BOSS)), ['ok'])
+  const both = await all(drop('client', 'shop', BOSS), put('client', BOSS, suspended, BOSS))
+  t.strictSame(both, ['ok', 'LAST_OWNER'], 'what one signs in with went at the same time')
+  t.strictSame(await all(put('client', 'shop2', shop, BOSS)), ['ok'])
+  const last = await all(drop('principal', BOB, BOSS), put('client', BOSS, suspended, BOSS))
+  t.strictSame(last, ['ok', 'LAST_OWNER'], 'decided before the first one was committed')
   t.equal(get<Client>('client', BOSS)?.suspendedAt, null)
 })
 

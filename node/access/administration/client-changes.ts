@@ -10,6 +10,7 @@ import { systemActor } from '../../system-actor.ts'
 import type { Change, PutBody } from '../../system-actor.ts'
 import { aclOfClient, authMethodOf, BOOTSTRAP_CLIENT, clientShape } from '../client.ts'
 import type { Client } from '../client.ts'
+import { refusalToCarry } from './carrying.ts'
 import { unknownSystemRole } from './giving.ts'
 import { identityChange, refusalOfChange } from './identity-changes.ts'
 import type { IdentityChange, IdentityRules, Refusal } from './identity-changes.ts'
@@ -65,13 +66,7 @@ function refusalOfOwn({ before, after }: IdentityChange<Client>, caller: Acl): R
   if (before?.isSystem || after?.isSystem) {
     return errorItem('SYSTEM_CLIENT', 'system clients are not made, changed or deleted')
   }
-  for (const scope of after?.properties.scopes ?? []) {
-    const parsed = parseAce(scope)
-    if (!parsed.ok || !caller.coversForAnybody(parsed.ace)) {
-      return `you do not hold the scope ${scope}: nobody gives more`
-    }
-  }
-  return null
+  return refusalToCarry(caller, { before, after })
 }
 
 /** A start makes the first client where there is none, and replaces its bootstrap secret. */

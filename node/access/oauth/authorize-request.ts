@@ -7,7 +7,7 @@ import type { ConfigurationView } from '../../../protocol/behaviour.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { formatAce, parseScope } from '../../../protocol/ace.ts'
 import type { ScopeResult } from '../../../protocol/ace.ts'
-import { authMethodOf } from '../client.ts'
+import { isPublic, mayUseCodes } from '../client.ts'
 import type { Client } from '../client.ts'
 import { isSameRedirect } from './redirects.ts'
 
@@ -48,15 +48,6 @@ export type ReadRequest =
   | { readonly is: 'refused'; readonly refused: Refused }
 
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
-
-/** Whether it may do without a secret, with PKCE: `implicit` says the same (CONTRACT 1.11). */
-export function isPublic(client: Client): boolean {
-  return authMethodOf(client) === 'none' || client.properties.grantTypes.includes('implicit')
-}
-
-export function mayUseCodes({ properties: { grantTypes } }: Client): boolean {
-  return grantTypes.includes('authorization_code') || grantTypes.includes('implicit')
-}
 
 export function readAuthorizeRequest(
   parameters: URLSearchParams,

@@ -3,11 +3,10 @@
 // Source: RFC 6749 2.3, RFC 7523, CONTRACT 1.11.
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
-import { authMethodOf } from '../client.ts'
+import { authMethodOf, isPublic } from '../client.ts'
 import type { Client } from '../client.ts'
 import type { SignInAnswer, SignIns } from '../sign-ins.ts'
 import type { Assertions } from './assertions.ts'
-import { isPublic } from './authorize-request.ts'
 import { OAuthError } from './request.ts'
 import type { ShownClient } from './request.ts'
 

@@ -10,7 +10,7 @@ const ABSOLUTE = /^[a-z][a-z0-9+.-]*:[!-~]+$/i
 
 /** Whether `asked` is the registered one: the same text; of a loopback interface any port. */
 export function isSameRedirect(asked: string, registered: string): boolean {
-  if (!isUsable(asked)) return false
+  if (!canLeadTo(asked)) return false
   if (asked === registered) return true
   const [here, there] = [LOOPBACK.exec(asked), LOOPBACK.exec(registered)]
   if (here === null || there === null || Number(here[2] ?? 80) > PORT_MAX) return false
@@ -18,7 +18,7 @@ export function isSameRedirect(asked: string, registered: string): boolean {
 }
 
 /** An absolute URI of printable ASCII without a fragment (RFC 6749 3.1.2). */
-function isUsable(uri: string): boolean {
+export function canLeadTo(uri: string): boolean {
   return ABSOLUTE.test(uri) && !uri.includes('#') && !NO_PLACES.test(uri) && URL.canParse(uri)
 }
 
