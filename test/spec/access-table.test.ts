@@ -15,6 +15,8 @@ import { register, signedIn } from '../harness/identities.ts'
 import { create } from '../harness/orders.ts'
 import { until } from '../harness/patience.ts'
 import { connect } from '../harness/socket-client.ts'
+import { Subjects } from './access-subjects.ts'
+import type { Subject } from './access-subjects.ts'
 
 const UUID = '0198c0de-7000-7abc-8def-0123456789ab'
 const REALM = 'Bearer realm="kontor"'
@@ -50,11 +52,17 @@ const NOT_OF_CLIENTS: Readonly<Record<string, string>> = {
   'POST /resources/me/password': 'only people have passwords',
 }
 
+/** What nothing can be done with here, with the reason. */
+const NEVER_DONE: Readonly<Record<string, string>> = {
+  'POST /resources/actors/{type}/{typeKey}/{ref}': 'no type of actors has keys of its own path',
+  'POST /resources/cluster/poisoned/{actorId}/{messageId}': 'nothing was given up',
+}
+
 interface Row {
   readonly name: string
   readonly operation: Operation
-  /** Asks as whoever has this token; null: nobody. */
-  readonly ask: (token: string | null) => Promise<Answer>
+  /** Asks as whoever has this token (null: nobody), about something that is there. */
+  readonly ask: (token: string | null, about?: Subject) => Promise<Answer>
   /** Entries that open it, as a scope; '' where any token does. */
   readonly scope: string
 }
@@ -78,8 +86,8 @@ async function start(): Promise<{ node: NodeProcess; expired: string }> {
   return { node, expired }
 }
 
-function fill(name: string, text: string): string {
-  const of = { ...PARAMS, ...OF_ONE[name] }
+function fill(name: string, text: string, about: Subject = {}): string {
+  const of = { ...PARAMS, ...OF_ONE[name], ...about.params }
   return text.replaceAll(/\{(?:\*\*)?(\w+)\}/g, (_, param: string) => of[param] ?? 'x')
 }
 
@@ -121,16 +129,18 @@ function scopeOf(name: string, { permissions = [] }: Operation): string {
 function rowOf(node: NodeProcess, operation: Operation): Row {
   const { method, body } = operation
   const name = `${method} ${operation.path}`.replace('/resources/reference/', '/resources/')
-  const path = fill(name, operation.path) + (QUERIES[name] ?? '')
   const type = { json: 'application/json', ndjson: 'application/x-ndjson' } as const
-  const ask = (token: string | null): Promise<Answer> => {
-    const headers = token === null ? {} : { Authorization: `Bearer ${token}` }
+  const ask = (token: string | null, about: Subject = {}): Promise<Answer> => {
+    const path = fill(name, operation.path, about) + (QUERIES[name] ?? '')
+    const who = token === null ? {} : { Authorization: `Bearer ${token}` }
+    const headers = { ...who, ...about.headers }
     if (body === undefined) return node.send(path, { method, headers })
     if (body.type === 'form') {
       const form = { ...headers, 'Content-Type': 'application/x-www-form-urlencoded' }
       return node.send(path, { method, raw: '', headers: form })
     }
-    const raw = body.type === 'ndjson' ? LINE : JSON.stringify(BODIES[name] ?? sample(body.schema))
+    const json = about.body ?? BODIES[name] ?? sample(body.schema)
+    const raw = body.type === 'ndjson' ? LINE : JSON.stringify(json)
     return node.send(path, {
       method,
       raw,
@@ -183,13 +193,13 @@ async function suspendedClient(): Promise<string> {
 }
 
 /** A person who is an owner, and another one who is suspended. */
-async function people(): Promise<{ person: string; suspended: string }> {
+async function people(): Promise<{ person: string; password: string; suspended: string }> {
   const [one, other] = ['0198c0de-7000-7abc-8def-000000000001', UUID]
   const of = (id: string, name: string) => ({ id, email: `${name}@shop.example`, roles: [OWNER] })
-  const { token: person } = await signedIn(node, of(one, 'ada'))
+  const { token: person, password } = await signedIn(node, of(one, 'ada'))
   const { token: suspended } = await signedIn(node, of(other, 'eve'))
   await suspend(`principals/${other}`, suspended)
-  return { person, suspended }
+  return { person, password, suspended }
 }
 
 async function suspend(identity: string, token: string): Promise<void> {
@@ -207,7 +217,7 @@ await node.form('/oauth/revoke', { token: revoked })
 await until('the token is revoked', async () => {
   return (await node.ask('/resources/graph/meta', { token: revoked })).status === 401
 })
-const { person, suspended } = await people()
+const { person, password, suspended } = await people()
 /** Tokens that are no good, each for another reason. */
 const bad = {
   ...{ expired, revoked, nonsense: 'nonsense' },
@@ -315,4 +325,21 @@ t.test('sockets: who is nobody goes, who is known asks by frames', async (t) => 
   }
   const plain = await node.ask('/ws', { token: owner })
   t.equal(plain.status, 426, 'without an upgrade there is nothing')
+})
+
+t.test('RFC 6750 3.1: with what it is about, each is done', async (t) => {
+  const done = (answer: Answer, who: string): void => {
+    const { status, text } = answer
+    t.ok(status >= 200 && status < 300, `${who}: ${status} ${text.slice(0, 200)}`)
+    t.equal(statusOf(answer), status, `${who}: ${text.slice(0, 200)}`)
+  }
+  const subjects = new Subjects(node, { person, password, client: owner })
+  for (const { name, ask, scope } of guarded) {
+    if (Object.hasOwn(NEVER_DONE, name)) continue
+    const isOfPeople = /\/me\/(pat|password)/.test(name)
+    done(await ask(isOfPeople ? person : owner, await subjects.of(name)), name)
+    if (isOfPeople) continue
+    const token = await node.token(scope === '' ? 'signals:read' : scope)
+    done(await ask(token, await subjects.of(name)), `${name} with ${scope}`)
+  }
 })
