@@ -106,6 +106,33 @@ t.test('RFC 6749 4.1.2, 4.1.3: a code is bound to client, redirect and time', as
   t.equal(new Scene().exchange(), 'NOT_FOUND')
 })
 
+t.test(
+  'who refreshes every hour is listed anew once a day, and never ends early there',
+  async (t) => {
+    const scene = new Scene()
+    scene.authorize(CHALLENGE)
+    scene.exchange()
+    let listedMs = 0
+    let times = 0
+    const hours = 40 * 24
+    for (let i = 0; i < hours; i++) {
+      for (const { messages } of scene.effects.splice(0)) {
+        t.equal(messages[0]!.type, 'touch')
+        listedMs = (messages[0]!.body as { untilMs: number }).untilMs
+        times++
+      }
+      const laterMs = listedMs - endOf(scene.live)
+      if (laterMs < 0 || laterMs >= REFRESH_MS / 30) t.fail(`${laterMs} ms later than it is`)
+      scene.nowMs += ACCESS_MS
+      const access = { hash: `a${i + 1}`, lifeMs: ACCESS_MS }
+      const refresh = { hash: `r${i + 1}`, lifeMs: REFRESH_MS }
+      const body = { hash: `r${i}`, family: 'f', clientId: 'app', access, refresh }
+      if (scene.send('refresh', body) !== 'ok') t.fail('it was not refreshed')
+    }
+    t.ok(times >= 40 && times <= 42, `${times} times`)
+  },
+)
+
 t.test('the end of a session is told by its outbox, an eviction is not', async (t) => {
   const told = (type: string): string[] => {
     const scene = new Scene()

@@ -212,15 +212,33 @@ function issue(state: LiveSession, { access, refresh: next, scope }: Issue, turn
       untilMs: nowMs + next.lifeMs,
     },
   }
-  return decided(state, record, turn, (after) => [isListed(after, turn)])
+  return decided(state, record, turn, (after) => {
+    const was = state.status === 'asked' ? null : listedEnd(state, next)
+    const untilMs = listedEnd(after, next)
+    return was === untilMs ? [] : [isListed(after, untilMs, turn)]
+  })
 }
+
+/**
+ * The end that the list is told, later than the real one by less than a thirtieth of its life: who
+ * refreshes every hour has it written down once a day. By its real end the session itself goes.
+ */
+function listedEnd(session: LiveSession, refresh: MadeRefresh | null): number {
+  const endMs = endOf(session)
+  const unitMs = Math.max(1, Math.floor((refresh?.lifeMs ?? 0) / LISTED_PARTS))
+  return Math.ceil(endMs / unitMs) * unitMs
+}
+
+const LISTED_PARTS = 30
 
 function renew(state: LiveSession, { untilMs }: RenewBody, turn: Turn): Decided {
   if (state.access === null || state.refresh !== null || state.grant !== 'pat') {
     return refuse('only personal access tokens are renewed')
   }
   if (state.access.untilMs <= turn.nowMs) refuse('the token has expired; make another')
-  return decided(state, { t: 'renewed', untilMs }, turn, (after) => [isListed(after, turn)])
+  return decided(state, { t: 'renewed', untilMs }, turn, (after) => [
+    isListed(after, untilMs, turn),
+  ])
 }
 
 /** The end, and what tells it to all members even if its edge dies (PROTOCOL 3.6 "Outbox"). */
@@ -240,8 +258,8 @@ function end(state: LiveSession, why: string, turn: Turn, isRefusal = false): De
 }
 
 /** The list knows when the session ends, to leave it out then. */
-function isListed(after: LiveSession, turn: Turn): Effect {
-  const body = { sessionId: turn.actorId, isPat: after.grant === 'pat', untilMs: endOf(after) }
+function isListed(after: LiveSession, untilMs: number, turn: Turn): Effect {
+  const body = { sessionId: turn.actorId, isPat: after.grant === 'pat', untilMs }
   return {
     to: { type: SESSION_LIST, id: sessionListId(after) },
     messages: [{ type: 'touch', body }],
