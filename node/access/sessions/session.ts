@@ -223,9 +223,9 @@ function issue(state: LiveSession, { access, refresh: next, scope }: Issue, turn
  * The end that the list is told, later than the real one by less than a thirtieth of its life: who
  * refreshes every hour has it written down once a day. By its real end the session itself goes.
  */
-function listedEnd(session: LiveSession, refresh: MadeRefresh | null): number {
+function listedEnd(session: LiveSession, next: MadeRefresh | null): number {
   const endMs = endOf(session)
-  const unitMs = Math.max(1, Math.floor((refresh?.lifeMs ?? 0) / LISTED_PARTS))
+  const unitMs = Math.max(1, Math.floor((next?.lifeMs ?? 0) / LISTED_PARTS))
   return Math.ceil(endMs / unitMs) * unitMs
 }
 
