@@ -65,6 +65,7 @@ const ROOMS = {
   'node/actors': ['node/access', 'node/http'],
   'node/me': ['node/access', 'node/http'],
   'node/access/administration': ['node/access'],
+  'node/access/activity': ['node/access'],
   'node/iam': ['node/access', 'node/http'],
   'node/registry': ['node/access', 'node/http'],
   'node/health': ['node/http'],

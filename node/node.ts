@@ -243,9 +243,10 @@ function identityOperations(given: {
   readonly journal: Foundation['journal']
 }): Operation[] {
   const { member: actorSystem, world, consistency, journal } = given
-  const { passwords, secrets } = given.access
+  const { passwords, secrets, lastActivity } = given.access
   const { derived } = journal
-  return iamOperations({ actorSystem, world, consistency, passwords, secrets, derived })
+  const identities = { passwords, secrets, lastActivity }
+  return iamOperations({ actorSystem, world, consistency, ...identities, derived })
 }
 
 function makeChannels(secrets: RegistrySecrets, log: Log): RegistryChannels {

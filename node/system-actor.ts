@@ -12,6 +12,7 @@ import type {
   Behaviour,
   ConfigurationView,
   Decision,
+  Effect,
   NodeRef,
   RecordMeta,
   SystemState,
@@ -141,6 +142,8 @@ export interface SystemActorOptions<T> {
   readonly names?: (value: T) => readonly string[]
   /** Absent: the graph doesn't show them. */
   readonly node?: SystemNode<T>
+  /** What the outbox tells others when the one of that key was deleted. */
+  readonly onDeletion?: (key: string) => readonly Effect[]
 }
 
 /** Kept with the value: what was written before this was kept has neither. */
@@ -171,7 +174,7 @@ export function systemActor<T>(
   type: string,
   check: ValueCheck,
   permit: Permit<T>,
-  { names, node }: SystemActorOptions<T> = {},
+  { names, node, onDeletion }: SystemActorOptions<T> = {},
 ): Behaviour<SystemState<T>> {
   return {
     type,
@@ -182,7 +185,7 @@ export function systemActor<T>(
     check: (message) => checkMessage(type, check, message),
     chosenKey: () => null,
     mayTake: () => [],
-    decide: (state, message, turn) => decide<T>({ type, permit }, state, message, turn),
+    decide: (state, message, turn) => decide<T>({ type, permit, onDeletion }, state, message, turn),
     shapes: SHAPES,
     evolve: (state, record, meta) => evolve<T>(state, record, meta),
     isDeleted: (state) => state.deleted,
@@ -242,8 +245,14 @@ function checkMessage(
   return [errorItem('INVALID_MESSAGE_BODY', `${member} ${wrong.message}`, { member })]
 }
 
+interface Rules<T> {
+  readonly type: string
+  readonly permit: Permit<T>
+  readonly onDeletion: SystemActorOptions<T>['onDeletion'] | undefined
+}
+
 function* decide<T>(
-  { type, permit }: { readonly type: string; readonly permit: Permit<T> },
+  { type, permit, onDeletion }: Rules<T>,
   state: SystemState<T> | null,
   message: Message,
   turn: Turn,
@@ -275,7 +284,8 @@ function* decide<T>(
       ? { t: 'deleted', key: turn.key }
       : { t: 'put', key: turn.key, value: (message.body as PutBody<T>).value }
   const made = evolve<T>(state, record, { timeMs: turn.nowMs, by: turn.by })
-  return { ok: true, records: [record], state: made, data }
+  const effects = made.deleted ? onDeletion?.(turn.key) : undefined
+  return { ok: true, records: [record], state: made, data, ...(effects && { effects }) }
 }
 
 function isSecret(value: unknown): boolean {

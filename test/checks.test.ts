@@ -229,6 +229,7 @@ const IMPORT_FAULTS: Record<string, readonly [path: string, imported: string]> =
     'node/access/administration/x.ts',
     '../../registry/target.ts',
   ],
+  'room-node-access-activity': ['node/access/activity/x.ts', '../../registry/target.ts'],
   'room-node-iam': ['node/iam/x.ts', '../registry/target.ts'],
   'room-node-registry': ['node/registry/x.ts', '../actors/target.ts'],
   'room-node-health': ['node/health/x.ts', '../graph/target.ts'],

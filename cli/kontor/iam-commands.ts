@@ -23,6 +23,7 @@ interface Shown {
   readonly properties?: { readonly name?: string; readonly email?: string }
   readonly roles?: readonly string[]
   readonly suspendedAt?: string | null
+  readonly lastActiveAt?: string | null
   readonly acl?: { readonly entries: readonly { resource: string; permission: string }[] }
 }
 
@@ -33,6 +34,7 @@ const NAMED = [
 const STATE = [
   ['ROLES', ({ roles }: Shown) => roles],
   ['SUSPENDED', ({ suspendedAt }: Shown) => suspendedAt],
+  ['LAST ACTIVE', ({ lastActiveAt }: Shown) => lastActiveAt],
 ] as const
 
 const PRINCIPALS: Kind = {

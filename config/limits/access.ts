@@ -17,6 +17,16 @@ export const ACCESS_LIMITS = {
   sessionUsedEveryMs: 3_600_000,
   sessionUsesInFlightMax: 16,
   sessionDescriptionCharsMax: 200,
+  /** When an identity was active last, and a secret right last, is written down this often. */
+  activityEveryMs: 3_600_000,
+  /** A member writes so many of them, and so many wait; more are seen again. */
+  activityWritesPerSecondMax: 50,
+  activityWaitingMax: 10_000,
+  /** Of so many a member knows when it was written last: of all, and some secrets. */
+  activityKnownMax: 120_000,
+  /** They are read side by side for a list, all within this time. */
+  activityReadsMax: 16,
+  activityReadMs: 1_000,
   /** A personal access token lives so long at most (specification "Limits"): a leap year. */
   patMs: 366 * 24 * 3_600_000,
   /** A code of an authorization (RFC 6749 4.1.2). */

@@ -10,6 +10,9 @@ import { assert } from '../../protocol/errors.ts'
 import type { Authenticate } from '../http/core.ts'
 import { RateLimit } from '../http/guard/rate-limit.ts'
 import type { Operation } from '../http/operation.ts'
+import { activityBehaviour } from './activity/activity.ts'
+import { LastActivity } from './activity/last-activity.ts'
+import { NotedActivity } from './activity/noted-activity.ts'
 import { Authenticator } from './authenticate.ts'
 import type { AttributesOf, Ready } from './authenticate.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -17,10 +20,12 @@ import { clientBehaviour } from './administration/client-changes.ts'
 import { principalBehaviour } from './administration/principal-changes.ts'
 import { roleBehaviour } from './administration/role-changes.ts'
 import { assertionsBehaviour } from './oauth/assertion-place.ts'
+import { ClientSecrets } from './client-secrets.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Passwords } from './password.ts'
 import { Secrets } from './secret.ts'
 import { SignIns } from './sign-ins.ts'
+import type { Subject } from './sessions/grants.ts'
 import { readSession } from './sessions/read.ts'
 import { Revocations, revocationBehaviour } from './sessions/revocation.ts'
 import { sessionListBehaviour } from './sessions/session-list.ts'
@@ -35,6 +40,7 @@ export function accessBehaviours(): Behaviour[] {
     ...[clientBehaviour, principalBehaviour, roleBehaviour],
     ...[sessionBehaviour, sessionListBehaviour, revocationBehaviour, oldSessionBehaviour],
     assertionsBehaviour,
+    activityBehaviour,
   ] as Behaviour[]
 }
 
@@ -79,7 +85,9 @@ export interface Access {
   /** Who sent this Authorization header; a RequestError (401, 503) is returned, not thrown. */
   readonly authenticate: Authenticate
   readonly sessions: Sessions
-  readonly signIns: SignIns
+  /** Secrets that clients show, and when identities were here last. */
+  readonly clientSecrets: ClientSecrets
+  readonly lastActivity: LastActivity
   /** Makes the first identity if there is none, and begins to tidy up. */
   start(): Promise<void>
   stop(): void
@@ -96,6 +104,12 @@ export function createAccess(options: AccessOptions): Access {
   const revocations = new Revocations(actorSystem, clock)
   const tidying = new Tidying({ actorSystem, clock, revocations, tidies, onError })
   const uses = new WrittenUses(actorSystem)
+  const noted = new NotedActivity(actorSystem, clock)
+  const active = ({ kind, identity, clientId }: Subject): void => {
+    noted.active({ kind, identity })
+    // A client that people sign in with is in use as well.
+    if (kind === 'principal') noted.active({ kind: 'client', identity: clientId })
+  }
   const { rates } = options
   const monotonicMs = (): number => clock.monotonicMs()
   const wrong = rates && { max: rates.wrongSignIns, ms: rates.wrongSignInsMs }
@@ -109,24 +123,27 @@ export function createAccess(options: AccessOptions): Access {
     monotonicMs,
     read: (sessionId) => readSession(actorSystem, sessionId, origin),
     used: (sessionId) => uses.write(sessionId),
+    active,
   })
   const lives = { accessTokenMs, refreshTokenMs }
   const of = { actorSystem, world, revocations, onPushedOut, ...lives }
-  const sessions = new Sessions({ ...of, book: authenticator })
+  const sessions = new Sessions({ ...of, active, book: authenticator })
   const { random } = world
   const passwords = new Passwords({ random, nowMs, monotonicMs, ...(wrong && { wrong }) })
+  const clientSecrets = new ClientSecrets({ system, signIns, secrets, noted, nowMs })
   return {
     passwords,
     secrets,
     operations: createOAuth({
-      ...{ actorSystem, world, sessions, signIns, tokenRate, passwords, authenticator },
+      ...{ actorSystem, world, sessions, clientSecrets, tokenRate, passwords, authenticator },
       ...{ ready, attributesOf, baseUrl, storeSecret: options.storeSecret },
       hasPeers: options.hasPeers ?? false,
     }),
     authenticate: (authorization, addressOf) =>
       authenticator.authenticate(authorization, addressOf),
     sessions,
-    signIns,
+    clientSecrets,
+    lastActivity: new LastActivity(actorSystem, clock),
     async start() {
       tidying.start()
       const { dataDir, bootstrapSecret: secret, tell, isTerminal } = options
@@ -134,6 +151,7 @@ export function createAccess(options: AccessOptions): Access {
     },
     stop() {
       tidying.stop()
+      noted.stop()
       revocations.stop()
       authenticator.stop()
     },

@@ -28,6 +28,7 @@ function scene(t: Test) {
   const sessions = new Map<string, LiveSession>()
   const asked: string[] = []
   const used: string[] = []
+  const active: string[] = []
   const owner = { waits: Promise.resolve(), fails: null as RequestError | null }
   const authenticator = new Authenticator({
     attributesOf: () => ({}),
@@ -44,6 +45,7 @@ function scene(t: Test) {
       return found
     },
     used: (id) => used.push(id),
+    active: ({ identity }) => active.push(identity),
   })
   t.teardown(() => authenticator.stop())
   let made = 6
@@ -65,7 +67,7 @@ function scene(t: Test) {
     now.ms += ms
     now.monotonicMs += ms
   }
-  return { system, now, sessions, asked, used, owner, authenticator, newToken, ...mine, who, pass }
+  return { system, now, sessions, asked, used, active, owner, authenticator, newToken, ...mine, who, pass }
 }
 
 const status = (answer: unknown): number => (answer instanceof RequestError ? answer.status : 200)
@@ -319,4 +321,42 @@ t.test('that a session is used is written down now and then', async (t) => {
   pass(LIMITS.access.sessionUsedEveryMs)
   await who()
   t.same(used, [sessionId])
+})
+
+t.test('who is active is told when its token is looked at, not at each request', async (t) => {
+  const { sessions, active, authenticator, newToken, sessionId, session, who, pass } = scene(t)
+  sessions.set(sessionId, session)
+  await who()
+  for (let i = 0; i < 100; i++) who()
+  t.same(active, ['web'])
+  const { tokenLeaseMs } = LIMITS.access
+  for (let i = 0; i < 10; i++) {
+    pass(tokenLeaseMs / 2 + 1)
+    for (let request = 0; request < 100; request++) who()
+    await settled()
+  }
+  t.equal(active.length, 11, 'once in half a lease')
+  await who('A'.repeat(64))
+  sessions.clear()
+  pass(tokenLeaseMs)
+  t.match(await who(), { status: 401 })
+  t.equal(active.length, 11, 'a token that is none is no use')
+  const { token, ...known } = newToken()
+  authenticator.remember(token, { ...known, askedMs: 0 })
+  t.equal(active.length, 12, 'a sign-in is one')
+})
+
+t.test('a personal access token: whether it was used at all is written at once', async (t) => {
+  const { sessions, used, authenticator, newToken, who } = scene(t)
+  const { token, sessionId, session } = newToken({ grant: 'pat', createdAtMs: 0, usedAtMs: 0 })
+  authenticator.remember(token, { sessionId, session, askedMs: 0 })
+  t.same(used, [], 'to make it is no use')
+  authenticator.forget(sessionId)
+  sessions.set(sessionId, session)
+  t.match(await who(token), { id: 'web' })
+  t.same(used, [sessionId])
+  authenticator.forget(sessionId)
+  sessions.set(sessionId, { ...session, usedAtMs: 5 })
+  await who(token)
+  t.same(used, [sessionId], 'and then to the hour')
 })

@@ -35,6 +35,8 @@ export interface AuthenticatorOptions {
   readonly read: (sessionId: string) => Promise<LiveSession | null>
   /** The session is used, and that was not written down for a while. */
   readonly used: (sessionId: string) => void
+  /** A token of the session was looked at: now and then while it is used, not at each request. */
+  readonly active: (session: LiveSession) => void
 }
 
 /** Access attributes of an identity, by its id. */
@@ -172,7 +174,9 @@ export class Authenticator {
     }
     if (!(await this.#options.ready())) return unknowable()
     const read = readToken(token)!
-    return this.#take(token, read, found, read.sessionId)
+    const who = this.#take(token, read, found, read.sessionId)
+    if (!(who instanceof RequestError)) this.#writeUse(read.sessionId, found.session!)
+    return who
   }
 
   #take(token: string, read: ReadToken, found: LookUp, sessionId: string): Answer {
@@ -194,7 +198,7 @@ export class Authenticator {
     const known: Known = { ...kept, leaseMs, sessionId, session, token: bytes }
     const who = this.#identityOf(known)
     if (!(who instanceof RequestError)) this.#keep(known)
-    this.#writeUse(known)
+    if (!(who instanceof RequestError)) this.#options.active(session)
     return who
   }
 
@@ -207,9 +211,11 @@ export class Authenticator {
     found.catch(() => undefined)
   }
 
-  #writeUse({ session, sessionId }: Known): void {
+  #writeUse(sessionId: string, { grant, createdAtMs, usedAtMs }: LiveSession): void {
     const { nowMs, used } = this.#options
-    if (session.usedAtMs + LIMITS.access.sessionUsedEveryMs <= nowMs()) used(sessionId)
+    // Of a personal access token people see whether it was used at all.
+    const isFirst = grant === 'pat' && usedAtMs === createdAtMs
+    if (isFirst || usedAtMs + LIMITS.access.sessionUsedEveryMs <= nowMs()) used(sessionId)
   }
 
   #keep(known: Known): void {

@@ -20,7 +20,7 @@ export function iamOperations(options: IamOptions): Operation[] {
   const hashing = new Hashing()
   const makeId = uuidMaker(world.random)
   const newId = (): string => makeId(world.clock.nowMs())
-  const parts = { lastActiveAt: () => null, ...options, writer, changes, hashing, newId }
+  const parts = { ...options, writer, changes, hashing, newId }
   return [
     ...new PrincipalStation(parts).operations(),
     ...new ClientStation(parts).operations(),

@@ -8,6 +8,7 @@ import type { Acl } from '../../protocol/ace.ts'
 import type { ConfigurationView } from '../../protocol/behaviour.ts'
 import { lacking, RequestError } from '../../protocol/errors.ts'
 import { toUuid } from '../../protocol/ids.ts'
+import type { ShownActivity } from '../access/activity/last-activity.ts'
 import { epochOf } from '../access/client.ts'
 import type { Client } from '../access/client.ts'
 import type { Principal } from '../access/principal.ts'
@@ -46,7 +47,11 @@ export interface IdentityKind<T> {
   /** The key that an id means which is no UUID; null: nobody has it. */
   readonly keyNamed: (id: string) => string | null
   readonly card: (value: T) => Card
-  readonly shown: (entry: ShownEntry<T>) => Record<string, unknown>
+  /** `activity` null: it can't be told at the moment. */
+  readonly shown: (
+    entry: ShownEntry<T>,
+    activity: ShownActivity | null,
+  ) => Record<string, unknown>
   readonly aclOf: (value: T, view: ConfigurationView) => Acl
 }
 
@@ -152,20 +157,20 @@ export class IdentityStation<T extends Principal | Client> {
     ]
   }
 
-  #list(request: OperationRequest): OperationResponse {
-    const { plural, shown } = this.#kind
+  async #list(request: OperationRequest): Promise<OperationResponse> {
     allow(request, this.#resource, 'read')
     const page = this.#directory.page(readPageQuery(request.query))
-    return answerOf(plural, page, page.entries.map(shown))
+    return answerOf(this.#kind.plural, page, await this.#shown(request, page.entries))
   }
 
-  #get(request: OperationRequest): OperationResponse {
-    const { type, shown, aclOf } = this.#kind
+  async #get(request: OperationRequest): Promise<OperationResponse> {
+    const { type, aclOf } = this.#kind
     const key = this.find(request, 'read')
     const { system } = this.#parts.actorSystem
     const entry = system.get<T>(type, key)!
     const acl = shownAcl(aclOf(entry.value, system))
-    return { status: 200, headers: { ETag: etagOf(entry.version) }, body: { ...shown(entry), acl } }
+    const [shown] = await this.#shown(request, [entry])
+    return { status: 200, headers: { ETag: etagOf(entry.version) }, body: { ...shown, acl } }
   }
 
   async #put(request: OperationRequest): Promise<OperationResponse> {
@@ -175,8 +180,8 @@ export class IdentityStation<T extends Principal | Client> {
     const isThere = this.#parts.actorSystem.system.get(type, key) !== null
     checkTag({ type, key, tags: tagsOf(request) }, isThere)
     if (isThere) return this.#change(request, make)
-    const { headers, ...written } = await this.make(request, key, make(null))
-    return { status: 201, headers, body: this.#shown(key, written) }
+    const written = await this.make(request, key, make(null))
+    return { ...(await this.answer(request, key, written)), status: 201 }
   }
 
   /** Makes one, where the caller may make any. `headers` are those of a 201. */
@@ -199,11 +204,27 @@ export class IdentityStation<T extends Principal | Client> {
     const key = this.find(request, 'write')
     const target = { request, type: this.#kind.type, key, tags: tagsOf(request) }
     const written = await this.#parts.writer.change(target, alter)
-    return { status: 200, headers: written.headers, body: this.#shown(key, written) }
+    return this.answer(request, key, written)
   }
 
-  #shown(key: string, { version, value }: Pick<Written<T>, 'version' | 'value'>): object {
-    return this.#kind.shown({ key, version, value })
+  /** Shows what was written. */
+  async answer(
+    request: OperationRequest,
+    key: string,
+    { version, value, headers }: Written<T>,
+  ): Promise<OperationResponse> {
+    const [body] = await this.#shown(request, [{ key, version, value }])
+    return { status: 200, headers, body }
+  }
+
+  async #shown(
+    { requestId }: OperationRequest,
+    entries: readonly ShownEntry<T>[],
+  ): Promise<readonly object[]> {
+    const { type, shown } = this.#kind
+    const keys = entries.map(({ key }) => key)
+    const activity = await this.#parts.lastActivity.of(type, keys, requestId)
+    return entries.map((entry, i) => shown(entry, activity[i]!))
   }
 
   /**

@@ -4,6 +4,7 @@ import type { ActorSystem } from '../../cluster/actor-system.ts'
 import type { World } from '../../cluster/clock.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { DerivedReader } from '../../storage/journal.ts'
+import type { LastActivity } from '../access/activity/last-activity.ts'
 import type { Hashing } from '../access/hashing.ts'
 import type { Passwords } from '../access/password.ts'
 import type { Secrets } from '../access/secret.ts'
@@ -19,12 +20,12 @@ export interface IamOptions {
   readonly consistency: { encode(positions: readonly Position[]): string }
   /** The journal as it is read beside everything else: identities' own past. */
   readonly derived: Pick<DerivedReader, 'entries'>
-  /** When an identity was active last, ISO 8601, as far as this member knows. */
-  readonly lastActiveAt?: (identity: string) => string | null
+  /** When identities were active last, and secrets of clients right last. */
+  readonly lastActivity: Pick<LastActivity, 'of'>
 }
 
 /** What the stations of this room share. */
-export interface IamParts extends Required<Omit<IamOptions, 'consistency' | 'derived'>> {
+export interface IamParts extends Omit<IamOptions, 'consistency' | 'derived'> {
   readonly writer: IdentityWriter
   readonly changes: Changes
   readonly hashing: Hashing

@@ -34,7 +34,7 @@ export class PrincipalStation {
         roles,
         texts: [properties.name, properties.email, properties.phone],
       }),
-      shown: (entry) => shownPrincipal(entry, parts.lastActiveAt(entry.key)),
+      shown: shownPrincipal,
       aclOf: grantedTo,
     })
   }
@@ -78,9 +78,8 @@ export class PrincipalStation {
   async #make(request: OperationRequest): Promise<OperationResponse> {
     const key = this.#parts.newId()
     const value = this.#valueOf(request.body as PrincipalBody, null)
-    const { headers, version } = await this.#people.make(request, key, value)
-    const body = shownPrincipal({ key, version, value }, this.#parts.lastActiveAt(key))
-    return { status: 201, headers, body }
+    const written = await this.#people.make(request, key, value)
+    return { ...(await this.#people.answer(request, key, written)), status: 201 }
   }
 
   async #reset(request: OperationRequest): Promise<OperationResponse> {

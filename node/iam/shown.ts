@@ -4,6 +4,7 @@ import type { SystemEntry } from '../../cluster/actor-system.ts'
 import { formatAce } from '../../protocol/ace.ts'
 import type { Acl } from '../../protocol/ace.ts'
 import { grantedAces } from '../../protocol/granted-aces.ts'
+import type { ShownActivity } from '../access/activity/last-activity.ts'
 import { authMethodOf } from '../access/client.ts'
 import type { Client } from '../access/client.ts'
 import type { Principal } from '../access/principal.ts'
@@ -13,16 +14,17 @@ import { etagOf } from '../system-actor.ts'
 
 type Entry<T> = Pick<SystemEntry<T>, 'key' | 'version' | 'value'>
 
-/** `lastActiveAt`: when a session of theirs was used last, as far as this member knows. */
+/** Without `activity` its members are left out: they can't be told at the moment. */
 export function shownPrincipal(
   { key, version, value }: Entry<Principal>,
-  lastActiveAt: string | null,
+  activity: ShownActivity | null,
 ): Record<string, unknown> {
   const { properties, roles, accessAttributes, password, logins, createdAt, suspendedAt } = value
   return {
     id: key,
     type: 'principal',
-    ...{ properties, roles, accessAttributes, createdAt, suspendedAt, lastActiveAt },
+    ...{ properties, roles, accessAttributes, createdAt, suspendedAt },
+    ...(activity && { lastActiveAt: activity.lastActiveAt }),
     passwordLogin: password !== null,
     passwordExpiresAt: password?.expiresAt ?? null,
     logins: logins ?? [],
@@ -30,7 +32,11 @@ export function shownPrincipal(
   }
 }
 
-export function shownClient({ key, version, value }: Entry<Client>): Record<string, unknown> {
+/** Without `activity` as a principal. */
+export function shownClient(
+  { key, version, value }: Entry<Client>,
+  activity: ShownActivity | null,
+): Record<string, unknown> {
   const { properties, roles, isSystem, createdAt, suspendedAt } = value
   return {
     id: key,
@@ -38,10 +44,12 @@ export function shownClient({ key, version, value }: Entry<Client>): Record<stri
     clientId: key,
     properties: { ...properties, tokenEndpointAuthMethod: authMethodOf(value) },
     ...{ roles, isSystem, createdAt, suspendedAt },
+    ...(activity && { lastActiveAt: activity.lastActiveAt }),
     secrets: value.secrets.map(({ secretId, createdAt: madeAt, expiresAt, description }) => ({
       secretId,
       createdAt: madeAt,
       expiresAt,
+      ...(activity && { lastUsedAt: activity.secretUsedAt(secretId) }),
       ...(description !== undefined && { description }),
     })),
     eTag: etagOf(version),

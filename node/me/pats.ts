@@ -16,7 +16,7 @@ import type { OperationRequest } from '../http/operation.ts'
 
 export interface PatsOptions {
   readonly system: SystemView
-  readonly access: Pick<Access, 'sessions' | 'signIns'>
+  readonly access: Pick<Access, 'sessions' | 'clientSecrets'>
   /** Wall clock, milliseconds. */
   readonly nowMs: () => number
 }
@@ -26,6 +26,8 @@ export interface ShownPat {
   readonly keyId: string
   readonly description: string
   readonly issuedAt: string
+  /** To the hour; null: never. */
+  readonly lastUsedAt: string | null
   readonly expiresAt: string
   readonly scope: readonly string[]
   readonly active: boolean
@@ -85,10 +87,12 @@ export class Pats {
   }
 
   show(session: SessionRecord): ShownPat {
-    const { sessionId: keyId, description, createdAtMs, expiresAtMs } = session
+    const { sessionId: keyId, description, createdAtMs, lastUsedAtMs, expiresAtMs } = session
+    const isUsed = lastUsedAtMs > createdAtMs
     return {
       ...{ keyId, description: description ?? '' },
       issuedAt: new Date(createdAtMs).toISOString(),
+      lastUsedAt: isUsed ? new Date(lastUsedAtMs).toISOString() : null,
       expiresAt: new Date(expiresAtMs).toISOString(),
       scope: this.#shownScope(session),
       active: expiresAtMs > this.#options.nowMs(),
@@ -140,12 +144,9 @@ export class Pats {
       const what = 'send the client that the token is for in X-Client-Id and X-Client-Secret'
       throw new RequestError('INVALID_PARAMETERS', what)
     }
-    const { system, access, nowMs } = this.#options
+    const { system, access } = this.#options
     const client = system.get<Client>('client', clientId)?.value ?? null
-    const hashes = (client?.secrets ?? [])
-      .filter(({ expiresAt }) => expiresAt === null || Date.parse(expiresAt) > nowMs())
-      .map(({ hash }) => hash)
-    const answer = await access.signIns.check({ clientId, secret, hashes, address })
+    const answer = await access.clientSecrets.check({ clientId, secret, address })
     if (typeof answer === 'object') {
       const seconds = Math.max(1, Math.ceil(answer.retryAfterMs / 1_000))
       const what = `the client's secret was not looked at; try again in ${seconds} s`

@@ -24,6 +24,7 @@ const PatSchema = Type.Object({
   keyId: Type.String({ format: 'uuid' }),
   description: Type.String(),
   issuedAt: Type.String(),
+  lastUsedAt: Type.Union([Type.String(), Type.Null()]),
   expiresAt: Type.String(),
   scope: Type.Array(Type.String()),
   active: Type.Boolean(),

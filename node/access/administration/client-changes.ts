@@ -8,6 +8,7 @@ import { errorItem } from '../../../protocol/errors.ts'
 import type { ShapeError } from '../../../protocol/json/validation.ts'
 import { systemActor } from '../../system-actor.ts'
 import type { Change, PutBody } from '../../system-actor.ts'
+import { endOfActivity } from '../activity/activity.ts'
 import { aclOfClient, authMethodOf, BOOTSTRAP_CLIENT, clientShape } from '../client.ts'
 import type { Client } from '../client.ts'
 import { refusalToCarry } from './carrying.ts'
@@ -47,6 +48,7 @@ function checkMeaning(client: Client): ShapeError | null {
 
 export const clientBehaviour = systemActor<Client>('client', checkClient, permit, {
   node: clientNode,
+  onDeletion: (key) => [endOfActivity({ kind: 'client', identity: key })],
 })
 
 const RULES: IdentityRules<Client> = {

@@ -4,6 +4,7 @@
 import type { FieldDef, FieldType, NodeType } from '../../../protocol/graph/node-type.ts'
 import { CHANGE_FIELDS } from '../../system-actor.ts'
 import type { SystemNode } from '../../system-actor.ts'
+import { activityEdge } from '../activity/node.ts'
 import { authMethodOf } from '../client.ts'
 import type { Client } from '../client.ts'
 import type { Principal } from '../principal.ts'
@@ -21,8 +22,14 @@ const typeOf = (name: string, idField: FieldDef, fields: readonly FieldDef[]): N
   fields: [idField, ...fields, ...CHANGE_FIELDS],
 })
 
+/** Who signs in has an edge to when that was last. */
+const identityOf = (...[name, idField, fields]: Parameters<typeof typeOf>): NodeType => ({
+  ...typeOf(name, idField, fields),
+  edges: [activityEdge(idField.name)],
+})
+
 export const principalNode: SystemNode<Principal> = {
-  type: typeOf('principal', indexed('principalId', 'uuid'), [
+  type: identityOf('principal', indexed('principalId', 'uuid'), [
     field('name', 'text'),
     indexed('email', 'text'),
     field('phone', 'text'),
@@ -38,7 +45,7 @@ export const principalNode: SystemNode<Principal> = {
 }
 
 export const clientNode: SystemNode<Client> = {
-  type: typeOf('client', indexed('clientId', 'text'), [
+  type: identityOf('client', indexed('clientId', 'text'), [
     field('name', 'text'),
     field('description', 'text'),
     field('redirectUris', '[text]'),

@@ -7,6 +7,7 @@ import { errorItem } from '../../../protocol/errors.ts'
 import type { ShapeError } from '../../../protocol/json/validation.ts'
 import { systemActor } from '../../system-actor.ts'
 import type { Change } from '../../system-actor.ts'
+import { endOfActivity } from '../activity/activity.ts'
 import { foldedEmail, grantedTo, principalShape } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { callerFor, unknownSystemRole } from './giving.ts'
@@ -28,6 +29,7 @@ export function checkPrincipal(value: unknown): ShapeError | null {
 export const principalBehaviour = systemActor<Principal>('principal', checkPrincipal, permit, {
   names: ({ properties }) => [foldedEmail(properties.email)],
   node: principalNode,
+  onDeletion: (key) => [endOfActivity({ kind: 'principal', identity: key })],
 })
 
 const RULES: IdentityRules<Principal> = {

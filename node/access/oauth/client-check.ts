@@ -5,7 +5,8 @@
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import { authMethodOf, isPublic } from '../client.ts'
 import type { Client } from '../client.ts'
-import type { SignInAnswer, SignIns } from '../sign-ins.ts'
+import type { ClientSecrets } from '../client-secrets.ts'
+import type { SignInAnswer } from '../sign-ins.ts'
 import type { Assertions } from './assertions.ts'
 import { OAuthError } from './request.ts'
 import type { ShownClient } from './request.ts'
@@ -19,10 +20,8 @@ export interface CheckedClient {
 
 export interface ClientCheckOptions {
   readonly system: SystemView
-  readonly signIns: SignIns
+  readonly clientSecrets: Pick<ClientSecrets, 'check'>
   readonly assertions: Assertions
-  /** Wall clock, milliseconds. */
-  readonly nowMs: () => number
 }
 
 export class ClientCheck {
@@ -50,13 +49,7 @@ export class ClientCheck {
   }
 
   async #bySecret(clientId: string, secret: string, address: string): Promise<CheckedClient> {
-    const { signIns, nowMs, system } = this.#options
-    const now = nowMs()
-    const kept = system.get<Client>('client', clientId)?.value.secrets ?? []
-    const hashes = kept
-      .filter((one) => one.expiresAt === null || Date.parse(one.expiresAt) > now)
-      .map((one) => one.hash)
-    const answer = await signIns.check({ clientId, secret, hashes, address })
+    const answer = await this.#options.clientSecrets.check({ clientId, secret, address })
     if (typeof answer === 'object') throw notChecked(answer)
     // Looked up anew: the check took a while.
     const client = this.#find(clientId)

@@ -5,9 +5,9 @@ import type { World } from '../../../cluster/clock.ts'
 import type { RateLimit } from '../../http/guard/rate-limit.ts'
 import type { Operation } from '../../http/operation.ts'
 import type { AttributesOf, Authenticator, Ready } from '../authenticate.ts'
+import type { ClientSecrets } from '../client-secrets.ts'
 import type { Passwords } from '../password.ts'
 import type { SessionGrants } from '../sessions/grants.ts'
-import type { SignIns } from '../sign-ins.ts'
 import { AssertionPlace } from './assertion-place.ts'
 import { Assertions } from './assertions.ts'
 import { Authorize } from './authorize.ts'
@@ -22,7 +22,7 @@ export interface OAuthOptions {
   readonly actorSystem: ActorSystem
   readonly world: World
   readonly sessions: SessionGrants
-  readonly signIns: SignIns
+  readonly clientSecrets: ClientSecrets
   /** Token requests of one client in a minute; null: any number. */
   readonly tokenRate: RateLimit | null
   readonly passwords: Passwords
@@ -38,7 +38,7 @@ export interface OAuthOptions {
 }
 
 export function createOAuth(options: OAuthOptions): Operation[] {
-  const { actorSystem, world, sessions, signIns, passwords, authenticator } = options
+  const { actorSystem, world, sessions, clientSecrets, passwords, authenticator } = options
   const { ready, attributesOf, baseUrl, storeSecret } = options
   const { system } = actorSystem
   const { random } = world
@@ -52,7 +52,7 @@ export function createOAuth(options: OAuthOptions): Operation[] {
     ready,
     sessions,
     baseUrl,
-    clients: new ClientCheck({ system, signIns, assertions, nowMs }),
+    clients: new ClientCheck({ system, clientSecrets, assertions }),
     tokens: new TokenRequests({ system, sessions, people, attributesOf, rate: options.tokenRate }),
     authorize: new Authorize({ system, ready, people, sessions, seal, baseUrl }),
     introspection: new Introspection({ authenticator, baseUrl }),

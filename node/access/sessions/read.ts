@@ -13,6 +13,8 @@ import type { LiveSession, SessionAnswer } from './session-state.ts'
 export interface AskOrigin {
   readonly by: string
   readonly trace: string
+  /** How long it may take, milliseconds; absent: as any request. */
+  readonly budgetMs?: number
 }
 
 /** Where a message goes: an actor of this station. */
@@ -31,13 +33,13 @@ export async function askActor<T extends object>(
   actorSystem: Pick<ActorSystem, 'ask'>,
   to: SessionActor,
   message: Message,
-  { by, trace }: AskOrigin,
+  { by, trace, budgetMs = LIMITS.sharding.requestBudgetMs }: AskOrigin,
 ): Promise<Asked<T>> {
   const reply = await actorSystem.ask({
     ...to,
     messages: [message],
     ...{ idempotencyKey: null, bodyHash: '', preview: false },
-    ...{ by, trace, budgetMs: LIMITS.sharding.requestBudgetMs },
+    ...{ by, trace, budgetMs },
   })
   const error = failureOf(reply)
   if (error === null) {

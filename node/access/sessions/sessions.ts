@@ -56,6 +56,8 @@ export interface SessionsOptions {
   readonly refreshTokenMs: number
   /** A valid session of this identity was ended to make room for another of it. */
   readonly onPushedOut: (identity: string) => void
+  /** Somebody signs in. */
+  readonly active: (subject: Subject) => void
 }
 
 /** A personal access token to be made. Its client is authenticated already. */
@@ -122,6 +124,7 @@ export class Sessions implements SessionGrants {
     const body: AuthorizeBody = { subject, eras, code: { hash, redirectUri, challenge } }
     const origin = { by: subject.identity, trace }
     await this.#make(sessionId, { type: 'authorize', body }, origin)
+    this.#options.active(subject)
     return { code }
   }
 

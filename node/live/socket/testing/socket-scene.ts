@@ -84,6 +84,7 @@ export function accessScene(t: Test) {
     attributesOf: () => NO_ATTRIBUTES,
     read: (sessionId) => Promise.resolve(sessions.get(sessionId) ?? null),
     used: () => undefined,
+    active: () => undefined,
   })
   t.teardown(() => {
     authenticator.stop()
