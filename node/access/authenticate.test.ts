@@ -67,7 +67,20 @@ function scene(t: Test) {
     now.ms += ms
     now.monotonicMs += ms
   }
-  return { system, now, sessions, asked, used, active, owner, authenticator, newToken, ...mine, who, pass }
+  return {
+    system,
+    now,
+    sessions,
+    asked,
+    used,
+    active,
+    owner,
+    authenticator,
+    newToken,
+    ...mine,
+    who,
+    pass,
+  }
 }
 
 const status = (answer: unknown): number => (answer instanceof RequestError ? answer.status : 200)

@@ -48,10 +48,7 @@ export interface IdentityKind<T> {
   readonly keyNamed: (id: string) => string | null
   readonly card: (value: T) => Card
   /** `activity` null: it can't be told at the moment. */
-  readonly shown: (
-    entry: ShownEntry<T>,
-    activity: ShownActivity | null,
-  ) => Record<string, unknown>
+  readonly shown: (entry: ShownEntry<T>, activity: ShownActivity | null) => Record<string, unknown>
   readonly aclOf: (value: T, view: ConfigurationView) => Acl
 }
 

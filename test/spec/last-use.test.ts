@@ -49,7 +49,10 @@ t.test('a client is never active, then it is: secrets, lists, the graph, a resta
   const { clientId } = used!
   const before = await client(clientId)
   t.equal(before.lastActiveAt, null)
-  t.same(before.secrets.map(({ lastUsedAt }) => lastUsedAt), [null])
+  t.same(
+    before.secrets.map(({ lastUsedAt }) => lastUsedAt),
+    [null],
+  )
   const second = await post(`${IAM}/clients/${clientId}/secrets`, {})
   const { secretId } = second.json<{ secretId: string }>()
   const { eTag } = await client(clientId)

@@ -212,12 +212,19 @@ t.test('a page is read side by side within a deadline; what is late is left out'
     },
     clock,
   )
-  const shown = await last.of('principal', Array.from({ length: 100 }, (_, i) => `p${i}`), 't')
+  const shown = await last.of(
+    'principal',
+    Array.from({ length: 100 }, (_, i) => `p${i}`),
+    't',
+  )
   t.equal(most, LIMITS.access.activityReadsMax)
   t.ok(budgets.every((ms) => ms <= LIMITS.access.activityReadMs && ms > 0))
   const told = shown.filter((one) => one !== null)
   t.ok(told.length >= 32 && told.length < 64, `${told.length} in time`)
-  t.ok(told.every(({ lastActiveAt }) => lastActiveAt === null), 'never is not the same as unknown')
+  t.ok(
+    told.every(({ lastActiveAt }) => lastActiveAt === null),
+    'never is not the same as unknown',
+  )
 })
 
 t.test('a time that is ahead of this clock is shown as now', async (t) => {
