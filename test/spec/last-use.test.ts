@@ -27,9 +27,8 @@ async function activeOf(id: string): Promise<Shown> {
 /** Clients of that name who were not active since `since`, by the graph. */
 async function idle(name: string, since: string): Promise<string[]> {
   const activity = { edge: 'activity', filter: `lastActiveAt >= '${since}'`, require: 'none' }
-  const query = [{ edge: 'clients', filter: `name = '${name}'`, node: { navigate: [activity] } }]
-  const asked = structuredClone(query) as object[]
-  Object.assign((asked[0] as { node: object }).node, { fields: ['clientId'] })
+  const node = { fields: ['clientId'], navigate: [activity] }
+  const asked = [{ edge: 'clients', filter: `name == '${name}'`, node }]
   const answer = await post('/resources/graph', asked)
   if (answer.status !== 200) throw new Error(answer.text)
   return answer.json<{ clients: { clientId: string }[] }>().clients.map((one) => one.clientId)
@@ -96,7 +95,7 @@ t.test('a person who was never here; and the activity goes with its identity', a
   const made = await caller()
   await activeOf(made.clientId)
   const count = async (): Promise<number> => {
-    const filter = `identityId = '${made.clientId}'`
+    const filter = `identityId == '${made.clientId}'`
     const asked = [{ edge: 'identityActivities', filter, count: true }]
     const answer = await post('/resources/graph', asked)
     if (answer.status !== 200) throw new Error(answer.text)
