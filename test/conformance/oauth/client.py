@@ -40,6 +40,15 @@ def works(token):
     return requests.get(address, headers=headers, timeout=30).status_code
 
 
+def signing(client, session):
+    if client["method"] == "private_key_jwt":
+        session.client_secret = client["key"]
+        session.register_client_auth_method(
+            PrivateKeyJWT(metadata["token_endpoint"], alg="RS256")
+        )
+    return session
+
+
 address = get_well_known_url(given["issuer"], external=True)
 metadata = AuthorizationServerMetadata(requests.get(address, timeout=30).json())
 metadata.validate()
@@ -56,11 +65,7 @@ for client in given["clients"]:
         revocation_endpoint_auth_method=method,
         code_challenge_method="S256",
     )
-    if method == "private_key_jwt":
-        session.client_secret = client["key"]
-        session.register_client_auth_method(
-            PrivateKeyJWT(metadata["token_endpoint"], alg="RS256")
-        )
+    signing(client, session)
     verifier = generate_token(64)
     url, state = session.create_authorization_url(
         metadata["authorization_endpoint"], code_verifier=verifier
@@ -93,8 +98,47 @@ for client in given["clients"]:
     )
     told(method, works=[first, second, third], scope=token["scope"], again=again)
 
-machine = given["machine"]
-session = OAuth2Session(machine["id"], machine["secret"], scope=given["scope"])
-token = session.fetch_token(metadata["token_endpoint"], grant_type="client_credentials")
-shown = session.introspect_token(metadata["introspection_endpoint"], token=token["access_token"])
-told("client_credentials", works=works(token), active=shown.json()["active"])
+client = given["clients"][0]
+session = OAuth2Session(
+    client["id"], client["secret"], scope=given["scope"], redirect_uri=given["redirect"]
+)
+url, state = session.create_authorization_url(metadata["authorization_endpoint"])
+token = session.fetch_token(
+    metadata["token_endpoint"], authorization_response=visit(url), state=state
+)
+told("without a challenge", works=works(token))
+
+for machine in given["machines"]:
+    method = machine["method"]
+    session = signing(
+        machine,
+        OAuth2Session(
+            machine["id"],
+            machine.get("secret"),
+            scope=given["scope"],
+            token_endpoint_auth_method=method,
+            revocation_endpoint_auth_method=method,
+        ),
+    )
+    token = session.fetch_token(
+        metadata["token_endpoint"], grant_type="client_credentials"
+    )
+    first = works(token)
+
+    def shown():
+        answer = session.introspect_token(
+            metadata["introspection_endpoint"], token=token["access_token"]
+        )
+        return answer.json()["active"]
+
+    before = shown()
+    session.revoke_token(
+        metadata["revocation_endpoint"],
+        token=token["access_token"],
+        token_type_hint="access_token",
+    )
+    told(
+        "client_credentials " + method,
+        works=[first, works(token)],
+        active=[before, shown()],
+    )

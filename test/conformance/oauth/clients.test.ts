@@ -1,6 +1,6 @@
-// Client libraries of others against a node, by their usual calls alone: every grant, refresh,
-// revocation, introspection and the metadata. One of JavaScript (oauth4webapi), one of Python
-// (Authlib). Source: CONTRACT 1.11.
+// Client libraries of others against a node, by their usual calls alone: every grant, each way in
+// which a client shows who it is, refresh, revocation, introspection and the metadata. One of
+// JavaScript (oauth4webapi), one of Python (Authlib). Source: CONTRACT 1.11.
 
 import t from 'tap'
 import { spawn } from 'node:child_process'
@@ -33,7 +33,13 @@ for (const method of ['client_secret_basic', 'client_secret_post', 'none', 'priv
   const keys = method === 'private_key_jwt' ? { jwks } : {}
   made[method] = await register(node, { ...codes, token_endpoint_auth_method: method, ...keys })
 }
-const machine = await register(node, { grant_types: ['client_credentials'] }, [OWNER])
+/** Those that act by themselves. */
+const machines: Record<string, RegisteredClient> = {}
+for (const method of ['client_secret_basic', 'client_secret_post', 'private_key_jwt']) {
+  const of = { grant_types: ['client_credentials'], token_endpoint_auth_method: method }
+  const keys = method === 'private_key_jwt' ? { jwks } : {}
+  machines[method] = await register(node, { ...of, ...keys }, [OWNER])
+}
 
 const id = '0190c7a0-0000-7000-8000-000000000001'
 const temporary = await addPerson(node, { id, email: EMAIL, roles: [OWNER] })
@@ -66,16 +72,22 @@ async function discover(): Promise<oauth.AuthorizationServer> {
   return oauth.processDiscoveryResponse(address, answer)
 }
 
+/** How each client shows who it is. */
+function waysOf(clients: typeof made): [string, oauth.Client, oauth.ClientAuth][] {
+  const ways = {
+    client_secret_basic: ({ secret }: RegisteredClient) => oauth.ClientSecretBasic(secret!),
+    client_secret_post: ({ secret }: RegisteredClient) => oauth.ClientSecretPost(secret!),
+    none: () => oauth.None(),
+    private_key_jwt: () => oauth.PrivateKeyJwt(pair.privateKey),
+  }
+  return Object.entries(clients).map(([method, one]) => {
+    return [method, { client_id: one.id }, ways[method as keyof typeof ways](one)]
+  })
+}
+
 t.test('oauth4webapi: codes, refresh, revocation', async (t) => {
   const server = await discover()
-  const ways: Record<string, oauth.ClientAuth> = {
-    client_secret_basic: oauth.ClientSecretBasic(made['client_secret_basic']!.secret!),
-    client_secret_post: oauth.ClientSecretPost(made['client_secret_post']!.secret!),
-    none: oauth.None(),
-    private_key_jwt: oauth.PrivateKeyJwt(pair.privateKey),
-  }
-  for (const [method, way] of Object.entries(ways)) {
-    const client: oauth.Client = { client_id: made[method]!.id }
+  for (const [method, client, way] of waysOf(made)) {
     const verifier = oauth.generateRandomCodeVerifier()
     const state = oauth.generateRandomState()
     const url = new URL(server.authorization_endpoint!)
@@ -113,16 +125,40 @@ t.test('oauth4webapi: codes, refresh, revocation', async (t) => {
   }
 })
 
-t.test('oauth4webapi: client credentials, introspection', async (t) => {
+t.test('oauth4webapi: a client with a secret, without a challenge', async (t) => {
   const server = await discover()
-  const client: oauth.Client = { client_id: machine.id }
-  const way = oauth.ClientSecretBasic(machine.secret!)
-  const got = await oauth.clientCredentialsGrantRequest(server, client, way, { scope: SCOPE }, http)
-  const token = await oauth.processClientCredentialsResponse(server, client, got)
+  const [, client, way] = waysOf(made)[0]!
+  const url = new URL(server.authorization_endpoint!)
+  const asked = { response_type: 'code', client_id: client.client_id, redirect_uri: REDIRECT }
+  url.search = new URLSearchParams({ ...asked, scope: SCOPE }).toString()
+  const answer = await visit(url.href)
+  const none = oauth.expectNoState
+  const parameters = oauth.validateAuthResponse(server, client, answer, none)
+  const got = await oauth.authorizationCodeGrantRequest(
+    ...([server, client, way, parameters, REDIRECT, oauth.nopkce, http] as const),
+  )
+  const token = await oauth.processAuthorizationCodeResponse(server, client, got)
   t.equal(await works(token.access_token), 200)
-  const asked = await oauth.introspectionRequest(server, client, way, token.access_token, http)
-  const shown = await oauth.processIntrospectionResponse(server, client, asked)
-  t.match(shown, { active: true, scope: SCOPE, client_id: machine.id, iss: issuer })
+})
+
+t.test('oauth4webapi: client credentials, introspection, revocation', async (t) => {
+  const server = await discover()
+  for (const [method, client, way] of waysOf(machines)) {
+    const of = { scope: SCOPE }
+    const got = await oauth.clientCredentialsGrantRequest(server, client, way, of, http)
+    const token = await oauth.processClientCredentialsResponse(server, client, got)
+    t.equal(await works(token.access_token), 200, method)
+    const introspect = async (): Promise<oauth.IntrospectionResponse> => {
+      const asked = await oauth.introspectionRequest(server, client, way, token.access_token, http)
+      return (await oauth.processIntrospectionResponse(server, client, asked)) as never
+    }
+    const shown = { active: true, scope: SCOPE, client_id: client.client_id, iss: issuer }
+    t.match(await introspect(), shown, method)
+    const ended = await oauth.revocationRequest(server, client, way, token.access_token, http)
+    await oauth.processRevocationResponse(ended)
+    t.equal(await works(token.access_token), 401, method)
+    t.strictSame(await introspect(), { active: false }, method)
+  }
 })
 
 interface Told {
@@ -136,12 +172,14 @@ const skip = typeof program === 'string' ? false : program.skipped
 
 t.test('Authlib, in Python', { skip }, async (t) => {
   const key = await exportPKCS8(pair.privateKey)
-  const clients = Object.entries(made).map(([method, one]) => ({ method, key, ...one }))
+  const shown = (of: typeof made): object[] =>
+    Object.entries(of).map(([method, one]) => ({ method, key, ...one }))
   const child = spawn(program as string, [fileURLToPath(new URL('client.py', import.meta.url))], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill())
-  const given = { issuer, scope: SCOPE, redirect: REDIRECT, clients, machine }
+  const of = { clients: shown(made), machines: shown(machines) }
+  const given = { issuer, scope: SCOPE, redirect: REDIRECT, ...of }
   child.stdin.write(`${JSON.stringify(given)}\n`)
   const all = new Map<string, Told>()
   for await (const line of createInterface({ input: child.stdout })) {
@@ -150,12 +188,16 @@ t.test('Authlib, in Python', { skip }, async (t) => {
     else child.stdin.write(`${(await visit(said.visit)).href}\n`)
   }
   t.equal(all.get('metadata')?.['issuer'], issuer)
-  for (const { method } of clients) {
+  for (const method of Object.keys(made)) {
     t.match(
       all.get(method),
       { works: [200, 200, 401], scope: SCOPE, again: 'invalid_grant' },
       method,
     )
   }
-  t.match(all.get('client_credentials'), { works: 200, active: true })
+  t.match(all.get('without a challenge'), { works: 200 })
+  for (const method of Object.keys(machines)) {
+    const of = { works: [200, 401], active: [true, false] }
+    t.match(all.get(`client_credentials ${method}`), of, method)
+  }
 })
