@@ -111,8 +111,12 @@ const properties = fc
     ...(given.keys !== undefined && { jwks: { keys: [{ kty: 'RSA', n: given.keys }] } }),
   }))
 
-/** As an owner made it: nobody else has anything of it. */
-const honest = fc.record({ properties, roles }).map((made): Client => {
+const often = fc.integer({ min: 0, max: 3 }).map((n) => n === 0)
+
+/**
+ * As an owner made it: nobody else has anything of it; or one that was shut because somebody has.
+ */
+const honest = fc.record({ properties, roles, isLost: often }).map((made): Client => {
   const { tokenEndpointAuthMethod: method, ...others } = made.properties
   const isPublic = method === 'none'
   const grantTypes = isPublic
@@ -121,11 +125,12 @@ const honest = fc.record({ properties, roles }).map((made): Client => {
   const keyed = { jwks: { keys: [{ kty: 'RSA', n: 'good' }] } }
   return clientOf({
     properties: {
-      ...{ ...others, ...keyed, redirectUris: [GOOD], grantTypes },
+      ...{ ...others, ...keyed, redirectUris: [made.isLost ? EVIL : GOOD], grantTypes },
       ...(method !== undefined && { tokenEndpointAuthMethod: method }),
     },
     roles: made.roles,
-    secrets: isPublic ? [] : [secretOf('good')],
+    secrets: isPublic ? [] : [secretOf(made.isLost ? 'evil' : 'good')],
+    suspendedAt: made.isLost ? AT : null,
   })
 })
 

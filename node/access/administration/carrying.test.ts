@@ -23,6 +23,11 @@ t.test('who may decide who gets what a client carries', (t) => {
   t.equal(changed(ALL, boss), 'ok', 'its name is nobody else’s matter')
   t.equal(changed(ALL, { ...OWN, suspendedAt: AT, sessionEpoch: 1 }), 'ok', 'nor that it is closed')
   t.equal(changed(ALL, null), 'ok', 'nor that it goes')
+  const shut = { suspendedAt: AT, sessionEpoch: 1 }
+  const open = { ...OWN, sessionEpoch: 1 }
+  t.equal(changed(ALL, open, CLERK, shut), 'FORBIDDEN', 'but that it is open again')
+  t.equal(changed(ALL, open, BOSS, shut), 'ok')
+  t.equal(changed(['registry:read'], open, CLERK, shut), 'ok')
   const { properties } = OWN
   const others: [Partial<Client['properties']>, string][] = [
     [{ redirectUris: [GOOD, EVIL] }, 'where codes go'],
@@ -82,13 +87,18 @@ function clerk(): Configuration {
 }
 
 /** What is said to a change of a client of people with these scopes. */
-function changed(most: readonly string[] | null, to: Client | null, by: By = CLERK): string {
+function changed(
+  most: readonly string[] | null,
+  to: Client | null,
+  by: By = CLERK,
+  was: Partial<Client> = {},
+): string {
   const view = clerk()
   const scoped = (client: Client): Client => {
     const { scopes: own = most } = client.properties
     if (own === null) return client
     return { ...client, properties: { ...client.properties, scopes: [...own] } }
   }
-  view.set('client', 'shop', scoped(OWN))
+  view.set('client', 'shop', scoped({ ...OWN, ...was }))
   return view.change('client', 'shop', to === null ? null : scoped(to), by)
 }

@@ -21,6 +21,11 @@ function receivingOf(client: Client): string {
   return JSON.stringify([redirectUris, grantTypes, authMethodOf(client), jwks, scopes, secrets])
 }
 
+/** Whoever had its secret before it was suspended gets tokens again. */
+function resumes(before: Client, after: Client): boolean {
+  return before.suspendedAt !== null && after.suspendedAt === null
+}
+
 export interface Carrying {
   readonly before: Client | null
   readonly after: Client | null
@@ -33,7 +38,9 @@ export interface Carrying {
  */
 export function refusalToCarry(caller: Acl, { before, after }: Carrying): string | null {
   if (caller.everything || after === null) return null
-  if (before !== null && receivingOf(before) === receivingOf(after)) return null
+  if (before !== null && !resumes(before, after) && receivingOf(before) === receivingOf(after)) {
+    return null
+  }
   const was = before !== null && isForPeople(before) ? before : null
   const more = was === null ? null : wider(caller, was)
   if (more !== null) {
