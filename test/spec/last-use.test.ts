@@ -1,5 +1,5 @@
-// When identities were active last, and secrets right last, on a real node: in answers, in lists and
-// in the graph, over a restart, and without another ETag. Source: CONTRACT 1.8 "Last use".
+// When identities were active last, and secrets right last, on a real node: in answers, in lists
+// and in the graph, over a restart, and without another ETag. Source: CONTRACT 1.8 "Last use".
 
 import t from 'tap'
 import type { Test } from 'tap'

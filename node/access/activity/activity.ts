@@ -1,6 +1,6 @@
 // When an identity was active last, and when each of its client secrets was right last: an actor of
-// the hashed shards for each identity, under an id that is made of it. So neither the identity, whose
-// ETag stays, nor the log of the `system` shard knows of it. Source: CONTRACT 1.8 "Last use".
+// the hashed shards for each identity, under an id that is made of it. So neither the identity,
+// whose ETag stays, nor the log of the `system` shard knows of it. Source: CONTRACT 1.8 "Last use".
 //
 // - A time never goes back: of two the later one counts, in whatever order they come.
 // - It is never ahead of the clock of the shard's owner.

@@ -1,6 +1,6 @@
 // When identities were active last, as lists and single answers show it: asked of their activities'
-// owners, some side by side and all within a deadline. What can't be told by then is left out, which
-// is not the same as never. Source: CONTRACT 1.8 "Last use".
+// owners, some side by side and all within a deadline. What can't be told by then is left out,
+// which is not the same as never. Source: CONTRACT 1.8 "Last use".
 
 import type { ActorSystem } from '../../../cluster/actor-system.ts'
 import type { Clock } from '../../../cluster/clock.ts'

@@ -2,8 +2,8 @@
 // for it. An identity is written once an hour (LIMITS.access.activityEveryMs), whoever of the
 // members wrote it last; all identities together a bounded number a second, those first that have
 // waited longest. What fails, or finds no room, is written when the identity is seen again; what
-// waits when the process ends is lost: a second of it, more only where more wait than may be written
-// in a second. Source: CONTRACT 1.8 "Last use".
+// waits when the process ends is lost: a second of it, more only where more wait than may be
+// written in a second. Source: CONTRACT 1.8 "Last use".
 
 import type { ActorSystem } from '../../../cluster/actor-system.ts'
 import type { Clock } from '../../../cluster/clock.ts'
