@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import type { Clock } from '../../../cluster/clock.ts'
 import { LIMITS } from '../../../config/limits.ts'
-import { errorItem } from '../../../protocol/errors.ts'
+import { RequestError, errorItem } from '../../../protocol/errors.ts'
 import { ActorSystemTwin } from '../../testing/actor-system-twin.ts'
 import { deleteRequest, failureOf } from '../../system-actor.ts'
 import { accessBehaviours } from '../access.ts'
@@ -47,7 +47,7 @@ t.test('the session’s own outbox may be first; what can’t be told is no succ
   await revocations.tell('s', 't')
   t.equal(system.system.get(REVOCATION, 's')?.version, 1, 'and is not written again')
   system.before = () => ({ outcome: 'refused', error: errorItem('UNAVAILABLE', 'it is away') })
-  await t.rejects(revocations.tell('r', 't'), { status: 503 })
+  await t.rejects(revocations.tell('r', 't'), new RequestError('UNAVAILABLE', 'it is away'))
 })
 
 t.test('each is due a while after this member heard of it first', async (t) => {

@@ -132,8 +132,7 @@ t.test('oauth4webapi: a client with a secret, without a challenge', async (t) =>
   const asked = { response_type: 'code', client_id: client.client_id, redirect_uri: REDIRECT }
   url.search = new URLSearchParams({ ...asked, scope: SCOPE }).toString()
   const answer = await visit(url.href)
-  const none = oauth.expectNoState
-  const parameters = oauth.validateAuthResponse(server, client, answer, none)
+  const parameters = oauth.validateAuthResponse(server, client, answer, oauth.expectNoState)
   const got = await oauth.authorizationCodeGrantRequest(
     ...([server, client, way, parameters, REDIRECT, oauth.nopkce, http] as const),
   )
@@ -150,7 +149,7 @@ t.test('oauth4webapi: client credentials, introspection, revocation', async (t) 
     t.equal(await works(token.access_token), 200, method)
     const introspect = async (): Promise<oauth.IntrospectionResponse> => {
       const asked = await oauth.introspectionRequest(server, client, way, token.access_token, http)
-      return (await oauth.processIntrospectionResponse(server, client, asked)) as never
+      return oauth.processIntrospectionResponse(server, client, asked)
     }
     const shown = { active: true, scope: SCOPE, client_id: client.client_id, iss: issuer }
     t.match(await introspect(), shown, method)
