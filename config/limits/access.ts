@@ -43,6 +43,10 @@ export const ACCESS_LIMITS = {
   /** Tokens that are being looked up for strangers, and of one network. */
   lookUpsMax: 512,
   lookUpsOfNetworkMax: 64,
+  /** Those that wait for such a look-up, in all and of one network, and for how long at most. */
+  lookUpsWaitingMax: 2_048,
+  lookUpsOfNetworkWaitingMax: 512,
+  lookUpWaitMs: 1_000,
   /** Tokens whose identity is at hand. */
   tokenCacheMax: 10_000,
   /** Characters of scopes and of entries that are at hand; compiled they take several times that. */

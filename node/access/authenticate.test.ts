@@ -221,6 +221,8 @@ t.test(
   'strangers: so many look-ups, so many of a network, and none for what is no token',
   async (t) => {
     t.teardown(overrideLimits({ 'access.lookUpsMax': 6, 'access.lookUpsOfNetworkMax': 4 }))
+    const waiting = { 'access.lookUpsWaitingMax': 4, 'access.lookUpsOfNetworkWaitingMax': 3 }
+    t.teardown(overrideLimits(waiting))
     const { sessions, asked, owner, newToken, sessionId, session, token, who, pass } = scene(t)
     sessions.set(sessionId, session)
     t.equal(status(await who(token)), 200)
@@ -233,9 +235,12 @@ t.test(
     t.equal(asked.length, before)
     const flood = Array.from({ length: 10 }, (_, i) => who(newToken().token, `2001:db8::${i}`))
     t.equal(asked.length - before, 4, 'of one /64')
-    t.equal(flood.filter((one) => status(one) === 503).length, 6, '503: nobody has looked')
+    const refused = (all: readonly unknown[]): number =>
+      all.filter((one) => status(one) === 503).length
+    t.equal(refused(flood), 3, 'three more wait; 503: nobody has looked')
     const more = Array.from({ length: 4 }, (_, i) => who(newToken().token, `192.0.2.${i}`))
-    t.equal(more.filter((one) => status(one) === 503).length, 2, 'of all')
+    t.equal(refused(more), 1, 'of all')
+    t.equal(asked.length - before, 6)
     t.equal(status(who(token)), 200, 'who was here before is not kept waiting')
     pass(LIMITS.access.tokenLeaseMs)
     const mine = who(token)
@@ -245,6 +250,38 @@ t.test(
     t.equal(status(await who(newToken().token, '2001:db8::1')), 401, 'there is room again')
   },
 )
+
+t.test('strangers who wait: networks take turns, and too late is 503', async (t) => {
+  t.teardown(overrideLimits({ 'access.lookUpsMax': 2, 'access.lookUpsOfNetworkMax': 1 }))
+  const { sessions, asked, owner, newToken, who, pass } = scene(t)
+  const gates = Array.from({ length: 6 }, () => Promise.withResolvers<void>())
+  const from = (address: string, gate = 0) => {
+    const one = newToken()
+    sessions.set(one.sessionId, one.session)
+    owner.waits = gates[gate]!.promise
+    return { id: one.sessionId, found: Promise.resolve(who(one.token, address)) }
+  }
+  const many = Array.from({ length: 3 }, () => from('192.0.2.1'))
+  const other = from('192.0.2.2', 1)
+  const few = from('192.0.2.3')
+  t.same(asked, [many[0]!.id, other.id], 'one of each network')
+  owner.waits = gates[2]!.promise
+  gates[1]!.resolve()
+  t.equal(status(await other.found), 200)
+  t.same(asked.slice(2), [few.id], 'its network has none')
+  gates[2]!.resolve()
+  t.equal(status(await few.found), 200)
+  owner.waits = gates[3]!.promise
+  gates[0]!.resolve()
+  t.equal(status(await many[0]!.found), 200)
+  t.same(asked.slice(3), [many[1]!.id])
+  pass(LIMITS.access.lookUpWaitMs)
+  gates[3]!.resolve()
+  t.equal(status(await many[1]!.found), 200, 'who is being looked up goes on')
+  t.equal(status(await many[2]!.found), 503, 'who still waits does not')
+  t.equal(asked.length, 4)
+  t.equal(status(await from('192.0.2.1', 3).found), 200, 'there is room again')
+})
 
 t.test('one session is asked for once at a time', async (t) => {
   const { sessions, asked, sessionId, session, who } = scene(t)
