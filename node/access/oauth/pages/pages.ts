@@ -31,7 +31,6 @@ export interface PageError {
 const { emailCharsMax, passwordCharsMax } = LIMITS.access
 
 export function signInPage(page: FormPage, email: string): OperationResponse {
-  const mark = marksOf(page.error)
   return formAnswer(
     page,
     'Sign in',
@@ -50,24 +49,15 @@ export function signInPage(page: FormPage, email: string): OperationResponse {
               spellcheck="false"
               maxlength="${emailCharsMax}"
               value="${email}"
-              required${mark('email')}
+              required${marksOf(page, 'email')}
             />
-            <label for="password">Password</label>
-            <input
-              id="password"
-              name="password"
-              type="password"
-              autocomplete="current-password"
-              maxlength="${passwordCharsMax}"
-              required${mark('password')}
-            />
+            ${passwordField(page, PASSWORD)}
             <button>Sign in</button>`,
         )}`,
   )
 }
 
 export function passwordPage(page: FormPage, email: string): OperationResponse {
-  const mark = marksOf(page.error)
   const least = LIMITS.access.passwordCharsMin
   return formAnswer(
     page,
@@ -88,38 +78,12 @@ export function passwordPage(page: FormPage, email: string): OperationResponse {
               value="${email}"
               readonly
             />
-            <label for="password">Temporary password</label>
-            <input
-              id="password"
-              name="password"
-              type="password"
-              autocomplete="current-password"
-              maxlength="${passwordCharsMax}"
-              required${mark('password')}
-            />
-            <label for="new-password">New password</label>
-            <input
-              id="new-password"
-              name="new_password"
-              type="password"
-              autocomplete="new-password"
-              maxlength="${passwordCharsMax}"
-              required
-              aria-describedby="rule${describes(page.error, 'new_password')}"
-              ${invalid(page.error, 'new_password')}
-            />
+            ${passwordField(page, { ...PASSWORD, label: 'Temporary password' })}
+            ${passwordField(page, NEW_PASSWORD)}
             <p class="hint" id="rule">
               At least ${least} characters; a few words in a row do well.
             </p>
-            <label for="again">New password once more</label>
-            <input
-              id="again"
-              name="again"
-              type="password"
-              autocomplete="new-password"
-              maxlength="${passwordCharsMax}"
-              required${mark('again')}
-            />
+            ${passwordField(page, AGAIN)}
             <button>Change password</button>`,
         )}`,
   )
@@ -218,20 +182,46 @@ function formAnswer(
   })
 }
 
-/** Attributes of a field that the error is about. */
-function marksOf(error: PageError | null): (field: string) => Markup | null {
-  return (field) => {
-    if (error === null || !error.fields.includes(field)) return null
-    return html` aria-invalid="true" aria-describedby="error"`
-  }
+interface PasswordField {
+  readonly id: string
+  readonly name: string
+  readonly label: string
+  readonly autocomplete: 'current-password' | 'new-password'
+  /** Id of what says more about it. */
+  readonly hint?: string
 }
 
-function invalid(error: PageError | null, field: string): Markup | null {
-  return error?.fields.includes(field) === true ? html` aria-invalid="true"` : null
+const PASSWORD: PasswordField = {
+  ...{ id: 'password', name: 'password', label: 'Password', autocomplete: 'current-password' },
+}
+const NEW_PASSWORD: PasswordField = {
+  ...{ id: 'new-password', name: 'new_password', label: 'New password' },
+  ...{ autocomplete: 'new-password', hint: 'rule' },
+}
+const AGAIN: PasswordField = {
+  ...{ id: 'again', name: 'again', label: 'New password once more' },
+  autocomplete: 'new-password',
 }
 
-function describes(error: PageError | null, field: string): string {
-  return error?.fields.includes(field) === true ? ' error' : ''
+function passwordField(page: FormPage, { id, name, label, autocomplete, hint }: PasswordField) {
+  return html`<label for="${id}">${label}</label>
+    <input
+      id="${id}"
+      name="${name}"
+      type="password"
+      autocomplete="${autocomplete}"
+      maxlength="${passwordCharsMax}"
+      required${marksOf(page, name, hint)}
+    />`
+}
+
+/** Attributes of a field: what says more about it, and that the error is about it. */
+function marksOf({ error }: FormPage, field: string, hint?: string): Markup | null {
+  const isWrong = error?.fields.includes(field) === true
+  const more = [...(hint === undefined ? [] : [hint]), ...(isWrong ? ['error'] : [])].join(' ')
+  if (more === '') return null
+  const described = html` aria-describedby="${more}"`
+  return isWrong ? html` aria-invalid="true"${described}` : described
 }
 
 function sentence(text: string): string {
