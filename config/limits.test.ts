@@ -22,10 +22,3 @@ t.test('a place that is none is refused, and nothing is set', async (t) => {
   }
   t.strictSame(LIMITS, before)
 })
-
-t.test('what the sessions of one identity have at hand is bounded', (t) => {
-  const { access, protocol } = LIMITS
-  const answers = access.sessionsOfIdentityMax * protocol.aclAnswersMax
-  t.ok(answers * 270 < 64 * 1024 * 1024, `${answers} answers of some 270 bytes`)
-  t.end()
-})

@@ -17,8 +17,8 @@ export const ACE_LIMITS = {
   aceCharsMax: 1_024,
   /** Entries of one scope. */
   acesMax: 1_000,
-  /** Answers that one compiled set remembers: a quarter KiB each, and there are many sets. */
-  aclAnswersMax: 256,
+  /** Answers that one compiled set remembers. */
+  aclAnswersMax: 4_096,
   /** Characters of a question whose answer is remembered: callers choose paths and types. */
   aclQuestionCharsMax: 256,
 } as const

@@ -71,6 +71,57 @@ t.test('a flood of wrong ones from one address: few are checked, one at a time',
   t.equal(s.answers.at(-1), 'right again: right')
 })
 
+t.test(
+  'a flood from more networks than may wait keeps out nobody who was right before',
+  async (t) => {
+    const s = scene()
+    await s.send('right', CLEAN)
+    await s.end()
+    const { secretChecksWaitingMax: waiting, secretChecksMax } = LIMITS.access
+    const flood = async (from: number): Promise<void> => {
+      for (let i = from; i < from + 2 * waiting; i++) await s.send(`wrong${i}`, `2001:db8:${i}::1`)
+    }
+    await flood(0)
+    await s.send('right new', OTHER)
+    t.equal(s.answers.at(-1), 'right new: busy 1000', 'who comes from a new network is one of them')
+    await s.send('right again', CLEAN)
+    for (let i = 0; i < secretChecksMax; i++) await s.end()
+    t.ok(
+      s.running.some(({ secret }) => secret === 'right again'),
+      'the next that is checked',
+    )
+  },
+)
+
+t.test('who was right before goes first, and the rest has a turn', async (t) => {
+  const s = scene()
+  const friends = Array.from({ length: 20 }, (_, i) => `198.51.${i}.1`)
+  for (const address of friends) {
+    await s.send('right', address)
+    await s.end()
+  }
+  for (const address of friends) await s.send('right friend', address)
+  await s.send('right new', OTHER)
+  const before: string[] = []
+  for (let i = 0; i < 20 && !s.answers.includes('right new: right'); i++) before.push(await s.end())
+  t.ok(before.length > 4 && before.length <= 8, `after ${before.join(', ')}`)
+})
+
+t.test('who was wrong since waits with the rest', async (t) => {
+  const s = scene()
+  for (const address of [CLEAN, OTHER]) {
+    await s.send('right', address)
+    await s.end()
+  }
+  await s.send('wrong', CLEAN)
+  await s.end()
+  for (let i = 0; i < LIMITS.access.secretChecksMax; i++) await s.send('right', `198.51.9${i}.1`)
+  await s.send('right last', CLEAN)
+  await s.send('right friend', OTHER)
+  await s.end()
+  t.equal(s.running.at(-1)?.secret, 'right friend')
+})
+
 t.test('a right secret that is known passes, whatever others do', async (t) => {
   const s = scene()
   s.known.add('mine')

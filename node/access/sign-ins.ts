@@ -1,9 +1,11 @@
 // Which client secrets are checked, and when: a check costs some 50 ms of a pool thread and of a
 // processor. Who was wrong too often of late isn't checked at all; who was wrong at all waits
 // behind those who were not, and of them one is checked at a time; within both lines networks take
-// turns. So a flood of wrong secrets, from one address or from many, doesn't keep right ones
-// waiting, and right ones that this process knows are never in a line. An unknown client and a
-// wrong secret are the same to all of it. Source: CONTRACT 1.11 "Wrong sign-ins".
+// turns. Who was right from the same network before, and not wrong since, waits in a line of its
+// own, where accounts take turns: a flood from more networks than there are places keeps out none
+// but who comes from a new one. Right secrets that this process knows are never in a line. An
+// unknown client and a wrong secret are the same to all of it. Source: CONTRACT 1.11 "Wrong
+// sign-ins".
 
 import { LIMITS } from '../../config/limits.ts'
 import { FairQueue } from '../queues/fair-queue.ts'
@@ -48,18 +50,23 @@ interface Job {
 }
 
 const BUSY: SignInAnswer = { refused: 'busy', retryAfterMs: 1_000 }
-/** One of the suspects is checked after so many others, while there are others. */
-const SUSPECTS_TURN = 4
+/** One of a line is checked after so many of those before it, while there are such. */
+const TURN = 4
 
 export class SignIns {
   readonly #secrets: SecretCheck
   readonly #wrong: WrongSignIns
+  /** Of origins that were right before, by account. */
+  readonly #friends = new FairQueue<Job>(WAITING)
   readonly #others = new FairQueue<Job>(WAITING)
   readonly #suspects = new FairQueue<Job>(WAITING)
   /** Origins of what is being checked. */
   readonly #running: Origin[] = []
-  /** Others that were checked since the last suspect. */
+  /** Friends that were checked since the last of the rest, and others since the last suspect. */
+  #sinceRest = 0
   #sinceSuspect = 0
+  /** Pairs that were right, in order of the last time. */
+  readonly #right = new Set<string>()
 
   constructor({ secrets, nowMs, wrong }: SignInsOptions) {
     this.#secrets = secrets
@@ -90,16 +97,35 @@ export class SignIns {
   }
 
   #wait(job: Job): void {
-    const { origin } = job
-    const line = this.#wrong.isSuspect(origin) ? this.#suspects : this.#others
-    line.push({ group: origin.block, name: origin.pair }, job)?.resolve(BUSY)
+    const { origin, signIn } = job
+    const isFriend = this.#isFriend(origin)
+    const rest = this.#isSuspect(origin) ? this.#suspects : this.#others
+    const line = isFriend ? this.#friends : rest
+    const group = isFriend ? signIn.clientId : origin.block
+    line.push({ group, name: origin.pair }, job)?.resolve(BUSY)
+  }
+
+  #isFriend(origin: Origin): boolean {
+    return this.#right.has(origin.pair) && !this.#wrong.wasWrong(origin)
+  }
+
+  #isSuspect(origin: Origin): boolean {
+    return !this.#isFriend(origin) && this.#wrong.isSuspect(origin)
+  }
+
+  #befriend({ pair }: Origin): void {
+    this.#right.delete(pair)
+    if (this.#right.size >= LIMITS.access.signInOriginsMax) {
+      this.#right.delete(this.#right.keys().next().value!)
+    }
+    this.#right.add(pair)
   }
 
   #dispatch(): void {
     for (let job = this.#next(); job !== null; job = this.#next()) {
       // While it waited, others of its origin may have been wrong, or right.
       if (this.#settled(job)) continue
-      const isSuspect = this.#wrong.isSuspect(job.origin)
+      const isSuspect = this.#isSuspect(job.origin)
       if (isSuspect && !this.#maySuspect) this.#wait(job)
       else this.#run(job, isSuspect)
     }
@@ -108,22 +134,31 @@ export class SignIns {
   #next(): Job | null {
     const atOnce = this.#wrong.isFlooded ? 1 : LIMITS.access.secretChecksMax
     if (this.#running.length >= atOnce) return null
-    const isTheirTurn = this.#others.size === 0 || this.#sinceSuspect >= SUSPECTS_TURN
+    const isFriendsTurn = this.#sinceRest < TURN
+    return isFriendsTurn
+      ? (this.#friends.take() ?? this.#nextOfRest())
+      : (this.#nextOfRest() ?? this.#friends.take())
+  }
+
+  #nextOfRest(): Job | null {
+    const isTheirTurn = this.#others.size === 0 || this.#sinceSuspect >= TURN
     const suspect = isTheirTurn && this.#maySuspect ? this.#suspects.take() : null
     return suspect ?? this.#others.take()
   }
 
   get #maySuspect(): boolean {
-    return !this.#running.some((origin) => this.#wrong.isSuspect(origin))
+    return !this.#running.some((origin) => this.#isSuspect(origin))
   }
 
   #run({ signIn: { secret, hashes }, origin, resolve, reject }: Job, isSuspect: boolean): void {
     this.#running.push(origin)
+    this.#sinceRest = this.#isFriend(origin) ? this.#sinceRest + 1 : 0
     this.#sinceSuspect = isSuspect ? 0 : this.#sinceSuspect + 1
     this.#secrets
       .matches(secret, hashes)
       .then((isRight) => {
-        if (!isRight) this.#wrong.count(origin)
+        if (isRight) this.#befriend(origin)
+        else this.#wrong.count(origin)
         resolve(isRight ? 'right' : 'wrong')
       }, reject)
       .finally(() => {

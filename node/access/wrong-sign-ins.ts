@@ -153,6 +153,11 @@ export class WrongSignIns {
     return !this.#pairs.isEmpty(pair, nowMs) || !this.#networks.isEmpty(network, nowMs)
   }
 
+  /** Of this account from this network there was a wrong one of late. */
+  wasWrong({ pair }: Origin): boolean {
+    return !this.#pairs.isEmpty(pair, this.#nowMs())
+  }
+
   /** There are so many wrong ones from everywhere that checking them all is a load. */
   get isFlooded(): boolean {
     return this.#all.waitMs('', this.#nowMs()) > 0
