@@ -4,7 +4,7 @@
 // 1.14.
 
 import { narrow, parseScope } from '../../protocol/ace.ts'
-import type { Acl } from '../../protocol/ace.ts'
+import type { Ace, Acl } from '../../protocol/ace.ts'
 import { type Attributes, NO_ATTRIBUTES } from '../../protocol/attributes.ts'
 import type { ConfigurationView, Turn } from '../../protocol/behaviour.ts'
 import { aclOfClient } from './client.ts'
@@ -35,6 +35,11 @@ export function cutTo(acl: Acl, scope: string | null): Acl {
   if (scope === null) return acl
   const scopes = parseScope(scope)
   return narrow(acl, scopes.ok ? scopes.aces : [])
+}
+
+/** An entry that would open nothing: it goes by an attribute that the identity hasn't. */
+export function lacksAttribute(acl: Acl, { attribute }: Ace): boolean {
+  return attribute !== null && !Object.hasOwn(acl.attributes, attribute)
 }
 
 type Calling = Pick<Turn, 'by' | 'session'>

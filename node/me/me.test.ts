@@ -216,11 +216,14 @@ t.test('a personal access token is never wider than the session that makes it', 
   const narrow = await signIn('ada', { scope: 'registry/a:read me:*' })
   t.equal((await makePat(narrow.accessToken, { scope: 'registry:read' })).code, 'FORBIDDEN')
   t.equal((await makePat(narrow.accessToken, { scope: 'nonsense' })).code, 'INVALID_PARAMETERS')
+  const byRegion = { scope: 'region@graph/order:query' }
+  const all = (await signIn('ada')).accessToken
+  t.equal((await makePat(all, byRegion)).code, 'INVALID_PARAMETERS', 'she has no region')
   const same = await makePat(narrow.accessToken)
   t.same(same.body['scope'], ['registry/a:read', 'me:*'])
-  const all = await makePat((await signIn('ada')).accessToken)
-  t.same(new Set(all.body['scope'] as string[]), new Set(['registry:*', 'graph:*', 'me:*']))
-  t.equal((all.body['scope'] as string[]).length, 3, 'of all that it has: all of it')
+  const scope = (await makePat(all)).body['scope'] as string[]
+  t.same(new Set(scope), new Set(['registry:*', 'graph:*', 'me:*']))
+  t.equal(scope.length, 3, 'of all that it has: all of it')
   // The session's client has few scopes, the one that the token is for has all.
   const cut = await signIn('ada', { clientId: 'cut' })
   t.equal((await makePat(cut.accessToken, { scope: 'graph:query' })).code, 'FORBIDDEN')

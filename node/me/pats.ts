@@ -9,7 +9,7 @@ import { grantedAces, grantedScope } from '../../protocol/granted-aces.ts'
 import type { Access } from '../access/access.ts'
 import type { Client } from '../access/client.ts'
 import type { Identity } from '../access/identity.ts'
-import { aclOfSession } from '../access/permission.ts'
+import { aclOfSession, lacksAttribute } from '../access/permission.ts'
 import type { SessionRecord } from '../access/sessions/grants.ts'
 import { standingOf } from '../access/sessions/standing.ts'
 import type { OperationRequest } from '../http/operation.ts'
@@ -118,6 +118,9 @@ export class Pats {
       return grantedScope(acl)
     }
     for (const ace of scopes.aces) {
+      if (lacksAttribute(acl, ace)) {
+        throw invalid('scope', `has "${formatAce(ace)}", but you have no such attribute`)
+      }
       if (acl.coversAce(ace)) continue
       const what = `your session does not have "${formatAce(ace)}", so its tokens can not either`
       throw new RequestError('FORBIDDEN', what)

@@ -9,7 +9,7 @@ import { formatAce, parseScope } from '../../../protocol/ace.ts'
 import type { ScopeResult } from '../../../protocol/ace.ts'
 import { isPublic, mayUseCodes } from '../client.ts'
 import type { Client } from '../client.ts'
-import { isSameRedirect } from './redirects.ts'
+import { isRegistered } from './redirects.ts'
 
 export interface AuthorizeRequest {
   readonly clientId: string
@@ -68,7 +68,7 @@ export function readAuthorizeRequest(
   // One that is left out is the only one (RFC 6749 3.1.2.3).
   const redirectUri = asked ?? (redirectUris.length === 1 ? redirectUris[0]! : null)
   if (redirectUri === null) return hopeless('redirect_uri is missing')
-  if (!redirectUris.some((registered) => isSameRedirect(redirectUri, registered))) {
+  if (!isRegistered(redirectUri, client)) {
     return hopeless('redirect_uri is none of those that the application has registered')
   }
   const place = { redirectUri, state: given.isTwice('state') ? null : given.get('state') }

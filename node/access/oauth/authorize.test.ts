@@ -313,6 +313,35 @@ t.test('what has changed since a page was shown counts', async (t) => {
   t.equal(away.answer.status, 503)
 })
 
+t.test('an application that has changed since it was agreed to is shown again', async (t) => {
+  const s = setting()
+  const browser = new Browser(s)
+  const { properties } = s.client
+  const become = (more: Partial<Client['properties']>): void =>
+    void s.clients.set('shop', { ...s.client, properties: { ...properties, ...more } })
+  become({ scopes: ['graph:query'] })
+  await browser.open(asked())
+  await browser.signIn()
+  become({ scopes: ['graph:query', 'actors/order:*'] })
+  await browser.send({ decision: 'allow' })
+  t.equal(browser.answer.status, 409)
+  t.match(browser.text, /actors\/order:\*.*has changed since/)
+  t.same(s.agreed, [])
+  become({ scopes: ['graph:query', 'actors/order:*'] })
+  await browser.send({ decision: 'allow' })
+  t.equal(browser.location.searchParams.get('code'), 'the-code', 'what was seen is agreed to')
+  await browser.open(asked())
+  become({ redirectUris: [] })
+  t.equal((await browser.signIn()).status, 400, 'it goes nowhere any more')
+})
+
+t.test('RFC 6749 4.1.2.1: a scope by an attribute that the person lacks', async (t) => {
+  const browser = new Browser(setting())
+  await browser.open(asked({ scope: 'region@graph/order:query' }))
+  await browser.signIn()
+  t.equal(browser.location.searchParams.get('error'), 'invalid_scope')
+})
+
 t.test(
   'RFC 6749 3.3: a scope that the person does not have is told to the application',
   async (t) => {

@@ -6,12 +6,15 @@
 //                 |          ^
 //                 +-> password (a temporary one is changed)
 
+import { hash } from 'node:crypto'
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import { parseScope } from '../../../protocol/ace.ts'
+import type { Ace } from '../../../protocol/ace.ts'
 import { RequestError } from '../../../protocol/errors.ts'
 import type { OperationRequest, OperationResponse } from '../../http/operation.ts'
 import type { Ready } from '../authenticate.ts'
 import type { Client } from '../client.ts'
+import { lacksAttribute } from '../permission.ts'
 import type { SessionGrants } from '../sessions/grants.ts'
 import { readAuthorizeRequest } from './authorize-request.ts'
 import type { AuthorizeErrorCode, AuthorizeRequest, Refused } from './authorize-request.ts'
@@ -20,7 +23,7 @@ import { SECRET_HEADERS } from './pages/layout.ts'
 import { consentPage, passwordPage, refusedPage, signInPage } from './pages/pages.ts'
 import type { FormPage, PageError } from './pages/pages.ts'
 import type { People, Person, SignedInAnswer } from './people.ts'
-import { redirectTo } from './redirects.ts'
+import { isRegistered, redirectTo } from './redirects.ts'
 import { OAuthError, describable, readForm } from './request.ts'
 import type { Form } from './request.ts'
 
@@ -98,6 +101,10 @@ export class Authorize {
     if (client === undefined || client.suspendedAt !== null) {
       return refusedPage('the application is not known here any more')
     }
+    // It may have been taken away because somebody else has it now.
+    if (!isRegistered(state.request.redirectUri, client)) {
+      return refusedPage('the application has given up the address that the answer would go to')
+    }
     const sent = { request, form, state, client, cookie, address }
     if (state.step === 'consent') return this.#decide(sent)
     return state.step === 'password' ? this.#changePassword(sent) : this.#signIn(sent)
@@ -149,19 +156,26 @@ export class Authorize {
   }
 
   /** The person is known; what the application wants must be theirs to give. */
-  #askConsent(sent: Sent, { person }: { readonly person: Person }): OperationResponse {
+  #askConsent(
+    sent: Sent,
+    { person }: { readonly person: Person },
+    error: PageError | null = null,
+  ): OperationResponse {
     const refused = this.#scopeFault(sent, person)
     if (refused !== null) return refused
-    const state: FormState = { ...sent.state, step: 'consent', who: whoOf({ person }) }
-    const scope = sent.state.request.scope ?? sent.client.properties.scopes?.join(' ') ?? null
-    return consentPage({ ...this.#page({ ...sent, state }), email: person.email, scope })
+    const { scope, digest } = shownOf(sent)
+    const who = whoOf({ person })
+    const state: FormState = { ...sent.state, step: 'consent', who, shown: digest }
+    return consentPage({ ...this.#page({ ...sent, state }, error), email: person.email, scope })
   }
 
   #scopeFault({ state, client }: Sent, person: Person): OperationResponse | null {
     const { scope } = state.request
     const scopes = parseScope(scope ?? '')
     const acl = this.#options.people.aclOf(person.id, client)
-    const wider = scopes.ok ? scopes.aces.find((ace) => acl?.coversAce(ace) !== true) : undefined
+    const isTooWide = (ace: Ace): boolean =>
+      acl?.coversAce(ace) !== true || lacksAttribute(acl, ace)
+    const wider = scopes.ok ? scopes.aces.find(isTooWide) : undefined
     if (wider === undefined) return null
     const what = "a part of the scope is not this person's, or not this application's, to have"
     return this.#answerError(state.request, 'invalid_scope', what)
@@ -179,6 +193,8 @@ export class Authorize {
     if (person === null) return refusedPage(GONE)
     const refused = this.#scopeFault(sent, person)
     if (refused !== null) return refused
+    if (sent.state.shown !== shownOf(sent).digest)
+      return this.#askConsent(sent, { person }, CHANGED)
     const code = await this.#makeCode(request, person, sent.request.requestId)
     return this.#redirect(request.redirectUri, { code, state: request.state })
   }
@@ -236,6 +252,22 @@ export class Authorize {
     const location = redirectTo(uri, { ...answer, iss: this.#options.baseUrl })
     return { status: 303, headers: { ...SECRET_HEADERS, Location: location } }
   }
+}
+
+const CHANGED: PageError = {
+  status: 409,
+  fields: [],
+  message: 'the application has changed since this page was made; look at it again',
+}
+
+/** What the page of consent says of the application, and a digest of it: what is agreed to. */
+function shownOf({ state, client }: Pick<Sent, 'state' | 'client'>): {
+  readonly scope: string | null
+  readonly digest: string
+} {
+  const { name, scopes } = client.properties
+  const scope = state.request.scope ?? scopes?.join(' ') ?? null
+  return { scope, digest: hash('sha256', JSON.stringify([name, scope]), 'base64url') }
 }
 
 function whoOf({ person }: { readonly person: Person }): SignedIn {

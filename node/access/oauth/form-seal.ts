@@ -26,6 +26,8 @@ export interface FormState {
   readonly step: 'sign-in' | 'password' | 'consent'
   readonly request: AuthorizeRequest
   readonly who?: SignedIn
+  /** Of a consent: a digest of what the page says. */
+  readonly shown?: string
 }
 
 interface Sealed extends FormState {

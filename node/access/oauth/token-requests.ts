@@ -8,6 +8,7 @@ import type { RateLimit } from '../../http/guard/rate-limit.ts'
 import type { OperationResponse } from '../../http/operation.ts'
 import type { AttributesOf } from '../authenticate.ts'
 import { aclOfClient, isPublic, mayUseCodes } from '../client.ts'
+import { lacksAttribute } from '../permission.ts'
 import type { GrantRefusal, IssuedTokens, Narrowed, SessionGrants } from '../sessions/grants.ts'
 import type { CheckedClient } from './client-check.ts'
 import type { People } from './people.ts'
@@ -174,7 +175,7 @@ function scopeWithin(acl: Acl, asked: string): string | null {
   if (!scopes.ok) throw new OAuthError('invalid_scope', scopes.reason)
   if (scopes.aces.length === 0) return null
   for (const ace of scopes.aces) {
-    if (ace.attribute !== null && !Object.hasOwn(acl.attributes, ace.attribute)) {
+    if (lacksAttribute(acl, ace)) {
       const what = `"${formatAce(ace)}" would grant nothing: the client has no such attribute`
       throw new OAuthError('invalid_scope', what)
     }
