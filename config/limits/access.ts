@@ -49,7 +49,7 @@ export const ACCESS_LIMITS = {
   lookUpWaitMs: 1_000,
   /** Tokens whose identity is at hand. */
   tokenCacheMax: 10_000,
-  /** Characters of scopes and of entries that are at hand; compiled they take several times that. */
+  /** Characters of scopes and entries that are at hand; compiled they take several times that. */
   aclScopesCharsMax: 4 * MiB,
   /** Answers that compiled sets of entries remember, all together. */
   aclAnswersMax: 200_000,

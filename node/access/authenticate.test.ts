@@ -251,38 +251,6 @@ t.test(
   },
 )
 
-t.test('strangers who wait: networks take turns, and too late is 503', async (t) => {
-  t.teardown(overrideLimits({ 'access.lookUpsMax': 2, 'access.lookUpsOfNetworkMax': 1 }))
-  const { sessions, asked, owner, newToken, who, pass } = scene(t)
-  const gates = Array.from({ length: 6 }, () => Promise.withResolvers<void>())
-  const from = (address: string, gate = 0) => {
-    const one = newToken()
-    sessions.set(one.sessionId, one.session)
-    owner.waits = gates[gate]!.promise
-    return { id: one.sessionId, found: Promise.resolve(who(one.token, address)) }
-  }
-  const many = Array.from({ length: 3 }, () => from('192.0.2.1'))
-  const other = from('192.0.2.2', 1)
-  const few = from('192.0.2.3')
-  t.same(asked, [many[0]!.id, other.id], 'one of each network')
-  owner.waits = gates[2]!.promise
-  gates[1]!.resolve()
-  t.equal(status(await other.found), 200)
-  t.same(asked.slice(2), [few.id], 'its network has none')
-  gates[2]!.resolve()
-  t.equal(status(await few.found), 200)
-  owner.waits = gates[3]!.promise
-  gates[0]!.resolve()
-  t.equal(status(await many[0]!.found), 200)
-  t.same(asked.slice(3), [many[1]!.id])
-  pass(LIMITS.access.lookUpWaitMs)
-  gates[3]!.resolve()
-  t.equal(status(await many[1]!.found), 200, 'who is being looked up goes on')
-  t.equal(status(await many[2]!.found), 503, 'who still waits does not')
-  t.equal(asked.length, 4)
-  t.equal(status(await from('192.0.2.1', 3).found), 200, 'there is room again')
-})
-
 t.test('one session is asked for once at a time', async (t) => {
   const { sessions, asked, sessionId, session, who } = scene(t)
   sessions.set(sessionId, session)
