@@ -30,6 +30,8 @@ export interface MemberOptions {
   readonly cluster: ClusterOptions | null
   readonly behaviours: readonly Behaviour[]
   readonly world: World
+  /** Most that the heap may grow to; none is said: actors have the least of memory. */
+  readonly heapBytes?: number
   readonly wire: Wire
   /** A copy to a member itself is delivered exactly once. */
   readonly wireDeliversOnce: boolean

@@ -134,6 +134,7 @@ export class Member implements ActorSystem {
       behaviours: this.behaviours,
       journal,
       shards: journal.identity.shards,
+      heapBytes: this.#options.heapBytes ?? 0,
       clock: world.clock,
       newUuid,
       committer: this.committer,

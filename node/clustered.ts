@@ -1,6 +1,7 @@
 // The foundation of a cluster: this process is one member of many, its journal in Cassandra, its
 // graph in Elasticsearch, its wire over Redis. Source: ARCHITECTURE 0, PROTOCOL 3.3, 3.6, 3.13.
 
+import { getHeapStatistics } from 'node:v8'
 import { LogFollowers } from '../cluster/feed/log-followers.ts'
 import { SegmentedLog } from '../cluster/log/segmented-log.ts'
 import { Member } from '../cluster/member.ts'
@@ -189,6 +190,7 @@ function makeMember(options: FoundationOptions, parts: Parts): Member {
     },
     behaviours,
     world,
+    heapBytes: getHeapStatistics().heap_size_limit,
     wire: parts.wire,
     wireDeliversOnce: true,
     log,

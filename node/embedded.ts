@@ -2,6 +2,7 @@
 // is a call. Source: PROTOCOL 3.16, ARCHITECTURE 2.
 
 import { availableParallelism } from 'node:os'
+import { getHeapStatistics } from 'node:v8'
 import { LIMITS } from '../config/limits.ts'
 import { LogFollowers } from '../cluster/feed/log-followers.ts'
 import { Member } from '../cluster/member.ts'
@@ -103,6 +104,7 @@ function makeMember(
     cluster: null,
     behaviours,
     world,
+    heapBytes: getHeapStatistics().heap_size_limit,
     wire: memoryWire((run) => world.clock.defer(run)),
     wireDeliversOnce: true,
     log,

@@ -56,6 +56,8 @@ export interface ShardContext {
   readonly journal: Journal
   /** Number of shards, a power of two. */
   readonly shards: number
+  /** Most that the heap may grow to. */
+  readonly heapBytes: number
   readonly clock: Clock
   readonly newUuid: () => string
   readonly committer: Committer

@@ -80,7 +80,7 @@ export class Shard implements WiringHost, CommitHost {
   #nextOwner: NextOwner | null = null
 
   constructor(number: number, context: ShardContext) {
-    const { journal, clock, shards } = context
+    const { journal, clock, shards, heapBytes } = context
     this.number = number
     this.context = context
     this.keys = new KeyTable(journal.derived)
@@ -88,7 +88,12 @@ export class Shard implements WiringHost, CommitHost {
     this.numbers = new Numbers({ shard: number, shards, derived: journal.derived, random })
     this.#commits = new GroupCommits(this)
     this.account = new Account(this)
-    this.passivation = new Passivation({ clock, shards, head: () => this.gate.head })
+    this.passivation = new Passivation({
+      clock,
+      shards,
+      heapBytes,
+      head: () => this.gate.head,
+    })
     this.loadSource = {
       ...storedEntries(journal, number),
       tail: (id) => this.flusher.tail(id),

@@ -83,9 +83,13 @@ export const SHARDING_LIMITS = {
   // Activations
   /**
    * Activations of a member, if it had all shards, and their bytes; a shard has its part of them.
+   * Both are as many times larger as this share of the heap is larger than these bytes.
    */
   activationsMax: 5_000,
   activationsBytesMax: 32 * MiB,
+  activationsHeapShare: 1 / 16,
+  /** A state is measured anew after so many bytes of entries, and as many as it has itself. */
+  weighedAnewBytes: 8 * KiB,
   /** Activations are looked through this often for those that may leave memory. */
   sweepEveryMs: 30_000,
   /** Activations looked at in one sweep. */

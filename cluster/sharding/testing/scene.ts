@@ -101,6 +101,7 @@ export class Scene {
       behaviours: new Map((behaviours ?? [ledger as Behaviour]).map((b) => [b.type, b])),
       journal,
       shards: this.journal.identity.shards,
+      heapBytes: 0,
       clock,
       newUuid: this.newUuid,
       committer: new Committer({

@@ -71,3 +71,20 @@ t.test('of an actor that can only be read an operator is told, strays or none', 
   t.equal(told.length, 1)
   t.match(told[0], `${ID} an actor can only be read: `)
 })
+
+t.test('it weighs what its state does, however often it was changed', async (t) => {
+  const actor = new Activation(ledger, ID, null)
+  const bytes = 1_000
+  actor.replay(entry(1, 0, [{ t: 'opened', number: 'N1' }]), 1, bytes)
+  t.equal(actor.weight, 1_000 + bytes + actor.marks.bytes)
+  const most = 1_000 + LIMITS.sharding.weighedAnewBytes + bytes
+  for (let n = 2; n <= 200; n++) {
+    actor.replay(entry(n, n - 1, [{ t: 'renumbered', number: `N${n}` }]), n, bytes)
+    if (actor.weight - actor.marks.bytes > most) t.fail(`at ${n} it weighs ${actor.weight}`)
+  }
+  const capture = actor.snapshotDue()!
+  const again = new Activation(ledger, ID, null)
+  restore(again, encodeSnapshot(capture, 0))
+  t.ok(again.weight >= again.snapshotBytes)
+  t.ok(again.weight - again.marks.bytes <= most)
+})

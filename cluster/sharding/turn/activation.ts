@@ -89,6 +89,9 @@ export class Activation {
   bytesSinceSnapshot = 0
   entriesSinceSnapshot = 0
   snapshotBytes = 0
+  /** Bytes of its state when it was measured last, and of entries that changed it since. */
+  stateBytes = 0
+  grownBytes = 0
   /** At most so many bytes its state takes: measured only when this passes the bound. */
   stateBytesBound = 0
   /** Set at each use, cleared by the sweep: what is still clear then may be put to rest. */
@@ -108,9 +111,12 @@ export class Activation {
     this.key = key
   }
 
-  /** About how much memory it takes. */
+  /**
+   * About how much memory it takes. What its entries took counts until the state is measured anew:
+   * an order that is changed by the hundred becomes no larger by them.
+   */
   get weight(): number {
-    return 1_000 + this.snapshotBytes + this.bytesSinceSnapshot + this.marks.bytes
+    return 1_000 + this.stateBytes + this.grownBytes + this.marks.bytes
   }
 
   get isIdle(): boolean {
@@ -135,11 +141,30 @@ export class Activation {
   decided(entry: EntryHead, offset: number, bytes: number, state: unknown): readonly Mark[] {
     if (entry.r.length > 0) {
       this.state = state
+      this.#grown(bytes)
       this.stateBytesBound += bytes * LIMITS.sharding.stateGrowthMax
       const keys = this.behaviour.keys(state)
       if (!sameKeys(keys, this.keys)) this.keys = keys
     }
     return this.#advance(entry, offset, bytes)
+  }
+
+  /** Measured once what has come is as much again: so it costs little beside what has come. */
+  #grown(bytes: number): void {
+    this.grownBytes += bytes
+    const isMany = this.grownBytes > Math.max(LIMITS.sharding.weighedAnewBytes, this.stateBytes)
+    // What was just made mostly goes to rest at once.
+    if (!isMany || this.n === 0 || this.state === null) return
+    this.stateBytes = Buffer.byteLength(JSON.stringify(this.behaviour.toSnapshot(this.state)))
+    this.grownBytes = 0
+  }
+
+  /** Was read from a snapshot with its marks. */
+  restoredFrom(bytes: number): void {
+    this.snapshotBytes = bytes
+    this.stateBytesBound = bytes
+    this.stateBytes = Math.max(0, bytes - this.marks.bytes)
+    this.grownBytes = 0
   }
 
   /**
@@ -310,9 +335,8 @@ export function restore(activation: Activation, bytes: Uint8Array): void {
   activation.newest = body.offset
   activation.recordedAt = body.offset
   activation.lastTimeMs = body.timeMs
-  activation.snapshotBytes = bytes.length
-  activation.stateBytesBound = bytes.length
   for (const mark of body.marks) activation.marks.add(mark)
+  activation.restoredFrom(bytes.length)
   activation.marks.spilled ||= body.spilled
   for (const held of body.held) {
     // Snapshots of older versions list the keys of creates as well.

@@ -49,6 +49,20 @@ t.test('what has left the window is held no longer than what is in it', async (t
   t.ok(kept <= 2 * inWindow + 1, `${kept} are held`)
 })
 
+t.test('whose time is over leaves the window, without a row', async (t) => {
+  const marks = new Marks()
+  const ttlMs = markTtlMs(0)
+  for (let i = 0; i < 5; i++) marks.add(mark(`id${i}`, i * 1_000, 100, 0))
+  t.same(marks.add(mark('id5', ttlMs + 1_999, 100, 0)), [])
+  t.equal(marks.size, 4)
+  t.equal(marks.bytes, 400)
+  t.equal(marks.spilled, false)
+  t.equal(marks.find('id2', ttlMs + 1_999)?.messageId, 'id2')
+  marks.add(mark('caller', 10 * ttlMs, 100, 1))
+  marks.add(mark('id6', 10 * ttlMs, 100, 0))
+  t.equal(marks.size, 2, 'one that lives for long holds up those behind it alone')
+})
+
 t.test('a mark says what its entry says', async (t) => {
   const made = markOf(ENTRY, 42, ['A-1'])
   t.match(made, {
@@ -156,8 +170,9 @@ t.test('the window against a list: the newest that fit, each found while it live
         window.push(added)
         const sum = (): number => window.reduce((s, m) => s + m.bytes, 0)
         const left: Mark[] = []
-        while (window.length > 1 && sum() > LIMITS.sharding.marksBytesMax) {
+        while (window.length > 1) {
           const oldest = window[0]!
+          if (sum() <= LIMITS.sharding.marksBytesMax && isAlive(oldest, clock)) break
           window = window.slice(1)
           if (isAlive(oldest, clock)) left.push(oldest)
         }

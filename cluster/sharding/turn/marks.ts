@@ -122,15 +122,24 @@ export class Marks {
     return mark && isAlive(mark, clock) ? mark : null
   }
 
-  /** Adds the newest mark; returns those that leave the window before their time. */
+  /**
+   * Adds the newest mark; returns those that leave the window before their time. Whose time is over
+   * leave with it: an actor that is changed all day has no more than it needs.
+   */
   add(mark: Mark): readonly Mark[] {
     this.#list.push(mark)
     this.#bytes += mark.bytes
     if (this.#byId) this.#byId.set(mark.messageId, mark)
     else if (this.size > MAP_FROM) this.#index()
-    return this.size > LIMITS.sharding.marksMax || this.#bytes > LIMITS.sharding.marksBytesMax
-      ? this.#shrink(mark.clock)
-      : NONE
+    return this.#isOver(mark.clock) ? this.#shrink(mark.clock) : NONE
+  }
+
+  #isOver(clock: number): boolean {
+    return (
+      this.size > LIMITS.sharding.marksMax ||
+      this.#bytes > LIMITS.sharding.marksBytesMax ||
+      !isAlive(this.#list[this.#first]!, clock)
+    )
   }
 
   #index(): void {
@@ -142,14 +151,11 @@ export class Marks {
 
   #shrink(clock: number): readonly Mark[] {
     const out: Mark[] = []
-    while (
-      this.size > 1 &&
-      (this.size > LIMITS.sharding.marksMax || this.#bytes > LIMITS.sharding.marksBytesMax)
-    ) {
+    while (this.size > 1 && this.#isOver(clock)) {
       const oldest = this.#list[this.#first++]!
       this.#bytes -= oldest.bytes
       if (this.#byId?.get(oldest.messageId) === oldest) this.#byId.delete(oldest.messageId)
-      if (clock - oldest.clock < markTtlMs(oldest.kind)) out.push(oldest)
+      if (isAlive(oldest, clock)) out.push(oldest)
     }
     // What has left is held until it outnumbers what is here: large marks are few, and many leave.
     if (this.#first > this.size) {

@@ -15,7 +15,7 @@ const COUNT_MAX = LIMITS.sharding.activationsMax / (SHARDS + 1)
 const WEIGHT_MAX = LIMITS.sharding.activationsBytesMax / (SHARDS + 1)
 const EMPTY_WEIGHT = 1_000
 
-function makeResting() {
+function makeResting(heapBytes = 0) {
   const clock = new TestClock()
   const world = {
     clock,
@@ -23,7 +23,7 @@ function makeResting() {
     passivation: null as unknown as Passivation,
     make(id: string, bytes = 0): Activation {
       const made = new Activation(ledger, id, null)
-      Object.assign(made, { loaded: true, newest: 1, n: 5, bytesSinceSnapshot: bytes })
+      Object.assign(made, { loaded: true, newest: 1, n: 5, grownBytes: bytes })
       world.passivation.activations.set(id, made)
       world.passivation.count(made)
       return made
@@ -34,7 +34,8 @@ function makeResting() {
       for (const activation of world.passivation.activations.values()) activation.used = false
     },
   }
-  world.passivation = new Passivation({ clock, shards: SHARDS, head: () => world.head })
+  const head = (): number => world.head
+  world.passivation = new Passivation({ clock, shards: SHARDS, heapBytes, head })
   return world
 }
 
@@ -147,6 +148,25 @@ t.test('bytes are counted as actors are: each shard has its equal part', async (
   t.same(ids(), ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8', 'b'])
 })
 
+t.test('where the heap may be large more stay, by number and by bytes', async (t) => {
+  const { activationsBytesMax, activationsHeapShare } = LIMITS.sharding
+  const twice = (2 * activationsBytesMax) / activationsHeapShare
+  const kept = (heapBytes: number, count: number, bytes: number): number => {
+    const { passivation, make, ids, unused } = makeResting(heapBytes)
+    for (let i = 0; i < count; i++) make(`a${i}`, bytes)
+    unused()
+    passivation.sweep(false)
+    return ids().length
+  }
+  // A sweep goes down to nine tenths.
+  const few = Math.floor(COUNT_MAX * 2 * 0.9)
+  t.equal(kept(twice, few, 0), few)
+  t.equal(kept(twice, few + 1, 0), few)
+  const half = Math.floor(WEIGHT_MAX / 2)
+  t.equal(kept(twice, 4, half), 3)
+  t.equal(kept(twice / 4, 4, half), 1, 'and never less than the bounds say')
+})
+
 t.test('many questions look by themselves whether memory is short', async (t) => {
   const { passivation, make, ids, unused } = makeResting()
   const count = Math.floor(COUNT_MAX) + 1
@@ -210,7 +230,7 @@ t.test('the account: what is here, whatever comes and goes', async () => {
         const known = passivation.activations.get(id)
         if (what === 'make' && !known) make(id, bytes)
         else if (what === 'grow' && known) {
-          known.bytesSinceSnapshot = bytes
+          known.grownBytes = bytes
           passivation.count(known)
         } else if (what === 'forget' && known) passivation.forget(known)
         else if (what === 'other') passivation.forget(new Activation(ledger, id, null))
@@ -232,7 +252,7 @@ t.test('the account: what is here, whatever comes and goes', async () => {
       passivation.sweep(false)
       if (!passivation.activations.has('filler')) return false
       const before = passivation.activations.size
-      filler.bytesSinceSnapshot += 1
+      filler.grownBytes += 1
       passivation.count(filler)
       unused()
       passivation.sweep(false)

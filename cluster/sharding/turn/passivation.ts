@@ -13,6 +13,8 @@ export interface RestingOptions {
   readonly clock: Clock
   /** Bounds are the member's: each of its shards has an equal part. */
   readonly shards: number
+  /** Most that the heap may grow to, bytes: where there is more, more actors stay. */
+  readonly heapBytes: number
   /** Offset of the newest committed entry. */
   readonly head: () => number
 }
@@ -20,11 +22,18 @@ export interface RestingOptions {
 export class Passivation {
   readonly activations = new ReleasingMap<string, Activation>()
   readonly #options: RestingOptions
+  readonly #countMax: number
+  readonly #weightMax: number
   #weight = 0
   #sinceSweep = 0
 
   constructor(options: RestingOptions) {
     this.#options = options
+    const { activationsMax, activationsBytesMax, activationsHeapShare } = LIMITS.sharding
+    const more = Math.max(1, (options.heapBytes * activationsHeapShare) / activationsBytesMax)
+    const part = more / (options.shards + 1)
+    this.#countMax = activationsMax * part
+    this.#weightMax = activationsBytesMax * part
   }
 
   /** Keeps the account of how much memory the activations take. */
@@ -93,10 +102,6 @@ export class Passivation {
   }
 
   #isCrowded(share: number): boolean {
-    const parts = this.#options.shards + 1
-    return (
-      this.activations.size > (LIMITS.sharding.activationsMax / parts) * share ||
-      this.#weight > (LIMITS.sharding.activationsBytesMax / parts) * share
-    )
+    return this.activations.size > this.#countMax * share || this.#weight > this.#weightMax * share
   }
 }
