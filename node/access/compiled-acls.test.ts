@@ -63,6 +63,7 @@ t.test('another role, attribute, scope or client, and it is another set', (t) =>
     ofPerson({}, ['registry/a:read']),
     ofPerson({}, []),
     ofClient(null, clerk),
+    ofClient(null),
     ofClient(null, clerk, { region: ['north'] }),
     ofClient(null, { ...clerk, properties: { ...CLIENT.properties, scopes: [] } }),
     ofClient('registry/a:read', clerk),
@@ -72,7 +73,7 @@ t.test('another role, attribute, scope or client, and it is another set', (t) =>
   t.equal(new Set(sets).size, sets.length)
   t.same(
     sets.map((acl) => acl.covers('registry/a', 'read')),
-    [true, false, true, true, true, false, true, true, false, true, false, false],
+    [true, false, true, true, true, false, true, false, true, false, true, false, false],
   )
   t.end()
 })

@@ -5,8 +5,8 @@ import type { NodeProcess } from './node-process.ts'
 import { Patience, tick } from './patience.ts'
 
 /**
- * Moves them `times` times by what its environment says (`LEAP_VARIABLE`, `leapMs`), and waits until
- * they are there: its sessions say what time it is.
+ * Moves them `times` times by what its environment says (`LEAP_VARIABLE`, `leapMs`), and waits
+ * until they are there: its sessions say what time it is.
  */
 export async function leap(node: NodeProcess, leapMs: number, times = 1): Promise<void> {
   for (let i = 0; i < times; i++) {

@@ -1,5 +1,5 @@
 // What an operation needs so that it can be done: somebody to change, a role to read, an own token
-// to renew. Made anew for each request, for some of them take it away. Source: CONTRACT 1.3 to 1.12.
+// to renew. Made anew for each request, for some of them take it away. Source: CONTRACT 1.8.
 
 import { register } from '../harness/identities.ts'
 import type { RegisteredClient } from '../harness/identities.ts'

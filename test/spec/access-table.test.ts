@@ -1,7 +1,7 @@
 // Every operation of the route table against every kind of caller, over HTTP on a real node: who is
 // let in, and what a refusal says; and the sockets, which ask by a frame. The table is the node's
-// own, so what comes to it is in here. Source: specification "Authentication"; CONTRACT 0 "Refused",
-// 1.4.1, 1.10, 1.14; RFC 6750 3.
+// own, so what comes to it is in here. Source: specification "Authentication"; CONTRACT 0
+// "Refused", 1.4.1, 1.10, 1.14; RFC 6750 3.
 
 import t from 'tap'
 import type { Test } from 'tap'

@@ -79,8 +79,8 @@ export class AssertionPlace {
   }
 
   /**
-   * Whether it is taken now, and never was before; durable when it returns. Throws RequestError when
-   * it can't be told (429, 503, 504): then it may be taken, and should be signed anew.
+   * Whether it is taken now, and never was before; durable when it returns. Throws RequestError
+   * when it can't be told (429, 503, 504): then it may be taken, and should be signed anew.
    */
   async take(clientId: string, jti: string): Promise<boolean> {
     // Of each showing another: only the copies of one and the same are answered alike.
