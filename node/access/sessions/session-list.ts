@@ -32,6 +32,15 @@ export interface ListedSession {
   readonly untilMs: number
 }
 
+/** What puts one down. */
+export interface AddBody extends ListedSession {
+  /**
+   * By the clock of the member that makes it. The list's own time never goes back: had its owner's
+   * clock been ahead for a moment, what is put down since would count as over until then.
+   */
+  readonly atMs?: number
+}
+
 export interface SessionListState {
   /** The one that was added first is first. */
   readonly sessions: readonly ListedSession[]
@@ -106,18 +115,17 @@ function* decide(
     const { sessionId } = body as { readonly sessionId: string }
     return decided(state, [{ t: 'removed', ids: [sessionId] }])
   }
-  const listed = body as ListedSession
-  const { sessionId, isPat, untilMs } = listed
+  const { sessionId, isPat, untilMs, atMs = turn.nowMs } = body as AddBody
   const added: ListRecord = { t: 'added', sessionId, isPat, untilMs }
   if (type === 'touch') return decided(state, [added])
   assert(type === 'add', `a message "${type}" of a list of sessions`)
-  return add(state, added, turn)
+  return add(state, added, Math.min(atMs, turn.nowMs))
 }
 
 function add(
   state: SessionListState,
   added: Extract<ListRecord, { t: 'added' }>,
-  { nowMs }: Turn,
+  nowMs: number,
 ): Decision<SessionListState> {
   const { sessionExpiredTogetherMax, sessionsOfIdentityMax, patsOfIdentityMax } = LIMITS.access
   // Members' clocks differ: one that has just expired may still be good where it is renewed.

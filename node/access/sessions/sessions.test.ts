@@ -332,6 +332,18 @@ t.test('expired ones leave the list, and their actors are told, at the next sign
   t.equal(await state(kept.session.sessionId), 'there', 'another identity')
 })
 
+t.test('clocks that were a year ahead for a moment keep no session off its list', async (t) => {
+  const { a, b, open, during, clock } = await cluster(t)
+  clock.stepWall(365 * 24 * HOUR_MS)
+  await open(a)
+  clock.stepWall(-365 * 24 * HOUR_MS)
+  const since: string[] = []
+  for (const at of [a, b, a]) since.unshift((await open(at)).session.sessionId)
+  const owner = { kind: 'client', identity: 'app' } as const
+  const listed = await during(b.access.sessions.listOf(owner, false, ORIGIN))
+  t.same(listed.slice(0, 3), since)
+})
+
 t.test('a member that starts has heard of no session', async (t) => {
   const { a, b, all, open, who, join } = await cluster(t)
   const tokens: IssuedTokens[] = []

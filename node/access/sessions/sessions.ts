@@ -35,7 +35,7 @@ import type {
   SessionAnswer,
 } from './session-state.ts'
 import { SESSION_LIST, sessionListId } from './session-list.ts'
-import type { ListedSession, SessionListAnswer } from './session-list.ts'
+import type { AddBody, ListedSession, SessionListAnswer } from './session-list.ts'
 import { erasOf, standingOf, stillStanding } from './standing.ts'
 
 /** What knows tokens at this member (`authenticate.ts`). */
@@ -309,9 +309,10 @@ export class Sessions implements SessionGrants {
   }
 
   async #list(subject: Subject, listed: ListedSession, trace: string): Promise<void> {
-    const { actorSystem, onPushedOut, book } = this.#options
+    const { actorSystem, onPushedOut, book, world } = this.#options
     const to = { type: SESSION_LIST, id: sessionListId(subject) }
-    const message = { type: 'add', body: listed }
+    const body: AddBody = { ...listed, atMs: world.clock.nowMs() }
+    const message = { type: 'add', body }
     const origin = { by: subject.identity, trace }
     const answer = await askActor<SessionListAnswer>(actorSystem, to, message, origin)
     if ('refused' in answer) throw new RequestError('INVALID_STATE', answer.reason)
