@@ -227,6 +227,15 @@ t.test('a page is read side by side within a deadline; what is late is left out'
   )
 })
 
+t.test('what can not be told is not the same as never', async (t) => {
+  const { system, clock } = scene()
+  const last = new LastActivity(system, clock)
+  const [never] = await last.of('principal', ['ada'], 't')
+  t.equal(never!.lastActiveAt, null)
+  system.before = () => ({ outcome: 'refused', error: errorItem('UNAVAILABLE', 'away') })
+  t.same(await last.of('principal', ['ada'], 't'), [null])
+})
+
 t.test('a time that is ahead of this clock is shown as now', async (t) => {
   const { clock, member, shown } = scene()
   member().active(ADA)
