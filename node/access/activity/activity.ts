@@ -54,8 +54,13 @@ export interface UsedBody extends Identified {
   readonly secretIds: readonly string[]
 }
 
-/** What `used` and `read` tell. */
+/** What `read` tells. */
 export type ActivityAnswer = Pick<Activity, 'activeAtMs' | 'secrets'>
+
+/** What `used` tells: the time that counts now. It is kept with the entry, so no more. */
+export interface UsedAnswer {
+  readonly atMs: number
+}
 
 type ActivityRecord =
   | ({ readonly t: 'begun' } & Identified)
@@ -164,22 +169,20 @@ function used(before: Activity | null, body: UsedBody, turn: Turn): Decision<Act
   }
   // Thrown, it is written nowhere.
   if (records.length === 0) throw new RequestError('INVALID_STATE', 'it was written a while ago')
-  return decided(before, records, turn)
+  const data: UsedAnswer = { atMs }
+  return { ...decided(before, records, turn), data }
 }
 
 function decided(
   before: ActivityState | null,
   records: readonly ActivityRecord[],
   { actorId, nowMs: timeMs }: Turn,
-): Decision<ActivityState> {
+): Extract<Decision<ActivityState>, { ok: true }> {
   const state = records.reduce<ActivityState | null>(
     (so, record) => evolve(so, record, { actorId, timeMs }),
     before,
   )!
-  const kept = { ok: true, records: records as unknown as readonly ActorRecord[], state } as const
-  if ('ended' in state) return kept
-  const { activeAtMs, secrets } = state
-  return { ...kept, data: { activeAtMs, secrets } }
+  return { ok: true, records: records as unknown as readonly ActorRecord[], state }
 }
 
 function evolve(

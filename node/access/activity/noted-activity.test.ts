@@ -148,7 +148,7 @@ t.test('100,000 identities at once: 50 a second are written, and memory has a bo
         asked.push(request)
         const body = request.messages[0]!.body as { identity: string; atMs: number }
         written.set(body.identity, (written.get(body.identity) ?? 0) + 1)
-        const data = { activeAtMs: body.atMs, secrets: {} }
+        const data = { atMs: body.atMs }
         const results = [{ type: 'used', success: true, data }] as const
         return Promise.resolve({
           ...{ outcome: 'answered', actorId: request.id, keys: [], results, position: null },

@@ -11,7 +11,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import { askActor } from '../sessions/read.ts'
 import type { Asked } from '../sessions/read.ts'
 import { ACTIVITY, activityId } from './activity.ts'
-import type { ActivityAnswer, Identified, UsedBody } from './activity.ts'
+import type { ActivityAnswer, Identified, UsedAnswer, UsedBody } from './activity.ts'
 
 interface Seen extends Identified {
   readonly secretId: string | null
@@ -92,14 +92,9 @@ export class NotedActivity {
     this.#learn(key, atMs)
     try {
       const secretIds = secretId === null ? [] : (known.value.secrets ?? []).map(idOf)
-      let answer = await this.#ask(seen, 'used', { ...seen, secretIds })
-      // Another member has written it less than an hour ago: when?
-      if ('refused' in answer && answer.refused === 'INVALID_STATE') {
-        answer = await this.#ask(seen, 'read', {})
-      }
-      if ('refused' in answer) return
-      const { activeAtMs, secrets } = answer
-      this.#learn(key, secretId === null ? activeAtMs : (secrets[secretId] ?? atMs))
+      const answer = await this.#ask<UsedAnswer>(seen, 'used', { ...seen, secretIds })
+      if (!('refused' in answer)) this.#learn(key, answer.atMs)
+      else if (answer.refused === 'INVALID_STATE') await this.#read(key, seen)
     } catch {
       this.#written.delete(key)
     } finally {
@@ -107,9 +102,21 @@ export class NotedActivity {
     }
   }
 
-  #ask(of: Identified, type: string, body: UsedBody | object): Promise<Asked<ActivityAnswer>> {
+  /** Another member has written it less than an hour ago: when? */
+  async #read(key: string, seen: Seen): Promise<void> {
+    const answer = await this.#ask<ActivityAnswer>(seen, 'read', {})
+    if ('refused' in answer) return
+    const { activeAtMs, secrets } = answer
+    this.#learn(key, seen.secretId === null ? activeAtMs : (secrets[seen.secretId] ?? seen.atMs))
+  }
+
+  #ask<T extends object>(
+    of: Identified,
+    type: 'used' | 'read',
+    body: UsedBody | object,
+  ): Promise<Asked<T>> {
     const to = { type: ACTIVITY, id: activityId(of) }
-    return askActor<ActivityAnswer>(this.#actorSystem, to, { type, body }, ORIGIN)
+    return askActor<T>(this.#actorSystem, to, { type, body }, ORIGIN)
   }
 
   #learn(key: string, atMs: number): void {
