@@ -126,6 +126,21 @@ t.test('what fails is written when the identity is seen again', async (t) => {
   t.equal(await shown(ADA), '2026-03-01T12:06:00.000Z')
 })
 
+t.test('while it is being written it is not written a second time', async (t) => {
+  const { system, clock, member, shown, asked } = scene()
+  const answer = Promise.withResolvers<null>()
+  system.before = () => answer.promise
+  const noted = member()
+  for (let i = 0; i < 5; i++) {
+    noted.active(ADA)
+    await clock.pass(MINUTE_MS)
+  }
+  t.equal(asked('used'), 1)
+  answer.resolve(null)
+  await clock.pass(1_000)
+  t.equal(await shown(ADA), '2026-03-01T12:00:00.000Z')
+})
+
 t.test('whoever is gone is not written, nor what waits at the end', async (t) => {
   const { clock, member, asked } = scene()
   const noted = member()
