@@ -62,6 +62,8 @@ export const ACCESS_LIMITS = {
   uriCharsMax: 2_048,
   redirectUrisMax: 100,
   rolesOfIdentityMax: 1_000,
+  /** Entries of all its roles: compiling so many takes some 50 ms of the thread for requests. */
+  entriesOfIdentityMax: 10_000,
   /** Every member has all identities at hand. */
   principalsMax: 100_000,
   clientsMax: 10_000,

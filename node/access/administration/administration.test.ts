@@ -3,6 +3,7 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
+import { LIMITS } from '../../../config/limits.ts'
 import type { Client } from '../client.ts'
 import type { Principal } from '../principal.ts'
 import { AT, clientOf, identities, OWNER, principalOf } from './testing/scene.ts'
@@ -223,6 +224,32 @@ t.test('a role that is not made yet only an owner gives', async (t) => {
   )
   t.strictSame(refused, ['FORBIDDEN', 'FORBIDDEN', 'ok', 'ok'])
 })
+
+t.test(
+  'roles of one identity have no more entries together than are compiled at once',
+  async (t) => {
+    const s = await identities()
+    const most = LIMITS.protocol.acesMax
+    const roleOf = (count: number, name: string): object =>
+      role(...Array.from({ length: count }, (_, i) => `registry/${name}${i}:read`))
+    const roles = Array.from(
+      { length: LIMITS.access.entriesOfIdentityMax / most },
+      (_, i) => `a:${i}`,
+    )
+    const write = (key: string, value: object): Promise<string> => s.put('role', key, value, BOSS)
+    await s.all(...roles.map((key) => write(key, roleOf(most, key.slice(2)))))
+    await s.all(write('a:one', roleOf(1, 'x')), write('a:none', roleOf(0, 'x')))
+    const give = (...keys: string[]): Promise<string> =>
+      s.put('client', 'many', clientOf({ roles: keys }), BOSS)
+    t.same(await s.all(give(...roles, 'a:one')), ['INVALID_STATE'])
+    t.same(await s.all(give(...roles, 'a:none', 'a:unmade')), ['ok'])
+    t.same(await s.all(write('a:none', roleOf(1, 'y'))), ['INVALID_STATE'], 'it grows')
+    t.same(await s.all(write('a:unmade', roleOf(1, 'y'))), ['INVALID_STATE'], 'it is made')
+    t.same(await s.all(write('a:one', roleOf(2, 'y'))), ['ok'], 'nobody has it')
+    t.same(await s.all(write('a:0', roleOf(most - 1, '0'))), ['ok'], 'it shrinks')
+    t.same(await s.all(write('a:none', roleOf(1, 'y'))), ['ok'])
+  },
+)
 
 t.test('no client has the id of a principal, and no principal that of a client', async (t) => {
   const { all, put } = await withAdmin()

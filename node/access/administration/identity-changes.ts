@@ -9,6 +9,7 @@ import type { ErrorItem } from '../../../protocol/errors.ts'
 import type { Change, PutBody } from '../../system-actor.ts'
 import type { Client } from '../client.ts'
 import type { Principal } from '../principal.ts'
+import { refusalOfManyEntries } from './entries.ts'
 import {
   callerFor,
   refusalOfTakenId,
@@ -59,6 +60,7 @@ export function refusalOfChange<T extends Client | Principal>(
   const caller = callerFor(change, place, after === null ? 'delete' : 'write')
   if (typeof caller === 'string') return caller
   return (
+    refusalOfManyEntries(view, { before, after }) ??
     rules.refusalOfOwn(change, caller) ??
     refusalToGive(caller, view, { of: [before, after], acl: rules.aclOf }) ??
     refusalOfUnmadeRole(caller, view, { before, after }) ??

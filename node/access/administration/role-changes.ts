@@ -9,6 +9,7 @@ import { systemActor } from '../../system-actor.ts'
 import type { Change, PutBody } from '../../system-actor.ts'
 import { checkRole } from '../role.ts'
 import type { Role } from '../role.ts'
+import { refusalOfLargeRole } from './entries.ts'
 import { callerFor } from './giving.ts'
 import { roleNode } from './nodes.ts'
 
@@ -29,6 +30,8 @@ function permit(change: Change<Role>): ErrorItem | string | null {
       return `you do not hold ${resource}:${permission}: nobody gives more`
     }
   }
+  const large = refusalOfLargeRole(view, key, { before, after })
+  if (large !== null) return large
   const { rolesMax } = LIMITS.access
   if (after === null || before !== null || view.size('role') < rolesMax) return null
   return errorItem('INVALID_STATE', `there are ${rolesMax} roles, which is the most`)
