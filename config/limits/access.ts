@@ -72,6 +72,10 @@ export const ACCESS_LIMITS = {
   loginsMax: 20,
   /** Public keys of a client. */
   jwksMax: 20,
+  /** Of an RSA key: what checking a signature takes grows with the square of it ... */
+  rsaKeyBitsMax: 8_192,
+  /** ... and with the bits of its exponent. */
+  rsaExponentBytesMax: 4,
   secretsOfClientMax: 10,
   secretTextCharsMax: 200,
   // Passwords; characters as people count them (NIST SP 800-63B asks for at least 64 of room)

@@ -9,6 +9,7 @@ import type { ShapeError } from '../../../protocol/json/validation.ts'
 import { systemActor } from '../../system-actor.ts'
 import type { Change, PutBody } from '../../system-actor.ts'
 import { endOfActivity } from '../activity/activity.ts'
+import { faultOfKey } from '../client-keys.ts'
 import { aclOfClient, authMethodOf, BOOTSTRAP_CLIENT, clientShape } from '../client.ts'
 import type { Client } from '../client.ts'
 import { refusalToCarry } from './carrying.ts'
@@ -33,6 +34,10 @@ function checkMeaning(client: Client): ShapeError | null {
   }
   if (method === 'private_key_jwt' && (jwks?.keys.length ?? 0) === 0) {
     return { member: 'properties.jwks', message: 'is missing: private_key_jwt needs a public key' }
+  }
+  for (const [i, key] of (jwks?.keys ?? []).entries()) {
+    const fault = faultOfKey(key)
+    if (fault !== null) return { member: `properties.jwks.keys.${i}`, message: fault }
   }
   if (method === 'none' && grantTypes.includes('client_credentials')) {
     const message =

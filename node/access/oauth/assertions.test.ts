@@ -89,6 +89,9 @@ t.test('RFC 7523 3: all others show nothing', async (t) => {
     const registered = { ...client, properties } as Client
     t.equal(await assertions.check(await sign(), 'bot', registered), 'wrong', method)
   }
+  const unfit = { keys: keys.map((key) => ({ ...key, k: 'x' })) }
+  const old = { ...client, properties: { ...client.properties, jwks: unfit } } as Client
+  t.equal(await assertions.check(await sign(), 'bot', old), 'wrong', 'keys that none registers')
   t.equal(assertions.subjectOf(await sign({ sub: 'other' })), null)
   t.equal(assertions.subjectOf('x'.repeat(LIMITS.access.assertionCharsMax + 1)), null)
 })

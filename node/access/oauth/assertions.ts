@@ -6,6 +6,7 @@
 import { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { LIMITS } from '../../../config/limits.ts'
+import { faultOfKey } from '../client-keys.ts'
 import { authMethodOf } from '../client.ts'
 import type { Client } from '../client.ts'
 import type { AssertionPlace } from './assertion-place.ts'
@@ -55,7 +56,8 @@ export class Assertions {
   async check(assertion: string, clientId: string, client: Client): Promise<AssertionAnswer> {
     const keys = client.properties.jwks
     if (authMethodOf(client) !== 'private_key_jwt' || keys === undefined) return 'wrong'
-    const claims = await this.#verify(assertion, clientId, keys)
+    const fit = { keys: keys.keys.filter((key) => faultOfKey(key) === null) }
+    const claims = await this.#verify(assertion, clientId, fit)
     if (claims === null) return 'wrong'
     const { jti, exp } = claims
     const { clockToleranceMs, assertionLifeMsMax } = LIMITS.access
