@@ -21,9 +21,13 @@ export class Introspection {
   }
 
   /** Throws RequestError while it can't be told. */
-  async of(token: string, { clientId }: CheckedClient): Promise<Record<string, unknown>> {
+  async of(
+    token: string,
+    { clientId }: CheckedClient,
+    address: string,
+  ): Promise<Record<string, unknown>> {
     const { authenticator, baseUrl } = this.#options
-    const identity = await authenticator.authenticate(`Bearer ${token}`)
+    const identity = await authenticator.authenticate(`Bearer ${token}`, () => address)
     if (identity instanceof RequestError) {
       if (identity.errors[0]!.code === 'UNAUTHENTICATED') return { active: false }
       throw identity

@@ -180,6 +180,6 @@ async function introspect(parts: OAuthParts, asked: Asked): Promise<OperationRes
   if (token === undefined) throw new OAuthError('invalid_request', 'token is missing')
   const client = await clientOf(parts, asked)
   if (client === null || !client.isShown) throw nobody()
-  const body = await parts.introspection.of(token, client)
+  const body = await parts.introspection.of(token, client, asked.address)
   return { status: 200, headers: TOKEN_HEADERS, body }
 }

@@ -173,6 +173,7 @@ export class GraphQlConnection implements SocketHandler, OperationsConnection, H
     const { book, log } = this.#shared
     const access = await book
       .open(token, {
+        address: this.#socket.address,
         ended: ({ message }) => this.#close(CLOSE_GRAPHQL.forbidden, message),
         unknowable: () => this.#close(CLOSE.later, UNKNOWABLE),
       })

@@ -27,8 +27,10 @@ export interface AccessBookOptions {
   readonly clock: Clock
 }
 
-/** What becomes of one access. */
+/** Whose access it is, and what becomes of it. */
 export interface AccessEnd {
+  /** Where the caller is: strangers of one network share what is looked up for them. */
+  readonly address: string
   /** The token is refused from now on. */
   ended(error: RequestError): void
   /** For too long nobody could tell whether it stands. */
@@ -62,7 +64,7 @@ export class AccessBook {
 
   /** Who sent this token, followed until `release`; a RequestError is returned. */
   async open(token: string, end: AccessEnd): Promise<FollowedAccess | RequestError> {
-    const who = await this.#options.authenticate(`Bearer ${token}`)
+    const who = await this.#options.authenticate(`Bearer ${token}`, () => end.address)
     if (who instanceof RequestError) return who
     const own = this.#bySession.get(who.sessionId) ?? new Set()
     if (own.size >= LIMITS.live.socketsOfSessionMax) {
@@ -168,7 +170,7 @@ export class FollowedAccess implements CallerAccess {
 
   recheck(): void {
     if (this.#state === 'ended' || this.#isLooking) return
-    const found = this.#options.authenticate(`Bearer ${this.#token}`)
+    const found = this.#options.authenticate(`Bearer ${this.#token}`, () => this.#end.address)
     if (!(found instanceof Promise)) {
       this.#take(found)
       return

@@ -39,6 +39,16 @@ t.test('who says nothing is closed after ten seconds, not before', async (t) => 
   t.equal(socket.code, 4401)
 })
 
+t.test('tokens are looked up for who sends them', async (t) => {
+  const { open, grant, clock, newToken, askedFrom } = scene(t)
+  const socket = open('198.51.100.7')
+  socket.says({ type: 'auth', token: newToken().token })
+  await clock.advance(0)
+  grant('read')
+  await clock.advance(0)
+  t.strictSame(askedFrom, ['198.51.100.7', '198.51.100.7'], 'and again when a role changes')
+})
+
 t.test('a ping each 30 s; without a pong within 30 s it ends', async (t) => {
   const { signIn, pass } = scene(t)
   const [alive, dead] = [await signIn(), await signIn()]

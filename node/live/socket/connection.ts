@@ -227,6 +227,7 @@ export class SocketConnection implements Connection, SocketHandler {
     const { book } = this.#context
     const access = await book
       .open(token, {
+        address: this.#socket.address,
         ended: ({ message }) => this.#refuse(message),
         unknowable: () => this.#close(CLOSE.later, 'tokens cannot be checked at the moment'),
       })

@@ -99,16 +99,21 @@ export function accessScene(t: Test) {
     authenticator.remember(token, { sessionId, session, askedMs: clock.monotonicMs() })
     return { token, sessionId }
   }
+  /** Addresses that tokens were looked at for. */
+  const askedFrom: string[] = []
   const parts = {
     system: system.system,
-    authenticate: (authorization: string) => authenticator.authenticate(authorization),
+    authenticate(authorization: string, addressOf?: () => string) {
+      askedFrom.push(addressOf?.() ?? '')
+      return authenticator.authenticate(authorization, addressOf)
+    },
     isKnown: () => known.isKnown,
     clock,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     metrics: new Metrics(),
     chance: () => 0.5,
   }
-  return { clock, system, client, known, grant, grantOn, newToken, parts }
+  return { clock, system, client, known, grant, grantOn, newToken, parts, askedFrom }
 }
 
 /** Sockets of a path, and time that passes for all of them. */
