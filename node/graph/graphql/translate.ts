@@ -309,8 +309,9 @@ class Translator {
     return getArgumentValues(field, nodes[0]!, this.#selecting.variables)
   }
 
+  /** None has what can only be counted. */
   #limitOf(field: Field, name: string): number {
-    return field.args.find((arg) => arg.name === name)!.defaultValue as number
+    return (field.args.find((arg) => arg.name === name)?.defaultValue as number | undefined) ?? 0
   }
 }
 
