@@ -78,6 +78,16 @@ t.test('another role, attribute, scope or client, and it is another set', (t) =>
   t.end()
 })
 
+t.test('a scope that can’t be read opens nothing', (t) => {
+  const { ofClient } = scene()
+  const owner = { roles: ['system:owner'] }
+  t.ok(ofClient(null, owner).covers('registry/a', 'read'))
+  for (const scope of ['registry', 'registry:read :', '%', 'a:b:c:d:e']) {
+    t.notOk(ofClient(scope, owner).covers('registry/a', 'read'), scope)
+  }
+  t.end()
+})
+
 t.test('a role that changed counts once they are dropped', (t) => {
   const { acls, role, ofPerson } = scene()
   t.equal(ofPerson({}).covers('registry/a', 'read'), true)
