@@ -128,6 +128,17 @@ t.test('credentials: in the form, by Basic, wrong, missing, twice', async (t) =>
     t.equal(answer.status, 400)
     t.match(answer.body, { error: 'invalid_request' })
   }
+  for (const authorization of [
+    'Basic',
+    'basic a b',
+    'Basic eDp5, Basic eDp5',
+    'Basic ä',
+    'Basic ==',
+  ]) {
+    const answer = await call(setup, '/oauth/revoke', { token: 'x' }, { authorization })
+    t.match(answer, { status: 401, body: { error: 'invalid_client' } }, authorization)
+  }
+  t.equal((await call(setup, '/oauth/revoke', { token: 'x' })).status, 200)
   const twice = new URLSearchParams({ ...asked() })
   twice.append('scope', 'a')
   twice.append('scope', 'b')

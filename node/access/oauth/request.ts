@@ -79,7 +79,8 @@ export function readShownClient(authorization: string, form: Form): ShownClient 
   const formId = form.get('client_id')
   const formSecret = form.get('client_secret')
   const assertion = form.get('client_assertion')
-  const basic = /^basic +(\S+) *$/i.exec(authorization)?.[1]
+  // Whatever is sent as Basic must be right, also what holds nothing.
+  const basic = /^basic(\s|$)/i.test(authorization) ? authorization.slice(6).trim() : undefined
   if ([basic, formSecret, assertion].filter((one) => one !== undefined).length > 1) {
     throw new OAuthError(
       'invalid_request',
@@ -106,6 +107,8 @@ export function readShownClient(authorization: string, form: Form): ShownClient 
   return formId === undefined ? null : { by: 'name', clientId: formId }
 }
 
+const BASE64 = /^[\w+/-]+=*$/
+
 /** Both parts are form-encoded before they are joined (RFC 6749 2.3.1). */
 function readBasic(encoded: string): { readonly clientId: string; readonly secret: string } {
   const text = Buffer.from(encoded, 'base64').toString()
@@ -113,7 +116,7 @@ function readBasic(encoded: string): { readonly clientId: string; readonly secre
   const [clientId, secret] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)].map(
     formDecode,
   )
-  if (colon < 1 || !clientId || !secret) {
+  if (!BASE64.test(encoded) || colon < 1 || !clientId || !secret) {
     throw new OAuthError('invalid_client', 'Basic should hold base64(client_id:client_secret)')
   }
   return { clientId, secret }
