@@ -114,7 +114,7 @@ export const ACCESS_LIMITS = {
   hashesWaitingMax: 64,
   hashesOfCallerWaitingMax: 16,
   /** Secrets known to be right, so that a client that asks often isn't checked at length. */
-  secretCacheMax: 1_000,
+  secretCacheMax: 10_000,
   /**
    * Wrong sign-ins of one account from one network in this time; from then on each waits (429), the
    * first one this long, each further one twice as long as the one before it, up to a bound.

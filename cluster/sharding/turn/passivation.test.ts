@@ -212,6 +212,8 @@ t.test('made and not asked again: to rest with its commit', async (t) => {
   }
   t.ok(settled({}))
   t.notOk(settled({ n: 2 }))
+  t.ok(settled({ n: 2, state: { deleted: true } }), 'nobody asks a deleted one')
+  t.notOk(settled({ n: 2, state: { deleted: true }, newest: 101 }))
   t.notOk(settled({ newest: 101 }))
   t.notOk(settled({ running: {} as Work }))
   t.notOk(settled({ loaded: false }))

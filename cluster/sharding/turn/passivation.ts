@@ -66,10 +66,13 @@ export class Passivation {
   /**
    * An actor that was made and not asked again goes to rest with its commit: most orders come in by
    * the thousand and are next asked for much later. Keeping each for a while would cost more
-   * (memory that outlives its generation) than loading the few that are needed.
+   * (memory that outlives its generation) than loading the few that are needed. So does one that is
+   * deleted: nobody asks it again but by mistake.
    */
   settled(activation: Activation): void {
-    if (activation.n > 1 || !activation.isIdle || activation.newest > this.#options.head()) return
+    const { n, state, behaviour, isIdle, newest } = activation
+    const isOver = state !== null && behaviour.isDeleted(state)
+    if ((n > 1 && !isOver) || !isIdle || newest > this.#options.head()) return
     this.forget(activation)
   }
 
