@@ -69,3 +69,11 @@ t.test('RFC 7523 3 (7): of many who show it at once one gets a token', async (t)
     t.strictSame(statuses, [200, 401, 401, 401, 401, 401])
   }
 })
+
+t.test('RFC 7521 4.2: who names another client than the one that signed', async (t) => {
+  const shown = { client_assertion: await sign(), client_assertion_type: TYPE }
+  const form = { grant_type: 'client_credentials', client_id: 'bootstrap', ...shown }
+  const answer = await first.form('/oauth/token', form)
+  t.equal(answer.status, 400, answer.text)
+  t.match(answer.json(), { error: 'invalid_request', error_description: /client_id differs/ })
+})

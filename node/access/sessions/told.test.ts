@@ -1,5 +1,6 @@
 // The end of a session is told by the member that answers, before it answers: the outbox, which
-// tells it as well, may take longer. Source: PROTOCOL 3.0 "Sessions", RFC 7009 2.1, RFC 9700 4.14.2.
+// tells it as well, may take longer. Source: PROTOCOL 3.0 "Sessions", RFC 7009 2.1, RFC 9700
+// 4.14.2.
 
 import t from 'tap'
 import type { Test } from 'tap'

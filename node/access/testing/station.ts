@@ -11,6 +11,7 @@ import type { OperationRequest, OperationResponse } from '../../http/operation.t
 import { ActorSystemTwin } from '../../testing/actor-system-twin.ts'
 import { accessBehaviours, createAccess } from '../access.ts'
 import type { Access } from '../access.ts'
+import type { Ready } from '../authenticate.ts'
 import type { Client } from '../client.ts'
 import type { Identity } from '../identity.ts'
 
@@ -36,6 +37,7 @@ export async function station(
     isTerminal?: boolean
     /** In a minute; 0, the default here: any number. */
     tokensOfClient?: number
+    ready?: Ready
   } = {},
 ): Promise<Setup> {
   const system = options.system ?? new ActorSystemTwin(accessBehaviours())
@@ -76,7 +78,7 @@ export async function station(
     tidies: () => true,
     onError: (error) => t.fail(String(error)),
     onPushedOut: (identity) => t.fail(identity),
-    ready: () => true,
+    ready: options.ready ?? (() => true),
   })
   await access.start()
   t.teardown(() => access.stop())
