@@ -145,7 +145,7 @@ export class ClientStation {
     const { description, expiresAt } = body
     const secret: Secret = {
       secretId: newId(),
-      hash: await hashing.run(identity.id, () => secrets.hash(clientSecret)),
+      hash: await hashing.run(identity.id, () => secrets.hashMade(clientSecret)),
       source: 'issued',
       createdAt: nowText(world),
       expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt).toISOString() : null,

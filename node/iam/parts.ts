@@ -15,7 +15,7 @@ export interface IamOptions {
   readonly actorSystem: ActorSystem
   readonly world: World
   readonly passwords: Passwords
-  readonly secrets: Pick<Secrets, 'make' | 'hash'>
+  readonly secrets: Pick<Secrets, 'make' | 'hashMade'>
   /** Makes the X-Consistency token (node/graph/consistency.ts). */
   readonly consistency: { encode(positions: readonly Position[]): string }
   /** The journal as it is read beside everything else: identities' own past. */
