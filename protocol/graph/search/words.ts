@@ -39,6 +39,7 @@ export function folded(text: string): string {
 /** Between two letters it belongs to the word; accents that stand alone are written for it. */
 const APOSTROPHES =
   /(?<=[\p{L}\p{M}\p{N}])['`\u00b4\u2018\u2019\u02bc\u201b\uff07]+(?=[\p{L}\p{M}\p{N}])/gu
+const ASCII_APOSTROPHE = /['`]/
 /** Nobody sees them: hyphens of no line's end, joiners, marks of order and direction. */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}+/gu
 /** The same without the space of no width, which ends words (UAX #29 4.1). */
@@ -56,13 +57,22 @@ export function visible(text: string): string {
 
 /** Words of a text in their order, folded; no more of it than is indexed. */
 export function wordsOf(text: string): string[] {
-  const { searchTextCharsMax, searchWordsMax } = SEARCH_LIMITS
+  const { searchTextCharsMax, searchWordsMax, searchWordCharsMax } = SEARCH_LIMITS
   const some = text.length > searchTextCharsMax ? text.slice(0, searchTextCharsMax) : text
-  const joined = visible(some).replaceAll(APOSTROPHES, '')
-  const plain = folded(joined)
-  const words = plain.match(ASCII.test(plain) ? ASCII_WORDS : WORDS) ?? []
+  const words: string[] = (ASCII.test(some) ? wordsOfAscii(some) : wordsOfOthers(some)) ?? []
   if (words.length > searchWordsMax) words.length = searchWordsMax
-  return words.map(asIndexed)
+  return words.some((word) => word.length > searchWordCharsMax) ? words.map(asIndexed) : words
+}
+
+/** Most texts: nothing to fold, and to look behind each letter takes longer than to cut them. */
+function wordsOfAscii(text: string): string[] | null {
+  const joined = ASCII_APOSTROPHE.test(text) ? text.replaceAll(APOSTROPHES, '') : text
+  return joined.toLowerCase().match(ASCII_WORDS)
+}
+
+function wordsOfOthers(text: string): string[] | null {
+  const plain = folded(visible(text).replaceAll(APOSTROPHES, ''))
+  return plain.match(ASCII.test(plain) ? ASCII_WORDS : WORDS)
 }
 
 /** Long words are told by their beginning. */
@@ -93,18 +103,36 @@ const KEYWORD = '\u0080'
 /** Added to what would be no part of a word for an engine: spaces, signs. */
 const PRIVATE = 0xe000
 const SIGNS_IN_KEYWORD = /[\ue000-\ue07f]/g
-const SIGNS = /[\0-\x2f\x3a-\x60\x7b-\x7f]/g
+/** Spaces that have to become one of the usual. */
+const OTHER_SPACES = /[^\S ]| {2}/
 
 /** A whole value as one word of the index, without case; null: it is empty. */
 export function keywordOf(text: string): string | null {
   const { searchTextCharsMax, searchKeywordCharsMax } = SEARCH_LIMITS
-  const seen = text.slice(0, searchTextCharsMax).toWellFormed().replaceAll(INVISIBLE, '')
-  const some = seen.trim().replaceAll(/\s+/g, ' ')
+  const part = text.slice(0, searchTextCharsMax)
+  const seen = ASCII.test(part) ? part : part.toWellFormed().replaceAll(INVISIBLE, '')
+  const trimmed = seen.trim()
+  const some = OTHER_SPACES.test(trimmed) ? trimmed.replaceAll(/\s+/g, ' ') : trimmed
   if (some === '') return null
   const value = cut(withoutCase(some), searchKeywordCharsMax)
-  return (
-    KEYWORD + value.replaceAll(SIGNS, (sign) => String.fromCharCode(PRIVATE + sign.charCodeAt(0)))
-  )
+  return KEYWORD + withoutSigns(value)
+}
+
+function withoutSigns(text: string): string {
+  let plain = ''
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (!isSign(code)) continue
+    plain += text.slice(from, at) + String.fromCharCode(PRIVATE + code)
+    from = at + 1
+  }
+  return from === 0 ? text : plain + text.slice(from)
+}
+
+/** Of ASCII, neither a digit nor a small letter; there are no capitals any more. */
+function isSign(code: number): boolean {
+  return code < 0x30 || (code > 0x39 && code < 0x61) || (code > 0x7a && code < 0x80)
 }
 
 /** The value that a word of `keywordOf` stands for, without its case. */
