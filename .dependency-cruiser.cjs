@@ -27,6 +27,7 @@ const DOORS = {
   graphql: ['node/graph/graphql', 'node/live/graphql'],
   'graphql-ws': ['node/live/graphql'],
   jose: ['node/access'],
+  oauth4webapi: ['node/access/external', 'cli/kontor'],
   nodemailer: ['node/sendings'],
   'cron-parser': ['node/jobs'],
 }
@@ -59,6 +60,7 @@ const ROOMS = {
   'node/http': ['node/access', 'node/queues'],
   'node/access': ['node/http', 'node/queues'],
   'node/access/oauth': ['node/access', 'node/http'],
+  'node/access/external': ['node/access', 'node/http'],
   'node/access/oauth/pages': ['node/http'],
   'node/graph': ['node/access', 'node/http', 'node/queues'],
   'node/indexing': ['node/graph', 'node/http', 'node/queues'],

@@ -2,6 +2,7 @@
 // command line) into a checked value, and says in words what would be right.
 
 import { isIP } from 'node:net'
+import { LIMITS } from './limits.ts'
 
 export interface Kind<T> {
   /** What would be right, to follow 'must be': `a port number from 0 to 65535`. */
@@ -92,6 +93,26 @@ export function url(...schemes: readonly string[]): Kind<string> {
     rule: `an address that begins with ${forms}, without a query`,
     parse: (text) => parseUrl(text, schemes),
   }
+}
+
+/** Names of this machine by itself: what is sent there passes no network. */
+export function isLoopback(hostname: string): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+}
+
+/** An issuer as it calls itself, compared as text (OpenID Connect Discovery 1.0 4.3). */
+export const ISSUER: Kind<string> = {
+  rule:
+    'an address that begins with https:// (of this machine itself also http://), without a user, ' +
+    'a query or a fragment',
+  parse(text) {
+    if (text.length > LIMITS.access.uriCharsMax || !/^[!-~]+$/.test(text)) return undefined
+    if (/[?#]/.test(text) || !URL.canParse(text)) return undefined
+    const { protocol, hostname, username, password } = new URL(text)
+    if (username !== '' || password !== '') return undefined
+    const isSafe = protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+    return isSafe ? text : undefined
+  },
 }
 
 /** `host[:port]`, `[v6][:port]` or a bare IPv6 address; the port is filled in. */

@@ -6,6 +6,7 @@ import { parseJson } from '../protocol/json/json.ts'
 import { suggestion } from '../protocol/near-names.ts'
 import { readArguments, type Arguments } from './arguments.ts'
 import { checkEngines, clusterSettings, ENGINE_PAIRS, type Reading } from './load-cluster.ts'
+import { checkOidc, oidcSettings } from './load-oidc.ts'
 import type { Settings } from './settings.ts'
 import { SETTING_NAMES, TABLE, type SettingName, type SettingValues } from './table.ts'
 
@@ -38,6 +39,7 @@ export function loadSettings(
   checkPairs(values, problems)
   checkProxy(values, problems)
   checkPorts(values, problems)
+  checkOidc(values, texts, problems)
   if (values.KONTOR_SECRETS_KEY === null && values.KONTOR_SECRETS_KEYS_OLD.length > 0) {
     problems.push('KONTOR_SECRETS_KEY: not set, but KONTOR_SECRETS_KEYS_OLD is')
   }
@@ -300,6 +302,7 @@ function settingsOf(
     refreshTokenMs: values.KONTOR_REFRESH_TOKEN_MS,
     acceptLoss,
     smtpUrl: values.KONTOR_SMTP_URL,
+    oidc: oidcSettings(values),
     cluster: clusterSettings(values, reading.readFile),
   }
 }

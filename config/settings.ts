@@ -49,7 +49,27 @@ export interface Settings {
   readonly acceptLoss: readonly { readonly shard: number; readonly offset: number }[]
   /** `smtp://` or `smtps://` address of the mail server; null: none. */
   readonly smtpUrl: string | null
+  /** null: nobody signs in by an external provider. */
+  readonly oidc: OidcSettings | null
   readonly cluster: ClusterSettings
+}
+
+/** Sign-in by an external OpenID Connect provider. */
+export interface OidcSettings {
+  /** As the provider calls itself; https, or http of this machine. */
+  readonly issuer: string
+  readonly clientId: string
+  /** null: a client without one, with PKCE alone. */
+  readonly clientSecret: string | null
+  /** With spaces between; `openid` is one of them. */
+  readonly scopes: string
+  /** What it is called on the page. */
+  readonly label: string
+  /** Whether a verified e-mail address finds a principal that has no login there yet. */
+  readonly findBy: 'subject' | 'email'
+  readonly firstSignIn: 'refuse' | 'make'
+  /** Of principals that are made by signing in. */
+  readonly roles: readonly string[]
 }
 
 /** How often somebody may ask, in a minute; 0: as often as they like. */

@@ -19,6 +19,7 @@ import {
 } from './kinds.ts'
 import { CLUSTER_TABLE } from './cluster-table.ts'
 import { LIMITS } from './limits.ts'
+import { OIDC_TABLE } from './oidc-table.ts'
 import { row, type SettingRow } from './setting-row.ts'
 
 export const TABLE = {
@@ -251,6 +252,7 @@ export const TABLE = {
     initial: null,
     secret: true,
   }),
+  ...OIDC_TABLE,
   ...CLUSTER_TABLE,
 } as const
 

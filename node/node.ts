@@ -291,6 +291,11 @@ function makeAccess(
     storeSecret,
     hasPeers: settings.storageDriver === 'cluster',
     rates: settings.rates,
+    external: settings.oidc && {
+      settings: settings.oidc,
+      fetch: (url, init) => fetch(url, init),
+      onFault: (why) => log.warn({ why }, 'a sign-in by the external provider failed'),
+    },
     tell,
     isTerminal,
     tidies: () => member.serves(SYSTEM_SHARD),

@@ -70,6 +70,8 @@ export const ACCESS_LIMITS = {
   rolesMax: 10_000,
   /** External logins of a principal. */
   loginsMax: 20,
+  /** Who somebody is at a provider (OpenID Connect Core 1.0, 2). */
+  subjectCharsMax: 255,
   /** Public keys of a client. */
   jwksMax: 20,
   /** Of an RSA key: what checking a signature takes grows with the square of it ... */
@@ -101,6 +103,21 @@ export const ACCESS_LIMITS = {
   /** Used ones that are remembered, of a client and of all; more get 429 until some end. */
   assertionsOfClientMax: 20_000,
   assertionsMax: 50_000,
+  // Sign-in by an external provider
+  /** From a request to the last byte of its answer. */
+  externalRequestMs: 10_000,
+  externalAnswerBytesMax: 256 * KiB,
+  /** Sign-ins that wait for the provider at once; of one network no more than are still free. */
+  externalExchangesMax: 16,
+  /** What the provider tells of itself is asked for again after so long. */
+  externalMetadataMs: 10 * 60_000,
+  /** What goes along to the provider and back, in an address. */
+  externalStateCharsMax: 6 * KiB,
+  /** Ways back from the provider that were taken, and are remembered until their forms end. */
+  externalReturnsMax: 10_000,
+  /** How often a link to an account is written anew because somebody else was first. */
+  externalTriesMax: 3,
+
   /** A secret, of whatever. */
   secretCharsMax: 1_024,
   /** A bootstrap secret that an operator chooses. */

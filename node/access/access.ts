@@ -21,6 +21,7 @@ import { principalBehaviour } from './administration/principal-changes.ts'
 import { roleBehaviour } from './administration/role-changes.ts'
 import { assertionsBehaviour } from './oauth/assertion-place.ts'
 import { ClientSecrets } from './client-secrets.ts'
+import type { ExternalOptions } from './oauth/external-sign-in.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Passwords } from './password.ts'
 import { Secrets } from './secret.ts'
@@ -62,6 +63,8 @@ export interface AccessOptions {
   readonly hasPeers?: boolean
   /** How often clients may sign in, and be wrong; absent: as often as they like, and the usual. */
   readonly rates?: Pick<Rates, 'signInClient' | 'wrongSignIns' | 'wrongSignInsMs'>
+  /** Sign-in by an external provider; absent: nobody does. */
+  readonly external?: ExternalOptions | null
   /** Shows a text to the operator. */
   readonly tell: (text: string) => void
   /** Whether secrets may be shown so. */
@@ -138,6 +141,7 @@ export function createAccess(options: AccessOptions): Access {
       ...{ actorSystem, world, sessions, clientSecrets, tokenRate, passwords, authenticator },
       ...{ ready, attributesOf, baseUrl, storeSecret: options.storeSecret },
       hasPeers: options.hasPeers ?? false,
+      external: options.external ?? null,
     }),
     authenticate: (authorization, addressOf) =>
       authenticator.authenticate(authorization, addressOf),

@@ -6,6 +6,12 @@ import { createPublicKey } from 'node:crypto'
 import type { JsonWebKey } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 
+/** Signatures with a public key: with a shared one (HS256) or none nobody has shown anything. */
+export const PUBLIC_KEY_ALGORITHMS: readonly string[] = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+
 const CURVES = ['P-256', 'P-384', 'P-521', 'Ed25519']
 const RSA_BITS_MIN = 2_048
 

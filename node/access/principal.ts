@@ -33,6 +33,16 @@ export const AccessAttributes = Type.Record(
   Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
 )
 
+/** Accounts at external providers (OpenID Connect), by what these call themselves and them. */
+export const Logins = Type.Array(
+  Type.Object(
+    { issuer: text(LIMITS.access.uriCharsMax), subject: text(LIMITS.access.subjectCharsMax) },
+    { additionalProperties: false },
+  ),
+  { maxItems: LIMITS.access.loginsMax, uniqueItems: true },
+)
+export type Login = Static<typeof Logins>[number]
+
 const PrincipalSchema = Type.Object(
   {
     properties: PrincipalProperties,
@@ -54,16 +64,8 @@ const PrincipalSchema = Type.Object(
       ),
       Type.Null(),
     ]),
-    /** Accounts at external providers (OpenID Connect) that are this principal's. */
-    logins: Type.Optional(
-      Type.Array(
-        Type.Object(
-          { issuer: text(LIMITS.access.uriCharsMax), subject: text(LIMITS.commerce.keyCharsMax) },
-          { additionalProperties: false },
-        ),
-        { maxItems: LIMITS.access.loginsMax },
-      ),
-    ),
+    /** Whoever signs in by one of them is this principal; no two have the same. */
+    logins: Type.Optional(Logins),
     /**
      * Sessions and personal access tokens carry the epoch in which they were made, and are good in
      * that one alone: suspension and a new password raise it.
@@ -99,6 +101,33 @@ export function aclOfPrincipal(principal: Principal, view: ConfigurationView): A
  */
 export function foldedEmail(email: string): string {
   return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+}
+
+const emailShape = compileShape(
+  Type.String({ format: 'email', maxLength: LIMITS.access.emailCharsMax }),
+)
+const nameShape = compileShape(
+  Type.String({ format: 'key', minLength: 1, maxLength: LIMITS.access.identityNameCharsMax }),
+)
+
+/** An address that a principal can have. */
+export function isEmail(email: string): boolean {
+  return emailShape(email) === null
+}
+
+/** What a principal can be called. */
+export function isName(name: string): boolean {
+  return nameShape(name) === null
+}
+
+/** The name by which the maps find whose login it is: never an e-mail address. */
+export function loginName({ issuer, subject }: Login): string {
+  return JSON.stringify([issuer, subject])
+}
+
+/** By which the maps find a principal beside its id. */
+export function namesOf({ properties, logins = [] }: Principal): readonly string[] {
+  return [foldedEmail(properties.email), ...logins.map(loginName)]
 }
 
 /** Who has an e-mail address, however its letters' case; null: nobody. */

@@ -4,7 +4,7 @@ import { Type } from '@sinclair/typebox'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
 import { AUTH_METHODS, GRANT_TYPES } from '../access/client.ts'
-import { AccessAttributes } from '../access/principal.ts'
+import { AccessAttributes, Logins } from '../access/principal.ts'
 
 const { access, protocol, commerce } = LIMITS
 
@@ -57,6 +57,7 @@ export const PrincipalBody = record({
   ),
   roles: Type.Optional(roles),
   accessAttributes: Type.Optional(AccessAttributes),
+  logins: Type.Optional(Logins),
 })
 export type PrincipalBody = Static<typeof PrincipalBody>
 

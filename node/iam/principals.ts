@@ -1,7 +1,7 @@
 // Administration of people: what they have beside what all identities have. Source: specification
 // "Personal access tokens and IAM", CONTRACT 1.8.
 
-import { grantedTo, principalByEmail } from '../access/principal.ts'
+import { grantedTo, loginName, principalByEmail } from '../access/principal.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Operation, OperationRequest, OperationResponse } from '../http/operation.ts'
 import { nowText } from './asking.ts'
@@ -59,12 +59,14 @@ export class PrincipalStation {
   }
 
   #valueOf(body: PrincipalBody, before: Principal | null): Principal {
-    const { properties, roles, accessAttributes } = body
+    const { properties, roles, accessAttributes, logins } = body
+    const was = before ?? this.#fresh()
     return {
-      ...(before ?? this.#fresh()),
+      ...(isLoginGone(was.logins, logins) ? { ...was, sessionEpoch: was.sessionEpoch + 1 } : was),
       properties,
       ...(roles !== undefined && { roles }),
       ...(accessAttributes !== undefined && { accessAttributes }),
+      ...(logins !== undefined && { logins }),
     }
   }
 
@@ -99,4 +101,10 @@ export class PrincipalStation {
     const body = { temporaryPassword, expiresAt: password.expiresAt }
     return { status: 200, headers, body }
   }
+}
+
+/** What somebody has signed in with is theirs no more: those sessions end. */
+function isLoginGone(had: Principal['logins'] = [], left: PrincipalBody['logins'] = had): boolean {
+  const names = new Set(left.map(loginName))
+  return had.some((login) => !names.has(loginName(login)))
 }

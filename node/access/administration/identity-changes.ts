@@ -70,7 +70,7 @@ export function refusalOfChange<T extends Client | Principal>(
 }
 
 /** What the others of its type, and its own past, have against a value. */
-function refusalOfValue<T extends Client | Principal>(
+export function refusalOfValue<T extends Client | Principal>(
   { type, other, countMax, isNewlyShut }: IdentityRules<T>,
   change: IdentityChange<T>,
   after: T,

@@ -8,12 +8,13 @@ import type { ShapeError } from '../../../protocol/json/validation.ts'
 import { systemActor } from '../../system-actor.ts'
 import type { Change } from '../../system-actor.ts'
 import { endOfActivity } from '../activity/activity.ts'
-import { foldedEmail, grantedTo, principalShape } from '../principal.ts'
+import { foldedEmail, grantedTo, loginName, namesOf, principalShape } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 import { callerFor, unknownSystemRole } from './giving.ts'
-import { identityChange, refusalOfChange } from './identity-changes.ts'
+import { identityChange, refusalOfChange, refusalOfValue } from './identity-changes.ts'
 import type { IdentityChange, IdentityRules, Refusal } from './identity-changes.ts'
 import { refusalOfLastPrincipal } from './owners.ts'
+import { isExternalSignIn, refusalOfExternalSignIn } from './sign-in-changes.ts'
 import { principalNode } from './nodes.ts'
 
 /** What is wrong with a principal's value, or null. */
@@ -27,7 +28,7 @@ export function checkPrincipal(value: unknown): ShapeError | null {
 }
 
 export const principalBehaviour = systemActor<Principal>('principal', checkPrincipal, permit, {
-  names: ({ properties }) => [foldedEmail(properties.email)],
+  names: namesOf,
   node: principalNode,
   onDeletion: (key) => [endOfActivity({ kind: 'principal', identity: key })],
 })
@@ -35,24 +36,40 @@ export const principalBehaviour = systemActor<Principal>('principal', checkPrinc
 const RULES: IdentityRules<Principal> = {
   ...{ type: 'principal', other: 'client', aclOf: grantedTo },
   countMax: () => LIMITS.access.principalsMax,
-  isNewlyShut: (before, after) => before?.password?.hash !== after.password?.hash,
+  isNewlyShut: (before, after) =>
+    before?.password?.hash !== after.password?.hash || isLoginGone(before, after),
   refusalOfOwn,
   refusalOfLast: refusalOfLastPrincipal,
 }
 
 function permit(change: Change<Principal>): Refusal {
   const asked = identityChange(change)
+  const { after } = asked
+  if (after !== null && isExternalSignIn(asked, after)) {
+    const refused = refusalOfExternalSignIn(asked, after) ?? refusalOfOwn(asked)
+    return refused ?? refusalOfValue(RULES, asked, after)
+  }
   const own = refusalOfOwnPassword(asked)
   return own === undefined ? refusalOfChange(RULES, asked) : own
 }
 
-function refusalOfOwn({ view, key, before, after }: IdentityChange<Principal>): Refusal {
+function refusalOfOwn({ view, key, after }: IdentityChange<Principal>): Refusal {
   if (after === null) return null
-  const isSameLogins = same(before?.logins ?? [], after.logins ?? [])
-  if (!isSameLogins) return 'external logins are made by signing in'
-  const other = view.find<Principal>('principal', foldedEmail(after.properties.email))
-  if (other === null || other.key === key) return null
-  return errorItem('ALREADY_EXISTS', 'another principal has this e-mail address')
+  const taken = (name: string): boolean => {
+    const holder = view.find<Principal>('principal', name)
+    return holder !== null && holder.key !== key
+  }
+  if (taken(foldedEmail(after.properties.email))) {
+    return errorItem('ALREADY_EXISTS', 'another principal has this e-mail address')
+  }
+  if (!(after.logins ?? []).some((login) => taken(loginName(login)))) return null
+  return errorItem('ALREADY_EXISTS', 'another principal has this login')
+}
+
+/** Whoever has signed in by it does so no more: sessions end, as with another password. */
+function isLoginGone(before: Principal | null, after: Principal): boolean {
+  const left = new Set(after.logins?.map(loginName))
+  return before?.logins?.some((login) => !left.has(loginName(login))) === true
 }
 
 /**

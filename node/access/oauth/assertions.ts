@@ -6,16 +6,10 @@
 import { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { LIMITS } from '../../../config/limits.ts'
-import { faultOfKey } from '../client-keys.ts'
+import { faultOfKey, PUBLIC_KEY_ALGORITHMS } from '../client-keys.ts'
 import { authMethodOf } from '../client.ts'
 import type { Client } from '../client.ts'
 import type { AssertionPlace } from './assertion-place.ts'
-
-/** Signatures with a public key: with a shared one (HS256) or none nobody has shown anything. */
-export const ASSERTION_ALGORITHMS = [
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
-  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
-]
 
 export interface AssertionsOptions {
   /** What an assertion may be meant for: this server by its name, or an endpoint of it. */
@@ -83,7 +77,7 @@ export class Assertions {
   ): Promise<JWTPayload | null> {
     const nowMs = this.#options.nowMs()
     const options = {
-      algorithms: ASSERTION_ALGORITHMS,
+      algorithms: [...PUBLIC_KEY_ALGORITHMS],
       audience: [...this.#options.audiences],
       issuer: clientId,
       subject: clientId,

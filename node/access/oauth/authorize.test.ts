@@ -68,6 +68,7 @@ function setting() {
       },
     },
     seal,
+    external: null,
     baseUrl: BASE,
   })
   return { authorize, clock, clients, client, person, answers, changes, agreed, there, seal }

@@ -5,6 +5,7 @@
 //   request -> sign-in -> consent -> code          deny, too wide a scope: error to the application
 //                 |          ^
 //                 +-> password (a temporary one is changed)
+//                 +-> the external provider, and back
 
 import { hash } from 'node:crypto'
 import type { SystemView } from '../../../cluster/actor-system.ts'
@@ -18,6 +19,7 @@ import { lacksAttribute } from '../permission.ts'
 import type { SessionGrants } from '../sessions/grants.ts'
 import { readAuthorizeRequest } from './authorize-request.ts'
 import type { AuthorizeErrorCode, AuthorizeRequest, Refused } from './authorize-request.ts'
+import type { ExternalSignIn } from './external-sign-in.ts'
 import type { FormSeal, FormState, SignedIn } from './form-seal.ts'
 import { SECRET_HEADERS } from './pages/layout.ts'
 import { consentPage, passwordPage, refusedPage, signInPage } from './pages/pages.ts'
@@ -33,20 +35,28 @@ export interface AuthorizeOptions {
   readonly people: Pick<People, 'find' | 'check' | 'changePassword' | 'aclOf'>
   readonly sessions: Pick<SessionGrants, 'authorize'>
   readonly seal: FormSeal
+  /** null: nobody signs in by an external provider. */
+  readonly external: Pick<ExternalSignIn, 'leave' | 'return' | 'shown'> | null
   /** Public address, without a slash at its end; the issuer of what is answered. */
   readonly baseUrl: string
 }
 
-/** A form that was sent, with what it belongs to. */
-interface Sent {
-  readonly request: OperationRequest
-  readonly form: Form
+/** What a page is for, and whose browser it is in. */
+interface Shown {
   readonly state: FormState
   readonly client: Client
   readonly cookie: string
+}
+
+/** A form that was sent, with what it belongs to. */
+interface Sent extends Shown {
+  readonly request: OperationRequest
+  readonly form: Form
   readonly address: string
 }
 
+const UNKNOWN = 'the application is not known here any more'
+const GIVEN_UP = 'the application has given up the address that the answer would go to'
 const GONE = 'this page is too old, or was opened in another browser, or cookies are switched off'
 
 export class Authorize {
@@ -78,6 +88,30 @@ export class Authorize {
     }
   }
 
+  /** The external provider leads a person back here. */
+  async return(request: OperationRequest): Promise<OperationResponse> {
+    const { address, query, requestId: trace } = request
+    const { ready, external, seal } = this.#options
+    if (!(await ready())) return later()
+    if (external === null) return refusedPage('nobody signs in by an external provider here')
+    const cookie = seal.cookieOf(request.header('cookie'))
+    if (cookie === null) return refusedPage(GONE)
+    try {
+      const returned = await external.return(query, { cookie, address, trace })
+      if (returned.is === 'gone') return refusedPage(GONE)
+      const { state } = returned
+      const client = this.#clientOf(state)
+      if (client === null) return refusedPage(UNKNOWN)
+      if (!isRegistered(state.request.redirectUri, client)) return refusedPage(GIVEN_UP)
+      const shown = { state, client, cookie }
+      if (returned.is === 'person') return this.#askConsent(shown, returned)
+      return signInPage(this.#page(shown, returned.error), '')
+    } catch (error) {
+      if (error instanceof RequestError) return later()
+      throw error
+    }
+  }
+
   #begin(request: OperationRequest, parameters: URLSearchParams): OperationResponse {
     const read = readAuthorizeRequest(parameters, this.#options.system)
     if (read.is === 'hopeless') return refusedPage(read.reason)
@@ -90,24 +124,43 @@ export class Authorize {
   }
 
   async #take(request: OperationRequest, address: string): Promise<OperationResponse> {
-    const { seal, system } = this.#options
+    const { seal } = this.#options
     const form = readForm(request)
     const cookie = seal.cookieOf(request.header('cookie'))
     const site = request.header('sec-fetch-site')
     const isElsewhere = site !== '' && site !== 'same-origin' && site !== 'none'
     const state = cookie === null || isElsewhere ? null : seal.open(form.get('form') ?? '', cookie)
     if (state === null || cookie === null) return refusedPage(GONE)
-    const client = system.get<Client>('client', state.request.clientId)?.value
-    if (client === undefined || client.suspendedAt !== null) {
-      return refusedPage('the application is not known here any more')
-    }
+    const client = this.#clientOf(state)
+    if (client === null) return refusedPage(UNKNOWN)
     // It may have been taken away because somebody else has it now.
-    if (!isRegistered(state.request.redirectUri, client)) {
-      return refusedPage('the application has given up the address that the answer would go to')
-    }
+    if (!isRegistered(state.request.redirectUri, client)) return refusedPage(GIVEN_UP)
     const sent = { request, form, state, client, cookie, address }
-    if (state.step === 'consent') return this.#decide(sent)
-    return state.step === 'password' ? this.#changePassword(sent) : this.#signIn(sent)
+    switch (state.step) {
+      case 'consent':
+        return this.#decide(sent)
+      case 'password':
+        return this.#changePassword(sent)
+      case 'sign-in':
+        return form.has('external') ? this.#leave(sent) : this.#signIn(sent)
+      case 'external':
+        return refusedPage(GONE)
+    }
+  }
+
+  /** null: it is not there any more, or suspended. */
+  #clientOf({ request }: FormState): Client | null {
+    const client = this.#options.system.get<Client>('client', request.clientId)?.value
+    return client === undefined || client.suspendedAt !== null ? null : client
+  }
+
+  async #leave(sent: Sent): Promise<OperationResponse> {
+    const { external } = this.#options
+    if (external === null) return refusedPage(GONE)
+    const left = await external.leave(sent.state, sent)
+    if ('error' in left) return signInPage(this.#page(sent, left.error), '')
+    const cookie = { 'Set-Cookie': this.#options.seal.setCookie(sent.cookie) }
+    return { status: 303, headers: { ...SECRET_HEADERS, ...cookie, Location: left.location } }
   }
 
   async #signIn(sent: Sent): Promise<OperationResponse> {
@@ -157,7 +210,7 @@ export class Authorize {
 
   /** The person is known; what the application wants must be theirs to give. */
   #askConsent(
-    sent: Sent,
+    sent: Shown,
     { person }: { readonly person: Person },
     error: PageError | null = null,
   ): OperationResponse {
@@ -169,7 +222,7 @@ export class Authorize {
     return consentPage({ ...this.#page({ ...sent, state }, error), email: person.email, scope })
   }
 
-  #scopeFault({ state, client }: Sent, person: Person): OperationResponse | null {
+  #scopeFault({ state, client }: Shown, person: Person): OperationResponse | null {
     const { scope } = state.request
     const scopes = parseScope(scope ?? '')
     const acl = this.#options.people.aclOf(person.id, client)
@@ -220,15 +273,13 @@ export class Authorize {
     return person !== null && person.epoch === who.epoch ? person : null
   }
 
-  #page(
-    { state, client, cookie }: Pick<Sent, 'state' | 'client' | 'cookie'>,
-    error: PageError | null = null,
-  ): FormPage {
-    const { seal } = this.#options
+  #page({ state, client, cookie }: Shown, error: PageError | null = null): FormPage {
+    const { seal, external } = this.#options
     return {
       form: seal.seal(state, cookie),
       clientName: client.properties.name,
       redirectUri: state.request.redirectUri,
+      external: external?.shown ?? null,
       headers: { 'Set-Cookie': seal.setCookie(cookie), ...retryAfter(error) },
       error,
     }

@@ -7,6 +7,7 @@
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
 import { LIMITS } from '../../../config/limits.ts'
 import type { FillRandom } from '../../../protocol/ids.ts'
+import type { Journey } from '../external/provider.ts'
 import type { AuthorizeRequest } from './authorize-request.ts'
 
 const CIPHER = 'aes-256-gcm'
@@ -21,13 +22,17 @@ export interface SignedIn {
   readonly epoch: number
 }
 
-/** What a page is about; `who` is there once somebody has signed in. */
+/**
+ * What a page is about; `who` is there once somebody has signed in. `external` is no page's: the
+ * provider sends it back, with its journey.
+ */
 export interface FormState {
-  readonly step: 'sign-in' | 'password' | 'consent'
+  readonly step: 'sign-in' | 'password' | 'consent' | 'external'
   readonly request: AuthorizeRequest
   readonly who?: SignedIn
   /** Of a consent: a digest of what the page says. */
   readonly shown?: string
+  readonly journey?: Journey
 }
 
 interface Sealed extends FormState {

@@ -12,6 +12,8 @@ import { AssertionPlace } from './assertion-place.ts'
 import { Assertions } from './assertions.ts'
 import { Authorize } from './authorize.ts'
 import { ClientCheck } from './client-check.ts'
+import { ExternalSignIn } from './external-sign-in.ts'
+import type { ExternalOptions } from './external-sign-in.ts'
 import { FormSeal } from './form-seal.ts'
 import { Introspection } from './introspection.ts'
 import { People } from './people.ts'
@@ -35,6 +37,8 @@ export interface OAuthOptions {
   readonly storeSecret: string
   /** Other members serve the same store. */
   readonly hasPeers: boolean
+  /** null: nobody signs in by an external provider. */
+  readonly external: ExternalOptions | null
 }
 
 export function createOAuth(options: OAuthOptions): Operation[] {
@@ -48,13 +52,15 @@ export function createOAuth(options: OAuthOptions): Operation[] {
   const assertions = new Assertions({ audiences: [baseUrl, ...endpoints], nowMs, place })
   const people = new People({ actorSystem, passwords, nowMs })
   const seal = new FormSeal({ secret: storeSecret, random, nowMs, baseUrl })
+  const parts = { actorSystem, world, seal, people, baseUrl }
+  const external = options.external && new ExternalSignIn({ ...options.external, ...parts })
   return oauthOperations({
     ready,
     sessions,
     baseUrl,
     clients: new ClientCheck({ system, clientSecrets, assertions }),
     tokens: new TokenRequests({ system, sessions, people, attributesOf, rate: options.tokenRate }),
-    authorize: new Authorize({ system, ready, people, sessions, seal, baseUrl }),
+    authorize: new Authorize({ system, ready, people, sessions, seal, external, baseUrl }),
     introspection: new Introspection({ authenticator, baseUrl }),
   })
 }

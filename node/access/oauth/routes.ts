@@ -10,6 +10,7 @@ import type { SessionGrants } from '../sessions/grants.ts'
 import type { Authorize } from './authorize.ts'
 import type { CheckedClient, ClientCheck } from './client-check.ts'
 import type { Introspection } from './introspection.ts'
+import { CALLBACK_PATH } from './external-sign-in.ts'
 import { metadata } from './metadata.ts'
 import { refusedPage } from './pages/pages.ts'
 import { OAuthError, readForm, readShownClient } from './request.ts'
@@ -50,6 +51,13 @@ const AUTHORIZE_PARAMETERS = [
   ['code_challenge_method', 'S256'],
 ] as const
 
+const CALLBACK_PARAMETERS = [
+  ['state', 'As it was sent along'],
+  ['code', 'Of the provider'],
+  ['iss', 'Which provider answers (RFC 9207)'],
+  ['error', 'Instead of a code: nobody was signed in there'],
+] as const
+
 export function oauthOperations(parts: OAuthParts): Operation[] {
   return [
     {
@@ -70,6 +78,20 @@ export function oauthOperations(parts: OAuthParts): Operation[] {
       path: '/oauth/authorize',
       summary: 'The forms of those pages',
       handle: (request) => parts.authorize.send(request),
+    },
+    {
+      method: 'GET',
+      path: CALLBACK_PATH,
+      summary: 'Where the external provider leads people back to (KONTOR_OIDC_ISSUER)',
+      access: 'none',
+      rate: 'sign-in',
+      errors: earlyRefusal,
+      parameters: CALLBACK_PARAMETERS.map(([name, description]) => ({
+        name,
+        description,
+        in: 'query',
+      })),
+      handle: (request) => parts.authorize.return(request),
     },
     {
       ...OF_CLIENTS,

@@ -14,6 +14,7 @@ import type { Access } from '../access.ts'
 import type { Ready } from '../authenticate.ts'
 import type { Client } from '../client.ts'
 import type { Identity } from '../identity.ts'
+import type { ExternalOptions } from '../oauth/external-sign-in.ts'
 
 export const SECRET = 'correct horse'
 
@@ -35,6 +36,7 @@ export async function station(
     secret?: string | null
     dir?: string
     isTerminal?: boolean
+    external?: ExternalOptions
     /** In a minute; 0, the default here: any number. */
     tokensOfClient?: number
     ready?: Ready
@@ -72,6 +74,7 @@ export async function station(
     refreshTokenMs: 30 * 24 * 3_600_000,
     baseUrl: 'http://127.0.0.1:8080',
     storeSecret: 'store',
+    ...(options.external && { external: options.external }),
     rates: { signInClient: options.tokensOfClient ?? 0, wrongSignIns: 10, wrongSignInsMs: 900_000 },
     tell: (text) => printed.push(text),
     isTerminal: options.isTerminal ?? false,

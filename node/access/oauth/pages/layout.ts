@@ -86,11 +86,12 @@ const HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /**
  * What a form may lead to, for the policy of its page: browsers hold a redirect behind a form to
- * it, and the one that the application answers with, too. So it names schemes, not hosts.
+ * it, and those that the application or the provider answers with, too. So it names schemes, not
+ * hosts.
  */
-export function formTargets(uri: string): string {
-  const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(uri)![0].toLowerCase()
-  return scheme === 'https:' ? "'self' https:" : `'self' https: ${scheme}`
+export function formTargets(...uris: readonly string[]): string {
+  const schemes = uris.map((uri) => /^[a-z][a-z0-9+.-]*:/i.exec(uri)![0].toLowerCase())
+  return ["'self'", ...new Set(['https:', ...schemes])].join(' ')
 }
 
 export interface PageOptions {

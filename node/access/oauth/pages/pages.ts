@@ -14,6 +14,8 @@ export interface FormPage {
   readonly form: string
   readonly clientName: string
   readonly redirectUri: string
+  /** The provider by which people may sign in as well. */
+  readonly external: { readonly label: string; readonly issuer: string } | null
   readonly headers: Readonly<Record<string, string>>
   /** What was wrong with the form that was sent; null: nothing was sent. */
   readonly error: PageError | null
@@ -53,7 +55,16 @@ export function signInPage(page: FormPage, email: string): OperationResponse {
             />
             ${passwordField(page, PASSWORD)}
             <button>Sign in</button>`,
-        )}`,
+        )}${
+          page.external === null
+            ? null
+            : formOf(
+                page,
+                html`<button class="second" name="external" value="yes">
+                  Sign in with ${page.external.label}
+                </button>`,
+              )
+        }`,
   )
 }
 
@@ -162,24 +173,28 @@ function formAnswer(
   title: string,
   content: (form: (fields: Markup) => Markup) => Markup,
 ): OperationResponse {
-  const { error } = page
+  const { error, external, redirectUri } = page
   const form = (fields: Markup): Markup =>
     html`${
-        error === null
-          ? null
-          : html`<p class="error" id="error" role="alert">${sentence(error.message)}</p>`
-      }
-      <form method="post" action="/oauth/authorize">
-        <input type="hidden" name="form" value="${page.form}" />
-        ${fields}
-      </form>`
+      error === null
+        ? null
+        : html`<p class="error" id="error" role="alert">${sentence(error.message)}</p>`
+    }
+    ${formOf(page, fields)}`
   return pageAnswer({
     status: error?.status ?? 200,
     title: error === null ? title : `Error: ${title}`,
-    targets: formTargets(page.redirectUri),
+    targets: formTargets(redirectUri, ...(external === null ? [] : [external.issuer])),
     headers: page.headers,
     content: content(form),
   })
+}
+
+function formOf({ form }: FormPage, fields: Markup): Markup {
+  return html`<form method="post" action="/oauth/authorize">
+    <input type="hidden" name="form" value="${form}" />
+    ${fields}
+  </form>`
 }
 
 interface PasswordField {
