@@ -27,6 +27,7 @@ class Scene {
   nowMs = 1_000
   version = 0
   effects: Effect[] = []
+  data: unknown = null
 
   /** What the turn told; the text of a refusal that wrote nothing. */
   send(type: string, body: object): string {
@@ -45,6 +46,7 @@ class Scene {
       // What it says is what its records fold to.
       if (records.length > 0) assert.deepStrictEqual(state, this.state)
       this.effects.push(...effects)
+      this.data = data
       return (data as { ended?: string }).ended === undefined ? 'ok' : 'ended'
     } catch (error) {
       if (!(error instanceof RequestError)) throw error
@@ -130,6 +132,8 @@ t.test(
       if (scene.send('refresh', body) !== 'ok') t.fail('it was not refreshed')
     }
     t.ok(times >= 40 && times <= 42, `${times} times`)
+    const access = { hash: `a${hours}` }
+    t.match(scene.data, { session: { access, code: null, former: null } }, 'kept with each entry')
   },
 )
 

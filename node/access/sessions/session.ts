@@ -212,11 +212,13 @@ function issue(state: LiveSession, { access, refresh: next, scope }: Issue, turn
       untilMs: nowMs + next.lifeMs,
     },
   }
-  return decided(state, record, turn, (after) => {
+  const issued = decided(state, record, turn, (after) => {
     const was = state.status === 'asked' ? null : listedEnd(state, next)
     const untilMs = listedEnd(after, next)
     return was === untilMs ? [] : [isListed(after, untilMs, turn)]
   })
+  // An answer is kept with its entry: what its edge has no use for is left out.
+  return { ...issued, data: { session: { ...issued.state, code: null, former: null } } }
 }
 
 /**
