@@ -85,4 +85,8 @@ t.test('addresses of both families, and of sockets for both', async (t) => {
   t.ok(peers.isForged(peer('0a000002', 'cb007109')))
   t.equal(peers.addressOf(peer('0a000002', 'cb007109')), '10.0.0.2')
   t.notOk(peers.isForged(peer('0a000002')))
+  const behind = new Peers([], ['10.0.0.0/8'])
+  const told = '203.0.113.9, ::ffff:10.0.0.3'
+  t.equal(behind.addressOf(peer(MAPPED), told), '203.0.113.9')
+  t.equal(behind.addressOf(peer(MAPPED), '::ffff:203.0.113.9'), '203.0.113.9', 'as proxies have it')
 })

@@ -3,6 +3,7 @@
 // X-Forwarded-For. Source: CONTRACT 0 "Connections"; HAProxy's proxy-protocol.txt.
 
 import { BlockList, isIP } from 'node:net'
+import { plainAddress } from '../access/network.ts'
 import type { HttpResponse } from './uws.ts'
 
 /** A living response, for its addresses: 4 or 16 bytes; that of a preamble has 0 if none came. */
@@ -44,7 +45,7 @@ export class Peers {
     let at = near
     for (const told of forwarded.split(',').toReversed()) {
       if (this.#forwarders?.check(at, familyOf(at)) !== true) return at
-      const next = told.trim()
+      const next = plainAddress(told.trim())
       if (isIP(next) === 0) return at
       at = next
     }
