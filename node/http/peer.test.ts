@@ -89,4 +89,13 @@ t.test('addresses of both families, and of sockets for both', async (t) => {
   const told = '203.0.113.9, ::ffff:10.0.0.3'
   t.equal(behind.addressOf(peer(MAPPED), told), '203.0.113.9')
   t.equal(behind.addressOf(peer(MAPPED), '::ffff:203.0.113.9'), '203.0.113.9', 'as proxies have it')
+  for (const [text, address] of [
+    ['203.0.113.9:4711', '203.0.113.9'],
+    ['[2001:db8::7]:443', '2001:db8::7'],
+    ['[::ffff:203.0.113.9]:1', '203.0.113.9'],
+    ['203.0.113.9:x', '10.0.0.1'],
+    ['[x]', '10.0.0.1'],
+  ] as const) {
+    t.equal(behind.addressOf(peer(MAPPED), text), address, text)
+  }
 })

@@ -45,7 +45,7 @@ export class Peers {
     let at = near
     for (const told of forwarded.split(',').toReversed()) {
       if (this.#forwarders?.check(at, familyOf(at)) !== true) return at
-      const next = plainAddress(told.trim())
+      const next = plainAddress(told.trim().replace(WITH_PORT, '$1$2'))
       if (isIP(next) === 0) return at
       at = next
     }
@@ -56,6 +56,9 @@ export class Peers {
     return this.#trusted.check(address, familyOf(address))
   }
 }
+
+/** Some proxies tell the port as well. */
+const WITH_PORT = /^(?:\[(.+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/
 
 function networks(texts: readonly string[]): BlockList {
   const list = new BlockList()
