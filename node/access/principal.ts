@@ -130,10 +130,15 @@ export function namesOf({ properties, logins = [] }: Principal): readonly string
   return [foldedEmail(properties.email), ...logins.map(loginName)]
 }
 
-/** Who has an e-mail address, however its letters' case; null: nobody. */
-export function principalByEmail(
-  view: ConfigurationView,
+/**
+ * Who has an e-mail address, however its letters' case; null: nobody. A login names nobody here, or
+ * wrong passwords of one account would be counted under each.
+ */
+export function principalByEmail<T extends { readonly key: string; readonly value: Principal }>(
+  view: { find(type: string, name: string): T | null },
   email: string,
-): { readonly key: string; readonly value: Principal } | null {
-  return view.find<Principal>('principal', foldedEmail(email))
+): T | null {
+  const address = foldedEmail(email)
+  const found = view.find('principal', address)
+  return found !== null && foldedEmail(found.value.properties.email) === address ? found : null
 }

@@ -9,7 +9,7 @@ import type { ErrorCode } from '../../../protocol/errors.ts'
 import { etagOf, failureOf, putRequest } from '../../system-actor.ts'
 import type { Client } from '../client.ts'
 import type { PasswordAnswer, Passwords } from '../password.ts'
-import { aclOfPrincipal, foldedEmail } from '../principal.ts'
+import { aclOfPrincipal, principalByEmail } from '../principal.ts'
 import type { Principal } from '../principal.ts'
 
 export interface Person {
@@ -71,7 +71,7 @@ export class People {
     readonly address: string
   }): Promise<SignedInAnswer> {
     const { actorSystem, passwords } = this.#options
-    const entry = actorSystem.system.find<Principal>('principal', foldedEmail(of.email))
+    const entry = principalByEmail<SystemEntry<Principal>>(actorSystem.system, of.email)
     const answer = await passwords.check({ principal: entry?.value ?? null, ...of })
     return this.#answer(answer, entry)
   }
