@@ -251,6 +251,20 @@ t.test(
   },
 )
 
+t.test('who somebody is is worked out anew when they or their client change', async (t) => {
+  const { system, sessions, sessionId, session, who } = scene(t)
+  sessions.set(sessionId, session)
+  const first = await who()
+  system.put('client', 'other', CLIENT)
+  t.equal(who(), first, 'the change of another costs nothing')
+  system.put('client', 'web', { ...CLIENT, roles: ['system:owner'] })
+  const own = who()
+  t.notOk('acl' in first && first.acl.everything)
+  t.ok('acl' in own && own.acl.everything)
+  system.put('role', 'shop:other', { description: '', acl: { entries: [] } })
+  t.not(who(), own, 'a role may be of anybody')
+})
+
 t.test('one session is asked for once at a time', async (t) => {
   const { sessions, asked, sessionId, session, who } = scene(t)
   sessions.set(sessionId, session)

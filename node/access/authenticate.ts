@@ -8,7 +8,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { SystemView } from '../../cluster/actor-system.ts'
 import { LIMITS } from '../../config/limits.ts'
-import type { Acl } from '../../protocol/ace.ts'
 import type { Attributes } from '../../protocol/attributes.ts'
 import { RequestError } from '../../protocol/errors.ts'
 import { CompiledAcls } from './compiled-acls.ts'
@@ -18,7 +17,8 @@ import type { LookUp } from './look-ups.ts'
 import { REVOCATION } from './sessions/revocation.ts'
 import type { Revocations } from './sessions/revocation.ts'
 import type { LiveSession } from './sessions/session-state.ts'
-import { stillStanding } from './sessions/standing.ts'
+import { standingOf, stillStanding } from './sessions/standing.ts'
+import type { Standing } from './sessions/standing.ts'
 import { isTokenOf, readToken, sessionPart, sessionPartOf } from './token.ts'
 import type { ReadToken } from './token.ts'
 
@@ -62,6 +62,12 @@ interface Known {
   readonly leaseMs: number
 }
 
+/** What was worked out, and of which values: each change of an identity is another value. */
+interface Made {
+  readonly identity: Identity
+  readonly of: Standing
+}
+
 const NOWHERE = (): string => ''
 
 const BEARER = /^bearer +(\S+) *$/i
@@ -73,8 +79,8 @@ export class Authenticator {
   readonly #known = new Map<string, Known>()
   #scopeChars = 0
   readonly #acls: CompiledAcls
-  /** Of tokens at hand, made of the maps as they are; after a change of those all are made anew. */
-  #identities = new Map<Known, Identity>()
+  /** Of tokens at hand; after a change of a role all are made anew. */
+  #identities = new Map<Known, Made>()
   readonly #unfollow: readonly (() => void)[]
   readonly #scratch = Buffer.alloc(64)
 
@@ -84,12 +90,9 @@ export class Authenticator {
     this.#lookUps = new LookUps({ read, nowMs: monotonicMs })
     // What nobody asks for again must not hold on to what it was.
     this.#acls = new CompiledAcls(system, () => void (this.#identities = new Map()))
-    const changed = (): void => this.#acls.drop()
     this.#unfollow = [
       system.onChange(REVOCATION, (key) => this.forget(key)),
-      system.onChange('client', changed),
-      system.onChange('principal', changed),
-      system.onChange('role', changed),
+      system.onChange('role', () => this.#acls.drop()),
     ]
   }
 
@@ -237,29 +240,27 @@ export class Authenticator {
   }
 
   #identityOf(known: Known): Answer {
-    const before = this.#identities.get(known)
-    if (before !== undefined) return before
     const { session, sessionId, scope, untilMs } = known
+    const { system, attributesOf } = this.#options
+    const now = standingOf(session, system)
+    const made = this.#identities.get(known)
+    if (made !== undefined && now !== null) {
+      const { client, principal } = made.of
+      if (client === now.client && principal === now.principal) return made.identity
+    }
     const { kind, identity: id, clientId, eras } = session
-    const acl = this.#aclOf(known)
-    if (acl === null) {
+    const of = stillStanding(session, system)
+    if (of === null) {
       this.#drop(known)
       return refusal(`the ${kind} of this access token, or its client, is gone or suspended`)
     }
+    const acl = this.#acls.of(scope, of, attributesOf(id))
     const identity: Identity = {
       ...{ id, kind, sessionId, grant: session.grant, expiresAtMs: untilMs, acl },
       session: { id: sessionId, kind, clientId, scope, eras },
     }
-    this.#identities.set(known, identity)
+    this.#identities.set(known, { identity, of })
     return identity
-  }
-
-  /** null: the identity or the client is gone, suspended or another, and its tokens with it. */
-  #aclOf({ session, scope }: Known): Acl | null {
-    const { system, attributesOf } = this.#options
-    const standing = stillStanding(session, system)
-    if (standing === null) return null
-    return this.#acls.of(scope, standing, attributesOf(session.identity))
   }
 }
 

@@ -1,7 +1,7 @@
 // What the caller behind a connection may do, for as long as it is open: the token is looked at
-// again when its session is revoked, any identity or role changes, and by the clock. A member that
-// can't know what was revoked says so, and nothing is pushed meanwhile. Source: CONTRACT 1.10,
-// 1.11.
+// again when its session is revoked, its identity, its client or any role changes, and by the
+// clock. A member that can't know what was revoked says so, and nothing is pushed meanwhile.
+// Source: CONTRACT 1.10, 1.11.
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import type { Clock } from '../../../cluster/clock.ts'
@@ -47,14 +47,14 @@ export class AccessBook {
   constructor(options: AccessBookOptions) {
     this.#options = options
     const { system } = options
-    const recheckAll = (): void => this.#recheckAll()
+    const recheckOf = (key: string): void => this.#recheck((access) => access.isOf(key))
     this.#unfollow = [
       system.onChange(REVOCATION, (key) => {
         for (const one of this.#bySession.get(key) ?? []) one.recheck()
       }),
-      system.onChange('client', recheckAll),
-      system.onChange('principal', recheckAll),
-      system.onChange('role', recheckAll),
+      system.onChange('client', recheckOf),
+      system.onChange('principal', recheckOf),
+      system.onChange('role', () => this.#recheck(() => true)),
     ]
   }
 
@@ -89,11 +89,12 @@ export class AccessBook {
     for (const own of this.#bySession.values()) for (const access of own) access.sweep()
   }
 
-  /** All of them: nothing is shown by what was, from this moment; looked at some at a time. */
-  #recheckAll(): void {
+  /** Nothing is shown by what was, from this moment; they are looked at some at a time. */
+  #recheck(isConcerned: (access: FollowedAccess) => boolean): void {
     const isUnderWay = this.#stale.size > 0
     for (const own of this.#bySession.values()) {
       for (const access of own) {
+        if (!isConcerned(access)) continue
         access.markStale()
         // Whoever waits already keeps the place: one change after another keeps nobody waiting.
         this.#stale.add(access)
@@ -153,6 +154,11 @@ export class FollowedAccess implements CallerAccess {
   get identity(): Identity | null {
     if (this.#state === 'stale') this.recheck()
     return this.#state === 'known' && this.#options.isKnown() && !this.#isOver ? this.#who : null
+  }
+
+  /** It acts for the identity with this id, or by it. */
+  isOf(key: string): boolean {
+    return this.#who.id === key || this.#who.session.clientId === key
   }
 
   onChange(run: () => void): void {
