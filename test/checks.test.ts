@@ -250,7 +250,7 @@ const IMPORT_FAULTS: Record<string, readonly [path: string, imported: string]> =
   'door-graphql': ['node/graph/y.ts', 'graphql'],
   'door-graphql-ws': ['node/live/events/y.ts', 'graphql-ws'],
   'door-jose': ['node/http/y.ts', 'jose'],
-  'door-oauth-webapi': ['node/http/x.ts', 'oauth4webapi'],
+  'door-oauth-webapi': ['node/me/y.ts', 'oauth4webapi'],
   'door-nodemailer': ['node/jobs/y.ts', 'nodemailer'],
   'door-cron-parser': ['node/rules/z.ts', 'cron-parser'],
   'no-cycle': ['node/cycle-a.ts', './cycle-b.ts'],
