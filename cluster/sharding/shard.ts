@@ -88,12 +88,8 @@ export class Shard implements WiringHost, CommitHost {
     this.numbers = new Numbers({ shard: number, shards, derived: journal.derived, random })
     this.#commits = new GroupCommits(this)
     this.account = new Account(this)
-    this.passivation = new Passivation({
-      clock,
-      shards,
-      heapBytes,
-      head: () => this.gate.head,
-    })
+    const head = (): number => this.gate.head
+    this.passivation = new Passivation({ clock, shards, heapBytes, head })
     this.loadSource = {
       ...storedEntries(journal, number),
       tail: (id) => this.flusher.tail(id),
