@@ -29,6 +29,9 @@ interface Writing {
   readonly body: PutBody<Principal>
 }
 
+/** What a change is refused with whose principal has changed since; of a link 403 as well. */
+const SECOND = new Set(['CONFLICT', 'ALREADY_EXISTS', 'FORBIDDEN'])
+
 export class Logins {
   readonly #options: LoginsOptions
   readonly #newId: () => string
@@ -63,9 +66,9 @@ export class Logins {
         await this.#until(() => find(own) !== null)
         return key
       }
-      if (error.code === 'FORBIDDEN') return null
-      const isSecond = error.code === 'CONFLICT' || error.code === 'ALREADY_EXISTS'
-      if (!isSecond || tries === LIMITS.access.externalTriesMax) {
+      const isLast = tries === LIMITS.access.externalTriesMax
+      if (isLast && error.code === 'FORBIDDEN') return null
+      if (isLast || !SECOND.has(error.code)) {
         throw new RequestError(error.code as ErrorCode, error.message, error.details)
       }
       // Somebody was first, with this account or with this address: seen here in a moment.

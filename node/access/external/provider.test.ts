@@ -226,6 +226,18 @@ t.test(
   },
 )
 
+t.test('an answer that is right in all but its size is none', async (t) => {
+  const pad = 'x'.repeat(LIMITS.access.externalAnswerBytesMax)
+  for (const endpoint of ['discovery', 'token', 'keys', 'userinfo'] as const) {
+    const { provider, browser, get } = await externalScene(t)
+    if (endpoint === 'userinfo') provider.claims = { email: undefined }
+    provider.twists[endpoint] = async (usual) =>
+      Response.json({ ...((await (await usual()).json()) as object), pad })
+    t.match(await browser().signIn(provider), AWAY, endpoint)
+    t.equal(get().logins, undefined)
+  }
+})
+
 t.test('keys: a new one is asked for, but not with each token', async (t) => {
   const { provider, browser } = await externalScene(t)
   provider.sign = (claims) => provider.signed(claims, { kid: 'k9' })

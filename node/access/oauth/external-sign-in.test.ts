@@ -211,7 +211,14 @@ t.test('an application that is gone meanwhile gets nobody', async (t) => {
   const one = browser()
   const back = provider.visit(await one.leave())
   const shop = system.system.get<Client>('client', 'shop')!.value
-  system.put('client', 'shop', { ...shop, suspendedAt: '2026-03-01T00:00:00.000Z' })
+  const properties = { ...shop.properties, redirectUris: ['https://shop.example/other'] }
+  system.put('client', 'shop', { ...shop, properties })
   await one.return(back)
-  t.match(one.told, /^400 The application is not known here any more/)
+  t.match(one.told, /^400 The application has given up the address/)
+  system.put('client', 'shop', shop)
+  const two = browser()
+  const late = provider.visit(await two.leave())
+  system.put('client', 'shop', { ...shop, suspendedAt: '2026-03-01T00:00:00.000Z' })
+  await two.return(late)
+  t.match(two.told, /^400 The application is not known here any more/)
 })

@@ -28,8 +28,6 @@ export function personOf(email: string, more: Partial<Principal> = {}): Principa
   }
 }
 
-export type ExternalScene = Awaited<ReturnType<typeof externalScene>>
-
 /** Ada is there, with the address that her account at the provider has. */
 export async function externalScene(t: Test, more: Partial<OidcSettings> = {}) {
   const provider = new FakeProvider()
@@ -42,7 +40,10 @@ export async function externalScene(t: Test, more: Partial<OidcSettings> = {}) {
         ...{ firstSignIn: 'refuse', roles: [] },
         ...more,
       },
-      fetch: (url, init) => provider.fetch(url, init),
+      fetch: (url, init) => {
+        t.equal(init.redirect, 'manual', 'no redirect is followed')
+        return provider.fetch(url, init)
+      },
       onFault: (why) => void faults.push(why),
     },
   })
@@ -142,10 +143,11 @@ export const LOGIN = { issuer: 'https://id.example', subject: 'u1' }
 /** What the person is told, where the provider is made to do something. */
 export async function toldWhen(
   t: Test,
-  change: (provider: FakeProvider, scene: ExternalScene) => void,
+  change: (provider: FakeProvider) => void,
+  more: Partial<OidcSettings> = {},
 ): Promise<string> {
-  const scene = await externalScene(t)
-  change(scene.provider, scene)
+  const scene = await externalScene(t, more)
+  change(scene.provider)
   const before = scene.all()
   const told = await scene.browser().signIn(scene.provider)
   if (told !== 'in') {
