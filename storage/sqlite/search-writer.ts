@@ -121,7 +121,8 @@ export class SearchWriter {
       const cells = searchDocument(doc, columns, nodes)
       if (cells.size === 0) continue
       const texts = Array.from({ length: columns.count }, (_, i) => columnText(cells.get(i)))
-      insert!.run(k, ...texts)
+      // `get` makes no result object, which `run` does for every row.
+      insert!.get(k, ...texts)
     }
   }
 

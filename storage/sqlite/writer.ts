@@ -222,7 +222,7 @@ export class SqliteGraphWriter implements GraphWriter {
       return { key, first: Number(row['number']) * NODES_PER_ACTOR, isNew: false, next: new Map() }
     }
     const number = this.#nextActor++
-    this.#addActor.run(key, number)
+    this.#addActor.get(key, number)
     return { key, first: number * NODES_PER_ACTOR, isNew: true, next: new Map() }
   }
 
