@@ -19,6 +19,7 @@ const PUBLIC: Readonly<Record<string, string>> = {
   'GET /sign-in.mjs': 'a part of those pages',
   'GET /oauth/authorize': 'pages on which people say who they are',
   'POST /oauth/authorize': 'their forms, which are sealed',
+  'GET /oauth/external/callback': 'where a provider sends people back; its state is sealed',
   'POST /oauth/introspect': 'the client says who it is in the request (RFC 7662 2.1)',
   'POST /oauth/token': 'the client says who it is in the request (RFC 6749 3.2)',
   'POST /oauth/revoke': 'who holds a token may end it (RFC 7009)',

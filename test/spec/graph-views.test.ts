@@ -133,7 +133,12 @@ t.test(
         edges: { name: string; node: string; cardinality: string }[]
       }[]
     }>()
-    const identities = ['client', 'principal', 'role'].map((name) => ({ set: `${name}s`, name }))
+    const identities = [
+      { set: 'clients', name: 'client' },
+      { set: 'principals', name: 'principal' },
+      { set: 'roles', name: 'role' },
+      { set: 'identityActivities', name: 'identityActivity' },
+    ]
     t.strictSame(
       meta.sets,
       [...identities, ...ORDER_NODE_TYPES].map(({ set, name }) => ({ name: set, node: name })),

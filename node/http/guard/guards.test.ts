@@ -170,7 +170,8 @@ t.test('X-Forwarded-For counts from the proxies that are named', async (t) => {
     ['unknown', '127.0.0.1'],
     ['192.0.2.1, unknown', '127.0.0.1'],
     ['192.0.2.1, ', '127.0.0.1'],
-    ['192.0.2.1:8080', '127.0.0.1'],
+    ['192.0.2.1:8080', '192.0.2.1'],
+    ['192.0.2.1:', '127.0.0.1'],
   ] as const) {
     t.equal(await from(get, forwarded), address, forwarded)
   }
