@@ -20,6 +20,7 @@ import type { Route } from './routing/routes.ts'
 import { Committer } from './sharding/commit/committer.ts'
 import type { OnCommitted, ShardContext } from './sharding/core.ts'
 import { Shard } from './sharding/shard.ts'
+import { ActivationMemory } from './sharding/turn/activation-memory.ts'
 import { trimStep } from './sharding/commit/trimmer.ts'
 import { SystemFollower } from './system-follower.ts'
 import { SystemMaps } from './system-view.ts'
@@ -134,7 +135,8 @@ export class Member implements ActorSystem {
       behaviours: this.behaviours,
       journal,
       shards: journal.identity.shards,
-      heapBytes: this.#options.heapBytes ?? 0,
+      edgeMarkMs: cluster === null ? LIMITS.storage.soleEdgeMarkMs : LIMITS.storage.edgeMarkMs,
+      activationMemory: new ActivationMemory(this.#options.heapBytes ?? 0),
       clock: world.clock,
       newUuid,
       committer: this.committer,

@@ -11,6 +11,7 @@ import type { Envelope, GraphAces, WireReply } from '../../protocol/message.ts'
 import type { AliasRow, Journal, Maybe, Tenure } from '../../storage/journal.ts'
 import type { Clock } from '../clock.ts'
 import type { CommittedEntry } from '../committed-entry.ts'
+import type { ActivationMemory } from './turn/activation-memory.ts'
 import type { Activation } from './turn/activation.ts'
 import type { LoadedEntry } from './turn/loading.ts'
 import type { Committer } from './commit/committer.ts'
@@ -56,8 +57,10 @@ export interface ShardContext {
   readonly journal: Journal
   /** Number of shards, a power of two. */
   readonly shards: number
-  /** Most that the heap may grow to. */
-  readonly heapBytes: number
+  /** How long message ids that an edge has made are known, by the shard's clock. */
+  readonly edgeMarkMs: number
+  /** What the activations of all its shards take. */
+  readonly activationMemory: ActivationMemory
   readonly clock: Clock
   readonly newUuid: () => string
   readonly committer: Committer

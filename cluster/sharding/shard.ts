@@ -80,7 +80,7 @@ export class Shard implements WiringHost, CommitHost {
   #nextOwner: NextOwner | null = null
 
   constructor(number: number, context: ShardContext) {
-    const { journal, clock, shards, heapBytes } = context
+    const { journal, clock, shards, activationMemory: memory } = context
     this.number = number
     this.context = context
     this.keys = new KeyTable(journal.derived)
@@ -89,7 +89,7 @@ export class Shard implements WiringHost, CommitHost {
     this.#commits = new GroupCommits(this)
     this.account = new Account(this)
     const head = (): number => this.gate.head
-    this.passivation = new Passivation({ clock, shards, heapBytes, head })
+    this.passivation = new Passivation({ clock, memory, head })
     this.loadSource = {
       ...storedEntries(journal, number),
       tail: (id) => this.flusher.tail(id),

@@ -82,8 +82,7 @@ export const SHARDING_LIMITS = {
   feedHeldBytes: 20 * 1024 * MiB,
   // Activations
   /**
-   * Activations of a member, if it had all shards, and their bytes; a shard has its part of them.
-   * Both are as many times larger as this share of the heap is larger than these bytes.
+   * Activations of a member, and their bytes, over all its shards. Both are as many times larger as this share of the heap is larger than these bytes.
    */
   activationsMax: 5_000,
   activationsBytesMax: 32 * MiB,

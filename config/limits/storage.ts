@@ -31,6 +31,8 @@ export const STORAGE_LIMITS = {
     /** A message id is known for so long: one of the caller's key, one made at the edge. */
     callerMarkMs: 24 * 3_600_000,
     edgeMarkMs: 10 * 60_000,
+    /** Embedded, where no copy outlives its edge's process: twice a request's budget. */
+    soleEdgeMarkMs: 60_000,
     /** Derived rows that only tidy up live twice as long as what they follow (PROTOCOL 3.0). */
     derivedTtlSeconds: 2 * 24 * 3_600,
     /** Embedded: rows whose time is over are looked for; so many go in one transaction. */

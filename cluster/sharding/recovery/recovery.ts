@@ -53,7 +53,7 @@ export interface Ahead {
 /** A shard whose tables are rebuilt. */
 export interface Recovering {
   readonly number: number
-  readonly context: Pick<ShardContext, 'behaviours' | 'journal' | 'shards'>
+  readonly context: Pick<ShardContext, 'behaviours' | 'edgeMarkMs' | 'journal' | 'shards'>
   readonly keys: KeyTable
   readonly numbers: Numbers
   readonly spilled: SpilledMarks
@@ -216,7 +216,8 @@ async function spilledMarks(shard: Recovering, tail: readonly Placed[]): Promise
   const source = storedEntries(shard.context.journal, shard.number)
   await together([...hot], async ([actorId, { last, tail: own }]) => {
     const behaviour = shard.context.behaviours.get(last.y)!
-    const activation = new Activation(behaviour, actorId, last.q ?? null)
+    const { edgeMarkMs } = shard.context
+    const activation = new Activation(behaviour, actorId, last.q ?? null, edgeMarkMs)
     activation.onSpilled = (marks) => {
       shard.spilled.add(actorId, marks, first)
       for (const mark of marks) rows.push(markRow(actorId, mark, mark.offset))

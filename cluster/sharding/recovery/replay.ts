@@ -14,7 +14,10 @@ import type { Recovered, Recovering } from './recovery.ts'
 
 /** A shard that is being claimed. */
 export interface Replaying extends Recovering, Omit<Flushed, 'clockMs' | 'snapshot'> {
-  readonly context: Pick<ShardContext, 'behaviours' | 'clock' | 'journal' | 'log' | 'shards'>
+  readonly context: Pick<
+    ShardContext,
+    'behaviours' | 'clock' | 'edgeMarkMs' | 'journal' | 'log' | 'shards'
+  >
   readonly state: ShardState
   stepDown(reason: string): void
 }

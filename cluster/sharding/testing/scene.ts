@@ -1,6 +1,7 @@
 // One shard with one owner after another on a journal in memory, for tests of what a shard keeps by
 // itself. Its edge is the simplest that is right: it resends on `moved` until there is an answer.
 
+import { LIMITS } from '../../../config/limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { errorItem } from '../../../protocol/errors.ts'
 import { uuidMaker } from '../../../protocol/ids.ts'
@@ -13,6 +14,7 @@ import { ledger } from '../../testing/ledger.ts'
 import { Committer } from '../commit/committer.ts'
 import type { HookTable, OnCommitted, ShardContext } from '../core.ts'
 import { Shard } from '../shard.ts'
+import { ActivationMemory } from '../turn/activation-memory.ts'
 
 export interface SceneOptions {
   readonly hooks?: MemoryHooks
@@ -101,7 +103,8 @@ export class Scene {
       behaviours: new Map((behaviours ?? [ledger as Behaviour]).map((b) => [b.type, b])),
       journal,
       shards: this.journal.identity.shards,
-      heapBytes: 0,
+      edgeMarkMs: LIMITS.storage.edgeMarkMs,
+      activationMemory: new ActivationMemory(0),
       clock,
       newUuid: this.newUuid,
       committer: new Committer({

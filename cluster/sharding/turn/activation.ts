@@ -7,7 +7,7 @@ import { metaOf, recordsOf } from '../../../protocol/entry/entry.ts'
 import type { AnyEntry, EntryHead } from '../../../protocol/entry/entry.ts'
 import { moveOver, successionOf } from '../../../protocol/entry/succession.ts'
 import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
-import { Marks, isAlive, markOf } from './marks.ts'
+import { Marks, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 import { idOf } from '../keys/keys.ts'
 import type { Work } from './work.ts'
@@ -66,7 +66,7 @@ export class Activation {
   /** Offset of its newest decided entry. */
   newest = 0
   keys: readonly string[] = NO_KEYS
-  readonly marks = new Marks()
+  readonly marks: Marks
   readonly held = new Map<string, StashKey>()
   /** Per source shard the last relayed message taken. */
   readonly relays = new Map<number, RelayPlace>()
@@ -105,10 +105,12 @@ export class Activation {
   /** Told of marks that leave the window while entries are replayed. */
   onSpilled: ((marks: readonly Mark[]) => void) | null = null
 
-  constructor(behaviour: Behaviour, id: string, key: string | null) {
+  /** @param edgeMarkMs as `Marks` takes it */
+  constructor(behaviour: Behaviour, id: string, key: string | null, edgeMarkMs?: number) {
     this.behaviour = behaviour
     this.id = id
     this.key = key
+    this.marks = new Marks(edgeMarkMs)
   }
 
   /**
@@ -304,7 +306,7 @@ export function encodeSnapshot(capture: SnapshotCapture, clock: number): Buffer 
     offset: capture.offset,
     timeMs: capture.timeMs,
     state: isMade ? activation.behaviour.toSnapshot(state) : null,
-    marks: capture.marks.filter((mark) => isAlive(mark, clock)),
+    marks: capture.marks.filter((mark) => activation.marks.isAlive(mark, clock)),
     spilled: activation.marks.spilled,
     held: capture.held,
     relays: capture.relays,

@@ -31,7 +31,10 @@ type Respond = (reply: WireReply) => void
 /** What arrivals have from their shard. */
 export interface ArrivalHost {
   readonly number: number
-  readonly context: Pick<ShardContext, 'behaviours' | 'clock' | 'log' | 'sendsOnByKey' | 'shards'>
+  readonly context: Pick<
+    ShardContext,
+    'behaviours' | 'clock' | 'edgeMarkMs' | 'log' | 'sendsOnByKey' | 'shards'
+  >
   readonly gate: OutputGate
   readonly keys: KeyTable
   readonly outbox: Pick<Outbox, 'isFull'>
@@ -228,8 +231,8 @@ export class Arrivals {
     let activation = passivation.activations.get(id)
     if (!activation) {
       const behaviour = context.behaviours.get(envelope.to.type)!
-      activation = new Activation(behaviour, id, key)
-      passivation.activations.set(id, activation)
+      activation = new Activation(behaviour, id, key, context.edgeMarkMs)
+      passivation.add(activation)
       if (envelope.fresh && envelope.copy === 0) activation.loaded = true
       else {
         const failure = this.#load(activation)

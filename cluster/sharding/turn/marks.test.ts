@@ -7,7 +7,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Entry } from '../../../protocol/entry/entry.ts'
-import { Marks, SpilledMarks, fewestToSpill, isAlive, markTtlMs, markDay, markOf } from './marks.ts'
+import { Marks, SpilledMarks, fewestToSpill, markDay, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 
 const ENTRY: Entry = {
@@ -51,7 +51,7 @@ t.test('what has left the window is held no longer than what is in it', async (t
 
 t.test('whose time is over leaves the window, without a row', async (t) => {
   const marks = new Marks()
-  const ttlMs = markTtlMs(0)
+  const ttlMs = LIMITS.storage.edgeMarkMs
   for (let i = 0; i < 5; i++) marks.add(mark(`id${i}`, i * 1_000, 100, 0))
   t.same(marks.add(mark('id5', ttlMs + 1_999, 100, 0)), [])
   t.equal(marks.size, 4)
@@ -126,11 +126,22 @@ t.test(
 )
 
 t.test('how long each kind lives, to the millisecond; the day of a clock', async (t) => {
-  t.same([markTtlMs(0), markTtlMs(1)], [LIMITS.storage.edgeMarkMs, LIMITS.storage.callerMarkMs])
-  for (const kind of [0, 1] as const) {
-    t.ok(isAlive(mark('a', 50, 1, kind), 50 + markTtlMs(kind) - 1))
-    t.notOk(isAlive(mark('a', 50, 1, kind), 50 + markTtlMs(kind)))
+  const { edgeMarkMs, soleEdgeMarkMs, callerMarkMs } = LIMITS.storage
+  for (const [marks, ...times] of [
+    [new Marks(), edgeMarkMs, callerMarkMs],
+    [new Marks(soleEdgeMarkMs), soleEdgeMarkMs, callerMarkMs],
+  ] as const) {
+    for (const kind of [0, 1] as const) {
+      const made = mark(`of ${kind}`, 50, 1, kind)
+      t.ok(marks.isAlive(made, 50 + times[kind] - 1))
+      t.notOk(marks.isAlive(made, 50 + times[kind]))
+      marks.add(made)
+      t.ok(marks.find(made.messageId, 50 + times[kind] - 1))
+      t.notOk(marks.find(made.messageId, 50 + times[kind]))
+    }
   }
+  // Who waits longest for an answer has given up long before it is forgotten.
+  t.ok(soleEdgeMarkMs >= 2 * LIMITS.sharding.requestBudgetMs)
   const day = 24 * 3_600_000
   t.same([0, day - 1, day, 3 * day + 5].map(markDay), [0, 0, 1, 3])
 })
@@ -165,16 +176,16 @@ t.test('the window against a list: the newest that fit, each found while it live
       for (const { id, kind, bytes, afterMs } of all) {
         clock += afterMs
         // An id comes again only after its time: a repeat within it is not run.
-        if (window.some((m) => m.messageId === `m${id}` && isAlive(m, clock))) continue
+        if (window.some((m) => m.messageId === `m${id}` && marks.isAlive(m, clock))) continue
         const added = mark(`m${id}`, clock, bytes, kind)
         window.push(added)
         const sum = (): number => window.reduce((s, m) => s + m.bytes, 0)
         const left: Mark[] = []
         while (window.length > 1) {
           const oldest = window[0]!
-          if (sum() <= LIMITS.sharding.marksBytesMax && isAlive(oldest, clock)) break
+          if (sum() <= LIMITS.sharding.marksBytesMax && marks.isAlive(oldest, clock)) break
           window = window.slice(1)
-          if (isAlive(oldest, clock)) left.push(oldest)
+          if (marks.isAlive(oldest, clock)) left.push(oldest)
         }
         hasSpilled ||= left.length > 0
         const out = marks.add(added)
@@ -185,7 +196,7 @@ t.test('the window against a list: the newest that fit, each found while it live
         if (shown.length !== window.length || shown.some((m, i) => m !== window[i])) return false
         for (let n = 0; n <= 25; n++) {
           const newest = window.findLast((m) => m.messageId === `m${n}`)
-          const wanted = newest && isAlive(newest, clock) ? newest : null
+          const wanted = newest && marks.isAlive(newest, clock) ? newest : null
           if (marks.find(`m${n}`, clock) !== wanted) return false
         }
       }

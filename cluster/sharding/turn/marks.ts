@@ -72,14 +72,6 @@ export function fewestToSpill(): number {
   return 1 + Math.min(LIMITS.sharding.marksMax, Math.floor(LIMITS.sharding.marksBytesMax / largest))
 }
 
-export function markTtlMs(kind: 0 | 1): number {
-  return kind === 1 ? LIMITS.storage.callerMarkMs : LIMITS.storage.edgeMarkMs
-}
-
-export function isAlive(mark: Mark, clock: number): boolean {
-  return clock - mark.clock < markTtlMs(mark.kind)
-}
-
 /**
  * Number of the day, by the shard's clock, under which a spilled mark is kept. A day is as long as
  * the longest time, so that what is alive is of today or of yesterday.
@@ -99,6 +91,18 @@ export class Marks {
   #byId: Map<string, Mark> | null = null
   /** True once a mark has left the window before its time: only then does a miss cost a read. */
   spilled = false
+  readonly #edgeMarkMs: number
+
+  /** @param edgeMarkMs how long ids that an edge has made are known */
+  constructor(edgeMarkMs: number = LIMITS.storage.edgeMarkMs) {
+    this.#edgeMarkMs = edgeMarkMs
+  }
+
+  /** By the shard's clock. */
+  isAlive(mark: Mark, clock: number): boolean {
+    const ttlMs = mark.kind === 1 ? LIMITS.storage.callerMarkMs : this.#edgeMarkMs
+    return clock - mark.clock < ttlMs
+  }
 
   get size(): number {
     return this.#list.length - this.#first
@@ -119,7 +123,7 @@ export class Marks {
         }
       }
     }
-    return mark && isAlive(mark, clock) ? mark : null
+    return mark && this.isAlive(mark, clock) ? mark : null
   }
 
   /**
@@ -138,7 +142,7 @@ export class Marks {
     return (
       this.size > LIMITS.sharding.marksMax ||
       this.#bytes > LIMITS.sharding.marksBytesMax ||
-      !isAlive(this.#list[this.#first]!, clock)
+      !this.isAlive(this.#list[this.#first]!, clock)
     )
   }
 
@@ -155,7 +159,7 @@ export class Marks {
       const oldest = this.#list[this.#first++]!
       this.#bytes -= oldest.bytes
       if (this.#byId?.get(oldest.messageId) === oldest) this.#byId.delete(oldest.messageId)
-      if (isAlive(oldest, clock)) out.push(oldest)
+      if (this.isAlive(oldest, clock)) out.push(oldest)
     }
     // What has left is held until it outnumbers what is here: large marks are few, and many leave.
     if (this.#first > this.size) {

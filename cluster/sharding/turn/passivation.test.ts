@@ -5,17 +5,15 @@ import fc from 'fast-check'
 import { LIMITS } from '../../../config/limits.ts'
 import { TestClock } from '../../testing/harness.ts'
 import { ledger } from '../../testing/ledger.ts'
+import { ActivationMemory } from './activation-memory.ts'
 import { Activation } from './activation.ts'
 import { Passivation } from './passivation.ts'
 import type { Work } from './work.ts'
 
-const SHARDS = 3
-/** Each shard's part: `system` has one as well. */
-const COUNT_MAX = LIMITS.sharding.activationsMax / (SHARDS + 1)
-const WEIGHT_MAX = LIMITS.sharding.activationsBytesMax / (SHARDS + 1)
+const { activationsMax: COUNT_MAX, activationsBytesMax: WEIGHT_MAX } = LIMITS.sharding
 const EMPTY_WEIGHT = 1_000
 
-function makeResting(heapBytes = 0) {
+function makeResting(memory = new ActivationMemory(0)) {
   const clock = new TestClock()
   const world = {
     clock,
@@ -24,7 +22,7 @@ function makeResting(heapBytes = 0) {
     make(id: string, bytes = 0): Activation {
       const made = new Activation(ledger, id, null)
       Object.assign(made, { loaded: true, newest: 1, n: 5, grownBytes: bytes })
-      world.passivation.activations.set(id, made)
+      world.passivation.add(made)
       world.passivation.count(made)
       return made
     },
@@ -35,7 +33,7 @@ function makeResting(heapBytes = 0) {
     },
   }
   const head = (): number => world.head
-  world.passivation = new Passivation({ clock, shards: SHARDS, heapBytes, head })
+  world.passivation = new Passivation({ clock, memory, head })
   return world
 }
 
@@ -119,23 +117,25 @@ t.test('one that was busy is idle from then on, not from its last use', async (t
 t.test(
   'memory is short: the oldest that was not used since goes, and no more than must',
   async (t) => {
-    const { passivation, make, ids, unused } = makeResting()
-    const count = Math.floor(COUNT_MAX) + 1
+    const memory = new ActivationMemory(0)
+    const { passivation, make, ids, unused } = makeResting(memory)
+    const left = 50
+    memory.add(COUNT_MAX * 0.9 - left, 0)
+    const count = COUNT_MAX * 0.1 + left + 1
     for (let i = 0; i < count; i++) make(`a${i}`)
     passivation.sweep(false)
     t.equal(ids().length, count, 'all were used: each gets a second chance')
     unused()
     const order = ids()
-    passivation.sweep(false)
-    const left = Math.floor(COUNT_MAX * 0.9)
-    t.same(ids(), order.slice(count - left), 'down to nine tenths, the oldest first')
+    for (let i = 0; i < count; i += LIMITS.sharding.sweepMax) passivation.sweep(false)
+    t.same(ids(), order.slice(count - left), 'down to nine tenths of all shards, the oldest first')
     unused()
     passivation.sweep(false)
     t.equal(ids().length, left, 'it is not short any more')
   },
 )
 
-t.test('bytes are counted as actors are: each shard has its equal part', async (t) => {
+t.test('bytes are counted as actors are', async (t) => {
   const { passivation, make, ids, unused } = makeResting()
   const tenth = Math.floor(WEIGHT_MAX / 10) - EMPTY_WEIGHT
   for (let i = 0; i < 9; i++) make(`a${i}`, tenth)
@@ -152,7 +152,7 @@ t.test('where the heap may be large more stay, by number and by bytes', async (t
   const { activationsBytesMax, activationsHeapShare } = LIMITS.sharding
   const twice = (2 * activationsBytesMax) / activationsHeapShare
   const kept = (heapBytes: number, count: number, bytes: number): number => {
-    const { passivation, make, ids, unused } = makeResting(heapBytes)
+    const { passivation, make, ids, unused } = makeResting(new ActivationMemory(heapBytes))
     for (let i = 0; i < count; i++) make(`a${i}`, bytes)
     unused()
     passivation.sweep(false)
@@ -262,4 +262,24 @@ t.test('the account: what is here, whatever comes and goes', async () => {
     }),
     { numRuns: 200 },
   )
+})
+
+t.test('shards have their memory together: what one has, another lacks, and may have back', (t) => {
+  const memory = new ActivationMemory(0)
+  const [busy, calm] = [makeResting(memory), makeResting(memory)]
+  const tenth = Math.floor(WEIGHT_MAX / 10) - EMPTY_WEIGHT
+  for (let i = 0; i < 9; i++) busy.make(`a${i}`, tenth)
+  busy.unused()
+  busy.passivation.sweep(false)
+  t.equal(busy.ids().length, 9, 'one has nearly all')
+  calm.make('b', tenth)
+  busy.unused()
+  busy.passivation.sweep(false)
+  t.equal(busy.ids().length, 8)
+  busy.passivation.clear()
+  for (let i = 0; i < 8; i++) calm.make(`b${i}`, tenth)
+  calm.unused()
+  calm.passivation.sweep(false)
+  t.equal(calm.ids().length, 9, 'a shard that is given away leaves all of its part')
+  t.end()
 })

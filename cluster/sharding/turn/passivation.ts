@@ -5,16 +5,15 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { ReleasingMap } from '../../../protocol/releasing-map.ts'
 import type { Clock } from '../../clock.ts'
+import type { ActivationMemory } from './activation-memory.ts'
 import type { Activation } from './activation.ts'
 
 const SWEEP_EVERY = 64
 
 export interface RestingOptions {
   readonly clock: Clock
-  /** Bounds are the member's: each of its shards has an equal part. */
-  readonly shards: number
-  /** Most that the heap may grow to, bytes: where there is more, more actors stay. */
-  readonly heapBytes: number
+  /** The member's. */
+  readonly memory: ActivationMemory
   /** Offset of the newest committed entry. */
   readonly head: () => number
 }
@@ -22,44 +21,47 @@ export interface RestingOptions {
 export class Passivation {
   readonly activations = new ReleasingMap<string, Activation>()
   readonly #options: RestingOptions
-  readonly #countMax: number
-  readonly #weightMax: number
-  #weight = 0
+  readonly #memory: ActivationMemory
   #sinceSweep = 0
 
   constructor(options: RestingOptions) {
     this.#options = options
-    const { activationsMax, activationsBytesMax, activationsHeapShare } = LIMITS.sharding
-    const more = Math.max(1, (options.heapBytes * activationsHeapShare) / activationsBytesMax)
-    const part = more / (options.shards + 1)
-    this.#countMax = activationsMax * part
-    this.#weightMax = activationsBytesMax * part
+    this.#memory = options.memory
+  }
+
+  /** One that isn't here yet. */
+  add(activation: Activation): void {
+    this.activations.set(activation.id, activation)
+    this.#memory.add(1, activation.counted)
   }
 
   /** Keeps the account of how much memory the activations take. */
   count(activation: Activation): void {
     const { weight } = activation
-    this.#weight += weight - activation.counted
+    if (this.activations.get(activation.id) !== activation) return
+    this.#memory.add(0, weight - activation.counted)
     activation.counted = weight
   }
 
   /** An activation is asked something. */
   touched(activation: Activation): void {
     activation.used = true
-    if (++this.#sinceSweep >= SWEEP_EVERY && this.#isCrowded(1)) this.sweep(false)
+    if (++this.#sinceSweep >= SWEEP_EVERY && this.#memory.isOver(1)) this.sweep(false)
   }
 
   forget(activation: Activation): void {
-    if (this.activations.get(activation.id) !== activation) return
+    if (this.activations.get(activation.id) === activation) this.#leave(activation)
+  }
+
+  #leave(activation: Activation): void {
     this.activations.delete(activation.id)
-    this.#weight -= activation.counted
+    this.#memory.add(-1, -activation.counted)
   }
 
   /** Empties it. */
   clear(): Activation[] {
     const all = [...this.activations.values()]
-    this.activations.clear()
-    this.#weight = 0
+    for (const activation of all) this.#leave(activation)
     return all
   }
 
@@ -86,25 +88,22 @@ export class Passivation {
     const head = this.#options.head()
     let looked = 0
     for (const [id, activation] of this.activations) {
-      const isCrowded = this.#isCrowded(0.9)
+      const isCrowded = this.#memory.isOver(0.9)
       if (++looked > LIMITS.sharding.sweepMax || (!idle && !isCrowded)) break
-      this.activations.delete(id)
       // Never what has a turn, or is ahead of the log: it could not be loaded again.
       const mayRest = activation.isIdle && activation.newest <= head
       if (mayRest && !activation.used) {
         if (isCrowded || nowMs - activation.idleSinceMs >= LIMITS.sharding.passivateMs) {
-          this.#weight -= activation.counted
+          this.#leave(activation)
           continue
         }
       } else {
         activation.idleSinceMs = nowMs
         if (mayRest) activation.used = false
       }
+      // To the end: the next look begins with those that this one has not reached.
+      this.activations.delete(id)
       this.activations.set(id, activation)
     }
-  }
-
-  #isCrowded(share: number): boolean {
-    return this.activations.size > this.#countMax * share || this.#weight > this.#weightMax * share
   }
 }
