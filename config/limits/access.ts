@@ -122,15 +122,15 @@ export const ACCESS_LIMITS = {
   secretCharsMax: 1_024,
   /** A bootstrap secret that an operator chooses. */
   secretCharsMin: 16,
-  /** Client secrets that are being checked at once: each keeps a pool thread busy for ~50 ms. */
+  /** Secrets that are being checked at length at once: each keeps a pool thread busy for ~33 ms. */
   secretChecksMax: 2,
   /** Sign-ins that wait for such a check, in all and of one block of addresses; more get 429. */
   secretChecksWaitingMax: 64,
   secretChecksOfBlockWaitingMax: 48,
-  /** New passwords and secrets that wait to be hashed, in all and of one caller; more get 429. */
+  /** New passwords that wait to be hashed, in all and of one caller; more get 429. */
   hashesWaitingMax: 64,
   hashesOfCallerWaitingMax: 16,
-  /** Secrets known to be right, so that a client that asks often isn't checked at length. */
+  /** Secrets known to be right: what was checked at length once is then told at once. */
   secretCacheMax: 10_000,
   /**
    * Wrong sign-ins of one account from one network in this time; from then on each waits (429), the

@@ -11,6 +11,7 @@ import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
 import { accessBehaviours } from './access.ts'
 import type { Client } from './client.ts'
 import type { Identity } from './identity.ts'
+import { Secrets } from './secret.ts'
 import {
   SECRET,
   station,
@@ -331,8 +332,11 @@ t.test('an engine that is away is temporarily_unavailable', async (t) => {
 
 t.test('wrong secrets are slowed, by client and address, and right ones are not', async (t) => {
   const setup = await station(t)
+  const hash = new Secrets((bytes) => void bytes.fill(1)).hashMade('right')
+  addClient(setup, 'shop', (client) => ({ ...client, secrets: [{ ...client.secrets[0]!, hash }] }))
+  const right = { ...asked(), client_id: 'shop', client_secret: 'right' }
   const guess = (i: number, form: Body = {}, headers: Body = {}) =>
-    call(setup, '/oauth/token', { ...asked(), client_secret: `guess ${i}`, ...form }, headers)
+    call(setup, '/oauth/token', { ...right, client_secret: `guess ${i}`, ...form }, headers)
   const first = Array.from({ length: LIMITS.access.signInWrongMax }, (_, i) => guess(i))
   t.strictSame(new Set((await Promise.all(first)).map(({ status }) => status)), new Set([401]))
   const slowed = await guess(99)
@@ -341,10 +345,11 @@ t.test('wrong secrets are slowed, by client and address, and right ones are not'
   t.match(slowed.body, { error: 'temporarily_unavailable', error_description: /not looked at/ })
   t.equal((await guess(99, { client_id: 'nobody' })).status, 401, 'another client')
   t.equal((await guess(99, {}, { address: '192.0.2.2' })).status, 401, 'another address')
-  t.equal((await call(setup, '/oauth/token', asked())).status, 429, 'a right one that is not known')
-  t.equal((await call(setup, '/oauth/token', asked(), { address: '192.0.2.2' })).status, 200)
-  t.equal((await call(setup, '/oauth/token', asked())).status, 200, 'from then on it is')
-  const revoke = { token: 'x', client_id: 'bootstrap', client_secret: 'guess' }
+  t.equal((await call(setup, '/oauth/token', right)).status, 429, 'a right one that is not known')
+  t.equal((await call(setup, '/oauth/token', right, { address: '192.0.2.2' })).status, 200)
+  t.equal((await call(setup, '/oauth/token', right)).status, 200, 'from then on it is')
+  t.equal((await call(setup, '/oauth/token', asked())).status, 200, 'another client')
+  const revoke = { token: 'x', client_id: 'shop', client_secret: 'guess' }
   t.equal((await call(setup, '/oauth/revoke', revoke)).status, 429, 'no way round it')
   setup.clock.nowMs += LIMITS.access.signInWaitMs
   t.equal((await guess(100)).status, 401)

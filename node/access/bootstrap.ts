@@ -46,10 +46,13 @@ export async function bootstrap(options: BootstrapOptions): Promise<void> {
 async function createFirst(options: BootstrapOptions): Promise<void> {
   const { secret, secrets } = options
   const path = filePath(options)
-  const chosen = secret ?? (await readSecret(path)) ?? secrets.make()
+  // Of one in the file nobody knows who wrote it there.
+  const chosen = secret ?? (await readSecret(path))
+  const own = chosen ?? secrets.make()
   // The file comes before the commit: a crash in between leaves a secret to go on with, never a
   // client whose secret nobody knows.
-  if (secret === null) await writeSecret(options, path, chosen)
+  if (secret === null) await writeSecret(options, path, own)
+  const hash = chosen === null ? secrets.hashMade(own) : await secrets.hashChosen(own)
   const now = new Date(options.world.clock.nowMs()).toISOString()
   const client: Client = {
     properties: {
@@ -59,7 +62,7 @@ async function createFirst(options: BootstrapOptions): Promise<void> {
       grantTypes: ['client_credentials'],
     },
     roles: [OWNER_ROLE],
-    secrets: [await bootstrapSecret(options, chosen)],
+    secrets: [bootstrapSecret(options, hash)],
     isSystem: false,
     createdAt: now,
     suspendedAt: null,
@@ -68,7 +71,7 @@ async function createFirst(options: BootstrapOptions): Promise<void> {
   if (secret !== null) return
   if (won) {
     const shown = options.isTerminal
-      ? `client_secret ${chosen} (also in ${resolve(path)})`
+      ? `client_secret ${own} (also in ${resolve(path)})`
       : `secret in ${resolve(path)}`
     options.tell(`First start: client_id ${BOOTSTRAP_CLIENT}, ${shown}`)
   } else await rm(path, { force: true })
@@ -82,7 +85,8 @@ async function replaceSecret(
   const hashes = former.map((one) => one.hash)
   if (former.length > 0 && (await options.secrets.matches(options.secret!, hashes))) return
   const issued = client.value.secrets.filter((one) => one.source !== 'bootstrap')
-  const secrets = [...issued, await bootstrapSecret(options, options.secret!)]
+  const hash = await options.secrets.hashChosen(options.secret!)
+  const secrets = [...issued, bootstrapSecret(options, hash)]
   const condition = { ifMatch: [etagOf(client.version)] }
   if (!(await write(options, { ...client.value, secrets }, condition))) return
   await rm(filePath(options), { force: true })
@@ -92,14 +96,11 @@ async function replaceSecret(
   )
 }
 
-async function bootstrapSecret(
-  { world, secrets }: BootstrapOptions,
-  secret: string,
-): Promise<Client['secrets'][number]> {
+function bootstrapSecret({ world }: BootstrapOptions, hash: string): Client['secrets'][number] {
   const now = world.clock.nowMs()
   return {
     secretId: uuidMaker(world.random)(now),
-    hash: await secrets.hash(secret),
+    hash,
     source: 'bootstrap',
     createdAt: new Date(now).toISOString(),
     expiresAt: null,

@@ -1,4 +1,4 @@
-// New passwords and secrets take turns. Source: CONTRACT 1.8 "Passwords".
+// New passwords take turns. Source: CONTRACT 1.8 "Passwords".
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'

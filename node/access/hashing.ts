@@ -1,7 +1,7 @@
-// New passwords and secrets are hashed one at a time: each takes a pool thread and a processor for
-// some 50 ms, which the checks of sign-ins need too, so that whoever makes many keeps nobody from
-// signing in. Who makes many waits behind nobody but themselves. Source: CONTRACT 1.8 "Passwords",
-// PROTOCOL 3.10.
+// New passwords are hashed one at a time: each takes a pool thread and a processor for some 50 ms,
+// which the checks of sign-ins need too, so that whoever makes many keeps nobody from signing in.
+// Who makes many waits behind nobody but themselves. Source: CONTRACT 1.8 "Passwords", PROTOCOL
+// 3.10.
 
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError } from '../../protocol/errors.ts'
@@ -40,5 +40,5 @@ export class Hashing {
 }
 
 function tooMany(): RequestError {
-  return new RequestError('TOO_BUSY', 'too many passwords and secrets are being made; try again')
+  return new RequestError('TOO_BUSY', 'too many passwords are being made; try again')
 }

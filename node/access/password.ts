@@ -46,6 +46,7 @@ const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789A'
 const checks: SecretCheck = {
   // Of a password nothing is kept in memory.
   isKnown: () => false,
+  atOnce: () => null,
   async matches(password, hashes) {
     let isRight = false
     for (const kept of hashes.length > 0 ? hashes : [await nobodys()]) {

@@ -1,72 +1,121 @@
-// Client secrets: how they are kept and checked. All are kept as salted scrypt, not as a plain
-// digest, because an operator may choose a short one (KONTOR_BOOTSTRAP_SECRET). A check takes some
-// 50 ms of a pool thread: it never blocks the loop, sign-ins.ts lets few run at once, and a secret
-// that was right is remembered for as long as the process lives, so that a client that asks often
-// costs microseconds.
+// Client secrets: how they are kept and checked. One that is made here has 256 random bits: it is
+// kept as a salted SHA-256, for nobody guesses it however fast they check. One that an operator
+// chose (KONTOR_BOOTSTRAP_SECRET) may be a phrase: it is kept as scrypt, as all were by older
+// programs. Such a check takes some 33 ms of a pool thread, so sign-ins.ts lets few run at once;
+// once the right one was seen, this process tells right from wrong by a digest as well. Source:
+// CONTRACT 1.11 "Wrong sign-ins", NIST SP 800-63B 5.1.2.2 (look-up secrets of 112 bits and more).
 
-import { createHash, createHmac, scrypt, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, scrypt, timingSafeEqual } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import type { FillRandom } from '../../protocol/ids.ts'
 import type { SecretCheck } from './sign-ins.ts'
 
-/** log2 of scrypt's cost: 16 MiB and about 50 ms a check. */
+/** log2 of scrypt's cost: 16 MiB and about 33 ms a check. */
 const COST_LOG2 = 14
 const BLOCK_SIZE = 8
+const SALT_BYTES = 16
 const HASH_BYTES = 32
+const MADE = 'sha256$'
+
+/** SHA-256 of a salt and a secret. */
+export type Digest = (salt: Buffer, secret: string) => Buffer
+
+export const sha256: Digest = (salt, secret) =>
+  hash('sha256', Buffer.concat([salt, Buffer.from(secret)]), 'buffer')
 
 export class Secrets implements SecretCheck {
   readonly #random: FillRandom
+  readonly #digestOf: Digest
   /** Key of the memory's digests: what is remembered is of no use outside this process. */
   readonly #key: Buffer
-  readonly #right = new Set<string>()
+  /** Digests of secrets that were right, by the stored form that they are of. */
+  readonly #right = new Map<string, Buffer>()
 
-  constructor(random: FillRandom) {
+  constructor(random: FillRandom, digest: Digest = sha256) {
     this.#random = random
-    this.#key = this.#bytes(32)
+    this.#digestOf = digest
+    this.#key = this.#bytes(HASH_BYTES)
   }
 
   /** A new secret of 256 bits, base64url. */
   make(): string {
-    return this.#bytes(32).toString('base64url')
+    return this.#bytes(HASH_BYTES).toString('base64url')
   }
 
-  /**
-   * The form of a secret that was made here: with a mark of 8 of its 256 bits, by which it is told
-   * which of a client's secrets one may be, so that a wrong one is checked once, not ten times.
-   */
-  async hashMade(secret: string): Promise<string> {
-    return `${await this.hash(secret)}$${markOf(secret)}`
+  /** The form in which one that was made here is stored: `sha256$<salt>$<hash>`. */
+  hashMade(secret: string): string {
+    const salt = this.#bytes(SALT_BYTES)
+    const hashed = this.#digestOf(salt, secret)
+    return `${MADE}${salt.toString('base64url')}$${hashed.toString('base64url')}`
   }
 
-  /** The form that is stored: `scrypt$<log2 cost>$<salt>$<hash>`. */
-  async hash(secret: string): Promise<string> {
-    const salt = this.#bytes(16)
+  /** The form in which one that somebody chose is stored: `scrypt$<log2 cost>$<salt>$<hash>`. */
+  async hashChosen(secret: string): Promise<string> {
+    const salt = this.#bytes(SALT_BYTES)
     const hashed = await derive(secret, salt, COST_LOG2)
-    return `scrypt$${COST_LOG2}$${salt.toString('base64url')}$${hashed.toString('base64url')}`
+    const stored = `scrypt$${COST_LOG2}$${salt.toString('base64url')}$${hashed.toString('base64url')}`
+    this.#remember(stored, this.#digest(secret))
+    return stored
   }
 
   isKnown(secret: string, hashes: readonly string[]): boolean {
-    return hashes.some((hash) => this.#right.has(this.#digest(secret, hash)))
+    const digest = this.#digest(secret)
+    return padded(hashes).some((hash) => timingSafeEqual(digest, this.#right.get(hash) ?? NOTHING))
   }
 
-  /** Is it the secret of one of these hashes? An empty list takes as long as a wrong secret. */
+  /**
+   * As many digests are made for a client that isn't there as for one with all the secrets that it
+   * may have, and for right ones as for wrong ones.
+   */
+  atOnce(secret: string, hashes: readonly string[]): boolean | null {
+    const digest = this.#digest(secret)
+    const all = padded(hashes)
+    const right = all.filter((hash) => {
+      const isMade = this.#isDigestOf(secret, hash)
+      return timingSafeEqual(digest, this.#right.get(hash) ?? NOTHING) || isMade
+    })
+    for (const hash of right) this.#remember(hash, digest)
+    const isSlow = this.#slow(secret, all).length > 0
+    if (right.length > 0) return true
+    return isSlow ? null : false
+  }
+
   async matches(secret: string, hashes: readonly string[]): Promise<boolean> {
-    for (const hash of thoseToCheck(secret, hashes)) {
-      if (await matches(secret, hash)) {
-        this.#remember(this.#digest(secret, hash))
+    const answer = this.atOnce(secret, hashes)
+    if (answer !== null) return answer
+    for (const hash of this.#slow(secret, hashes)) {
+      if (await isScryptOf(secret, hash)) {
+        this.#remember(hash, this.#digest(secret))
         return true
       }
     }
     return false
   }
 
-  #remember(digest: string): void {
-    if (this.#right.size >= LIMITS.access.secretCacheMax) this.#right.clear()
-    this.#right.add(digest)
+  /** What is stored otherwise costs a digest, too. */
+  #isDigestOf(secret: string, stored: string): boolean {
+    const [salt, hash] = (stored.startsWith(MADE) ? stored : NOBODYS).slice(MADE.length).split('$')
+    const kept = Buffer.from(hash ?? '', 'base64url')
+    const digest = this.#digestOf(Buffer.from(salt ?? '', 'base64url'), secret)
+    return kept.length === HASH_BYTES && timingSafeEqual(digest, kept)
   }
 
-  #digest(secret: string, hash: string): string {
-    return createHmac('sha256', this.#key).update(`${hash}\n${secret}`).digest('base64url')
+  /** Those of which scrypt alone can say whether it is their secret. */
+  #slow(secret: string, hashes: readonly string[]): readonly string[] {
+    return hashes.filter((hash) => !this.#right.has(hash) && mayBeScryptOf(secret, hash))
+  }
+
+  /** Past its bound the one that was right first is forgotten. */
+  #remember(hash: string, digest: Buffer): void {
+    this.#right.delete(hash)
+    if (this.#right.size >= LIMITS.access.secretCacheMax) {
+      this.#right.delete(this.#right.keys().next().value!)
+    }
+    this.#right.set(hash, digest)
+  }
+
+  #digest(secret: string): Buffer {
+    return createHmac('sha256', this.#key).update(secret).digest()
   }
 
   #bytes(count: number): Buffer {
@@ -76,26 +125,29 @@ export class Secrets implements SecretCheck {
   }
 }
 
-/** A hash that no secret has: checked for clients that aren't there, to take the same time. */
-const NOBODYS = `scrypt$${COST_LOG2}$${'A'.repeat(22)}$${'A'.repeat(43)}`
+/** Nobody's digest, and nobody's stored form: no secret is known that has them. */
+const NOTHING = Buffer.alloc(HASH_BYTES)
+const NOBODYS = `${MADE}${'A'.repeat(22)}$${'A'.repeat(43)}`
 
-/** Of these the ones that the secret may be of; where there is none, that of nobody. */
-export function thoseToCheck(secret: string, hashes: readonly string[]): readonly string[] {
-  const mark = markOf(secret)
-  const own = hashes.filter((hash) => {
-    const [, , , , kept] = hash.split('$')
-    return kept === undefined || kept === mark
-  })
-  return own.length > 0 ? own : [NOBODYS]
+/** As many as a client has at most. */
+function padded(hashes: readonly string[]): readonly string[] {
+  const missing = Math.max(0, LIMITS.access.secretsOfClientMax - hashes.length)
+  return [...hashes, ...Array.from({ length: missing }, () => NOBODYS)]
 }
 
-function markOf(secret: string): string {
-  return createHash('sha256').update(`mark of ${secret}`).digest('hex').slice(0, 2)
+/**
+ * Older programs kept what they had made as `scrypt$<log2 cost>$<salt>$<hash>$<mark>`, with 8 of its
+ * 256 bits, by which most wrong ones are told.
+ */
+function mayBeScryptOf(secret: string, stored: string): boolean {
+  const [form, , , , mark] = stored.split('$')
+  const own = hash('sha256', `mark of ${secret}`, 'hex').slice(0, 2)
+  return form === 'scrypt' && (mark === undefined || mark === own)
 }
 
-async function matches(secret: string, stored: string): Promise<boolean> {
-  const [form, cost, salt, hash] = stored.split('$')
-  if (form !== 'scrypt' || salt === undefined || hash === undefined) return false
+async function isScryptOf(secret: string, stored: string): Promise<boolean> {
+  const [, cost, salt, hash] = stored.split('$')
+  if (salt === undefined || hash === undefined) return false
   const derived = await derive(secret, Buffer.from(salt, 'base64url'), Number(cost))
   const kept = Buffer.from(hash, 'base64url')
   return kept.length === HASH_BYTES && timingSafeEqual(derived, kept)

@@ -13,6 +13,7 @@ function scene() {
   let checks = 0
   const secrets = {
     isKnown: (secret: string) => known.has(secret),
+    atOnce: (secret: string) => (/^made/.test(secret) ? secret === 'made right' : null),
     async matches(secret: string): Promise<boolean> {
       checks++
       await new Promise<void>((end) => running.push({ secret, end }))
@@ -120,6 +121,22 @@ t.test('who was wrong since waits with the rest', async (t) => {
   await s.send('right friend', OTHER)
   await s.end()
   t.equal(s.running.at(-1)?.secret, 'right friend')
+})
+
+t.test('what a digest tells waits in no line, and counts all the same', async (t) => {
+  const s = scene()
+  const { secretChecksWaitingMax: waiting, signInWrongMax } = LIMITS.access
+  for (let i = 0; i < 2 * waiting; i++) await s.send(`wrong${i}`, `2001:db8:${i}::1`)
+  const atLength = s.checks()
+  await s.send('made right', CLEAN)
+  t.equal(s.answers.at(-1), 'made right: right', 'at once, with the lines full')
+  for (let i = 0; i < signInWrongMax; i++) {
+    await s.send('made wrong', OTHER)
+    t.equal(s.answers.at(-1), 'made wrong: wrong')
+  }
+  await s.send('made right', OTHER)
+  t.match(s.answers.at(-1), /^made right: wrong-too-often/)
+  t.equal(s.checks(), atLength, 'none of them at length')
 })
 
 t.test('a right secret that is known passes, whatever others do', async (t) => {

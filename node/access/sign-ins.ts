@@ -1,11 +1,12 @@
-// Which client secrets are checked, and when: a check costs some 50 ms of a pool thread and of a
-// processor. Who was wrong too often of late isn't checked at all; who was wrong at all waits
-// behind those who were not, and of them one is checked at a time; within both lines networks take
-// turns. Who was right from the same network before, and not wrong since, waits in a line of its
-// own, where accounts take turns: a flood from more networks than there are places keeps out none
-// but who comes from a new one. Right secrets that this process knows are never in a line. An
-// unknown client and a wrong secret are the same to all of it. Source: CONTRACT 1.11 "Wrong
-// sign-ins".
+// Which passwords and client secrets are checked, and when. Who was wrong too often of late isn't
+// checked at all. What a digest tells is told at once; a check at length (of a password, or of a
+// secret that an operator chose) costs some 33 ms of a pool thread and of a processor: who was
+// wrong at all waits for it behind those who were not, and of them one is checked at a time; within
+// both lines networks take turns. Who was right from the same network before, and not wrong since,
+// waits in a line of its own, where accounts take turns: a flood from more networks than there are
+// places keeps out none but who comes from a new one. Right secrets that this process knows are
+// never in a line. An unknown client and a wrong secret are the same to all of it. Source: CONTRACT
+// 1.11 "Wrong sign-ins".
 
 import { LIMITS } from '../../config/limits.ts'
 import { FairQueue } from '../queues/fair-queue.ts'
@@ -30,7 +31,9 @@ export type SignInAnswer =
 export interface SecretCheck {
   /** It was right before: known at once. */
   isKnown(secret: string, hashes: readonly string[]): boolean
-  /** Takes as long for no hash as for one. */
+  /** In microseconds; null: it has to be checked at length. Takes as long for no hash as for ten. */
+  atOnce(secret: string, hashes: readonly string[]): boolean | null
+  /** At length. Takes as long for no hash as for one. */
   matches(secret: string, hashes: readonly string[]): Promise<boolean>
 }
 
@@ -83,17 +86,24 @@ export class SignIns {
     })
   }
 
-  /** What can be told without a check. */
+  /** What can be told without a check at length. */
   #settled({ signIn: { secret, hashes }, origin, resolve }: Job): boolean {
     const retryAfterMs = this.#wrong.waitMs(origin)
     const isTooLong = secret.length > LIMITS.access.secretCharsMax
     if (!isTooLong && this.#secrets.isKnown(secret, hashes)) resolve('right')
     else if (retryAfterMs > 0) resolve({ refused: 'wrong-too-often', retryAfterMs })
-    else if (isTooLong) {
-      this.#wrong.count(origin)
-      resolve('wrong')
-    } else return false
+    else {
+      const isRight = isTooLong ? false : this.#secrets.atOnce(secret, hashes)
+      if (isRight === null) return false
+      resolve(this.#outcome(isRight, origin))
+    }
     return true
+  }
+
+  #outcome(isRight: boolean, origin: Origin): SignInAnswer {
+    if (isRight) this.#befriend(origin)
+    else this.#wrong.count(origin)
+    return isRight ? 'right' : 'wrong'
   }
 
   #wait(job: Job): void {
@@ -156,11 +166,7 @@ export class SignIns {
     this.#sinceSuspect = isSuspect ? 0 : this.#sinceSuspect + 1
     this.#secrets
       .matches(secret, hashes)
-      .then((isRight) => {
-        if (isRight) this.#befriend(origin)
-        else this.#wrong.count(origin)
-        resolve(isRight ? 'right' : 'wrong')
-      }, reject)
+      .then((isRight) => resolve(this.#outcome(isRight, origin)), reject)
       .finally(() => {
         this.#running.splice(this.#running.indexOf(origin), 1)
         this.#dispatch()

@@ -92,7 +92,7 @@ export class ClientStation {
     const key = this.#parts.newId()
     const properties = propertiesOf(body)
     const hasSecret = isSecret(properties.tokenEndpointAuthMethod)
-    const made = hasSecret ? await this.#secret(request, {}) : null
+    const made = hasSecret ? this.#secret({}) : null
     const secrets = made === null ? [] : [made.secret]
     const value = { ...this.#fresh(secrets), properties, roles: body.roles ?? [] }
     const { headers } = await this.#clients.make(request, key, value)
@@ -106,7 +106,7 @@ export class ClientStation {
     if (typeof body.expiresAt === 'string' && Date.parse(body.expiresAt) <= world.clock.nowMs()) {
       throw new RequestError('INVALID_PARAMETERS', 'expiresAt lies in the past')
     }
-    const { secret, clientSecret } = await this.#secret(request, body)
+    const { secret, clientSecret } = this.#secret(body)
     const target = { request, type: 'client', key, tags: null }
     const { headers } = await writer.change<Client>(target, (before) => {
       const { secretsOfClientMax: max } = LIMITS.access
@@ -136,16 +136,12 @@ export class ClientStation {
     return { status: 204, headers }
   }
 
-  async #secret(
-    { identity }: OperationRequest,
-    body: SecretBody,
-  ): Promise<{ secret: Secret; clientSecret: string }> {
-    const { secrets, world, hashing, newId } = this.#parts
+  #secret({ description, expiresAt }: SecretBody): { secret: Secret; clientSecret: string } {
+    const { secrets, world, newId } = this.#parts
     const clientSecret = secrets.make()
-    const { description, expiresAt } = body
     const secret: Secret = {
       secretId: newId(),
-      hash: await hashing.run(identity.id, () => secrets.hashMade(clientSecret)),
+      hash: secrets.hashMade(clientSecret),
       source: 'issued',
       createdAt: nowText(world),
       expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt).toISOString() : null,
