@@ -15,6 +15,8 @@ export interface NewClient {
   readonly grant_types: readonly string[]
   readonly token_endpoint_auth_method?: string
   readonly jwks?: object
+  /** What it may have at most. */
+  readonly scope?: string
 }
 
 /** Registers a client (RFC 7591), with these roles. */

@@ -5,6 +5,7 @@
 import t from 'tap'
 import { done, refused } from '../harness/answers.ts'
 import type { Asserting } from '../harness/answers.ts'
+import { addPerson, choosePassword, register } from '../harness/identities.ts'
 import { SECRET, startNode } from '../harness/node-process.ts'
 import type { Answer } from '../harness/node-process.ts'
 import { apply, create, query, smallOrder } from '../harness/orders.ts'
@@ -163,6 +164,41 @@ t.test('scopes narrower than the owner’s', async (t) => {
   t.strictSame(tags, [], 'nothing was done to the other')
   const scoped = await ask({ ...GRANT, scope: 'graph:*  registry:read' })
   t.equal(scoped.json<{ scope: string }>().scope, 'graph:* registry:read')
+})
+
+t.test('a session without a scope has what the page listed, for good', async (t) => {
+  const redirect_uri = 'https://shop.example/cb'
+  const scope = 'actors/order:* registry/shop:read'
+  const grant_types = ['authorization_code']
+  const client = await register(node, { grant_types, redirect_uris: [redirect_uri], scope })
+  const email = 'ada.scopes@shop.example'
+  const id = '0190c7a0-0000-7000-8000-00000000005c'
+  const temporary = await addPerson(node, { id, email, roles: ['system:portal:full'] })
+  const asked = new URLSearchParams({ response_type: 'code', client_id: client.id, redirect_uri })
+  const url = `http://127.0.0.1:${node.port}/oauth/authorize?${asked.toString()}`
+  const browser = await choosePassword(url, { email, temporary, password: 'three odd lamps hum' })
+  t.match(browser.shown!.text, /<code>actors\/order:\*<\/code>.*<code>registry\/shop:read<\/code>/s)
+  const code = (await browser.send({ decision: 'allow' })).location!.searchParams.get('code')!
+  const by = { client_id: client.id, client_secret: client.secret! }
+  const given = await ask({ grant_type: 'authorization_code', code, redirect_uri, ...by })
+  const first = given.json<Record<'access_token' | 'refresh_token' | 'scope', string>>()
+  t.equal(first.scope, scope)
+
+  const path = `/resources/iam/clients/${client.id}`
+  const { properties } = (await node.ask(path)).json<{ properties: object }>()
+  const wider = { ...properties, scopes: [...scope.split(' '), 'graph:query'] }
+  const headers = { 'If-Match': '*' }
+  const changed = await node.ask(path, { method: 'PUT', headers, body: { properties: wider } })
+  t.equal(changed.status, 200, changed.text)
+  const meta = (token: string): Promise<Answer> => node.ask('/resources/graph/meta', { token })
+  refused(t, await meta(first.access_token), 'FORBIDDEN', /graph/)
+  const { refresh_token } = first
+  const again = await ask({ grant_type: 'refresh_token', refresh_token, ...by })
+  const second = again.json<Record<'access_token' | 'refresh_token' | 'scope', string>>()
+  t.equal(second.scope, scope)
+  refused(t, await meta(second.access_token), 'FORBIDDEN', /graph/)
+  const more = { grant_type: 'refresh_token', refresh_token: second.refresh_token, ...by }
+  oauthError(t, await ask({ ...more, scope: 'graph:query' }), 'invalid_scope', /agreed to/)
 })
 
 t.test('revocation', async (t) => {

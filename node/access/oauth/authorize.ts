@@ -9,6 +9,7 @@
 
 import { hash } from 'node:crypto'
 import type { SystemView } from '../../../cluster/actor-system.ts'
+import { LIMITS } from '../../../config/limits.ts'
 import { parseScope } from '../../../protocol/ace.ts'
 import type { Ace } from '../../../protocol/ace.ts'
 import { RequestError } from '../../../protocol/errors.ts'
@@ -224,6 +225,10 @@ export class Authorize {
 
   #scopeFault({ state, client }: Shown, person: Person): OperationResponse | null {
     const { scope } = state.request
+    if ((shownOf({ state, client }).scope ?? '').length > LIMITS.access.oauthScopeCharsMax) {
+      const what = 'the application is registered for more than one page can say; it has to name a'
+      return this.#answerError(state.request, 'invalid_scope', `${what} scope`)
+    }
     const scopes = parseScope(scope ?? '')
     const acl = this.#options.people.aclOf(person.id, client)
     const isTooWide = (ace: Ace): boolean =>
@@ -246,12 +251,13 @@ export class Authorize {
     if (person === null) return refusedPage(GONE)
     const refused = this.#scopeFault(sent, person)
     if (refused !== null) return refused
-    if (sent.state.shown !== shownOf(sent).digest)
-      return this.#askConsent(sent, { person }, CHANGED)
-    const code = await this.#makeCode(request, person, sent.request.requestId)
+    const { scope, digest } = shownOf(sent)
+    if (sent.state.shown !== digest) return this.#askConsent(sent, { person }, CHANGED)
+    const code = await this.#makeCode({ ...request, scope }, person, sent.request.requestId)
     return this.#redirect(request.redirectUri, { code, state: request.state })
   }
 
+  /** Of the scope that the page has shown: what the client is registered for later is not in it. */
   async #makeCode(request: AuthorizeRequest, person: Person, trace: string): Promise<string> {
     const { clientId, scope, challenge, redirectNamed, redirectUri } = request
     const agreed = {
@@ -311,7 +317,11 @@ const CHANGED: PageError = {
   message: 'the application has changed since this page was made; look at it again',
 }
 
-/** What the page of consent says of the application, and a digest of it: what is agreed to. */
+/**
+ * What the page of consent says of the application, and a digest of it: what is agreed to. Where no
+ * scope is asked for it is all that the client is registered for at this moment (RFC 6749 3.3); of
+ * one that is registered for no scopes, all that the person may do, whatever that comes to be.
+ */
 function shownOf({ state, client }: Pick<Sent, 'state' | 'client'>): {
   readonly scope: string | null
   readonly digest: string

@@ -7,13 +7,16 @@ import type { Test } from 'tap'
 import type { OperationRequest, OperationResponse } from '../../http/operation.ts'
 import type { Client } from '../client.ts'
 import type { Principal } from '../principal.ts'
-import { addClient, call, credentials, station, token } from '../testing/station.ts'
+import type { Identity } from '../identity.ts'
+import { addClient, call, credentials, station, token, who } from '../testing/station.ts'
 
 const ID = '0190c7a0-0000-7000-8000-000000000001'
 const EMAIL = 'ada@shop.example'
 const PASSWORD = 'three odd lamps hum'
 const REDIRECT = 'https://shop.example/cb'
 const LATER = '2026-03-01T12:00:00.000Z'
+
+type Tokens = Record<string, string>
 
 /** A person, an application, and a browser that is on the page for signing in. */
 async function scene(t: Test) {
@@ -56,8 +59,20 @@ async function scene(t: Test) {
     return ask('POST', { body: new URLSearchParams({ form, ...fields }) })
   }
   const signIn = (): Promise<OperationResponse> => send({ email: EMAIL, password: PASSWORD })
+  const grant = async (form: Tokens): Promise<Tokens> => {
+    const { client_secret } = credentials
+    const answer = await call(setup, '/oauth/token', { ...form, client_id: 'shop', client_secret })
+    return answer.body as Tokens
+  }
+  /** Agrees to what is shown, and is answered with tokens. */
+  const agree = async (): Promise<Tokens> => {
+    const code = new URL((await send(ALLOW)).headers!['Location']!).searchParams.get('code')!
+    return grant({ grant_type: 'authorization_code', code, redirect_uri: REDIRECT })
+  }
+  const refresh = ({ refresh_token }: Tokens, scope = ''): Promise<Tokens> =>
+    grant({ grant_type: 'refresh_token', refresh_token: refresh_token!, scope })
   await open()
-  return { setup, is, become, application, open, send, signIn }
+  return { setup, is, become, application, open, send, signIn, agree, refresh }
 }
 
 const ALLOW = { decision: 'allow' }
@@ -139,4 +154,77 @@ t.test('RFC 6749 2.3: a client that signs shows no secret, though it may have on
   t.match(await ask(), { status: 200 })
   application({ properties: { ...properties, tokenEndpointAuthMethod: 'private_key_jwt' } })
   t.match(await ask(), { status: 401, body: { error: 'invalid_client' } })
+})
+
+const NARROW = ['actors/order:*', 'iam/clients:write', 'me:read']
+const APPLICATION = { name: 'Shop', redirectUris: [REDIRECT] }
+const BY_CODE = ['authorization_code'] as ['authorization_code']
+
+/** What a token covers of these. */
+async function covered(
+  { setup }: Awaited<ReturnType<typeof scene>>,
+  { access_token }: Tokens,
+  ...aces: [resource: string, permission: string][]
+): Promise<boolean[]> {
+  const { acl } = (await who(setup, access_token!)) as Identity
+  return aces.map(([resource, permission]) => acl.covers(resource, permission))
+}
+
+t.test('RFC 6749 3.3: without a scope a session has what the page listed, for good', async (t) => {
+  const s = await scene(t)
+  const register = (scopes: string[]): void =>
+    s.application({ properties: { ...APPLICATION, grantTypes: BY_CODE, scopes } })
+  const role = (...entries: { resource: string; permission: string }[]): void =>
+    s.setup.system.put('role', 'shop:staff', { description: '', acl: { entries } })
+  const orders = { resource: 'actors/order', permission: 'create' }
+  role(orders)
+  s.become({ roles: ['shop:staff'] })
+  register(NARROW)
+  const page = String((await s.signIn()).raw)
+  for (const ace of NARROW) t.ok(page.includes(`<code>${ace}</code>`), ace)
+  const given = await s.agree()
+  t.equal(given['scope'], 'actors/order:create me:read', 'RFC 6749 5.1: what the person has of it')
+
+  // The application is registered for more, and the person may do more.
+  register([...NARROW, 'registry:read'])
+  role(
+    orders,
+    { resource: 'registry', permission: '*' },
+    { resource: 'iam/clients', permission: '*' },
+  )
+  const asked = [
+    ['registry', 'read'],
+    ['graph/order', 'query'],
+    ['iam/clients', 'write'],
+  ] as [string, string][]
+  t.same(await covered(s, given, ...asked), [false, false, true], 'as far as the page said')
+  const later = await s.refresh(given)
+  t.match(later['scope'], /^(?!.*registry).*iam\/clients:write/, 'nor by refreshing')
+  t.same(await covered(s, later, ...asked), [false, false, true])
+  const wider = await s.refresh(later, 'registry:read')
+  t.match(wider, { error: 'invalid_scope', error_description: /agreed to/ })
+  const narrower = await s.refresh(later, 'me:read')
+  t.equal(narrower['scope'], 'me:read')
+  // It is registered for less: that bites at once.
+  register(['me:read'])
+  const least = await s.refresh(narrower)
+  t.equal(least['scope'], 'me:read')
+  t.same(await covered(s, least, ['actors/order', 'create'], ['me', 'read']), [false, true])
+})
+
+t.test('an application without scopes: the page says that it is all, now and later', async (t) => {
+  const s = await scene(t)
+  s.become({ roles: [] })
+  t.match((await s.signIn()).raw, /Everything that you may do yourself, now and later/)
+  const given = await s.agree()
+  t.equal(given['scope'], 'me:*')
+  s.become({ roles: ['system:owner'] })
+  t.same(await covered(s, given, ['registry', 'read']), [true])
+})
+
+t.test('one that is registered for more than a page can say names a scope', async (t) => {
+  const s = await scene(t)
+  const scopes = Array.from({ length: 30 }, (_, i) => `registry/${i}${'x'.repeat(600)}:read`)
+  s.application({ properties: { ...APPLICATION, grantTypes: BY_CODE, scopes } })
+  t.match((await s.signIn()).headers?.['Location'], /error=invalid_scope.*name%20a%20scope/)
 })

@@ -3,12 +3,13 @@
 
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import { Acl, formatAce, parseScope } from '../../../protocol/ace.ts'
+import type { Ace } from '../../../protocol/ace.ts'
 import { grantedScope } from '../../../protocol/granted-aces.ts'
 import type { RateLimit } from '../../http/guard/rate-limit.ts'
 import type { OperationResponse } from '../../http/operation.ts'
 import type { AttributesOf } from '../authenticate.ts'
 import { aclOfClient, isPublic, mayUseCodes } from '../client.ts'
-import { lacksAttribute } from '../permission.ts'
+import { cutTo, lacksAttribute } from '../permission.ts'
 import type { GrantRefusal, IssuedTokens, Narrowed, SessionGrants } from '../sessions/grants.ts'
 import type { CheckedClient } from './client-check.ts'
 import type { People } from './people.ts'
@@ -55,7 +56,7 @@ export class TokenRequests {
     // One that shows nothing but its name could be used up by anybody: addresses count for it.
     const rate = asked.isShown ? this.#count(asked.clientId) : undefined
     const issued = await this.#issue(grant, asked)
-    const scope = issued.scope ?? this.#allOf(issued, asked)
+    const scope = this.#told(issued, asked)
     return {
       status: 200,
       headers: { ...TOKEN_HEADERS, ...rate },
@@ -131,14 +132,24 @@ export class TokenRequests {
     return sessions.open({ identity: clientId, kind: 'client', clientId, scope, grant }, { trace })
   }
 
-  /** All that the identity has at this moment, written out: whoever asked for no scope is told. */
-  #allOf({ session }: IssuedTokens, { clientId, client }: Asked): string {
+  /**
+   * What the token may do at this moment: its scope where all of that is the identity's to have,
+   * else what is left of it; all that the identity has, written out, where it has no scope. A
+   * session has what was agreed to, which may be more than the person has (RFC 6749 5.1).
+   */
+  #told({ session, scope }: IssuedTokens, { clientId, client }: Asked): string {
     const { system, attributesOf, people } = this.#options
+    // Of a client's own scope this was looked at when it was asked for.
+    if (session.kind === 'client' && scope !== null) return scope
     const acl =
       session.kind === 'principal'
         ? people.aclOf(session.identity, client)
         : aclOfClient(client, system, attributesOf(clientId))
-    return acl === null ? '' : grantedScope(acl)
+    if (acl === null) return ''
+    if (scope === null) return grantedScope(acl)
+    const scopes = parseScope(scope)
+    const isAll = scopes.ok && scopes.aces.every((ace) => mayHave(acl, ace))
+    return isAll ? scope : grantedScope(cutTo(acl, scope))
   }
 }
 
@@ -156,6 +167,10 @@ function mayUse(grant: string, { client }: CheckedClient): boolean {
 function mayRefresh(client: CheckedClient['client']): boolean {
   if (client.properties.grantTypes.includes('refresh_token')) return true
   return mayUseCodes(client) && !isPublic(client)
+}
+
+function mayHave(acl: Acl, ace: Ace): boolean {
+  return acl.coversAce(ace) && !lacksAttribute(acl, ace)
 }
 
 function needed(form: Form, name: string): string {

@@ -118,7 +118,9 @@ export function consentPage(page: ConsentPage): OperationResponse {
         <ul>
           ${scopeInWords(page.scope).map(({ words, ace }) => itemOf(words, ace))}
         </ul>
-        <p class="soft">You go on to ${placeOf(redirectUri)}.</p>
+        <p class="soft">
+          Never more than you may do yourself. You go on to ${placeOf(redirectUri)}.
+        </p>
         ${form(
           html`<button name="decision" value="allow">Allow</button>
             <button class="second" name="decision" value="deny">Refuse</button>

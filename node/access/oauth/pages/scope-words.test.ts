@@ -5,7 +5,7 @@ import { scopeInWords } from './scope-words.ts'
 
 t.test('scopes in words', (t) => {
   const cases: Record<string, string> = {
-    '*:*': 'Everything that you may do yourself',
+    '*:*': 'Everything that you may do yourself, now and later',
     'actors/order:create': 'Create orders',
     'actors/order:*': 'Create and change orders',
     'actors:*': 'Create and change records of every kind',
@@ -20,12 +20,17 @@ t.test('scopes in words', (t) => {
     'registry/channels/web:write': 'Change settings of the shop: channels/web',
     'iam/clients:write': 'Change applications and their rights',
     'jobs/nightly:schedule': 'Schedule jobs: nightly',
-    'me:*': 'See and change your own account',
+    'me:read': 'See your name, your e-mail address, your rights, and where you are signed in',
+    'me:write':
+      'Change your password, make and delete tokens in your name, and sign you out elsewhere',
+    'me:*': 'See and change your own account: your rights, your password, your tokens and sign-ins',
   }
   for (const [ace, words] of Object.entries(cases)) {
     t.match(scopeInWords(ace), [{ words, ace }], ace)
   }
-  t.same(scopeInWords(null), [{ words: 'Everything that you may do yourself', ace: null }])
+  t.same(scopeInWords(null), [
+    { words: 'Everything that you may do yourself, now and later', ace: null },
+  ])
   t.equal(scopeInWords('me:read graph:query').length, 2)
   t.end()
 })

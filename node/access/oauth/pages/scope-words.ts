@@ -56,13 +56,21 @@ export function scopeInWords(scope: string | null): readonly ScopeWords[] {
   return scopes.aces.map((ace) => ({ words: wordsOf(ace), ace: formatAce(ace) }))
 }
 
-const EVERYTHING = 'Everything that you may do yourself'
+/** What nobody guesses from the name of the resource (CONTRACT 1.8 "Me"). */
+const ONESELF: Readonly<Record<string, string>> = {
+  read: 'See your name, your e-mail address, your rights, and where you are signed in',
+  write: 'Change your password, make and delete tokens in your name, and sign you out elsewhere',
+  '*': 'See and change your own account: your rights, your password, your tokens and sign-ins',
+}
+
+const EVERYTHING = 'Everything that you may do yourself, now and later'
 
 function wordsOf(ace: Ace): string {
   const [first, ...rest] = ace.path
   if (first === undefined) return EVERYTHING
   if (first === 'actors') return actorWords(ace.permission, rest)
   if (first === 'graph') return graphWords(ace, rest)
+  if (first === 'me') return ONESELF[ace.permission] ?? `${ace.permission} ${THINGS[first]}`
   const isTwo = first === 'iam'
   const resource = isTwo ? `${first}/${rest[0] ?? ''}` : first
   const below = isTwo ? rest.slice(1) : rest
