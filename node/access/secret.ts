@@ -60,7 +60,9 @@ export class Secrets implements SecretCheck {
 
   isKnown(secret: string, hashes: readonly string[]): boolean {
     const digest = this.#digest(secret)
-    return padded(hashes).some((hash) => timingSafeEqual(digest, this.#right.get(hash) ?? NOTHING))
+    return padded(hashes).some((stored) =>
+      timingSafeEqual(digest, this.#right.get(stored) ?? NOTHING),
+    )
   }
 
   /**
@@ -70,11 +72,11 @@ export class Secrets implements SecretCheck {
   atOnce(secret: string, hashes: readonly string[]): boolean | null {
     const digest = this.#digest(secret)
     const all = padded(hashes)
-    const right = all.filter((hash) => {
-      const isMade = this.#isDigestOf(secret, hash)
-      return timingSafeEqual(digest, this.#right.get(hash) ?? NOTHING) || isMade
+    const right = all.filter((stored) => {
+      const isMade = this.#isDigestOf(secret, stored)
+      return timingSafeEqual(digest, this.#right.get(stored) ?? NOTHING) || isMade
     })
-    for (const hash of right) this.#remember(hash, digest)
+    for (const stored of right) this.#remember(stored, digest)
     const isSlow = this.#slow(secret, all).length > 0
     if (right.length > 0) return true
     return isSlow ? null : false
@@ -83,9 +85,9 @@ export class Secrets implements SecretCheck {
   async matches(secret: string, hashes: readonly string[]): Promise<boolean> {
     const answer = this.atOnce(secret, hashes)
     if (answer !== null) return answer
-    for (const hash of this.#slow(secret, hashes)) {
-      if (await isScryptOf(secret, hash)) {
-        this.#remember(hash, this.#digest(secret))
+    for (const stored of this.#slow(secret, hashes)) {
+      if (await isScryptOf(secret, stored)) {
+        this.#remember(stored, this.#digest(secret))
         return true
       }
     }
@@ -94,24 +96,25 @@ export class Secrets implements SecretCheck {
 
   /** What is stored otherwise costs a digest, too. */
   #isDigestOf(secret: string, stored: string): boolean {
-    const [salt, hash] = (stored.startsWith(MADE) ? stored : NOBODYS).slice(MADE.length).split('$')
-    const kept = Buffer.from(hash ?? '', 'base64url')
-    const digest = this.#digestOf(Buffer.from(salt ?? '', 'base64url'), secret)
-    return kept.length === HASH_BYTES && timingSafeEqual(digest, kept)
+    const form = stored.startsWith(MADE) ? stored : NOBODYS
+    const [salt, digest] = form.slice(MADE.length).split('$')
+    const kept = Buffer.from(digest ?? '', 'base64url')
+    const own = this.#digestOf(Buffer.from(salt ?? '', 'base64url'), secret)
+    return kept.length === HASH_BYTES && timingSafeEqual(own, kept)
   }
 
   /** Those of which scrypt alone can say whether it is their secret. */
   #slow(secret: string, hashes: readonly string[]): readonly string[] {
-    return hashes.filter((hash) => !this.#right.has(hash) && mayBeScryptOf(secret, hash))
+    return hashes.filter((stored) => !this.#right.has(stored) && mayBeScryptOf(secret, stored))
   }
 
   /** Past its bound the one that was right first is forgotten. */
-  #remember(hash: string, digest: Buffer): void {
-    this.#right.delete(hash)
+  #remember(stored: string, digest: Buffer): void {
+    this.#right.delete(stored)
     if (this.#right.size >= LIMITS.access.secretCacheMax) {
       this.#right.delete(this.#right.keys().next().value!)
     }
-    this.#right.set(hash, digest)
+    this.#right.set(stored, digest)
   }
 
   #digest(secret: string): Buffer {
@@ -141,15 +144,16 @@ function padded(hashes: readonly string[]): readonly string[] {
  */
 function mayBeScryptOf(secret: string, stored: string): boolean {
   const [form, , , , mark] = stored.split('$')
+  if (form !== 'scrypt' || mark === undefined) return form === 'scrypt'
   const own = hash('sha256', `mark of ${secret}`, 'hex').slice(0, 2)
-  return form === 'scrypt' && (mark === undefined || mark === own)
+  return mark === own
 }
 
 async function isScryptOf(secret: string, stored: string): Promise<boolean> {
-  const [, cost, salt, hash] = stored.split('$')
-  if (salt === undefined || hash === undefined) return false
+  const [, cost, salt, derivedOf] = stored.split('$')
+  if (salt === undefined || derivedOf === undefined) return false
   const derived = await derive(secret, Buffer.from(salt, 'base64url'), Number(cost))
-  const kept = Buffer.from(hash, 'base64url')
+  const kept = Buffer.from(derivedOf, 'base64url')
   return kept.length === HASH_BYTES && timingSafeEqual(derived, kept)
 }
 

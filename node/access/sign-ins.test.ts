@@ -13,7 +13,7 @@ function scene() {
   let checks = 0
   const secrets = {
     isKnown: (secret: string) => known.has(secret),
-    atOnce: (secret: string) => (/^made/.test(secret) ? secret === 'made right' : null),
+    atOnce: (secret: string) => (secret.startsWith('made') ? secret === 'made right' : null),
     async matches(secret: string): Promise<boolean> {
       checks++
       await new Promise<void>((end) => running.push({ secret, end }))
