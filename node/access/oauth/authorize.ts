@@ -251,8 +251,8 @@ export class Authorize {
     if (person === null) return refusedPage(GONE)
     const refused = this.#scopeFault(sent, person)
     if (refused !== null) return refused
-    const { scope, digest } = shownOf(sent)
-    if (sent.state.shown !== digest) return this.#askConsent(sent, { person }, CHANGED)
+    const { scope, digest: said } = shownOf(sent)
+    if (sent.state.shown !== said) return this.#askConsent(sent, { person }, CHANGED)
     const code = await this.#makeCode({ ...request, scope }, person, sent.request.requestId)
     return this.#redirect(request.redirectUri, { code, state: request.state })
   }
