@@ -300,8 +300,8 @@ function makeAccess(
     isTerminal,
     tidies: () => member.serves(SYSTEM_SHARD),
     onError: (error) => log.error({ err: error }, 'sessions could not be tidied up'),
-    onPushedOut: (identity) =>
-      log.warn({ identity }, 'too many sessions of this identity: its oldest was ended'),
+    onPushedOut: (identity, sessions) =>
+      log.warn({ identity, sessions }, 'too many sessions of this identity: its oldest were ended'),
     ready: () => member.knowsConfiguration || member.learnConfiguration(),
   })
 }

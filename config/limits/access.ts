@@ -7,6 +7,9 @@ export const ACCESS_LIMITS = {
   /** Sessions of one identity, personal access tokens aside; past it the oldest goes. */
   sessionsOfIdentityMax: 500,
   patsOfIdentityMax: 100,
+  /** What was ended because there were too many is told so often, of so many identities. */
+  pushedOutToldMs: 60_000,
+  pushedOutKnownMax: 1_000,
   /** A session stays listed so long after its end: members' clocks may differ by as much. */
   sessionKeptMs: 24 * 3_600_000,
   /** Ended ones that leave an identity's list with one sign-in. */

@@ -27,6 +27,8 @@ import { Passwords } from './password.ts'
 import { Secrets } from './secret.ts'
 import { SignIns } from './sign-ins.ts'
 import type { Subject } from './sessions/grants.ts'
+import { PushedOut } from './sessions/pushed-out.ts'
+import type { TellPushedOut } from './sessions/pushed-out.ts'
 import { readSession } from './sessions/read.ts'
 import { Revocations, revocationBehaviour } from './sessions/revocation.ts'
 import { sessionListBehaviour } from './sessions/session-list.ts'
@@ -73,8 +75,8 @@ export interface AccessOptions {
   readonly tidies: () => boolean
   /** Failures in the background. */
   readonly onError: (error: unknown) => void
-  /** A valid session of this identity was ended: there were too many. */
-  readonly onPushedOut: (identity: string) => void
+  /** Valid sessions of this identity were ended: there were too many. Not told of each. */
+  readonly onPushedOut: TellPushedOut
   readonly ready: Ready
   /** Absent: no identity has attributes. Throws from `authenticate` where they pass a bound. */
   readonly attributesOf?: AttributesOf
@@ -129,7 +131,8 @@ export function createAccess(options: AccessOptions): Access {
     active,
   })
   const lives = { accessTokenMs, refreshTokenMs }
-  const of = { actorSystem, world, revocations, onPushedOut, ...lives }
+  const pushedOut = new PushedOut(clock, onPushedOut)
+  const of = { actorSystem, world, revocations, pushedOut, ...lives }
   const sessions = new Sessions({ ...of, active, book: authenticator })
   const { random } = world
   const passwords = new Passwords({ random, nowMs, monotonicMs, ...(wrong && { wrong }) })
@@ -156,6 +159,7 @@ export function createAccess(options: AccessOptions): Access {
     stop() {
       tidying.stop()
       noted.stop()
+      pushedOut.stop()
       revocations.stop()
       authenticator.stop()
     },

@@ -19,6 +19,7 @@ import type {
   SessionRecord,
   Subject,
 } from './grants.ts'
+import type { PushedOut } from './pushed-out.ts'
 import { askActor, readSession } from './read.ts'
 import type { Asked } from './read.ts'
 import type { Revocations } from './revocation.ts'
@@ -54,8 +55,8 @@ export interface SessionsOptions {
   /** Life of an access token, and of a refresh token, milliseconds. */
   readonly accessTokenMs: number
   readonly refreshTokenMs: number
-  /** A valid session of this identity was ended to make room for another of it. */
-  readonly onPushedOut: (identity: string) => void
+  /** Valid sessions of an identity were ended to make room for another of it. */
+  readonly pushedOut: Pick<PushedOut, 'add'>
   /** Somebody signs in. */
   readonly active: (subject: Subject) => void
 }
@@ -309,7 +310,7 @@ export class Sessions implements SessionGrants {
   }
 
   async #list(subject: Subject, listed: ListedSession, trace: string): Promise<void> {
-    const { actorSystem, onPushedOut, book, world } = this.#options
+    const { actorSystem, pushedOut, book, world } = this.#options
     const to = { type: SESSION_LIST, id: sessionListId(subject) }
     const body: AddBody = { ...listed, atMs: world.clock.nowMs() }
     const message = { type: 'add', body }
@@ -317,7 +318,8 @@ export class Sessions implements SessionGrants {
     const answer = await askActor<SessionListAnswer>(actorSystem, to, message, origin)
     if ('refused' in answer) throw new RequestError('INVALID_STATE', answer.reason)
     for (const sessionId of answer.pushedOut) book.forget(sessionId)
-    if (answer.pushedOut.length > 0) onPushedOut(subject.identity)
+    const ended = answer.pushedOut.length
+    if (ended > 0) pushedOut.add(subject.identity, ended)
   }
 
   /** Makes the session's actor; returns when that was by its owner's clock. */
