@@ -83,7 +83,7 @@ async function replaceSecret(
 ): Promise<void> {
   const former = client.value.secrets.filter((one) => one.source === 'bootstrap')
   const hashes = former.map((one) => one.hash)
-  if (former.length > 0 && (await options.secrets.matches(options.secret!, hashes))) return
+  if (former.length > 0 && (await options.secrets.matches([options.secret!], hashes))) return
   const issued = client.value.secrets.filter((one) => one.source !== 'bootstrap')
   const hash = await options.secrets.hashChosen(options.secret!)
   const secrets = [...issued, bootstrapSecret(options, hash)]

@@ -6,6 +6,7 @@ import type { SystemView } from '../../cluster/actor-system.ts'
 import type { NotedActivity } from './activity/noted-activity.ts'
 import type { Client } from './client.ts'
 import type { Secrets } from './secret.ts'
+import { readingsOf } from './sign-ins.ts'
 import type { SignIn, SignInAnswer, SignIns } from './sign-ins.ts'
 
 export interface ClientSecretsOptions {
@@ -27,7 +28,7 @@ export class ClientSecrets {
   /** Also of a client that is suspended, or that there isn't: it takes the same time. */
   async check(sent: Omit<SignIn, 'hashes'>): Promise<SignInAnswer> {
     const { system, signIns, secrets, noted, nowMs } = this.#options
-    const { clientId, secret } = sent
+    const { clientId } = sent
     const now = nowMs()
     const kept = system.get<Client>('client', clientId)?.value.secrets ?? []
     const good = kept.filter(({ expiresAt }) => expiresAt === null || Date.parse(expiresAt) > now)
@@ -35,7 +36,7 @@ export class ClientSecrets {
     // The check took a while. Who is suspended doesn't sign in, whatever it shows.
     const client = system.get<Client>('client', clientId)?.value
     if (answer !== 'right' || client === undefined || client.suspendedAt !== null) return answer
-    const shown = good.find(({ hash }) => secrets.isKnown(secret, [hash]))
+    const shown = good.find(({ hash }) => secrets.isKnown(readingsOf(sent), [hash]))
     if (shown !== undefined) noted.secretUsed(clientId, shown.secretId)
     return answer
   }

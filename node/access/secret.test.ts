@@ -28,12 +28,12 @@ t.test('what was made here is kept as a digest with its own salt', async (t) => 
   t.match(hashes[0], /^sha256\$[\w-]{22}\$[\w-]{43}$/)
   t.not(secrets.hashMade(made[0]!), hashes[0], 'another salt each time')
   for (const secret of made) {
-    t.equal(process().atOnce(secret, hashes), true)
-    t.ok(await process().matches(secret, hashes))
+    t.equal(process().atOnce([secret], hashes), true)
+    t.ok(await process().matches([secret], hashes))
   }
-  t.equal(secrets.atOnce(secrets.make(), hashes), false)
-  t.notOk(await secrets.matches(secrets.make(), hashes))
-  t.equal(secrets.atOnce(made[0]!, hashes.slice(1)), false, 'each has its own')
+  t.equal(secrets.atOnce([secrets.make()], hashes), false)
+  t.notOk(await secrets.matches([secrets.make()], hashes))
+  t.equal(secrets.atOnce([made[0]!], hashes.slice(1)), false, 'each has its own')
 })
 
 t.test('as many digests, whoever asks', async (t) => {
@@ -57,9 +57,23 @@ t.test('as many digests, whoever asks', async (t) => {
   ]
   for (const [what, secret, of] of cases) {
     digests = 0
-    t.not(secrets.atOnce(secret, of), null, what)
+    t.not(secrets.atOnce([secret], of), null, what)
     t.equal(digests, secretsOfClientMax, what)
   }
+})
+
+t.test('a secret that may be read in two ways is right in either', async (t) => {
+  const secrets = process()
+  const readings = ['a b', 'a+b'] as const
+  const [first, second] = readings.map((secret) => [secrets.hashMade(secret)])
+  t.equal(secrets.atOnce(readings, first!), true)
+  t.equal(secrets.atOnce(readings, second!), true)
+  t.ok(secrets.isKnown(readings, second!))
+  t.equal(secrets.atOnce(readings, [secrets.hashMade('ab')]), false)
+  const chosen = await process().hashChosen('a+b')
+  t.notOk(await process().matches(readings, [chosen]), 'at length the first alone')
+  t.ok(await secrets.matches(['a+b'], [chosen]))
+  t.equal(secrets.atOnce(readings, [chosen]), true, 'either, once it was right')
 })
 
 t.test('one that somebody chose is checked at length, until the right one was seen', async (t) => {
@@ -67,26 +81,26 @@ t.test('one that somebody chose is checked at length, until the right one was se
   t.match(hash, /^scrypt\$14\$[\w-]{22}\$[\w-]{43}$/)
   const secrets = process()
   for (const secret of ['wrong', 'correct horse battery']) {
-    t.equal(secrets.atOnce(secret, [hash]), null)
-    t.notOk(secrets.isKnown(secret, [hash]))
+    t.equal(secrets.atOnce([secret], [hash]), null)
+    t.notOk(secrets.isKnown([secret], [hash]))
   }
-  t.notOk(await secrets.matches('wrong', [hash]))
-  t.equal(secrets.atOnce('wrong', [hash]), null, 'a wrong one tells nothing')
-  t.ok(await secrets.matches('correct horse battery', [hash]))
-  t.equal(secrets.atOnce('correct horse battery', [hash]), true)
-  t.equal(secrets.atOnce('wrong', [hash]), false)
-  t.ok(secrets.isKnown('correct horse battery', [hash]))
-  t.notOk(secrets.isKnown('wrong', [hash]))
-  t.notOk(secrets.isKnown('correct horse battery', []))
+  t.notOk(await secrets.matches(['wrong'], [hash]))
+  t.equal(secrets.atOnce(['wrong'], [hash]), null, 'a wrong one tells nothing')
+  t.ok(await secrets.matches(['correct horse battery'], [hash]))
+  t.equal(secrets.atOnce(['correct horse battery'], [hash]), true)
+  t.equal(secrets.atOnce(['wrong'], [hash]), false)
+  t.ok(secrets.isKnown(['correct horse battery'], [hash]))
+  t.notOk(secrets.isKnown(['wrong'], [hash]))
+  t.notOk(secrets.isKnown(['correct horse battery'], []))
   const other = await process().hashChosen('correct horse battery')
-  t.equal(secrets.atOnce('correct horse battery', [other]), null, 'another client’s')
+  t.equal(secrets.atOnce(['correct horse battery'], [other]), null, 'another client’s')
 })
 
 t.test('who makes it knows it', async (t) => {
   const secrets = process()
   const hash = await secrets.hashChosen('correct horse battery')
-  t.equal(secrets.atOnce('wrong', [hash]), false)
-  t.equal(secrets.atOnce('correct horse battery', [hash]), true)
+  t.equal(secrets.atOnce(['wrong'], [hash]), false)
+  t.equal(secrets.atOnce(['correct horse battery'], [hash]), true)
 })
 
 t.test('secrets of older stores go on, and are told by their prefix', async (t) => {
@@ -94,26 +108,26 @@ t.test('secrets of older stores go on, and are told by their prefix', async (t) 
   for (const isMarked of [true, false]) {
     const hash = kept(secret, isMarked)
     const secrets = process()
-    t.equal(secrets.atOnce(secret, [hash]), null)
-    t.ok(await secrets.matches(secret, [hash]))
-    t.equal(secrets.atOnce(secret, [hash]), true)
-    t.notOk(await process().matches(process().make(), [hash]))
+    t.equal(secrets.atOnce([secret], [hash]), null)
+    t.ok(await secrets.matches([secret], [hash]))
+    t.equal(secrets.atOnce([secret], [hash]), true)
+    t.notOk(await process().matches([process().make()], [hash]))
   }
   const hash = kept(secret, true)
   const wrong = Array.from({ length: 1_000 }, () => process().make())
-  const atLength = wrong.filter((one) => process().atOnce(one, [hash]) === null).length
+  const atLength = wrong.filter((one) => process().atOnce([one], [hash]) === null).length
   t.ok(atLength < 20, `${atLength} of 1,000 wrong ones, for 1 in 256 has its mark`)
   const mixed = [process().hashMade('a'), hash, process().hashMade('b')]
-  t.ok(await process().matches(secret, mixed), 'beside new ones')
-  t.equal(process().atOnce('b', mixed), true)
+  t.ok(await process().matches([secret], mixed), 'beside new ones')
+  t.equal(process().atOnce(['b'], mixed), true)
 })
 
 t.test('nobody has a secret, and what is stored oddly is nobody’s', async (t) => {
   const odd = ['', 'sha256$', 'sha256$$', 'sha256$AAAA', 'sha256$AAAA$AAAA', 'md5$a$b', 'scrypt$14']
   for (const hashes of [[], odd]) {
     for (const secret of ['', 'A', 'wrong']) {
-      t.notOk(await process().matches(secret, hashes))
-      t.notOk(process().isKnown(secret, hashes))
+      t.notOk(await process().matches([secret], hashes))
+      t.notOk(process().isKnown([secret], hashes))
     }
   }
 })
@@ -122,9 +136,9 @@ t.test('past its bound the one that was right first is forgotten', (t) => {
   const secrets = process()
   const made = Array.from({ length: secretCacheMax + 1 }, () => secrets.make())
   const hashes = made.map((secret) => secrets.hashMade(secret))
-  for (const [i, secret] of made.entries()) secrets.atOnce(secret, [hashes[i]!])
-  t.notOk(secrets.isKnown(made[0]!, [hashes[0]!]))
-  t.ok(secrets.isKnown(made[1]!, [hashes[1]!]))
-  t.ok(secrets.isKnown(made.at(-1)!, [hashes.at(-1)!]))
+  for (const [i, secret] of made.entries()) secrets.atOnce([secret], [hashes[i]!])
+  t.notOk(secrets.isKnown([made[0]!], [hashes[0]!]))
+  t.ok(secrets.isKnown([made[1]!], [hashes[1]!]))
+  t.ok(secrets.isKnown([made.at(-1)!], [hashes.at(-1)!]))
   t.end()
 })

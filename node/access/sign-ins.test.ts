@@ -3,7 +3,7 @@
 import t from 'tap'
 import { settle } from '../../cluster/testing/harness.ts'
 import { LIMITS } from '../../config/limits.ts'
-import { SignIns, type SignInAnswer } from './sign-ins.ts'
+import { SignIns, type Readings, type SignInAnswer } from './sign-ins.ts'
 
 /** One client, whose right secret is `right`; checks wait until they are let go. */
 function scene() {
@@ -12,9 +12,9 @@ function scene() {
   const running: { secret: string; end: () => void }[] = []
   let checks = 0
   const secrets = {
-    isKnown: (secret: string) => known.has(secret),
-    atOnce: (secret: string) => (secret.startsWith('made') ? secret === 'made right' : null),
-    async matches(secret: string): Promise<boolean> {
+    isKnown: ([secret]: Readings) => known.has(secret),
+    atOnce: ([secret]: Readings) => (secret.startsWith('made') ? secret === 'made right' : null),
+    async matches([secret]: Readings): Promise<boolean> {
       checks++
       await new Promise<void>((end) => running.push({ secret, end }))
       return secret.startsWith('right')

@@ -15,6 +15,8 @@ import { originOf, WrongSignIns, type Origin, type WrongSignInsOptions } from '.
 export interface SignIn {
   readonly clientId: string
   readonly secret: string
+  /** Another way to read what was sent; absent: there is one alone. */
+  readonly orElse?: string
   /** Of the client's secrets; empty where there is no such client. */
   readonly hashes: readonly string[]
   /** Where it comes from; empty when nobody can tell. */
@@ -27,14 +29,17 @@ export type SignInAnswer =
   /** Nothing was checked: too many wrong ones of this origin, or too many sign-ins at once. */
   | { readonly refused: 'wrong-too-often' | 'busy'; readonly retryAfterMs: number }
 
-/** The part of Secrets that is needed here. */
+/** What was sent, in each way to read it: the first is the likelier one. */
+export type Readings = readonly [secret: string] | readonly [secret: string, orElse: string]
+
+/** The part of Secrets that is needed here: whether any of the readings is right. */
 export interface SecretCheck {
   /** It was right before: known at once. */
-  isKnown(secret: string, hashes: readonly string[]): boolean
+  isKnown(readings: Readings, hashes: readonly string[]): boolean
   /** In microseconds; null: it has to be checked at length. Takes as long for no hash as for ten. */
-  atOnce(secret: string, hashes: readonly string[]): boolean | null
-  /** At length. Takes as long for no hash as for one. */
-  matches(secret: string, hashes: readonly string[]): Promise<boolean>
+  atOnce(readings: Readings, hashes: readonly string[]): boolean | null
+  /** At length, of the first reading alone. Takes as long for no hash as for one. */
+  matches(readings: Readings, hashes: readonly string[]): Promise<boolean>
 }
 
 export interface SignInsOptions {
@@ -87,13 +92,15 @@ export class SignIns {
   }
 
   /** What can be told without a check at length. */
-  #settled({ signIn: { secret, hashes }, origin, resolve }: Job): boolean {
+  #settled({ signIn, origin, resolve }: Job): boolean {
+    const { hashes } = signIn
+    const readings = readingsOf(signIn)
     const retryAfterMs = this.#wrong.waitMs(origin)
-    const isTooLong = secret.length > LIMITS.access.secretCharsMax
-    if (!isTooLong && this.#secrets.isKnown(secret, hashes)) resolve('right')
+    const isTooLong = readings[0].length > LIMITS.access.secretCharsMax
+    if (!isTooLong && this.#secrets.isKnown(readings, hashes)) resolve('right')
     else if (retryAfterMs > 0) resolve({ refused: 'wrong-too-often', retryAfterMs })
     else {
-      const isRight = isTooLong ? false : this.#secrets.atOnce(secret, hashes)
+      const isRight = isTooLong ? false : this.#secrets.atOnce(readings, hashes)
       if (isRight === null) return false
       resolve(this.#outcome(isRight, origin))
     }
@@ -160,18 +167,24 @@ export class SignIns {
     return !this.#running.some((origin) => this.#isSuspect(origin))
   }
 
-  #run({ signIn: { secret, hashes }, origin, resolve, reject }: Job, isSuspect: boolean): void {
+  #run({ signIn, origin, resolve, reject }: Job, isSuspect: boolean): void {
     this.#running.push(origin)
     this.#sinceRest = this.#isFriend(origin) ? this.#sinceRest + 1 : 0
     this.#sinceSuspect = isSuspect ? 0 : this.#sinceSuspect + 1
     this.#secrets
-      .matches(secret, hashes)
+      .matches(readingsOf(signIn), signIn.hashes)
       .then((isRight) => resolve(this.#outcome(isRight, origin)), reject)
       .finally(() => {
         this.#running.splice(this.#running.indexOf(origin), 1)
         this.#dispatch()
       })
   }
+}
+
+/** Another one that is too long to be a secret is none. */
+export function readingsOf({ secret, orElse }: Pick<SignIn, 'secret' | 'orElse'>): Readings {
+  const isAnother = orElse !== undefined && orElse.length <= LIMITS.access.secretCharsMax
+  return isAnother ? [secret, orElse] : [secret]
 }
 
 const WAITING = {

@@ -35,7 +35,7 @@ export class ClientCheck {
   check(shown: ShownClient, address: string): Promise<CheckedClient> {
     switch (shown.by) {
       case 'secret':
-        return this.#bySecret(shown.clientId, shown.secret, address)
+        return this.#bySecret(shown, address)
       case 'assertion':
         return this.#byAssertion(shown.clientId, shown.assertion)
       case 'name':
@@ -48,8 +48,12 @@ export class ClientCheck {
     return client === undefined || client.suspendedAt !== null ? null : client
   }
 
-  async #bySecret(clientId: string, secret: string, address: string): Promise<CheckedClient> {
-    const answer = await this.#options.clientSecrets.check({ clientId, secret, address })
+  async #bySecret(
+    { clientId, secret, orElse }: Extract<ShownClient, { by: 'secret' }>,
+    address: string,
+  ): Promise<CheckedClient> {
+    const sent = { clientId, secret, ...(orElse !== undefined && { orElse }), address }
+    const answer = await this.#options.clientSecrets.check(sent)
     if (typeof answer === 'object') throw notChecked(answer)
     // Looked up anew: the check took a while.
     const client = this.#find(clientId)

@@ -68,7 +68,13 @@ export function readForm(request: OperationRequest): Form {
 
 /** What a client shows of itself: a secret, something that it signed, or nothing but its name. */
 export type ShownClient =
-  | { readonly by: 'secret'; readonly clientId: string; readonly secret: string }
+  | {
+      readonly by: 'secret'
+      readonly clientId: string
+      readonly secret: string
+      /** As it was sent by Basic, where that may be meant. */
+      readonly orElse?: string
+    }
   | { readonly by: 'assertion'; readonly clientId: string | null; readonly assertion: string }
   | { readonly by: 'name'; readonly clientId: string }
 
@@ -88,11 +94,11 @@ export function readShownClient(authorization: string, form: Form): ShownClient 
     )
   }
   if (basic !== undefined) {
-    const { clientId, secret } = readBasic(basic)
-    if (formId !== undefined && formId !== clientId) {
+    const shown = readBasic(basic)
+    if (formId !== undefined && formId !== shown.clientId) {
       throw new OAuthError('invalid_request', 'client_id differs from the one given by Basic')
     }
-    return { by: 'secret', clientId, secret }
+    return { by: 'secret', ...shown }
   }
   if (assertion !== undefined) {
     if (form.get('client_assertion_type') !== ASSERTION_TYPE) {
@@ -109,8 +115,11 @@ export function readShownClient(authorization: string, form: Form): ShownClient 
 
 const BASE64 = /^[\w+/-]+=*$/
 
-/** Both parts are form-encoded before they are joined (RFC 6749 2.3.1). */
-function readBasic(encoded: string): { readonly clientId: string; readonly secret: string } {
+/**
+ * Both parts are form-encoded before they are joined (RFC 6749 2.3.1). Many clients send their
+ * secret as it is, with a + or % that stands for itself: so it may be meant as well.
+ */
+function readBasic(encoded: string): Omit<Extract<ShownClient, { by: 'secret' }>, 'by'> {
   const text = Buffer.from(encoded, 'base64').toString()
   const colon = text.indexOf(':')
   const [clientId, secret] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)].map(
@@ -119,10 +128,11 @@ function readBasic(encoded: string): { readonly clientId: string; readonly secre
   if (!BASE64.test(encoded) || colon < 1 || !clientId || !secret) {
     throw new OAuthError('invalid_client', 'Basic should hold base64(client_id:client_secret)')
   }
-  return { clientId, secret }
+  const sent = text.slice(colon + 1)
+  return { clientId, secret, ...(/[+%]/.test(sent) && { orElse: sent }) }
 }
 
-/** Many clients send their secret as it is: what doesn't decode is taken literally. */
+/** What doesn't decode is taken literally. */
 function formDecode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
