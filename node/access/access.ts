@@ -23,6 +23,7 @@ import { assertionsBehaviour } from './oauth/assertion-place.ts'
 import { ClientSecrets } from './client-secrets.ts'
 import type { ExternalOptions } from './oauth/external-sign-in.ts'
 import { createOAuth } from './oauth/oauth.ts'
+import type { OAuthRates } from './oauth/oauth.ts'
 import { Passwords } from './password.ts'
 import { Secrets } from './secret.ts'
 import { SignIns } from './sign-ins.ts'
@@ -64,7 +65,7 @@ export interface AccessOptions {
   /** Other members serve the same store; absent: this is the only one. */
   readonly hasPeers?: boolean
   /** How often clients may sign in, and be wrong; absent: as often as they like, and the usual. */
-  readonly rates?: Pick<Rates, 'signInClient' | 'wrongSignIns' | 'wrongSignInsMs'>
+  readonly rates?: Pick<Rates, 'signInClient' | 'wrongSignIns' | 'wrongSignInsMs'> & Partial<Rates>
   /** Sign-in by an external provider; absent: nobody does. */
   readonly external?: ExternalOptions | null
   /** Shows a text to the operator. */
@@ -119,8 +120,6 @@ export function createAccess(options: AccessOptions): Access {
   const monotonicMs = (): number => clock.monotonicMs()
   const wrong = rates && { max: rates.wrongSignIns, ms: rates.wrongSignInsMs }
   const signIns = new SignIns({ secrets, nowMs: monotonicMs, ...(wrong && { wrong }) })
-  const tokenMax = rates?.signInClient ?? 0
-  const tokenRate = tokenMax === 0 ? null : new RateLimit('client', tokenMax, monotonicMs)
   const attributesOf = checkedAttributes(options.attributesOf ?? (() => NO_ATTRIBUTES))
   const origin = { by: 'system', trace: 'token-check' }
   const authenticator = new Authenticator({
@@ -141,10 +140,11 @@ export function createAccess(options: AccessOptions): Access {
     passwords,
     secrets,
     operations: createOAuth({
-      ...{ actorSystem, world, sessions, clientSecrets, tokenRate, passwords, authenticator },
+      ...{ actorSystem, world, sessions, clientSecrets, passwords, authenticator },
       ...{ ready, attributesOf, baseUrl, storeSecret: options.storeSecret },
       hasPeers: options.hasPeers ?? false,
       external: options.external ?? null,
+      rates: oauthRates(rates ?? {}, monotonicMs),
     }),
     authenticate: (authorization, addressOf) =>
       authenticator.authenticate(authorization, addressOf),
@@ -163,6 +163,19 @@ export function createAccess(options: AccessOptions): Access {
       revocations.stop()
       authenticator.stop()
     },
+  }
+}
+
+function oauthRates(
+  { signInClient, signInAddress, client }: Partial<Rates>,
+  monotonicMs: () => number,
+): OAuthRates {
+  const limit = (name: string, max = 0): RateLimit | null =>
+    max === 0 ? null : new RateLimit(name, max, monotonicMs)
+  return {
+    tokens: limit('client', signInClient),
+    clients: limit('client', client),
+    strangers: limit('address', signInAddress),
   }
 }
 

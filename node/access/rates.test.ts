@@ -1,5 +1,5 @@
-// How many tokens a client is given in a minute, and that nobody else can use that up. Source:
-// CONTRACT 1.11.
+// How many tokens a client is given in a minute, and how many it may ask about, and that nobody
+// else can use that up. Source: CONTRACT 0 "Rate limits", 1.11.
 
 import t from 'tap'
 import { LIMITS } from '../../config/limits.ts'
@@ -33,4 +33,34 @@ t.test('0 means any number', async (t) => {
   const setup = await station(t)
   const answer = await call(setup, '/oauth/token', asked())
   t.equal(answer.headers?.['RateLimit'], undefined)
+})
+
+t.test('RFC 7662 4: who shows a client is counted by it, all others by address', async (t) => {
+  const setup = await station(t, { introspections: { client: 3, signInAddress: 2 } })
+  addClient(setup, 'other', (client) => client)
+  const { client_secret } = asked()
+  const ask = (form: Record<string, string>, headers: Record<string, string> = {}) =>
+    call(setup, '/oauth/introspect', { token: 'x', ...form }, headers)
+  const wrong = { client_id: 'nobody', client_secret: 'wrong' }
+  t.equal((await ask({})).status, 401, 'nothing is shown')
+  t.equal((await ask(wrong)).status, 401)
+  const over = await ask(wrong)
+  t.match(over, { status: 429, headers: { 'Retry-After': '60' } })
+  t.match(over.body, { error: 'temporarily_unavailable', error_description: /of this address/ })
+  t.equal((await ask({})).status, 429)
+  const assertion = { client_assertion: 'x.y.z', client_assertion_type: 'nonsense' }
+  t.equal((await ask(assertion)).status, 429, 'what takes long is not looked at')
+  t.equal((await ask(wrong, { address: '198.51.100.7' })).status, 401, 'from elsewhere')
+
+  for (const left of [2, 1, 0]) {
+    const answer = await ask({ client_id: 'other', client_secret: client_secret! })
+    t.equal(answer.status, 200, 'behind the same gateway')
+    t.match(answer.headers, { RateLimit: `"client";r=${left};t=60` })
+  }
+  const own = await ask({ client_id: 'other', client_secret: client_secret! })
+  t.match(own, { status: 429, body: { error_description: /of this client/ } })
+  t.equal((await ask({ client_id: 'bootstrap', client_secret: client_secret! })).status, 200)
+  setup.clock.nowMs += LIMITS.http.rateWindowMs
+  t.equal((await ask({})).status, 401)
+  t.match(await ask(assertion), { status: 400, body: { error: 'invalid_request' } })
 })

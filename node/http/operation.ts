@@ -96,8 +96,11 @@ export interface Operation {
     /** A whole body that is no good is refused by `handle`, which may have to remember it. */
     readonly handlesFaults?: true
   }
-  /** Who calls is counted by address, more strictly than all else (CONTRACT 0 "Rate limits"). */
-  readonly rate?: 'sign-in'
+  /**
+   * `sign-in`: who calls is counted by address, more strictly than all else (CONTRACT 0 "Rate
+   * limits"); `own`: the operation counts by itself.
+   */
+  readonly rate?: 'sign-in' | 'own'
   /**
    * How refusals made before `handle` look: `oauth` is `{error, error_description}` (RFC 6749); a
    * function makes the answer itself.

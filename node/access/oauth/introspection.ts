@@ -5,7 +5,6 @@
 import { RequestError } from '../../../protocol/errors.ts'
 import { grantedScope } from '../../../protocol/granted-aces.ts'
 import type { Authenticator } from '../authenticate.ts'
-import type { CheckedClient } from './client-check.ts'
 
 export interface IntrospectionOptions {
   readonly authenticator: Pick<Authenticator, 'authenticate'>
@@ -23,7 +22,8 @@ export class Introspection {
   /** Throws RequestError while it can't be told. */
   async of(
     token: string,
-    { clientId }: CheckedClient,
+    /** Who asks. */
+    clientId: string,
     address: string,
   ): Promise<Record<string, unknown>> {
     const { authenticator, baseUrl } = this.#options

@@ -16,17 +16,24 @@ import { ExternalSignIn } from './external-sign-in.ts'
 import type { ExternalOptions } from './external-sign-in.ts'
 import { FormSeal } from './form-seal.ts'
 import { Introspection } from './introspection.ts'
+import { IntrospectionRates } from './introspection-rates.ts'
+import type { IntrospectionRatesOptions } from './introspection-rates.ts'
 import { People } from './people.ts'
 import { oauthOperations } from './routes.ts'
 import { TokenRequests } from './token-requests.ts'
+
+/** How much in a minute; null: any number. */
+export interface OAuthRates extends IntrospectionRatesOptions {
+  /** Token requests of one client. */
+  readonly tokens: RateLimit | null
+}
 
 export interface OAuthOptions {
   readonly actorSystem: ActorSystem
   readonly world: World
   readonly sessions: SessionGrants
   readonly clientSecrets: ClientSecrets
-  /** Token requests of one client in a minute; null: any number. */
-  readonly tokenRate: RateLimit | null
+  readonly rates: OAuthRates
   readonly passwords: Passwords
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly ready: Ready
@@ -43,7 +50,7 @@ export interface OAuthOptions {
 
 export function createOAuth(options: OAuthOptions): Operation[] {
   const { actorSystem, world, sessions, clientSecrets, passwords, authenticator } = options
-  const { ready, attributesOf, baseUrl, storeSecret } = options
+  const { ready, attributesOf, baseUrl, storeSecret, rates } = options
   const { system } = actorSystem
   const { random } = world
   const nowMs = (): number => world.clock.nowMs()
@@ -59,8 +66,9 @@ export function createOAuth(options: OAuthOptions): Operation[] {
     sessions,
     baseUrl,
     clients: new ClientCheck({ system, clientSecrets, assertions }),
-    tokens: new TokenRequests({ system, sessions, people, attributesOf, rate: options.tokenRate }),
+    tokens: new TokenRequests({ system, sessions, people, attributesOf, rate: rates.tokens }),
     authorize: new Authorize({ system, ready, people, sessions, seal, external, baseUrl }),
     introspection: new Introspection({ authenticator, baseUrl }),
+    introspectionRates: new IntrospectionRates(rates),
   })
 }

@@ -10,6 +10,7 @@ import type { SessionGrants } from '../sessions/grants.ts'
 import type { Authorize } from './authorize.ts'
 import type { CheckedClient, ClientCheck } from './client-check.ts'
 import type { Introspection } from './introspection.ts'
+import type { IntrospectionRates } from './introspection-rates.ts'
 import { CALLBACK_PATH } from './external-sign-in.ts'
 import { metadata } from './metadata.ts'
 import { refusedPage } from './pages/pages.ts'
@@ -25,6 +26,7 @@ export interface OAuthParts {
   readonly tokens: TokenRequests
   readonly authorize: Authorize
   readonly introspection: Introspection
+  readonly introspectionRates: IntrospectionRates
   /** Public address, without a slash at its end. */
   readonly baseUrl: string
 }
@@ -108,6 +110,7 @@ export function oauthOperations(parts: OAuthParts): Operation[] {
     },
     {
       ...OF_CLIENTS,
+      rate: 'own',
       path: '/oauth/introspect',
       summary: 'What a token of its own is good for, for a client (RFC 7662)',
       handle: (request) => answered(whenReady(parts, request, introspect)),
@@ -198,10 +201,18 @@ async function revoke(parts: OAuthParts, asked: Asked): Promise<OperationRespons
 }
 
 async function introspect(parts: OAuthParts, asked: Asked): Promise<OperationResponse> {
-  const token = asked.form.get('token')
+  const { form, address } = asked
+  const { clientId, headers } = await parts.introspectionRates.admit(
+    address,
+    form.has('client_assertion'),
+    async () => {
+      const client = await clientOf(parts, asked)
+      if (client === null || !client.isShown) throw nobody()
+      return client
+    },
+  )
+  const token = form.get('token')
   if (token === undefined) throw new OAuthError('invalid_request', 'token is missing')
-  const client = await clientOf(parts, asked)
-  if (client === null || !client.isShown) throw nobody()
-  const body = await parts.introspection.of(token, client, asked.address)
-  return { status: 200, headers: TOKEN_HEADERS, body }
+  const body = await parts.introspection.of(token, clientId, address)
+  return { status: 200, headers: { ...TOKEN_HEADERS, ...headers }, body }
 }

@@ -39,6 +39,8 @@ export async function station(
     external?: ExternalOptions
     /** In a minute; 0, the default here: any number. */
     tokensOfClient?: number
+    /** The same of introspections, of a client, and of an address that shows none. */
+    introspections?: { readonly client: number; readonly signInAddress: number }
     ready?: Ready
   } = {},
 ): Promise<Setup> {
@@ -75,7 +77,10 @@ export async function station(
     baseUrl: 'http://127.0.0.1:8080',
     storeSecret: 'store',
     ...(options.external && { external: options.external }),
-    rates: { signInClient: options.tokensOfClient ?? 0, wrongSignIns: 10, wrongSignInsMs: 900_000 },
+    rates: {
+      ...{ signInClient: options.tokensOfClient ?? 0, wrongSignIns: 10, wrongSignInsMs: 900_000 },
+      ...options.introspections,
+    },
     tell: (text) => printed.push(text),
     isTerminal: options.isTerminal ?? false,
     tidies: () => true,

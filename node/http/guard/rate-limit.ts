@@ -45,6 +45,12 @@ export class RateLimit {
     })
   }
 
+  /** Whether one more of `key` would be one too many; nothing is counted. */
+  isFull(key: string): boolean {
+    const window = this.#windows.get(key)
+    return window !== undefined && window.endsMs > this.#nowMs() && window.used >= this.#max
+  }
+
   /** Whose requests are counted. */
   get size(): number {
     return this.#windows.size
