@@ -186,19 +186,19 @@ t.test('a session without a scope has what the page listed, for good', async (t)
 
   const path = `/resources/iam/clients/${client.id}`
   const { properties } = (await node.ask(path)).json<{ properties: object }>()
-  const wider = { ...properties, scopes: [...scope.split(' '), 'graph:query'] }
+  const wider = { ...properties, scopes: [...scope.split(' '), 'iam/roles:read'] }
   const headers = { 'If-Match': '*' }
   const changed = await node.ask(path, { method: 'PUT', headers, body: { properties: wider } })
   t.equal(changed.status, 200, changed.text)
-  const meta = (token: string): Promise<Answer> => node.ask('/resources/graph/meta', { token })
-  refused(t, await meta(first.access_token), 'FORBIDDEN', /graph/)
+  const roles = (token: string): Promise<Answer> => node.ask('/resources/iam/roles', { token })
+  refused(t, await roles(first.access_token), 'FORBIDDEN', /iam\/roles:read/)
   const { refresh_token } = first
   const again = await ask({ grant_type: 'refresh_token', refresh_token, ...by })
   const second = again.json<Record<'access_token' | 'refresh_token' | 'scope', string>>()
   t.equal(second.scope, scope)
-  refused(t, await meta(second.access_token), 'FORBIDDEN', /graph/)
+  refused(t, await roles(second.access_token), 'FORBIDDEN', /iam\/roles:read/)
   const more = { grant_type: 'refresh_token', refresh_token: second.refresh_token, ...by }
-  oauthError(t, await ask({ ...more, scope: 'graph:query' }), 'invalid_scope', /agreed to/)
+  oauthError(t, await ask({ ...more, scope: 'iam/roles:read' }), 'invalid_scope', /agreed to/)
 })
 
 t.test('revocation', async (t) => {
