@@ -25,13 +25,19 @@ t.test('external sign-in: what belongs together, and what no issuer is', async (
   t.strictSame(oidcOf(both), {
     ...{ issuer: 'https://id.example/r/', clientId: 'kontor', clientSecret: null },
     ...{ scopes: 'openid email profile', label: 'id.example', findBy: 'subject' },
-    ...{ firstSignIn: 'refuse', roles: [] },
+    ...{ firstSignIn: 'refuse', roles: [], domains: [] },
   })
   const more = {
     ...{ KONTOR_OIDC_FIND_BY: 'email', KONTOR_OIDC_LABEL: 'Id', KONTOR_OIDC_SCOPES: 'openid' },
     ...{ KONTOR_OIDC_FIRST_SIGN_IN: 'make', KONTOR_OIDC_ROLES: 'shop:clerk, shop:read' },
+    KONTOR_OIDC_DOMAINS: 'Shop.example, eu.shop.example',
   }
-  t.match(oidcOf({ ...both, ...more }), { label: 'Id', roles: ['shop:clerk', 'shop:read'] })
+  const domains = ['shop.example', 'eu.shop.example']
+  t.match(oidcOf({ ...both, ...more }), {
+    label: 'Id',
+    roles: ['shop:clerk', 'shop:read'],
+    domains,
+  })
   const one = (env: Record<string, string>) => problems({ ...both, ...env }).join('\n')
   for (const issuer of [
     ...['http://id.example', 'http://127.0.0.1.example', 'http://10.0.0.1', 'ftp://id.example'],
@@ -52,6 +58,10 @@ t.test('external sign-in: what belongs together, and what no issuer is', async (
     /^KONTOR_OIDC_CLIENT_ID: not set, but KONTOR_OIDC_ISSUER is/,
   ])
   t.match(one({ KONTOR_OIDC_ROLES: 'a:b' }), /ROLES: is set, but KONTOR_OIDC_FIRST_SIGN_IN is not/)
+  t.match(one({ KONTOR_OIDC_DOMAINS: 'a.b' }), /DOMAINS: is set, but KONTOR_OIDC_FIRST_SIGN_IN is/)
+  for (const domain of ['shop', '@shop.example', 'a@shop.example', '*.shop.example', '*', 'ä.se']) {
+    t.match(one({ ...more, KONTOR_OIDC_DOMAINS: domain }), /must be a domain, such as/, domain)
+  }
   const owners = { ...more, KONTOR_OIDC_ROLES: 'a:b,system:owner' }
   t.match(one(owners), /^KONTOR_OIDC_ROLES: system:owner is given by an owner/)
   t.match(one({ KONTOR_OIDC_SCOPES: 'email' }), /openid among them/)

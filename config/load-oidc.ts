@@ -29,8 +29,10 @@ export function checkOidc(
     problems.push('KONTOR_OIDC_CLIENT_ID: not set, but KONTOR_OIDC_ISSUER is; give both or neither')
   }
   const { KONTOR_OIDC_ROLES: roles, KONTOR_OIDC_FIRST_SIGN_IN: first } = values
-  if (roles.length > 0 && first !== 'make') {
-    problems.push('KONTOR_OIDC_ROLES: is set, but KONTOR_OIDC_FIRST_SIGN_IN is not make')
+  for (const name of ['KONTOR_OIDC_ROLES', 'KONTOR_OIDC_DOMAINS'] as const) {
+    if (values[name].length > 0 && first !== 'make') {
+      problems.push(`${name}: is set, but KONTOR_OIDC_FIRST_SIGN_IN is not make`)
+    }
   }
   const wrong = roles.find((role) => role === OWNER_ROLE)
   if (wrong !== undefined) {
@@ -51,6 +53,7 @@ export function oidcSettings(values: SettingValues): OidcSettings | null {
     label: values.KONTOR_OIDC_LABEL ?? new URL(issuer).host,
     findBy: values.KONTOR_OIDC_FIND_BY,
     firstSignIn: values.KONTOR_OIDC_FIRST_SIGN_IN,
+    domains: values.KONTOR_OIDC_DOMAINS.map((domain) => domain.toLowerCase()),
     roles: values.KONTOR_OIDC_ROLES,
   }
 }

@@ -58,6 +58,17 @@ export const OIDC_TABLE = {
     kind: oneOf('refuse', 'make'),
     initial: 'refuse',
   }),
+  KONTOR_OIDC_DOMAINS: row<readonly string[]>({
+    key: 'oidc.domains',
+    what:
+      'Domains of the e-mail addresses with which a principal is made so, each exactly. Of a ' +
+      'provider where anybody gets an account without them anybody is made.',
+    kind: several(
+      matching('a domain, such as shop.example', /^(?=.{1,253}$)[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/),
+    ),
+    initial: [],
+    initially: 'any domain',
+  }),
   KONTOR_OIDC_ROLES: row<readonly string[]>({
     key: 'oidc.roles',
     what: 'Roles of principals that are made so.',

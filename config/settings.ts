@@ -68,6 +68,8 @@ export interface OidcSettings {
   /** Whether a verified e-mail address finds a principal that has no login there yet. */
   readonly findBy: 'subject' | 'email'
   readonly firstSignIn: 'refuse' | 'make'
+  /** Of e-mail addresses with which principals are made, in lower case; empty: any. */
+  readonly domains: readonly string[]
   /** Of principals that are made by signing in. */
   readonly roles: readonly string[]
 }

@@ -110,8 +110,12 @@ export const ACCESS_LIMITS = {
   /** From a request to the last byte of its answer. */
   externalRequestMs: 10_000,
   externalAnswerBytesMax: 256 * KiB,
-  /** Sign-ins that wait for the provider at once; of one network no more than are still free. */
+  /** Sign-ins that ask the provider at once; of one network no more than are still free. */
   externalExchangesMax: 16,
+  /** Those that wait for it, in all and of one block of addresses, and how long; more get 429. */
+  externalWaitingMax: 64,
+  externalOfBlockWaitingMax: 48,
+  externalWaitMs: 5_000,
   /** What the provider tells of itself is asked for again after so long. */
   externalMetadataMs: 10 * 60_000,
   /** What goes along to the provider and back, in an address. */

@@ -22,6 +22,7 @@ const node = await startNode(t, {
   KONTOR_OIDC_CLIENT_SECRET: CLIENT_SECRET,
   KONTOR_OIDC_FIND_BY: 'email',
   KONTOR_OIDC_FIRST_SIGN_IN: 'make',
+  KONTOR_OIDC_DOMAINS: 'shop.example',
   KONTOR_OIDC_ROLES: 'system:portal:full',
 })
 const grant_types = ['authorization_code']
@@ -112,6 +113,10 @@ t.test('who is not there is made, by themselves as the changes tell', async (t) 
   })
   await node.ask(`${PEOPLE}/${id}`, { method: 'DELETE' })
   t.equal(await statusWith(token), 401)
+  const again = await node.ask('/resources/me', { token: await tokenOf(await signIn()) })
+  t.not(again.json<{ id: string }>().id, id, 'who was deleted is made anew')
+  provider.user = { ...provider.user, sub: 'u10', email: 'eve@evil.example' }
+  t.match((await signIn()).shown, { status: 403 }, 'of the domains that are settled alone')
 })
 
 t.test('a provider that is away: the page says so, and the password is asked for', async (t) => {

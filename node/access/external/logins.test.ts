@@ -130,6 +130,32 @@ t.test('a first sign-in makes a principal, where that is settled', async (t) => 
   }
 })
 
+t.test('where domains are settled, principals are made of theirs alone', async (t) => {
+  const domains = ['shop.example', 'b.example']
+  const { provider, browser, all } = await externalScene(t, { firstSignIn: 'make', domains })
+  const before = all()
+  for (const email of [
+    ...['bo@evil.example', 'bo@x.shop.example', 'bo@shop.example.evil.example', 'bo@example'],
+    ...['bo@notshop.example', '"bo@shop.example"@evil.example'],
+  ]) {
+    provider.user = { sub: 'u9', email, email_verified: true }
+    t.match(await browser().signIn(provider), NOBODY, email)
+  }
+  t.equal(all(), before)
+  for (const [i, email] of ['bo@Shop.Example', 'bo@b.example'].entries()) {
+    provider.user = { sub: `n${i}`, email, email_verified: true }
+    t.equal(await browser().signIn(provider), 'in', email)
+  }
+  provider.user = { sub: 'u1', email: 'ada@other.example', email_verified: true }
+  t.match(await browser().signIn(provider), NOBODY)
+})
+
+t.test('who is there is found whatever the domain', async (t) => {
+  const domains = ['other.example']
+  const { provider, browser } = await externalScene(t, { firstSignIn: 'make', domains })
+  t.equal(await browser().signIn(provider), 'in')
+})
+
 t.test(
   'by the subject, with principals made: an address that somebody has is refused',
   async (t) => {

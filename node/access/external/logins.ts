@@ -21,7 +21,7 @@ import type { Account, Profile } from './provider.ts'
 export interface LoginsOptions {
   readonly actorSystem: ActorSystem
   readonly world: World
-  readonly settings: Pick<OidcSettings, 'findBy' | 'firstSignIn' | 'roles'>
+  readonly settings: Pick<OidcSettings, 'findBy' | 'firstSignIn' | 'domains' | 'roles'>
 }
 
 interface Writing {
@@ -93,7 +93,7 @@ export class Logins {
       const value = { ...found.value, logins: [...logins, login] }
       return { key: found.key, body: { value, ifMatch: [etagOf(found.version)] } }
     }
-    if (settings.firstSignIn !== 'make') return null
+    if (settings.firstSignIn !== 'make' || !isOfOne(settings.domains, email)) return null
     const value: Principal = {
       properties: { name: name !== null && isName(name) ? name : email, email },
       roles: [...settings.roles],
@@ -121,6 +121,12 @@ export class Logins {
       const cancel = world.clock.after(LIMITS.cluster.systemStaleMs, end)
     })
   }
+}
+
+/** Of no domains: any will do. */
+function isOfOne(domains: readonly string[], email: string): boolean {
+  const domain = foldedEmail(email.slice(email.lastIndexOf('@') + 1))
+  return domains.length === 0 || domains.includes(domain)
 }
 
 function isActive({ value }: { readonly value: Principal }): boolean {

@@ -57,7 +57,7 @@ export class ExternalSignIn {
   readonly #parts: Parts
   readonly #provider: Provider
   readonly #logins: Logins
-  readonly #exchanges = new Exchanges()
+  readonly #exchanges: Exchanges
   readonly #returns: Returns
 
   constructor(parts: Parts) {
@@ -70,6 +70,7 @@ export class ExternalSignIn {
       fetch: boundedFetch({ fetch, clock, issuer: settings.issuer }),
       nowMs: () => clock.nowMs(),
     })
+    this.#exchanges = new Exchanges(clock)
     this.#logins = new Logins({ actorSystem, world, settings })
     this.#returns = new Returns(monotonicMs)
   }

@@ -37,7 +37,7 @@ export async function externalScene(t: Test, more: Partial<OidcSettings> = {}) {
       settings: {
         ...{ issuer: provider.issuer, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET },
         ...{ scopes: 'openid email profile', label: 'Example Id', findBy: 'email' },
-        ...{ firstSignIn: 'refuse', roles: [] },
+        ...{ firstSignIn: 'refuse', domains: [], roles: [] },
         ...more,
       },
       fetch: (url, init) => {
