@@ -60,7 +60,7 @@ const ROOMS = {
   'node/http': ['node/access', 'node/queues'],
   'node/access': ['node/http', 'node/queues'],
   'node/access/oauth': ['node/access', 'node/http'],
-  'node/access/external': ['node/access', 'node/http'],
+  'node/access/external': ['node/access', 'node/http', 'node/queues'],
   'node/access/oauth/pages': ['node/http'],
   'node/graph': ['node/access', 'node/http', 'node/queues'],
   'node/indexing': ['node/graph', 'node/http', 'node/queues'],

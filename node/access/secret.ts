@@ -144,8 +144,8 @@ function padded(hashes: readonly string[]): readonly string[] {
 }
 
 /**
- * Older programs kept what they had made as `scrypt$<log2 cost>$<salt>$<hash>$<mark>`, with 8 of its
- * 256 bits, by which most wrong ones are told.
+ * Older programs kept what they had made as `scrypt$<log2 cost>$<salt>$<hash>$<mark>`, with 8 of
+ * its 256 bits, by which most wrong ones are told.
  */
 function mayBeScryptOf(secret: string, stored: string): boolean {
   const [form, , , , mark] = stored.split('$')

@@ -36,7 +36,7 @@ export type Readings = readonly [secret: string] | readonly [secret: string, orE
 export interface SecretCheck {
   /** It was right before: known at once. */
   isKnown(readings: Readings, hashes: readonly string[]): boolean
-  /** In microseconds; null: it has to be checked at length. Takes as long for no hash as for ten. */
+  /** In microseconds, of no hash as of ten; null: it has to be checked at length. */
   atOnce(readings: Readings, hashes: readonly string[]): boolean | null
   /** At length, of the first reading alone. Takes as long for no hash as for one. */
   matches(readings: Readings, hashes: readonly string[]): Promise<boolean>
