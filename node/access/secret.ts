@@ -16,6 +16,7 @@ const BLOCK_SIZE = 8
 const SALT_BYTES = 16
 const HASH_BYTES = 32
 const MADE = 'sha256$'
+const CHOSEN = 'scrypt$'
 
 /** SHA-256 of a salt and a secret. */
 export type Digest = (salt: Buffer, secret: string) => Buffer
@@ -53,7 +54,8 @@ export class Secrets implements SecretCheck {
   async hashChosen(secret: string): Promise<string> {
     const salt = this.#bytes(SALT_BYTES)
     const hashed = await derive(secret, salt, COST_LOG2)
-    const stored = `scrypt$${COST_LOG2}$${salt.toString('base64url')}$${hashed.toString('base64url')}`
+    const texts = [COST_LOG2, salt.toString('base64url'), hashed.toString('base64url')]
+    const stored = `${CHOSEN}${texts.join('$')}`
     this.#remember(stored, this.#digest(secret))
     return stored
   }
@@ -137,10 +139,14 @@ export class Secrets implements SecretCheck {
 const NOTHING = Buffer.alloc(HASH_BYTES)
 const NOBODYS = `${MADE}${'A'.repeat(22)}$${'A'.repeat(43)}`
 
+const ALL_NOBODYS: readonly string[] = Array.from(
+  { length: LIMITS.access.secretsOfClientMax },
+  () => NOBODYS,
+)
+
 /** As many as a client has at most. */
 function padded(hashes: readonly string[]): readonly string[] {
-  const missing = Math.max(0, LIMITS.access.secretsOfClientMax - hashes.length)
-  return [...hashes, ...Array.from({ length: missing }, () => NOBODYS)]
+  return hashes.concat(ALL_NOBODYS.slice(hashes.length))
 }
 
 /**
@@ -148,8 +154,9 @@ function padded(hashes: readonly string[]): readonly string[] {
  * its 256 bits, by which most wrong ones are told.
  */
 function mayBeScryptOf(secret: string, stored: string): boolean {
-  const [form, , , , mark] = stored.split('$')
-  if (form !== 'scrypt' || mark === undefined) return form === 'scrypt'
+  if (!stored.startsWith(CHOSEN)) return false
+  const [, , , , mark] = stored.split('$')
+  if (mark === undefined) return true
   const own = hash('sha256', `mark of ${secret}`, 'hex').slice(0, 2)
   return mark === own
 }
