@@ -47,8 +47,8 @@ const ENV = {
 function stepNamed(name: string) {
   const step = STEPS.find((candidate) => candidate.name === name)!
   const ofTap = Object.keys(process.env).filter((variable) => /^_?TAP/.test(variable))
-  const without = ['NODE_OPTIONS', ...ofTap].map((variable) => `-u ${variable}`)
-  return { ...step, command: `env ${without.join(' ')} ${step.command}` }
+  const without = ['NODE_OPTIONS', ...ofTap].flatMap((variable) => ['-u', variable])
+  return { ...step, command: ['env', ...without, ...step.command] }
 }
 
 type Files = Readonly<Record<string, string>>

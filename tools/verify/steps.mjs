@@ -1,6 +1,7 @@
 // The checks and tests of the project as a table, and how one step of it is run and judged.
 
 import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { readTap } from './tap.mjs'
 
@@ -23,8 +24,8 @@ const FOLDERS = [
 ]
 
 /**
- * @typedef {{ name: string, command: string, minutes: number, expect?: RegExp, tap?: true,
- *   env?: Record<string, string>, engines?: true, alone?: true, quick?: true }} Step
+ * @typedef {{ name: string, command: readonly string[], minutes: number, expect?: RegExp,
+ *   tap?: true, env?: Record<string, string>, engines?: true, alone?: true, quick?: true }} Step
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  */
 
@@ -42,6 +43,9 @@ const FOLDERS = [
  * @property {string | null} problem how the tool failed
  */
 
+/** Runs test files: by its place, for a step may run in the folder of another project. */
+const FILES = ['node', fileURLToPath(new URL('./files.ts', import.meta.url))]
+
 /**
  * Suites of real faults, one file at a time: a process that dies is timed by the clock.
  *
@@ -49,44 +53,44 @@ const FOLDERS = [
  */
 function faults(...names) {
   const files = names.map((name) => `test/cluster/${name}.faults.ts`)
-  return `tap --reporter=tap --jobs=1 --timeout=900 ${files.join(' ')}`
+  return [...FILES, '--jobs', '1', '--timeout', '900', ...files]
 }
 
 /**
- * The steps in their order, the fast ones first. `command` names an installed tool; `expect` must
- * be found in what it prints, for a tool that checks nothing reports success too; `minutes` is its
- * bound; a step with `tap` is counted by its assertions, any other as one check; one with
- * `engines` can't run without real servers; one with `alone` has servers that it may stop, and no
- * others run beside them; one with `quick` is for `npm run check` alone: the step `tests` runs its
- * tests too.
+ * The steps in their order, the fast ones first. `command` names an installed tool and what it is
+ * given; `expect` must be found in what it prints, for a tool that checks nothing reports success
+ * too; `minutes` is its bound; a step with `tap` is counted by its assertions, any other as one
+ * check; one with `engines` can't run without real servers; one with `alone` has servers that it
+ * may stop, and no others run beside them; one with `quick` is for `npm run check` alone: the step
+ * `tests` runs its tests too.
  *
  * @type {readonly Step[]}
  */
 export const STEPS = [
-  { name: 'lint', command: 'oxlint --type-aware', expect: /on [1-9]\d* files/, minutes: 3 },
-  { name: 'format', command: 'oxfmt --check', expect: /on [1-9]\d* files/, minutes: 1 },
-  { name: 'types', command: 'tsc -p .', minutes: 5 },
+  { name: 'lint', command: ['oxlint', '--type-aware'], expect: /on [1-9]\d* files/, minutes: 3 },
+  { name: 'format', command: ['oxfmt', '--check'], expect: /on [1-9]\d* files/, minutes: 1 },
+  { name: 'types', command: ['tsc', '-p', '.'], minutes: 5 },
   {
     name: 'imports',
-    command: `depcruise --config .dependency-cruiser.cjs ${FOLDERS.join(' ')}`,
+    command: ['depcruise', '--config', '.dependency-cruiser.cjs', ...FOLDERS],
     expect: /no dependency violations found \([1-9]\d* modules/,
     minutes: 3,
   },
-  { name: 'dead', command: 'knip --no-progress', minutes: 3 },
+  { name: 'dead', command: ['knip', '--no-progress'], minutes: 3 },
   {
     name: 'units',
-    command: 'node tools/verify/units.ts',
+    command: ['node', 'tools/verify/units.ts'],
     tap: true,
     quick: true,
     minutes: 5,
     // In seconds, for all of them: tap takes the process for one test, to which it gives 30.
     env: { TAP_TIMEOUT: '280' },
   },
-  { name: 'tests', command: 'tap --reporter=tap', tap: true, minutes: 50 },
+  { name: 'tests', command: FILES, tap: true, minutes: 50 },
   // The specification once more, on the drivers of a cluster.
   {
     name: 'spec',
-    command: 'tap --reporter=tap test/spec/*.test.ts',
+    command: [...FILES, 'test/spec'],
     tap: true,
     minutes: 25,
     env: { SPEC_DRIVER: 'cluster' },
@@ -121,7 +125,7 @@ export const STEPS = [
  * @returns {Promise<Outcome>}
  */
 export async function runStep(step, { cwd, env, paths = [] }) {
-  const command = [step.command, ...paths].join(' ')
+  const command = [...step.command, ...paths]
   const options = { cwd, env: { ...env, ...step.env }, timeout: step.minutes * MINUTE_MS }
   const ended = await run(command, options)
   return step.tap ? judgeTests(ended, env) : judgeCheck(step, ended)
@@ -168,12 +172,12 @@ function judgeTests({ output, errors, problem }, env) {
 /**
  * Runs a tool to its end.
  *
- * @param {string} command
+ * @param {readonly string[]} command
  * @param {{ cwd: string, env: NodeJS.ProcessEnv, timeout: number }} options
  * @returns {Promise<Ended>}
  */
 function run(command, { cwd, env, timeout }) {
-  const [program = '', ...args] = command.trim().split(/\s+/)
+  const [program = '', ...args] = command
   return new Promise((resolve) => {
     const child = spawn(program, args, {
       cwd,
