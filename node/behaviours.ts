@@ -7,9 +7,13 @@ import type { Completion } from '../commerce/order/completion.ts'
 import { orderBehaviour } from '../commerce/order/order.ts'
 import type { Behaviour } from '../protocol/behaviour.ts'
 import { accessBehaviours } from './access/access.ts'
+import { refusalToDefine } from './graph/custom/definition-access.ts'
 import { registryBehaviour } from './registry/entry.ts'
 
 /** The actor types. The workers call it without arguments: they only fold and project. */
 export function behaviours(channels?: ChannelView, completion?: Completion): Behaviour[] {
-  return [...accessBehaviours(), registryBehaviour, orderBehaviour(channels, completion)]
+  const [access, order] = [accessBehaviours(), orderBehaviour(channels, completion)]
+  const nodes = [...access, order].flatMap(({ nodeTypes }) => nodeTypes)
+  const registry = registryBehaviour((caller, entry) => refusalToDefine(caller, entry, nodes))
+  return [...access, registry, order]
 }

@@ -87,7 +87,12 @@ async function node(t: Pick<Test, 'teardown' | 'fail'>, before?: World): Promise
     ...registryOperations({
       actorSystem: member,
       consistency,
-      graph: { fault: () => null, valuesOf: () => null, sharedValues: () => [] },
+      graph: {
+        fault: () => null,
+        refusalToDefine: () => null,
+        valuesOf: () => null,
+        sharedValues: () => [],
+      },
     }),
   ]
   const call = async (path: string, options: Call = {}): Promise<Answer> => {

@@ -24,6 +24,12 @@ const TYPED_ACTORS: ReadonlySet<string> = new Set(['asset', 'ticket'])
 export const NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/
 /** Node types may be typed ones (`ticket.claim`); attributes may be members (`dynamic.region`). */
 const DOTTED = /^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$/
+/** What a path segment may hold: anything but what the grammar itself uses. */
+// eslint-disable-next-line no-control-regex -- control characters are what it keeps out
+export const SEGMENT = /^[^\s:*/\u0000-\u001f\u007f]+$/
+/** Names of `field[:<field>[:<sub-field>]]`. */
+export const FIELD_NAMES_MAX = 2
+
 /** A reason says what is wrong and what would be right. */
 export const wrong = (reason: string): AceResult => ({ ok: false, reason })
 
@@ -70,4 +76,18 @@ export function actorAce(text: string, ace: Ace): AceResult {
   if (uuid !== null) return { ok: true, ace: { ...ace, path: ['actors', type!, uuid] } }
   if (TYPED_ACTORS.has(type!) && NAME.test(id)) return { ok: true, ace }
   return wrong(`"${text}" should name the actor by its UUID: authorization always uses it`)
+}
+
+/**
+ * The permission of a field by its path, `field:dynamic:myField`: as narrow as an entry can be. No
+ * entry names a member that holds what the grammar itself uses, nor what is further down: that is
+ * covered only by an entry on what is above it.
+ */
+export function fieldPermission(path: readonly string[]): string {
+  let permission = 'field'
+  for (const name of path.slice(0, FIELD_NAMES_MAX)) {
+    if (!SEGMENT.test(name)) break
+    permission += `:${name}`
+  }
+  return permission
 }

@@ -6,7 +6,16 @@
 //   permission := "*" | name *(":" name)            -- sub-names only for graph fields
 
 import { type Attributes, NO_ATTRIBUTES } from './attributes.ts'
-import { type Ace, type AceResult, actorAce, graphAce, NAME, wrong } from './ace-forms.ts'
+import {
+  type Ace,
+  type AceResult,
+  actorAce,
+  FIELD_NAMES_MAX,
+  graphAce,
+  NAME,
+  SEGMENT,
+  wrong,
+} from './ace-forms.ts'
 import { RESOURCES, resourceOf, WHOLE } from './ace-resources.ts'
 import { GrantedPlace } from './granted-place.ts'
 
@@ -23,9 +32,6 @@ export const ACE_LIMITS = {
   aclQuestionCharsMax: 256,
 } as const
 
-/** What a path segment may hold: anything but what the grammar itself uses. */
-// eslint-disable-next-line no-control-regex -- control characters are what it keeps out
-const SEGMENT = /^[^\s:*/\u0000-\u001f\u007f]+$/
 const ATTRIBUTE = /^([^@:/]+)@/
 
 /** Reads one entry. A reason names what is wrong and what would be right. */
@@ -83,7 +89,7 @@ function checkAce(
   if (sub.length > 0 && !(resource === 'graph' && name === 'field')) {
     return wrong(`"${text}" has sub-names behind ${name}; only graph fields have them`)
   }
-  if (sub.length > 2 || !sub.every((part) => SEGMENT.test(part))) {
+  if (sub.length > FIELD_NAMES_MAX || !sub.every((part) => SEGMENT.test(part))) {
     return wrong(`"${text}" should name a field as field[:<field>[:<sub-field>]]`)
   }
   if (resource === 'graph') return graphAce(text, { attribute, path: segments, permission })

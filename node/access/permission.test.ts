@@ -7,14 +7,12 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Member } from '../../cluster/member.ts'
 import type { RequestError } from '../../protocol/errors.ts'
 import { SYSTEM_SHARD } from '../../protocol/ids.ts'
-import type { Behaviour } from '../../protocol/behaviour.ts'
 import type { Reply } from '../../protocol/message.ts'
 import { makeMembers } from '../../cluster/testing/members.ts'
 import type { OneMember } from '../../cluster/testing/members.ts'
-import { registryBehaviour } from '../registry/entry.ts'
+import { behaviours } from '../behaviours.ts'
 import { deleteRequest, putRequest } from '../system-actor.ts'
 import type { Origin } from '../system-actor.ts'
-import { accessBehaviours } from './access.ts'
 import { BOOTSTRAP_CLIENT } from './client.ts'
 import type { Client } from './client.ts'
 import type { CallerSession } from '../../protocol/message.ts'
@@ -43,8 +41,7 @@ type Put = readonly [value: unknown, origin: Origin, more?: object]
 
 /** Two members, the owner of `system` and another whose edge checks nothing; a first client. */
 async function cluster() {
-  const behaviours = [...accessBehaviours(), registryBehaviour] as Behaviour[]
-  const members = makeMembers({ behaviours })
+  const members = makeMembers({ behaviours: behaviours() })
   const two = [await members.start('a'), await members.start('b')]
   const has = (member: Member): boolean => member.shards.get(SYSTEM_SHARD)?.state === 'serving'
   await members.until('somebody has it', () => two.some(({ member }) => has(member)))
@@ -87,6 +84,25 @@ t.test('registry: as far as the session of its caller goes, by whatever edge', a
   t.equal(await drop('registry', 'theirs/a', mine), 'FORBIDDEN')
   t.equal(await drop('registry', 'mine/a', mine), 'ok')
   t.equal(owner.system.size('registry'), 0)
+})
+
+t.test('a custom field: as far as its caller sees its source, by whatever edge', async (t) => {
+  const scope = 'registry:write graph/order:query graph/order:field:dynamic:season'
+  const { put, drop, mine, owner } = await signedIn(t, { scope })
+  const key = 'graph/order/fields/season'
+  const define = (source: string, more = {}): Promise<string> => {
+    const value = { type: 'text', source }
+    return put('registry', key, { value, isSecret: false, ...more }, mine)
+  }
+  t.equal(await define(`dynamic->'season'`), 'ok')
+  t.equal(await define('orderNumber'), 'FORBIDDEN_FIELD')
+  t.equal(await define('', { value: null, isSecret: true, sealed: 'x' }), 'FORBIDDEN_FIELD')
+  const kept = owner.system.get<{ value: { source: string } }>('registry', key)
+  t.equal(kept?.value.value.source, `dynamic->'season'`, 'the one before stands')
+  const edge = { field: 'season', relatedSet: 'orders', cardinality: 'many' }
+  const link = { value: edge, isSecret: false }
+  t.equal(await put('registry', 'graph/order/edges/x', link, mine), 'FORBIDDEN_FIELD')
+  t.equal(await drop('registry', key, mine), 'ok', 'whoever deletes one gives nothing')
 })
 
 /** It is told of nothing new from now on, and goes by what it has; returns the way to end that. */

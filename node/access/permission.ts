@@ -44,18 +44,6 @@ export function lacksAttribute(acl: Acl, { attribute }: Ace): boolean {
 
 type Calling = Pick<Turn, 'by' | 'session'>
 
-/** Why the caller of this turn may not do what needs this permission; null: it may. */
-export function refusalOf(
-  view: ConfigurationView,
-  turn: Calling,
-  resource: string,
-  permission: string,
-): string | null {
-  const acl = aclOfCaller(view, turn)
-  if (typeof acl === 'string') return acl
-  return acl.covers(resource, permission) ? null : `this needs the ACE ${resource}:${permission}`
-}
-
 /**
  * What the caller of this turn may do, or why nothing. That the session was there its member says;
  * that it has not been revoked of late, that its identity and client are those of then, and what

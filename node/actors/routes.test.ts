@@ -40,7 +40,7 @@ interface Call {
 }
 
 function station(order: typeof noteOrder = noteOrder) {
-  const system = new ActorSystemTwin([order, registryBehaviour])
+  const system = new ActorSystemTwin([order, registryBehaviour(() => null)])
   const operations = actorOperations({
     actorSystem: system,
     consistency: { encode: (at) => at.map((p) => `${p.shard}:${p.offset}`).join() },

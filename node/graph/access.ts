@@ -2,6 +2,7 @@
 // protocol/ace.ts knows no nodes, and protocol/graph no entries. Source: specification "Scopes and
 // ACEs", CONTRACT 1.4 "ACL failures".
 
+import { fieldPermission } from '../../protocol/ace-forms.ts'
 import { type Acl, type NodeGrant, aclOfLists } from '../../protocol/ace.ts'
 import type { Attributes } from '../../protocol/attributes.ts'
 import { type Doc, compileCondition } from '../../protocol/graph/evaluate.ts'
@@ -145,17 +146,4 @@ function isOneOf(
   type: FieldOperand['type'] = as,
 ): Condition {
   return { kind: 'in', as, operand: { kind: 'field', path, type }, values: [...new Set(values)] }
-}
-
-/**
- * `field:dynamic:myField`. Entries can't name a member that holds a colon, so such a member, and
- * what is below it, is covered only by an entry on what is above it.
- */
-function fieldPermission(path: FieldPath): string {
-  let permission = 'field'
-  for (const member of path) {
-    if (member.includes(':')) break
-    permission += `:${member}`
-  }
-  return permission
 }

@@ -4,10 +4,14 @@
 import { Type } from '@sinclair/typebox'
 import type { Static } from '@sinclair/typebox'
 import { LIMITS } from '../../config/limits.ts'
+import type { Acl } from '../../protocol/ace.ts'
+import type { Behaviour, SystemState } from '../../protocol/behaviour.ts'
 import { RequestError } from '../../protocol/errors.ts'
+import type { ErrorItem } from '../../protocol/errors.ts'
 import { compileShape } from '../../protocol/json/validation.ts'
-import { refusalOf } from '../access/permission.ts'
+import { aclOfCaller } from '../access/permission.ts'
 import { systemActor } from '../system-actor.ts'
+import type { PutBody } from '../system-actor.ts'
 
 const EntrySchema = Type.Object(
   {
@@ -22,16 +26,36 @@ const EntrySchema = Type.Object(
 /** What is kept under a key. A secret one is readable for components, not over HTTP. */
 export type RegistryEntry = Static<typeof EntrySchema>
 
-export const registryBehaviour = systemActor<RegistryEntry>(
-  'registry',
-  compileShape(EntrySchema),
-  ({ view, turn }) => {
-    const refusal = refusalOf(view, turn, `registry/${turn.key}`, 'write')
-    // Values of enums have a resource of their own as well.
-    const isEnum = refusal !== null && turn.key!.startsWith('enums/')
-    return isEnum && refusalOf(view, turn, turn.key!, 'write') === null ? null : refusal
-  },
-)
+/** Why the caller may not write this value under a key that they may write; null: they may. */
+export type RefusalToDefine = (
+  caller: Acl,
+  entry: { readonly key: string; readonly value: unknown },
+) => ErrorItem | null
+
+/** `refusalToDefine`: what the graph asks of who writes a definition of its own. */
+export function registryBehaviour(
+  refusalToDefine: RefusalToDefine,
+): Behaviour<SystemState<RegistryEntry>> {
+  return systemActor<RegistryEntry>(
+    'registry',
+    compileShape(EntrySchema),
+    ({ view, turn, message }) => {
+      const caller = aclOfCaller(view, turn)
+      if (typeof caller === 'string') return caller
+      const key = turn.key!
+      if (!mayWrite(caller, key)) return `this needs the ACE registry/${key}:write`
+      if (message.type !== 'put') return null
+      const { value } = (message.body as PutBody<RegistryEntry>).value
+      return refusalToDefine(caller, { key, value })
+    },
+  )
+}
+
+/** Values of enums have a resource of their own as well. */
+function mayWrite(caller: Acl, key: string): boolean {
+  if (caller.covers(`registry/${key}`, 'write')) return true
+  return key.startsWith('enums/') && caller.covers(key, 'write')
+}
 
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f]/

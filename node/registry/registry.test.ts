@@ -39,10 +39,15 @@ function signIn(system: ActorSystemTwin): void {
 }
 
 function station() {
-  const system = new ActorSystemTwin([...accessBehaviours(), registryBehaviour])
+  const system = new ActorSystemTwin([...accessBehaviours(), registryBehaviour(() => null)])
   signIn(system)
   const operations = registryOperations({
-    graph: { fault: () => null, valuesOf: () => null, sharedValues: () => [] },
+    graph: {
+      fault: () => null,
+      refusalToDefine: () => null,
+      valuesOf: () => null,
+      sharedValues: () => [],
+    },
 
     actorSystem: system,
     consistency: { encode: (at) => at.map((p) => `${p.shard}:${p.offset}`).join() },

@@ -5,7 +5,7 @@ import { Type } from '@sinclair/typebox'
 import type { ActorSystem, SystemEntry } from '../../cluster/actor-system.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { RequestError, lacking } from '../../protocol/errors.ts'
-import type { ErrorCode } from '../../protocol/errors.ts'
+import type { ErrorCode, ErrorItem } from '../../protocol/errors.ts'
 import type { Position } from '../../protocol/ids.ts'
 import type { Reply } from '../../protocol/message.ts'
 import type { Identity } from '../access/identity.ts'
@@ -18,7 +18,7 @@ import type {
 import { deleteRequest, etagOf, failureOf, putRequest, readCondition } from '../system-actor.ts'
 import type { Origin, WriteCondition } from '../system-actor.ts'
 import { readKey, readPrefix } from './entry.ts'
-import type { RegistryEntry } from './entry.ts'
+import type { RefusalToDefine, RegistryEntry } from './entry.ts'
 import type { RegistrySecrets } from './secrets.ts'
 import { enumOperations, type EntryWriter, type EnumLists, valuesPrefixOf } from './enums.ts'
 import { checkValue, type ValueFault } from './well-known.ts'
@@ -50,6 +50,8 @@ const VALUE = Type.Unknown({ description: 'Any JSON value', examples: [{ label: 
 export interface GraphDefinitions extends EnumLists {
   /** What it has against a definition of a custom field or edge; null: nothing. */
   fault(key: string, value: unknown): ValueFault | null
+  /** What it asks of who writes one: of the value itself, also where it is sealed afterwards. */
+  readonly refusalToDefine: RefusalToDefine
 }
 
 /** Operations of the station. */
@@ -158,6 +160,8 @@ class RegistryStation implements EntryWriter {
     if (fault !== null) {
       throw new RequestError('INVALID_REGISTRY_VALUE', fault.message, { member: fault.member })
     }
+    const refusal = this.#options.graph.refusalToDefine(request.identity.acl, { key, value })
+    if (refusal !== null) throw refusedBy(refusal)
     const reply = await this.#write(request, key)
     const data = dataOf(reply) as { version: number }
     return this.#written(reply, { ETag: etagOf(data.version) })
@@ -249,12 +253,14 @@ function invalid(message: string): RequestError {
   return new RequestError('INVALID_PARAMETERS', message)
 }
 
+function refusedBy({ code, message, details }: ErrorItem): RequestError {
+  return new RequestError(code as ErrorCode, message, details)
+}
+
 /** The data of a write that took effect; throws its refusal as RequestError. */
 function dataOf(reply: Reply): unknown {
   const error = failureOf(reply)
-  if (error !== null) {
-    throw new RequestError(error.code as ErrorCode, error.message, error.details)
-  }
+  if (error !== null) throw refusedBy(error)
   const result = reply.outcome === 'answered' ? reply.results[0]! : null
   return result?.success ? result.data : undefined
 }

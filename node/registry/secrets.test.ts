@@ -106,7 +106,12 @@ async function kept(secrets: RegistrySecrets, texts: readonly string[]): Promise
   }
   const { member, clock, journal } = await startMember({ behaviours: [REGISTRY], hooks })
   const operation = registryOperations({
-    graph: { fault: () => null, valuesOf: () => null, sharedValues: () => [] },
+    graph: {
+      fault: () => null,
+      refusalToDefine: () => null,
+      valuesOf: () => null,
+      sharedValues: () => [],
+    },
 
     actorSystem: member,
     consistency: { encode: () => '' },

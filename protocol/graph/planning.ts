@@ -1,6 +1,7 @@
 // What every part of the planner has: what a caller may see, the bounds, the place in the body, and
 // how a caller is told what is wrong there. Source: CONTRACT 1.4.
 
+import { fieldPermission } from '../ace-forms.ts'
 import { RequestError } from '../errors.ts'
 import type { CursorSeal } from './cursor.ts'
 import { FieldMistake, type MayName } from './filter/fields.ts'
@@ -92,7 +93,7 @@ export function hidden({ type: { name } }: GraphNode, place: Place): RequestErro
 
 export function forbidden(node: GraphNode, field: FieldPath, path: string): RequestError {
   const { name } = node.type
-  const needs = `graph/${name}:field:${field.join(':')}`
+  const needs = `graph/${name}:${fieldPermission(field)}`
   return new RequestError('FORBIDDEN_FIELD', `The token doesn't cover ${needs}`, {
     ...{ node: name, field: field.join('.'), path, needs },
   })

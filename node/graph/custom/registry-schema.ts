@@ -6,9 +6,11 @@
 import type { SystemView } from '../../../cluster/actor-system.ts'
 import type { Clock } from '../../../cluster/clock.ts'
 import { LIMITS } from '../../../config/limits.ts'
-import { AssertionError, RequestError } from '../../../protocol/errors.ts'
+import type { Acl } from '../../../protocol/ace.ts'
+import { AssertionError, type ErrorItem, RequestError } from '../../../protocol/errors.ts'
 import type { NodeType } from '../../../protocol/graph/node-type.ts'
 import type { Log } from '../../../protocol/log.ts'
+import { refusalToDefine } from './definition-access.ts'
 import type { LiveSchema, SchemaVersion } from '../live-schema.ts'
 import {
   customTypes,
@@ -80,6 +82,11 @@ export class RegistrySchema {
     const { schema } = this.#options.schema.current
     if (placeOf(key) === null) return searchConfigFault({ key, value }, schema)
     return definitionFault({ key, value }, without(schema, key))
+  }
+
+  /** Why the caller may not write the value under the key; null: they may. */
+  refusalToDefine(caller: Acl, definition: Definition): ErrorItem | null {
+    return refusalToDefine(caller, definition, this.#options.types)
   }
 
   /** The values that are offered for an enum field, or one of keys; null: it is none. */

@@ -15,7 +15,7 @@ import type { PlatformEvent, Topic } from './topic.ts'
 function scene() {
   const clock = new TestClock()
   const told: unknown[] = []
-  const system = new ActorSystemTwin([registryBehaviour])
+  const system = new ActorSystemTwin([registryBehaviour(() => null)])
   const stream = new EventStream({
     watch: { add() {}, want: async (_, interest) => void told.push(interest) },
     system: system.system,
