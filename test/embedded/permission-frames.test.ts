@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import type { InnerNode } from '../harness/node-in-process.ts'
 import { apply, create, type Command, type Message } from '../harness/orders.ts'
 import { until } from '../harness/patience.ts'
-import { signIn, type SocketClient } from '../harness/socket-client.ts'
+import { connect, signIn, type SocketClient } from '../harness/socket-client.ts'
 import { ATTRIBUTES, BESIDE, ENTRIES, NORTH, SOUTH, started } from './permissions/stage.ts'
 
 const EAST: string = randomUUID()
@@ -202,6 +202,48 @@ for (const setting of ['any', 'granted']) {
     t.strictSame(expected('locale@graph/order:query'), [])
   })
 }
+
+t.test('whoever may not see ids is told none, and is told the rest', async (t) => {
+  const node = await started(t, 'any')
+  const owner = await node.token()
+  for (const more of ['graph/order:field:orderId', '']) {
+    const orderId = randomUUID()
+    const id = more === '' ? undefined : orderId
+    const token = await node.token(`graph/order:query ${REFERENCE} ${more}`)
+    const client = await signIn(node, token)
+    const query = { edge: 'orders', node: { fields: ['externalReference'] } }
+    client.send({ type: 'createLiveQuery', liveQueryId: 'q', query })
+    await client.frame('liveQueryCreated')
+    const subscribed = await connect(node, '/graphql', ['graphql-transport-ws'])
+    const payload = { authorization: `Bearer ${token}` }
+    subscribed.send({ type: 'connection_init', payload })
+    await subscribed.frame('connection_ack')
+    const asked = 'subscription { orders { kind id index node { externalReference } } }'
+    subscribed.send({ type: 'subscribe', id: 's', payload: { query: asked } })
+    await subscribed.frame('next')
+    const told = async (type: string, kind: string): Promise<void> => {
+      const frame = await client.frame(type)
+      if (type === 'liveQueryRemove') t.equal(frame['id'], id)
+      const next = await subscribed.frame('next')
+      t.match(next, { payload: { data: { orders: { kind, id: id ?? null } } } })
+      t.type(frame['index'], 'number')
+    }
+    const does = async (message: Message): Promise<void> => {
+      const { status, text } = await node.ask(`/resources/actors/order/${orderId}`, owner, [
+        message,
+      ])
+      if (status !== 200) throw new Error(text)
+    }
+    await does(create({}, refer(`${orderId} 1`)))
+    await told('liveQueryAdd', 'added')
+    await does(apply(refer(`${orderId} 2`)))
+    await told('liveQueryUpdate', 'updated')
+    await does({ type: 'delete', body: {} })
+    await told('liveQueryRemove', 'removed')
+    client.close()
+    subscribed.close()
+  }
+})
 
 /** Entries for actors, and of which orders they show events; null: subscribing is refused. */
 const ACTOR_ENTRIES: readonly (readonly [entries: string, shown: readonly string[] | null])[] = [

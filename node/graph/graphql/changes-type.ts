@@ -43,7 +43,10 @@ export function changesType(node: GraphQLObjectType, name: string): GraphQLObjec
         new GraphQLList(new GraphQLNonNull(node)),
         'The whole list, of created and reset.',
       ),
-      id: field(GraphQLID, 'Of the node that came, changed or went.'),
+      id: field(
+        GraphQLID,
+        'Of the node that came, changed or went; null to who may not see the field.',
+      ),
       index: field(GraphQLInt, 'Its place: of one that went, before the change, else after it.'),
       previousIndex: field(GraphQLInt, 'Of one that changed: its place before.'),
       hasMore: field(GraphQLBoolean, 'Of created and reset: more match than the list has.'),

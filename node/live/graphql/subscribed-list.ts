@@ -145,7 +145,8 @@ export class SubscribedList
       // Between two changes of one moment there is nothing to go on from.
       const position = this.#position(i === changes.length - 1 ? digest : null)
       const { kind, ...places } = others
-      const told = { ...places, id: node.id, position }
+      const { shownId } = node
+      const told = { ...places, ...(shownId !== null && { id: shownId }), position }
       if (kind === 'remove') this.#push({ kind: 'removed', ...told })
       else this.#push({ kind: kind === 'add' ? 'added' : 'updated', ...told, node: node.text })
     }

@@ -10,6 +10,7 @@ import { LiveList } from './list.mjs'
 const nodeOf = (id: number, text: number): LiveNode => ({
   actorId: 'a',
   id: String(id),
+  shownId: String(id),
   doc: {},
   text: JSON.stringify({ id, text }),
   sorted: '',

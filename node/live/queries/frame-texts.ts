@@ -71,7 +71,10 @@ function textOf(change: ListChange, position: string): FrameText {
       const from = `,"previousIndex":${change.previousIndex}`
       return { type: 'liveQueryUpdate', members: `${place}${from},"node":${node.text}` }
     }
-    case 'remove':
-      return { type: 'liveQueryRemove', members: `${place},"id":${JSON.stringify(node.id)}` }
+    case 'remove': {
+      const { shownId } = node
+      const id = shownId === null ? '' : `,"id":${JSON.stringify(shownId)}`
+      return { type: 'liveQueryRemove', members: place + id }
+    }
   }
 }

@@ -19,6 +19,15 @@ import type { ReadyPlan } from '../../graph/plans/plan-cache.ts'
 import type { LiveNode } from './live-window.ts'
 import type { OwnNodes } from './own-nodes.ts'
 
+/** What it takes to follow the nodes of a step, beside that. */
+interface Following {
+  /** Says whose a node is. */
+  readonly actorField: string
+  /** The caller may see the ids of nodes: changes name them. */
+  readonly showsId: boolean
+  readonly schema: GraphSchema
+}
+
 const MEMBERS = new Set(['edge', 'filter', 'orderBy', 'limit', 'node'])
 const READ = 'nodes'
 
@@ -35,15 +44,17 @@ export class LivePlan {
   /** Two of the same shape make the same of a node that matches. */
   readonly #shape: string
   readonly #shown: Step
+  readonly #showsId: boolean
   readonly #actorField: string
   readonly #test: (doc: Doc) => boolean
 
-  constructor(step: Step, actorField: string, schema: GraphSchema) {
+  constructor(step: Step, { actorField, showsId, schema }: Following) {
     const { limit, orderBy, idField, filter } = step
     this.types = typesOf(step)
     const asked = JSON.stringify(step)
-    this.text = JSON.stringify([step, customIn(asked, this.types, schema)])
+    this.text = JSON.stringify([step, showsId, customIn(asked, this.types, schema)])
     this.#shown = step
+    this.#showsId = showsId
     this.limit = Math.min(limit, LIMITS.live.queryLimitMax)
     this.margin = Math.ceil(this.limit / 2) + LIMITS.live.queryMarginMin
     const hidden = [...orderBy.map(({ path }) => path), [idField], [actorField]]
@@ -54,7 +65,8 @@ export class LivePlan {
       plan: readable(step.plan, hidden),
     }
     const { plan: shown } = this.step
-    this.#shape = JSON.stringify([shown, step.plan.fields, orderBy, idField, names(step)])
+    const shape = [shown, step.plan.fields, orderBy, idField, names(step), showsId]
+    this.#shape = JSON.stringify(shape)
     const plan = { steps: [this.step] }
     this.read = { plan, json: JSON.stringify(plan), usesHistory: false }
     this.#actorField = actorField
@@ -96,7 +108,8 @@ export class LivePlan {
     const id = doc[this.step.idField] as string
     const actorId = doc[this.#actorField] as string
     const key = this.step.orderBy.map(({ path }) => readPath(doc, path) ?? null)
-    return { actorId, id, doc, text: JSON.stringify(shown), sorted: JSON.stringify(key) }
+    const shownId = this.#showsId ? id : null
+    return { actorId, id, shownId, doc, text: JSON.stringify(shown), sorted: JSON.stringify(key) }
   }
 }
 
@@ -125,7 +138,8 @@ export function planLive(
   if (actorField === null) {
     throw refused(`${step.name} can not be followed: its nodes don't say whose they are`)
   }
-  return new LivePlan(step, actorField, schema)
+  const showsId = access.mayField(step.plan.node, [step.idField])
+  return new LivePlan(step, { actorField, showsId, schema })
 }
 
 function checkNested({ name, storage, cardinality, source, plan }: Step): void {

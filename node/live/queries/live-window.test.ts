@@ -79,6 +79,7 @@ function nodeOf(id: number, doc: Doc): LiveNode {
   return {
     actorId,
     id: `n${id}`,
+    shownId: null,
     doc: { rank },
     text: JSON.stringify({ id, text }),
     sorted: String(rank),

@@ -9,6 +9,8 @@ import type { SortKey } from '../../../protocol/graph/plan.ts'
 export interface LiveNode {
   readonly actorId: string
   readonly id: string
+  /** As the client may be told it; null: it may not. */
+  readonly shownId: string | null
   /** What it is sorted by is read from here. */
   readonly doc: Doc
   /** What the client is shown of it, JSON. */
