@@ -11,7 +11,7 @@ import { SOMEBODY, callerSession } from '../access/testing/sessions.ts'
 import { OWNER_ROLE } from '../access/role.ts'
 import { ActorSystemTwin } from '../testing/actor-system-twin.ts'
 import { RegistryChannels } from './channels.ts'
-import { registryBehaviour } from './entry.ts'
+import { type RefusalToDefine, registryBehaviour } from './entry.ts'
 import { registryOperations } from './routes.ts'
 
 interface Answer {
@@ -38,13 +38,13 @@ function signIn(system: ActorSystemTwin): void {
   system.put('client', 'me', { properties, roles, secrets: [], isSystem: false, ...dates })
 }
 
-function station() {
+function station(refusalToDefine: RefusalToDefine = () => null) {
   const system = new ActorSystemTwin([...accessBehaviours(), registryBehaviour(() => null)])
   signIn(system)
   const operations = registryOperations({
     graph: {
       fault: () => null,
-      refusalToDefine: () => null,
+      refusalToDefine,
       valuesOf: () => null,
       sharedValues: () => [],
     },
@@ -319,6 +319,27 @@ t.test('well-known keys refuse the rest and name the member', async (t) => {
   }
   t.same((await call('GET', null)).body, [])
 })
+
+t.test(
+  'what the graph asks of who defines fields is asked here, of the value itself',
+  async (t) => {
+    const asked: unknown[] = []
+    const { call } = station((caller, { key, value }) => {
+      asked.push([caller.covers('graph/order', 'query'), key, value])
+      return errorItem('FORBIDDEN_FIELD', 'it needs more', { member: 'source' })
+    })
+    const [key, value] = ['graph/order/fields/x', { type: 'text', source: 'orderNumber' }]
+    for (const query of ['', 'isSecret=true']) {
+      const answer = await call('POST', key, value, { acl: 'registry:write', query })
+      t.match(answer, { status: 403, code: 'FORBIDDEN_FIELD', member: 'source' })
+    }
+    t.same(asked, [
+      [false, key, value],
+      [false, key, value],
+    ])
+    t.equal((await call('GET', key)).code, 'NOT_FOUND')
+  },
+)
 
 t.test('channels as orders see them', async (t) => {
   const { call, system } = station()
