@@ -13,6 +13,8 @@ export interface Profile {
   readonly clientId: string
   /** Of an application that signs in by itself; else a person has signed in. */
   readonly clientSecret?: string
+  /** Of such an application: ACEs that were asked for at its sign-in, and are at each renewal. */
+  readonly scope?: string
   readonly accessToken: string
   /** Milliseconds since 1970. */
   readonly expiresAtMs: number

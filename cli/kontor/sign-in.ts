@@ -66,20 +66,20 @@ export class SignIn {
     const server = await this.#server(url)
     return this.#told(async () => {
       const client = { client_id: clientId }
+      const asked = scope === undefined ? {} : { scope }
       const response = await oauth.clientCredentialsGrantRequest(
-        ...([server, client, oauth.ClientSecretBasic(clientSecret)] as const),
-        scope === undefined ? {} : { scope },
+        ...([server, client, authOf({ clientSecret }), asked] as const),
         this.#options(url),
       )
       const answer = await oauth.processClientCredentialsResponse(server, client, response)
-      return { ...this.#profile({ url, clientId }, answer), clientSecret }
+      return { ...this.#profile({ url, clientId }, answer), clientSecret, ...asked }
     })
   }
 
   /** The same with tokens that are good again. */
   async renewed(profile: Profile): Promise<Profile> {
     const { url, clientId, clientSecret, refreshToken } = profile
-    if (clientSecret !== undefined) return this.asClient({ url, clientId }, clientSecret)
+    if (clientSecret !== undefined) return this.asClient(profile, clientSecret)
     if (refreshToken === undefined) {
       throw new Failure('the sign-in has expired: kontor login', EXIT.notSignedIn)
     }
@@ -96,12 +96,13 @@ export class SignIn {
   }
 
   /** Ends the session of the profile. */
-  async revoke({ url, clientId, accessToken, refreshToken }: Profile): Promise<void> {
+  async revoke(profile: Profile): Promise<void> {
+    const { url, clientId, accessToken, refreshToken } = profile
     const server = await this.#server(url)
     await this.#told(async () => {
       const client = { client_id: clientId }
       const response = await oauth.revocationRequest(
-        ...([server, client, oauth.None(), refreshToken ?? accessToken] as const),
+        ...([server, client, authOf(profile), refreshToken ?? accessToken] as const),
         this.#options(url),
       )
       await oauth.processRevocationResponse(response)
@@ -122,7 +123,9 @@ export class SignIn {
       if (own !== null && URL.parse(own)?.href !== issuer.href) {
         throw new Failure(`the node at ${url} calls itself ${own}: sign in at that address`)
       }
-      return oauth.processDiscoveryResponse(issuer, response)
+      const server = await oauth.processDiscoveryResponse(issuer, response)
+      checkPlaces(server, issuer)
+      return server
     })
   }
 
@@ -149,6 +152,26 @@ export class SignIn {
       return await run()
     } catch (error) {
       throw failureOfSignIn(error)
+    }
+  }
+}
+
+/** Who the profile is, as its application is registered: with a secret, or by its name. */
+function authOf({ clientSecret }: Pick<Profile, 'clientSecret'>): oauth.ClientAuth {
+  return clientSecret === undefined ? oauth.None() : oauth.ClientSecretBasic(clientSecret)
+}
+
+const PLACES = ['authorization_endpoint', 'token_endpoint', 'revocation_endpoint'] as const
+
+/**
+ * Where a node sends people and secrets is its own: what opens an address for a person would start
+ * a program by another one (`file:`). Throws Failure.
+ */
+function checkPlaces(server: oauth.AuthorizationServer, issuer: URL): void {
+  for (const name of PLACES) {
+    const place = server[name]
+    if (place !== undefined && URL.parse(place)?.origin !== issuer.origin) {
+      throw new Failure(`the node's ${name} is not at ${issuer.origin}, so it is not used`)
     }
   }
 }

@@ -2,6 +2,8 @@
 // commands at once, identities, formats and exit codes.
 
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -166,6 +168,54 @@ t.test('an application signs in by itself; what it may not do is told', async (t
   m.env['KONTOR_CLIENT_SECRET'] = 'wrong'
   t.match(await m.run(...login), { code: 3 })
   t.match(await m.run('profiles', 'use', 'nobody'), { code: 5 })
+})
+
+t.test('what an application asked for holds when its token is renewed; it signs out', async (t) => {
+  const m = machine(t)
+  const login = ['login', '--bootstrap', '--url', url, '--scope', 'me:read']
+  t.match(await m.run(...login), { code: 0 })
+  const only = { acl: { entries: [{ resource: 'me', permission: 'read' }] } }
+  t.match(await m.json('whoami'), only)
+  const before = tokenIn(m)
+  m.aheadMs = 2 * 3_600_000
+  t.match(await m.json('whoami'), only, 'no more than it asked for')
+  t.not(tokenIn(m), before)
+  m.aheadMs = 0
+  const token = tokenIn(m)
+  t.equal((await node.ask('/resources/me', { token })).status, 200)
+  t.match(await m.run('logout'), { code: 0, said: /Signed out/ })
+  t.equal((await node.ask('/resources/me', { token })).status, 401, 'its session is over')
+})
+
+const tokenIn = ({ file }: Machine): string =>
+  (JSON.parse(readFileSync(file, 'utf8')) as { profiles: { default: { accessToken: string } } })
+    .profiles.default.accessToken
+
+t.test('a node that leads people or secrets elsewhere is not followed', async (t) => {
+  const m = machine(t)
+  const opened: string[] = []
+  m.browser = (address) => Promise.resolve(void opened.push(address))
+  let told: Record<string, string> = {}
+  const server = createServer((_, response) => {
+    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const own = { authorization_endpoint: `${issuer}/a`, token_endpoint: `${issuer}/t` }
+    response.setHeader('Content-Type', 'application/json')
+    response.end(JSON.stringify({ issuer, ...own, ...told }))
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => void server.close())
+  const there = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  for (told of [
+    { authorization_endpoint: 'file:///C:/Windows/System32/calc.exe' },
+    { authorization_endpoint: 'javascript:alert(1)' },
+    { authorization_endpoint: 'nonsense' },
+    { token_endpoint: 'http://127.0.0.1:9/token' },
+    { revocation_endpoint: 'https://elsewhere.example/revoke' },
+  ]) {
+    const said = new RegExp(`${Object.keys(told)[0]} is not at http://127`)
+    t.match(await m.run('login', '--url', there, '--client-id', 'x'), { code: 1, said })
+  }
+  t.same(opened, [])
 })
 
 t.test('without a browser an address is shown, and one is pasted', async (t) => {
