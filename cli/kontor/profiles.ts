@@ -2,7 +2,9 @@
 // alone can read. A refresh token works once (CONTRACT 1.11), so two commands at once must not use
 // the same one: whoever changes the file holds a lock beside it.
 
-import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { EXIT, Failure } from './failure.ts'
@@ -27,9 +29,9 @@ interface Kept {
 }
 
 export const NAME = /^[\w.-]{1,64}$/
-const LOCK_WAIT_MS = 15_000
-/** A lock that is older was left by a command that died. */
-const LOCK_STALE_MS = 60_000
+/** A lock that stands so long was left by a command that died: a renewal takes 30 s at most. */
+const LOCK_STALE_MS = 35_000
+const LOCK_WAIT_MS = 60_000
 const LOCK_POLL_MS = 50
 const NONE: Kept = { current: null, profiles: {} }
 
@@ -124,11 +126,7 @@ export class Profiles {
   async #locked<T>(run: () => Promise<T>): Promise<T> {
     const lock = `${this.#path}.lock`
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const until = this.#world.nowMs() + LOCK_WAIT_MS
-    while (!(await this.#taken(lock))) {
-      if (this.#world.nowMs() > until) throw new Failure(`another command holds ${lock}`)
-      await delay(LOCK_POLL_MS)
-    }
+    await this.#take(lock)
     try {
       return await run()
     } finally {
@@ -136,21 +134,21 @@ export class Profiles {
     }
   }
 
-  async #taken(lock: string): Promise<boolean> {
-    try {
-      await (await open(lock, 'wx', 0o600)).close()
-      return true
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-        throw new Failure(`${lock} can't be made: ${(error as Error).message}`)
+  /** Goes by no time of the file: its clock may be another one. */
+  async #take(lock: string): Promise<void> {
+    const { nowMs } = this.#world
+    const untilMs = nowMs() + LOCK_WAIT_MS
+    let seen = { holder: '', sinceMs: nowMs() }
+    while (!(await isMade(lock))) {
+      const holder = await readFile(lock, 'utf8').catch(() => '')
+      if (holder !== seen.holder) seen = { holder, sinceMs: nowMs() }
+      if (isDead(holder) || nowMs() - seen.sinceMs > LOCK_STALE_MS) {
+        await rm(lock, { force: true })
+        continue
       }
+      if (nowMs() > untilMs) throw new Failure(`another command holds ${lock}`)
+      await delay(LOCK_POLL_MS)
     }
-    const age = await stat(lock).then(
-      ({ mtimeMs }) => this.#world.nowMs() - mtimeMs,
-      () => 0,
-    )
-    if (age > LOCK_STALE_MS) await rm(lock, { force: true })
-    return false
   }
 
   /** Written aside and renamed: whoever reads the file reads all of it. */
@@ -165,5 +163,30 @@ export class Profiles {
       await file.close()
     }
     await rename(aside, this.#path)
+  }
+}
+
+/** False: another command has it. What is written there tells one holder from the next. */
+async function isMade(lock: string): Promise<boolean> {
+  try {
+    const file = await open(lock, 'wx', 0o600)
+    await file.writeFile(`${process.pid} ${randomUUID()} ${hostname()}`)
+    await file.close()
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw new Failure(`${lock} can't be made: ${(error as Error).message}`)
+  }
+}
+
+/** A command of this machine that has ended; of another machine nobody can tell. */
+function isDead(holder: string): boolean {
+  const [pid = '', , host] = holder.split(' ')
+  if (host !== hostname()) return false
+  try {
+    process.kill(Number(pid), 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
 }
