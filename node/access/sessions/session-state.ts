@@ -66,11 +66,20 @@ export interface Made {
   readonly lifeMs: number
 }
 
+/** What tokens are issued by. */
+export interface IssuedAt {
+  /**
+   * By the clock of the member that makes the tokens. A session's own time never goes back: had its
+   * owner's clock been ahead for a moment, what is issued since would live for as long besides.
+   */
+  readonly atMs?: number
+}
+
 export interface MadeRefresh extends Made {
   readonly family: string
 }
 
-export interface ExchangeBody {
+export interface ExchangeBody extends IssuedAt {
   readonly hash: string
   readonly clientId: string
   readonly redirectUri: string
@@ -79,7 +88,7 @@ export interface ExchangeBody {
   readonly refresh: MadeRefresh | null
 }
 
-export interface RefreshBody {
+export interface RefreshBody extends IssuedAt {
   readonly hash: string
   readonly family: string
   readonly clientId: string

@@ -74,6 +74,36 @@ class Scene {
   }
 }
 
+t.test('a clock that was ahead for a moment makes no token live longer, nor ends it', (t) => {
+  const scene = new Scene()
+  scene.authorize(CHALLENGE)
+  scene.exchange({ atMs: scene.nowMs })
+  const rightMs = scene.nowMs
+  const refresh = (from: string, to: string): string =>
+    scene.send('refresh', {
+      ...{ hash: from, family: 'f', clientId: 'app', atMs: rightMs },
+      access: { hash: `a of ${to}`, lifeMs: ACCESS_MS },
+      refresh: { hash: to, lifeMs: REFRESH_MS },
+    })
+  // A turn's time is never below the actor's last one.
+  scene.nowMs += 400 * 24 * 3_600_000
+  scene.send('used', {})
+  for (const [from, to] of [
+    ['r0', 'r1'],
+    ['r1', 'r2'],
+  ] as const) {
+    t.equal(refresh(from, to), 'ok')
+    t.equal(scene.live.access?.untilMs, rightMs + ACCESS_MS)
+    t.equal(scene.live.refresh?.untilMs, rightMs + REFRESH_MS)
+    t.ok(scene.live.former!.untilMs <= rightMs + LIMITS.access.formerTokenMs)
+  }
+  // A member's clock that is ahead gives none more, either.
+  const { nowMs } = scene
+  const late = { hash: 'r2', family: 'f', clientId: 'app', atMs: nowMs + REFRESH_MS }
+  t.equal(scene.send('refresh', { ...late, access: {}, refresh: {} }), 'INVALID_STATE')
+  t.end()
+})
+
 t.test('RFC 7636 4.6, RFC 9700 2.1.1: verifier and challenge go together', async (t) => {
   for (const [challenge, verifier, expected] of [
     [CHALLENGE, VERIFIER, 'ok'],

@@ -26,6 +26,7 @@ import { endOf, openedSession } from './session-state.ts'
 import type {
   AuthorizeBody,
   ExchangeBody,
+  IssuedAt,
   KeptAccess,
   KeptRefresh,
   LiveSession,
@@ -182,23 +183,28 @@ function refresh(state: LiveSession, body: RefreshBody, turn: Turn): Decided {
   if (!isSameHash(kept.hash, body.hash)) {
     return end(state, 'the refresh token was used before; its session was ended', turn, true)
   }
-  if (kept.untilMs <= turn.nowMs) refuse('the refresh token has expired; sign in again')
+  if (kept.untilMs <= issuedAt(body, turn)) refuse('the refresh token has expired; sign in again')
   if (state.clientId !== body.clientId) {
     refuse('the refresh token was issued to another client')
   }
   const scope = body.scope === undefined ? state.scope : body.scope
   const next = { ...body.refresh, family: kept.family }
-  return issue(state, { access: body.access, refresh: next, scope }, turn)
+  return issue(state, { ...body, refresh: next, scope }, turn)
 }
 
-interface Issue {
+function issuedAt({ atMs }: IssuedAt, { nowMs }: Turn): number {
+  return Math.min(atMs ?? nowMs, nowMs)
+}
+
+interface Issue extends IssuedAt {
   readonly access: Made
   readonly refresh: MadeRefresh | null
   readonly scope: string | null
 }
 
-function issue(state: LiveSession, { access, refresh: next, scope }: Issue, turn: Turn): Decided {
-  const { nowMs } = turn
+function issue(state: LiveSession, of: Issue, turn: Turn): Decided {
+  const { access, refresh: next, scope } = of
+  const nowMs = issuedAt(of, turn)
   const last = state.access
   const until = nowMs + LIMITS.access.formerTokenMs
   const former = last && { ...last, untilMs: Math.min(last.untilMs, until) }

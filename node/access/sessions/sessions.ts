@@ -143,7 +143,7 @@ export class Sessions implements SessionGrants {
     const { clientId, redirectUri, verifier } = use
     const body: ExchangeBody = {
       hash: hashOf(read),
-      ...{ clientId, redirectUri, verifier },
+      ...{ clientId, redirectUri, verifier, atMs: world.clock.nowMs() },
       access: { hash: access.hash, lifeMs: accessTokenMs },
       refresh: next && { hash: next.hash, family: next.family, lifeMs: refreshTokenMs },
     }
@@ -168,6 +168,7 @@ export class Sessions implements SessionGrants {
     const body: RefreshBody = {
       ...{ hash: hashOf(read), family: familyOf(read), clientId: use.clientId },
       ...(narrowed && { scope: narrowed.scope }),
+      atMs: world.clock.nowMs(),
       access: { hash: access.hash, lifeMs: accessTokenMs },
       refresh: { hash: next.hash, lifeMs: refreshTokenMs },
     }
