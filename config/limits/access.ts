@@ -22,6 +22,8 @@ export const ACCESS_LIMITS = {
   sessionDescriptionCharsMax: 200,
   /** When an identity was active last, and a secret right last, is written down this often. */
   activityEveryMs: 3_600_000,
+  /** One that is further ahead was written by a clock that was wrong: nobody goes by it. */
+  activityAheadMs: 24 * 3_600_000,
   /** A member writes so many of them, and so many wait; more are seen again. */
   activityWritesPerSecondMax: 50,
   activityWaitingMax: 10_000,

@@ -24,7 +24,7 @@ export function shownPrincipal(
     id: key,
     type: 'principal',
     ...{ properties, roles, accessAttributes, createdAt, suspendedAt },
-    ...(activity && { lastActiveAt: activity.lastActiveAt }),
+    ...told('lastActiveAt', activity?.lastActiveAt),
     passwordLogin: password !== null,
     passwordExpiresAt: password?.expiresAt ?? null,
     logins: logins ?? [],
@@ -44,16 +44,21 @@ export function shownClient(
     clientId: key,
     properties: { ...properties, tokenEndpointAuthMethod: authMethodOf(value) },
     ...{ roles, isSystem, createdAt, suspendedAt },
-    ...(activity && { lastActiveAt: activity.lastActiveAt }),
+    ...told('lastActiveAt', activity?.lastActiveAt),
     secrets: value.secrets.map(({ secretId, createdAt: madeAt, expiresAt, description }) => ({
       secretId,
       createdAt: madeAt,
       expiresAt,
-      ...(activity && { lastUsedAt: activity.secretUsedAt(secretId) }),
+      ...told('lastUsedAt', activity?.secretUsedAt(secretId)),
       ...(description !== undefined && { description }),
     })),
     eTag: etagOf(version),
   }
+}
+
+/** Left out where it can't be told. */
+function told(name: string, time: string | null | undefined): Record<string, string | null> {
+  return time === undefined ? {} : { [name]: time }
 }
 
 export function shownRole({ key, version, value }: Entry<Role>): Record<string, unknown> {

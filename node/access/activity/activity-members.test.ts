@@ -51,7 +51,7 @@ async function scene(t: Test) {
   await until('both know it', isKnown)
   const shown = async (one: typeof a): Promise<number> => {
     const [found] = await during(one.last.of('client', ['shop'], 't'))
-    if (!found) throw new Error('it can not be told')
+    if (found?.lastActiveAt === undefined) throw new Error('it can not be told')
     return found.lastActiveAt === null ? 0 : Date.parse(found.lastActiveAt)
   }
   const head = (shard: number): number =>

@@ -95,6 +95,25 @@ t.test('the latest use counts, to the hour, and none is ahead of the clock', (t)
   t.end()
 })
 
+t.test('a time that a wrong clock wrote gives way, and stands for no later ones', (t) => {
+  const scene = new Scene()
+  scene.used(START_MS, 's1', ['s1', 's2'])
+  scene.nowMs += 400 * 24 * HOUR_MS
+  scene.used(scene.nowMs, 's1', ['s1', 's2'])
+  // The clock is right again; that of a turn never goes back.
+  let atMs = START_MS + 2 * HOUR_MS
+  t.equal(scene.used(atMs), 'ok')
+  t.equal(scene.activity.activeAtMs, atMs)
+  t.equal(scene.used(atMs, 's1', ['s1', 's2']), 'ok')
+  t.same(scene.activity.secrets, { s1: atMs })
+  t.equal(scene.activity.activeAtMs, atMs)
+  t.equal(scene.used(atMs, 's2', ['s1', 's2']), 'ok')
+  t.equal(scene.used(atMs, 's1', ['s1', 's2']), 'INVALID_STATE', 'then as ever')
+  atMs -= 3 * HOUR_MS
+  t.equal(scene.used(atMs, 's1', ['s1', 's2']), 'INVALID_STATE', 'one that is a little behind')
+  t.end()
+})
+
 t.test('an entry an hour, whatever it does', (t) => {
   const scene = new Scene()
   for (let i = 0; i < 24 * 60; i++) {

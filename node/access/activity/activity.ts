@@ -2,7 +2,9 @@
 // the hashed shards for each identity, under an id that is made of it. So neither the identity,
 // whose ETag stays, nor the log of the `system` shard knows of it. Source: CONTRACT 1.8 "Last use".
 //
-// - A time never goes back: of two the later one counts, in whatever order they come.
+// - A time never goes back: of two the later one counts, in whatever order they come. Only one that
+//   is more than a day ahead (LIMITS.access.activityAheadMs) gives way: it was written by a clock
+//   that was wrong, and would stand for as long as that was ahead.
 // - It is never ahead of the clock of the shard's owner.
 // - What is less than an hour newer (LIMITS.access.activityEveryMs) is refused without an entry, so
 //   an identity costs an entry an hour, and one more for each of its secrets, whatever it does and
@@ -154,10 +156,11 @@ function* decide(
 
 function used(before: Activity | null, body: UsedBody, turn: Turn): Decision<ActivityState> {
   const { kind, identity, secretId, secretIds } = body
-  const { activityEveryMs, secretsOfClientMax } = LIMITS.access
+  const { activityEveryMs, activityAheadMs, secretsOfClientMax } = LIMITS.access
   // The clock of the member that saw it may be ahead.
   const atMs = Math.min(body.atMs, turn.nowMs)
-  const isDue = (lastMs = -Infinity): boolean => atMs >= lastMs + activityEveryMs
+  const isDue = (lastMs = -Infinity): boolean =>
+    atMs >= lastMs + activityEveryMs || atMs + activityAheadMs < lastMs
   const secrets = before?.secrets ?? {}
   const records: ActivityRecord[] = before === null ? [{ t: 'begun', kind, identity }] : []
   if (isDue(before?.activeAtMs)) records.push({ t: 'used', atMs })
@@ -197,14 +200,15 @@ function evolve(
   }
   assert(state !== null && !('ended' in state), `a record "${record.t}" of nothing`)
   const { activeAtMs, secrets } = state
-  const atMs = 'atMs' in record ? Math.max(activeAtMs, record.atMs) : activeAtMs
-  const changed = { ...state, activeAtMs: atMs, changedAtMs: timeMs }
-  if (record.t === 'used') return changed
-  const left =
-    record.t === 'secretUsed'
-      ? { ...secrets, [record.secretId]: Math.max(secrets[record.secretId] ?? 0, record.atMs) }
-      : without(secrets, record.ids)
-  return { ...changed, secrets: left }
+  // That it may become so was decided when it was written.
+  if (record.t === 'used') return { ...state, activeAtMs: record.atMs, changedAtMs: timeMs }
+  if (record.t === 'secretsForgotten') {
+    return { ...state, changedAtMs: timeMs, secrets: without(secrets, record.ids) }
+  }
+  return {
+    ...{ ...state, changedAtMs: timeMs, activeAtMs: Math.max(activeAtMs, record.atMs) },
+    secrets: { ...secrets, [record.secretId]: record.atMs },
+  }
 }
 
 function without(

@@ -10,10 +10,10 @@ import { askActor } from '../sessions/read.ts'
 import { ACTIVITY, activityId } from './activity.ts'
 import type { ActivityAnswer, Identified } from './activity.ts'
 
-/** ISO 8601, or null: never. */
+/** ISO 8601, or null: never; undefined: it can't be told. */
 export interface ShownActivity {
-  readonly lastActiveAt: string | null
-  secretUsedAt(secretId: string): string | null
+  readonly lastActiveAt: string | null | undefined
+  secretUsedAt(secretId: string): string | null | undefined
 }
 
 const NEVER: ShownActivity = { lastActiveAt: null, secretUsedAt: () => null }
@@ -63,10 +63,16 @@ export class LastActivity {
     }
   }
 
-  /** The owner's clock may be ahead of this one: nobody sees what is to come. */
+  /**
+   * The owner's clock may be ahead of this one: nobody sees what is to come. What is far ahead says
+   * nothing: shown as now, it would call an identity active that nobody uses.
+   */
   #shown({ activeAtMs, secrets }: ActivityAnswer): ShownActivity {
     const nowMs = this.#clock.nowMs()
-    const text = (ms: number): string => new Date(Math.min(ms, nowMs)).toISOString()
+    const text = (ms: number): string | undefined =>
+      ms > nowMs + LIMITS.access.activityAheadMs
+        ? undefined
+        : new Date(Math.min(ms, nowMs)).toISOString()
     return {
       lastActiveAt: text(activeAtMs),
       secretUsedAt(secretId) {

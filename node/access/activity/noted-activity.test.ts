@@ -57,7 +57,10 @@ function scene() {
   system.put('principal', 'ada', { properties: { name: '', email: 'a@b.se' }, roles: [], ...dates })
   const secrets = ['s1', 's2'].map((secretId) => ({ secretId, hash: '' }))
   system.put('client', 'shop', { properties: { name: '' }, roles: [], secrets, ...dates })
-  const shown = async (of: typeof ADA | typeof SHOP, secretId = ''): Promise<string | null> => {
+  const shown = async (
+    of: typeof ADA | typeof SHOP,
+    secretId = '',
+  ): Promise<string | null | undefined> => {
     const [found] = await new LastActivity(system, clock).of(of.kind, [of.identity], 't')
     return secretId === '' ? found!.lastActiveAt : found!.secretUsedAt(secretId)
   }
@@ -108,6 +111,32 @@ t.test('several members, and one that starts anew, write as little as one', asyn
   }
   t.equal(system.heads()[0]!.offset - before, 4, 'one entry an hour')
 })
+
+t.test(
+  'a clock that was far ahead for a moment: nothing is told by it, and it is made good',
+  async (t) => {
+    const { clock, member, shown, system } = scene()
+    const noted = member()
+    const aheadMs = 400 * 24 * 60 * MINUTE_MS
+    clock.ms += aheadMs
+    noted.secretUsed('shop', 's1')
+    noted.active(SHOP)
+    await clock.pass(1_000)
+    clock.ms -= aheadMs
+    const [told] = await new LastActivity(system, clock).of('client', ['shop'], 't')
+    t.equal(told?.lastActiveAt, undefined, 'nobody has used it now')
+    t.equal(told?.secretUsedAt('s1'), undefined)
+    t.equal(told?.secretUsedAt('s2'), null, 'this one never')
+    // The same member, and then one that starts anew.
+    noted.active(SHOP)
+    await clock.pass(1_000)
+    t.equal(await shown(SHOP), '2026-03-01T12:00:01.000Z')
+    const other = member()
+    other.secretUsed('shop', 's1')
+    await clock.pass(1_000)
+    t.equal(await shown(SHOP, 's1'), '2026-03-01T12:00:02.000Z')
+  },
+)
 
 t.test('what fails is written when the identity is seen again', async (t) => {
   const { system, clock, member, shown, asked } = scene()

@@ -58,8 +58,9 @@ export class NotedActivity {
   #note(key: string, seen: Omit<Seen, 'atMs'>): void {
     const atMs = this.#clock.nowMs()
     const writtenMs = this.#written.get(key)
-    const { activityEveryMs, activityWaitingMax } = LIMITS.access
-    if (writtenMs !== undefined && atMs < writtenMs + activityEveryMs) return
+    const { activityEveryMs, activityAheadMs, activityWaitingMax } = LIMITS.access
+    const isKnown = writtenMs !== undefined && writtenMs <= atMs + activityAheadMs
+    if (isKnown && atMs < writtenMs + activityEveryMs) return
     const waiting = this.#waiting.get(key)
     if (waiting !== undefined) waiting.atMs = atMs
     else if (this.#waiting.size < activityWaitingMax) {
