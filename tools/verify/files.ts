@@ -14,6 +14,8 @@ import t from 'tap'
 /** Files that run longest, the longest first: they are begun before all others. */
 export const LONGEST: readonly string[] = [
   'test/simulation/mutants.test.ts',
+  'test/simulation/seeds.test.ts',
+  'test/checks.test.ts',
   'test/embedded/long-life.test.ts',
 ]
 

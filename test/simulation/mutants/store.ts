@@ -34,6 +34,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
   {
     name: 'timeout-is-failure',
     why: 'an append that timed out is called failed, and lands afterwards',
+    first: 4,
     patches: [
       {
         file: 'cluster/sharding/commit/group-commits.ts',
@@ -45,6 +46,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
   {
     name: 'retry-with-new-content',
     why: 'after a timeout other bytes are sent in the same epoch: the first may be there as well',
+    first: 4,
     patches: [
       {
         file: 'cluster/sharding/commit/unknown.ts',
@@ -113,6 +115,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
   {
     name: 'replay-one-late',
     why: 'a new owner begins behind the first entry above the flush offset',
+    first: 4,
     patches: [
       {
         file: 'cluster/sharding/recovery/recovery.ts',
