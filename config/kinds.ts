@@ -78,13 +78,16 @@ export const HOST: Kind<string> = {
   parse: (text) => (isHost(text) ? text : undefined),
 }
 
-/** Absolute URL of one of the schemes, without query and fragment; a slash at its end goes. */
+/**
+ * Absolute URL of one of the schemes, without query and fragment; a slash at its end goes. The
+ * scheme becomes lower case: what hangs on TLS goes by it.
+ */
 function parseUrl(text: string, schemes: readonly string[]): string | undefined {
-  if (!URL.canParse(text)) return undefined
-  const parsed = new URL(text)
-  if (!schemes.includes(parsed.protocol.slice(0, -1)) || parsed.hostname === '') return undefined
-  if (parsed.search !== '' || parsed.hash !== '') return undefined
-  return text.replace(/\/+$/, '')
+  const scheme = /^([a-z]+):\/\/\S+$/i.exec(text)?.[1]?.toLowerCase()
+  if (scheme === undefined || !schemes.includes(scheme) || !URL.canParse(text)) return undefined
+  const { hostname, search, hash } = new URL(text)
+  if (hostname === '' || search !== '' || hash !== '') return undefined
+  return `${scheme}${text.slice(scheme.length)}`.replace(/\/+$/, '')
 }
 
 export function url(...schemes: readonly string[]): Kind<string> {

@@ -80,6 +80,10 @@ t.test('the public address is made of host, port and scheme', async (t) => {
   t.equal(of({ ...tls, KONTOR_HTTP_HOST: '::', KONTOR_HTTP_PORT: '443' }), 'https://localhost')
   t.equal(of({ ...tls, KONTOR_HTTP_PORT: '80' }), 'https://127.0.0.1:80')
   t.equal(of({ KONTOR_BASE_URL: 'https://shop.example/api/' }), 'https://shop.example/api')
+  t.equal(of({ KONTOR_BASE_URL: 'HTTPS://shop.example' }), 'https://shop.example', 'so TLS is seen')
+  for (const wrong of ['https:shop.example', 'https://shop.example/ a']) {
+    t.match(problems({ KONTOR_BASE_URL: wrong }), [/^KONTOR_BASE_URL/], wrong)
+  }
 })
 
 t.test('all mistakes are listed at once, each with what would be right', async (t) => {

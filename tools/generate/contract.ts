@@ -32,7 +32,7 @@ export function describedOperations(): readonly Operation[] {
   const stations = [
     ...frontOperations(nothing),
     ...healthOperations({ checks: nothing, metrics: nothing }),
-    ...oauthOperations(nothing),
+    ...oauthOperations({ baseUrl: 'https://localhost' } as never),
     ...meOperations({} as never),
     ...actorOperations({ actorSystem: { behaviours: new Map() } } as never),
     ...graphRoutes(nothing),

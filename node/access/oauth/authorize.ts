@@ -280,8 +280,10 @@ export class Authorize {
   }
 
   #page({ state, client, cookie }: Shown, error: PageError | null = null): FormPage {
-    const { seal, external } = this.#options
+    const { seal, external, baseUrl } = this.#options
     return {
+      // Of the root another program may be: what is sent there holds a password.
+      action: new URL(`${baseUrl}/oauth/authorize`).pathname,
       form: seal.seal(state, cookie),
       clientName: client.properties.name,
       redirectUri: state.request.redirectUri,

@@ -27,3 +27,11 @@ export function metadata(baseUrl: string): Record<string, unknown> {
     service_documentation: `${baseUrl}/openapi.json`,
   }
 }
+
+const WELL_KNOWN = '/.well-known/oauth-authorization-server'
+
+/** Of an issuer with a path it stands between host and path as well (RFC 8414 3.1). */
+export function metadataPaths(baseUrl: string): readonly string[] {
+  const { pathname } = new URL(baseUrl)
+  return /^\/[\w.~/-]+$/.test(pathname) ? [WELL_KNOWN, `${WELL_KNOWN}${pathname}`] : [WELL_KNOWN]
+}

@@ -12,7 +12,7 @@ import type { CheckedClient, ClientCheck } from './client-check.ts'
 import type { Introspection } from './introspection.ts'
 import type { IntrospectionRates } from './introspection-rates.ts'
 import { CALLBACK_PATH } from './external-sign-in.ts'
-import { metadata } from './metadata.ts'
+import { metadata, metadataPaths } from './metadata.ts'
 import { refusedPage } from './pages/pages.ts'
 import { OAuthError, readForm, readShownClient } from './request.ts'
 import type { Form } from './request.ts'
@@ -115,13 +115,13 @@ export function oauthOperations(parts: OAuthParts): Operation[] {
       summary: 'What a token of its own is good for, for a client (RFC 7662)',
       handle: (request) => answered(whenReady(parts, request, introspect)),
     },
-    {
+    ...metadataPaths(parts.baseUrl).map((path): Operation => ({
       method: 'GET',
-      path: '/.well-known/oauth-authorization-server',
+      path,
       summary: 'Metadata of the authorization server (RFC 8414)',
       access: 'none',
       handle: () => ({ status: 200, body: metadata(parts.baseUrl) }),
-    },
+    })),
   ]
 }
 

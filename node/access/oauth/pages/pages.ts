@@ -10,6 +10,8 @@ import { scopeInWords } from './scope-words.ts'
 
 /** What every page with a form needs. */
 export interface FormPage {
+  /** Path that forms are sent to, behind the public address. */
+  readonly action: string
   /** Sealed (`FormSeal`). */
   readonly form: string
   readonly clientName: string
@@ -192,8 +194,8 @@ function formAnswer(
   })
 }
 
-function formOf({ form }: FormPage, fields: Markup): Markup {
-  return html`<form method="post" action="/oauth/authorize">
+function formOf({ form, action }: FormPage, fields: Markup): Markup {
+  return html`<form method="post" action="${action}">
     <input type="hidden" name="form" value="${form}" />
     ${fields}
   </form>`
