@@ -105,7 +105,10 @@ export const ACCESS_LIMITS = {
   assertionLifeMsMax: 3_600_000,
   /** By how much others' clocks may differ from ours. */
   clockToleranceMs: 30_000,
-  /** Used ones that are remembered, of a client and of all; more get 429 until some end. */
+  /**
+   * Used ones that are remembered, of a client (never more than are free) and of all; more get 429
+   * until some end.
+   */
   assertionsOfClientMax: 20_000,
   assertionsMax: 50_000,
   // Sign-in by an external provider

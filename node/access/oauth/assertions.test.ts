@@ -114,6 +114,20 @@ t.test('RFC 7523 3 (7): each is taken once, in bounded memory', async (t) => {
   t.equal(await assertions.check(await sign(), 'bot', client), 'right', 'the former ones are over')
 })
 
+t.test('clients whose assertions live long leave room for others', async (t) => {
+  t.teardown(overrideLimits({ 'access.assertionsMax': 16, 'access.assertionsOfClientMax': 12 }))
+  const assertions = fresh()
+  const taken: number[] = []
+  for (const name of ['a', 'b', 'c', 'd']) {
+    let count = 0
+    const ask = async (): Promise<string> =>
+      assertions.check(await sign({ iss: name, sub: name, jti: `${count}` }), name, client)
+    while ((await ask()) === 'right') count++
+    taken.push(count)
+  }
+  t.same(taken, [8, 4, 2, 1], 'no more than are free')
+})
+
 t.test('RFC 7523 3 (7): other members are asked about what is good and new here', async (t) => {
   const asked: string[] = []
   let answer: boolean | RequestError = true

@@ -101,13 +101,18 @@ export class Assertions {
   #take(clientId: string, jti: string, endMs: number): AssertionAnswer {
     const own = this.#taken.get(clientId) ?? new Map<string, number>()
     if (own.has(jti)) return 'used'
-    const { assertionsOfClientMax, assertionsMax } = LIMITS.access
-    if (own.size >= assertionsOfClientMax || this.#count >= assertionsMax) this.#sweep()
-    if (own.size >= assertionsOfClientMax || this.#count >= assertionsMax) return 'full'
+    if (!this.#hasRoom(own.size)) this.#sweep()
+    if (!this.#hasRoom(own.size)) return 'full'
     own.set(jti, endMs)
     this.#count++
     this.#taken.set(clientId, own)
     return 'right'
+  }
+
+  /** Of one client no more than are still free: a few that ask for all leave room for others. */
+  #hasRoom(ownCount: number): boolean {
+    const { assertionsOfClientMax, assertionsMax } = LIMITS.access
+    return ownCount < Math.min(assertionsOfClientMax, assertionsMax - this.#count)
   }
 
   #giveBack(clientId: string, jti: string): void {
