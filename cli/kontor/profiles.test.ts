@@ -37,7 +37,7 @@ t.test(
       return { ...one, accessToken: 't1' }
     }
     const first = profiles().renewed('a', renew)
-    while (renewals === 0) await new Promise((resolve) => void setImmediate(resolve))
+    await begun.promise
     // A disk whose clock is far behind.
     utimesSync(lock, 1_000_000_000, 1_000_000_000)
     const others = [profiles().renewed('a', renew), profiles().renewed('a', renew)]

@@ -38,6 +38,7 @@ import type {
 import { SESSION_LIST, sessionListId } from './session-list.ts'
 import type { AddBody, ListedSession, SessionListAnswer } from './session-list.ts'
 import { erasOf, standingOf, stillStanding } from './standing.ts'
+import { takeBack } from './take-back.ts'
 
 /** What knows tokens at this member (`authenticate.ts`). */
 export interface TokenBook {
@@ -108,7 +109,9 @@ export class Sessions implements SessionGrants {
     const body: OpenBody = { subject, eras, ...as, access: { hash, ...life } }
     const askedMs = world.clock.monotonicMs()
     const origin = { by: subject.identity, trace }
-    const atMs = await this.#make(sessionId, { type: 'open', body }, origin)
+    const atMs = await this.#make(sessionId, { type: 'open', body }, origin).catch((error) =>
+      takeBack(this.#options.actorSystem, { subject, sessionId, trace, error }),
+    )
     const session = openedSession(body, atMs)
     return this.#issued({ session, askedMs }, { sessionId, token, refreshToken: null })
   }
