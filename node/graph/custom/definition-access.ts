@@ -1,7 +1,7 @@
-// Who may define a custom field or edge: it is read under an entry of its own, so its definition
-// gives whoever holds that what it leads to. So it is written by who sees that themselves: the field
-// it is made of, or both fields of an edge, of all nodes, for an attribute entry may go by it. Pure.
-// Source: CONTRACT 1.1 "Custom fields", PROTOCOL 3.0 "Who may change configuration".
+// Who may define a custom field or edge. It is read under an entry of its own, so its definition
+// gives whoever holds that what it leads to: it is written by who sees that themselves. That is the
+// field it is made of, or both fields of an edge, of all nodes, for attribute entries may go by it.
+// Pure. Source: CONTRACT 1.1 "Custom fields", PROTOCOL 3.0 "Who may change configuration".
 
 import { fieldPermission } from '../../../protocol/ace-forms.ts'
 import type { Acl } from '../../../protocol/ace.ts'
