@@ -28,12 +28,13 @@ t.test(
     await profiles().put('a', FIRST, true)
     goAhead(2 * 3_600_000)
     let renewals = 0
-    let end = (): void => undefined
-    const ended = new Promise<void>((resolve) => void (end = resolve))
+    const begun = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
     const renew = async (one: Profile): Promise<Profile> => {
       if (one.accessToken !== 't0') return one
       renewals++
-      await ended
+      begun.resolve()
+      await ended.promise
       return { ...one, accessToken: 't1' }
     }
     const first = profiles().renewed('a', renew)
@@ -44,7 +45,7 @@ t.test(
     // Both have looked at the lock and wait: longer than they do until they look again.
     await new Promise((resolve) => void setTimeout(resolve, 150))
     t.equal(renewals, 1, 'nobody else has begun')
-    end()
+    ended.resolve()
     const tokens = (await Promise.all([first, ...others])).map(({ accessToken }) => accessToken)
     t.same(tokens, ['t1', 't1', 't1'])
     t.equal(renewals, 1)

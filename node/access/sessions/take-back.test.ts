@@ -1,6 +1,6 @@
 // Tokens whose making fails behind their place on the list leave none taken.
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { errorItem } from '../../../protocol/errors.ts'
 import type { ErrorCode } from '../../../protocol/errors.ts'
 import { ADA, personOf } from '../testing/external-scene.ts'
@@ -9,7 +9,7 @@ import { SESSION } from './session.ts'
 
 const TRACE = { trace: 't' }
 
-async function listedAfter(t: Parameters<typeof station>[0], code: ErrorCode) {
+async function listedAfter(t: Test, code: ErrorCode) {
   const setup = await station(t)
   const { system, access, clock } = setup
   system.put('principal', ADA, personOf('ada@shop.example'))
