@@ -82,7 +82,8 @@ export const SHARDING_LIMITS = {
   feedHeldBytes: 20 * 1024 * MiB,
   // Activations
   /**
-   * Activations of a member, and their bytes, over all its shards. Both are as many times larger as this share of the heap is larger than these bytes.
+   * Activations of a member, and their bytes, over all its shards. Both are as many times larger
+   * as this share of the heap is larger than these bytes.
    */
   activationsMax: 5_000,
   activationsBytesMax: 32 * MiB,

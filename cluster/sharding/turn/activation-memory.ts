@@ -1,5 +1,5 @@
-// How much memory the activations of a member take, over all its shards: a few of them may have most
-// of what is asked, and the others leave them theirs. Source: PROTOCOL 3.12.
+// How much memory the activations of a member take, over all its shards: where few shards have most
+// of what is asked, they have most of it. Source: PROTOCOL 3.12.
 
 import { LIMITS } from '../../../config/limits.ts'
 
