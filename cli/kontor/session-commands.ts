@@ -20,7 +20,8 @@ interface LoginOptions {
   readonly profile: string
 }
 
-const DEFAULT_URL = 'http://localhost:8080'
+/** What a node calls itself where no setting says otherwise: another name of it is refused. */
+export const DEFAULT_URL = 'http://127.0.0.1:8080'
 
 export function addSessionCommands(program: Command, parts: Parts): void {
   const { profiles, world } = parts
@@ -119,8 +120,15 @@ async function signedIn(world: World, options: LoginOptions): Promise<Profile> {
     throw new Failure(`--client-id is missing\n${LOGIN_HELP}`, EXIT.wrongArguments)
   }
   if (options.clientSecret === true) {
-    const secret = world.env['KONTOR_CLIENT_SECRET'] ?? (await world.ask('Client secret: ', true))
-    return signIn.asClient({ ...wish, clientId }, secret.trim())
+    const told = world.env['KONTOR_CLIENT_SECRET'] ?? (await world.ask('Client secret: ', true))
+    const secret = told.trim()
+    if (secret === '') {
+      throw new Failure(
+        'the client secret is empty: type it, or set KONTOR_CLIENT_SECRET',
+        EXIT.wrongArguments,
+      )
+    }
+    return signIn.asClient({ ...wish, clientId }, secret)
   }
   const loopback = await listen()
   try {

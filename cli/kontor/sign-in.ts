@@ -121,7 +121,7 @@ export class SignIn {
         .catch(() => null)) as { issuer?: unknown } | null
       const own = typeof told?.issuer === 'string' ? told.issuer : null
       if (own !== null && URL.parse(own)?.href !== issuer.href) {
-        throw new Failure(`the node at ${url} calls itself ${own}: sign in at that address`)
+        throw new Failure(`the node at ${url} calls itself ${own}: kontor login --url ${own}`)
       }
       const server = await oauth.processDiscoveryResponse(issuer, response)
       checkPlaces(server, issuer)

@@ -10,7 +10,9 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { cell } from '../../cli/kontor/output.ts'
 import { run } from '../../cli/kontor/program.ts'
+import { DEFAULT_URL } from '../../cli/kontor/session-commands.ts'
 import type { World } from '../../cli/kontor/world.ts'
+import { loadSettings } from '../../config/load.ts'
 import { SECRET, startNode } from '../harness/node-process.ts'
 import { PlainBrowser } from '../harness/plain-browser.ts'
 
@@ -86,6 +88,19 @@ t.test('nobody is signed in at first; wrong arguments are told', async (t) => {
   t.match(await m.run('nothing'), { code: 2 })
   t.match(await m.run('--help'), { code: 0, out: /Exit codes/ })
   t.match(await m.run('login', '--bootstrap', '--url', 'http://127.0.0.1:9'), { code: 7 })
+  const asClient = ['login', '--client-id', 'x', '--client-secret', '--url', url]
+  t.match(await m.run(...asClient), { code: 2, said: /secret is empty/ })
+  const own = { ok: { http: { baseUrl: DEFAULT_URL } } }
+  t.match(
+    loadSettings({}, [], () => ''),
+    own,
+    'a node of no settings is found',
+  )
+  const other = url.replace('127.0.0.1', 'localhost')
+  t.match(await m.run('login', '--bootstrap', '--url', other), {
+    code: 1,
+    said: `kontor login --url ${url}`,
+  })
 })
 
 t.test('the first hour: the bootstrap secret, an application for people, a person', async (t) => {
