@@ -186,6 +186,13 @@ export interface Behaviour<S = unknown> {
   isDeletion?(record: ActorRecord): boolean
   /** True when the state is a tombstone: messages get 404, `create` 409, nodes are gone. */
   isDeleted(state: S): boolean
+  /**
+   * Present: actors of the type are forgotten some time after their end (PROTOCOL 3.12). Until when
+   * (milliseconds since 1970) what an actor was before its end could count, were it believed again.
+   * Such a type has no nodes and no natural keys, no relayed message makes an actor of it, and its
+   * last record is applied to any state, null among them.
+   */
+  countsUntilMs?(last: S): number
   /** Keys that lead to the actor, as answers and paths show them: first the one its path has. */
   keys(state: S): readonly string[]
   /**

@@ -3,7 +3,7 @@
 // order of their source. Pure. Source: PROTOCOL 3.6, 4.1 (K4).
 
 import { LIMITS } from '../config/limits.ts'
-import { isErased, LOSS_JUMP, type EntryHead } from '../protocol/entry/entry.ts'
+import { isEnd, isErased, LOSS_JUMP, type EntryHead } from '../protocol/entry/entry.ts'
 
 interface ActorPlace {
   n: number
@@ -32,6 +32,8 @@ export class EntryAudit {
   readonly #messages = new Map<string, Taken>()
   #sweepAt = SWEEP_FROM
   #clockMs = 0
+  /** What is reported unless the actor's end follows. */
+  readonly #doubts = new Map<string, string[]>()
   /** Entries met whose bytes were given back. */
   #erased = 0
 
@@ -69,12 +71,14 @@ export class EntryAudit {
     }
     const isNext = entry.v === before.version || entry.v === before.version + LOSS_JUMP
     // What a rejection says of the version is believed by nobody.
-    if (!isNext && changes) {
-      this.#report(
+    if (isEnd(entry)) this.#doubts.delete(entry.p)
+    else if (!isNext && changes) {
+      const what =
         `${place}: goes on from version ${entry.v}, it was at ${before.version} at offset ` +
-          `${before.offset}` +
-          (entry.v < before.version ? ': acknowledged changes have been left out' : ''),
-      )
+        `${before.offset}` +
+        (entry.v < before.version ? ': acknowledged changes have been left out' : '')
+      if (this.#erased > before.erased) this.#doubt(entry.p, what)
+      else this.#report(what)
     }
     before.n = entry.n
     before.erased = this.#erased
@@ -82,6 +86,19 @@ export class EntryAudit {
     if (changes) before.recordedN = entry.n
     if (changes || isNext) before.version = entry.v + entry.r.length
     this.#relay(place, entry, before)
+  }
+
+  /** Reports what only an actor's end would have explained. */
+  end(): void {
+    for (const whats of this.#doubts.values()) for (const what of whats) this.#report(what)
+    this.#doubts.clear()
+  }
+
+  /** Of an actor that is forgotten, as shows further on, entries go in any order but the last. */
+  #doubt(actorId: string, what: string): void {
+    const known = this.#doubts.get(actorId)
+    if (known) known.push(what)
+    else this.#doubts.set(actorId, [what])
   }
 
   #message(offset: number, { p, m, l, c }: EntryHead): void {

@@ -170,6 +170,8 @@ export type DerivedRow =
       readonly n: number
       readonly offset: number
       readonly body: Uint8Array
+      /** Of one behind which its actor is forgotten (`Entry.f`): from when it has its time to go. */
+      readonly passesFrom?: number
     }
   | { readonly kind: 'alias'; readonly offset: number; readonly row: AliasRow }
   | {
@@ -177,6 +179,8 @@ export type DerivedRow =
       readonly actorId: string
       readonly offset: number
       readonly body: Uint8Array
+      /** The same of a snapshot of an actor that has ended. */
+      readonly passesFrom?: number
     }
   | {
       readonly kind: 'mark'

@@ -24,13 +24,17 @@ export class RowAudit implements Standing {
     this.#report = report
   }
 
-  /** The next row. Throws when its entry can't be read. */
-  next({ n, offset, body }: StoredEntry): EntryHead {
+  /**
+   * The next row. Throws when its entry can't be read. `isForgotten`: the actor's end is further on,
+   * and what was before it may be gone in part.
+   */
+  next({ n, offset, body }: StoredEntry, isForgotten = false): EntryHead {
     const entry = decodeWholeEntry(body)
     switch (successionOf(this, entry, offset)) {
       case 'next':
         break
       case 'gap':
+        if (isForgotten) break
         this.#report(
           `${placeOf(entry, offset)} does not go on from what is there before it, which ends at ` +
             `version ${this.version}: what it had before is missing`,

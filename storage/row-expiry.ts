@@ -1,7 +1,7 @@
 // Which derived rows stand for a while only, and from when their time counts: one rule for every
-// driver. What is needed to read an actor never goes; what goes only answers somebody who repeats a
-// message, and nobody does so after that time. Each driver has its own way to let a row go. Source:
-// PROTOCOL 3.6 (dedup), 3.12 "What expires".
+// driver. What is needed to read an actor never goes, unless all of it does; what goes only answers
+// somebody who repeats a message, and nobody does so after that time. Each driver has its own way to
+// let a row go. Source: PROTOCOL 3.6 (dedup), 3.12 "What expires", "Forgotten actors".
 
 import { LIMITS } from '../config/limits.ts'
 import { decodeEntry, holdsRecords } from '../protocol/entry/entry.ts'
@@ -25,18 +25,22 @@ export interface RowExpiry {
 /**
  * The expiry of a row that may go; null: it stays. What may go is an entry that says no more than
  * what its sender was told, a key of a create, an id that has left its actor's window, an actor
- * that is parked no more. In a store with accepted losses entries stay all the same: they say how
+ * that is parked no more. An entry that ends an actor which is forgotten goes after everything that
+ * the actor had before it, never sooner. In a store with accepted losses entries stay all the same: they say how
  * far the numbers behind a loss go on.
  */
 export function expiryOf(row: DerivedRow): RowExpiry | null {
   switch (row.kind) {
     case 'entry':
+      if (row.passesFrom !== undefined) return { from: row.passesFrom }
       return row.n % ENTRIES_TOGETHER === 0 ? null : expiryOfEntry(row.body)
     case 'alias': {
       const { keyType, claims } = row.row
       if (!keyType.endsWith(CREATE_KEY_SUFFIX)) return null
       return { from: claims.reduce((latest, { clock }) => Math.max(latest, clock), 0) }
     }
+    case 'snapshot':
+      return row.passesFrom === undefined ? null : { from: row.passesFrom }
     case 'mark':
       // Looked for under its day and the next one.
       return { from: (row.day + 1) * LIMITS.storage.callerMarkMs }
@@ -72,7 +76,9 @@ export function isPassing(row: DerivedRow): boolean {
  */
 function expiryOfEntry(body: Uint8Array): RowExpiry | null {
   if (holdsRecords(body)) return null
-  const { s, k, c } = decodeEntry(body)
+  const { s, k, c, f } = decodeEntry(body)
+  // It goes with its actor.
+  if (f !== undefined) return null
   const isNeeded = s !== undefined || k?.some(({ keyType }) => !keyType.endsWith(CREATE_KEY_SUFFIX))
   return isNeeded ? null : { from: c }
 }

@@ -145,6 +145,8 @@ export const STORAGE_LIMITS = {
     tailTransactions: 20,
     /** Rows that one transaction turns to a segment file that was written anew. */
     turnRowsMax: 250,
+    /** Rows of one actor's entries that are looked at together when it is forgotten. */
+    endedRowsMax: 10_000,
   },
   segmentLog: {
     /** Of the first, the second, ... file that a writer begins; the last is that of all others. */

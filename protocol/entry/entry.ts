@@ -85,6 +85,20 @@ export interface EntryHead {
    * shard's own goes to the actor `p`, to which its key has led.
    */
   readonly s?: readonly [shard: number, offset: number, index: number, message?: number]
+  /**
+   * The actor has ended, or was never made, and its type forgets such (`Behaviour.countsUntilMs`):
+   * the shard's clock from which this entry and all before it have their time to go. Written by
+   * name, so that an older version reads over it.
+   */
+  readonly f?: number
+}
+
+/**
+ * True for the records that end an actor which is forgotten: they stand for all before them, which
+ * may be gone in part.
+ */
+export function isEnd({ f, r }: EntryHead): boolean {
+  return f !== undefined && r.length > 0
 }
 
 const KEY_CHANGE = shapeOf<KeyChange>(['keyType', 'key', 'change', 'actorId', 'by'])

@@ -3,7 +3,7 @@
 // the versions of records say whether anything is missing. Pure. Source: PROTOCOL 3.12 "Reading an
 // actor".
 
-import { LOSS_JUMP, type EntryHead } from './entry.ts'
+import { isEnd, LOSS_JUMP, type EntryHead } from './entry.ts'
 
 /** Where a reader of an actor's entries stands. */
 export interface Standing {
@@ -16,13 +16,15 @@ export interface Standing {
 /**
  * `next`: it goes on from what was read, or has no records and may stand anywhere. `stray`: its
  * offset is not above that of records before it: a leftover of an abandoned timeline, whatever
- * its version says; it is passed over. `gap`: entries with records are missing before it.
+ * its version says; it is passed over. `gap`: entries with records are missing before it;
+ * before the end of an actor that is forgotten none are missed.
  */
 export type Succession = 'next' | 'stray' | 'gap'
 
 export function successionOf(at: Standing, entry: EntryHead, offset: number): Succession {
   if (entry.r.length === 0) return 'next'
   if (offset <= at.recordedAt) return 'stray'
+  if (isEnd(entry)) return 'next'
   return entry.v === at.version || entry.v === at.version + LOSS_JUMP ? 'next' : 'gap'
 }
 

@@ -42,6 +42,8 @@ export interface FileUpkeep {
   readonly turned: number
   /** When it was read through last: shards whose entries had all had their time by then. */
   readonly due: number
+  /** Bytes since then of entries whose actors are forgotten by now. */
+  readonly ended?: number
 }
 
 const NO_UPKEEP: FileUpkeep = { turned: 0, due: -1 }

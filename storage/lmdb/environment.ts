@@ -37,6 +37,8 @@ export interface JournalEnvironment {
   readonly images: Table
   /** Which rows may go, by shard and hour of its clock; null in a store without any. */
   readonly lives: Table | null
+  /** Actors that are forgotten (ended.ts); null as above. */
+  readonly ended: Table | null
 }
 
 /** Names of the tables of derived rows, whose values all have one form. */
@@ -106,6 +108,7 @@ function tablesOf(
     images: table('images'),
     // A store of an earlier version that is only read may have none.
     lives: root.openDB<Uint8Array, Uint8Array>('lives', { ...TABLE }) ?? null,
+    ended: root.openDB<Uint8Array, Uint8Array>('ended', { ...TABLE }) ?? null,
   }
 }
 

@@ -8,9 +8,12 @@ import { LIMITS } from '../../config/limits.ts'
 import { assert } from '../../protocol/errors.ts'
 import type { DerivedRow, StoreIdentity } from '../journal.ts'
 import type { RowExpiry } from '../row-expiry.ts'
+import { numberOf } from '../segment-log/header.ts'
 import type { Arena } from './arena.ts'
 import type { JournalEnvironment, Table } from './environment.ts'
-import { derivedBody, derivedOffset, isWhole, expiryKey } from './layout.ts'
+import { getUpkeep, upkeepRow } from './covered.ts'
+import { bytesByFile } from './ended.ts'
+import { derivedBody, derivedOffset, isWhole, expiryKey, uuidAt } from './layout.ts'
 import { encodeDerived, type DerivedTableRow } from './rows.ts'
 
 const HOUR_MS = 3_600_000
@@ -19,16 +22,22 @@ const TTL_MS = LIMITS.storage.derivedTtlSeconds * 1_000
 const NOTES_MAX = 2 ** 48
 
 /** Tables whose rows are noted, by the number that stands for them in a note. */
-const TABLES = ['entries', 'aliases', 'marks', 'parked'] as const
-type Kind = Extract<DerivedRow['kind'], 'entry' | 'alias' | 'mark' | 'parked'>
-const TABLE_OF: Readonly<Record<Kind, number>> = { entry: 0, alias: 1, mark: 2, parked: 3 }
+const TABLES = ['entries', 'aliases', 'marks', 'parked', 'snapshots', 'ended'] as const
+type Kind = Extract<NotedKind, 'entry' | 'alias' | 'mark' | 'parked' | 'snapshot' | 'ended'>
+const TABLE_OF: Readonly<Record<Kind, number>> = {
+  ...{ entry: 0, alias: 1, mark: 2, parked: 3, snapshot: 4 },
+  // The rows of that actor's entries are due to go with the log's files.
+  ended: 5,
+}
 
 /** A shard's clock now, milliseconds; null: it isn't known. */
 export type ClockOf = (shard: number) => number | null
 
+type NotedKind = DerivedRow['kind'] | 'ended'
+
 /** A row that may go. */
 export interface Noted {
-  readonly kind: DerivedRow['kind']
+  readonly kind: NotedKind
   readonly shard: number
   readonly expiry: RowExpiry
   readonly row: DerivedTableRow
@@ -127,6 +136,7 @@ export class ExpiryPass {
     if (hours <= 0) return null
     const notes: Uint8Array[] = []
     const rows: Changes['rows'][number][] = []
+    const forgotten = new Map<number, number>()
     const range = { start: expiryKey(shard, 0, 0), end: expiryKey(shard, hours, 0) }
     for (const { key, value } of this.#table.getRange({
       ...range,
@@ -134,9 +144,28 @@ export class ExpiryPass {
     })) {
       notes.push(key)
       const found = isWhole(key, value) ? this.#rowOf(value) : null
-      if (found !== null) rows.push(found)
+      if (found === null) continue
+      if (found.table === this.#options.env.ended) this.#forget(found.key, forgotten)
+      else rows.push(found)
     }
+    rows.push(...this.#filesOf(forgotten))
     return notes.length === 0 ? null : { notes, rows }
+  }
+
+  /** Where the log can give back what an actor had. */
+  #forget(key: Uint8Array, files: Map<number, number>): void {
+    for (const [file, bytes] of bytesByFile(this.#options.env, uuidAt(key, 0))) {
+      files.set(numberOf(file), (files.get(numberOf(file)) ?? 0) + bytes)
+    }
+  }
+
+  #filesOf(forgotten: ReadonlyMap<number, number>): Changes['rows'][number][] {
+    const { env } = this.#options
+    return [...forgotten].map(([number, bytes]) => {
+      const upkeep = getUpkeep(env, number)
+      const ended = (upkeep.ended ?? 0) + bytes
+      return { table: env.meta, ...upkeepRow(number, { ...upkeep, ended }) }
+    })
   }
 
   /** The row of a note, if it is still the one that was noted. */
@@ -145,10 +174,12 @@ export class ExpiryPass {
     const body = derivedBody(note)
     const name = TABLES[body[0]!]
     if (name === undefined) return null
-    if (name === 'entries' && (identity.losses ?? []).length > 0) return null
+    const isEntry = name === 'entries' || name === 'ended'
+    if (isEntry && (identity.losses ?? []).length > 0) return null
     const key = Buffer.from(body.subarray(1))
-    const value = env[name].getBinaryFast(key)
+    const table = env[name]!
+    const value = table.getBinaryFast(key)
     if (value === undefined || derivedOffset(value) !== derivedOffset(note)) return null
-    return { table: env[name], key }
+    return { table, key }
   }
 }

@@ -15,9 +15,11 @@ import type { LogPosition } from '../segment-log/scan.ts'
 import { Arena } from './arena.ts'
 import { getUpkeep, upkeepRow } from './covered.ts'
 import type { JournalEnvironment } from './environment.ts'
+import { getEnded } from './ended.ts'
 import type { Changes } from './expiry.ts'
 import { contentOf, ENTRY_KEY_BYTES, ENTRY_PLACE, PLACE_BYTES, putPlace } from './layout.ts'
-import { derivedOffset, derivedShard, entryKey, isWhole, logKey, readGroup } from './layout.ts'
+import { derivedOffset, derivedShard, entryKey, isWhole, logKey } from './layout.ts'
+import { readGroup, uuidKey } from './layout.ts'
 import { encodeDerived, encodeGroup } from './rows.ts'
 import type { JournalWriter } from './writer.ts'
 
@@ -108,31 +110,44 @@ export class PlaceTurner implements PlaceKeeper {
     for (let at = 0; at < found.length; at += LIMITS.lmdb.turnRowsMax) {
       const some = found.slice(at, at + LIMITS.lmdb.turnRowsMax)
       await this.#change(() => {
-        rows = some.flatMap(({ group, ...entry }) => this.#entryRow(group, entry) ?? [])
+        rows = some.flatMap(({ group, ...entry }) => this.#entryRow(group, entry))
         return rows.length === 0 ? null : { notes: [], rows }
       })
     }
   }
 
-  /** null: there is no row of it that has its place in the source. */
-  #entryRow(group: GroupPart, { offset, bytes }: Logged): Changes['rows'][number] | null {
+  /** Nothing where there is no row of it that has its place in the source. */
+  #entryRow(group: GroupPart, { offset, bytes }: Logged): Changes['rows'][number][] {
     const { env } = this.#options
     const { shard, place: old } = group
     const { p: actorId, n } = decodeEntry(bytes)
-    if (n === 0) return null
+    if (n === 0) return []
     const key = entryKey(actorId, n)
     const value = env.entries.get(key)
-    if (value === undefined || !isWhole(key, value)) return null
-    if (derivedOffset(value) !== offset || derivedShard(value) !== shard) return null
+    if (value === undefined || !isWhole(key, value)) return []
+    if (derivedOffset(value) !== offset || derivedShard(value) !== shard) return []
     const content = contentOf(value)
-    if (!('file' in content) || content.file !== old.file) return null
+    if (!('file' in content) || content.file !== old.file) return []
     const place = this.#placeOf(group, { offset, bytes })
-    if (place === null) return { table: env.entries, key }
+    if (place === null) {
+      return [{ table: env.entries, key }, ...this.#endRows({ actorId, shard, offset })]
+    }
     const body = Buffer.alloc(1 + PLACE_BYTES)
     body[0] = ENTRY_PLACE
     putPlace(body, 1, place)
     const row = encodeDerived(new Arena(ENTRY_ROW_BYTES), key, { shard, offset }, body)
-    return { table: env.entries, ...row }
+    return [{ table: env.entries, ...row }]
+  }
+
+  /** With the entry by which an actor has ended goes what else there was of it. */
+  #endRows(of: { actorId: string; shard: number; offset: number }): Changes['rows'][number][] {
+    const { env } = this.#options
+    const key = uuidKey(of.actorId)
+    const ended = getEnded(env, key)
+    if (ended?.shard !== of.shard || ended.offset !== of.offset) return []
+    const snapshot = env.snapshots.get(key)
+    const hasOlder = snapshot !== undefined && derivedOffset(snapshot) <= of.offset
+    return [{ table: env.ended!, key }, ...(hasOlder ? [{ table: env.snapshots, key }] : [])]
   }
 
   /** Where an entry lies now; null: it is gone. Throws JournalDamage where it isn't the same. */

@@ -11,6 +11,7 @@ import type { LogPosition } from '../segment-log/scan.ts'
 import { expiryOf } from '../row-expiry.ts'
 import { Arena } from './arena.ts'
 import { putCovered } from './covered.ts'
+import { encodeEnded } from './ended.ts'
 import { causeOfFailure, type JournalEnvironment } from './environment.ts'
 import { Notes, type Changes } from './expiry.ts'
 import { derivedOffset } from './layout.ts'
@@ -244,8 +245,17 @@ export class JournalWriter {
     into.push(encoded)
     const expiry = expiryOf(row)
     if (expiry === null) return
-    const note = this.#notes.encode({ kind: row.kind, shard, expiry, row: encoded })
+    const ended = row.kind === 'entry' && row.passesFrom !== undefined
+    const noted = ended ? this.#encodeEnded(shard, row) : encoded
+    if (ended) into.push(noted)
+    const kind = ended ? 'ended' : row.kind
+    const note = this.#notes.encode({ kind, shard, expiry, row: noted })
     if (note !== null) into.push(note)
+  }
+
+  #encodeEnded(shard: number, { actorId, offset, passesFrom }: EntryRowOf): DerivedTableRow {
+    const ended = { actorId, shard, offset, from: passesFrom! }
+    return encodeEnded(this.#arena, this.#env, ended)
   }
 
   #putRow(row: DerivedTableRow): void {

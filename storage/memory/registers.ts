@@ -11,6 +11,8 @@ interface Register<T> {
   readonly value: T
   /** Of a row that may go. */
   readonly expiry?: Expiry
+  /** Of an entry: it goes with all before it. */
+  readonly isEnd?: true
 }
 
 interface Expiry {
@@ -54,7 +56,8 @@ export class MemoryRegisters {
       case 'entry': {
         if (!this.#entries.has(row.actorId)) this.#sorted = null
         const entries = inner(this.#entries, row.actorId, () => new Map())
-        return advance(entries, row.n, { ...of, value: Buffer.from(row.body) })
+        const end = row.passesFrom === undefined ? null : ({ isEnd: true } as const)
+        return advance(entries, row.n, { ...of, ...end, value: Buffer.from(row.body) })
       }
       case 'alias': {
         // As text: what is kept is what JSON keeps, as in every other driver.
@@ -88,11 +91,24 @@ export class MemoryRegisters {
     dropOver(this.#aliases, clockOf)
     dropOver(this.#marks, clockOf)
     for (const parked of this.#parked.values()) dropOver(parked, clockOf)
+    dropOver(this.#snapshots, clockOf)
     for (const [actorId, entries] of this.#entries) {
+      this.#forget(actorId, clockOf)
       dropOver(entries, clockOf)
       if (entries.size > 0) continue
       this.#entries.delete(actorId)
       this.#sorted = null
+    }
+  }
+
+  /** An actor's end goes with all that was before it. */
+  #forget(actorId: string, clockOf: (shard: number) => number | null): void {
+    const entries = this.#entries.get(actorId)!
+    for (const [end, { isEnd, expiry, offset }] of entries) {
+      if (!isEnd || !isOver(expiry!, clockOf)) continue
+      for (const n of entries.keys()) if (n <= end) entries.delete(n)
+      const snapshot = this.#snapshots.get(actorId)
+      if (snapshot !== undefined && snapshot.offset <= offset) this.#snapshots.delete(actorId)
     }
   }
 
@@ -176,12 +192,16 @@ export class MemoryRegisters {
 }
 
 function dropOver<K, T>(map: Map<K, Register<T>>, clockOf: (shard: number) => number | null): void {
-  for (const [key, { expiry }] of map) {
-    const clock = expiry === undefined ? null : clockOf(expiry.shard)
-    if (clock === null) continue
-    expiry!.from ??= clock
-    if (clock - expiry!.from >= LIMITS.storage.derivedTtlSeconds * 1_000) map.delete(key)
+  for (const [key, { expiry, isEnd }] of map) {
+    if (expiry !== undefined && !isEnd && isOver(expiry, clockOf)) map.delete(key)
   }
+}
+
+function isOver(expiry: Expiry, clockOf: (shard: number) => number | null): boolean {
+  const clock = clockOf(expiry.shard)
+  if (clock === null) return false
+  expiry.from ??= clock
+  return clock - expiry.from >= LIMITS.storage.derivedTtlSeconds * 1_000
 }
 
 function valueOf(register: Register<Bytes> | undefined): { offset: number; body: Bytes } | null {

@@ -195,7 +195,8 @@ export class Flusher {
     this.#tailBytes += bytes.length
     const actorId = entry.n > 0 ? entry.p : null
     if (actorId !== null) {
-      rows.push({ kind: 'entry', actorId, n: entry.n, offset, body: bytes })
+      const passing = entry.f === undefined ? null : { passesFrom: entry.f }
+      rows.push({ kind: 'entry', actorId, n: entry.n, offset, body: bytes, ...passing })
       const known = this.#tail.get(actorId)
       if (known) known.push({ offset, body: bytes })
       else this.#tail.set(actorId, [{ offset, body: bytes }])
@@ -211,8 +212,9 @@ export class Flusher {
 
   #snapshot(capture: SnapshotCapture, actorId: string, batch: Batch): void {
     const body = encodeSnapshot(capture, this.#options.shard.clockMs())
-    const row: SnapshotRow = { kind: 'snapshot', actorId, offset: capture.offset, body }
-    const { activation } = capture
+    const { activation, offset, forgottenFrom } = capture
+    const passing = forgottenFrom > 0 ? { passesFrom: forgottenFrom } : null
+    const row: SnapshotRow = { kind: 'snapshot', actorId, offset, body, ...passing }
     activation.snapshotBytes = body.length
     const since = activation.bytesSinceSnapshot * LIMITS.sharding.stateGrowthMax
     activation.stateBytesBound = Math.max(activation.stateBytesBound, body.length + since)

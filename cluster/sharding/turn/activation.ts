@@ -3,7 +3,7 @@
 
 import { LIMITS } from '../../../config/limits.ts'
 import type { Behaviour } from '../../../protocol/behaviour.ts'
-import { metaOf, recordsOf } from '../../../protocol/entry/entry.ts'
+import { isEnd, metaOf, recordsOf } from '../../../protocol/entry/entry.ts'
 import type { AnyEntry, EntryHead } from '../../../protocol/entry/entry.ts'
 import { moveOver, successionOf } from '../../../protocol/entry/succession.ts'
 import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
@@ -47,6 +47,8 @@ export interface SnapshotCapture {
   readonly marks: readonly Mark[]
   readonly held: readonly StashKey[]
   readonly relays: readonly (readonly [number, RelayPlace])[]
+  /** 0: it stays. */
+  readonly forgottenFrom: number
 }
 
 export class Activation {
@@ -75,6 +77,8 @@ export class Activation {
    * go on, and so does the count of what is recorded of it.
    */
   quarantined: string | null = null
+  /** When it may be forgotten, by the shard's clock (`Entry.f`); 0: that was never said. */
+  forgottenFrom = 0
   /** Offsets of records that were passed over: leftovers of an abandoned timeline. */
   readonly strays: number[] = []
 
@@ -181,13 +185,21 @@ export class Activation {
       this.n = Math.max(this.n, entry.n)
       return
     }
-    if (succession === 'gap') this.quarantined ??= gapOf(this, entry)
+    if (succession === 'gap') this.#quarantine(gapOf(this, entry))
+    // Whatever is missing before its end, there is nothing of it any more.
+    if (isEnd(entry)) this.quarantined = null
     const state = this.#folded(entry)
     const spilled =
       this.quarantined === null
         ? this.decided(entry, offset, bytes, state)
         : this.#advance(entry, offset, bytes)
     if (spilled.length > 0) this.onSpilled?.(spilled)
+  }
+
+  /** Of an actor that is forgotten nothing older is believed: what can't be read may be its end. */
+  #quarantine(why: string): void {
+    this.quarantined ??= why
+    if (this.behaviour.countsUntilMs !== undefined) this.state = null
   }
 
   #folded(entry: AnyEntry): unknown {
@@ -198,7 +210,7 @@ export class Activation {
         state = this.behaviour.evolve(state, record, metaOf(entry, i))
       }
     } catch (error) {
-      this.quarantined = `record of entry ${entry.n} can't be applied: ${String(error)}`
+      this.#quarantine(`record of entry ${entry.n} can't be applied: ${String(error)}`)
     }
     return state
   }
@@ -212,6 +224,7 @@ export class Activation {
     this.newest = Math.max(this.newest, offset)
     this.bytesSinceSnapshot += bytes
     this.entriesSinceSnapshot++
+    if (entry.f !== undefined) this.forgottenFrom = Math.max(this.forgottenFrom, entry.f)
     if (entry.k) this.#remember(entry)
     if (entry.s) {
       const [shard, ...place] = entry.s
@@ -241,6 +254,7 @@ export class Activation {
 
   /** What a snapshot taken now would need, when one is due; else null. */
   snapshotDue(): SnapshotCapture | null {
+    if (this.forgottenFrom > 0) return this.#isAskedFor() ? this.#capture() : null
     // In quarantine the state is behind the version.
     if (
       this.quarantined !== null ||
@@ -249,6 +263,17 @@ export class Activation {
     ) {
       return null
     }
+    return this.#capture()
+  }
+
+  /** It has ended, so its entries may go; somebody may still repeat what came before the last. */
+  #isAskedFor(): boolean {
+    const marks = this.marks.window()
+    const last = marks.at(-1)
+    return marks.some((mark) => mark !== last && isAlive(mark, last!.clock))
+  }
+
+  #capture(): SnapshotCapture {
     this.bytesSinceSnapshot = 0
     this.entriesSinceSnapshot = 0
     return {
@@ -261,6 +286,7 @@ export class Activation {
       marks: this.marks.window(),
       held: [...this.held.values()],
       relays: [...this.relays],
+      forgottenFrom: this.forgottenFrom,
     }
   }
 }
@@ -292,6 +318,8 @@ interface SnapshotBody {
   readonly spilled: boolean
   readonly held: readonly StashKey[]
   readonly relays: readonly (readonly [number, RelayPlace])[]
+  /** As an entry's: of an actor that has ended. */
+  readonly f?: number
 }
 
 /** One blob: on equal timestamps two columns could come from two writers (PROTOCOL 3.0). */
@@ -310,6 +338,7 @@ export function encodeSnapshot(capture: SnapshotCapture, clock: number): Buffer 
     spilled: activation.marks.spilled,
     held: capture.held,
     relays: capture.relays,
+    ...(capture.forgottenFrom > 0 && { f: capture.forgottenFrom }),
   }
   return Buffer.from(JSON.stringify(body))
 }
@@ -337,6 +366,7 @@ export function restore(activation: Activation, bytes: Uint8Array): void {
   activation.newest = body.offset
   activation.recordedAt = body.offset
   activation.lastTimeMs = body.timeMs
+  activation.forgottenFrom = body.f ?? 0
   for (const mark of body.marks) activation.marks.add(mark)
   activation.restoredFrom(bytes.length)
   activation.marks.spilled ||= body.spilled

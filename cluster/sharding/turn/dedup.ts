@@ -129,7 +129,8 @@ export class Dedup {
       }),
     )
     const answer = (some: readonly EntryRow[]): Recalled | null => {
-      const result = fromEntry(mark, [...some, ...unflushed])
+      const mayBeGone = mark.passing ?? activation.forgottenFrom > 0
+      const result = fromEntry(mark, [...some, ...unflushed], mayBeGone)
       return result && { result, keys, offset, gate }
     }
     return rows instanceof Promise ? rows.then(answer) : answer(rows)
@@ -173,16 +174,17 @@ function parseMark(bytes: Uint8Array): Mark {
  * Answers too long for a mark are read from their entry. The shard's clock may have stood still for
  * days while a server's goes on, so an entry that passes may be gone, and its number another's,
  * while the mark still counts; then nobody repeats the message any more: it is new (PROTOCOL 3.12
- * "What expires").
+ * "What expires"). Of an actor that has ended they go at once, and what is new is refused by it.
  */
 function fromEntry(
   mark: Mark,
   rows: readonly { readonly body: Uint8Array }[],
+  mayBeGone: boolean,
 ): MessageResult | null {
   for (const { body } of rows) {
     const entry = decodeEntry(body)
     if (entry.n === mark.n && entry.m === mark.messageId) return entry.a
   }
-  if (mark.passing) return null
+  if (mayBeGone) return null
   throw new Error(`the entry of a recorded answer is missing: ${mark.messageId}`)
 }

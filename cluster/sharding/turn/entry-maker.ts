@@ -51,8 +51,9 @@ export function entryOf(
     effects: decision.ok && decision.effects ? [...decision.effects] : [],
   }
   settleKeys(shard, activation, work, { decision, into })
-  const entry = refusalOf(shard, activation, work, decided.result) as Mutable<Entry>
+  const entry = keyedEntry(shard, activation, work, decided.result)
   if (decision.ok) entry.r = decision.records
+  forgets(activation, entry, decision.ok ? decision.state : activation.state)
   if (into.effects.length > 0) entry.e = into.effects
   if (into.keys.length > 0) entry.k = [...into.keys, ...(entry.k ?? NO_CHANGES)]
   if (decision.ok && work.counters) entry.g = shard.numbers.highest(work.counters)
@@ -66,6 +67,17 @@ export function refusalOf(
   work: Work,
   result: MessageResult,
 ): Entry {
+  const entry = keyedEntry(shard, activation, work, result)
+  forgets(activation, entry, activation.state)
+  return entry
+}
+
+function keyedEntry(
+  shard: Clocked,
+  activation: Activation,
+  work: Work,
+  result: MessageResult,
+): Mutable<Entry> {
   const entry = plainEntry(shard, activation, work, result) as Mutable<Entry>
   if (work.createKey === null || work.position > 0) return entry
   const { key, base } = work.createKey
@@ -73,6 +85,19 @@ export function refusalOf(
   work.bases.set(idOf(keyType, key), base)
   entry.k = [{ keyType, key, change: 'take', actorId: activation.id }]
   return entry
+}
+
+/** From when the actor may be forgotten, where it isn't there behind the entry (PROTOCOL 3.12). */
+function forgets(
+  { behaviour, state, forgottenFrom }: Activation,
+  entry: Mutable<Entry>,
+  after: unknown,
+): void {
+  if (behaviour.countsUntilMs === undefined) return
+  if (after !== null && !behaviour.isDeleted(after)) return
+  const isEnding = state !== null && !behaviour.isDeleted(state)
+  const leftMs = isEnding ? Math.max(0, behaviour.countsUntilMs(state) - entry.t) : 0
+  entry.f = Math.max(forgottenFrom, entry.c + leftMs)
 }
 
 /** An entry without records, as a rejection is. */

@@ -1,7 +1,7 @@
 // Loading: brings an activation to its newest committed state, from its snapshot, its stored
 // entries and the tail in memory. Source: PROTOCOL 3.6, 3.11, 3.12.
 
-import { LOSS_JUMP, decodeEntry } from '../../../protocol/entry/entry.ts'
+import { LOSS_JUMP, decodeEntry, isEnd } from '../../../protocol/entry/entry.ts'
 import { successionOf } from '../../../protocol/entry/succession.ts'
 import type { EntryRow, Maybe } from '../../../storage/journal.ts'
 import { gapOf, restore } from './activation.ts'
@@ -18,6 +18,9 @@ export interface LoadSource {
   /** Told what an operator has to know of an actor that was loaded. */
   readonly alarm?: (actorId: string, what: string) => void
 }
+
+/** What was read of an actor is short of something that the log has had. */
+export class EntriesMissing extends Error {}
 
 export interface LoadedEntry {
   readonly offset: number
@@ -90,15 +93,21 @@ function replayStored(activation: Activation, from: Loading, rows: readonly Entr
 }
 
 function finish(activation: Activation, { source, tail }: Loading): void {
+  let missing: string | null = null
   for (const { offset, body } of tail) {
     // A snapshot may be ahead of the oldest of them.
     if (offset <= activation.newest) continue
     const entry = decodeEntry(body)
-    // Nothing of it may be served: what was read is short of something that the log has had.
     if (activation.quarantined === null && successionOf(activation, entry, offset) === 'gap') {
-      throw new Error(`entries of ${activation.id} are missing: ${gapOf(activation, entry)}`)
+      missing ??= gapOf(activation, entry)
     }
+    // Of what has ended a log may have lost the beginning.
+    if (isEnd(entry)) missing = null
     activation.replay(entry, offset, body.length)
+  }
+  // Nothing of it may be served: what was read is short of something that the log has had.
+  if (missing !== null) {
+    throw new EntriesMissing(`entries of ${activation.id} are missing: ${missing}`)
   }
   if (activation.n > 0 && activation.newest <= source.lostBehind) {
     activation.version += LOSS_JUMP

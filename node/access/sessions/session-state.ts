@@ -41,6 +41,8 @@ export interface LiveSession extends Subject {
   /** The access token before, good for a moment: requests under way have it. */
   readonly former: KeptAccess | null
   readonly refresh: KeptRefresh | null
+  /** The latest end that it has had, where a personal access token was given an earlier one. */
+  readonly longestMs?: number
 }
 
 export type SessionState = LiveSession | { readonly status: 'ended' }

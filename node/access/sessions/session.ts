@@ -88,6 +88,9 @@ export const sessionBehaviour: Behaviour<SessionState> = {
   shapes: SHAPES,
   evolve: (state, record, meta) => evolve(state, record as unknown as SessionRecordOf, meta),
   isDeleted: ({ status }) => status === 'ended',
+  countsUntilMs: (last) => {
+    return last.status === 'ended' ? 0 : Math.max(endOf(last), last.longestMs ?? 0)
+  },
   keys: () => [],
   naturalKeys: () => [],
   toSnapshot: (state) => state,
@@ -304,17 +307,21 @@ function evolve(
   { timeMs }: Pick<RecordMeta, 'timeMs'>,
 ): SessionState {
   if (record.t === 'asked' || record.t === 'opened') return record.session
+  // What was before it may have gone already (`countsUntilMs`).
+  if (record.t === 'ended') return { status: 'ended' }
   assert(state !== null && state.status !== 'ended', `a record "${record.t}" of a session`)
   switch (record.t) {
     case 'issued': {
       const { access, former, refresh: next } = record
       return { ...state, status: 'open', access, former, refresh: next, usedAtMs: timeMs }
     }
-    case 'renewed':
-      return { ...state, access: { ...state.access!, untilMs: record.untilMs } }
-    case 'used':
-      return { ...state, usedAtMs: timeMs }
+    case 'renewed': {
+      const { untilMs } = record
+      const longestMs = Math.max(endOf(state), state.longestMs ?? 0)
+      const access = { ...state.access!, untilMs }
+      return { ...state, access, ...(longestMs > untilMs && { longestMs }) }
+    }
     default:
-      return { status: 'ended' }
+      return { ...state, usedAtMs: timeMs }
   }
 }

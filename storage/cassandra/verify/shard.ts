@@ -83,6 +83,7 @@ export class ShardVerification {
       this.head = statics.head
       if (!statics.sealed) break
     }
+    this.#audit.end()
     if (before === null) return this.#report('its log has no first segment')
     if (this.#flush > this.head) {
       this.#report(`its flush offset ${this.#flush} is above its head ${this.head}`)

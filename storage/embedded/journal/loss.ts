@@ -179,7 +179,7 @@ const FOLLOWS_LOG: readonly (typeof DERIVED_TABLES)[number][] = [
 export function dropLost(env: JournalEnvironment, { shards, header }: LogLoss): void {
   env.root.transactionSync(() => {
     for (const at of shards) {
-      for (const name of FOLLOWS_LOG) dropDerived(env, name, at)
+      for (const name of [...FOLLOWS_LOG, 'ended'] as const) dropDerived(env, name, at)
       const range = { start: logKey(at.shard, at.offset + 1), end: logKey(at.shard + 1, 0) }
       for (const key of [...env.log.getKeys(range)]) env.log.removeSync(key)
     }
@@ -203,14 +203,15 @@ function isCounter(key: Uint8Array): boolean {
 
 function dropDerived(
   env: JournalEnvironment,
-  name: (typeof DERIVED_TABLES)[number],
+  name: (typeof DERIVED_TABLES)[number] | 'ended',
   at: ShardLoss,
 ): void {
   const lost: Uint8Array[] = []
-  for (const { key, value } of env[name].getRange({})) {
+  const table = env[name]!
+  for (const { key, value } of table.getRange({})) {
     if (derivedShard(value) !== at.shard || derivedOffset(value) <= at.offset) continue
     if (name === 'aliases' && isCounter(key)) continue
     lost.push(key)
   }
-  for (const key of lost) env[name].removeSync(key)
+  for (const key of lost) table.removeSync(key)
 }

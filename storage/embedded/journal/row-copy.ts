@@ -9,6 +9,7 @@ import type { AliasRow, DerivedRow, LogRow, ShardStatus, StoreIdentity } from '.
 import { NodeDisk } from '../../segment-log/node-disk.ts'
 import { PlaceReader } from '../../segment-log/place-reader.ts'
 import { headsOf } from './catch-up.ts'
+import { getEnded } from '../../lmdb/ended.ts'
 import { openEnvironment, type JournalEnvironment, type Table } from '../../lmdb/environment.ts'
 import {
   contentOf,
@@ -19,6 +20,7 @@ import {
   isWhole,
   shardOfKey,
   uuidAt,
+  uuidKey,
 } from '../../lmdb/layout.ts'
 import { EmbeddedDerivedReader, EmbeddedLogReader } from './read.ts'
 import { LOG_FOLDER, openEmbeddedJournal, type JournalLog } from './journal.ts'
@@ -138,7 +140,9 @@ class EmbeddedSource implements StoreSource {
     yield* this.#rows('entries', entries, (key, { offset, body }, value) => {
       const content = contentOf(value)
       const own = 'file' in content ? this.#places.read(content) : body.subarray(1)
-      return { kind: 'entry', actorId: uuidAt(key, 0), n: entryNumber(key), offset, body: own }
+      const actorId = uuidAt(key, 0)
+      const passing = this.#passing(actorId, (ended) => ended === offset)
+      return { kind: 'entry', actorId, n: entryNumber(key), offset, body: own, ...passing }
     })
     yield* this.#rows('aliases', aliases, (_, { offset, body }) => {
       return { kind: 'alias', offset, row: JSON.parse(body.toString()) as AliasRow }
@@ -160,7 +164,9 @@ class EmbeddedSource implements StoreSource {
       }
     })
     yield* this.#rows('snapshots', snapshots, (key, base) => {
-      return { kind: 'snapshot', actorId: uuidAt(key, 0), ...base }
+      const actorId = uuidAt(key, 0)
+      const passing = this.#passing(actorId, (ended) => ended >= base.offset)
+      return { kind: 'snapshot', actorId, ...base, ...passing }
     })
     yield* this.#rows('shards', shards, (_, base) => ({ kind: 'shard', ...base }))
     yield* this.#rows('consumers', consumers, (key, { offset }) => {
@@ -170,6 +176,12 @@ class EmbeddedSource implements StoreSource {
         offset,
       }
     })
+  }
+
+  /** From when the row has its time to go, where its actor has ended. */
+  #passing(actorId: string, isOf: (endedAt: number) => boolean): { passesFrom: number } | null {
+    const ended = getEnded(this.#env, uuidKey(actorId))
+    return ended !== null && isOf(ended.offset) ? { passesFrom: ended.from } : null
   }
 
   *#rows(

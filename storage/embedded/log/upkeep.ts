@@ -19,6 +19,7 @@ import { expiryOfLogged } from '../../row-expiry.ts'
 import { getUpkeep, upkeepRow } from '../../lmdb/covered.ts'
 import type { JournalEnvironment } from '../../lmdb/environment.ts'
 import { isOver, type ClockOf } from '../../lmdb/expiry.ts'
+import { ForgottenEntries } from '../../lmdb/forgotten-entries.ts'
 import type { EmbeddedIdentity } from '../journal/identity.ts'
 import { consumerKey, derivedOffset } from '../../lmdb/layout.ts'
 import { getDerived, type EmbeddedLogReader } from '../journal/read.ts'
@@ -151,11 +152,13 @@ export class LogUpkeep {
       const number = numberOf(one.header.key.file)
       env.root.resetReadTxn()
       const upkeep = getUpkeep(env, number)
-      if (found === null || !isToBeRead(found, upkeep.due)) continue
+      const share = LIMITS.embedded.upkeepDeadShare * one.bytes
+      const isWorthIt = (upkeep.ended ?? 0) >= share
+      if (found === null || !(isWorthIt || isToBeRead(found, upkeep.due))) continue
       const dead = await this.#deadIn(one, clockOf)
       report.read++
       await this.#note(number, found.due)
-      if (dead >= LIMITS.embedded.upkeepDeadShare * one.bytes) return one
+      if (dead >= share) return one
     }
     return null
   }
@@ -164,7 +167,8 @@ export class LogUpkeep {
     const { env, writer } = this.#options
     await writer.change(() => {
       env.root.resetReadTxn()
-      const row = upkeepRow(number, { ...getUpkeep(env, number), due })
+      const { ended: _, ...upkeep } = getUpkeep(env, number)
+      const row = upkeepRow(number, { ...upkeep, due })
       return { notes: [], rows: [{ table: env.meta, ...row }] }
     })
   }
@@ -234,7 +238,7 @@ export class LogUpkeep {
   async #deadIn({ header, bytes }: Sealed, clockOf: ClockOf): Promise<number> {
     const { disk, identity, throttle } = this.#options
     const { file } = header.key
-    const keep = this.#keep(clockOf)
+    const keep = this.#keep(clockOf, [header])
     const follower = new LogFollower(disk, {
       generation: identity.log,
       from: { file, position: 0 },
@@ -266,7 +270,7 @@ export class LogUpkeep {
     const headers = sources.map(({ header }) => header)
     const options = {
       ...{ disk, generation: identity.log, sources: headers, next: sources.at(-1)!.next },
-      ...{ keep: this.#keep(clockOf), throttle: throttle.take },
+      ...{ keep: this.#keep(clockOf, headers), throttle: throttle.take },
       frameBytesMax: LIMITS.embedded.rewriteFrameBytes,
       erasedMax: LIMITS.embedded.erasedEntriesMax,
     }
@@ -280,13 +284,27 @@ export class LogUpkeep {
   }
 
   /** What is left of a body. Behind an accepted loss all of it: entries say how far numbers go. */
-  #keep(clockOf: ClockOf): (group: GroupPart, body: Buffer) => Uint8Array {
-    const isLossy = (this.#options.identity.losses ?? []).length > 0
-    return ({ shard, count }, body) => {
-      const clock = clockOf(shard)
+  #keep(
+    clockOf: ClockOf,
+    files: readonly Header[],
+  ): (group: GroupPart, body: Buffer) => Uint8Array {
+    const { env, identity } = this.#options
+    const isLossy = (identity.losses ?? []).length > 0
+    const forgotten = new ForgottenEntries(env, new Set(files.map(({ key }) => key.file)))
+    const clocks = new Map<number, number | null>()
+    const frozen = (shard: number): number | null => {
+      if (!clocks.has(shard)) clocks.set(shard, clockOf(shard))
+      return clocks.get(shard)!
+    }
+    return ({ shard, head, count }, body) => {
+      const clock = frozen(shard)
       const entries = clock === null || isLossy ? null : entriesOf(body, count)
       if (entries === null) return body
-      const left = entries.map((entry) => (isDead(entry, clock!) ? NO_BYTES : entry))
+      const left = entries.map((entry, i) => {
+        if (isDead(entry, clock!)) return NO_BYTES
+        const at = { shard, offset: head + 1 + i }
+        return isForgotten(forgotten, entry, at, clock!) ? NO_BYTES : entry
+      })
       if (left.every(({ length }) => length === 0)) return NOTHING
       return left.every((entry, i) => entry === entries[i]) ? body : joinEntries(left)
     }
@@ -311,6 +329,15 @@ function isDead(entry: Buffer, clock: number): boolean {
   if (entry.length === 0) return false
   const expiry = expiryOfLogged(entry)
   return expiry !== null && isOver(expiry.from!, clock)
+}
+
+function isForgotten(
+  forgotten: ForgottenEntries,
+  entry: Buffer,
+  at: { readonly shard: number; readonly offset: number },
+  clock: number,
+): boolean {
+  return entry.length > 0 && forgotten.areAny && forgotten.isDead(decodeEntry(entry), at, clock)
 }
 
 /** Clock of the newest entry; of bytes that are no entries, none. */

@@ -58,6 +58,7 @@ export class ShardVerification {
         after = rows.at(-1)!.offset
       }
       this.#verifyFlush()
+      this.#audit.end()
     } catch (error) {
       // A frame that can't be read was reported with the log.
       this.#report(error instanceof Error ? error.message : String(error))
