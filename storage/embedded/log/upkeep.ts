@@ -153,7 +153,7 @@ export class LogUpkeep {
       env.root.resetReadTxn()
       const upkeep = getUpkeep(env, number)
       const share = LIMITS.embedded.upkeepDeadShare * one.bytes
-      const isWorthIt = (upkeep.ended ?? 0) >= share
+      const isWorthIt = (upkeep.ended ?? 0) >= Math.max(1, share)
       if (found === null || !(isWorthIt || isToBeRead(found, upkeep.due))) continue
       const dead = await this.#deadIn(one, clockOf)
       report.read++

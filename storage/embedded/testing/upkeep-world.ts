@@ -10,7 +10,7 @@ import { overrideLimits } from '../../../config/testing/override-limits.ts'
 import { decodeEntry, encodeEntry, isErased } from '../../../protocol/entry/entry.ts'
 import { joinEntries, splitEntries, type Entry } from '../../../protocol/entry/entry.ts'
 import { freshUuid, group } from '../../conformance/journal-samples.ts'
-import type { DerivedRow } from '../../journal.ts'
+import type { DerivedRow, EntryRow } from '../../journal.ts'
 import { DATA_FILE } from '../../lmdb/environment.ts'
 import { LOG_FOLDER, openEmbeddedJournal } from '../journal/journal.ts'
 import type { EmbeddedJournal, EmbeddedJournalOptions } from '../journal/journal.ts'
@@ -44,6 +44,20 @@ export interface Written {
   readonly body: Buffer
   /** Shard's clock, where it may go. */
   readonly passesAt: number | null
+  /** Of one behind which its actor is forgotten. */
+  readonly passesFrom?: number
+}
+
+/** An actor that is forgotten after its end. */
+interface Mortal {
+  readonly id: string
+  readonly shard: number
+  readonly written: Written[]
+  version: number
+  /** 0: it lives. */
+  forgottenFrom: number
+  /** What its end says. */
+  endsFrom: number
 }
 
 /** A store that is written to, and what was. */
@@ -52,10 +66,17 @@ export class World {
   readonly options: EmbeddedJournalOptions
   readonly written: Written[] = []
   clock = 1_000 * HOUR_MS
+  /** Share of entries of actors that are forgotten after their end. */
+  mortals = 0
+  /** Their end is told to nobody yet: effects of before have not been taken. */
+  isRelayStuck = false
+  readonly #mortals: Mortal[] = []
   /** Between two steps of the upkeep. */
   onPause: () => void = () => {}
   journal!: EmbeddedJournal
   readonly #draw: () => number
+  /** Of the group that is being made. */
+  #waiting: Written[] = []
   readonly #heads = [0, 0]
   readonly #epochs = [0, 0]
   readonly #actors: { id: string; n: number; version: number; shard: number }[] = []
@@ -89,7 +110,56 @@ export class World {
     await this.open()
   }
 
+  /** The next entry of one: it begins, goes on, ends, or refuses what is relayed to it after that. */
+  #mortalEntry(shard: number, offset: number): Written {
+    const own = this.#mortals.filter((one) => one.shard === shard)
+    let mortal = own[Math.floor(this.#draw() * own.length)]
+    if (mortal === undefined || this.#draw() < 0.4) {
+      mortal = { id: freshUuid(), shard, written: [], version: 0, forgottenFrom: 0, endsFrom: 0 }
+      this.#mortals.push(mortal)
+    }
+    const { id, written, version } = mortal
+    // What was forgotten begins with its first number again.
+    const there = written.filter((one) => this.#isThere(one))
+    const n = (there.at(-1)?.n ?? 0) + 1
+    const isOver = mortal.forgottenFrom > 0
+    const ends = !isOver && version > 0 && this.#draw() < 0.5
+    if (isOver || ends) {
+      const from = this.clock + Math.floor(this.#draw() * 20) * HOUR_MS
+      mortal.forgottenFrom = Math.max(mortal.forgottenFrom, isOver ? this.clock : from)
+      if (ends) mortal.endsFrom = mortal.forgottenFrom
+    }
+    const passing = mortal.forgottenFrom > 0 ? { f: mortal.forgottenFrom } : null
+    const text = `${id} ${'x'.repeat(Math.floor(this.#draw() * 600))}`
+    const body = encodeEntry({
+      ...{ y: 'mortal', p: id, v: there.length === 0 ? 0 : version, n, m: freshUuid(), l: 0, t: 0 },
+      ...{ c: this.clock, b: text, ...passing, ...(isOver && { s: [7, offset, 0] }) },
+      r: isOver ? [] : ([{ type: ends ? 'ended' : 'changed', data: text }] as never),
+      a: { type: 'change', success: !isOver, ...(isOver && { errors: [] }) },
+    } as unknown as Entry)
+    if (!isOver) mortal.version++
+    const passesFrom = mortal.forgottenFrom
+    const one = {
+      ...{ shard, offset, actorId: id, n, body },
+      get passesAt(): number | null {
+        const from = passesFrom || mortal.endsFrom
+        return from > 0 ? from + EXPIRY_MS : null
+      },
+      ...(passesFrom > 0 && { passesFrom }),
+    }
+    written.push(one)
+    return one
+  }
+
+  /** Whether its row is there, as an owner sees it that loads its actor. */
+  #isThere({ actorId, n, body }: Written): boolean {
+    const derived = this.journal.derived.entries(actorId, FROM_FIRST) as readonly EntryRow[]
+    const waiting = this.#waiting.some((one) => one.body.equals(body))
+    return waiting || derived.some((row) => row.n === n && body.equals(row.body))
+  }
+
   #entry(shard: number, offset: number, mayRefuse: number): Written {
+    if (this.mortals > 0 && this.#draw() < this.mortals) return this.#mortalEntry(shard, offset)
     const isRefused = this.#draw() < mayRefuse
     const isNew = isRefused || this.#actors.length === 0 || this.#draw() < 0.5
     const own = this.#actors.filter((actor) => actor.shard === shard)
@@ -116,18 +186,24 @@ export class World {
     const shard = Math.floor(this.#draw() * SHARDS)
     const [head, epoch] = [this.#heads[shard]!, this.#epochs[shard]!]
     const count = 1 + Math.floor(this.#draw() * 4)
-    const made = Array.from({ length: count }, (_, i) => {
-      return this.#entry(shard, head + 1 + i, mayRefuse)
-    })
+    const made: Written[] = (this.#waiting = [])
+    for (let i = 0; i < count; i++) made.push(this.#entry(shard, head + 1 + i, mayRefuse))
     const body = joinEntries(made.map((one) => one.body))
     const appended = await this.journal.log.append([group({ shard, epoch, head, count, body })])
     if (appended[0] !== 'committed') throw new Error(`append: ${appended[0]}`)
     this.#heads[shard] = head + count
+    this.#waiting = []
     const rows: DerivedRow[] = made.map((one) => ({ kind: 'entry', ...one }))
+    rows.push(this.#memoryOf(head + count))
     rows.push({ kind: 'consumer', consumer: 'flush', offset: head + count })
     const outcome = await this.journal.derived.write(shard, epoch, rows)
     if (outcome !== 'committed') throw new Error(`rows: ${outcome}`)
     this.written.push(...made)
+  }
+
+  #memoryOf(offset: number): DerivedRow {
+    const relayed = this.isRelayStuck ? 0 : offset
+    return { kind: 'shard', offset, body: Buffer.from(JSON.stringify({ relayed })) }
   }
 
   async giveBack(): Promise<void> {
@@ -148,11 +224,13 @@ export class World {
       const rows: DerivedRow[] = []
       for (const { offset, count, body } of await this.journal.log.read(shard, 0, 1e9)) {
         for (const [i, bytes] of splitEntries(body).entries()) {
-          const { p: actorId, n } = decodeEntry(bytes)
+          const { p: actorId, n, f } = decodeEntry(bytes)
           const at = offset - count + 1 + i
-          if (n > 0) rows.push({ kind: 'entry', actorId, n, offset: at, body: bytes })
+          const passing = f === undefined ? null : { passesFrom: f }
+          if (n > 0) rows.push({ kind: 'entry', actorId, n, offset: at, body: bytes, ...passing })
         }
       }
+      rows.push(this.#memoryOf(this.#heads[shard]!))
       rows.push({ kind: 'consumer', consumer: 'flush', offset: this.#heads[shard]! })
       await this.journal.derived.write(shard, this.#epochs[shard]!, rows)
     }
@@ -214,7 +292,31 @@ export class World {
       }
       if (!next.done) throw new Error(`${id}: has what was never written`)
     }
+    await this.#checkMortals(journal)
     return gone
+  }
+
+  /** Nothing of an actor that has ended is ever there without its end: not in its rows, nor in the log. */
+  async #checkMortals(journal: Pick<EmbeddedJournal, 'log' | 'derived'>): Promise<void> {
+    const logged = new Set<string>()
+    for (let shard = 0; shard < SHARDS; shard++) {
+      for (const { body } of await journal.log.read(shard, 0, 1e9)) {
+        for (const bytes of splitEntries(body)) logged.add(bytes.toString('latin1'))
+      }
+    }
+    for (const { id, written, forgottenFrom } of this.#mortals) {
+      if (forgottenFrom === 0) continue
+      const rows = await journal.derived.entries(id, FROM_FIRST)
+      const end = written.find(({ passesFrom }) => passesFrom !== undefined)!
+      const isBefore = (one: Written): boolean => one.offset < end.offset
+      const inLog = (one: Written): boolean => logged.has(one.body.toString('latin1'))
+      const inRows = (one: Written): boolean => rows.some(({ body }) => one.body.equals(body))
+      for (const is of [inLog, inRows]) {
+        const isLeft = written.some((one) => isBefore(one) && is(one))
+        const ends = written.filter((one) => one.passesFrom !== undefined && is(one))
+        if (isLeft && ends.length === 0) throw new Error(`${id}: is there, but for its end`)
+      }
+    }
   }
 
   async #checkLog(journal: Pick<EmbeddedJournal, 'log'>, shard: number): Promise<number> {
