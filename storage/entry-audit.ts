@@ -49,6 +49,12 @@ export class EntryAudit {
       this.#report(`offset ${offset}: the shard's clock falls from ${this.#clockMs} to ${entry.c}`)
     }
     this.#clockMs = Math.max(this.#clockMs, entry.c)
+    this.#ofActor(offset, entry)
+    // What is told to it from now on may come when all of it has gone.
+    if (entry.f !== undefined) this.#actors.delete(entry.p)
+  }
+
+  #ofActor(offset: number, entry: EntryHead): void {
     // An entry of a key alone belongs to no actor.
     if (entry.n === 0) return
     this.#message(offset, entry)

@@ -35,6 +35,11 @@ export const STORAGE_LIMITS = {
     soleEdgeMarkMs: 60_000,
     /** Derived rows that only tidy up live twice as long as what they follow (PROTOCOL 3.0). */
     derivedTtlSeconds: 2 * 24 * 3_600,
+    /**
+     * The end of an actor that is forgotten stays as long as that, and what was before it might
+     * count; so long at most (a server refuses a longer time).
+     */
+    endedTtlSecondsMax: 400 * 24 * 3_600,
     /** Embedded: rows whose time is over are looked for; so many go in one transaction. */
     expireEveryMs: 60_000,
     expireRowsMax: 200,

@@ -33,6 +33,8 @@ export interface ExpiryUnderTest {
    */
   readonly expire: (clockOf: (shard: number) => number | null) => Promise<void>
   readonly countedBy: 'shard' | 'engine'
+  /** Rows of an actor that is forgotten stay as long as the log has its entries. */
+  readonly goWithLog?: true
 }
 
 /** Makes an empty store of `shards` shards; ends it with `t.teardown`. */
@@ -43,6 +45,7 @@ export function expiryConformance(t: Test, make: MakeExpiry): void {
   void t.test('what only answers repeats goes', (s) => answersGo(s, make))
   void t.test('a row that is written again has its time from then on', (s) => again(s, make))
   void t.test('by the clock of its shard', (s) => byShard(s, make))
+  void t.test('an actor that is forgotten goes whole', (s) => forgotten(s, make))
   void t.test('more than one transaction removes', (s) => many(s, make))
 }
 
@@ -53,16 +56,20 @@ interface Change {
   readonly k?: readonly KeyChange[]
   /** Key of an actor of the `system` shard. */
   readonly q?: string
+  /** From when its actor is forgotten. */
+  readonly f?: number
 }
 
 function entryRow(p: string, n: number, offset: number, change: Change = {}): DerivedRow {
-  const { records = 0, v = 0, s, k, q } = change
+  const { records = 0, v = 0, s, k, q, f } = change
   const r = Array.from({ length: records }, () => ({ t: 'changed', text: '"r":[]' }))
   const a = { type: 'change', success: records > 0 } as Entry['a']
   const entry: Entry = { y: 'order', p, v, n, r, m: freshUuid(), l: 1, a, t: 0, c: 0, b: 'x' }
   const more = { ...(k ? { k } : null), ...(s ? { s } : null), ...(q ? { q } : null) }
-  const body = encodeEntry({ ...entry, ...more })
-  return { kind: 'entry', actorId: p, n, offset, body }
+  const ends = f === undefined ? null : { f }
+  const body = encodeEntry({ ...entry, ...more, ...ends })
+  const passing = f === undefined ? null : { passesFrom: f }
+  return { kind: 'entry', actorId: p, n, offset, body, ...passing }
 }
 
 function aliasRow(keyType: string, key: string, offset: number, clock = 0): DerivedRow {
@@ -209,6 +216,55 @@ async function byShard(t: Test, make: MakeExpiry): Promise<void> {
   t.same(await left(), [false, true])
   await expire(() => late + OVER_MS)
   t.same(await left(), [false, false])
+}
+
+/** Nothing of it is ever there without its end, whoever writes late, and whatever goes first. */
+async function forgotten(t: Test, make: MakeExpiry): Promise<void> {
+  const store = await make(t, 2)
+  const { derived, expire, countedBy, goWithLog } = store
+  const epoch = await store.claim(0)
+  const [ended, told, living] = [freshUuid(), freshUuid(), freshUuid()]
+  const body = Buffer.from('x')
+  const made = (p: string, offset: number): DerivedRow[] => [
+    entryRow(p, 1, offset, { records: 1 }),
+    entryRow(p, 2, offset + 1, { records: 1, v: 1, s: [0, 5, 0] }),
+    { kind: 'snapshot', actorId: p, offset: offset + 1, body },
+  ]
+  const first = [...made(ended, 1), ...made(living, 3), ...made(told, 5)]
+  t.equal(await derived.write(0, epoch, first), 'committed')
+  const ends: DerivedRow[] = [
+    entryRow(ended, 3, 7, { records: 1, v: 2, f: 9 * HOUR_MS }),
+    entryRow(told, 3, 8, { records: 1, v: 2, f: 0 }),
+    { kind: 'snapshot', actorId: told, offset: 8, body, passesFrom: 0 },
+    entryRow(told, 4, 9, { v: 3, s: [0, 6, 0], f: 0 }),
+  ]
+  t.equal(await derived.write(0, epoch, ends), 'committed')
+  const isThere = async (p: string): Promise<boolean> => {
+    const numbers = await numbersOf(derived, p)
+    const snapshot = await derived.snapshot(p)
+    const isLeft = numbers.some((n) => n < 3) || snapshot !== null
+    t.ok(!isLeft || numbers.some((n) => n >= 3), `not without its end: ${numbers.join(' ')}`)
+    return numbers.length > 0
+  }
+  t.same([await isThere(ended), await isThere(told)], [true, true])
+  // An owner that is none any more, or a write that comes a second time.
+  await derived.write(0, epoch, first)
+  t.same([await isThere(ended), await isThere(told)], [true, true])
+  t.equal(
+    (await derived.snapshot(told))?.offset,
+    8,
+    'who repeats something is known a while longer',
+  )
+  if (countedBy === 'shard') {
+    await expire(() => EXPIRY_MS + 8 * HOUR_MS)
+    t.ok(await isThere(ended), 'not before what it was could count no more')
+    t.equal(await isThere(told), goWithLog === true)
+  }
+  await over(store)
+  t.equal(await derived.snapshot(told), null)
+  for (const p of [ended, told]) t.equal(await isThere(p), goWithLog === true)
+  t.same(await numbersOf(derived, living), [1, 2], 'another stays')
+  t.ok(await derived.snapshot(living))
 }
 
 async function many(t: Test, make: MakeExpiry): Promise<void> {

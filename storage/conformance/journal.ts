@@ -5,7 +5,7 @@
 import type { Test } from 'tap'
 import type { DerivedRow } from '../journal.ts'
 import { derivedConformance } from './derived.ts'
-import { expiryConformance } from './expiry.ts'
+import { expiryConformance, type ExpiryUnderTest } from './expiry.ts'
 import { group, type MakeJournal } from './journal-samples.ts'
 import { logConformance } from './log.ts'
 
@@ -21,10 +21,15 @@ function text(body: Uint8Array | null | undefined): string | null {
   return body === null || body === undefined ? null : Buffer.from(body).toString()
 }
 
-export function journalConformance(t: Test, makeJournal: MakeJournal): void {
+/** `goWithLog`: rows of actors that are forgotten stay as long as the log has their entries. */
+export function journalConformance(
+  t: Test,
+  makeJournal: MakeJournal,
+  rules: { readonly goWithLog?: true } = {},
+): void {
   void t.test('log', (s) => logOf(s, makeJournal))
   void t.test('derived rows', (s) => derivedOf(s, makeJournal))
-  void t.test('what expires', (s) => expiryOf(s, makeJournal))
+  void t.test('what expires', (s) => expiryOf(s, makeJournal, rules))
   void t.test('flush', (s) => flush(s, makeJournal))
   void t.test('opening again', (s) => openingAgain(s, makeJournal))
 }
@@ -50,11 +55,16 @@ async function derivedOf(t: Test, makeJournal: MakeJournal): Promise<void> {
 }
 
 /** A journal has no time of its own: it is told its shards' clocks. */
-async function expiryOf(t: Test, makeJournal: MakeJournal): Promise<void> {
+async function expiryOf(
+  t: Test,
+  makeJournal: MakeJournal,
+  rules: { readonly goWithLog?: true },
+): Promise<void> {
   expiryConformance(t, async (s, shards) => {
     const { derived, log } = (await makeJournal(s, shards)).journal
     const claim = async (shard: number) => (await log.claim(shard)).epoch
-    return { derived, claim, expire: (clockOf) => derived.expire!(clockOf), countedBy: 'shard' }
+    const expire: ExpiryUnderTest['expire'] = (clockOf) => derived.expire!(clockOf)
+    return { derived, claim, expire, countedBy: 'shard', ...rules }
   })
 }
 

@@ -3,6 +3,7 @@
 // be there before what).
 
 import { LIMITS } from '../../../config/limits.ts'
+import { decodeEntry, holdsRecords } from '../../../protocol/entry/entry.ts'
 import type { DerivedRow } from '../../journal.ts'
 import { isPassing } from '../../row-expiry.ts'
 import { bucketOf, encodeBlob, encodeParked, encodeTextBlob } from './rows.ts'
@@ -139,9 +140,11 @@ function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow):
         key: [actorId, bucket, n],
         body: encodeBlob(offset, row.body),
         offset,
-        seconds: keepsRejections ? FOREVER : seconds,
+        seconds: keepsRejections ? FOREVER : entrySeconds(row, seconds),
       })
-      return [{ partition: `e${actorId}${bucket}`, name: String(n), offset, statement }]
+      const placed = { partition: `e${actorId}${bucket}`, name: String(n), offset, statement }
+      const isPassingEnd = row.passesFrom !== undefined && holdsRecords(row.body)
+      return isPassingEnd && !keepsRejections ? [...removalsOf(keyspace, row), placed] : [placed]
     }
     case 'alias': {
       const { keyType, key, claims } = row.row
@@ -155,7 +158,7 @@ function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow):
     }
     case 'snapshot': {
       const body = encodeBlob(offset, row.body)
-      const written = { key: [row.actorId], body, offset, seconds: FOREVER }
+      const written = { key: [row.actorId], body, offset, seconds }
       const statement = register(`${keyspace}.actor_snap`, ['pid'], written)
       return [{ partition: `s${row.actorId}`, name: '', offset, statement }]
     }
@@ -190,6 +193,35 @@ function placedOf({ keyspace, shard, keepsRejections }: Place, row: DerivedRow):
     case 'image':
       return imageOf(keyspace, row)
   }
+}
+
+type EntryRowOf = Extract<DerivedRow, { kind: 'entry' }>
+
+/** How long an entry stands that may go: one that ends its actor until that may be forgotten. */
+function entrySeconds({ passesFrom, body }: EntryRowOf, seconds: number): number {
+  if (passesFrom === undefined) return seconds
+  const moreMs = Math.max(0, passesFrom - decodeEntry(body).c)
+  const { endedTtlSecondsMax } = LIMITS.storage
+  return Math.min(seconds + Math.ceil(moreMs / 1_000), endedTtlSecondsMax)
+}
+
+/**
+ * Records that end an actor which is forgotten stand for all that was before them: that goes with
+ * the same write, and with it whatever comes late. The entry itself goes by its time, when nothing
+ * else has been there for long.
+ */
+function removalsOf(keyspace: string, { actorId, n, offset }: EntryRowOf): Placed[] {
+  const stamp = offset - 1
+  const query = `DELETE FROM ${keyspace}.actor_snap USING TIMESTAMP ? WHERE pid = ?`
+  const statement = { query, params: [stamp, actorId] }
+  const removals = [{ partition: `s${actorId}`, name: 'end', offset: stamp, statement }]
+  for (let bucket = 0; bucket <= bucketOf(n); bucket++) {
+    const of = `DELETE FROM ${keyspace}.actor_entry USING TIMESTAMP ? WHERE pid = ? AND bucket = ?`
+    const removal = { query: of, params: [stamp, actorId, bucket] }
+    const partition = `e${actorId}${bucket}`
+    removals.push({ partition, name: 'end', offset: stamp, statement: removal })
+  }
+  return removals
 }
 
 function consumerOf(

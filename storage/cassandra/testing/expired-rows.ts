@@ -6,6 +6,7 @@ import type { Session } from '../session/session.ts'
 
 const TABLES: readonly (readonly [table: string, key: readonly string[]])[] = [
   ['actor_entry', ['pid', 'bucket', 'n']],
+  ['actor_snap', ['pid']],
   ['alias', ['type', 'key']],
   ['mark', ['pid', 'day', 'id']],
   ['parked', ['shard', 'consumer', 'pid']],

@@ -3,7 +3,8 @@
 // PROTOCOL 3.0, 3.5, 4.1 (K4).
 
 import { LIMITS } from '../../../config/limits.ts'
-import { decodeWholeEntry, splitEntries, type EntryHead } from '../../../protocol/entry/entry.ts'
+import { decodeEntry, decodeWholeEntry } from '../../../protocol/entry/entry.ts'
+import { splitEntries, type EntryHead } from '../../../protocol/entry/entry.ts'
 import type { ControlStore } from '../../control.ts'
 import type { AcceptedLoss, DerivedReader, EntryRow, LogRow, StoreIdentity } from '../../journal.ts'
 import { EntryAudit } from '../../entry-audit.ts'
@@ -29,10 +30,14 @@ export type PutBack = (row: EntryOf, stamp: number) => Promise<void>
 
 export interface EntryOf extends EntryRow {
   readonly actorId: string
+  /** Of one behind which its actor is forgotten. */
+  readonly passesFrom?: number
 }
 
 /** Bytes of log rows that are compared at a time. */
 const READ_BYTES = 4 * 1024 * 1024
+/** Rows of an actor among which its end is looked for: what is told to it later may stand behind. */
+const ROWS_OF_END = 8
 /** Reads of derived rows at once. */
 const READS = 16
 
@@ -55,6 +60,8 @@ export class ShardVerification {
   readonly #audit: EntryAudit
   readonly #commitIds = new Set<string>()
   readonly #reads = new Limiter({ inFlightMax: READS, waitingMax: Number.MAX_SAFE_INTEGER })
+  /** Entries that have no row, by actor: they may be of one that is forgotten. */
+  readonly #withoutRow = new Map<string, EntryOf[]>()
   #flush = 0
   /** Up to here rows were seen; null: none yet. */
   #at: number | null = null
@@ -84,6 +91,7 @@ export class ShardVerification {
       if (!statics.sealed) break
     }
     this.#audit.end()
+    await this.#missedRows()
     if (before === null) return this.#report('its log has no first segment')
     if (this.#flush > this.head) {
       this.#report(`its flush offset ${this.#flush} is above its head ${this.head}`)
@@ -188,6 +196,7 @@ export class ShardVerification {
     )
     const keys = this.#keysOf(placed).map((key) => this.#reads.run(() => this.#verifyAlias(key)))
     await Promise.all([...compared, ...keys])
+    for (const { entry } of placed) if (entry.f !== undefined) this.#withoutRow.delete(entry.p)
   }
 
   #decode(row: LogRow, placed: Placed[]): void {
@@ -231,23 +240,48 @@ export class ShardVerification {
     { offset, entry, body }: Placed,
     copy: { readonly offset: number; readonly body: Uint8Array } | undefined,
   ): Promise<void> {
-    const { n } = entry
+    const { n, f } = entry
     const place = `offset ${offset}: actor ${actorId}`
     // It may have gone, and its number may be another's.
-    const mayBeGone = isPassing({ kind: 'entry', actorId, n, offset, body })
+    const mayBeGone =
+      isPassing({ kind: 'entry', actorId, n, offset, body }) ||
+      f !== undefined ||
+      (copy?.offset !== offset && (await this.#hasEnded(actorId, offset)))
     if (copy === undefined) {
-      if (mayBeGone) return
-      const { putBack } = this.#stores
-      // What stood there and has expired is stamped with a flushed offset, this one's or a later
-      // one's, and wins over a live row of the same stamp.
-      await putBack?.({ actorId, n, offset, body }, this.#flush + 1)
-      const done = putBack === null ? '' : '; it was put back'
-      this.#report(`${place}: entry ${n} is flushed and has no row${done}`)
+      if (!mayBeGone) this.#missed(actorId, { actorId, n, offset, body })
     } else if (copy.offset !== offset) {
       if (mayBeGone && copy.offset > offset) return
       this.#report(`${place}: ${placeOf(entry, offset)} has a row of offset ${copy.offset}`)
     } else if (!body.equals(copy.body)) {
       this.#report(`${place}: entry ${n} has a row with another content`)
+    }
+  }
+
+  /** Whether a row says that the actor has ended behind this offset, and all before it went. */
+  async #hasEnded(actorId: string, offset: number): Promise<boolean> {
+    const newest = { order: 'descending', before: Number.MAX_SAFE_INTEGER } as const
+    const bounds = { countMax: ROWS_OF_END, bytesMax: READ_BYTES }
+    const rows = await this.#stores.derived.entries(actorId, { ...newest, ...bounds })
+    return rows.some((row) => row.offset > offset && decodeEntry(row.body).f !== undefined)
+  }
+
+  /** Of an actor whose end has gone as well, and comes further on in the log, nothing is missed. */
+  #missed(actorId: string, row: EntryOf): void {
+    const known = this.#withoutRow.get(actorId)
+    if (known) known.push(row)
+    else this.#withoutRow.set(actorId, [row])
+  }
+
+  async #missedRows(): Promise<void> {
+    const { putBack } = this.#stores
+    for (const row of [...this.#withoutRow.values()].flat()) {
+      const { actorId, n, offset } = row
+      // What stood there and has expired is stamped with a flushed offset, this one's or a later
+      // one's, and wins over a live row of the same stamp.
+      await putBack?.(row, this.#flush + 1)
+      const done = putBack === null ? '' : '; it was put back'
+      const place = `offset ${offset}: actor ${actorId}`
+      this.#report(`${place}: entry ${n} is flushed and has no row${done}`)
     }
   }
 

@@ -135,7 +135,10 @@ class EntryRows {
     if (bucketOf(entry.n) !== bucket) report(`${name}: stands in another partition than its own`)
     await verifyReach(this.#audit, pid, { name, offset })
     if (row['ttl'] !== null)
-      await this.#verifyExpiry(row, name, { actorId: pid, n, offset, body: content })
+      await this.#verifyExpiry(row, name, {
+        ...{ actorId: pid, n, offset, body: content },
+        ...(entry.f !== undefined && { passesFrom: entry.f }),
+      })
   }
 
   /** Earlier versions let go what is needed to read an actor. */

@@ -2,10 +2,11 @@
 
 import t from 'tap'
 import { journalConformance } from '../../conformance/journal.ts'
+import type { MakeJournal } from '../../conformance/journal-samples.ts'
 import { journalOptions } from '../testing/journal-options.ts'
 import { openEmbeddedJournal } from './journal.ts'
 
-journalConformance(t, async (t, shards) => {
+const makeJournal: MakeJournal = async (t, shards) => {
   const options = { ...journalOptions(t), shards }
   let journal = await openEmbeddedJournal(options)
   t.teardown(() => journal.close())
@@ -15,4 +16,6 @@ journalConformance(t, async (t, shards) => {
     return journal
   }
   return { journal, reopen }
-})
+}
+
+journalConformance(t, makeJournal, { goWithLog: true })

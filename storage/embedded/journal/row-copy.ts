@@ -3,13 +3,14 @@
 // 3.12, 3.16.
 
 import { join } from 'node:path'
+import { decodeEntry } from '../../../protocol/entry/entry.ts'
 import { SYSTEM_SHARD, type FillRandom } from '../../../protocol/ids.ts'
 import type { DerivedOf, ShardExtent, StoreSource } from '../../copy.ts'
 import type { AliasRow, DerivedRow, LogRow, ShardStatus, StoreIdentity } from '../../journal.ts'
 import { NodeDisk } from '../../segment-log/node-disk.ts'
 import { PlaceReader } from '../../segment-log/place-reader.ts'
 import { headsOf } from './catch-up.ts'
-import { getEnded } from '../../lmdb/ended.ts'
+import { getEnded, type Ended } from '../../lmdb/ended.ts'
 import { openEnvironment, type JournalEnvironment, type Table } from '../../lmdb/environment.ts'
 import {
   contentOf,
@@ -141,8 +142,9 @@ class EmbeddedSource implements StoreSource {
       const content = contentOf(value)
       const own = 'file' in content ? this.#places.read(content) : body.subarray(1)
       const actorId = uuidAt(key, 0)
-      const passing = this.#passing(actorId, (ended) => ended === offset)
-      return { kind: 'entry', actorId, n: entryNumber(key), offset, body: own, ...passing }
+      const row = { kind: 'entry', actorId, n: entryNumber(key), offset, body: own } as const
+      const f = this.#endOf(actorId) === null ? undefined : decodeEntry(own).f
+      return f === undefined ? row : { ...row, passesFrom: f }
     })
     yield* this.#rows('aliases', aliases, (_, { offset, body }) => {
       return { kind: 'alias', offset, row: JSON.parse(body.toString()) as AliasRow }
@@ -165,8 +167,9 @@ class EmbeddedSource implements StoreSource {
     })
     yield* this.#rows('snapshots', snapshots, (key, base) => {
       const actorId = uuidAt(key, 0)
-      const passing = this.#passing(actorId, (ended) => ended >= base.offset)
-      return { kind: 'snapshot', actorId, ...base, ...passing }
+      const ended = this.#endOf(actorId)
+      const row = { kind: 'snapshot', actorId, ...base } as const
+      return ended === null ? row : { ...row, passesFrom: ended.from }
     })
     yield* this.#rows('shards', shards, (_, base) => ({ kind: 'shard', ...base }))
     yield* this.#rows('consumers', consumers, (key, { offset }) => {
@@ -178,10 +181,9 @@ class EmbeddedSource implements StoreSource {
     })
   }
 
-  /** From when the row has its time to go, where its actor has ended. */
-  #passing(actorId: string, isOf: (endedAt: number) => boolean): { passesFrom: number } | null {
-    const ended = getEnded(this.#env, uuidKey(actorId))
-    return ended !== null && isOf(ended.offset) ? { passesFrom: ended.from } : null
+  /** Of an actor that is forgotten everything has its time to go. */
+  #endOf(actorId: string): Ended | null {
+    return getEnded(this.#env, uuidKey(actorId))
   }
 
   *#rows(
