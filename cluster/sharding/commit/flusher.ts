@@ -211,6 +211,9 @@ export class Flusher {
   }
 
   #snapshot(capture: SnapshotCapture, actorId: string, batch: Batch): void {
+    // Where rows go by the shard's clock the entries stay for as long as anybody may ask.
+    const { expire } = this.#options.shard.context.journal.derived
+    if (capture.forgottenFrom > 0 && expire !== undefined) return
     const body = encodeSnapshot(capture, this.#options.shard.clockMs())
     const { activation, offset, forgottenFrom } = capture
     const passing = forgottenFrom > 0 ? { passesFrom: forgottenFrom } : null
