@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { LIMITS } from '../config/limits.ts'
-import { decodeEntry, ERASED_ENTRY, LOSS_JUMP } from '../protocol/entry/entry.ts'
+import { decodeEntry, encodeEntry, ERASED_ENTRY, LOSS_JUMP } from '../protocol/entry/entry.ts'
 import type { Entry } from '../protocol/entry/entry.ts'
 import { EntryAudit } from './entry-audit.ts'
 
@@ -160,5 +160,33 @@ t.test('of many messages those are forgotten whose time is over, and no others',
   t.match(said, [/message kept was taken at 2 already/])
   take('m7', lateMs)
   t.match(said[1], /message m7 was taken at 10 already/)
+  t.end()
+})
+
+t.test('before the end of an actor that is forgotten nothing is missed', (t) => {
+  for (const [what, ends, expected] of [
+    ['it ends', true, 0],
+    ['it does not', false, 1],
+  ] as const) {
+    const said: string[] = []
+    const audit = new EntryAudit((line) => said.push(line))
+    const entry = (n: number, more: Partial<Entry> = {}) =>
+      decodeEntry(
+        encodeEntry({
+          ...{ y: 'x', p: 'a1b2c3d4-0000-7000-8000-00000000000a', v: n - 1, n, r: [{ t: 'x' }] },
+          ...{ m: `m${n}`, l: 0, a: { type: 'x', success: true }, t: 0, c: 0, b: 'x', ...more },
+        } as Entry),
+      )
+    audit.next(1, entry(1))
+    audit.next(2, decodeEntry(ERASED_ENTRY))
+    audit.next(3, entry(3))
+    audit.next(4, entry(4, ends ? { f: 0 } : {}))
+    t.same(said, [], `${what}: not yet`)
+    audit.end()
+    t.equal(said.length, expected, what)
+    // What is told to it when all of it has gone.
+    if (ends) audit.next(5, entry(1, { v: 0, r: [], m: 'late', f: 0 }))
+    t.equal(said.length, expected)
+  }
   t.end()
 })

@@ -138,3 +138,44 @@ void t.test('an empty part of an image is written, too, and one that fills its c
   t.same([0, 1, imageChunkBytes, imageChunkBytes + 1].map(count), [1, 1, 1, 2])
   t.end()
 })
+
+void t.test('the end of an actor that is forgotten takes with it what was before', async (t) => {
+  const ends = (n: number, records: number, f: number): DerivedRow => {
+    const made = {
+      y: 'x',
+      p: ACTOR,
+      v: 0,
+      n,
+      r: Array(records).fill({ t: 'x' }),
+      m: 'm',
+      c: 1_000,
+      f,
+    }
+    const body = encodeEntry({ ...made, a: { type: 'x', success: true } } as unknown as Entry)
+    return { kind: 'entry', actorId: ACTOR, n, offset: 90, body, passesFrom: f }
+  }
+  const expiry = LIMITS.storage.derivedTtlSeconds
+  const of = (row: DerivedRow, keeps = false): readonly Statement[] => {
+    return stages([row], WIDE, keeps).first.flat()
+  }
+  const day = 24 * 3_600
+  const end = of(ends(300, 1, 1_000 + day * 1_000))
+  t.same(
+    end.filter(({ query }) => query.startsWith('DELETE')).map(({ params }) => params),
+    [
+      [89, ACTOR],
+      [89, ACTOR, 0],
+      [89, ACTOR, 1],
+    ],
+    'its snapshot and its partitions, up to the end itself',
+  )
+  const kept = end.filter(({ query }) => query.startsWith('UPDATE'))
+  t.same(kept.map(ttlOf), [expiry + day])
+  t.same(of(ends(3, 0, 1_000)).map(ttlOf), [expiry], 'what is told to it later takes nothing')
+  const ages = of(ends(1, 1, 1e15)).map(ttlOf)
+  t.equal(ages.at(-1), LIMITS.storage.endedTtlSecondsMax, 'an engine refuses a longer time')
+  t.same(of(ends(3, 1, 1_000), true).map(ttlOf), [null], 'nothing in a store that lost entries')
+  const body = Buffer.of(1)
+  const snapshot = { kind: 'snapshot', actorId: ACTOR, offset: 1, body, passesFrom: 5 } as const
+  t.equal(ttlOf(stages([snapshot]).aside.flat()[0]!), expiry)
+})

@@ -67,7 +67,7 @@ async function verified(scene: Scene) {
     consumer: async () => flush,
     shard: async () => (own === undefined ? null : { offset: own, body: Buffer.of() }),
     entries: async (_, range) => {
-      if (range.order !== 'ascending') return []
+      if (range.order !== 'ascending') return copies.toReversed().slice(0, range.countMax)
       return copies.filter(({ n }) => n > range.after).slice(0, page)
     },
     alias: async (keyType, key): Promise<AliasRow | null> => {
@@ -284,4 +284,27 @@ t.test("keys that were taken have rows, while these can't have expired", async (
   const at = (t: number): Entry => entryOf(1, { k: [change('7', 'take')], t })
   t.same((await scene(at(NOW_MS - LIMITS.storage.callerMarkMs), 1)).lines, missing)
   t.same((await scene(at(NOW_MS - LIMITS.storage.callerMarkMs - 1), 1)).lines, [])
+})
+
+t.test('an actor that is forgotten lacks what it had, and nothing of it is put back', async (t) => {
+  const body = (n: number, more: Partial<Entry> = {}): Entry => entryOf(n, more)
+  const lived = [rowOf(1, [body(1)]), rowOf(2, [body(2)]), rowOf(3, [body(3, { f: 0 })])]
+  const end = copiesOf(lived).slice(2)
+  const told = rowOf(4, [body(1, { v: 0, r: [], s: [1, 1, 0], f: 0, m: 'late' })])
+  const repairs = true
+  for (const [what, copies, rows] of [
+    ['its end is there', end, lived],
+    ['that has gone as well', [], lived],
+    ['and its first number is given out again', copiesOf([told]), [...lived, told]],
+  ] as const) {
+    const segments = [{ rows }]
+    const { lines, put } = await verified({ segments, flush: rows.length, copies, repairs })
+    t.same(lines, [], what)
+    t.same(put, [], what)
+  }
+  const alive = lived.slice(0, 2)
+  const segments = [{ rows: alive }]
+  const { lines, put } = await verified({ segments, flush: 2, copies: [], repairs })
+  t.equal(lines.length, 2, 'one that has not ended lacks them')
+  t.equal(put.length, 2)
 })
