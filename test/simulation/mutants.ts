@@ -5,6 +5,7 @@
 
 import { ANSWER_MUTANTS } from './mutants/answers.ts'
 import { DERIVED_MUTANTS } from './mutants/derived.ts'
+import { FORGOTTEN_MUTANTS } from './mutants/forgotten.ts'
 import { GRAPH_MUTANTS } from './mutants/graph.ts'
 import type { Mutant } from './mutants/mutant.ts'
 import { EXPIRY_MUTANTS } from './mutants/expiry.ts'
@@ -20,4 +21,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...GRAPH_MUTANTS,
   ...MENDED_MUTANTS,
   ...EXPIRY_MUTANTS,
+  ...FORGOTTEN_MUTANTS,
 ]

@@ -90,7 +90,7 @@ void t.test('any row of the data file', async (t) => {
   const random = randomFrom(5)
   const env = openEnvironment(dir, true)
   const places: { at: number; isKey: boolean }[] = []
-  for (const table of [...DERIVED_TABLES, 'meta', 'log', 'heads', 'lives'] as const) {
+  for (const table of [...DERIVED_TABLES, 'meta', 'log', 'heads', 'lives', 'ended'] as const) {
     for (const { key, value } of env[table]!.getRange({})) {
       const row = Buffer.concat([key, value])
       const at = Math.floor(random() * row.length)

@@ -119,7 +119,7 @@ t.test("an entry that can't be read is told with its actor, and the others are r
 t.test('no table is left out', async (t) => {
   const tables = [
     ...['entries', 'aliases', 'snapshots', 'marks', 'shards', 'consumers', 'parked', 'images'],
-    ...['lives', 'log', 'heads', 'meta'],
+    ...['lives', 'ended', 'log', 'heads', 'meta'],
   ] as const
   for (const table of tables) {
     const { lines } = await verified(t, 0, async ({ env }) => {
