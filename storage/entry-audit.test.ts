@@ -175,7 +175,7 @@ t.test('before the end of an actor that is forgotten nothing is missed', (t) => 
         encodeEntry({
           ...{ y: 'x', p: 'a1b2c3d4-0000-7000-8000-00000000000a', v: n - 1, n, r: [{ t: 'x' }] },
           ...{ m: `m${n}`, l: 0, a: { type: 'x', success: true }, t: 0, c: 0, b: 'x', ...more },
-        } as Entry),
+        }),
       )
     audit.next(1, entry(1))
     audit.next(2, decodeEntry(ERASED_ENTRY))

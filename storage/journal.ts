@@ -170,7 +170,7 @@ export type DerivedRow =
       readonly n: number
       readonly offset: number
       readonly body: Uint8Array
-      /** Of one behind which its actor is forgotten (`Entry.f`): from when it has its time to go. */
+      /** Of one behind which its actor is forgotten: from when it has its time to go. */
       readonly passesFrom?: number
     }
   | { readonly kind: 'alias'; readonly offset: number; readonly row: AliasRow }

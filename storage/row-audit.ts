@@ -25,8 +25,8 @@ export class RowAudit implements Standing {
   }
 
   /**
-   * The next row. Throws when its entry can't be read. `isForgotten`: the actor's end is further on,
-   * and what was before it may be gone in part.
+   * The next row. Throws when its entry can't be read. `isForgotten`: the actor's end is further
+   * on, and what was before it may be gone in part.
    */
   next({ n, offset, body }: StoredEntry, isForgotten = false): EntryHead {
     const entry = decodeWholeEntry(body)

@@ -1,10 +1,10 @@
 // Which derived rows stand for a while only, and from when their time counts: one rule for every
 // driver. What is needed to read an actor never goes, unless all of it does; what goes only answers
-// somebody who repeats a message, and nobody does so after that time. Each driver has its own way to
-// let a row go. Source: PROTOCOL 3.6 (dedup), 3.12 "What expires", "Forgotten actors".
+// somebody who repeats a message, and nobody does so after that time. Each driver has its own way
+// to let a row go. Source: PROTOCOL 3.6 (dedup), 3.12 "What expires", "Forgotten actors".
 
 import { LIMITS } from '../config/limits.ts'
-import { decodeEntry, holdsRecords } from '../protocol/entry/entry.ts'
+import { decodeEntry, holdsRecords, type EntryHead } from '../protocol/entry/entry.ts'
 import { CREATE_KEY_SUFFIX, type DerivedRow } from './journal.ts'
 
 /**
@@ -26,8 +26,8 @@ export interface RowExpiry {
  * The expiry of a row that may go; null: it stays. What may go is an entry that says no more than
  * what its sender was told, a key of a create, an id that has left its actor's window, an actor
  * that is parked no more. An entry that ends an actor which is forgotten goes after everything that
- * the actor had before it, never sooner. In a store with accepted losses entries stay all the same: they say how
- * far the numbers behind a loss go on.
+ * the actor had before it, never sooner. In a store with accepted losses entries stay all the same:
+ * they say how far the numbers behind a loss go on.
  */
 export function expiryOf(row: DerivedRow): RowExpiry | null {
   switch (row.kind) {
@@ -63,6 +63,15 @@ export function expiryOfLogged(body: Uint8Array): RowExpiry | null {
   const isOneOfMany = n > 0 && n % ENTRIES_TOGETHER === 0
   return isOneOfMany || e !== undefined || g !== undefined ? null : expiry
 }
+
+/** The row of an actor's entry, with what says when it goes. */
+export function entryRow(entry: EntryHead, offset: number, body: Uint8Array): EntryRowOf {
+  const { p: actorId, n, f } = entry
+  const row: EntryRowOf = { kind: 'entry', actorId, n, offset, body }
+  return f === undefined ? row : { ...row, passesFrom: f }
+}
+
+type EntryRowOf = Extract<DerivedRow, { kind: 'entry' }>
 
 /** True for a row that may go after its time. */
 export function isPassing(row: DerivedRow): boolean {

@@ -9,8 +9,8 @@ import { ReleasingMap } from '../../../protocol/releasing-map.ts'
 import type { EntryHead } from '../../../protocol/entry/entry.ts'
 import { Outage } from '../../../protocol/outage.ts'
 import type { AliasRow, AppendOutcome, DerivedRow } from '../../../storage/journal.ts'
-import { encodeSnapshot } from '../turn/activation.ts'
-import type { SnapshotCapture } from '../turn/activation.ts'
+import { entryRow } from '../../../storage/row-expiry.ts'
+import { snapshotRow, type SnapshotCapture, type SnapshotRow } from '../turn/activation.ts'
 import type { LoadedEntry } from '../turn/loading.ts'
 import type { ShardContext } from '../core.ts'
 import type { KeyTable } from '../keys/keys.ts'
@@ -52,8 +52,6 @@ export interface FlusherOptions {
   /** More has become durable. */
   readonly onDurable: () => void
 }
-
-type SnapshotRow = Extract<DerivedRow, { kind: 'snapshot' }>
 
 /** Rows of one or several committed groups, on their way or waiting. */
 interface Batch {
@@ -195,8 +193,7 @@ export class Flusher {
     this.#tailBytes += bytes.length
     const actorId = entry.n > 0 ? entry.p : null
     if (actorId !== null) {
-      const passing = entry.f === undefined ? null : { passesFrom: entry.f }
-      rows.push({ kind: 'entry', actorId, n: entry.n, offset, body: bytes, ...passing })
+      rows.push(entryRow(entry, offset, bytes))
       const known = this.#tail.get(actorId)
       if (known) known.push({ offset, body: bytes })
       else this.#tail.set(actorId, [{ offset, body: bytes }])
@@ -214,14 +211,12 @@ export class Flusher {
     // Where rows go by the shard's clock the entries stay for as long as anybody may ask.
     const { expire } = this.#options.shard.context.journal.derived
     if (capture.forgottenFrom > 0 && expire !== undefined) return
-    const body = encodeSnapshot(capture, this.#options.shard.clockMs())
-    const { activation, offset, forgottenFrom } = capture
-    const passing = forgottenFrom > 0 ? { passesFrom: forgottenFrom } : null
-    const row: SnapshotRow = { kind: 'snapshot', actorId, offset, body, ...passing }
-    activation.snapshotBytes = body.length
+    const row = snapshotRow(capture, actorId, this.#options.shard.clockMs())
+    const [{ activation }, { length }] = [capture, row.body]
+    activation.snapshotBytes = length
     const since = activation.bytesSinceSnapshot * LIMITS.sharding.stateGrowthMax
-    activation.stateBytesBound = Math.max(activation.stateBytesBound, body.length + since)
-    if (body.length > LIMITS.sharding.snapshotBytesMax) this.#giveUp([row])
+    activation.stateBytesBound = Math.max(activation.stateBytesBound, length + since)
+    if (length > LIMITS.sharding.snapshotBytesMax) this.#giveUp([row])
     else batch.snapshots.push(row)
   }
 

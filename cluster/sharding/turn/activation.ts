@@ -6,7 +6,7 @@ import type { Behaviour } from '../../../protocol/behaviour.ts'
 import { isEnd, metaOf, recordsOf } from '../../../protocol/entry/entry.ts'
 import type { AnyEntry, EntryHead } from '../../../protocol/entry/entry.ts'
 import { moveOver, successionOf } from '../../../protocol/entry/succession.ts'
-import { CREATE_KEY_SUFFIX } from '../../../storage/journal.ts'
+import { CREATE_KEY_SUFFIX, type DerivedRow } from '../../../storage/journal.ts'
 import { Marks, markOf } from './marks.ts'
 import type { Mark } from './marks.ts'
 import { idOf } from '../keys/keys.ts'
@@ -270,7 +270,7 @@ export class Activation {
   #isAskedFor(): boolean {
     const marks = this.marks.window()
     const last = marks.at(-1)
-    return marks.some((mark) => mark !== last && isAlive(mark, last!.clock))
+    return marks.some((mark) => mark !== last && this.marks.isAlive(mark, last!.clock))
   }
 
   #capture(): SnapshotCapture {
@@ -341,6 +341,19 @@ export function encodeSnapshot(capture: SnapshotCapture, clock: number): Buffer 
     ...(capture.forgottenFrom > 0 && { f: capture.forgottenFrom }),
   }
   return Buffer.from(JSON.stringify(body))
+}
+
+export type SnapshotRow = Extract<DerivedRow, { kind: 'snapshot' }>
+
+export function snapshotRow(capture: SnapshotCapture, actorId: string, clock: number): SnapshotRow {
+  const { offset, forgottenFrom } = capture
+  const row: SnapshotRow = {
+    kind: 'snapshot',
+    actorId,
+    offset,
+    body: encodeSnapshot(capture, clock),
+  }
+  return forgottenFrom > 0 ? { ...row, passesFrom: forgottenFrom } : row
 }
 
 /** A snapshot as the projector and the activation read it. */

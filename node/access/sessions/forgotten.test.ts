@@ -1,5 +1,5 @@
-// Sessions that are forgotten: from when, what is left of them, and that nothing that comes late, or
-// that is read of one in part, is ever taken for a session. Source: PROTOCOL 3.12 "Forgotten actors".
+// Sessions that are forgotten: from when, what is left of them, and that nothing that comes late,
+// or is read of one in part, is ever taken for a session. Source: PROTOCOL 3.12 "Forgotten actors".
 
 import t from 'tap'
 import { load } from '../../../cluster/sharding/turn/loading.ts'

@@ -1,6 +1,6 @@
 // Actors that are forgotten on a server: in whatever order the statements of their rows arrive, and
-// whatever comes a second time, nothing of one is there without its end once that counts as written;
-// in the end nothing is there at all. Source: PROTOCOL 3.0 (registers), 3.12 "Forgotten actors".
+// whatever comes a second time, nothing of one is there without its end once that is written; in
+// the end nothing is there at all. Source: PROTOCOL 3.0 (registers), 3.12 "Forgotten actors".
 
 import t from 'tap'
 import fc from 'fast-check'
@@ -20,7 +20,7 @@ function entryRow(p: string, n: number, more: Partial<Entry> = {}): DerivedRow {
   const body = encodeEntry({
     ...{ y: 'x', p, v: n - 1, n, r: [{ t: 'x' }], m: `m${n}`, l: 0, t: 0, c: 0, b: 'x', ...more },
     a: { type: 'x', success: true },
-  } as Entry)
+  })
   const passing = more.f === undefined ? null : { passesFrom: more.f }
   return { kind: 'entry', actorId: p, n, offset: 10 * n, body, ...passing }
 }

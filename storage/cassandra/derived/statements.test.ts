@@ -146,7 +146,7 @@ void t.test('the end of an actor that is forgotten takes with it what was before
       p: ACTOR,
       v: 0,
       n,
-      r: Array(records).fill({ t: 'x' }),
+      r: Array.from({ length: records }, () => ({ t: 'x' })),
       m: 'm',
       c: 1_000,
       f,

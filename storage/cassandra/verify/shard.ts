@@ -36,7 +36,7 @@ export interface EntryOf extends EntryRow {
 
 /** Bytes of log rows that are compared at a time. */
 const READ_BYTES = 4 * 1024 * 1024
-/** Rows of an actor among which its end is looked for: what is told to it later may stand behind. */
+/** Rows of an actor among which its end is looked for: what it was told later stands behind. */
 const ROWS_OF_END = 8
 /** Reads of derived rows at once. */
 const READS = 16

@@ -110,7 +110,7 @@ export class World {
     await this.open()
   }
 
-  /** The next entry of one: it begins, goes on, ends, or refuses what is relayed to it after that. */
+  /** The next entry of one: it begins, goes on, ends, or refuses what is told to it later. */
   #mortalEntry(shard: number, offset: number): Written {
     const own = this.#mortals.filter((one) => one.shard === shard)
     let mortal = own[Math.floor(this.#draw() * own.length)]
@@ -296,7 +296,7 @@ export class World {
     return gone
   }
 
-  /** Nothing of an actor that has ended is ever there without its end: not in its rows, nor in the log. */
+  /** Nothing of an actor that has ended is there without its end, in rows or in the log. */
   async #checkMortals(journal: Pick<EmbeddedJournal, 'log' | 'derived'>): Promise<void> {
     const logged = new Set<string>()
     for (let shard = 0; shard < SHARDS; shard++) {

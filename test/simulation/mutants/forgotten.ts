@@ -106,12 +106,24 @@ export const FORGOTTEN_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'hole-before-an-end',
-    test: SESSIONS,
-    why: 'a session that is gone in part is in quarantine, and an alarm',
+    test: IN_LOG,
+    why: 'verify-log misses what was before an end',
     patches: [
       {
         file: 'protocol/entry/succession.ts',
         find: "  if (isEnd(entry)) return 'next'\n",
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'ended-in-quarantine',
+    test: SESSIONS,
+    why: 'a session that is gone in part is in quarantine, and an alarm',
+    patches: [
+      {
+        file: ACTIVATION,
+        find: '    if (isEnd(entry)) this.quarantined = null\n',
         replace: '',
       },
     ],
