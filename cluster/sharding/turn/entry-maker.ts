@@ -20,7 +20,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 /** Where an entry lies. */
 interface Placed {
   readonly number: number
-  readonly context: Pick<ShardContext, 'shards'>
+  readonly context: Pick<ShardContext, 'shards' | 'clock'>
 }
 
 interface Clocked {
@@ -53,7 +53,8 @@ export function entryOf(
   settleKeys(shard, activation, work, { decision, into })
   const entry = keyedEntry(shard, activation, work, decided.result)
   if (decision.ok) entry.r = decision.records
-  forgets(activation, entry, decision.ok ? decision.state : activation.state)
+  const after = decision.ok ? decision.state : activation.state
+  forgets(activation, entry, { after, nowMs: shard.context.clock.nowMs() })
   if (into.effects.length > 0) entry.e = into.effects
   if (into.keys.length > 0) entry.k = [...into.keys, ...(entry.k ?? NO_CHANGES)]
   if (decision.ok && work.counters) entry.g = shard.numbers.highest(work.counters)
@@ -68,7 +69,7 @@ export function refusalOf(
   result: MessageResult,
 ): Entry {
   const entry = keyedEntry(shard, activation, work, result)
-  forgets(activation, entry, activation.state)
+  forgets(activation, entry, { after: activation.state, nowMs: work.nowMs })
   return entry
 }
 
@@ -91,12 +92,13 @@ function keyedEntry(
 function forgets(
   { behaviour, state, forgottenFrom }: Activation,
   entry: Mutable<Entry>,
-  after: unknown,
+  { after, nowMs }: { readonly after: unknown; readonly nowMs: number },
 ): void {
   if (behaviour.countsUntilMs === undefined) return
   if (after !== null && !behaviour.isDeleted(after)) return
   const isEnding = state !== null && !behaviour.isDeleted(state)
-  const leftMs = isEnding ? Math.max(0, behaviour.countsUntilMs(state) - entry.t) : 0
+  // An actor's own time may be ahead: once the clock was.
+  const leftMs = isEnding ? Math.max(0, behaviour.countsUntilMs(state) - nowMs) : 0
   entry.f = Math.max(forgottenFrom, entry.c + leftMs)
 }
 

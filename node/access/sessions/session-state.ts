@@ -41,7 +41,7 @@ export interface LiveSession extends Subject {
   /** The access token before, good for a moment: requests under way have it. */
   readonly former: KeptAccess | null
   readonly refresh: KeptRefresh | null
-  /** The latest end that it has had, where a personal access token was given an earlier one. */
+  /** The latest end that it has had, where that is later than the present one. */
   readonly longestMs?: number
 }
 

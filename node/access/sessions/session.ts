@@ -313,15 +313,21 @@ function evolve(
   switch (record.t) {
     case 'issued': {
       const { access, former, refresh: next } = record
-      return { ...state, status: 'open', access, former, refresh: next, usedAtMs: timeMs }
+      const issued = { status: 'open', access, former, refresh: next, usedAtMs: timeMs } as const
+      return withLongest(state, { ...state, ...issued })
     }
-    case 'renewed': {
-      const { untilMs } = record
-      const longestMs = Math.max(endOf(state), state.longestMs ?? 0)
-      const access = { ...state.access!, untilMs }
-      return { ...state, access, ...(longestMs > untilMs && { longestMs }) }
-    }
+    case 'renewed':
+      return withLongest(state, {
+        ...state,
+        access: { ...state.access!, untilMs: record.untilMs },
+      })
     default:
       return { ...state, usedAtMs: timeMs }
   }
+}
+
+/** It may be given an earlier end: then it keeps the latest that it has had. */
+function withLongest(before: LiveSession, after: LiveSession): LiveSession {
+  const longestMs = Math.max(endOf(before), before.longestMs ?? 0)
+  return longestMs > endOf(after) ? { ...after, longestMs } : after
 }
