@@ -2,7 +2,7 @@
 // end first. Source: PROTOCOL 3.12 "Forgotten actors", 3.16.
 
 import { LIMITS } from '../../config/limits.ts'
-import type { EntryHead } from '../../protocol/entry/entry.ts'
+import { isEnd, type EntryHead } from '../../protocol/entry/entry.ts'
 import { damagedRow } from '../damage.ts'
 import { entryRows, getEnded, type Ended } from './ended.ts'
 import type { JournalEnvironment } from './environment.ts'
@@ -40,7 +40,9 @@ export class ForgottenEntries {
     if (!isOver(ended.from, clock)) return false
     // Who makes the rows anew sends the actor's effects again, unless they have been taken.
     if (ended.offset > this.#relayedOf(at.shard)) return false
-    return at.offset < ended.offset || this.#isLast(entry.p, at.offset)
+    // The records that end it stand for all before them, also where it was told something later.
+    const mayGoFirst = at.offset < ended.offset && !isEnd(entry)
+    return mayGoFirst || this.#isLast(entry.p, at.offset)
   }
 
   /** Whether all that is left of the actor beside it goes with it. */

@@ -224,13 +224,19 @@ export class Activation {
     this.newest = Math.max(this.newest, offset)
     this.bytesSinceSnapshot += bytes
     this.entriesSinceSnapshot++
-    if (entry.f !== undefined) this.forgottenFrom = Math.max(this.forgottenFrom, entry.f)
+    if (entry.f !== undefined) this.#hasEnded(entry, entry.f)
     if (entry.k) this.#remember(entry)
     if (entry.s) {
       const [shard, ...place] = entry.s
       if (isBefore(this.relays.get(shard), place)) this.relays.set(shard, place)
     }
     return this.marks.add(markOf(entry, offset, this.keys))
+  }
+
+  /** Also where its end is missing, and only what refused something after it says so. */
+  #hasEnded({ r }: EntryHead, from: number): void {
+    this.forgottenFrom = Math.max(this.forgottenFrom, from)
+    if (r.length === 0) this.state = null
   }
 
   #remember(entry: EntryHead): void {

@@ -90,11 +90,13 @@ function keyedEntry(
 
 /** From when the actor may be forgotten, where it isn't there behind the entry (PROTOCOL 3.12). */
 function forgets(
-  { behaviour, state, forgottenFrom }: Activation,
+  { behaviour, state, forgottenFrom, quarantined }: Activation,
   entry: Mutable<Entry>,
   { after, nowMs }: { readonly after: unknown; readonly nowMs: number },
 ): void {
   if (behaviour.countsUntilMs === undefined) return
+  // What can't be read is not known to have ended: another version may read it.
+  if (quarantined !== null) return
   if (after !== null && !behaviour.isDeleted(after)) return
   const isEnding = state !== null && !behaviour.isDeleted(state)
   // An actor's own time may be ahead: once the clock was.

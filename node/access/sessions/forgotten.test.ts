@@ -210,3 +210,43 @@ t.test('where entries go at once, what may be repeated is remembered', async (t)
   await scene.restart()
   t.equal(await send(scene, quick, ['read']), 'NOT_FOUND')
 })
+
+t.test('what only says that it was not there says that it has ended, too', async (t) => {
+  const scene = await started()
+  const id = await opened(scene, HOUR_MS)
+  t.equal(await send(scene, id, ['expel'], [3, 7, 0]), 'success')
+  t.equal(await send(scene, id, ['expire'], [3, 8, 0]), 'NOT_FOUND')
+  await flushed(scene)
+  const [first, , last] = rowsOf(scene, id)
+  for (const stored of [0, 1, 2]) {
+    const all = [first!, last!]
+    const activation = await read(id, all.slice(0, stored), all.slice(stored))
+    t.not(statusOf(activation), 'open', `${stored} in rows`)
+    t.equal(activation.n, 3)
+  }
+})
+
+t.test('one that can not be read is not taken for one that has ended', async (t) => {
+  const scene = await started()
+  const id = await opened(scene, HOUR_MS)
+  t.equal(await send(scene, id, ['used']), 'success')
+  await flushed(scene)
+  // As a version that doesn't know a record of it.
+  const { evolve } = BEHAVIOUR
+  t.teardown(() => Object.assign(BEHAVIOUR, { evolve }))
+  const unknown: Behaviour['evolve'] = (state, record, meta) => {
+    if ((record as { readonly t: string }).t === 'used') throw new Error('not known')
+    return evolve(state, record, meta)
+  }
+  Object.assign(BEHAVIOUR, { evolve: unknown })
+  await scene.restart()
+  t.equal(await send(scene, id, ['expire'], [3, 8, 0]), 'QUARANTINED')
+  await flushed(scene)
+  t.same(
+    rowsOf(scene, id).map(({ body }) => decodeEntry(body).f),
+    [undefined, undefined, undefined],
+  )
+  Object.assign(BEHAVIOUR, { evolve })
+  await scene.restart()
+  t.equal(await send(scene, id, ['read']), 'success')
+})

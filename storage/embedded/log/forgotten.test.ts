@@ -197,6 +197,26 @@ t.test('a file that was read through long ago is looked at again', async (t) => 
   await scene.close()
 })
 
+t.test('an end goes last also where something was told to it afterwards', async (t) => {
+  const scene = new Scene(t)
+  await scene.open()
+  const [p, q] = [freshUuid(), freshUuid()]
+  await scene.append(stays(), { p, r: records() })
+  await scene.append(stays())
+  await scene.append({ p: q, r: records(FILL_BYTES) })
+  const end = { r: records(), f: scene.clock }
+  await scene.append({ p: q, n: 2, v: 1, ...end }, { p, n: 2, v: 1, ...end })
+  await scene.append({ p, n: 3, v: 2, f: scene.clock, s: [7, 1, 0] })
+  await scene.append(stays())
+  await scene.append(stays())
+  t.ok((await scene.later()) > 0)
+  t.same(await scene.numbers(q), [])
+  t.same(await scene.numbers(p), [1, 2, 3])
+  await scene.remade()
+  t.same(await scene.numbers(p), [1, 2, 3], 'and in the log')
+  await scene.close()
+})
+
 t.test('what came after an end is no part of it', async (t) => {
   const scene = new Scene(t)
   await scene.open()

@@ -313,8 +313,7 @@ export class World {
       const inRows = (one: Written): boolean => rows.some(({ body }) => one.body.equals(body))
       for (const is of [inLog, inRows]) {
         const isLeft = written.some((one) => isBefore(one) && is(one))
-        const ends = written.filter((one) => one.passesFrom !== undefined && is(one))
-        if (isLeft && ends.length === 0) throw new Error(`${id}: is there, but for its end`)
+        if (isLeft && !is(end)) throw new Error(`${id}: is there, but for its end`)
       }
     }
   }
