@@ -41,15 +41,20 @@ export function getEnded(env: JournalEnvironment, key: Uint8Array): Ended | null
   return { shard: derivedShard(value), offset: derivedOffset(value), from }
 }
 
-/** Bytes of an actor's entries by the file of the log in which they lie. */
-export function bytesByFile(env: JournalEnvironment, actorId: string): Map<number, number> {
+/** Rows of an actor's entries, and their bytes by the file of the log in which they lie. */
+export function bytesByFile(
+  env: JournalEnvironment,
+  actorId: string,
+): { readonly rows: number; readonly bytes: ReadonlyMap<number, number> } {
   const bytes = new Map<number, number>()
+  let rows = 0
   for (const { key, value } of entryRows(env, actorId)) {
+    rows++
     const content = isWhole(key, value) ? contentOf(value) : null
     if (content === null || !('file' in content)) continue
     bytes.set(content.file, (bytes.get(content.file) ?? 0) + content.length)
   }
-  return bytes
+  return { rows, bytes }
 }
 
 /** Rows of an actor's entries, in the order of their numbers, so many at most. */

@@ -137,6 +137,7 @@ export class ExpiryPass {
     const notes: Uint8Array[] = []
     const rows: Changes['rows'][number][] = []
     const forgotten = new Map<number, number>()
+    let looked = 0
     const range = { start: expiryKey(shard, 0, 0), end: expiryKey(shard, hours, 0) }
     for (const { key, value } of this.#table.getRange({
       ...range,
@@ -145,18 +146,22 @@ export class ExpiryPass {
       notes.push(key)
       const found = isWhole(key, value) ? this.#rowOf(value) : null
       if (found === null) continue
-      if (found.table === this.#options.env.ended) this.#forget(found.key, forgotten)
-      else rows.push(found)
+      if (found.table !== this.#options.env.ended) rows.push(found)
+      else looked += this.#forget(found.key, forgotten)
+      // The rest has its note still, and is the next look's.
+      if (looked >= LIMITS.storage.expireRowsMax) break
     }
     rows.push(...this.#filesOf(forgotten))
     return notes.length === 0 ? null : { notes, rows }
   }
 
-  /** Where the log can give back what an actor had. */
-  #forget(key: Uint8Array, files: Map<number, number>): void {
-    for (const [file, bytes] of bytesByFile(this.#options.env, uuidAt(key, 0))) {
-      files.set(numberOf(file), (files.get(numberOf(file)) ?? 0) + bytes)
+  /** Where the log can give back what an actor had; returns how many rows that took to see. */
+  #forget(key: Uint8Array, files: Map<number, number>): number {
+    const { rows, bytes } = bytesByFile(this.#options.env, uuidAt(key, 0))
+    for (const [file, some] of bytes) {
+      files.set(numberOf(file), (files.get(numberOf(file)) ?? 0) + some)
     }
+    return rows
   }
 
   #filesOf(forgotten: ReadonlyMap<number, number>): Changes['rows'][number][] {
