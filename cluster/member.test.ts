@@ -49,6 +49,27 @@ t.test('a store that has no TTL is asked to remove what is over', async (t) => {
   )
 })
 
+t.test(
+  'embedded, ids that an edge made are known for as long as anybody may send them',
+  async (t) => {
+    const world = await startMember()
+    const { clock, member, ask } = world
+    const { id } = data(await ask('new', [['open', { token: 'x' }]])) as { id: string }
+    const append = (): Promise<Reply> => ask(id, [['append', { token: 'y' }]])
+    const known = (): number => {
+      const found = [...member.shards.values()].map(({ activations }) => activations.get(id))
+      return found.find((one) => one !== undefined)!.marks.size
+    }
+    await append()
+    await clock.advance(LIMITS.storage.soleEdgeMarkMs - 1)
+    await append()
+    t.equal(known(), 3)
+    await clock.advance(1)
+    await append()
+    t.equal(known(), 2, 'those of the first moment are not')
+  },
+)
+
 t.test('answers a repeated key with the first answer, also after a restart', async (t) => {
   let world = await startMember()
   const open = (): Promise<Reply> => world.ask('new', [['open', { token: 'x' }]], { key: 'k' })

@@ -1,6 +1,7 @@
 // Requests of a command to its node, with a token that is renewed where it is over.
 
 import { EXIT, Failure, failureOf } from './failure.ts'
+import { urlOfEnvironment } from './node-url.ts'
 import type { Profile, Profiles } from './profiles.ts'
 import { SignIn } from './sign-in.ts'
 import type { World } from './world.ts'
@@ -36,8 +37,8 @@ export class Caller {
 
   static async of(world: World, profiles: Profiles, name: string | undefined): Promise<Caller> {
     const token = world.env['KONTOR_TOKEN']
-    const url = world.env['KONTOR_URL']
     if (token !== undefined && name === undefined) {
+      const url = urlOfEnvironment(world)
       if (url === undefined) {
         throw new Failure('KONTOR_TOKEN needs KONTOR_URL beside it', EXIT.wrongArguments)
       }

@@ -179,7 +179,7 @@ function addClients(command: Command, parts: Parts): void {
       const path = `${pathOf('clients', made.clientId)}/roles`
       await caller.call('PUT', path, { body: { roles } })
     }
-    outputOf(parts, options).one(made)
+    outputOf(parts, options).one({ ...made, roles })
   })
   const secrets = command.command('secrets').description('secrets of an application')
   withCommon(secrets.command('create <id>').description('another one, shown this once')).action(

@@ -5,13 +5,14 @@ import { join, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { EXIT, Failure } from './failure.ts'
 import { listen, paste } from './loopback.ts'
+import { NO_URL, nodeUrl, urlOfEnvironment } from './node-url.ts'
 import { NAME, type Profile } from './profiles.ts'
 import { type Common, type Parts, callerOf, outputOf, withCommon } from './settings.ts'
 import { SignIn } from './sign-in.ts'
 import type { World } from './world.ts'
 
 interface LoginOptions {
-  readonly url: string
+  readonly url?: string
   readonly clientId?: string
   readonly clientSecret?: boolean
   readonly bootstrap?: boolean
@@ -28,7 +29,7 @@ export function addSessionCommands(program: Command, parts: Parts): void {
   program
     .command('login')
     .description('sign in to a node, as a person in a browser or as an application')
-    .option('--url <url>', 'the node', urlOf, world.env['KONTOR_URL'] ?? DEFAULT_URL)
+    .option('--url <url>', `the node (default: KONTOR_URL, else ${DEFAULT_URL})`, urlOf)
     .option('--client-id <id>', 'the application to sign in with')
     .option(
       '--client-secret',
@@ -107,7 +108,7 @@ function addProfileCommands(program: Command, parts: Parts): void {
 }
 
 async function signedIn(world: World, options: LoginOptions): Promise<Profile> {
-  const { url, scope } = options
+  const { url = urlOfEnvironment(world) ?? DEFAULT_URL, scope } = options
   warnOfPlainHttp(world, url)
   const signIn = new SignIn(world)
   const wish = { url, ...(scope !== undefined && { scope }) }
@@ -174,11 +175,9 @@ async function bootstrapCredentials(
 }
 
 function urlOf(text: string): string {
-  const url = URL.parse(text)
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw new InvalidArgumentError('It must begin with http:// or https://.')
-  }
-  return url.href.replace(/\/+$/, '')
+  const url = nodeUrl(text)
+  if (url === null) throw new InvalidArgumentError(NO_URL)
+  return url
 }
 
 function nameOf(text: string): string {

@@ -174,6 +174,7 @@ t.test('an application signs in by itself; what it may not do is told', async (t
   const made = await m.json<{ clientId: string; client_secret: string }>(
     ...['iam', 'clients', 'create', '--name', 'Job', '--role', 'shop:me'],
   )
+  t.match(made, { roles: ['shop:me'] })
   m.env['KONTOR_CLIENT_SECRET'] = made.client_secret
   const login = ['login', '--url', url, '--client-id', made.clientId, '--client-secret']
   t.match(await m.run(...login, '-p', 'job'), { code: 0 })
@@ -252,6 +253,10 @@ t.test('a token of the environment; damaged profiles', async (t) => {
   const m = machine(t)
   m.env = { ...m.env, KONTOR_URL: url, KONTOR_TOKEN: await node.token() }
   t.match(await m.json<Me>('whoami'), { id: 'bootstrap' })
+  m.env = { ...m.env, KONTOR_URL: 'nowhere' }
+  for (const args of [['whoami'], ['login', '--bootstrap']]) {
+    t.match(await m.run(...args), { code: 2, said: /KONTOR_URL is nowhere/ }, args.join(' '))
+  }
   m.env = { KONTOR_CONFIG_DIR: m.dir }
   writeFileSync(m.file, '{')
   t.match(await m.run('whoami'), { code: 1, said: /damaged/ })
