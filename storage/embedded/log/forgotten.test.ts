@@ -128,7 +128,8 @@ t.test('what is in one file goes at once, and nothing of it is left anywhere', a
   await scene.close()
 })
 
-t.test('an end stays while something before it is in a file that stays', async (t) => {
+/** An actor with its end in another file than what was before it, and one that has ended too. */
+async function endedInTwoFiles(t: Test) {
   const scene = new Scene(t)
   await scene.open()
   const [p, q] = [freshUuid(), freshUuid()]
@@ -138,6 +139,11 @@ t.test('an end stays while something before it is in a file that stays', async (
   await scene.append({ p: q, r: records(FILL_BYTES) })
   const end = { r: records(), f: scene.clock }
   await scene.append({ p: q, n: 2, v: 1, ...end }, { p, n: 2, v: 1, ...end })
+  return { scene, p, q }
+}
+
+t.test('an end stays while something before it is in a file that stays', async (t) => {
+  const { scene, p, q } = await endedInTwoFiles(t)
   await scene.append(stays())
   await scene.append(stays())
   t.ok((await scene.later()) > 0)
@@ -198,14 +204,7 @@ t.test('a file that was read through long ago is looked at again', async (t) => 
 })
 
 t.test('an end goes last also where something was told to it afterwards', async (t) => {
-  const scene = new Scene(t)
-  await scene.open()
-  const [p, q] = [freshUuid(), freshUuid()]
-  await scene.append(stays(), { p, r: records() })
-  await scene.append(stays())
-  await scene.append({ p: q, r: records(FILL_BYTES) })
-  const end = { r: records(), f: scene.clock }
-  await scene.append({ p: q, n: 2, v: 1, ...end }, { p, n: 2, v: 1, ...end })
+  const { scene, p, q } = await endedInTwoFiles(t)
   await scene.append({ p, n: 3, v: 2, f: scene.clock, s: [7, 1, 0] })
   await scene.append(stays())
   await scene.append(stays())
